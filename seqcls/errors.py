@@ -1,0 +1,56 @@
+"""Every error that a user can cause, as one tree.
+
+    SeqclsError
+    ├── ConfigError            a configuration that cannot be trained
+    ├── StringError            text that is no string of the alphabet
+    ├── GroupError             runs that cannot train together
+    ├── DeviceError            a device that this machine does not have
+    ├── SpecError              a sweep specification that cannot be read or is refused
+    └── StoreError             a database that cannot be used
+        ├── StoreMissingError  there is none, or nothing in it yet
+        ├── StoreVersionError  it was made by another version of seqcls
+        └── UnknownRunError    it holds no such run, sweep or checkpoint
+
+Each message is one line that names the value, what was expected and what to do. Programs may
+catch `SeqclsError`; the command line prints its message and exits with status 2.
+"""
+
+
+class SeqclsError(Exception):
+    """The root of the tree."""
+
+
+class ConfigError(SeqclsError):
+    """A configuration that cannot be trained."""
+
+
+class StringError(SeqclsError):
+    """Text that is no string of the alphabet."""
+
+
+class GroupError(SeqclsError):
+    """Runs that cannot train together."""
+
+
+class DeviceError(SeqclsError):
+    """A device that this machine does not have."""
+
+
+class SpecError(SeqclsError):
+    """A sweep specification that cannot be read or is refused."""
+
+
+class StoreError(SeqclsError):
+    """A database that cannot be used."""
+
+
+class StoreMissingError(StoreError):
+    """There is no database, or nothing in it yet."""
+
+
+class StoreVersionError(StoreError):
+    """The database was made by another version of seqcls."""
+
+
+class UnknownRunError(StoreError):
+    """The database holds no such run, sweep or checkpoint."""

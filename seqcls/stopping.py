@@ -1,0 +1,43 @@
+"""When a member's training ends, and which epoch's model is kept."""
+
+from dataclasses import dataclass, field
+
+from seqcls.config import RunConfig
+
+
+@dataclass
+class EarlyStopping:
+    """One member's validation losses so far; epochs are counted from 1.
+
+    The model kept is that of the lowest loss of all epochs, the first on a tie. Patience looks
+    only at the losses from `min_num_epochs` on, and so may run out beside an earlier, lower one.
+    """
+
+    config: RunConfig
+    losses: list[float] = field(default_factory=list)
+    _lowest_since_minimum: float = float("inf")
+    _patience: int = 0
+
+    def __post_init__(self) -> None:
+        self._patience = self.config.patience
+
+    @property
+    def best_epoch(self) -> int:
+        return self.losses.index(min(self.losses)) + 1
+
+    def stops_after(self, loss: float) -> bool:
+        """Takes the next epoch's validation loss; True where training ends with it."""
+        self.losses.append(loss)
+        epoch = len(self.losses)
+        if epoch >= self.config.max_num_epochs:
+            return True
+        if epoch < self.config.min_num_epochs:
+            return False
+        if loss < self.config.min_validation_loss:
+            return True
+        if loss < self._lowest_since_minimum:
+            self._lowest_since_minimum = loss
+            self._patience = self.config.patience
+        else:
+            self._patience -= 1
+        return self._patience <= 0
