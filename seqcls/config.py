@@ -14,12 +14,13 @@ from pydantic import (
     Field,
     ModelWrapValidatorHandler,
     ValidationError,
+    ValidationInfo,
     field_validator,
     model_validator,
 )
 
 from seqcls.errors import ConfigError
-from seqcls.sampling import MAX_FIXED_LENGTH_STRINGS, FixedLength, Sampler, VariableLength
+from seqcls.sampling import MAX_FIXED_LENGTH_STRINGS, SAMPLERS, Sampler, VariableLength
 from seqcls.tasks import TASKS
 from seqcls.tasks.contains_all import ContainsAll
 from seqcls.tokenizer import MAX_LETTERS, Tokenizer
@@ -90,7 +91,7 @@ class RunConfig(NetworkConfig):
     task: str = "contains_all"
     required_letters: str = "ab"
 
-    train_sampler: Literal["variable_length", "fixed_length"] = "variable_length"
+    train_sampler: str = "variable_length"
     train_max_length: StringLength = 10
     train_alpha: Alpha = 1.0
     train_size: BatchSize = 10_000
@@ -122,12 +123,13 @@ class RunConfig(NetworkConfig):
     min_validation_loss: Annotated[float, Field(ge=0)] = 0.05
     """Training stops below this sum over the validation strings, in nats."""
 
-    @field_validator("task")
+    @field_validator("task", "train_sampler")
     @classmethod
-    def _known_task(cls, task: str) -> str:
-        if task not in TASKS:
-            raise ValueError(f"expected one of {', '.join(map(repr, TASKS))}")
-        return task
+    def _registered(cls, name: str, info: ValidationInfo) -> str:
+        known: dict[str, Any] = TASKS if info.field_name == "task" else SAMPLERS
+        if name not in known:
+            raise ValueError(f"expected one of {', '.join(map(repr, sorted(known)))}")
+        return name
 
     @field_validator("required_letters")
     @classmethod
@@ -228,40 +230,15 @@ class RunConfig(NetworkConfig):
 
     @cached_property
     def train_strings(self) -> Sampler:
-        if self.train_sampler == "fixed_length":
-            return FixedLength(
-                self.language, self.sequence_length, self.train_batch_size, self.train_seed
-            )
-        return VariableLength(
-            self.language,
-            self.train_max_length,
-            self.train_alpha,
-            self.train_size,
-            self.train_batch_size,
-            self.train_seed,
-        )
+        return SAMPLERS[self.train_sampler].of_part(self, "train")
 
     @cached_property
     def validation_strings(self) -> Sampler:
-        return VariableLength(
-            self.language,
-            self.validation_max_length,
-            self.validation_alpha,
-            self.validation_size,
-            self.validation_batch_size,
-            self.validation_seed,
-        )
+        return VariableLength.of_part(self, "validation")
 
     @cached_property
     def test_strings(self) -> Sampler:
-        return VariableLength(
-            self.language,
-            self.test_max_length,
-            self.test_alpha,
-            self.test_size,
-            self.test_batch_size,
-            self.test_seed,
-        )
+        return VariableLength.of_part(self, "test")
 
 
 def default_fields() -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """How a trained model does on its test strings: in all, by length, and string by string."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -9,49 +8,13 @@ from jaxtyping import Bool, Float, Int64
 
 from seqcls.config import RunConfig
 from seqcls.multiset import group_logits, log_counts
+from seqcls.results import Confusion, Evaluation, StringError, Weights
 from seqcls.sampling import Strings
 from seqcls.sampling.streams import stream
 from seqcls.tokenizer import Tokenizer
-from seqcls.training import Weights
 
 STRINGS_AT_ONCE = 4096
 """Keeps the widest activation of a group within tens of megabytes."""
-
-
-@dataclass(frozen=True)
-class Confusion:
-    """Numbers of test strings; negative is the label 0, false is misclassified."""
-
-    tn: int
-    fp: int
-    fn: int
-    tp: int
-
-
-@dataclass(frozen=True)
-class StringError:
-    """One misclassified string, however often it occurs in the test set."""
-
-    string: str
-    length: int
-    label: int
-    logit: float
-    occurrences: int
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """One model's results on its test set."""
-
-    confusion: Confusion
-    by_length: dict[int, Confusion]
-    errors: list[StringError]
-    """Sorted as text."""
-    solved_length: int
-    """The greatest L such that no test string of length <= L is misclassified.
-
-    Without any error it is the longest length that the test set may hold.
-    """
 
 
 def logits_of(
@@ -102,18 +65,16 @@ def _evaluation(
 ) -> Evaluation:
     predicted = logits > 0
     wrong = np.flatnonzero(predicted != distinct.positive)
+    lengths = distinct.lengths
     by_length = {
-        int(length): _confusion(
-            distinct.positive, predicted, occurrences * (distinct.lengths == length)
-        )
-        for length in np.unique(distinct.lengths)
+        int(length): _confusion(distinct.positive, predicted, occurrences * (lengths == length))
+        for length in np.unique(lengths)
     }
-    lengths_wrong = distinct.lengths[wrong]
     return Evaluation(
         confusion=_confusion(distinct.positive, predicted, occurrences),
         by_length=by_length,
         errors=_errors(config, distinct, occurrences, logits, wrong),
-        solved_length=int(lengths_wrong.min()) - 1 if len(wrong) else config.test_max_length,
+        solved_length=int(lengths[wrong].min()) - 1 if len(wrong) else config.test_max_length,
     )
 
 

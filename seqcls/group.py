@@ -15,18 +15,13 @@ class Group:
     The optimizer works on each value alone, so stacking members changes none of them.
     """
 
-    def __init__(
-        self, configs: Sequence[RunConfig], model_seeds: Sequence[int], device: torch.device
-    ) -> None:
-        members = [
-            initial_parameters(config, seed)
-            for config, seed in zip(configs, model_seeds, strict=True)
-        ]
+    def __init__(self, members: Sequence[tuple[RunConfig, int]], device: torch.device) -> None:
+        drawn = [initial_parameters(config, seed) for config, seed in members]
         self.parameters = {
-            name: torch.stack([member[name] for member in members]).to(device).requires_grad_()
-            for name in members[0]
+            name: torch.stack([own[name] for own in drawn]).to(device).requires_grad_()
+            for name in drawn[0]
         }
-        self.optimizer = self._new_optimizer(configs[0].learning_rate)
+        self.optimizer = self._new_optimizer(members[0][0].learning_rate)
 
     def __len__(self) -> int:
         return len(next(iter(self.parameters.values())))
@@ -37,7 +32,7 @@ class Group:
 
     def step(self, loss: Tensor) -> None:
         """One step of AdamW down the gradient of the members' summed losses."""
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         self.optimizer.step()
         self.optimizer.zero_grad()
 

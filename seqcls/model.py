@@ -59,14 +59,16 @@ def make_linear(inputs: int, outputs: int) -> nn.Linear:
     with warnings.catch_warnings():
         # No heads and no feed-forward are layers without any values.
         warnings.filterwarnings("ignore", "Initializing zero-element tensors")
-        return skip_init(nn.Linear, inputs, outputs, bias=False)
+        linear: nn.Linear = skip_init(nn.Linear, inputs, outputs, bias=False)
+    return linear
 
 
 def make_norm(config: NetworkConfig) -> nn.Module:
     """The norm before each half of a block: `weight * x / sqrt(mean(x^2) + eps)` for `rms`."""
     if not config.has_norms:
         return nn.Identity()
-    kind = {"rms": nn.RMSNorm, "nn": nn.LayerNorm}[config.layer_norm]
+    kind: type[nn.RMSNorm | nn.LayerNorm]
+    kind = nn.RMSNorm if config.layer_norm == "rms" else nn.LayerNorm
     return kind(config.hidden_size, eps=config.layer_norm_eps)
 
 
@@ -99,7 +101,8 @@ class Attention(nn.Module):
         return record("output", output)
 
     def _split(self, states: Float[Tensor, "string position size"]) -> Heads:
-        return states.unflatten(2, self.heads).transpose(1, 2)
+        split: Tensor = states.unflatten(2, self.heads)
+        return split.transpose(1, 2)
 
 
 class FeedForward(nn.Module):

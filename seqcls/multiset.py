@@ -51,7 +51,8 @@ def group_logits(
     normalized = _norm(config, parameters, "feed_forward_norm", states)
     inner = functional.gelu(_linear(parameters, "feed_forward.input", normalized))
     states = states + _linear(parameters, "feed_forward.output", inner)
-    return (states @ parameters["classifier.weight"].mT).squeeze(-1)
+    logits: Tensor = (states @ parameters["classifier.weight"].mT).squeeze(-1)
+    return logits
 
 
 def _attention(
@@ -66,7 +67,8 @@ def _attention(
     cls = _norm(config, parameters, "attention_norm", cls)
 
     def split(states: Tensor) -> Float[Tensor, "member head position head_size"]:
-        return states.unflatten(2, heads).transpose(1, 2)
+        unflattened: Tensor = states.unflatten(2, heads)
+        return unflattened.transpose(1, 2)
 
     query = split(_linear(parameters, "attention.query", cls))
     key = split(_linear(parameters, "attention.key", kinds))

@@ -7,9 +7,7 @@ who trains beside it. A member that has stopped is dropped from the group.
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -19,44 +17,14 @@ from seqcls.config import RunConfig
 from seqcls.errors import DeviceError, GroupError
 from seqcls.group import Group
 from seqcls.multiset import group_logits, log_counts
+from seqcls.results import TrainedMember, Weights
 from seqcls.sampling import Strings
 from seqcls.sampling.streams import stream
 from seqcls.steps import training_logits
 from seqcls.stopping import EarlyStopping
 
-Weights = dict[str, np.ndarray]
-"""One model's parameters by name."""
-
 Progress = Callable[[int, int], None]
 """Told the epoch that ended and how many members are left to train."""
-
-
-@dataclass
-class TrainedMember:
-    """What training made of one run. Losses are sums over an epoch's strings, in nats."""
-
-    config: RunConfig
-    model_seed: int
-    train_losses: list[float] = field(default_factory=list)
-    validation_losses: list[float] = field(default_factory=list)
-    best_epoch: int | None = None
-    weights: dict[int, Weights] = field(default_factory=dict)
-    """By epoch, counted from 1: the best one's, or every epoch's."""
-    failure: str | None = None
-    """Why there is no model, where training diverged."""
-    train_seconds: float = 0.0
-    """Its share of the group's time: each epoch's, divided by the members still training."""
-
-    @property
-    def epochs(self) -> int:
-        return len(self.train_losses)
-
-    @property
-    def kept_weights(self) -> Weights:
-        """The weights of the best epoch."""
-        if self.best_epoch is None:
-            raise ValueError(f"model_seed={self.model_seed} has no model: {self.failure}")
-        return self.weights[self.best_epoch]
 
 
 def choose_device(name: str) -> torch.device:
@@ -114,7 +82,7 @@ class _GroupTraining:
         self.every_epoch = every_epoch
         self.results = [TrainedMember(config, seed) for config, seed in members]
         self.rows = [(result, EarlyStopping(result.config)) for result in self.results]
-        self.group = Group(*zip(*members, strict=True), device)
+        self.group = Group(members, device)
         self.logits = training_logits(self.config, len(members), device)
         validation = stream(self.config.validation_strings).epoch(0)
         self.validation = log_counts(self.config, validation.counts).to(device)

@@ -2,11 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from seqcls.sampling.strings import Strings
 from seqcls.tasks.contains_all import ContainsAll
+
+if TYPE_CHECKING:
+    from seqcls.config import RunConfig
 
 MAX_FIXED_LENGTH_STRINGS = 1_000_000
 
@@ -20,6 +24,16 @@ class FixedLength:
     batch_size: int
     seed: int
 
+    @classmethod
+    def of_part(cls, config: "RunConfig", part: str) -> Self:
+        """The sampler of a configuration's part, `train`."""
+        return cls(
+            config.language,
+            config.sequence_length,
+            getattr(config, f"{part}_batch_size"),
+            getattr(config, f"{part}_seed"),
+        )
+
     def epochs(self) -> Iterator[Strings]:
         """Epochs of all strings, in the order of PyTorch's shuffling data loader."""
         # Imported where it is used: configurations name samplers, and must load fast.
@@ -28,7 +42,7 @@ class FixedLength:
 
         strings = self._all_strings()
         generator = torch.Generator().manual_seed(self.seed)
-        loader = DataLoader(
+        loader: DataLoader[int] = DataLoader(
             range(len(strings)),  # type: ignore[arg-type]  # any sequence will do
             batch_size=self.batch_size,
             shuffle=True,

@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8
 
 from seqcls.tasks.contains_all import ContainsAll
 from seqcls.tokenizer import CLS, FIRST_LETTER, PAD
+
+if TYPE_CHECKING:
+    from seqcls.config import RunConfig
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +58,15 @@ class Strings:
 class Sampler(Protocol):
     """All that determines a stream of strings; hashable, so that a stream is drawn once."""
 
+    def __hash__(self) -> int: ...
+
     @property
     def batch_size(self) -> int: ...
+
+    @classmethod
+    def of_part(cls, config: "RunConfig", part: str) -> Self:
+        """The sampler of a configuration's part: `train`, `validation` or `test`."""
+        ...
 
     def epochs(self) -> Iterator[Strings]:
         """The stream: one epoch after another, without end.

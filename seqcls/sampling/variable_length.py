@@ -2,12 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.random import RandomState
 
 from seqcls.sampling.strings import Strings
 from seqcls.tasks.contains_all import ContainsAll
+
+if TYPE_CHECKING:
+    from seqcls.config import RunConfig
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,12 @@ class VariableLength:
     size: int
     batch_size: int
     seed: int
+
+    @classmethod
+    def of_part(cls, config: "RunConfig", part: str) -> Self:
+        """The sampler of a configuration's part: `train`, `validation` or `test`."""
+        names = ("max_length", "alpha", "size", "batch_size", "seed")
+        return cls(config.language, *(getattr(config, f"{part}_{name}") for name in names))
 
     def epochs(self) -> Iterator[Strings]:
         """Epochs of `size // batch_size` full batches each."""

@@ -1,0 +1,40 @@
+"""A stored model's answers for strings as a user types them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from seqcls.config import RunConfig
+from seqcls.evaluation import logits_of
+from seqcls.tokenizer import Tokenizer
+from seqcls.weights import from_bytes
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a model says of a string; a positive logit means that it is in the language."""
+
+    logit: float
+    probability: float
+
+
+def predict(config: RunConfig, weights: bytes, strings: Sequence[str]) -> list[Prediction]:
+    """The model's answer for each string, from its letter counts.
+
+    Args:
+        config: the run's configuration.
+        weights: its parameters, as safetensors bytes.
+        strings: in the notation of `seqcls.tokenizer`.
+
+    Raises:
+        StringError: a string that is not of this alphabet.
+    """
+    tokenizer = Tokenizer(config.num_letters)
+    counts = np.array([tokenizer.counts(string) for string in strings], dtype=np.int64)
+    logits = torch.from_numpy(logits_of(config, [from_bytes(weights)], counts)[0])
+    return [
+        Prediction(logit, probability)
+        for logit, probability in zip(logits.tolist(), logits.sigmoid().tolist(), strict=True)
+    ]

@@ -1,0 +1,74 @@
+"""What training and testing make of a run: plain values that need no PyTorch to be read."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from seqcls.config import RunConfig
+
+Weights = dict[str, np.ndarray]
+"""One model's parameters by name."""
+
+
+@dataclass
+class TrainedMember:
+    """What training made of one run. Losses are sums over an epoch's strings, in nats."""
+
+    config: RunConfig
+    model_seed: int
+    train_losses: list[float] = field(default_factory=list)
+    validation_losses: list[float] = field(default_factory=list)
+    best_epoch: int | None = None
+    weights: dict[int, Weights] = field(default_factory=dict)
+    """By epoch, counted from 1: the best one's, or every epoch's."""
+    failure: str | None = None
+    """Why there is no model, where training diverged."""
+    train_seconds: float = 0.0
+    """Its share of the group's time: each epoch's, divided by the members still training."""
+
+    @property
+    def epochs(self) -> int:
+        return len(self.train_losses)
+
+    @property
+    def kept_weights(self) -> Weights:
+        """The weights of the best epoch."""
+        if self.best_epoch is None:
+            raise ValueError(f"model_seed={self.model_seed} has no model: {self.failure}")
+        return self.weights[self.best_epoch]
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """Numbers of test strings; negative is the label 0, false is misclassified."""
+
+    tn: int
+    fp: int
+    fn: int
+    tp: int
+
+
+@dataclass(frozen=True)
+class StringError:
+    """One misclassified string, however often it occurs in the test set."""
+
+    string: str
+    length: int
+    label: int
+    logit: float
+    occurrences: int
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One model's results on its test set."""
+
+    confusion: Confusion
+    by_length: dict[int, Confusion]
+    errors: list[StringError]
+    """Sorted as text."""
+    solved_length: int
+    """The greatest L such that no test string of length <= L is misclassified.
+
+    Without any error it is the longest length that the test set may hold.
+    """

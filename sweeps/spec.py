@@ -1,0 +1,243 @@
+"""Sweep specifications: a TOML file, read as data only, and the runs that it asks for."""
+
+import itertools
+import math
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from seqcls.config import RunConfig, canonical_json, check_model_seed, nearest
+from seqcls.errors import ConfigError, SpecError
+
+MAX_RUNS = 100_000
+"""A larger grid is refused before anything of it is expanded."""
+
+CHECKPOINTS = ("best_epoch", "every_epoch")
+SHIPPED = Path(__file__).with_name("specs")
+
+_KEYS = [
+    "name",
+    "description",
+    "model_seeds",
+    "checkpoints",
+    "fixed",
+    "axes",
+    "configurations",
+]
+_SEEDS = re.compile(r"(\d{1,19})\.\.(\d{1,19})")
+
+
+@dataclass(frozen=True)
+class SweepSpec:
+    """A named grid of configurations, each with every model seed.
+
+    The configurations are every combination of one value per axis, on top of the fixed fields;
+    with `configurations`, every such combination on top of each of those.
+    """
+
+    name: str
+    model_seeds: range | tuple[int, ...]
+    description: str = ""
+    checkpoints: str = "best_epoch"
+    fixed: Mapping[str, Any] | None = None
+    axes: Mapping[str, list[Any]] | None = None
+    configurations: tuple[Mapping[str, Any], ...] = ({},)
+    submitted: str = "{}"
+    """The specification as it was read, as JSON."""
+
+    @property
+    def every_epoch(self) -> bool:
+        """Whether the weights of every epoch are stored instead of the best one's."""
+        return self.checkpoints == "every_epoch"
+
+    def num_runs(self) -> int:
+        """How many runs the grid has; nothing is expanded to know it."""
+        combinations = math.prod(len(values) for values in (self.axes or {}).values())
+        return combinations * len(self.configurations) * len(self.model_seeds)
+
+    def configs(self) -> Iterator[RunConfig]:
+        """Every configuration of the grid.
+
+        Raises:
+            SpecError: a combination that cannot be trained, or that stands in the grid twice.
+        """
+        axes = self.axes or {}
+        seen: set[str] = set()
+        for own in self.configurations:
+            for values in itertools.product(*axes.values()):
+                fields = {**(self.fixed or {}), **own, **dict(zip(axes, values, strict=True))}
+                try:
+                    config = RunConfig.from_mapping(fields)
+                except ConfigError as error:
+                    raise SpecError(f"sweep {self.name!r}: {error}") from None
+                if config.key in seen:
+                    raise SpecError(
+                        f"sweep {self.name!r}: the configuration {canonical_json(config.changed)} "
+                        "stands in it twice; remove one"
+                    )
+                seen.add(config.key)
+                yield config
+
+
+def load_specs(reference: str) -> list[SweepSpec]:
+    """The specifications meant by a TOML file, a folder of them, or a shipped one's name.
+
+    Raises:
+        SpecError: there is none, or one cannot be read or is refused.
+    """
+    for path in (Path(reference), SHIPPED / reference, SHIPPED / f"{reference}.toml"):
+        if path.is_dir():
+            files = sorted(path.glob("*.toml"))
+            if files:
+                return [read_spec(file) for file in files]
+        elif path.is_file():
+            return [read_spec(path)]
+    raise SpecError(
+        f"no sweep specification {reference!r}: expected a TOML file, a folder with TOML files, "
+        f"or one of {', '.join(shipped_names())}"
+    )
+
+
+def shipped_names() -> list[str]:
+    """The names of the specifications that come with the program, folders first."""
+    folders = sorted(path.name for path in SHIPPED.iterdir() if path.is_dir())
+    files = sorted(SHIPPED.rglob("*.toml"))
+    return [*folders, *(str(path.relative_to(SHIPPED).with_suffix("")) for path in files)]
+
+
+def read_spec(path: Path) -> SweepSpec:
+    """The specification in a TOML file.
+
+    Raises:
+        SpecError: as `parse_spec`, with the file named.
+    """
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        return parse_spec(data)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise SpecError(f"cannot read {str(path)!r}: {error}") from None
+    except SpecError as error:
+        raise SpecError(f"{str(path)!r}: {error}") from None
+
+
+def parse_spec(data: Mapping[str, Any]) -> SweepSpec:
+    """The specification in a table as TOML gives it.
+
+    Raises:
+        SpecError: an unknown key, a value of the wrong kind, too many runs, or a configuration
+            that cannot be trained.
+    """
+    for key in data:
+        if key not in _KEYS:
+            raise SpecError(f"unknown key {key!r}: {nearest(key, _KEYS)}")
+    spec = SweepSpec(
+        name=_text(data, "name"),
+        description=_text(data, "description", ""),
+        model_seeds=_model_seeds(data.get("model_seeds")),
+        checkpoints=_checkpoints(data.get("checkpoints", CHECKPOINTS[0])),
+        fixed=_table(data, "fixed"),
+        axes=_axes(_table(data, "axes")),
+        configurations=_configurations(data.get("configurations", [{}])),
+        submitted=_json(data),
+    )
+    _refuse_twice_given(spec)
+    if spec.num_runs() > MAX_RUNS:
+        raise SpecError(
+            f"sweep {spec.name!r} asks for {spec.num_runs():,} runs, expected at most "
+            f"{MAX_RUNS:,}; take fewer seeds or values"
+        )
+    for _ in spec.configs():
+        pass
+    return spec
+
+
+def _text(data: Mapping[str, Any], key: str, default: str | None = None) -> str:
+    value = data.get(key, default)
+    if not isinstance(value, str) or (default is None and not value.strip()):
+        raise SpecError(f"{key}={value!r}: expected text in quotes")
+    return value
+
+
+def _checkpoints(value: Any) -> str:
+    if value not in CHECKPOINTS:
+        raise SpecError(f"checkpoints={value!r}: expected {' or '.join(map(repr, CHECKPOINTS))}")
+    return str(value)
+
+
+def _model_seeds(value: Any) -> range | tuple[int, ...]:
+    if isinstance(value, str) and (match := _SEEDS.fullmatch(value)):
+        first, last = map(int, match.groups())
+        seeds: range | tuple[int, ...] = range(first, last + 1)
+        ends = [first, last]
+    elif isinstance(value, list):
+        seeds, ends = tuple(value), value
+    else:
+        seeds, ends = (), []
+    try:
+        for seed in ends:
+            check_model_seed(seed)
+    except ConfigError as error:
+        raise SpecError(str(error)) from None
+    # A range of more than sys.maxsize seeds has no len(); check_model_seed has ruled it out.
+    if not seeds or (isinstance(seeds, tuple) and len(set(seeds)) < len(seeds)):
+        raise SpecError(
+            f"model_seeds={value!r}: expected a range such as '0..7', ends included, or a list of "
+            "distinct whole numbers"
+        )
+    return seeds
+
+
+def _table(data: Mapping[str, Any], key: str) -> dict[str, Any]:
+    value = data.get(key, {})
+    if not isinstance(value, dict):
+        raise SpecError(f"{key}={value!r}: expected a table, written [{key}]")
+    _refuse_unknown_fields(value)
+    return value
+
+
+def _axes(axes: dict[str, Any]) -> dict[str, list[Any]]:
+    for name, values in axes.items():
+        if not isinstance(values, list) or not values:
+            raise SpecError(f"axes: {name}={values!r}: expected a list of values")
+    return axes
+
+
+def _configurations(value: Any) -> tuple[Mapping[str, Any], ...]:
+    if not isinstance(value, list) or not value or not all(isinstance(x, dict) for x in value):
+        raise SpecError(
+            f"configurations={value!r}: expected tables, each written [[configurations]]"
+        )
+    for fields in value:
+        _refuse_unknown_fields(fields)
+    return tuple(value)
+
+
+def _refuse_unknown_fields(fields: Mapping[str, Any]) -> None:
+    known = list(RunConfig.model_fields)
+    for name in fields:
+        if name == "model_seed":
+            raise SpecError("model_seed is no field: write model_seeds at the top of the file")
+        if name not in known:
+            raise SpecError(f"unknown field {name!r}: {nearest(name, known)}")
+
+
+def _refuse_twice_given(spec: SweepSpec) -> None:
+    tables = {
+        "[fixed]": set(spec.fixed or {}),
+        "[axes]": set(spec.axes or {}),
+        "[[configurations]]": set().union(*spec.configurations),
+    }
+    for (one, names), (other, others) in itertools.combinations(tables.items(), 2):
+        if twice := sorted(names & others):
+            raise SpecError(f"{twice[0]!r} stands both in {one} and in {other}; remove one")
+
+
+def _json(data: Mapping[str, Any]) -> str:
+    try:
+        return canonical_json(data)
+    except (TypeError, ValueError) as error:
+        # TOML knows dates and infinities; no field is one.
+        raise SpecError(f"a value that no field can have: {error}") from None

@@ -1,0 +1,46 @@
+"""A hash over a run's results, so that a damaged file is found out."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from seqcls.config import canonical_json
+
+Rows = Iterable[Mapping[str, Any]]
+
+RESULT_COLUMNS = ("epochs", "best_epoch", "best_validation_loss", "tn", "fp", "fn", "tp")
+"""The columns of `run` that the digest covers, with `solved_length`; times it does not."""
+
+
+def run_digest(
+    config_key: str,
+    model_seed: int,
+    run: Mapping[str, Any],
+    *,
+    epochs: Rows,
+    lengths: Rows,
+    errors: Rows,
+    checkpoints: Rows,
+) -> str:
+    """The SHA-256 of one run's results, as 64 hexadecimal digits.
+
+    Rows may come in any order and with any `run_id`, which differs between databases.
+    """
+    content = {
+        "config": config_key,
+        "model_seed": model_seed,
+        "run": {name: run[name] for name in (*RESULT_COLUMNS, "solved_length")},
+        "epochs": _sorted(epochs, "epoch"),
+        "lengths": _sorted(lengths, "length"),
+        "errors": _sorted(errors, "string"),
+        "checkpoints": [
+            [row["epoch"], hashlib.sha256(row["weights"]).hexdigest()]
+            for row in sorted(checkpoints, key=lambda row: int(row["epoch"]))
+        ],
+    }
+    return hashlib.sha256(canonical_json(content).encode()).hexdigest()
+
+
+def _sorted(rows: Rows, key: str) -> list[dict[str, Any]]:
+    plain = [{name: row[name] for name in row if name != "run_id"} for row in rows]
+    return sorted(plain, key=lambda row: row[key])

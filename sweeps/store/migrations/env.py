@@ -1,0 +1,13 @@
+"""Alembic's entry: migrates over the connection that it is handed."""
+
+from alembic import context
+
+from sweeps.store.tables import Base
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    target_metadata=Base.metadata,
+    render_as_batch=True,
+)
+with context.begin_transaction():
+    context.run_migrations()

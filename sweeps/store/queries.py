@@ -1,0 +1,307 @@
+"""Every read of the database, as data frames or plain values."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+from sqlalchemy import Select, func, select
+from sqlalchemy.orm import InstrumentedAttribute
+
+from seqcls.config import RunConfig, default_fields
+from seqcls.errors import UnknownRunError
+from sweeps.grouping import PlannedRun
+from sweeps.spec import SweepSpec
+from sweeps.store.engine import Store
+from sweeps.store.tables import (
+    Checkpoint,
+    Config,
+    Epoch,
+    LengthScore,
+    Run,
+    RunState,
+    StringError,
+    Sweep,
+    SweepRun,
+)
+
+
+@dataclass(frozen=True)
+class RunFilter:
+    """Which runs are meant; what is empty restricts nothing."""
+
+    sweeps: tuple[str, ...] = ()
+    model_seeds: tuple[int, ...] = ()
+    failing: bool = False
+    """Only finished runs with at least one misclassified test string."""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """Values that fields of the configuration must have."""
+
+
+def revision(store: Store) -> tuple[tuple[Any, ...], ...]:
+    """A value that differs whenever a run's state or a sweep has changed."""
+    per_state = select(Run.state, func.count(), func.max(Run.finished_at)).group_by(Run.state)
+    per_sweep = select(Sweep.id, Sweep.spec, Sweep.description)
+    with store.begin() as connection:
+        rows = [*connection.execute(per_state).tuples(), *connection.execute(per_sweep).tuples()]
+    return tuple(map(tuple, rows))
+
+
+def sweeps(store: Store) -> pd.DataFrame:
+    """The sweeps in the order of their making: id, name, description, state, runs, done, failed."""
+    count = func.count(Run.id)
+    query = (
+        select(
+            Sweep.id,
+            Sweep.name,
+            Sweep.description,
+            Sweep.state,
+            count.label("runs"),
+            count.filter(Run.state == RunState.DONE).label("done"),
+            count.filter(Run.state == RunState.FAILED).label("failed"),
+        )
+        .outerjoin(SweepRun, SweepRun.sweep_id == Sweep.id)
+        .outerjoin(Run, Run.id == SweepRun.run_id)
+        .group_by(Sweep.id)
+        .order_by(Sweep.id)
+    )
+    return _frame(store, query)
+
+
+def runs(store: Store, wanted: RunFilter | None = None) -> pd.DataFrame:
+    """One row a run: its columns, `accuracy` in [0, 1], `sweeps`, and its configuration's fields.
+
+    Columns of results are missing where a run is not done. `sweeps` is a tuple of names.
+    """
+    wanted = wanted or RunFilter()
+    configs = _configs(store)
+    with store.begin() as connection:
+        frame = pd.read_sql_query(_runs_query(wanted, configs), connection)
+        memberships = connection.execute(
+            select(SweepRun.run_id, Sweep.name)
+            .join(Sweep, Sweep.id == SweepRun.sweep_id)
+            .order_by(Sweep.id)
+        ).tuples()
+        names: dict[int, list[str]] = {}
+        for run_id, name in memberships:
+            names.setdefault(run_id, []).append(name)
+    integers = ["epochs", "best_epoch", "tn", "fp", "fn", "tp", "solved_length"]
+    frame[integers] = frame[integers].astype("Int64")
+    frame["errors"] = frame["fp"] + frame["fn"]
+    frame["accuracy"] = accuracy(frame)
+    frame["sweeps"] = [tuple(names.get(run_id, ())) for run_id in frame["id"]]
+    fields = pd.DataFrame(
+        [configs[config_id] for config_id in frame["config_id"]],
+        columns=list(default_fields()),
+        index=frame.index,
+    )
+    return frame.join(fields)
+
+
+def accuracy(confusion: pd.DataFrame) -> "pd.Series[float]":
+    """The share of strings that are classified rightly; missing where there are none."""
+    right = (confusion["tn"] + confusion["tp"]).astype("Float64")
+    return right / (right + confusion["fp"] + confusion["fn"])
+
+
+def length_scores(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
+    """The confusion of these runs at every length: run_id, length, tn, fp, fn, tp."""
+    query = select(*_columns(LengthScore)).where(LengthScore.run_id.in_(run_ids))
+    return _frame(store, query.order_by(LengthScore.run_id, LengthScore.length))
+
+
+def string_errors(store: Store, run_id: int) -> pd.DataFrame:
+    """A run's misclassified strings, sorted as text: string, length, label, logit, occurrences."""
+    query = select(
+        StringError.string,
+        StringError.length,
+        StringError.label,
+        StringError.logit,
+        StringError.occurrences,
+    ).where(StringError.run_id == run_id)
+    return _frame(store, query.order_by(StringError.string))
+
+
+def epochs(store: Store, run_id: int) -> pd.DataFrame:
+    """A run's losses: epoch, train_loss, validation_loss (sums over the strings, in nats)."""
+    query = select(Epoch.epoch, Epoch.train_loss, Epoch.validation_loss)
+    return _frame(store, query.where(Epoch.run_id == run_id).order_by(Epoch.epoch))
+
+
+def differing_fields(frame: pd.DataFrame) -> list[str]:
+    """The fields of the configuration that are not the same in all rows of a frame of `runs`."""
+    return [name for name in default_fields() if frame[name].nunique() > 1]
+
+
+def find_run(store: Store, reference: str) -> int:
+    """The id of the run meant by `12`, or by `all_initializations/2`: a sweep and a model seed.
+
+    Raises:
+        UnknownRunError: there is no such run, or several.
+    """
+    sweep, slash, seed = reference.rpartition("/")
+    number = seed if seed.isascii() and seed.isdigit() and len(seed) < 19 else None
+    if number is None or (slash and not sweep):
+        raise UnknownRunError(
+            f"no run {reference!r}: expected a run's id, such as 12, or a sweep and a model seed, "
+            "such as all_initializations/2; `seqcls runs` lists them"
+        )
+    query = select(Run.id).where(Run.id == int(number))
+    if slash:
+        query = (
+            select(Run.id)
+            .join(SweepRun, SweepRun.run_id == Run.id)
+            .join(Sweep, Sweep.id == SweepRun.sweep_id)
+            .where(Sweep.name == sweep, Run.model_seed == int(number))
+        )
+    with store.begin() as connection:
+        found = connection.scalars(query).all()
+    if len(found) > 1:
+        raise UnknownRunError(
+            f"{reference!r} means {len(found)} runs of different configurations; name one by its "
+            f"id: {', '.join(map(str, sorted(found)[:10]))}"
+        )
+    if not found:
+        raise UnknownRunError(
+            f"no run {reference!r} in {str(store.path)!r}; `seqcls runs` lists them"
+        )
+    return found[0]
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """What became of a run, and why it failed where it did."""
+
+    state: str
+    best_epoch: int | None
+    error: str | None
+
+
+def run_status(store: Store, run_id: int) -> RunStatus:
+    """The status of a run that exists."""
+    query = select(Run.state, Run.best_epoch, Run.error).where(Run.id == run_id)
+    with store.begin() as connection:
+        return RunStatus(*connection.execute(query).tuples().one())
+
+
+def run_config(store: Store, run_id: int) -> RunConfig:
+    """The configuration of a run that exists."""
+    query = select(Config.json).join(Run, Run.config_id == Config.id).where(Run.id == run_id)
+    with store.begin() as connection:
+        return RunConfig.from_mapping(json.loads(connection.scalars(query).one()))
+
+
+def weights(store: Store, run_id: int, epoch: int | None = None) -> bytes:
+    """A run's weights after an epoch, as safetensors bytes; the best epoch's if none is named.
+
+    Raises:
+        UnknownRunError: the run has no such weights.
+    """
+    status = run_status(store, run_id)
+    kept = select(Checkpoint.epoch, Checkpoint.weights).where(Checkpoint.run_id == run_id)
+    with store.begin() as connection:
+        checkpoints = dict(connection.execute(kept.order_by(Checkpoint.epoch)).tuples().all())
+    if status.state != RunState.DONE:
+        reason = f": {status.error}" if status.error else ""
+        raise UnknownRunError(f"run {run_id} is {status.state} and has no weights{reason}")
+    wanted = status.best_epoch if epoch is None else epoch
+    if wanted is None or wanted not in checkpoints:
+        raise UnknownRunError(
+            f"run {run_id} has no weights of epoch {wanted}; stored are those of epoch "
+            f"{', '.join(map(str, checkpoints))}"
+        )
+    return checkpoints[wanted]
+
+
+def missing_runs(store: Store, specs: Iterable[SweepSpec]) -> int | None:
+    """How many runs of these sweeps are not done; None where a sweep is not stored like this."""
+    left = 0
+    for spec in specs:
+        with store.begin() as connection:
+            stored = connection.execute(
+                select(Sweep.id, Sweep.spec, Sweep.description).where(Sweep.name == spec.name)
+            ).one_or_none()
+            if stored is None or stored.spec != spec.submitted:
+                return None
+            counted = connection.execute(
+                select(func.count(), func.count().filter(Run.state == RunState.DONE))
+                .join(SweepRun, SweepRun.run_id == Run.id)
+                .where(SweepRun.sweep_id == stored.id)
+            ).one()
+        left += counted[0] - counted[1]
+    return left
+
+
+def queued_runs(store: Store, sweep_ids: Sequence[int]) -> list[PlannedRun]:
+    """The runs of these sweeps that nobody trains yet."""
+    query = (
+        select(Run.id, Run.model_seed, Config.json, Sweep.spec)
+        .join(Config, Config.id == Run.config_id)
+        .join(SweepRun, SweepRun.run_id == Run.id)
+        .join(Sweep, Sweep.id == SweepRun.sweep_id)
+        .where(Run.state == RunState.QUEUED)
+    )
+    wanted = select(SweepRun.run_id).where(SweepRun.sweep_id.in_(sweep_ids))
+    with store.begin() as connection:
+        rows = connection.execute(query.where(Run.id.in_(wanted))).tuples().all()
+    configs: dict[str, RunConfig] = {}
+    planned: dict[int, PlannedRun] = {}
+    for run_id, model_seed, config_json, spec in rows:
+        if config_json not in configs:
+            configs[config_json] = RunConfig.from_mapping(json.loads(config_json))
+        # A run keeps every epoch where any of its sweeps wants that.
+        every = json.loads(spec).get("checkpoints") == "every_epoch"
+        every = every or (run_id in planned and planned[run_id].every_epoch)
+        planned[run_id] = PlannedRun(run_id, configs[config_json], model_seed, every)
+    return list(planned.values())
+
+
+def counts_by_state(store: Store, sweep_ids: Sequence[int]) -> dict[str, int]:
+    """How many distinct runs of these sweeps there are in each state."""
+    members = select(SweepRun.run_id).where(SweepRun.sweep_id.in_(sweep_ids))
+    query = select(Run.state, func.count()).where(Run.id.in_(members)).group_by(Run.state)
+    with store.begin() as connection:
+        return dict(connection.execute(query).tuples().all())
+
+
+def _configs(store: Store) -> dict[int, dict[str, Any]]:
+    """Every configuration's fields by its id; a field that it predates has its default."""
+    with store.begin() as connection:
+        rows = connection.execute(select(Config.id, Config.json)).tuples().all()
+    return {config_id: default_fields() | json.loads(text) for config_id, text in rows}
+
+
+def _runs_query(
+    wanted: RunFilter, configs: Mapping[int, Mapping[str, Any]]
+) -> Select[*tuple[Any, ...]]:
+    columns = [c for c in _columns(Run) if c.key not in ("worker_id", "started_at")]
+    query = select(*columns).order_by(Run.id)
+    if wanted.sweeps:
+        named = (
+            select(SweepRun.run_id)
+            .join(Sweep, Sweep.id == SweepRun.sweep_id)
+            .where(Sweep.name.in_(wanted.sweeps))
+        )
+        query = query.where(Run.id.in_(named))
+    if wanted.model_seeds:
+        query = query.where(Run.model_seed.in_(wanted.model_seeds))
+    if wanted.failing:
+        query = query.where(Run.state == RunState.DONE, Run.fp + Run.fn > 0)
+    if wanted.fields:
+        alike = [
+            config_id
+            for config_id, fields in configs.items()
+            if all(fields[name] == value for name, value in wanted.fields.items())
+        ]
+        query = query.where(Run.config_id.in_(alike))
+    return query
+
+
+def _columns(table: type[Run | LengthScore]) -> list[InstrumentedAttribute[Any]]:
+    return [getattr(table, column.key) for column in table.__table__.columns]
+
+
+def _frame(store: Store, query: Select[*tuple[Any, ...]]) -> pd.DataFrame:
+    with store.begin() as connection:
+        return pd.read_sql_query(query, connection)
