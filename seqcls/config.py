@@ -228,6 +228,13 @@ class RunConfig(NetworkConfig):
     def language(self) -> ContainsAll:
         return TASKS[self.task](self.num_letters, self.required_letters)
 
+    @property
+    def longest_train_length(self) -> int:
+        """Letters of the longest string that the model may be trained on."""
+        if self.train_sampler == "fixed_length":
+            return self.sequence_length - 1
+        return self.train_max_length
+
     @cached_property
     def train_strings(self) -> Sampler:
         return SAMPLERS[self.train_sampler].of_part(self, "train")

@@ -27,8 +27,8 @@ from sweeps.spec import SweepSpec, load_specs
 from sweeps.store import queries, writer
 from sweeps.store.engine import Store, locate, open_reader, open_writer
 from sweeps.store.tables import RunState
+from sweeps.summaries import differing_fields
 from sweeps.worker import work
-
 
 WIDE = 10_000
 """Columns of output that nobody has to read on a screen."""
@@ -80,7 +80,7 @@ def list_runs(
     shown = frame[["id", "sweeps", "model_seed", "state", *results]].copy()
     shown["sweeps"] = shown["sweeps"].map(", ".join)
     shown["accuracy"] = [_percent(value) for value in shown["accuracy"]]
-    for name in queries.differing_fields(frame):
+    for name in differing_fields(frame):
         shown[name] = frame[name]
     _print_table(shown, f"{len(frame)} runs in {store.path}")
 

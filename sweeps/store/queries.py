@@ -25,6 +25,7 @@ from sweeps.store.tables import (
     Sweep,
     SweepRun,
 )
+from sweeps.summaries import accuracy
 
 
 @dataclass(frozen=True)
@@ -75,9 +76,9 @@ def runs(store: Store, wanted: RunFilter | None = None) -> pd.DataFrame:
     Columns of results are missing where a run is not done. `sweeps` is a tuple of names.
     """
     wanted = wanted or RunFilter()
-    configs = _configs(store)
+    known = {config_id: config.model_dump() for config_id, config in configs(store).items()}
     with store.begin() as connection:
-        frame = pd.read_sql_query(_runs_query(wanted, configs), connection)
+        frame = pd.read_sql_query(_runs_query(wanted, known), connection)
         memberships = connection.execute(
             select(SweepRun.run_id, Sweep.name)
             .join(Sweep, Sweep.id == SweepRun.sweep_id)
@@ -92,17 +93,11 @@ def runs(store: Store, wanted: RunFilter | None = None) -> pd.DataFrame:
     frame["accuracy"] = accuracy(frame)
     frame["sweeps"] = [tuple(names.get(run_id, ())) for run_id in frame["id"]]
     fields = pd.DataFrame(
-        [configs[config_id] for config_id in frame["config_id"]],
+        [known[config_id] for config_id in frame["config_id"]],
         columns=list(default_fields()),
         index=frame.index,
     )
     return frame.join(fields)
-
-
-def accuracy(confusion: pd.DataFrame) -> "pd.Series[float]":
-    """The share of strings that are classified rightly; missing where there are none."""
-    right = (confusion["tn"] + confusion["tp"]).astype("Float64")
-    return right / (right + confusion["fp"] + confusion["fn"])
 
 
 def length_scores(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
@@ -127,11 +122,6 @@ def epochs(store: Store, run_id: int) -> pd.DataFrame:
     """A run's losses: epoch, train_loss, validation_loss (sums over the strings, in nats)."""
     query = select(Epoch.epoch, Epoch.train_loss, Epoch.validation_loss)
     return _frame(store, query.where(Epoch.run_id == run_id).order_by(Epoch.epoch))
-
-
-def differing_fields(frame: pd.DataFrame) -> list[str]:
-    """The fields of the configuration that are not the same in all rows of a frame of `runs`."""
-    return [name for name in default_fields() if frame[name].nunique() > 1]
 
 
 def find_run(store: Store, reference: str) -> int:
@@ -183,6 +173,13 @@ def run_status(store: Store, run_id: int) -> RunStatus:
     query = select(Run.state, Run.best_epoch, Run.error).where(Run.id == run_id)
     with store.begin() as connection:
         return RunStatus(*connection.execute(query).tuples().one())
+
+
+def configs(store: Store) -> dict[int, RunConfig]:
+    """Every configuration by its id; a field that it predates has its default."""
+    with store.begin() as connection:
+        rows = connection.execute(select(Config.id, Config.json)).tuples().all()
+    return {config_id: RunConfig.from_mapping(json.loads(text)) for config_id, text in rows}
 
 
 def run_config(store: Store, run_id: int) -> RunConfig:
@@ -245,15 +242,15 @@ def queued_runs(store: Store, sweep_ids: Sequence[int]) -> list[PlannedRun]:
     wanted = select(SweepRun.run_id).where(SweepRun.sweep_id.in_(sweep_ids))
     with store.begin() as connection:
         rows = connection.execute(query.where(Run.id.in_(wanted))).tuples().all()
-    configs: dict[str, RunConfig] = {}
+    parsed: dict[str, RunConfig] = {}
     planned: dict[int, PlannedRun] = {}
     for run_id, model_seed, config_json, spec in rows:
-        if config_json not in configs:
-            configs[config_json] = RunConfig.from_mapping(json.loads(config_json))
+        if config_json not in parsed:
+            parsed[config_json] = RunConfig.from_mapping(json.loads(config_json))
         # A run keeps every epoch where any of its sweeps wants that.
         every = json.loads(spec).get("checkpoints") == "every_epoch"
         every = every or (run_id in planned and planned[run_id].every_epoch)
-        planned[run_id] = PlannedRun(run_id, configs[config_json], model_seed, every)
+        planned[run_id] = PlannedRun(run_id, parsed[config_json], model_seed, every)
     return list(planned.values())
 
 
@@ -263,13 +260,6 @@ def counts_by_state(store: Store, sweep_ids: Sequence[int]) -> dict[str, int]:
     query = select(Run.state, func.count()).where(Run.id.in_(members)).group_by(Run.state)
     with store.begin() as connection:
         return dict(connection.execute(query).tuples().all())
-
-
-def _configs(store: Store) -> dict[int, dict[str, Any]]:
-    """Every configuration's fields by its id; a field that it predates has its default."""
-    with store.begin() as connection:
-        rows = connection.execute(select(Config.id, Config.json)).tuples().all()
-    return {config_id: default_fields() | json.loads(text) for config_id, text in rows}
 
 
 def _runs_query(

@@ -1,0 +1,38 @@
+# Each target sets up what it needs; the second time that takes no time.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.PHONY: run test lint format bench clean
+
+run: $(INSTALLED)
+	$(BIN)/seqcls sweep report
+	@echo "The dashboard is at http://127.0.0.1:8501 (Ctrl-C ends it)."
+	$(BIN)/streamlit run dashboard/app.py --server.port 8501
+
+test: lint
+	$(BIN)/python -m tests.e2e.browser
+	$(BIN)/pytest -n 2 --dist loadfile
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(INSTALLED)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(INSTALLED)
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV)
+
+$(INSTALLED): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@

@@ -1,0 +1,1 @@
+"""The screen: pages that read the database and never write to it."""

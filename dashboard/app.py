@@ -1,0 +1,14 @@
+"""Navigation and the sidebar, nothing else. Start it with `streamlit run dashboard/app.py`."""
+
+import streamlit as st
+
+from dashboard import filters
+
+st.set_page_config(page_title="seqcls", layout="wide")
+page = st.navigation(
+    [st.Page("pages/compare.py", title="Compare", default=True)],
+    position="top",
+)
+with st.sidebar:
+    filters.show()
+page.run()

@@ -1,0 +1,1 @@
+"""Data frames to charts: pure functions."""

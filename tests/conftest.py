@@ -1,0 +1,56 @@
+"""What all tests share."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seqcls.config import RunConfig
+
+ROOT = Path(__file__).parent.parent
+ASSETS = Path(__file__).parent / "assets"
+
+SHORT: dict[str, Any] = {
+    "train_size": 256,
+    "validation_size": 128,
+    "test_size": 512,
+    "max_num_epochs": 3,
+    "min_num_epochs": 1,
+    "min_validation_loss": 0.0,
+}
+"""Fields that make a run take a fraction of a second."""
+
+
+def asset(name: str) -> Any:
+    """What a JSON file of tests/assets holds."""
+    return json.loads((ASSETS / name).read_text())
+
+
+def short_config(**fields: Any) -> RunConfig:
+    """A configuration that trains in a fraction of a second."""
+    return RunConfig(**{**SHORT, **fields})
+
+
+SHORT_SPEC = """
+name = "short"
+description = "Three seeds of two sizes."
+model_seeds = "0..2"
+
+[fixed]
+train_size = 256
+validation_size = 128
+test_size = 512
+max_num_epochs = 3
+
+[axes]
+hidden_size = [2, 4]
+"""
+
+
+@pytest.fixture
+def short_spec(tmp_path: Path) -> Path:
+    """A file with a sweep of six runs that trains in a second or two."""
+    path = tmp_path / "short.toml"
+    path.write_text(SHORT_SPEC)
+    return path

@@ -1,0 +1,84 @@
+"""Networks and strings drawn at random, for tests of what the network computes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from hypothesis import strategies as st
+from torch import Tensor
+
+from seqcls.config import NetworkConfig
+from seqcls.initialization import initial_parameters
+from seqcls.model import Transformer
+from seqcls.tokenizer import CLS, FIRST_LETTER, pad
+
+
+@st.composite
+def network_configs(draw: st.DrawFn) -> NetworkConfig:
+    """Any network without dropout, in float64."""
+    return NetworkConfig(
+        num_letters=draw(st.integers(1, 26)),
+        hidden_size=draw(st.integers(1, 9)),
+        num_attention_heads=draw(st.integers(0, 4)),
+        attention_head_size=draw(st.integers(1, 5)),
+        feed_forward_size=draw(st.integers(0, 6)),
+        layer_norm=draw(st.sampled_from(["rms", "nn"])),
+        layer_norm_eps=draw(st.sampled_from([0.0, 1e-5, 1e-2])),
+        no_attend_cls=draw(st.booleans()),
+        precision="float64",
+    )
+
+
+@dataclass(frozen=True)
+class Case:
+    """A network, the parameters of some members, and strings."""
+
+    config: NetworkConfig
+    members: list[dict[str, Tensor]]
+    strings: list[list[int]]
+    """Letter numbers."""
+
+    @property
+    def ids(self) -> Tensor:
+        """The strings as padded token ids, shape (string, position)."""
+        spelled = [[CLS, *(FIRST_LETTER + x for x in string)] for string in self.strings]
+        return torch.from_numpy(pad(spelled)).int()
+
+    @property
+    def counts(self) -> np.ndarray:
+        """The strings as letter counts, shape (string, letter)."""
+        letters = range(self.config.num_letters)
+        rows = [[string.count(x) for x in letters] for string in self.strings]
+        return np.array(rows, dtype=np.int64)
+
+    def stacked(self) -> dict[str, Tensor]:
+        """The members' parameters with a leading member axis, ready for gradients."""
+        return {
+            name: torch.stack([own[name] for own in self.members]).requires_grad_()
+            for name in self.members[0]
+        }
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    """A network with members whose every parameter is random, norms too, and strings."""
+    config = draw(network_configs())
+    generator = torch.Generator().manual_seed(draw(st.integers(0, 2**32)))
+    members = []
+    for seed in range(draw(st.integers(1, 3))):
+        parameters = initial_parameters(config, seed)
+        for name, value in parameters.items():
+            if "norm" in name:
+                noise = torch.randn(value.shape, generator=generator, dtype=torch.float64)
+                parameters[name] = value + 0.3 * noise
+        members.append(parameters)
+    letter = st.integers(0, config.num_letters - 1)
+    strings = draw(st.lists(st.lists(letter, max_size=12), min_size=1, max_size=5))
+    return Case(config, members, strings)
+
+
+def plain_model(config: NetworkConfig, parameters: dict[str, Tensor]) -> Transformer:
+    """The readable model with these parameters, in evaluation mode."""
+    model = Transformer(config).to(getattr(torch, config.precision))
+    model.load_state_dict(parameters)
+    return model.eval()

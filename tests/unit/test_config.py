@@ -1,0 +1,115 @@
+"""Configurations: what is refused, and what the key depends on."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from seqcls.config import RunConfig, default_fields
+from seqcls.errors import ConfigError
+
+# Keys are stored in databases: a change of these orphans every run that anybody has trained.
+KEY_OF_THE_DEFAULTS = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
+KEY_OF_THE_REPORT = "80b3222e31b7654ea7a90d22950515fe375141d7679b78d94887d0a7a61ad2ee"
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"hiden_size": 2}, "unknown field 'hiden_size': did you mean 'hidden_size'?"),
+        ({"hidden_size": 0}, "hidden_size=0: expected greater than or equal to 1"),
+        ({"hidden_size": 2.5}, "hidden_size=2.5: expected a valid integer"),
+        ({"hidden_size": "2"}, "hidden_size='2': expected a valid integer"),
+        ({"hidden_size": True}, "hidden_size=True: expected a valid integer"),
+        ({"hidden_size": 10**9}, "hidden_size=1000000000: expected less than or equal to 4096"),
+        ({"num_attention_heads": -1}, "num_attention_heads=-1: expected greater than"),
+        ({"attention_head_size": 0}, "attention_head_size=0: expected greater than"),
+        ({"feed_forward_size": -1}, "feed_forward_size=-1: expected greater than"),
+        ({"num_letters": 27}, "num_letters=27: expected less than or equal to 26"),
+        ({"layer_norm": "batch"}, "layer_norm='batch': expected 'rms' or 'nn'"),
+        ({"layer_norm_eps": -1e-5}, "layer_norm_eps=-1e-05: expected greater than or equal to 0"),
+        ({"layer_norm_eps": float("nan")}, "layer_norm_eps=NaN: expected a finite number"),
+        ({"dropout_rate": 1.0}, "dropout_rate=1.0: expected less than 1"),
+        ({"learning_rate": float("inf")}, "learning_rate=inf: expected a finite number"),
+        ({"task": "parity"}, "task='parity': expected one of 'contains_all'"),
+        ({"train_sampler": "x"}, "expected one of 'fixed_length', 'variable_length'"),
+        ({"required_letters": ""}, "expected distinct letters"),
+        ({"required_letters": "aa"}, "expected distinct letters"),
+        ({"required_letters": "az"}, "'z' is outside the alphabet 'abc'"),
+        ({"required_letters": "abc"}, "leaves no other letters of the alphabet 'abc'"),
+        ({"train_max_length": 1}, "train_max_length=1: no string of that length holds all"),
+        ({"train_size": 63}, "train_size=63 is less than one batch of train_batch_size=64"),
+        ({"train_seed": 2**32}, "train_seed=4294967296: expected less than"),
+        (
+            {"train_sampler": "fixed_length", "sequence_length": 20},
+            "sequence_length=20: fixed_length would train on all 3^19 strings",
+        ),
+    ],
+)
+def test_what_cannot_be_trained_is_refused_by_name(fields: dict[str, Any], says: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        RunConfig(**fields)
+    assert says in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_several_mistakes_are_named_at_once() -> None:
+    with pytest.raises(ConfigError, match=r"hidden_size=0: .*; dropout_rate=2\.0: "):
+        RunConfig(hidden_size=0, dropout_rate=2.0)
+
+
+def test_a_configuration_cannot_be_changed() -> None:
+    with pytest.raises(ValidationError, match="Instance is frozen"):
+        RunConfig().hidden_size = 3  # type: ignore[misc]
+
+
+def test_keys_stay_what_they_were() -> None:
+    assert RunConfig().key == KEY_OF_THE_DEFAULTS
+    assert RunConfig(no_attend_cls=True, layer_norm_eps=0.0).key == KEY_OF_THE_REPORT
+
+
+def test_the_key_hashes_only_what_differs_from_the_defaults() -> None:
+    assert RunConfig(**default_fields()).changed == {}
+    assert RunConfig(hidden_size=16).changed == {"hidden_size": 16}
+    assert RunConfig(layer_norm_eps=0).key == RunConfig(layer_norm_eps=0.0).key
+    assert RunConfig(required_letters="ba").key == RunConfig(required_letters="ab").key
+
+
+CHANGES: dict[str, Any] = {
+    "num_letters": 4,
+    "layer_norm": "nn",
+    "no_attend_cls": True,
+    "embeddings_init_strategy": "linear_like",
+    "attention_init_strategy": "output_fan_out",
+    "feed_forward_init_strategy": "output_fan_out",
+    "precision": "float64",
+    "required_letters": "ac",
+    "train_sampler": "fixed_length",
+    "train_loss": "sigmoid_scaled",
+    "dropout_rate": 0.5,
+}
+
+
+@pytest.mark.parametrize("name", sorted(set(default_fields()) - {"task"}))
+def test_every_field_is_an_axis_that_changes_the_key(name: str) -> None:
+    default = default_fields()[name]
+    changed = RunConfig(**{name: CHANGES.get(name, default * 2 if default else 1)})
+    assert changed.key != RunConfig().key
+    assert list(changed.changed) == [name]
+
+
+@given(st.dictionaries(st.sampled_from(sorted(default_fields())), st.integers() | st.text()))
+def test_any_fields_are_accepted_or_refused_in_one_line(fields: dict[str, Any]) -> None:
+    try:
+        RunConfig(**fields)
+    except ConfigError as error:
+        assert "\n" not in str(error)  # noqa: PT017
+
+
+def test_only_initial_values_may_differ_within_a_group() -> None:
+    own = {"embeddings_init_strategy": "linear_like", "attention_init_strategy": "output_fan_out"}
+    assert RunConfig(**own).group_key == RunConfig().group_key
+    assert RunConfig(hidden_size=3).group_key != RunConfig().group_key
+    assert RunConfig(train_seed=1).group_key != RunConfig().group_key

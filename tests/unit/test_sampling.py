@@ -1,0 +1,148 @@
+"""Strings, drawn exactly as published."""
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from seqcls.config import RunConfig
+from seqcls.sampling import Strings
+from seqcls.sampling.streams import stream
+from seqcls.tokenizer import Tokenizer
+from tests.conftest import asset
+
+FIXED = RunConfig(train_sampler="fixed_length")
+STREAMS = {
+    "variable_length/train": (RunConfig().train_strings, 0),
+    "variable_length/train, second epoch": (RunConfig().train_strings, 1),
+    "variable_length/validation": (RunConfig().validation_strings, 0),
+    "variable_length/test": (RunConfig().test_strings, 0),
+    "variable_length/batches of 4": (RunConfig(train_batch_size=4).train_strings, 0),
+    "fixed_length/train, epoch 1": (FIXED.train_strings, 0),
+    "fixed_length/train, epoch 2": (FIXED.train_strings, 1),
+}
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_the_published_batches_are_drawn(name: str) -> None:
+    sampler, epoch = STREAMS[name]
+    tokenizer = Tokenizer(3)
+    strings = stream(sampler).epoch(epoch)
+    batches = asset("strings.json")[name]
+    assert batches
+    for number, batch in enumerate(batches):
+        start = number * sampler.batch_size
+        drawn = strings.take(slice(start, start + len(batch)))
+        texts = [tokenizer.decode(ids) for ids in drawn.ids]
+        # The published text of unsorted strings is spelled out.
+        assert texts == [tokenizer.decode(tokenizer.encode(text)) for text, _ in batch]
+        assert drawn.positive.tolist() == [bool(label) for _, label in batch]
+
+
+def test_an_epoch_has_the_published_size() -> None:
+    config = RunConfig()
+    assert len(stream(config.train_strings).epoch(0)) == 156 * 64
+    assert len(stream(config.validation_strings).epoch(0)) == 15 * 64
+    test = stream(config.test_strings).epoch(0)
+    assert (len(test), int(test.positive.sum())) == (9984, 5655)
+
+
+def test_fixed_length_is_every_string_once() -> None:
+    strings = stream(FIXED.train_strings).epoch(0)
+    assert len({ids.tobytes() for ids in strings.ids}) == len(strings) == 3**9
+    assert strings.lengths.tolist() == [9] * 3**9
+    assert int((~strings.positive).sum()) == 1023
+
+
+def test_ids_counts_and_labels_of_a_string_agree() -> None:
+    config = RunConfig(num_letters=5, required_letters="bd", test_size=512, test_batch_size=64)
+    tokenizer = Tokenizer(5)
+    strings = stream(config.test_strings).epoch(0)
+    for ids, counts, positive in zip(strings.ids, strings.counts, strings.positive, strict=True):
+        assert tokenizer.counts(tokenizer.decode(ids)) == tuple(counts)
+        assert tokenizer.text_of_counts(counts) == tokenizer.decode(ids)
+        assert positive == (counts[1] > 0 and counts[3] > 0)
+
+
+def naive_batch(config: RunConfig, seed: int) -> tuple[list[list[int]], int]:
+    """One batch of `variable_length`, word for word as the protocol tells it, and the next seed."""
+    alphabet = Tokenizer(config.num_letters).alphabet
+    required = sorted(config.required_letters)
+    others = [x for x in alphabet if x not in required]
+    rng = np.random.RandomState(seed)
+    sets = [
+        [x for bit, x in enumerate(required) if number & (1 << bit)]
+        for number in range(2 ** len(required))
+    ]
+    parts = np.array_split(range(config.train_batch_size), len(sets) + len(required) + 1)
+    sizes = [len(part) for part in parts]
+    budgets = [*sizes[: len(sets) - 1], sum(sizes[len(sets) - 1 :])]
+    counts = []
+    while any(budgets):
+        available = [number for number, budget in enumerate(budgets) if budget > 0]
+        chosen = available[rng.randint(len(available))]
+        budgets[chosen] -= 1
+        letters = sets[chosen]
+        length = rng.randint(max(len(letters), 1), config.train_max_length + 1)
+        occurring: list[str] = []
+        if letters:
+            m = rng.randint(len(letters), length + 1)
+            p = rng.dirichlet(config.train_alpha * np.ones(len(letters)) / len(letters))
+            for letter, more in zip(letters, rng.multinomial(m - len(letters), p), strict=True):
+                occurring += [letter] * (1 + int(more))
+        if length > len(occurring):
+            more = rng.randint(len(others), size=length - len(occurring))
+            occurring += [others[number] for number in more]
+        counts.append([occurring.count(x) for x in alphabet])
+    return counts, int(rng.randint(2**32))
+
+
+@pytest.mark.parametrize(
+    ("num_letters", "required", "batch_size", "seed"),
+    [
+        (3, "ab", 64, 7),
+        (2, "b", 5, 1),
+        (5, "bd", 17, 3),
+        (9, "aceg", 40, 2**32 - 1),
+        (26, "z", 8, 0),
+    ],
+)
+def test_other_alphabets_follow_the_same_protocol(
+    num_letters: int, required: str, batch_size: int, seed: int
+) -> None:
+    config = RunConfig(
+        num_letters=num_letters,
+        required_letters=required,
+        train_batch_size=batch_size,
+        train_seed=seed,
+        train_size=3 * batch_size,
+        train_max_length=23,
+        train_alpha=0.3,
+    )
+
+    def naive_epochs() -> Iterator[list[list[int]]]:
+        next_seed = seed
+        while True:
+            epoch: list[list[int]] = []
+            for _ in range(3):
+                batch, next_seed = naive_batch(config, next_seed)
+                epoch += batch
+            yield epoch
+
+    drawn = config.train_strings.epochs()
+    for strings, expected in itertools.islice(zip(drawn, naive_epochs(), strict=False), 3):
+        assert strings.counts.tolist() == expected
+
+
+def test_a_stream_is_drawn_once_however_many_runs_read_it() -> None:
+    first = stream(RunConfig().train_strings)
+    again = stream(RunConfig(hidden_size=16).train_strings)
+    assert first is again
+    assert first.epoch(0) is again.epoch(0)
+    assert stream(RunConfig(train_seed=1).train_strings) is not first
+
+
+def test_the_first_batches_do_not_depend_on_how_long_the_epoch_is() -> None:
+    short: Strings = next(RunConfig(train_size=128).train_strings.epochs())
+    assert np.array_equal(short.counts, stream(RunConfig().train_strings).epoch(0).counts[:128])
