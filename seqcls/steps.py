@@ -1,7 +1,7 @@
 """Members' logits in training: by letter counts, or through the plain model where it must be."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -14,6 +14,7 @@ from seqcls.multiset import Parameters, group_logits, log_counts
 from seqcls.sampling import Strings
 
 
+@runtime_checkable
 class TrainingLogits(Protocol):
     """How a group's logits are computed while it trains."""
 

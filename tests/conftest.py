@@ -1,12 +1,21 @@
 """What all tests share."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from hypothesis import settings
 
 from seqcls.config import RunConfig
+
+# The first example of a test pays for what PyTorch and beartype set up; that is no failure.
+# Locally every run tries new examples; in CI a run says something about the change alone.
+settings.register_profile("seqcls", deadline=None, derandomize="CI" in os.environ)
+settings.load_profile("seqcls")
+torch.set_num_threads(1)
 
 ROOT = Path(__file__).parent.parent
 ASSETS = Path(__file__).parent / "assets"

@@ -45,7 +45,7 @@ def revision(store: Store) -> tuple[tuple[Any, ...], ...]:
     per_state = select(Run.state, func.count(), func.max(Run.finished_at)).group_by(Run.state)
     per_sweep = select(Sweep.id, Sweep.spec, Sweep.description)
     with store.begin() as connection:
-        rows = [*connection.execute(per_state).tuples(), *connection.execute(per_sweep).tuples()]
+        rows = [*connection.execute(per_state), *connection.execute(per_sweep)]
     return tuple(map(tuple, rows))
 
 
@@ -83,7 +83,7 @@ def runs(store: Store, wanted: RunFilter | None = None) -> pd.DataFrame:
             select(SweepRun.run_id, Sweep.name)
             .join(Sweep, Sweep.id == SweepRun.sweep_id)
             .order_by(Sweep.id)
-        ).tuples()
+        )
         names: dict[int, list[str]] = {}
         for run_id, name in memberships:
             names.setdefault(run_id, []).append(name)
@@ -172,13 +172,13 @@ def run_status(store: Store, run_id: int) -> RunStatus:
     """The status of a run that exists."""
     query = select(Run.state, Run.best_epoch, Run.error).where(Run.id == run_id)
     with store.begin() as connection:
-        return RunStatus(*connection.execute(query).tuples().one())
+        return RunStatus(*connection.execute(query).one())
 
 
 def configs(store: Store) -> dict[int, RunConfig]:
     """Every configuration by its id; a field that it predates has its default."""
     with store.begin() as connection:
-        rows = connection.execute(select(Config.id, Config.json)).tuples().all()
+        rows = connection.execute(select(Config.id, Config.json)).all()
     return {config_id: RunConfig.from_mapping(json.loads(text)) for config_id, text in rows}
 
 
@@ -198,7 +198,7 @@ def weights(store: Store, run_id: int, epoch: int | None = None) -> bytes:
     status = run_status(store, run_id)
     kept = select(Checkpoint.epoch, Checkpoint.weights).where(Checkpoint.run_id == run_id)
     with store.begin() as connection:
-        checkpoints = dict(connection.execute(kept.order_by(Checkpoint.epoch)).tuples().all())
+        checkpoints = dict(connection.execute(kept.order_by(Checkpoint.epoch)).all())
     if status.state != RunState.DONE:
         reason = f": {status.error}" if status.error else ""
         raise UnknownRunError(f"run {run_id} is {status.state} and has no weights{reason}")
@@ -241,7 +241,7 @@ def queued_runs(store: Store, sweep_ids: Sequence[int]) -> list[PlannedRun]:
     )
     wanted = select(SweepRun.run_id).where(SweepRun.sweep_id.in_(sweep_ids))
     with store.begin() as connection:
-        rows = connection.execute(query.where(Run.id.in_(wanted))).tuples().all()
+        rows = connection.execute(query.where(Run.id.in_(wanted))).all()
     parsed: dict[str, RunConfig] = {}
     planned: dict[int, PlannedRun] = {}
     for run_id, model_seed, config_json, spec in rows:
@@ -259,7 +259,7 @@ def counts_by_state(store: Store, sweep_ids: Sequence[int]) -> dict[str, int]:
     members = select(SweepRun.run_id).where(SweepRun.sweep_id.in_(sweep_ids))
     query = select(Run.state, func.count()).where(Run.id.in_(members)).group_by(Run.state)
     with store.begin() as connection:
-        return dict(connection.execute(query).tuples().all())
+        return dict(connection.execute(query).all())
 
 
 def _runs_query(

@@ -101,7 +101,7 @@ def release_dead(store: Store) -> int:
             Worker.host == socket.gethostname(),
             exists().where(Run.worker_id == Worker.id, Run.state == RunState.RUNNING),
         )
-        dead = [worker for worker, pid in connection.execute(here).tuples() if not _alive(pid)]
+        dead = [worker for worker, pid in connection.execute(here) if not _alive(pid)]
         return _queue_again(connection, Run.worker_id.in_(dead))
 
 
@@ -132,7 +132,7 @@ def claim(store: Store, worker_id: int, group: RunGroup) -> Claim | None:
         mine = select(Run.id, Run.attempt).where(
             Run.id.in_(ids), Run.state == RunState.RUNNING, Run.worker_id == worker_id
         )
-        attempts = dict(connection.execute(mine).tuples().all())
+        attempts = dict(connection.execute(mine).all())
         _update_sweep_states(connection)
     if not attempts:
         return None

@@ -109,7 +109,10 @@ def test_any_fields_are_accepted_or_refused_in_one_line(fields: dict[str, Any]) 
 
 
 def test_only_initial_values_may_differ_within_a_group() -> None:
-    own = {"embeddings_init_strategy": "linear_like", "attention_init_strategy": "output_fan_out"}
+    own: dict[str, Any] = {
+        "embeddings_init_strategy": "linear_like",
+        "attention_init_strategy": "output_fan_out",
+    }
     assert RunConfig(**own).group_key == RunConfig().group_key
     assert RunConfig(hidden_size=3).group_key != RunConfig().group_key
     assert RunConfig(train_seed=1).group_key != RunConfig().group_key

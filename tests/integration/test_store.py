@@ -1,0 +1,378 @@
+"""The store: versions, transactions, fences, and what is refused."""
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from seqcls.config import RunConfig
+from seqcls.errors import StoreError, StoreMissingError, StoreVersionError, UnknownRunError
+from seqcls.results import Confusion, Evaluation, StringError
+from sweeps.grouping import make_groups
+from sweeps.outcome import Outcome
+from sweeps.spec import SweepSpec, parse_spec
+from sweeps.store import queries, writer
+from sweeps.store.digest import run_digest
+from sweeps.store.engine import SCHEMA_VERSION, Store, locate, open_reader, open_writer, pack
+from sweeps.store.migrate import alembic_config
+from sweeps.store.tables import Base
+from tests.conftest import ROOT
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return open_writer(str(tmp_path / "test.db"))
+
+
+def spec(**changes: Any) -> SweepSpec:
+    return parse_spec({"name": "s", "model_seeds": "0..2", **changes})
+
+
+def outcome(number: int) -> Outcome:
+    """Results that only a test could get, different for every number."""
+    errors = [StringError("ab{9}", 10, 1, -0.5 - number, 1)] * (number % 2)
+    return Outcome(
+        train_losses=[3.0, 2.0 + number],
+        validation_losses=[2.0, 1.0 + number],
+        train_seconds=0.25,
+        engine="torch",
+        best_epoch=2,
+        evaluation=Evaluation(
+            confusion=Confusion(5, 0, number % 2, 4),
+            by_length={1: Confusion(5, 0, 0, 0), 10: Confusion(0, 0, number % 2, 4)},
+            errors=errors,
+            solved_length=9 if errors else 200,
+        ),
+        checkpoints={2: b"weights"},
+    )
+
+
+def claimed(store: Store, sweep_id: int) -> tuple[int, writer.Claim]:
+    worker_id = writer.register_worker(store)
+    (group,) = make_groups(queries.queued_runs(store, [sweep_id]))
+    claim = writer.claim(store, worker_id, group)
+    assert claim is not None
+    return worker_id, claim
+
+
+def rows(path: Path, sql: str) -> list[Any]:
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute(sql).fetchall()
+
+
+def test_the_migrations_make_the_tables(store: Store) -> None:
+    with store.begin() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []
+
+
+def test_the_newest_migration_is_the_version_that_is_asked_for() -> None:
+    assert ScriptDirectory.from_config(alembic_config()).get_current_head() == SCHEMA_VERSION
+
+
+def test_a_writer_uses_wal_and_foreign_keys(store: Store) -> None:
+    with store.begin() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 1
+    with pytest.raises(StoreError, match="FOREIGN KEY"), store.begin() as connection:
+        connection.exec_driver_sql("INSERT INTO sweep_run VALUES (99, 99)")
+
+
+def test_a_reader_cannot_write(store: Store) -> None:
+    reader = open_reader(str(store.path))
+    with (
+        pytest.raises(StoreError, match="it may not be written"),
+        reader.begin() as connection,
+    ):
+        connection.exec_driver_sql("DELETE FROM sweep")
+
+
+def test_the_shipped_database_is_one_file_in_delete_mode() -> None:
+    assert rows(ROOT / "runs.db", "PRAGMA journal_mode") == [("delete",)]
+    assert rows(ROOT / "runs.db", "PRAGMA integrity_check") == [("ok",)]
+
+
+def test_packing_makes_one_file_that_may_be_copied(store: Store) -> None:
+    writer.submit(store, spec())
+    assert pack(str(store.path)) == store.path
+    assert rows(store.path, "PRAGMA journal_mode") == [("delete",)]
+    assert [path.name for path in store.path.parent.iterdir()] == ["test.db"]
+    assert len(queries.runs(open_reader(str(store.path)))) == 3
+
+
+def test_a_newer_database_is_refused_and_left_alone(store: Store) -> None:
+    with store.begin() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    for opened in (open_reader, open_writer):
+        with pytest.raises(StoreVersionError, match=r"newer version .*'9999'.*upgrade seqcls"):
+            opened(str(store.path))
+    assert rows(store.path, "SELECT version_num FROM alembic_version") == [("9999",)]
+
+
+def test_what_is_no_database_of_ours_is_refused_and_left_alone(tmp_path: Path) -> None:
+    text = tmp_path / "notes.txt"
+    text.write_text("not a database, but more than a hundred bytes of somebody's notes\n" * 9)
+    before = text.read_bytes()
+    other = tmp_path / "other.db"
+    with closing(sqlite3.connect(other)) as connection:
+        connection.execute("CREATE TABLE mine (x)")
+    for opened in (open_reader, open_writer):
+        with pytest.raises(StoreError, match=r"notes\.txt': it is no SQLite database"):
+            opened(str(text))
+        with pytest.raises(StoreError, match="a database of another program"):
+            opened(str(other))
+    assert text.read_bytes() == before
+    assert rows(other, "SELECT name FROM sqlite_master") == [("mine",)]
+
+
+def test_a_database_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
+    with pytest.raises(StoreMissingError, match="does not exist; `seqcls sweep report`"):
+        open_reader(str(tmp_path / "none.db"))
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "empty.db").touch()
+    with pytest.raises(StoreMissingError, match="is empty"):
+        open_reader(str(tmp_path / "empty.db"))
+    with pytest.raises(StoreError, match=r"the folder '.*nowhere' is missing"):
+        open_writer(str(tmp_path / "nowhere" / "x.db"))
+    with pytest.raises(StoreError, match="it is a folder"):
+        open_reader(str(tmp_path))
+
+
+def test_the_database_is_named_by_option_variable_or_default(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("SEQCLS_DB", raising=False)
+    assert locate(None) == Path("runs.db")
+    monkeypatch.setenv("SEQCLS_DB", "elsewhere.db")
+    assert locate(None) == Path("elsewhere.db")
+    assert locate("named.db") == Path("named.db")
+    assert locate("sqlite:////tmp/x.db") == Path("/tmp/x.db")
+    with pytest.raises(StoreError, match="expected a file or sqlite:///FILE"):
+        locate("postgresql://localhost/runs")
+
+
+def test_a_path_with_odd_characters_is_only_a_path(tmp_path: Path) -> None:
+    odd = tmp_path / "a b?mode=memory#%41.db"
+    writer.submit(open_writer(str(odd)), spec())
+    assert len(queries.runs(open_reader(str(odd)))) == 3
+    assert odd.exists()
+
+
+def test_submitting_again_adds_nothing(store: Store) -> None:
+    first = writer.submit(store, spec())
+    assert writer.submit(store, spec()) == first
+    assert len(queries.runs(store)) == 3
+    assert queries.missing_runs(store, [spec()]) == 3
+
+
+def test_a_changed_specification_changes_its_sweep_and_deletes_no_run(store: Store) -> None:
+    writer.submit(store, spec())
+    changed = spec(model_seeds=[2, 3])
+    assert queries.missing_runs(store, [changed]) is None
+    writer.submit(store, changed)
+    runs = queries.runs(store)
+    assert runs["model_seed"].tolist() == [0, 1, 2, 3]
+    assert runs["sweeps"].tolist() == [(), (), ("s",), ("s",)]
+
+
+def test_sweeps_share_the_runs_that_both_ask_for(store: Store) -> None:
+    writer.submit(store, spec())
+    writer.submit(store, spec(name="t", checkpoints="every_epoch", model_seeds=[2, 3]))
+    runs = queries.runs(store)
+    assert runs["sweeps"].tolist() == [("s",), ("s",), ("s", "t"), ("t",)]
+    sweep_ids = queries.sweeps(store)["id"].tolist()
+    planned = {run.model_seed: run.every_epoch for run in queries.queued_runs(store, sweep_ids)}
+    assert planned == {0: False, 1: False, 2: True, 3: True}
+
+
+def test_a_groups_results_and_states_are_one_transaction(store: Store) -> None:
+    _, claim = claimed(store, writer.submit(store, spec()))
+    broken = [outcome(0), outcome(1), Outcome([], [], 0.0, "torch", best_epoch=None)]
+    with pytest.raises(AssertionError):
+        writer.record(store, claim, broken)
+    assert set(queries.runs(store)["state"]) == {"running"}
+    for table in ("epoch", "length_score", "string_error", "checkpoint"):
+        assert rows(store.path, f"SELECT count(*) FROM {table}") == [(0,)]
+    assert writer.record(store, claim, [outcome(0), outcome(1), outcome(2)]) == 3
+    assert set(queries.runs(store)["state"]) == {"done"}
+    assert rows(store.path, "SELECT count(*) FROM length_score") == [(6,)]
+    assert queries.sweeps(store)["state"].tolist() == ["done"]
+
+
+def test_a_run_is_claimed_by_one_worker_only(store: Store) -> None:
+    sweep_id = writer.submit(store, spec())
+    (group,) = make_groups(queries.queued_runs(store, [sweep_id]))
+    _, claim = claimed(store, sweep_id)
+    assert len(claim.runs) == 3
+    assert writer.claim(store, writer.register_worker(store), group) is None
+
+
+def test_a_worker_that_lost_its_claim_records_nothing(store: Store) -> None:
+    sweep_id = writer.submit(store, spec())
+    slow, old_claim = claimed(store, sweep_id)
+    assert writer.release(store, slow) == 3
+    _, new_claim = claimed(store, sweep_id)
+    assert writer.record(store, old_claim, [outcome(n) for n in range(3)]) == 0
+    assert rows(store.path, "SELECT count(*) FROM epoch") == [(0,)]
+    assert writer.record(store, new_claim, [outcome(n) for n in range(3)]) == 3
+    assert rows(store.path, "SELECT DISTINCT attempt FROM run") == [(2,)]
+
+
+def test_runs_of_a_dead_process_are_queued_again_and_of_a_living_one_are_not(
+    store: Store,
+) -> None:
+    worker_id, _ = claimed(store, writer.submit(store, spec()))
+    assert writer.release_dead(store) == 0
+    child = os.fork() if hasattr(os, "fork") else None
+    if child == 0:
+        os._exit(0)
+    assert child is not None
+    os.waitpid(child, 0)
+    with store.begin() as connection:
+        connection.exec_driver_sql(f"UPDATE worker SET pid = {child} WHERE id = {worker_id}")
+    assert writer.release_dead(store) == 3
+    assert set(queries.runs(store)["state"]) == {"queued"}
+
+
+def test_a_diverged_run_is_failed_with_its_reason_and_in_no_average(store: Store) -> None:
+    _, claim = claimed(store, writer.submit(store, spec()))
+    reason = "diverged in epoch 2: the training loss became nan"
+    diverged = Outcome([1.0], [1.0], 0.1, "torch", failure=reason)
+    writer.record(store, claim, [outcome(0), diverged, outcome(1)])
+    run = queries.runs(store).set_index("model_seed").loc[1]
+    assert (run.state, run.error) == ("failed", reason)
+    assert queries.runs(store)["accuracy"].isna().tolist() == [False, True, False]
+    assert rows(store.path, "SELECT reason FROM failure") == [(reason,)]
+    with pytest.raises(UnknownRunError, match=f"run 2 is failed and has no weights: {reason}"):
+        queries.weights(store, 2)
+
+
+def test_a_run_whose_worker_is_lost_is_tried_three_times(store: Store) -> None:
+    sweep_id = writer.submit(store, spec(model_seeds=[0]))
+    for attempt in (1, 2, 3):
+        _, claim = claimed(store, sweep_id)
+        assert claim.attempts == {1: attempt}
+        writer.record_lost(store, claim, "killed by the system")
+    run = queries.runs(store).iloc[0]
+    assert (run.state, run.attempt, run.error) == ("failed", 3, "killed by the system")
+    assert rows(store.path, "SELECT count(*) FROM failure") == [(3,)]
+
+
+def digests(store: Store) -> Iterator[tuple[str, str]]:
+    """Every run's stored digest, and the one that its stored rows have."""
+    with closing(sqlite3.connect(store.path)) as connection:
+        connection.row_factory = sqlite3.Row
+        query = "SELECT run.*, key FROM run JOIN config ON config.id = config_id"
+        for run in connection.execute(query).fetchall():
+
+            def own(table: str, run_id: int = run["id"]) -> list[dict[str, Any]]:
+                found = connection.execute(f"SELECT * FROM {table} WHERE run_id = {run_id}")
+                return [dict(row) for row in found]
+
+            found = run_digest(
+                run["key"],
+                run["model_seed"],
+                dict(run),
+                epochs=own("epoch"),
+                lengths=own("length_score"),
+                errors=own("string_error"),
+                checkpoints=own("checkpoint"),
+            )
+            yield run["digest"], found
+
+
+def test_the_digest_is_that_of_the_stored_rows() -> None:
+    pairs = list(digests(open_reader(str(ROOT / "runs.db"))))
+    assert len(pairs) == 43
+    assert all(stored == found for stored, found in pairs)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE run SET tn = tn + 1",
+        "UPDATE epoch SET train_loss = train_loss * 1.0000001 WHERE epoch = 1",
+        "UPDATE length_score SET tp = tp + 1 WHERE length = 10",
+        "DELETE FROM length_score WHERE length = 1",
+        "UPDATE checkpoint SET weights = x'00'",
+        "UPDATE config SET key = 'x'",
+    ],
+)
+def test_a_changed_result_does_not_fit_its_digest(store: Store, change: str) -> None:
+    _, claim = claimed(store, writer.submit(store, spec()))
+    writer.record(store, claim, [outcome(n) for n in range(3)])
+    assert all(stored == found for stored, found in digests(store))
+    with store.begin() as connection:
+        connection.exec_driver_sql(change)
+    assert all(stored != found for stored, found in digests(store))
+
+
+def test_filters_leave_the_runs_that_are_meant(store: Store) -> None:
+    _, claim = claimed(store, writer.submit(store, spec()))
+    writer.record(store, claim, [outcome(n) for n in range(3)])
+    writer.submit(store, spec(name="t", fixed={"hidden_size": 16}))
+
+    def seeds(**wanted: Any) -> list[int]:
+        return queries.runs(store, queries.RunFilter(**wanted))["model_seed"].tolist()
+
+    assert seeds() == [0, 1, 2, 0, 1, 2]
+    assert seeds(sweeps=("t",)) == [0, 1, 2]
+    assert seeds(model_seeds=(1, 2)) == [1, 2, 1, 2]
+    assert seeds(failing=True) == [1]
+    assert seeds(fields={"hidden_size": 16}, model_seeds=(0,)) == [0]
+    assert seeds(fields={"hidden_size": 3}) == []
+
+
+def test_the_revision_changes_with_what_is_stored(store: Store) -> None:
+    seen = [queries.revision(store)]
+    sweep_id = writer.submit(store, spec())
+    seen.append(queries.revision(store))
+    _, claim = claimed(store, sweep_id)
+    seen.append(queries.revision(store))
+    writer.record(store, claim, [outcome(n) for n in range(3)])
+    seen.append(queries.revision(store))
+    assert len(set(seen)) == len(seen)
+    assert queries.revision(store) == seen[-1]
+
+
+def test_runs_are_found_by_id_or_by_sweep_and_seed(store: Store) -> None:
+    writer.submit(store, spec(name="a/b", axes={"hidden_size": [2, 4]}))
+    writer.submit(store, spec(name="one"))
+    assert queries.find_run(store, "2") == 2
+    assert queries.find_run(store, "one/1") == 2
+    for reference, says in {
+        "99": "no run '99'",
+        "one/9": "no run 'one/9'",
+        "x": "no run 'x': expected a run's id",
+        "/1": "no run '/1': expected",
+        "9" * 30: "expected a run's id",
+        "a/b/1": "'a/b/1' means 2 runs of different configurations; name one by its id: 2, 5",
+    }.items():
+        with pytest.raises(UnknownRunError, match=says):
+            queries.find_run(store, reference)
+
+
+def test_a_configuration_comes_back_as_it_was(store: Store) -> None:
+    config = RunConfig(hidden_size=16, learning_rate=0.1, layer_norm="nn")
+    writer.submit(store, spec(fixed=config.changed))
+    assert queries.run_config(store, 1) == config
+    assert queries.configs(store) == {1: config}
+    stored = rows(store.path, "SELECT key, json_extract(json, '$.hidden_size') FROM config")
+    assert stored == [(config.key, 16)]
+
+
+def test_a_field_that_a_configuration_predates_has_its_default(store: Store) -> None:
+    writer.submit(store, spec())
+    with store.begin() as connection:
+        old = json.dumps({"hidden_size": 2})
+        connection.exec_driver_sql("UPDATE config SET json = ?", (old,))
+    assert queries.run_config(store, 1) == RunConfig()
+    assert queries.runs(store)["num_letters"].tolist() == [3, 3, 3]

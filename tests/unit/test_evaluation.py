@@ -1,0 +1,72 @@
+"""Results, against counting string by string."""
+
+from collections import Counter
+
+import pytest
+
+from seqcls.config import RunConfig
+from seqcls.evaluation import evaluate
+from seqcls.initialization import initial_parameters
+from seqcls.results import Confusion
+from seqcls.sampling.streams import stream
+from seqcls.tokenizer import Tokenizer
+from seqcls.training import train_group
+from tests.conftest import short_config
+from tests.unit.networks import plain_model
+from tests.unit.test_initialization import REPORT
+
+
+def test_results_are_those_of_counting_string_by_string() -> None:
+    config = short_config(test_max_length=60)
+    weights = {k: v.numpy() for k, v in initial_parameters(config, 0).items()}
+    result = evaluate([config], [weights])[0]
+
+    import torch
+
+    strings = stream(config.test_strings).epoch(0)
+    model = plain_model(config, initial_parameters(config, 0))
+    logits = model(torch.from_numpy(strings.ids).int()).tolist()
+    tokenizer = Tokenizer(config.num_letters)
+    cells: Counter[tuple[str, int]] = Counter()
+    wrong: Counter[str] = Counter()
+    for ids, positive, logit in zip(strings.ids, strings.positive, logits, strict=True):
+        text = tokenizer.decode(ids)
+        right = (logit > 0) == positive
+        cell = ("t" if right else "f") + ("p" if logit > 0 else "n")
+        length = sum(tokenizer.counts(text))
+        cells[cell, length] += 1
+        cells[cell, 0] += 1
+        if not right:
+            wrong[text] += 1
+
+    def counted(length: int) -> Confusion:
+        return Confusion(**{cell: cells[cell, length] for cell in ("tn", "fp", "fn", "tp")})
+
+    assert result.confusion == counted(0)
+    assert result.by_length == {
+        length: counted(length) for length in sorted({x for _, x in cells} - {0})
+    }
+    assert [(error.string, error.occurrences) for error in result.errors] == sorted(wrong.items())
+    assert wrong, "an untrained model misclassifies something"
+    for error in result.errors:
+        assert error.length == sum(tokenizer.counts(error.string))
+        assert (error.logit > 0) != bool(error.label)
+    assert result.solved_length == min(error.length for error in result.errors) - 1
+
+
+@pytest.mark.parametrize("members", [1, 3])
+def test_members_are_evaluated_each_on_its_own(members: int) -> None:
+    config = short_config()
+    trained = train_group([(config, seed) for seed in range(members)])
+    kept = [member.kept_weights for member in trained]
+    together = evaluate([config] * members, kept)
+    for own, result in zip(kept, together, strict=True):
+        assert evaluate([config], [own])[0].confusion == result.confusion
+
+
+def test_without_errors_every_tested_length_is_solved() -> None:
+    config = RunConfig(**REPORT)
+    result = evaluate([config], [train_group([(config, 5)])[0].kept_weights])[0]
+    assert result.errors == []
+    assert result.solved_length == 200
+    assert sum(x.tn + x.tp for x in result.by_length.values()) == 9984

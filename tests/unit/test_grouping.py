@@ -1,0 +1,28 @@
+"""Groups of runs."""
+
+import random
+
+from seqcls.config import RunConfig
+from sweeps.grouping import MAX_MEMBERS, PlannedRun, make_groups
+
+
+def planned(number: int, config: RunConfig) -> PlannedRun:
+    return PlannedRun(number, config, number, every_epoch=False)
+
+
+def test_the_same_groups_whoever_asks() -> None:
+    configs = [RunConfig(), RunConfig(hidden_size=16), RunConfig(train_seed=1)]
+    runs = [planned(number, configs[number % 3]) for number in range(300)]
+    groups = make_groups(runs)
+    random.Random(0).shuffle(runs)
+    assert make_groups(runs) == groups
+    assert sorted(run.id for group in groups for run in group) == list(range(300))
+    for group in groups:
+        assert len(group) <= MAX_MEMBERS
+        assert len({run.config.group_key for run in group}) == 1
+
+
+def test_the_longest_training_comes_first() -> None:
+    short, long = RunConfig(max_num_epochs=2), RunConfig(max_num_epochs=100)
+    groups = make_groups([planned(1, short), planned(2, long)])
+    assert [group[0].id for group in groups] == [2, 1]

@@ -1,0 +1,144 @@
+"""Sweep specifications."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seqcls.errors import SpecError
+from sweeps.spec import MAX_RUNS, load_specs, parse_spec, read_spec, shipped_names
+
+PLAIN = {"name": "s", "model_seeds": [0]}
+
+
+def test_axes_are_combined_on_top_of_what_is_fixed() -> None:
+    spec = parse_spec(
+        {
+            "name": "grid",
+            "model_seeds": "0..7",
+            "fixed": {"layer_norm_eps": 0.0},
+            "axes": {"hidden_size": [2, 16], "num_attention_heads": [1, 2, 4]},
+        }
+    )
+    configs = list(spec.configs())
+    assert spec.num_runs() == len(configs) * 8 == 48
+    assert [(c.hidden_size, c.num_attention_heads) for c in configs] == [
+        (2, 1), (2, 2), (2, 4), (16, 1), (16, 2), (16, 4)
+    ]  # fmt: skip
+    assert {c.layer_norm_eps for c in configs} == {0.0}
+    assert list(spec.model_seeds) == list(range(8))
+
+
+def test_configurations_stand_where_a_grid_will_not_do() -> None:
+    spec = parse_spec(
+        {
+            **PLAIN,
+            "axes": {"train_seed": [0, 1]},
+            "configurations": [{"hidden_size": 2}, {"hidden_size": 16, "num_attention_heads": 16}],
+        }
+    )
+    shapes = [(c.hidden_size, c.num_attention_heads, c.train_seed) for c in spec.configs()]
+    assert shapes == [(2, 2, 0), (2, 2, 1), (16, 16, 0), (16, 16, 1)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"model_seed": [0]}, "unknown key 'model_seed': did you mean 'model_seeds'?"),
+        ({"name": ""}, "name='': expected text"),
+        ({"name": 3}, "name=3: expected text"),
+        ({"model_seeds": None}, "model_seeds=None: expected a range such as '0..7'"),
+        ({"model_seeds": []}, "model_seeds=[]: expected a range"),
+        ({"model_seeds": "7..0"}, "model_seeds='7..0': expected a range"),
+        ({"model_seeds": "0-7"}, "model_seeds='0-7': expected a range"),
+        ({"model_seeds": [1, 1]}, "distinct whole numbers"),
+        ({"model_seeds": [-1]}, "model_seed=-1: expected a whole number from 0"),
+        ({"model_seeds": [True]}, "model_seed=True: expected a whole number"),
+        ({"model_seeds": "0..99999999999999999999"}, "expected a range"),
+        ({"checkpoints": "all"}, "expected 'best_epoch' or 'every_epoch'"),
+        ({"fixed": {"hiden_size": 2}}, "unknown field 'hiden_size': did you mean 'hidden_size'?"),
+        ({"axes": {"hiden_size": [2]}}, "unknown field 'hiden_size'"),
+        ({"configurations": [{"hiden_size": 2}]}, "unknown field 'hiden_size'"),
+        ({"fixed": {"model_seed": 2}}, "write model_seeds at the top"),
+        ({"fixed": []}, "fixed=[]: expected a table"),
+        ({"axes": {"hidden_size": 2}}, "axes: hidden_size=2: expected a list"),
+        ({"axes": {"hidden_size": []}}, "axes: hidden_size=[]: expected a list"),
+        ({"axes": {"hidden_size": [2, 2]}}, "stands in it twice"),
+        ({"axes": {"hidden_size": [0]}}, "sweep 's': hidden_size=0: expected greater"),
+        ({"configurations": {}}, "expected tables, each written [[configurations]]"),
+        (
+            {"fixed": {"hidden_size": 2}, "axes": {"hidden_size": [2]}},
+            "'hidden_size' stands both in [fixed] and in [axes]",
+        ),
+    ],
+)
+def test_what_is_no_specification_is_refused_by_name(changes: dict[str, Any], says: str) -> None:
+    with pytest.raises(SpecError) as refused:
+        parse_spec({**PLAIN, **changes})
+    assert says in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_grid_too_large_is_refused_before_it_is_expanded() -> None:
+    started = time.perf_counter()
+    values = list(range(1, 1001))
+    for changes in (
+        {"model_seeds": f"0..{10**18}"},
+        {"axes": dict.fromkeys(("hidden_size", "feed_forward_size", "train_seed"), values)},
+    ):
+        with pytest.raises(SpecError, match=f"expected at most {MAX_RUNS:,}"):
+            parse_spec({**PLAIN, **changes})
+    assert time.perf_counter() - started < 5
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["name", "model_seeds", "fixed", "axes", "configurations", "x"]),
+        st.recursive(
+            st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+            lambda x: st.lists(x, max_size=3) | st.dictionaries(st.text(), x, max_size=3),
+            max_leaves=6,
+        ),
+    )
+)
+def test_any_table_is_read_or_refused_in_one_line(data: dict[str, Any]) -> None:
+    try:
+        parse_spec(data)
+    except SpecError as error:
+        assert len(str(error).splitlines()) == 1  # noqa: PT017
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.toml"
+    broken.write_text("name = \n")
+    with pytest.raises(SpecError, match=r"broken\.toml': Invalid value"):
+        read_spec(broken)
+    broken.write_bytes(b"\xff\xfe")
+    with pytest.raises(SpecError, match="cannot read"):
+        read_spec(broken)
+    broken.write_text('name = "x"\nmodel_seeds = [0]\n[fixed]\nlearning_rate = nan\n')
+    with pytest.raises(SpecError, match="a value that no field can have"):
+        read_spec(broken)
+
+
+def test_the_report_is_nine_experiments_with_43_models() -> None:
+    specs = load_specs("report")
+    assert len(specs) == 9
+    assert all(spec.every_epoch for spec in specs)
+    models = {(c.key, seed) for spec in specs for c in spec.configs() for seed in spec.model_seeds}
+    assert len(models) == 43
+
+
+def test_a_specification_is_found_by_path_folder_or_name(
+    short_spec: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert load_specs(str(short_spec))[0].name == "short"
+    assert load_specs(str(short_spec.parent))[0].name == "short"
+    monkeypatch.chdir(short_spec.parent)
+    assert load_specs("report/attend_cls")[0].name == "attend_cls"
+    assert "report" in shipped_names()
+    with pytest.raises(SpecError, match="no sweep specification 'nope': expected a TOML file"):
+        load_specs("nope")

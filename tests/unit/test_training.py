@@ -1,0 +1,200 @@
+"""Training: each member as if it were alone, against a plain loop over one plain model."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from seqcls.config import RunConfig
+from seqcls.errors import DeviceError, GroupError
+from seqcls.evaluation import evaluate
+from seqcls.initialization import initial_parameters
+from seqcls.model import Transformer
+from seqcls.results import TrainedMember
+from seqcls.sampling.streams import stream
+from seqcls.training import choose_device, sigmoid_scaled, train_group
+from tests.conftest import short_config
+from tests.unit.test_initialization import REPORT
+
+
+def plainly_trained(config: RunConfig, seed: int) -> tuple[Transformer, list[float], list[float]]:
+    """One plain model, trained for all epochs by PyTorch's own loss, optimizer and schedule."""
+    dtype = getattr(torch, config.precision)
+    model = Transformer(config).to(dtype)
+    model.load_state_dict(initial_parameters(config, seed))
+    model.use_dropout_generator(torch.Generator().manual_seed(config.train_seed))
+    loss_of = nn.BCEWithLogitsLoss()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=config.learning_rate)
+    schedule = torch.optim.lr_scheduler.LinearLR(
+        optimizer, 1.0, config.final_learning_rate_factor, total_iters=config.max_num_epochs
+    )
+    validation = stream(config.validation_strings).epoch(0)
+    train_losses, validation_losses = [], []
+
+    def loss(strings: Any) -> torch.Tensor:
+        logits = model(torch.from_numpy(strings.ids).int())
+        if config.train_loss == "sigmoid_scaled":
+            logits = sigmoid_scaled(logits)
+        value: torch.Tensor = loss_of(logits, torch.from_numpy(strings.positive).to(dtype))
+        return value
+
+    for epoch in range(config.max_num_epochs):
+        strings = stream(config.train_strings).epoch(epoch)
+        total = 0.0
+        model.train()
+        for start in range(0, len(strings), config.train_batch_size):
+            batch = strings.take(slice(start, start + config.train_batch_size))
+            mean = loss(batch)
+            mean.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            total += mean.item() * len(batch)
+        schedule.step()
+        model.eval()
+        train_losses.append(total)
+        with torch.no_grad():
+            validation_losses.append(loss(validation).item() * len(validation))
+    return model, train_losses, validation_losses
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"hidden_size": 5, "num_attention_heads": 3, "attention_head_size": 2},
+        {"layer_norm": "nn", "no_attend_cls": True, "feed_forward_size": 0},
+        {"layer_norm_eps": 0.0, "train_loss": "sigmoid_scaled", "num_attention_heads": 0},
+        {"train_sampler": "fixed_length", "sequence_length": 5},  # 81 strings: a short last batch
+        {"dropout_rate": 0.3, "hidden_size": 4},
+    ],
+    ids=str,
+)
+def test_training_a_group_is_training_plain_models_one_by_one(fields: dict[str, Any]) -> None:
+    config = short_config(precision="float64", patience=99, **fields)
+    members = train_group([(config, seed) for seed in (0, 1)], every_epoch=True)
+    for seed, member in enumerate(members):
+        model, train_losses, validation_losses = plainly_trained(config, seed)
+        assert member.train_losses == pytest.approx(train_losses, rel=1e-9)
+        assert member.validation_losses == pytest.approx(validation_losses, rel=1e-9)
+        for name, value in model.state_dict().items():
+            np.testing.assert_allclose(member.weights[3][name], value, rtol=1e-7, atol=1e-9)
+
+
+def same(one: TrainedMember, other: TrainedMember) -> None:
+    """Asserts that two trainings are the same up to rounding in single precision."""
+    assert one.best_epoch == other.best_epoch
+    assert one.epochs == other.epochs
+    for name, value in one.kept_weights.items():
+        np.testing.assert_allclose(value, other.kept_weights[name], rtol=1e-3, atol=1e-4)
+    kept = [own.kept_weights for own in (one, other)]
+    results = evaluate([one.config, other.config], kept)
+    assert results[0].confusion == results[1].confusion
+    assert results[0].by_length == results[1].by_length
+
+
+def test_a_member_is_the_same_alone_and_among_64() -> None:
+    config = RunConfig(**REPORT, max_num_epochs=12, train_size=4000, patience=2)
+    alone = train_group([(config, 5)])[0]
+    together = train_group([(config, seed) for seed in range(64)])
+    assert len({member.epochs for member in together}) > 1, "some members stop before others"
+    same(alone, together[5])
+
+
+DIVERGING = 1e30
+"""Values of an embedding at which the loss is no number."""
+
+
+def test_a_member_that_diverges_fails_and_leaves_its_neighbours_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def exploding(config: RunConfig, seed: int) -> dict[str, torch.Tensor]:
+        parameters = initial_parameters(config, seed)
+        if seed == 1:
+            parameters["embedding.weight"] *= DIVERGING
+        return parameters
+
+    config = short_config(layer_norm_eps=0.0)
+    beside_sane = train_group([(config, 0), (config, 2)])
+    monkeypatch.setattr("seqcls.group.initial_parameters", exploding)
+    first, failed, last = train_group([(config, seed) for seed in (0, 1, 2)])
+    assert failed.failure is not None
+    assert failed.failure.startswith("diverged in epoch 1: the training loss became ")
+    assert (failed.best_epoch, failed.weights, failed.train_losses) == (None, {}, [])
+    with pytest.raises(ValueError, match="has no model: diverged"):
+        _ = failed.kept_weights
+    same(first, beside_sane[0])
+    same(last, beside_sane[1])
+
+
+def test_a_group_of_which_all_diverge_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    def exploding(config: RunConfig, seed: int) -> dict[str, torch.Tensor]:
+        return {k: v * DIVERGING for k, v in initial_parameters(config, seed).items()}
+
+    monkeypatch.setattr("seqcls.group.initial_parameters", exploding)
+    members = train_group([(short_config(layer_norm_eps=0.0), seed) for seed in (0, 1)])
+    assert all(member.failure for member in members)
+
+
+def test_dropout_does_not_depend_on_who_trains_beside() -> None:
+    config = short_config(dropout_rate=0.2, hidden_size=4)
+    together = train_group([(config, seed) for seed in range(3)])
+    same(train_group([(config, 2)])[0], together[2])
+    without = train_group([(short_config(hidden_size=4), 2)])[0]
+    assert without.train_losses != together[2].train_losses
+
+
+def test_only_the_best_epochs_weights_are_kept_unless_all_are_asked_for() -> None:
+    members = [(short_config(), 0)]
+    best = train_group(members)[0]
+    assert list(best.weights) == [best.best_epoch]
+    every = train_group(members, every_epoch=True)[0]
+    assert list(every.weights) == [1, 2, 3]
+    for name, value in best.kept_weights.items():
+        assert np.array_equal(value, every.kept_weights[name])
+
+
+def test_members_of_one_group_may_start_differently() -> None:
+    configs = [
+        short_config(hidden_size=4, embeddings_init_strategy=x) for x in ("default", "linear_like")
+    ]
+    together = train_group([(config, 0) for config in configs])
+    for config, member in zip(configs, together, strict=True):
+        same(train_group([(config, 0)])[0], member)
+    assert together[0].train_losses != together[1].train_losses
+
+
+def test_progress_is_told_after_every_epoch() -> None:
+    told: list[tuple[int, int]] = []
+    config = short_config()
+    train_group([(config, 0), (config, 1)], progress=lambda *now: told.append(now))
+    assert [epoch for epoch, _ in told] == [1, 2, 3]
+    assert told[-1] == (3, 0)
+
+
+def test_runs_of_different_shapes_are_refused() -> None:
+    with pytest.raises(GroupError, match="2 runs cannot train together"):
+        train_group([(short_config(), 0), (short_config(hidden_size=3), 0)])
+    with pytest.raises(GroupError, match="0 runs cannot train together"):
+        train_group([])
+
+
+def test_a_device_that_is_not_there_is_refused() -> None:
+    assert choose_device("cpu") == torch.device("cpu")
+    with pytest.raises(DeviceError, match="device 'tpu': expected auto, cpu or cuda"):
+        choose_device("tpu")
+    if not torch.cuda.is_available():
+        assert choose_device("auto") == torch.device("cpu")
+        with pytest.raises(DeviceError, match="this machine has no GPU"):
+            choose_device("cuda")
+
+
+def test_sigmoid_scaled_is_its_formula_twice() -> None:
+    logits = torch.tensor([-30.0, -1.0, 0.0, 2.0, 30.0], dtype=torch.float64)
+
+    def once(z: torch.Tensor) -> torch.Tensor:
+        return -z / (1 + 1 / (1 + torch.exp(-z)))
+
+    torch.testing.assert_close(sigmoid_scaled(logits), once(once(logits)))
+    assert torch.equal(sigmoid_scaled(logits).sign(), logits.sign())
