@@ -82,7 +82,8 @@ def list_runs(
     shown["accuracy"] = [_percent(value) for value in shown["accuracy"]]
     for name in differing_fields(frame):
         shown[name] = frame[name]
-    _print_table(shown, f"{len(frame)} runs in {store.path}")
+    plural = "" if len(frame) == 1 else "s"
+    _print_table(shown, f"{len(frame)} run{plural} in {store.path}")
 
 
 def list_errors(db: str | None, reference: str, as_json: bool) -> None:

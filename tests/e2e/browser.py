@@ -1,0 +1,59 @@
+"""The browser for the tests: whichever is there, else one is installed where that can be done.
+
+python -m tests.e2e.browser
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
+
+
+def find_browser() -> str | None:
+    """The path of a Chromium or Chrome on this machine; None where there is none."""
+    for name in NAMES:
+        if path := shutil.which(name):
+            return path
+    with sync_playwright() as playwright:
+        downloaded = playwright.chromium.executable_path
+    return downloaded if Path(downloaded).exists() else None
+
+
+def install_browser() -> None:
+    """Installs one by Playwright's download, or as root by Debian's package manager."""
+    attempts = [[sys.executable, "-m", "playwright", "install", "chromium"]]
+    if shutil.which("apt-get") and os.geteuid() == 0:
+        attempts.append(["sh", "-c", "apt-get update -qq && apt-get install -y -qq chromium"])
+    for command in attempts:
+        print(f"no browser found; trying: {' '.join(command)}", flush=True)
+        done = subprocess.run(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False
+        )
+        if done.returncode == 0 and find_browser():
+            return
+
+
+def main() -> None:
+    """Makes sure of a browser; without one it fails under CI, and else says what is skipped."""
+    if find_browser() is None:
+        install_browser()
+    browser = find_browser()
+    if browser:
+        print(f"browser tests use {browser}")
+        return
+    print("*" * 79)
+    print("NO BROWSER: the tests in tests/e2e are SKIPPED. Install Chromium or Google Chrome,")
+    print("or run `.venv/bin/playwright install chromium`, and run `make test` again.")
+    print("*" * 79)
+    if os.environ.get("CI"):
+        sys.exit("under CI a missing browser is a failure")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,206 @@
+"""The command as a user runs it."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from seqcls import __version__
+from seqcls.errors import SeqclsError
+from sweeps.cli import app
+from tests.conftest import ROOT
+
+SEQCLS = [sys.executable, "-m", "sweeps"]
+DB = ["--db", str(ROOT / "runs.db")]
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*SEQCLS, *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        timeout=120,
+        check=False,
+    )
+
+
+def refused(*arguments: str, **environment: str) -> str:
+    """What the command says of a user's mistake, in one line."""
+    said = run(*arguments, **environment)
+    assert said.returncode == 2, said
+    assert said.stdout == ""
+    assert said.stderr.startswith("seqcls: ")
+    assert said.stderr.count("\n") == 1
+    return said.stderr
+
+
+def test_help_and_version_load_nothing_heavy() -> None:
+    heavy = {"torch", "pandas", "sqlalchemy", "numpy", "streamlit", "altair"}
+    show = (
+        "import sys; from sweeps.cli import app\n"
+        "try: app(sys.argv[1:])\n"
+        "finally: print(*sys.modules)"
+    )
+    for arguments in (["--help"], ["--version"], ["sweep", "--help"]):
+        said = subprocess.run(
+            [sys.executable, "-c", show, *arguments], capture_output=True, text=True, check=False
+        )
+        *shown, modules = said.stdout.splitlines()
+        assert shown
+        assert not heavy & set(modules.split())
+    assert run("--version").stdout == f"seqcls {__version__}\n"
+
+
+def test_handing_out_groups_loads_no_pytorch(short_spec: Path, tmp_path: Path) -> None:
+    show = (
+        "import sys; from sweeps.cli import app\n"
+        "if __name__ == '__main__':\n"
+        "    try: app(sys.argv[1:])\n"
+        "    finally: print('torch' in sys.modules)"
+    )
+    script = tmp_path / "show.py"
+    script.write_text(show)
+    command = [sys.executable, str(script), "sweep", str(short_spec), "--workers", "2"]
+    said = subprocess.run(
+        [*command, "--db", str(tmp_path / "x.db")], capture_output=True, text=True, check=True
+    )
+    assert "trained 6 runs" in said.stdout
+    assert said.stdout.endswith("False\n")
+
+
+def test_a_sweep_of_ones_own_is_trained_once(short_spec: Path, tmp_path: Path) -> None:
+    db = ("--db", str(tmp_path / "own.db"))
+    first = run("sweep", str(short_spec), *db, "--workers", "1")
+    assert "short: trained 6 runs in" in first.stdout
+    assert "6/6 runs" in first.stderr
+    again = run("sweep", str(short_spec), *db)
+    assert again.stdout == f"short: all runs are in {db[1]}.\n"
+    # A seed more is one run a size more.
+    short_spec.write_text(short_spec.read_text().replace("0..2", "0..3"))
+    more = run("sweep", str(short_spec), *db, "--workers", "1")
+    assert "short: trained 2 runs in" in more.stdout
+    runs = json.loads(run("runs", *db, "--json").stdout)
+    assert [(r["hidden_size"], r["model_seed"]) for r in runs if r["state"] == "done"] == [
+        *((2, 0), (2, 1), (2, 2), (4, 0), (4, 1), (4, 2)),
+        *((2, 3), (4, 3)),
+    ]
+
+
+def test_in_this_process_or_in_two_the_results_are_the_same(
+    short_spec: Path, tmp_path: Path
+) -> None:
+    digests = []
+    for workers in ("1", "2"):
+        db = tmp_path / f"{workers}.db"
+        run("sweep", str(short_spec), "--db", str(db), "--workers", workers).check_returncode()
+        with closing(sqlite3.connect(db)) as connection:
+            digests.append(connection.execute("SELECT digest FROM run ORDER BY id").fetchall())
+    assert digests[0] == digests[1]
+    assert len(digests[0]) == 6
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path, end: signal.Signals) -> None:
+    spec = tmp_path / "long.toml"
+    # Two groups: a short one, and one that no machine trains in a minute.
+    spec.write_text(
+        'name = "long"\nmodel_seeds = [0]\n[fixed]\nmin_num_epochs = 100000\n'
+        "validation_size = 64\ntest_size = 256\n"
+        "[[configurations]]\nmax_num_epochs = 1\ntrain_size = 64\nfeed_forward_size = 3\n"
+        "[[configurations]]\nmax_num_epochs = 100000\n"
+    )
+    db = tmp_path / "long.db"
+    command = [*SEQCLS, "sweep", str(spec), "--db", str(db), "--workers", "2"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and states(db) != ["done", "running"]:
+            time.sleep(0.1)
+        process.send_signal(end)
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == 128 + end
+    assert b"Traceback" not in said
+    assert states(db) == ["done", "queued"]
+    if end == signal.SIGINT:
+        assert b"stopped: 1 of 2 runs are done and stored" in said
+
+
+def states(db: Path) -> list[str]:
+    if not db.exists():
+        return []
+    with closing(sqlite3.connect(db)) as connection:
+        try:
+            found = connection.execute("SELECT state FROM run ORDER BY state").fetchall()
+        except sqlite3.OperationalError:
+            return []
+    return [state for (state,) in found]
+
+
+def test_tables_show_what_json_holds() -> None:
+    shown = run("runs", *DB, "--failing", "--where", "hidden_size=2", "--seed", "2").stdout
+    assert "1 run in" in shown
+    assert "all_initializations, generalization_errors" in shown
+    assert "93.02%" in shown
+    errors = run("errors", "all_initializations/2", *DB).stdout
+    assert "661 distinct strings, 697 in the test set" in errors
+    assert any(
+        line.split()[:3] == ["b{2}c{152}", "false", "positive"] for line in errors.splitlines()
+    )
+    assert "0.12187" in run("predict", "all_initializations/2", "ab{100}", *DB).stdout
+    assert '""' in run("predict", "all_initializations/2", "", *DB).stdout
+
+
+def test_the_environment_names_the_database(tmp_path: Path) -> None:
+    assert "43 runs" in run("runs", SEQCLS_DB=str(ROOT / "runs.db")).stdout
+    assert "does not exist" in refused("runs", SEQCLS_DB=str(tmp_path / "none.db"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["sweep", "nope"], "no sweep specification 'nope'"),
+        (["sweep", "report", "--device", "tpu"], "--device tpu: expected auto, cpu or cuda"),
+        (["runs", "--where", "hidden_size"], "expected FIELD=VALUE, as in hidden_size=16"),
+        (["runs", "--where", "hiden_size=2"], "did you mean 'hidden_size'?"),
+        (["runs", "--where", "hidden_size=two"], "expected a valid integer"),
+        (["runs", "--sweep", "al_initializations"], "did you mean 'all_initializations'?"),
+        (["errors", "999"], "no run '999'"),
+        (["errors", "walkthrough"], "expected a run's id"),
+        (["predict", "walkthrough/5", "abd"], "unknown letter 'd'"),
+        (["predict", "walkthrough/5", "a{0}"], "cannot read the count '0'"),
+        (["predict", "walkthrough/5", "a", "--epoch", "99"], "has no weights of epoch 99"),
+    ],
+)
+def test_a_users_mistake_is_answered_in_one_line(arguments: list[str], says: str) -> None:
+    assert says in refused(*arguments, *DB)
+
+
+def test_a_mistake_leaves_nothing_behind(tmp_path: Path) -> None:
+    refused("sweep", "nope", "--db", str(tmp_path / "x.db"))
+    refused("runs", "--db", str(tmp_path / "x.db"))
+    assert list(tmp_path.iterdir()) == []
+
+
+@given(st.text(min_size=1, max_size=20).filter(lambda text: not text.startswith("-")))
+@settings(max_examples=50)
+def test_any_argument_is_answered_without_a_traceback(text: str) -> None:
+    for arguments in (["errors", text], ["runs", "--where", text], ["predict", "1", text]):
+        result = CliRunner().invoke(app, [*arguments, *DB])
+        assert result.exception is None or isinstance(result.exception, SeqclsError | SystemExit)
+
+
+def test_output_that_nobody_reads_on_is_no_error() -> None:
+    command = f"{sys.executable} -m sweeps runs --json --db {ROOT / 'runs.db'} | head -1"
+    said = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert said.stdout == "[\n"
+    assert "Traceback" not in said.stderr

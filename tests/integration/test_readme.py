@@ -1,0 +1,113 @@
+"""Every command, query and example of the README works as written."""
+
+import contextlib
+import io
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tomllib
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from seqcls.tokenizer import Tokenizer
+from sweeps.cli import app
+from sweeps.spec import parse_spec
+from sweeps.store.tables import Base
+from tests.conftest import ROOT
+
+README = (ROOT / "README.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+
+
+def seqcls_lines() -> list[str]:
+    lines = [line for block in blocks("bash") for line in block.splitlines()]
+    return [line for line in lines if line.startswith("seqcls ")]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """An empty folder with a copy of the shipped database and the README's specification."""
+    shutil.copy(ROOT / "runs.db", tmp_path)
+    (tmp_path / "heads.toml").write_text(
+        blocks("toml")[0].replace('"0..15"', "[0]").replace("[fixed]", "[fixed]\ntrain_size = 64")
+    )
+    return tmp_path
+
+
+def test_the_commands_run(folder: Path) -> None:
+    bin_folder = Path(sys.executable).parent
+    environment = {**os.environ, "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}"}
+    environment.pop("SEQCLS_DB", None)
+    assert len(seqcls_lines()) >= 6
+    for line in seqcls_lines():
+        said = subprocess.run(
+            line,
+            shell=True,
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert said.returncode == 0, said
+        assert said.stdout
+
+
+def test_every_command_is_in_the_readme() -> None:
+    commands = {
+        command.callback.__name__ for command in app.registered_commands if command.callback
+    }
+    assert commands == {line.split()[1] for line in seqcls_lines()}
+
+
+def test_the_make_targets_and_files_that_it_names_are_there() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    targets = re.findall(r"(?:^|`)make (\w+)", README, re.MULTILINE)
+    assert {"run", "test", "bench"} <= set(targets)
+    for target in targets:
+        assert f"\n{target}:" in makefile, target
+    for link in re.findall(r"\]\(([\w./]+)\)", README):
+        assert (ROOT / link).exists(), link
+
+
+def test_the_queries_answer() -> None:
+    by_length, false_positives = blocks("sql")
+    with closing(sqlite3.connect(f"file:{ROOT / 'runs.db'}?mode=ro", uri=True)) as connection:
+        accuracies = dict(connection.execute(by_length).fetchall())
+        strings = [string for string, _ in connection.execute(false_positives)]
+    assert list(accuracies) == list(range(1, 201))
+    assert set(accuracies.values()) > {1.0}
+    assert all(accuracies[length] == 1.0 for length in range(1, 69))
+    assert accuracies[69] < 1.0
+    assert "b{2}c{152}" in strings
+    assert all(0 in Tokenizer(3).counts(string)[:2] for string in strings)
+
+
+def test_the_specification_is_a_ten_line_sweep() -> None:
+    (text,) = blocks("toml")
+    spec = parse_spec(tomllib.loads(text))
+    assert spec.num_runs() == 96
+    assert len([line for line in text.splitlines() if line]) <= 10
+
+
+def test_the_python_example_runs() -> None:
+    (code,) = blocks("python")
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(code, {})
+    assert printed.getvalue().count("Confusion(tn=") == 8
+
+
+def test_the_tables_are_described_as_they_are() -> None:
+    for table in Base.metadata.sorted_tables:
+        row = re.search(rf"^\| `{table.name}` \|.*\| (.*) \|$", README, re.MULTILINE)
+        assert row, table.name
+        described = re.sub(r" \([^)]*\)", "", row[1]).split(", ")
+        assert described == [column.name for column in table.columns]
