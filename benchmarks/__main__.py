@@ -3,15 +3,15 @@
 import os
 import platform
 
-from benchmarks import report, steps
+from benchmarks import fused, report, seeds, steps
 
 
 def main() -> None:
     """Runs every benchmark and prints its figures."""
     print(f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}\n")
-    steps.main()
-    print()
-    report.main()
+    for benchmark in (fused.main, steps.main, report.main, seeds.main):
+        benchmark()
+        print()
 
 
 main()

@@ -6,7 +6,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import streamlit as st
 
-from seqcls.errors import StoreError, StoreMissingError
+from seqcls.errors import SeqclsError, StoreMissingError
 from sweeps.store import queries
 from sweeps.store.engine import Store, open_reader
 
@@ -39,7 +39,7 @@ string_errors = _cached(queries.string_errors)
 sweeps = _cached(queries.sweeps)
 
 
-def explain(error: StoreError) -> None:
+def explain(error: SeqclsError) -> None:
     """Says on the page what is the case with the database and what to do."""
     if isinstance(error, StoreMissingError):
         st.info("There are no models to show yet. Train the report's models, in about a minute:")

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dashboard import data
-from seqcls.errors import StoreError
+from seqcls.errors import SeqclsError
 from sweeps.store.queries import RunFilter
 
 
@@ -12,7 +12,7 @@ def show() -> None:
     try:
         names = data.sweeps()["name"].tolist()
         seeds = sorted(data.runs(RunFilter())["model_seed"].unique().tolist())
-    except StoreError:
+    except SeqclsError:
         return
     st.header("Filter")
     st.multiselect("Sweeps", names, key="sweep", placeholder="All sweeps", bind="query-params")

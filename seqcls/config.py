@@ -33,7 +33,8 @@ Size = Annotated[int, Field(ge=0, le=4096)]
 PositiveSize = Annotated[int, Field(ge=1, le=4096)]
 StringLength = Annotated[int, Field(ge=1, le=10_000)]
 BatchSize = Annotated[int, Field(ge=1, le=1_000_000)]
-Alpha = Annotated[float, Field(gt=0, le=1e6)]
+Alpha = Annotated[float, Field(ge=0.05, le=1e6)]
+"""Below that a Dirichlet draw of only zeros, after rounding, would be more than a theory."""
 SamplerSeed = Annotated[int, Field(ge=0, lt=2**32)]
 InitStrategy = Literal["default", "output_fan_out"]
 
@@ -201,7 +202,10 @@ class RunConfig(NetworkConfig):
     def changed(self) -> dict[str, Any]:
         """The fields that differ from their default, by name."""
         defaults = default_fields()
-        return {k: v for k, v in sorted(self.model_dump().items()) if v != defaults[k]}
+        fields = sorted(self.model_dump().items())
+        # Adding zero makes -0.0 what it equals.
+        positive = {k: v + 0.0 if isinstance(v, float) else v for k, v in fields}
+        return {k: v for k, v in positive.items() if v != defaults[k]}
 
     @cached_property
     def key(self) -> str:

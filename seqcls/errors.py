@@ -4,6 +4,7 @@
     ├── ConfigError            a configuration that cannot be trained
     ├── StringError            text that is no string of the alphabet
     ├── GroupError             runs that cannot train together
+    ├── EngineError            an engine that is unknown or cannot train what it is asked to
     ├── DeviceError            a device that this machine does not have
     ├── SpecError              a sweep specification that cannot be read or is refused
     └── StoreError             a database that cannot be used
@@ -30,6 +31,10 @@ class StringError(SeqclsError):
 
 class GroupError(SeqclsError):
     """Runs that cannot train together."""
+
+
+class EngineError(SeqclsError):
+    """An engine that is unknown or cannot train what it is asked to."""
 
 
 class DeviceError(SeqclsError):

@@ -1,108 +1,117 @@
 """How a trained model does on its test strings: in all, by length, and string by string."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
-import torch
 from jaxtyping import Bool, Float, Int64
 
 from seqcls.config import RunConfig
-from seqcls.multiset import group_logits, log_counts
+from seqcls.engines.choice import choose_engine
 from seqcls.results import Confusion, Evaluation, StringError, Weights
-from seqcls.sampling import Strings
+from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
 from seqcls.tokenizer import Tokenizer
 
-STRINGS_AT_ONCE = 4096
-"""Keeps the widest activation of a group within tens of megabytes."""
+
+@dataclass(frozen=True, eq=False)
+class DistinctStrings:
+    """The distinct strings of a test set: strings with equal counts have equal logits."""
+
+    counts: Int64[np.ndarray, "string letter"]
+    occurrences: Int64[np.ndarray, " string"]
+    positive: Bool[np.ndarray, " string"]
+    lengths: Int64[np.ndarray, " string"]
+    texts: list[str]
+
+
+@lru_cache(maxsize=16)
+def distinct_test_strings(sampler: Sampler) -> DistinctStrings:
+    """The first epoch of a stream, each string once, made once for all models tested on it."""
+    drawn = stream(sampler).epoch(0)
+    counts, first, occurrences = np.unique(
+        drawn.counts, axis=0, return_index=True, return_counts=True
+    )
+    strings = drawn.take(first)
+    tokenizer = Tokenizer(counts.shape[1])
+    texts = [tokenizer.decode(ids) for ids in strings.ids.tolist()]
+    return DistinctStrings(counts, occurrences, strings.positive, strings.lengths, texts)
 
 
 def logits_of(
     config: RunConfig,
     weights: Sequence[Weights],
     counts: Int64[np.ndarray, "string letter"],
-    device: str = "cpu",
+    *,
+    engine: str = "auto",
+    device: str = "auto",
 ) -> Float[np.ndarray, "member string"]:
-    """Logits of models of one shape for strings given as letter counts; positive means label 1."""
-    parameters = {
-        name: torch.from_numpy(np.stack([own[name] for own in weights])).to(device)
-        for name in weights[0]
-    }
-    encoded = log_counts(config, counts).to(device)
-    with torch.no_grad():
-        parts = [group_logits(config, parameters, x) for x in encoded.split(STRINGS_AT_ONCE)]
-    return torch.cat(parts, dim=1).cpu().numpy()
+    """Logits of models of one shape for strings given as letter counts; positive means label 1.
+
+    Dropout is off. Engine and device are as for `seqcls.training.train_group`.
+    """
+    # Each engine's library is loaded only where it is used.
+    if choose_engine(config, engine, device).name == "fused":
+        from seqcls.engines.fused import fused_logits
+
+        return fused_logits(config, weights, counts)
+    from seqcls.engines.stacked import stacked_logits
+
+    return stacked_logits(config, weights, counts, device=device)
 
 
 def evaluate(
-    configs: Sequence[RunConfig], weights: Sequence[Weights], device: str = "cpu"
+    configs: Sequence[RunConfig],
+    weights: Sequence[Weights],
+    *,
+    engine: str = "auto",
+    device: str = "auto",
 ) -> list[Evaluation]:
     """Tests the models of one group, in their order.
 
     Args:
         configs: configurations with the same `group_key`.
         weights: each one's trained parameters.
-        device: where the logits are computed, `cpu` or `cuda`.
+        engine: as for `seqcls.training.train_group`.
+        device: likewise.
     """
     config = configs[0]
-    test = stream(config.test_strings).epoch(0)
-    # Strings with equal counts have equal logits; each is asked for once.
-    counts, first, occurrences = np.unique(
-        test.counts, axis=0, return_index=True, return_counts=True
-    )
-    distinct = test.take(first)
-    return [
-        _evaluation(config, distinct, occurrences, own)
-        for own in logits_of(config, weights, counts, device)
-    ]
+    test = distinct_test_strings(config.test_strings)
+    logits = logits_of(config, weights, test.counts, engine=engine, device=device)
+    return [_evaluation(config, test, own) for own in logits]
 
 
 def _evaluation(
-    config: RunConfig,
-    distinct: Strings,
-    occurrences: Int64[np.ndarray, " string"],
-    logits: Float[np.ndarray, " string"],
+    config: RunConfig, test: DistinctStrings, logits: Float[np.ndarray, " string"]
 ) -> Evaluation:
     predicted = logits > 0
-    wrong = np.flatnonzero(predicted != distinct.positive)
-    lengths = distinct.lengths
-    by_length = {
-        int(length): _confusion(distinct.positive, predicted, occurrences * (lengths == length))
-        for length in np.unique(lengths)
-    }
+    wrong = np.flatnonzero(predicted != test.positive)
+    # One count for every length and cell, the cells in the order of Confusion.
+    cells = 4 * test.lengths + 2 * test.positive + predicted
+    table = np.bincount(cells, test.occurrences, 4 * (config.test_max_length + 1))
+    by_length = table.astype(np.int64).reshape(-1, 4).tolist()
     return Evaluation(
-        confusion=_confusion(distinct.positive, predicted, occurrences),
-        by_length=by_length,
-        errors=_errors(config, distinct, occurrences, logits, wrong),
-        solved_length=int(lengths[wrong].min()) - 1 if len(wrong) else config.test_max_length,
+        confusion=Confusion(*map(sum, zip(*by_length, strict=True))),
+        by_length={
+            length: Confusion(*confusion)
+            for length, confusion in enumerate(by_length)
+            if any(confusion)
+        },
+        errors=sorted(
+            (
+                StringError(
+                    string=test.texts[row],
+                    length=int(test.lengths[row]),
+                    label=int(test.positive[row]),
+                    logit=float(logits[row]),
+                    occurrences=int(test.occurrences[row]),
+                )
+                for row in wrong
+            ),
+            key=lambda error: error.string,
+        ),
+        solved_length=(
+            int(test.lengths[wrong].min()) - 1 if len(wrong) else config.test_max_length
+        ),
     )
-
-
-def _confusion(
-    positive: Bool[np.ndarray, " string"],
-    predicted: Bool[np.ndarray, " string"],
-    occurrences: Int64[np.ndarray, " string"],
-) -> Confusion:
-    cells = np.bincount(2 * positive + predicted, weights=occurrences, minlength=4)
-    return Confusion(*map(int, cells))
-
-
-def _errors(
-    config: RunConfig,
-    distinct: Strings,
-    occurrences: Int64[np.ndarray, " string"],
-    logits: Float[np.ndarray, " string"],
-    wrong: Int64[np.ndarray, " row"],
-) -> list[StringError]:
-    tokenizer = Tokenizer(config.num_letters)
-    errors = [
-        StringError(
-            string=tokenizer.decode(distinct.ids[row]),
-            length=int(distinct.lengths[row]),
-            label=int(distinct.positive[row]),
-            logit=float(logits[row]),
-            occurrences=int(occurrences[row]),
-        )
-        for row in wrong
-    ]
-    return sorted(errors, key=lambda error: error.string)

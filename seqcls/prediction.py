@@ -1,10 +1,10 @@
 """A stored model's answers for strings as a user types them."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 from seqcls.config import RunConfig
 from seqcls.evaluation import logits_of
@@ -33,8 +33,10 @@ def predict(config: RunConfig, weights: bytes, strings: Sequence[str]) -> list[P
     """
     tokenizer = Tokenizer(config.num_letters)
     counts = np.array([tokenizer.counts(string) for string in strings], dtype=np.int64)
-    logits = torch.from_numpy(logits_of(config, [from_bytes(weights)], counts)[0])
-    return [
-        Prediction(logit, probability)
-        for logit, probability in zip(logits.tolist(), logits.sigmoid().tolist(), strict=True)
-    ]
+    logits = logits_of(config, [from_bytes(weights)], counts)[0].tolist()
+    return [Prediction(logit, _sigmoid(logit)) for logit in logits]
+
+
+def _sigmoid(logit: float) -> float:
+    small = math.exp(-abs(logit))
+    return (small if logit < 0 else 1) / (1 + small)

@@ -72,3 +72,15 @@ class Evaluation:
 
     Without any error it is the longest length that the test set may hold.
     """
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a model makes of every string up to a length, each multiset of letters counted once."""
+
+    max_length: int
+    multisets: int
+    false_positives: int
+    false_negatives: int
+    shortest_error: str | None
+    """Of the shortest misclassified strings the first as text."""

@@ -11,6 +11,8 @@ import typer
 from seqcls import __version__
 from seqcls.errors import SeqclsError
 
+MAX_SEED = 2**63 - 1
+
 app = typer.Typer(
     name="seqcls",
     help="Train thousands of tiny sequence classifiers, and see which fail on longer strings.",
@@ -26,22 +28,33 @@ Db = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Run = Annotated[str, typer.Argument(help="A run's id, or SWEEP/SEED.", show_default=False)]
 
+Spec = Annotated[
+    str,
+    typer.Argument(
+        help="A TOML file, a folder of them, or one that is shipped, such as `report`.",
+        show_default=False,
+    ),
+]
+Engine = Annotated[str, typer.Option(help="auto, fused or torch.")]
+Device = Annotated[str, typer.Option(help="auto, cpu or cuda; the fused engine needs no GPU.")]
+
 
 def main() -> None:
     """Runs the command; a user's mistake ends in one line and exit status 2."""
-    signal.signal(signal.SIGTERM, _terminated)
+    for end in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(end, _terminated)
     try:
         app()
-    except SeqclsError as error:
-        _fail(str(error))
     except BrokenPipeError:
         # The reader of our output, such as `head`, has left. Nobody is there to be told.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except (SeqclsError, OSError, UnicodeError) as error:
+        _fail(str(error))
 
 
-def _terminated(*_: object) -> NoReturn:
-    sys.exit(128 + signal.SIGTERM)
+def _terminated(number: int, _: object) -> NoReturn:
+    sys.exit(128 + number)
 
 
 def _fail(message: str) -> NoReturn:
@@ -69,24 +82,50 @@ def options(
 
 @app.command()
 def sweep(
-    spec: Annotated[
-        str,
-        typer.Argument(
-            help="A TOML file, a folder of them, or one that is shipped, such as `report`.",
-            show_default=False,
-        ),
-    ],
+    spec: Spec,
     db: Db = None,
     workers: Annotated[
         int | None,
         typer.Option(min=1, help="Processes that train.", show_default="one per core"),
     ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    engine: Engine = "auto",
+    device: Device = "auto",
+    precision: Annotated[
+        str | None,
+        typer.Option(
+            help="Train the same runs at this precision, float32 or float64, as a sweep beside it.",
+            show_default="as the specification says",
+        ),
+    ] = None,
 ) -> None:
     """Train every run that a specification asks for and the database lacks."""
-    from sweeps.commands import run_sweeps
+    from sweeps.commands import How, run_sweeps
 
-    run_sweeps(spec, db, workers or os.cpu_count() or 1, device)
+    run_sweeps(spec, db, precision, How(workers or os.cpu_count() or 1, engine, device))
+
+
+@app.command()
+def engines(spec: Spec, engine: Engine = "auto", device: Device = "auto") -> None:
+    """Say which engine trains each configuration of a specification, and why."""
+    from sweeps.commands import How, show_engines
+
+    show_engines(spec, How(1, engine, device))
+
+
+@app.command()
+def verdict(run: Run, db: Db = None, as_json: AsJson = False) -> None:
+    """Check a model on every string up to its longest test length, and keep what was found."""
+    from sweeps.commands import show_verdict
+
+    show_verdict(db, run, as_json)
+
+
+@app.command()
+def sensitive(db: Db = None, as_json: AsJson = False) -> None:
+    """List the runs that single and double precision do not agree on."""
+    from sweeps.commands import list_sensitive
+
+    list_sensitive(db, as_json)
 
 
 @app.command()
@@ -96,7 +135,8 @@ def runs(
         list[str] | None, typer.Option("--sweep", help="Only runs of this sweep; repeatable.")
     ] = None,
     seed: Annotated[
-        list[int] | None, typer.Option("--seed", help="Only this model seed; repeatable.")
+        list[int] | None,
+        typer.Option("--seed", min=0, max=MAX_SEED, help="Only this model seed; repeatable."),
     ] = None,
     failing: Annotated[
         bool, typer.Option("--failing", help="Only runs with a misclassified test string.")

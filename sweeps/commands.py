@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import pandas as pd
@@ -22,8 +23,10 @@ from rich.table import Table
 from rich.text import Text
 
 from seqcls.config import RunConfig, nearest
-from seqcls.errors import ConfigError, StoreMissingError, UnknownRunError
-from sweeps.spec import SweepSpec, load_specs
+from seqcls.engines.choice import choose_engine
+from seqcls.errors import ConfigError, DeviceError, StoreMissingError, UnknownRunError
+from seqcls.results import Verdict
+from sweeps.spec import SweepSpec, at_precision, load_specs
 from sweeps.store import queries, writer
 from sweeps.store.engine import Store, locate, open_reader, open_writer
 from sweeps.store.tables import RunState
@@ -34,10 +37,21 @@ WIDE = 10_000
 """Columns of output that nobody has to read on a screen."""
 
 
-def run_sweeps(reference: str, db: str | None, workers: int, device: str) -> None:
+@dataclass(frozen=True)
+class How:
+    """How the runs of a sweep are to be trained."""
+
+    workers: int
+    engine: str
+    device: str
+
+
+def run_sweeps(reference: str, db: str | None, precision: str | None, how: How) -> None:
     """Trains what is missing of the sweeps meant, with a progress bar."""
     specs = load_specs(reference)
-    _check_device(device)
+    if precision is not None:
+        specs = [at_precision(spec, precision) for spec in specs]
+    _check(specs, how)
     # Looked up read-only first: a complete database is not touched at all.
     if _missing(specs, db) == 0:
         typer.echo(f"{_sweeps(specs)}: all runs are in {locate(db)}.")
@@ -47,7 +61,7 @@ def run_sweeps(reference: str, db: str | None, workers: int, device: str) -> Non
     started = time.perf_counter()
     before = queries.counts_by_state(store, sweep_ids)
     try:
-        _work_with_progress_bar(store, sweep_ids, workers, device)
+        _work_with_progress_bar(store, sweep_ids, how)
     except KeyboardInterrupt:
         _say_what_is_left(store, sweep_ids)
         raise typer.Exit(130) from None
@@ -131,6 +145,70 @@ def predict_strings(
     _print_table(frame, f"run {run_id}")
 
 
+def show_engines(reference: str, how: How) -> None:
+    """Prints which engine trains each configuration of the sweeps meant, and why."""
+    frame = pd.DataFrame(
+        [
+            {"sweep": spec.name, "engine": choice.name, "reason": choice.reason, **config.changed}
+            for spec in load_specs(reference)
+            for config in spec.configs()
+            for choice in [choose_engine(config, how.engine, how.device)]
+        ]
+    )
+    _print_table(frame, f"{len(frame)} configurations")
+
+
+def show_verdict(db: str | None, reference: str, as_json: bool) -> None:
+    """Prints what an exhaustive check of a run finds; checks and stores it where none is stored."""
+    store = open_reader(db)
+    run_id = queries.find_run(store, reference)
+    found = queries.verdict(store, run_id)
+    if found is None:
+        found = _check_exhaustively(store, run_id)
+        writer.record_verdict(open_writer(db), run_id, found)
+    if as_json:
+        _print_json(pd.DataFrame([asdict(found)]))
+        return
+    wrong = found.false_positives + found.false_negatives
+    typer.echo(
+        f"run {run_id}: of {found.multisets:,} multisets up to length {found.max_length}, "
+        f"{wrong:,} are misclassified ({found.false_positives:,} false positives, "
+        f"{found.false_negatives:,} false negatives)"
+        + (f"; the shortest is {found.shortest_error}" if wrong else "")
+    )
+
+
+def list_sensitive(db: str | None, as_json: bool) -> None:
+    """Prints the runs whose confusion matrix depends on the precision."""
+    store = open_reader(db)
+    pairs = queries.sensitive(store)
+    if as_json:
+        _print_json(pairs)
+        return
+    if pairs.empty:
+        typer.echo(
+            "no run is stored in both precisions; `seqcls sweep SPEC --precision float64` trains "
+            "those of a sweep in double precision"
+        )
+        return
+    shown = pairs[pairs["sensitive"]].drop(columns="sensitive")
+    shown["sweeps"] = shown["sweeps"].map(", ".join)
+    title = f"{len(shown)} of {len(pairs)} runs in both precisions have other confusion matrices"
+    _print_table(shown, title)
+
+
+def _check_exhaustively(store: Store, run_id: int) -> Verdict:
+    config = queries.run_config(store, run_id)
+    # Imported where it is used: the compiled engine takes half a second to load.
+    from seqcls.verdict import unaffordable, verdicts
+    from seqcls.weights import from_bytes
+
+    obstacle = unaffordable(config)
+    if obstacle is not None:
+        raise ConfigError(f"run {run_id} is not checked exhaustively: {obstacle}")
+    return verdicts(config, [from_bytes(queries.weights(store, run_id))])[0]
+
+
 def _missing(specs: list[SweepSpec], db: str | None) -> int | None:
     try:
         return queries.missing_runs(open_reader(db), specs)
@@ -138,7 +216,7 @@ def _missing(specs: list[SweepSpec], db: str | None) -> int | None:
         return None
 
 
-def _work_with_progress_bar(store: Store, sweep_ids: list[int], workers: int, device: str) -> None:
+def _work_with_progress_bar(store: Store, sweep_ids: list[int], how: How) -> None:
     columns = (
         TextColumn("training"),
         BarColumn(),
@@ -154,17 +232,28 @@ def _work_with_progress_bar(store: Store, sweep_ids: list[int], workers: int, de
         def update(done: float, total: int) -> None:
             progress.update(task, completed=done, total=total)
 
-        work(store, sweep_ids, workers=workers, device=device, on_progress=update)
+        work(
+            store,
+            sweep_ids,
+            workers=how.workers,
+            engine=how.engine,
+            device=how.device,
+            on_progress=update,
+        )
 
 
-def _check_device(device: str) -> None:
-    if device == "cuda":
+def _check(specs: list[SweepSpec], how: How) -> None:
+    """Refuses what cannot be trained like this before anything is written."""
+    if how.device not in ("auto", "cpu", "cuda"):
+        raise DeviceError(f"device {how.device!r}: expected auto, cpu or cuda")
+    if how.device == "cuda":
         # Imported where it is used: only PyTorch knows whether there is a GPU.
-        from seqcls.training import choose_device
+        from seqcls.engines.stacked import choose_device
 
-        choose_device(device)
-    elif device not in ("auto", "cpu"):
-        raise ConfigError(f"--device {device}: expected auto, cpu or cuda")
+        choose_device(how.device)
+    for spec in specs:
+        for config in spec.configs():
+            choose_engine(config, how.engine, how.device)
 
 
 def _check_sweeps(store: Store, names: Sequence[str]) -> None:
@@ -213,10 +302,8 @@ def _percent(value: Any) -> str:
 
 
 def _print_json(frame: pd.DataFrame) -> None:
-    # pandas writes missing values as null and every number exactly.
-    typer.echo(
-        json.dumps(json.loads(frame.to_json(orient="records", double_precision=15)), indent=1)
-    )
+    records = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    typer.echo(json.dumps(records, indent=1, allow_nan=False))
 
 
 def _print_table(frame: pd.DataFrame, title: str) -> None:

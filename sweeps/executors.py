@@ -1,23 +1,26 @@
 """Where groups are trained: in this process, or on this machine's cores."""
 
 import multiprocessing
+import os
 import queue
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from sweeps.grouping import RunGroup
-from sweeps.jobs import run_group
+from sweeps.jobs import Job, run_job
 from sweeps.outcome import Outcome
 
 POLL_SECONDS = 0.1
 
-OnEpoch = Callable[[RunGroup, int, int], None]
-"""Told a group, the epoch that it ended, and how many of its members are left to train."""
+OnProgress = Callable[[RunGroup, float], None]
+"""Told a group and how many members' worth of its training is done, parts included."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Executor(Protocol):
         """How many groups more it can begin at once."""
         ...
 
-    def begin(self, group: RunGroup) -> None:
+    def begin(self, job: Job) -> None:
         """Takes a group to train."""
         ...
 
@@ -47,12 +50,12 @@ class Executor(Protocol):
 
 
 @contextmanager
-def local_executor(workers: int, device: str, on_epoch: OnEpoch) -> Iterator[Executor]:
+def local_executor(workers: int, on_progress: OnProgress) -> Iterator[Executor]:
     """Trains in this process with one worker, else in that many processes of one thread each."""
     if workers == 1:
-        yield InThisProcess(device, on_epoch)
+        yield InThisProcess(on_progress)
         return
-    pool = ProcessPool(workers, device, on_epoch)
+    pool = ProcessPool(workers, on_progress)
     try:
         yield pool
     finally:
@@ -62,37 +65,36 @@ def local_executor(workers: int, device: str, on_epoch: OnEpoch) -> Iterator[Exe
 class InThisProcess:
     """Trains one group after another, right here."""
 
-    def __init__(self, device: str, on_epoch: OnEpoch) -> None:
-        self._device = device
-        self._on_epoch = on_epoch
-        self._waiting: list[RunGroup] = []
+    def __init__(self, on_progress: OnProgress) -> None:
+        self._on_progress = on_progress
+        self._waiting: list[Job] = []
 
     @property
     def free(self) -> int:
         return 1 - len(self._waiting)
 
-    def begin(self, group: RunGroup) -> None:
-        self._waiting.append(group)
+    def begin(self, job: Job) -> None:
+        self._waiting.append(job)
 
     def ended(self) -> list[GroupEnded]:
-        group = self._waiting.pop()
-
-        def report(epoch: int, left: int) -> None:
-            self._on_epoch(group, epoch, left)
-
-        return [GroupEnded(group, run_group(group, self._device, report))]
+        job = self._waiting.pop()
+        report = partial(self._on_progress, job.group)
+        try:
+            return [GroupEnded(job.group, run_job(job, report))]
+        except Exception as error:
+            # As in a pool: what one group dies of does not end the others.
+            return [GroupEnded(job.group, [], _named(error))]
 
 
 class ProcessPool:
     """Trains groups in worker processes, each with one thread, since processes use the cores."""
 
-    def __init__(self, workers: int, device: str, on_epoch: OnEpoch) -> None:
+    def __init__(self, workers: int, on_progress: OnProgress) -> None:
         # Spawned: a forked child would inherit the locks of PyTorch's threads.
         self._context = multiprocessing.get_context("spawn")
-        self._reports: multiprocessing.Queue[tuple[int, int, int]] = self._context.Queue()
+        self._reports: multiprocessing.Queue[tuple[int, float]] = self._context.Queue()
         self._workers = workers
-        self._device = device
-        self._on_epoch = on_epoch
+        self._on_progress = on_progress
         self._running: dict[Future[list[Outcome]], RunGroup] = {}
         self._pool = self._new_pool()
 
@@ -100,8 +102,13 @@ class ProcessPool:
     def free(self) -> int:
         return self._workers - len(self._running)
 
-    def begin(self, group: RunGroup) -> None:
-        self._running[self._pool.submit(_in_process, group, self._device)] = group
+    def begin(self, job: Job) -> None:
+        try:
+            future = self._pool.submit(_in_process, job)
+        except BrokenProcessPool:
+            self._pool = self._new_pool()
+            future = self._pool.submit(_in_process, job)
+        self._running[future] = job.group
 
     def ended(self) -> list[GroupEnded]:
         done = wait(self._running, POLL_SECONDS, FIRST_COMPLETED).done
@@ -115,7 +122,7 @@ class ProcessPool:
             if error is None:
                 ended.append(GroupEnded(group, future.result()))
             else:
-                ended.append(GroupEnded(group, [], f"{type(error).__name__}: {error}"))
+                ended.append(GroupEnded(group, [], _named(error)))
         if broken and not self._running:
             # A process that the system killed takes the whole pool with it.
             self._pool = self._new_pool()
@@ -136,25 +143,38 @@ class ProcessPool:
         groups = {group[0].id: group for group in self._running.values()}
         while True:
             try:
-                first, epoch, left = self._reports.get_nowait()
+                first, done = self._reports.get_nowait()
             except queue.Empty:
                 return
             if first in groups:
-                self._on_epoch(groups[first], epoch, left)
+                self._on_progress(groups[first], done)
 
 
-_reports: "multiprocessing.Queue[tuple[int, int, int]] | None" = None
+_reports: "multiprocessing.Queue[tuple[int, float]] | None" = None
 """In a worker process: where its epochs are reported to."""
 
 
-def _begin_process(reports: "multiprocessing.Queue[tuple[int, int, int]]") -> None:
+def _begin_process(reports: "multiprocessing.Queue[tuple[int, float]]") -> None:
     global _reports
     _reports = reports
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     # Ctrl-C reaches every process of a terminal; the one that hands out groups decides.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _in_process(group: RunGroup, device: str) -> list[Outcome]:
+def _end_with_parent() -> None:
+    """Ends this process when the one that hands out groups is gone, however it went."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _named(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _in_process(job: Job) -> list[Outcome]:
     assert _reports is not None
     put = _reports.put
-    return run_group(group, device, lambda epoch, left: put((group[0].id, epoch, left)))
+    return run_job(job, lambda done: put((job.group[0].id, done)))

@@ -18,6 +18,8 @@ class PlannedRun:
     model_seed: int
     every_epoch: bool
     """Whether a sweep wants the weights of every epoch."""
+    verdict: bool
+    """Whether a sweep wants the exhaustive check."""
 
 
 RunGroup = tuple[PlannedRun, ...]
@@ -25,9 +27,9 @@ RunGroup = tuple[PlannedRun, ...]
 
 def make_groups(runs: Iterable[PlannedRun]) -> list[RunGroup]:
     """Groups of runs that can train together, the longest first, so that cores end together."""
-    by_key: dict[tuple[str, bool], list[PlannedRun]] = {}
+    by_key: dict[tuple[str, bool, bool], list[PlannedRun]] = {}
     for run in sorted(runs, key=lambda run: run.id):
-        by_key.setdefault((run.config.group_key, run.every_epoch), []).append(run)
+        by_key.setdefault((run.config.group_key, run.every_epoch, run.verdict), []).append(run)
     groups = [
         tuple(alike[start : start + MAX_MEMBERS])
         for alike in by_key.values()

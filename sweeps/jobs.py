@@ -2,61 +2,99 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
+from seqcls.engines.choice import Choice, choose_engine
+from seqcls.results import Evaluation, TrainedMember, Verdict, Weights
+from seqcls.training import draw_initial, train_group
 from seqcls.weights import to_bytes
 from sweeps.grouping import RunGroup
 from sweeps.outcome import Outcome
 
-ENGINE = "torch"
-
-Report = Callable[[int, int], None]
-"""Told the epoch that ended and how many members are left to train."""
+Report = Callable[[float], None]
+"""Told how many members' worth of training is done, parts included."""
 
 
-def run_group(group: RunGroup, device: str, report: Report) -> list[Outcome]:
+@dataclass(frozen=True)
+class Job:
+    """A group and how to train it."""
+
+    group: RunGroup
+    engine: Choice
+    device: str
+    initial: list[Weights] | None
+    """The members' initial parameters, where the engine does not draw them."""
+
+
+def make_job(group: RunGroup, engine: str, device: str) -> Job:
+    """Chooses the engine. For the fused one it draws the initial parameters.
+
+    That takes PyTorch, which this process loads once so that no worker has to.
+    """
+    choice = choose_engine(group[0].config, engine, device)
+    members = [(run.config, run.model_seed) for run in group]
+    initial = draw_initial(members) if choice.name == "fused" else None
+    return Job(group, choice, device, initial)
+
+
+def run_job(job: Job, report: Report) -> list[Outcome]:
     """Trains and tests the runs of one group, in their order, on one thread."""
-    with _one_thread():
-        return _run_group(group, device, report)
+    with _one_thread(job.engine):
+        trained = train_group(
+            [(run.config, run.model_seed) for run in job.group],
+            engine=job.engine.name,
+            device=job.device,
+            every_epoch=job.group[0].every_epoch,
+            progress=report,
+            initial=job.initial,
+        )
+        results = _tested(job, [member for member in trained if member.failure is None])
+    return [_outcome(job, member, *results.get(id(member), (None, None))) for member in trained]
 
 
-def _run_group(group: RunGroup, device: str, report: Report) -> list[Outcome]:
-    # Imported where it is used: the process that only hands out groups needs no PyTorch.
+def _tested(
+    job: Job, complete: list[TrainedMember]
+) -> dict[int, tuple[Evaluation, Verdict | None]]:
+    if not complete:
+        return {}
+    # Imported where it is used: a process that only hands out groups tests nothing.
     from seqcls.evaluation import evaluate
-    from seqcls.training import choose_device, train_group
+    from seqcls.verdict import unaffordable, verdicts
 
-    trained = train_group(
-        [(run.config, run.model_seed) for run in group],
-        device=device,
-        every_epoch=group[0].every_epoch,
-        progress=report,
+    config = complete[0].config
+    kept = [member.kept_weights for member in complete]
+    configs = [member.config for member in complete]
+    evaluations = evaluate(configs, kept, engine=job.engine.name, device=job.device)
+    checks: list[Verdict] | list[None] = [None] * len(complete)
+    if job.group[0].verdict and unaffordable(config) is None:
+        checks = verdicts(config, kept, engine=job.engine.name)
+    pairs = zip(evaluations, checks, strict=True)
+    return {id(member): pair for member, pair in zip(complete, pairs, strict=True)}
+
+
+def _outcome(
+    job: Job, member: TrainedMember, evaluation: Evaluation | None, verdict: Verdict | None
+) -> Outcome:
+    return Outcome(
+        train_losses=member.train_losses,
+        validation_losses=member.validation_losses,
+        train_seconds=member.train_seconds,
+        engine=str(job.engine),
+        failure=member.failure,
+        best_epoch=member.best_epoch,
+        evaluation=evaluation,
+        verdict=verdict,
+        checkpoints={epoch: to_bytes(own) for epoch, own in member.weights.items()},
     )
-    complete = [member for member in trained if member.failure is None]
-    evaluations = {}
-    if complete:
-        results = evaluate(
-            [member.config for member in complete],
-            [member.kept_weights for member in complete],
-            choose_device(device).type,
-        )
-        evaluations = {id(member): result for member, result in zip(complete, results, strict=True)}
-    return [
-        Outcome(
-            train_losses=member.train_losses,
-            validation_losses=member.validation_losses,
-            train_seconds=member.train_seconds,
-            engine=ENGINE,
-            failure=member.failure,
-            best_epoch=member.best_epoch,
-            evaluation=evaluations.get(id(member)),
-            checkpoints={epoch: to_bytes(own) for epoch, own in member.weights.items()},
-        )
-        for member in trained
-    ]
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
-    # A tiny model's operations are too small to share out; processes use the cores instead.
+def _one_thread(engine: Choice) -> Iterator[None]:
+    # A tiny model's operations are too small to share out; processes use the cores instead. The
+    # fused engine has one thread anyway, and does not load PyTorch to be told so.
+    if engine.name == "fused":
+        yield
+        return
     import torch
 
     before = torch.get_num_threads()

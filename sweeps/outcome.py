@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from seqcls.results import Evaluation
+from seqcls.results import Evaluation, Verdict
 
 
 @dataclass(frozen=True)
@@ -16,5 +16,6 @@ class Outcome:
     failure: str | None = None
     best_epoch: int | None = None
     evaluation: Evaluation | None = None
+    verdict: Verdict | None = None
     checkpoints: dict[int, bytes] = field(default_factory=dict)
     """Weights by epoch, as safetensors bytes."""

@@ -1,6 +1,7 @@
 """Sweep specifications: a TOML file, read as data only, and the runs that it asks for."""
 
 import itertools
+import json
 import math
 import re
 import tomllib
@@ -23,6 +24,7 @@ _KEYS = [
     "description",
     "model_seeds",
     "checkpoints",
+    "verdict",
     "fixed",
     "axes",
     "configurations",
@@ -42,6 +44,8 @@ class SweepSpec:
     model_seeds: range | tuple[int, ...]
     description: str = ""
     checkpoints: str = "best_epoch"
+    verdict: bool = False
+    """Whether every run is checked exhaustively, where that is affordable."""
     fixed: Mapping[str, Any] | None = None
     axes: Mapping[str, list[Any]] | None = None
     configurations: tuple[Mapping[str, Any], ...] = ({},)
@@ -101,6 +105,23 @@ def load_specs(reference: str) -> list[SweepSpec]:
     )
 
 
+def at_precision(spec: SweepSpec, precision: str) -> SweepSpec:
+    """The same runs at another precision, as a sweep of its own beside this one.
+
+    Raises:
+        SpecError: the precision is unknown, or varies in the specification already.
+    """
+    data = json.loads(spec.submitted)
+    own = (data.get("axes", {}), *data.get("configurations", []))
+    if any("precision" in fields for fields in own):
+        raise SpecError(
+            f"sweep {spec.name!r} varies precision itself; leave --precision {precision} out"
+        )
+    data["name"] = f"{spec.name}-{precision}"
+    data["fixed"] = {**data.get("fixed", {}), "precision": precision}
+    return parse_spec(data)
+
+
 def shipped_names() -> list[str]:
     """The names of the specifications that come with the program, folders first."""
     folders = sorted(path.name for path in SHIPPED.iterdir() if path.is_dir())
@@ -115,9 +136,9 @@ def read_spec(path: Path) -> SweepSpec:
         SpecError: as `parse_spec`, with the file named.
     """
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         return parse_spec(data)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+    except (ValueError, RecursionError, OSError) as error:
         raise SpecError(f"cannot read {str(path)!r}: {error}") from None
     except SpecError as error:
         raise SpecError(f"{str(path)!r}: {error}") from None
@@ -138,6 +159,7 @@ def parse_spec(data: Mapping[str, Any]) -> SweepSpec:
         description=_text(data, "description", ""),
         model_seeds=_model_seeds(data.get("model_seeds")),
         checkpoints=_checkpoints(data.get("checkpoints", CHECKPOINTS[0])),
+        verdict=_flag(data, "verdict"),
         fixed=_table(data, "fixed"),
         axes=_axes(_table(data, "axes")),
         configurations=_configurations(data.get("configurations", [{}])),
@@ -161,6 +183,13 @@ def _text(data: Mapping[str, Any], key: str, default: str | None = None) -> str:
     return value
 
 
+def _flag(data: Mapping[str, Any], key: str) -> bool:
+    value = data.get(key, False)
+    if not isinstance(value, bool):
+        raise SpecError(f"{key}={value!r}: expected true or false")
+    return value
+
+
 def _checkpoints(value: Any) -> str:
     if value not in CHECKPOINTS:
         raise SpecError(f"checkpoints={value!r}: expected {' or '.join(map(repr, CHECKPOINTS))}")
@@ -170,6 +199,10 @@ def _checkpoints(value: Any) -> str:
 def _model_seeds(value: Any) -> range | tuple[int, ...]:
     if isinstance(value, str) and (match := _SEEDS.fullmatch(value)):
         first, last = map(int, match.groups())
+        if last - first >= MAX_RUNS:
+            raise SpecError(
+                f"model_seeds={value!r}: expected at most {MAX_RUNS:,} seeds; take fewer"
+            )
         seeds: range | tuple[int, ...] = range(first, last + 1)
         ends = [first, last]
     elif isinstance(value, list):
@@ -181,7 +214,6 @@ def _model_seeds(value: Any) -> range | tuple[int, ...]:
             check_model_seed(seed)
     except ConfigError as error:
         raise SpecError(str(error)) from None
-    # A range of more than sys.maxsize seeds has no len(); check_model_seed has ruled it out.
     if not seeds or (isinstance(seeds, tuple) and len(set(seeds)) < len(seeds)):
         raise SpecError(
             f"model_seeds={value!r}: expected a range such as '0..7', ends included, or a list of "

@@ -1,9 +1,11 @@
 """Claim, train, evaluate, commit, until nothing is queued; and what happens when it is stopped."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from sweeps.executors import Executor, local_executor
 from sweeps.grouping import RunGroup, make_groups
+from sweeps.jobs import Job, make_job
 from sweeps.store import queries, writer
 from sweeps.store.engine import Store
 
@@ -16,6 +18,7 @@ def work(
     sweep_ids: Sequence[int],
     *,
     workers: int,
+    engine: str = "auto",
     device: str = "auto",
     on_progress: OnProgress | None = None,
 ) -> None:
@@ -28,6 +31,7 @@ def work(
         store: the database, open for writing.
         sweep_ids: the sweeps whose runs are meant.
         workers: processes to train in; 1 trains in this one.
+        engine: `auto`, `fused` or `torch`.
         device: `auto`, `cpu` or `cuda`.
         on_progress: called as training goes on.
     """
@@ -35,14 +39,15 @@ def work(
     worker_id = writer.register_worker(store)
     progress = _Progress(on_progress)
     try:
-        with local_executor(workers, device, progress.epoch_ended) as executor:
-            _Work(store, sweep_ids, worker_id, executor, progress).run()
+        with local_executor(workers, progress.group_went_on) as executor:
+            make = partial(make_job, engine=engine, device=device)
+            _Work(store, sweep_ids, worker_id, executor, make, progress).run()
     finally:
         writer.release(store, worker_id)
 
 
 class _Progress:
-    """Adds up what is done: a group's members that have stopped, and the rest by their epochs."""
+    """Adds up what is done of every group."""
 
     def __init__(self, on_progress: OnProgress | None) -> None:
         self._on_progress = on_progress
@@ -53,9 +58,8 @@ class _Progress:
         self._total = runs
         self._tell()
 
-    def epoch_ended(self, group: RunGroup, epoch: int, left: int) -> None:
-        share = epoch / group[0].config.max_num_epochs
-        self._done[group[0].id] = len(group) - left + left * share
+    def group_went_on(self, group: RunGroup, done: float) -> None:
+        self._done[group[0].id] = done
         self._tell()
 
     def group_ended(self, group: RunGroup) -> None:
@@ -76,12 +80,14 @@ class _Work:
         sweep_ids: Sequence[int],
         worker_id: int,
         executor: Executor,
+        make_job: Callable[[RunGroup], Job],
         progress: _Progress,
     ) -> None:
         self._store = store
         self._sweep_ids = sweep_ids
         self._worker_id = worker_id
         self._executor = executor
+        self._make_job = make_job
         self._progress = progress
         self._claims: dict[int, writer.Claim] = {}
 
@@ -101,7 +107,7 @@ class _Work:
         claimed = writer.claim(self._store, self._worker_id, group)
         if claimed is not None:
             self._claims[claimed.runs[0].id] = claimed
-            self._executor.begin(claimed.runs)
+            self._executor.begin(self._make_job(claimed.runs))
 
     def _commit_ended(self) -> bool:
         """Stores what has ended; True where a group was lost, so that runs are queued again."""

@@ -8,7 +8,8 @@ import streamlit as st
 from dashboard import data, filters
 from dashboard.charts.accuracy_by_length import accuracy_by_length
 from dashboard.charts.colors import OKABE_ITO
-from seqcls.errors import StoreError
+from seqcls.config import RunConfig
+from seqcls.errors import SeqclsError
 from sweeps import summaries
 
 # Columns that are shown only where they say something.
@@ -56,7 +57,7 @@ def show() -> None:
             return
         _accuracy(runs, configurations, chosen.failing)
         _errors(runs, configurations)
-    except StoreError as error:
+    except SeqclsError as error:
         data.explain(error)
 
 
@@ -77,10 +78,23 @@ def _glance(runs: pd.DataFrame) -> bool:
     )
     columns[2].metric("Queued or in training", states.get("queued", 0) + states.get("running", 0))
     columns[3].metric("Training failed", states.get("failed", 0))
-    if done.empty:
+    _training_failures(runs)
+    if done.empty and "queued" not in states and "running" not in states:
+        st.info("No model came out of these runs: training failed for all of them.")
+    elif done.empty:
         st.info("None of these runs is finished yet, so there is nothing to compare. Train them:")
         st.code("seqcls sweep FILE.toml", language="bash")
     return not done.empty
+
+
+def _training_failures(runs: pd.DataFrame) -> None:
+    failed = runs[runs["state"] == "failed"]
+    if failed.empty:
+        return
+    with st.expander(f"Why training failed ({len(failed)})"):
+        shown = failed[["id", "sweeps", "model_seed", "error"]].copy()
+        shown["sweeps"] = shown["sweeps"].map(", ".join)
+        st.dataframe(shown, hide_index=True)
 
 
 def _table(runs: pd.DataFrame, only_failing: bool) -> pd.DataFrame | None:
@@ -111,10 +125,17 @@ def _table(runs: pd.DataFrame, only_failing: bool) -> pd.DataFrame | None:
         hide_index=True,
         on_select="rerun",
         selection_mode="multi-row",
-        key="configurations",
+        # Rows are selected by their place: other rows are another table, with nothing selected.
+        key=f"configurations {table['config_id'].tolist()}",
     )
     rows = [row for row in selected["selection"]["rows"] if row < len(table)]
-    return table.iloc[rows] if rows else table.head(len(OKABE_ITO))
+    chosen = table.iloc[rows] if rows else table[table["seeds"] > 0]
+    if len(chosen) > len(OKABE_ITO):
+        st.caption(
+            f"Drawn are the first {len(OKABE_ITO)} of {len(chosen)} configurations: more colors "
+            "could not be told apart. Select others to see them."
+        )
+    return chosen.head(len(OKABE_ITO))
 
 
 def _accuracy(runs: pd.DataFrame, configurations: pd.DataFrame, only_failing: bool) -> None:
@@ -129,6 +150,9 @@ def _accuracy(runs: pd.DataFrame, configurations: pd.DataFrame, only_failing: bo
         help="Few test strings have any one length; together they make a steadier line.",
     )
     done = runs[(runs["state"] == "done") & runs["config_id"].isin(configurations["config_id"])]
+    if done.empty:
+        st.info("None of the selected configurations has a model that is trained and tested.")
+        return
     scores = data.length_scores(tuple(done["id"]))
     points = summaries.accuracy_by_length(scores, int(width))
     points["lengths"] = [
@@ -157,13 +181,14 @@ def _accuracy(runs: pd.DataFrame, configurations: pd.DataFrame, only_failing: bo
 
 
 def _names(configurations: pd.DataFrame) -> dict[int, str]:
-    """What each configuration is called in the chart: its sweeps, numbered where not unique."""
+    """What each configuration is called: its sweeps, with the settings that tell it from others."""
     names: dict[int, str] = {}
-    for config_id, sweeps in zip(
-        configurations["config_id"], configurations["sweeps"], strict=True
-    ):
-        name = sweeps or f"configuration {config_id}"
-        names[config_id] = f"{name} ({config_id})" if name in names.values() else name
+    settings = [name for name in RunConfig.model_fields if name in configurations]
+    for row in configurations.to_dict("records"):
+        alike = configurations[configurations["sweeps"] == row["sweeps"]]
+        own = [f"{x}={row[x]}" for x in settings if alike[x].nunique() > 1]
+        name = ", ".join([row["sweeps"] or f"configuration {row['config_id']}", *own])
+        names[row["config_id"]] = name if name not in names.values() else f"{name} [{len(names)}]"
     return names
 
 

@@ -35,21 +35,24 @@ class FixedLength:
         )
 
     def epochs(self) -> Iterator[Strings]:
-        """Epochs of all strings, in the order of PyTorch's shuffling data loader."""
-        # Imported where it is used: configurations name samplers, and must load fast.
-        import torch
-        from torch.utils.data import DataLoader
+        """Epochs of all strings, in the order of PyTorch's shuffling data loader.
 
+        Each epoch the loader draws two numbers of the Mersenne Twister to seed its workers,
+        shuffles by Fisher and Yates, and shuffles once more for nothing. Drawn here without
+        PyTorch, which takes long to load; a test holds it against the loader.
+        """
         strings = self._all_strings()
-        generator = torch.Generator().manual_seed(self.seed)
-        loader: DataLoader[int] = DataLoader(
-            range(len(strings)),  # type: ignore[arg-type]  # any sequence will do
-            batch_size=self.batch_size,
-            shuffle=True,
-            generator=generator,
-        )
+        twister = np.random.MT19937()
+        twister._legacy_seeding(self.seed)
         while True:
-            yield strings.take(torch.cat(list(loader)).numpy())
+            twister.random_raw(2)
+            order = list(range(len(strings)))
+            raw = twister.random_raw(len(order) - 1).tolist()
+            for first, number in enumerate(raw):
+                other = first + number % (len(order) - first)
+                order[first], order[other] = order[other], order[first]
+            twister.random_raw(len(raw))
+            yield strings.take(np.array(order))
 
     def _all_strings(self) -> Strings:
         n = self.language.num_letters

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8
@@ -50,15 +50,26 @@ class Strings:
         counts = np.stack([(letters == x).sum(axis=1) for x in range(language.num_letters)], axis=1)
         return cls(_after_cls(letters + FIRST_LETTER), counts, language.positive(counts))
 
+    @classmethod
+    def of_ids(cls, language: ContainsAll, ids: UInt8[np.ndarray, "string position"]) -> "Strings":
+        """Strings given as padded token ids."""
+        letters = range(FIRST_LETTER, FIRST_LETTER + language.num_letters)
+        counts = np.stack([(ids == x).sum(axis=1) for x in letters], axis=1)
+        return cls(ids, counts, language.positive(counts))
+
     def take(self, rows: slice | Int64[np.ndarray, " row"]) -> "Strings":
         """Some of the strings."""
         return Strings(self.ids[rows], self.counts[rows], self.positive[rows])
 
 
+@runtime_checkable
 class Sampler(Protocol):
     """All that determines a stream of strings; hashable, so that a stream is drawn once."""
 
     def __hash__(self) -> int: ...
+
+    @property
+    def language(self) -> ContainsAll: ...
 
     @property
     def batch_size(self) -> int: ...

@@ -1,6 +1,6 @@
 """Strings of all lengths up to a limit, with balanced sets of required letters."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -37,30 +37,28 @@ class VariableLength:
 
     def epochs(self) -> Iterator[Strings]:
         """Epochs of `size // batch_size` full batches each."""
-        # One generator, reseeded: building one costs a hundred times as much.
-        rng = RandomState(self.seed)
+        draws = _Draws(self.seed)
         seed = self.seed
         while True:
             counts: list[list[int]] = []
             for _ in range(self.size // self.batch_size):
-                rng.seed(seed)
-                counts.extend(self._batch(rng))
-                seed = rng.randint(2**32)
+                draws.rng.seed(seed)
+                counts.extend(self._batch(draws))
+                seed = draws.raw()
             yield Strings.of_counts(self.language, np.array(counts, dtype=np.int64))
 
-    def _batch(self, rng: RandomState) -> Iterator[list[int]]:
+    def _batch(self, draws: "_Draws") -> Iterator[list[int]]:
         required = self.language.required
         sets = [
             [letter for bit, letter in enumerate(required) if number >> bit & 1]
             for number in range(2 ** len(required))
         ]
-        alphas = [self.alpha * np.ones(len(s)) / max(len(s), 1) for s in sets]
         budgets = self._budgets(len(sets), len(required))
         for _ in range(self.batch_size):
             available = [number for number, budget in enumerate(budgets) if budget]
-            chosen = available[rng.randint(len(available))]
+            chosen = available[draws.below(len(available))]
             budgets[chosen] -= 1
-            yield self._string(rng, sets[chosen], alphas[chosen])
+            yield self._string(draws, sets[chosen])
 
     def _budgets(self, num_sets: int, num_required: int) -> list[int]:
         # The set of all required letters, the only positive one, gets 1 + num_required parts more.
@@ -68,21 +66,49 @@ class VariableLength:
         budgets = [part + (number < remainder) for number in range(num_sets - 1)]
         return [*budgets, self.batch_size - sum(budgets)]
 
-    def _string(self, rng: RandomState, letters: list[int], alpha: np.ndarray) -> list[int]:
+    def _string(self, draws: "_Draws", letters: list[int]) -> list[int]:
         counts = [0] * self.language.num_letters
         least = len(letters)
-        length = rng.randint(max(least, 1), self.max_length + 1)
+        shortest = max(least, 1)
+        length = shortest + draws.below(self.max_length + 1 - shortest)
         required = 0
         if letters:
-            required = rng.randint(least, length + 1)
-            further = rng.multinomial(required - least, rng.dirichlet(alpha))
-            for letter, more in zip(letters, further.tolist(), strict=True):
+            required = least + draws.below(length + 1 - least)
+            shares = draws.dirichlet(self.alpha / least, least)
+            further = draws.rng.multinomial(required - least, shares).tolist()
+            for letter, more in zip(letters, further, strict=True):
                 counts[letter] = 1 + more
         others = self.language.others
         if len(others) == 1:
             # The draw of one letter out of one consumes no randomness, only time.
             counts[others[0]] = length - required
         elif length > required:
-            for number in rng.randint(len(others), size=length - required).tolist():
+            for number in draws.rng.randint(len(others), size=length - required).tolist():
                 counts[others[number]] += 1
         return counts
+
+
+class _Draws:
+    """`RandomState`'s numbers, drawn one at a time at a fraction of its cost a call."""
+
+    def __init__(self, seed: int) -> None:
+        twister = np.random.MT19937()
+        # One generator, reseeded: building one costs a hundred times as much.
+        self.rng = RandomState(twister)
+        self.rng.seed(seed)
+        self.raw: Callable[[], int] = twister.random_raw
+
+    def below(self, limit: int) -> int:
+        """As `rng.randint(limit)`: bits of one raw number after another until they are less."""
+        mask = (1 << (limit - 1).bit_length()) - 1
+        if mask == 0:
+            return 0
+        while (number := self.raw() & mask) >= limit:
+            pass
+        return number
+
+    def dirichlet(self, alpha: float, size: int) -> list[float]:
+        """As `rng.dirichlet([alpha] * size)`: gamma variates, divided by their sum."""
+        gammas = [self.rng.standard_gamma(alpha) for _ in range(size)]
+        inverse = 1 / sum(gammas)
+        return [gamma * inverse for gamma in gammas]

@@ -1,4 +1,4 @@
-"""A hash over a run's results, so that a damaged file is found out."""
+"""A hash over a run's results, by which a damaged file can be found out."""
 
 import hashlib
 from collections.abc import Iterable, Mapping

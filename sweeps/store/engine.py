@@ -62,12 +62,16 @@ def locate(db: str | None) -> Path:
         scheme, path = urlsplit(named).scheme, named.partition(":///")[2]
         if scheme != "sqlite" or not path:
             raise StoreError(
-                f"cannot open {named!r}: expected a file or sqlite:///FILE; no other database "
-                "is supported yet"
+                f"cannot open a database of the kind {scheme!r}: expected a file or "
+                "sqlite:///FILE; no other is supported yet"
             )
         named = path
-    if Path(named).is_dir():
-        raise StoreError(f"cannot open {named!r}: it is a folder; name a file in it")
+    try:
+        if Path(named).is_dir():
+            raise StoreError(f"cannot open {named!r}: it is a folder; name a file in it")
+        Path(named).exists()
+    except OSError as error:
+        raise StoreError(f"cannot open {named[:80]!r}: {error.strerror}") from None
     return Path(named)
 
 

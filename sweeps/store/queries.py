@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import Select, func, select
+from sqlalchemy import Connection, Select, func, select
 from sqlalchemy.orm import InstrumentedAttribute
 
-from seqcls.config import RunConfig, default_fields
+from seqcls import results
+from seqcls.config import MAX_MODEL_SEED, RunConfig, default_fields
 from seqcls.errors import UnknownRunError
 from sweeps.grouping import PlannedRun
 from sweeps.spec import SweepSpec
@@ -24,6 +25,7 @@ from sweeps.store.tables import (
     StringError,
     Sweep,
     SweepRun,
+    Verdict,
 )
 from sweeps.summaries import accuracy
 
@@ -78,7 +80,7 @@ def runs(store: Store, wanted: RunFilter | None = None) -> pd.DataFrame:
     wanted = wanted or RunFilter()
     known = {config_id: config.model_dump() for config_id, config in configs(store).items()}
     with store.begin() as connection:
-        frame = pd.read_sql_query(_runs_query(wanted, known), connection)
+        frame = _read(connection, _runs_query(wanted, known))
         memberships = connection.execute(
             select(SweepRun.run_id, Sweep.name)
             .join(Sweep, Sweep.id == SweepRun.sweep_id)
@@ -131,8 +133,8 @@ def find_run(store: Store, reference: str) -> int:
         UnknownRunError: there is no such run, or several.
     """
     sweep, slash, seed = reference.rpartition("/")
-    number = seed if seed.isascii() and seed.isdigit() and len(seed) < 19 else None
-    if number is None or (slash and not sweep):
+    number = seed if seed.isascii() and seed.isdigit() and len(seed) < 20 else None
+    if number is None or int(number) > MAX_MODEL_SEED or (slash and not sweep):
         raise UnknownRunError(
             f"no run {reference!r}: expected a run's id, such as 12, or a sweep and a model seed, "
             "such as all_initializations/2; `seqcls runs` lists them"
@@ -211,6 +213,40 @@ def weights(store: Store, run_id: int, epoch: int | None = None) -> bytes:
     return checkpoints[wanted]
 
 
+def verdict(store: Store, run_id: int) -> results.Verdict | None:
+    """What the exhaustive check of a run has found; None where none is stored."""
+    query = select(*_columns(Verdict)).where(Verdict.run_id == run_id)
+    with store.begin() as connection:
+        row = connection.execute(query).one_or_none()
+    return None if row is None else results.Verdict(*row[1:])
+
+
+def sensitive(store: Store) -> pd.DataFrame:
+    """Runs that are stored in single and in double precision, and whether rounding decides them.
+
+    Returns:
+        One row a pair of finished runs that differ in nothing but `precision`: run_id_float32,
+        run_id_float64, model_seed, sweeps, the cells of both (as tn_float32 and so on), and
+        sensitive, true where the confusion matrices differ.
+    """
+    done = runs(store)
+    done = done[done["state"] == RunState.DONE]
+    single, double = (done[done["precision"] == x] for x in ("float32", "float64"))
+    alike = [*(name for name in default_fields() if name != "precision"), "model_seed"]
+    kept = ["id", "tn", "fp", "fn", "tp"]
+    pairs = single[[*alike, *kept, "sweeps"]].merge(
+        double[[*alike, *kept]], on=alike, suffixes=("_float32", "_float64")
+    )
+    pairs["sensitive"] = [
+        any(pair[f"{cell}_float32"] != pair[f"{cell}_float64"] for cell in kept[1:])
+        for pair in pairs.to_dict("records")
+    ]
+    pairs = pairs.rename(columns={f"id_{x}": f"run_id_{x}" for x in ("float32", "float64")})
+    ids = ["run_id_float32", "run_id_float64", "model_seed", "sweeps"]
+    cells = [f"{cell}_{x}" for x in ("float32", "float64") for cell in kept[1:]]
+    return pairs[[*ids, *cells, "sensitive"]]
+
+
 def missing_runs(store: Store, specs: Iterable[SweepSpec]) -> int | None:
     """How many runs of these sweeps are not done; None where a sweep is not stored like this."""
     left = 0
@@ -247,10 +283,13 @@ def queued_runs(store: Store, sweep_ids: Sequence[int]) -> list[PlannedRun]:
     for run_id, model_seed, config_json, spec in rows:
         if config_json not in parsed:
             parsed[config_json] = RunConfig.from_mapping(json.loads(config_json))
-        # A run keeps every epoch where any of its sweeps wants that.
-        every = json.loads(spec).get("checkpoints") == "every_epoch"
-        every = every or (run_id in planned and planned[run_id].every_epoch)
-        planned[run_id] = PlannedRun(run_id, parsed[config_json], model_seed, every)
+        # A run gets what any of its sweeps wants.
+        wanted_of = json.loads(spec)
+        every = wanted_of.get("checkpoints") == "every_epoch"
+        verdict = wanted_of.get("verdict", False)
+        if before := planned.get(run_id):
+            every, verdict = every or before.every_epoch, verdict or before.verdict
+        planned[run_id] = PlannedRun(run_id, parsed[config_json], model_seed, every, verdict)
     return list(planned.values())
 
 
@@ -288,10 +327,16 @@ def _runs_query(
     return query
 
 
-def _columns(table: type[Run | LengthScore]) -> list[InstrumentedAttribute[Any]]:
+def _columns(table: type[Run | LengthScore | Verdict]) -> list[InstrumentedAttribute[Any]]:
     return [getattr(table, column.key) for column in table.__table__.columns]
 
 
 def _frame(store: Store, query: Select[*tuple[Any, ...]]) -> pd.DataFrame:
     with store.begin() as connection:
-        return pd.read_sql_query(query, connection)
+        return _read(connection, query)
+
+
+def _read(connection: Connection, query: Select[*tuple[Any, ...]]) -> pd.DataFrame:
+    # Not pandas.read_sql_query, whose own error would hide that of the database.
+    rows = connection.execute(query)
+    return pd.DataFrame(rows.fetchall(), columns=list(rows.keys()))

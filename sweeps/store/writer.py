@@ -15,6 +15,7 @@ from sqlalchemy import (
     case,
     delete,
     exists,
+    func,
     insert,
     literal,
     select,
@@ -22,6 +23,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.sqlite import insert as insert_or_ignore
 
+from seqcls import results
 from seqcls.config import RunConfig, canonical_json
 from sweeps.grouping import PlannedRun, RunGroup
 from sweeps.outcome import Outcome
@@ -41,6 +43,7 @@ from sweeps.store.tables import (
     Sweep,
     SweepRun,
     SweepState,
+    Verdict,
     Worker,
     now,
 )
@@ -164,13 +167,22 @@ def record(store: Store, claimed: Claim, outcomes: Sequence[Outcome]) -> int:
     return recorded
 
 
+def record_verdict(store: Store, run_id: int, found: results.Verdict) -> None:
+    """Stores what the exhaustive check of a finished run has found."""
+    with store.begin() as connection:
+        connection.execute(delete(Verdict).where(Verdict.run_id == run_id))
+        connection.execute(insert(Verdict).values(run_id=run_id, **asdict(found)))
+
+
 def record_lost(store: Store, claimed: Claim, reason: str) -> None:
     """Stores that an attempt ended without a result; queues its runs again, but not for ever."""
     with store.begin() as connection:
         for run in claimed.runs:
             if _is_held(connection, claimed, run.id):
                 attempt = claimed.attempts[run.id]
-                final = attempt >= MAX_ATTEMPTS
+                # Failures count, not claims: stopping a sweep by hand is no fault of its runs.
+                before = select(func.count()).where(Failure.run_id == run.id)
+                final = connection.scalars(before).one() + 1 >= MAX_ATTEMPTS
                 _insert_failure(connection, run.id, attempt, reason, final=final)
         _update_sweep_states(connection)
 
@@ -276,7 +288,9 @@ def _insert_results(connection: Connection, run: PlannedRun, outcome: Outcome) -
     for table, own in rows.items():
         if own:
             connection.execute(insert(table).values(run_id=run.id), own)
-    results = {
+    if outcome.verdict is not None:
+        connection.execute(insert(Verdict).values(run_id=run.id, **asdict(outcome.verdict)))
+    summary = {
         "epochs": len(outcome.train_losses),
         "best_epoch": outcome.best_epoch,
         "best_validation_loss": outcome.validation_losses[outcome.best_epoch - 1],
@@ -286,7 +300,7 @@ def _insert_results(connection: Connection, run: PlannedRun, outcome: Outcome) -
     digest = run_digest(
         run.config.key,
         run.model_seed,
-        results,
+        summary,
         epochs=rows[Epoch],
         lengths=rows[LengthScore],
         errors=rows[StringError],
@@ -299,7 +313,7 @@ def _insert_results(connection: Connection, run: PlannedRun, outcome: Outcome) -
         "engine": outcome.engine,
         "train_seconds": outcome.train_seconds,
         "digest": digest,
-        **results,
+        **summary,
     }
     connection.execute(update(Run).where(Run.id == run.id).values(done))
 

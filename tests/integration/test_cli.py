@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import signal
 import sqlite3
 import subprocess
@@ -18,7 +19,9 @@ from typer.testing import CliRunner
 from seqcls import __version__
 from seqcls.errors import SeqclsError
 from sweeps.cli import app
-from tests.conftest import ROOT
+from sweeps.grouping import PlannedRun
+from sweeps.jobs import make_job
+from tests.conftest import ROOT, short_config
 
 SEQCLS = [sys.executable, "-m", "sweeps"]
 DB = ["--db", str(ROOT / "runs.db")]
@@ -62,21 +65,22 @@ def test_help_and_version_load_nothing_heavy() -> None:
     assert run("--version").stdout == f"seqcls {__version__}\n"
 
 
-def test_handing_out_groups_loads_no_pytorch(short_spec: Path, tmp_path: Path) -> None:
-    show = (
-        "import sys; from sweeps.cli import app\n"
-        "if __name__ == '__main__':\n"
-        "    try: app(sys.argv[1:])\n"
-        "    finally: print('torch' in sys.modules)"
-    )
-    script = tmp_path / "show.py"
-    script.write_text(show)
-    command = [sys.executable, str(script), "sweep", str(short_spec), "--workers", "2"]
+RUN_JOB = """
+import pickle, sys
+from sweeps.jobs import run_job
+outcomes = run_job(pickle.load(sys.stdin.buffer), lambda _: None)
+print(outcomes[0].evaluation is not None, outcomes[0].verdict is not None)
+print("numba" in sys.modules, "torch" in sys.modules)
+"""
+
+
+def test_a_worker_of_the_fused_engine_loads_no_pytorch() -> None:
+    run = PlannedRun(1, short_config(), 0, every_epoch=True, verdict=True)
+    job = pickle.dumps(make_job((run,), "auto", "auto"))
     said = subprocess.run(
-        [*command, "--db", str(tmp_path / "x.db")], capture_output=True, text=True, check=True
+        [sys.executable, "-c", RUN_JOB], input=job, capture_output=True, check=True
     )
-    assert "trained 6 runs" in said.stdout
-    assert said.stdout.endswith("False\n")
+    assert said.stdout == b"True True\nTrue False\n"
 
 
 def test_a_sweep_of_ones_own_is_trained_once(short_spec: Path, tmp_path: Path) -> None:
@@ -123,7 +127,7 @@ def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path, end: signal.Signal
     db = tmp_path / "long.db"
     command = [*SEQCLS, "sweep", str(spec), "--db", str(db), "--workers", "2"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while time.monotonic() < deadline and states(db) != ["done", "running"]:
             time.sleep(0.1)
         process.send_signal(end)
@@ -160,6 +164,97 @@ def test_tables_show_what_json_holds() -> None:
     assert '""' in run("predict", "all_initializations/2", "", *DB).stdout
 
 
+def test_the_exhaustive_check_of_a_shipped_run_is_shown() -> None:
+    said = run("verdict", "all_initializations/2", *DB).stdout
+    assert "of 1,373,700 multisets up to length 200" in said
+    assert "(190 false positives" in said
+    assert "the shortest is ab{66}" in said
+
+
+def test_a_run_without_a_stored_check_is_checked_and_keeps_it(
+    short_spec: Path, tmp_path: Path
+) -> None:
+    db = ("--db", str(tmp_path / "own.db"))
+    run("sweep", str(short_spec), *db, "--workers", "1").check_returncode()
+    first = json.loads(run("verdict", "1", *db, "--json").stdout)
+    with closing(sqlite3.connect(db[1])) as connection:
+        assert connection.execute("SELECT run_id, multisets FROM verdict").fetchall() == [
+            (1, first[0]["multisets"])
+        ]
+    assert json.loads(run("verdict", "1", *db, "--json").stdout) == first
+
+
+def test_runs_that_rounding_decides_are_listed(short_spec: Path, tmp_path: Path) -> None:
+    db = ("--db", str(tmp_path / "own.db"))
+    run("sweep", str(short_spec), *db, "--workers", "1").check_returncode()
+    assert "no run is stored in both precisions" in run("sensitive", *db).stdout
+    double = ("--precision", "float64", "--workers", "1")
+    assert "short-float64: trained 6 runs" in run("sweep", str(short_spec), *db, *double).stdout
+    pairs = json.loads(run("sensitive", *db, "--json").stdout)
+    assert len(pairs) == 6
+    for pair in pairs:
+        cells = ("tn", "fp", "fn", "tp")
+        differs = any(pair[f"{cell}_float32"] != pair[f"{cell}_float64"] for cell in cells)
+        assert pair["sensitive"] == differs
+    # A run that rounding does decide, made up by changing what is stored of it.
+    with closing(sqlite3.connect(db[1])) as connection:
+        connection.execute("UPDATE run SET tn = tn + 1 WHERE id = 1")
+        connection.commit()
+    assert json.loads(run("sensitive", *db, "--json").stdout)[0]["sensitive"]
+
+
+def test_engines_are_chosen_with_a_reason_that_is_stored(short_spec: Path, tmp_path: Path) -> None:
+    assert "no sweep specification 'nope'" in refused("engines", "nope")
+    assert "no dropout, on the CPU" in run("engines", str(short_spec)).stdout
+    short_spec.write_text(short_spec.read_text() + "dropout_rate = [0.0, 0.1]\n")
+    assert "dropout_rate=0.1 makes equal letters differ" in run("engines", str(short_spec)).stdout
+    db = ("--db", str(tmp_path / "own.db"))
+    assert "cannot train this" in refused("sweep", str(short_spec), *db, "--engine", "fused")
+    run("sweep", str(short_spec), *db, "--workers", "1").check_returncode()
+    stored = {
+        (r["dropout_rate"], r["engine"]) for r in json.loads(run("runs", *db, "--json").stdout)
+    }
+    assert stored == {
+        (0.0, "fused: no dropout, on the CPU"),
+        (0.1, "torch: dropout_rate=0.1 makes equal letters differ"),
+    }
+
+
+def test_worker_processes_end_with_the_one_that_started_them(tmp_path: Path) -> None:
+    spec = tmp_path / "long.toml"
+    spec.write_text(
+        'name = "long"\nmodel_seeds = [0]\n[fixed]\nmin_num_epochs = 100000\n'
+        "max_num_epochs = 100000\n[axes]\nhidden_size = [2, 3]\n"
+    )
+    db = tmp_path / "long.db"
+    command = [*SEQCLS, "sweep", str(spec), "--db", str(db), "--workers", "2"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True) as process:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and states(db) != ["running", "running"]:
+            time.sleep(0.1)
+        time.sleep(2)
+        process.kill()
+        process.wait()
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline and session_members(process.pid):
+        time.sleep(0.1)
+    assert session_members(process.pid) == []
+
+
+def session_members(leader: int) -> list[int]:
+    """The processes that are left of the session that a process began."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if int(fields[3]) == leader and fields[0] != "Z":
+                found.append(int(entry.name))
+    return found
+
+
 def test_the_environment_names_the_database(tmp_path: Path) -> None:
     assert "43 runs" in run("runs", SEQCLS_DB=str(ROOT / "runs.db")).stdout
     assert "does not exist" in refused("runs", SEQCLS_DB=str(tmp_path / "none.db"))
@@ -169,7 +264,10 @@ def test_the_environment_names_the_database(tmp_path: Path) -> None:
     ("arguments", "says"),
     [
         (["sweep", "nope"], "no sweep specification 'nope'"),
-        (["sweep", "report", "--device", "tpu"], "--device tpu: expected auto, cpu or cuda"),
+        (["sweep", "report", "--device", "tpu"], "device 'tpu': expected auto, cpu or cuda"),
+        (["sweep", "report", "--engine", "jax"], "engine 'jax': expected auto, fused or torch"),
+        (["sweep", "report", "--precision", "half"], "precision='half': expected 'float32' or"),
+        (["verdict", "999"], "no run '999'"),
         (["runs", "--where", "hidden_size"], "expected FIELD=VALUE, as in hidden_size=16"),
         (["runs", "--where", "hiden_size=2"], "did you mean 'hidden_size'?"),
         (["runs", "--where", "hidden_size=two"], "expected a valid integer"),

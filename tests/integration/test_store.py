@@ -155,7 +155,7 @@ def test_the_database_is_named_by_option_variable_or_default(
     assert locate(None) == Path("elsewhere.db")
     assert locate("named.db") == Path("named.db")
     assert locate("sqlite:////tmp/x.db") == Path("/tmp/x.db")
-    with pytest.raises(StoreError, match="expected a file or sqlite:///FILE"):
+    with pytest.raises(StoreError, match="kind 'postgresql': expected a file or sqlite:///FILE"):
         locate("postgresql://localhost/runs")
 
 

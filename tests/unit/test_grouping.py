@@ -7,7 +7,7 @@ from sweeps.grouping import MAX_MEMBERS, PlannedRun, make_groups
 
 
 def planned(number: int, config: RunConfig) -> PlannedRun:
-    return PlannedRun(number, config, number, every_epoch=False)
+    return PlannedRun(number, config, number, every_epoch=False, verdict=False)
 
 
 def test_the_same_groups_whoever_asks() -> None:

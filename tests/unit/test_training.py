@@ -8,13 +8,14 @@ import torch
 from torch import nn
 
 from seqcls.config import RunConfig
+from seqcls.engines.stacked import choose_device, sigmoid_scaled
 from seqcls.errors import DeviceError, GroupError
 from seqcls.evaluation import evaluate
 from seqcls.initialization import initial_parameters
 from seqcls.model import Transformer
 from seqcls.results import TrainedMember
 from seqcls.sampling.streams import stream
-from seqcls.training import choose_device, sigmoid_scaled, train_group
+from seqcls.training import train_group
 from tests.conftest import short_config
 from tests.unit.test_initialization import REPORT
 
@@ -59,6 +60,10 @@ def plainly_trained(config: RunConfig, seed: int) -> tuple[Transformer, list[flo
     return model, train_losses, validation_losses
 
 
+ENGINES = ("fused", "torch")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
     "fields",
     [
@@ -71,9 +76,13 @@ def plainly_trained(config: RunConfig, seed: int) -> tuple[Transformer, list[flo
     ],
     ids=str,
 )
-def test_training_a_group_is_training_plain_models_one_by_one(fields: dict[str, Any]) -> None:
+def test_training_a_group_is_training_plain_models_one_by_one(
+    fields: dict[str, Any], engine: str
+) -> None:
     config = short_config(precision="float64", patience=99, **fields)
-    members = train_group([(config, seed) for seed in (0, 1)], every_epoch=True)
+    if config.dropout_rate > 0:
+        engine = "auto"
+    members = train_group([(config, seed) for seed in (0, 1)], engine=engine, every_epoch=True)
     for seed, member in enumerate(members):
         model, train_losses, validation_losses = plainly_trained(config, seed)
         assert member.train_losses == pytest.approx(train_losses, rel=1e-9)
@@ -94,10 +103,11 @@ def same(one: TrainedMember, other: TrainedMember) -> None:
     assert results[0].by_length == results[1].by_length
 
 
-def test_a_member_is_the_same_alone_and_among_64() -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_member_is_the_same_alone_and_among_64(engine: str) -> None:
     config = RunConfig(**REPORT, max_num_epochs=12, train_size=4000, patience=2)
-    alone = train_group([(config, 5)])[0]
-    together = train_group([(config, seed) for seed in range(64)])
+    alone = train_group([(config, 5)], engine=engine)[0]
+    together = train_group([(config, seed) for seed in range(64)], engine=engine)
     assert len({member.epochs for member in together}) > 1, "some members stop before others"
     same(alone, together[5])
 
@@ -106,8 +116,9 @@ DIVERGING = 1e30
 """Values of an embedding at which the loss is no number."""
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_member_that_diverges_fails_and_leaves_its_neighbours_alone(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, engine: str
 ) -> None:
     def exploding(config: RunConfig, seed: int) -> dict[str, torch.Tensor]:
         parameters = initial_parameters(config, seed)
@@ -116,9 +127,10 @@ def test_a_member_that_diverges_fails_and_leaves_its_neighbours_alone(
         return parameters
 
     config = short_config(layer_norm_eps=0.0)
-    beside_sane = train_group([(config, 0), (config, 2)])
-    monkeypatch.setattr("seqcls.group.initial_parameters", exploding)
-    first, failed, last = train_group([(config, seed) for seed in (0, 1, 2)])
+    beside_sane = train_group([(config, 0), (config, 2)], engine=engine)
+    monkeypatch.setattr("seqcls.engines.group.initial_parameters", exploding)
+    monkeypatch.setattr("seqcls.initialization.initial_parameters", exploding)
+    first, failed, last = train_group([(config, seed) for seed in (0, 1, 2)], engine=engine)
     assert failed.failure is not None
     assert failed.failure.startswith("diverged in epoch 1: the training loss became ")
     assert (failed.best_epoch, failed.weights, failed.train_losses) == (None, {}, [])
@@ -132,7 +144,8 @@ def test_a_group_of_which_all_diverge_ends(monkeypatch: pytest.MonkeyPatch) -> N
     def exploding(config: RunConfig, seed: int) -> dict[str, torch.Tensor]:
         return {k: v * DIVERGING for k, v in initial_parameters(config, seed).items()}
 
-    monkeypatch.setattr("seqcls.group.initial_parameters", exploding)
+    monkeypatch.setattr("seqcls.engines.group.initial_parameters", exploding)
+    monkeypatch.setattr("seqcls.initialization.initial_parameters", exploding)
     members = train_group([(short_config(layer_norm_eps=0.0), seed) for seed in (0, 1)])
     assert all(member.failure for member in members)
 
@@ -165,12 +178,13 @@ def test_members_of_one_group_may_start_differently() -> None:
     assert together[0].train_losses != together[1].train_losses
 
 
-def test_progress_is_told_after_every_epoch() -> None:
-    told: list[tuple[int, int]] = []
+@pytest.mark.parametrize("engine", ENGINES)
+def test_progress_is_told_until_all_is_done(engine: str) -> None:
+    told: list[float] = []
     config = short_config()
-    train_group([(config, 0), (config, 1)], progress=lambda *now: told.append(now))
-    assert [epoch for epoch, _ in told] == [1, 2, 3]
-    assert told[-1] == (3, 0)
+    train_group([(config, 0), (config, 1)], engine=engine, progress=told.append)
+    assert told == sorted(told)
+    assert told[-1] == 2
 
 
 def test_runs_of_different_shapes_are_refused() -> None:

@@ -1,0 +1,114 @@
+"""The fused engine: what a step costs, and how far that is from what the arithmetic must cost."""
+
+import statistics
+import time
+
+import numpy as np
+from numba import njit
+
+from benchmarks.steps import SHAPES
+from seqcls.config import RunConfig
+from seqcls.engines.fused import shape_of
+from seqcls.engines.kernel import train_epoch
+from seqcls.engines.packing import pack
+from seqcls.engines.rooms import TILE
+from seqcls.engines.tiles import epoch_tiles
+from seqcls.training import draw_initial, train_group
+from seqcls.verdict import verdicts
+
+REPEATS = 15
+
+
+def main() -> None:
+    """Prints the cost of a step, of a verdict and of one seed more."""
+    peak = _peak_flops()
+    print(f"the fused engine; this core does {peak / 1e9:.0f} GFLOP/s in a loop of multiply-adds")
+    print("  hidden heads   us/step   FLOP/step   share of the core's arithmetic   verdict ms")
+    for hidden_size, heads in SHAPES:
+        config = RunConfig(
+            hidden_size=hidden_size,
+            num_attention_heads=heads,
+            layer_norm_eps=0.0,
+            no_attend_cls=True,
+        )
+        seconds = _step_seconds(config)
+        flops = step_flops(config)
+        verdict = _verdict_seconds(config)
+        print(
+            f"  {hidden_size:>6} {heads:>5} {seconds * 1e6:>9.1f} {flops:>11,} "
+            f"{flops / seconds / peak:>32.0%} {verdict * 1e3:>12.0f}",
+            flush=True,
+        )
+    print(f"  one seed more of the default configuration: {_marginal_seconds() * 1e3:.1f} ms")
+
+
+def step_flops(config: RunConfig) -> int:
+    """Additions, multiplications, divisions and roots of one step, with exp as 20 and erf as 40.
+
+    Counted from the formulas in `seqcls.engines.kernel`: for every string of the batch twice the
+    products forward and four times backward, and fifteen for AdamW on every parameter.
+    """
+    kinds = config.num_letters + (not config.no_attend_cls)
+    hidden, heads, inner = config.hidden_size, config.num_attention_heads, config.feed_forward_size
+    mixed = heads * config.attention_head_size
+    products = mixed * kinds + hidden * mixed + inner * hidden + hidden + inner
+    elementary = 20 * heads * kinds + 40 * inner + 60
+    weights = 6 * heads * kinds
+    per_string = 6 * products + elementary + weights
+    shared = 6 * (3 * mixed * hidden * kinds + 2 * inner * hidden)
+    parameters = hidden * (config.num_letters + 1 + 4 * mixed + 2 * inner + 1)
+    return config.train_batch_size * per_string + shared + 15 * parameters
+
+
+def _step_seconds(config: RunConfig) -> float:
+    (initial,) = draw_initial([(config, 0)])
+    flat = pack(config, initial)
+    mean, square = np.zeros_like(flat), np.zeros_like(flat)
+    tiles = epoch_tiles(config.train_strings, 0, config.precision)
+    scratch = np.empty(TILE, np.int32)
+    seconds = []
+    for epoch in range(REPEATS + 1):
+        started = time.perf_counter()
+        steps = epoch * len(tiles.ends)
+        train_epoch(flat, mean, square, steps, 1e-3, shape_of(config), scratch, *tiles)
+        seconds.append((time.perf_counter() - started) / len(tiles.ends))
+    return statistics.median(seconds[1:])
+
+
+def _verdict_seconds(config: RunConfig) -> float:
+    weights = draw_initial([(config, 0)])
+    seconds = []
+    for _ in range(4):
+        started = time.perf_counter()
+        verdicts(config, weights)
+        seconds.append(time.perf_counter() - started)
+    return statistics.median(seconds[1:])
+
+
+def _marginal_seconds() -> float:
+    seconds = []
+    for members in (10, 60):
+        group = [(RunConfig(), seed) for seed in range(members)]
+        started = time.perf_counter()
+        train_group(group, engine="fused")
+        seconds.append(time.perf_counter() - started)
+    return (seconds[1] - seconds[0]) / 50
+
+
+@njit(fastmath=True)
+def _multiply_add(x, y, rounds):  # type: ignore[no-untyped-def]
+    for _ in range(rounds):
+        for i in range(x.size):
+            x[i] = x[i] * y[i] + y[i]
+
+
+def _peak_flops() -> float:
+    """What one core does at best on numbers in its first cache, in single precision."""
+    x, y = np.ones(1024, np.float32), np.full(1024, 0.5, np.float32)
+    _multiply_add(x, y, 10)
+    best = 0.0
+    for _ in range(5):
+        started = time.perf_counter()
+        _multiply_add(x, y, 100_000)
+        best = max(best, 2 * x.size * 100_000 / (time.perf_counter() - started))
+    return best

@@ -1,0 +1,57 @@
+"""What happens to a member when an epoch of it ends, whichever engine trained it."""
+
+import math
+from collections.abc import Callable
+
+from seqcls.config import RunConfig
+from seqcls.results import TrainedMember, Weights
+from seqcls.stopping import EarlyStopping
+
+
+class MemberTraining:
+    """One member's results so far."""
+
+    def __init__(self, config: RunConfig, model_seed: int, every_epoch: bool) -> None:
+        self.result = TrainedMember(config, model_seed)
+        self._stopping = EarlyStopping(config)
+        self._every_epoch = every_epoch
+
+    def goes_on_after(
+        self, train_loss: float, validation_loss: float, weights: Callable[[], Weights]
+    ) -> bool:
+        """Takes an epoch's losses; False where training ends with it.
+
+        Args:
+            train_loss: the sum over the epoch's strings, in nats.
+            validation_loss: the sum over the validation strings.
+            weights: gives the member's parameters now, where they are to be kept.
+        """
+        result = self.result
+        epoch = result.epochs + 1
+        result.failure = _divergence(epoch, train_loss, validation_loss)
+        if result.failure is not None:
+            result.best_epoch = None
+            result.weights.clear()
+            return False
+        result.train_losses.append(train_loss)
+        result.validation_losses.append(validation_loss)
+        stops = self._stopping.stops_after(validation_loss)
+        result.best_epoch = self._stopping.best_epoch
+        if self._every_epoch:
+            result.weights[epoch] = weights()
+        elif result.best_epoch == epoch:
+            result.weights = {epoch: weights()}
+        return not stops
+
+
+def learning_rate(config: RunConfig, epoch: int) -> float:
+    """The rate of an epoch, counted from 1: linear in the epochs done before."""
+    done = (epoch - 1) / config.max_num_epochs
+    return config.learning_rate * (1 - (1 - config.final_learning_rate_factor) * done)
+
+
+def _divergence(epoch: int, train_loss: float, validation_loss: float) -> str | None:
+    for name, loss in (("training", train_loss), ("validation", validation_loss)):
+        if not math.isfinite(loss):
+            return f"diverged in epoch {epoch}: the {name} loss became {loss}"
+    return None

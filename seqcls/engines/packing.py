@@ -1,0 +1,64 @@
+"""Named parameters to the flat array of the fused engine, and back."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from jaxtyping import Float
+
+from seqcls.config import NetworkConfig
+from seqcls.results import Weights
+from seqcls.tokenizer import PAD
+
+EMBEDDING = "embedding.weight"
+
+
+def pack(config: NetworkConfig, weights: Weights) -> Float[np.ndarray, " parameter"]:
+    """The parameters one after another; norms that the network lacks stand in as the identity."""
+    values = []
+    for name, shape in _slots(config):
+        if name == EMBEDDING:
+            # PAD has no part in anything.
+            values.append(np.delete(weights[name], PAD, axis=0))
+        else:
+            values.append(weights.get(name, np.full(shape, float(name.endswith("norm.weight")))))
+    return np.concatenate([value.reshape(-1) for value in values]).astype(config.precision)
+
+
+def unpack(config: NetworkConfig, flat: Float[np.ndarray, " parameter"]) -> Weights:
+    """Copies of the parameters that the network has, by name."""
+    weights = {}
+    end = 0
+    for name, shape in _slots(config):
+        start, end = end, end + math.prod(shape)
+        value = flat[start:end].reshape(shape).copy()
+        if name == EMBEDDING:
+            weights[name] = np.insert(value, PAD, 0, axis=0)
+        elif _has(config, name):
+            weights[name] = value
+    return weights
+
+
+def _slots(config: NetworkConfig) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Names and shapes in the order of `rooms.Parameters`."""
+    hidden, inner = config.hidden_size, config.feed_forward_size
+    heads = config.num_attention_heads * config.attention_head_size
+    yield EMBEDDING, (config.num_letters + 1, hidden)
+    yield "blocks.0.attention_norm.weight", (hidden,)
+    yield "blocks.0.attention_norm.bias", (hidden,)
+    for name in ("query", "key", "value"):
+        yield f"blocks.0.attention.{name}.weight", (heads, hidden)
+    yield "blocks.0.attention.output.weight", (hidden, heads)
+    yield "blocks.0.feed_forward_norm.weight", (hidden,)
+    yield "blocks.0.feed_forward_norm.bias", (hidden,)
+    yield "blocks.0.feed_forward.input.weight", (inner, hidden)
+    yield "blocks.0.feed_forward.output.weight", (hidden, inner)
+    yield "classifier.weight", (1, hidden)
+
+
+def _has(config: NetworkConfig, name: str) -> bool:
+    if name.endswith("norm.weight"):
+        return config.has_norms
+    if name.endswith("norm.bias"):
+        return config.has_norms and config.layer_norm == "nn"
+    return True

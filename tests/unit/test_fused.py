@@ -1,0 +1,197 @@
+"""The fused engine: its functions, its gradients, and that nothing else touches its results."""
+
+import math
+import os
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import njit
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from seqcls.config import RunConfig
+from seqcls.engines import kernel, rooms
+from seqcls.engines.choice import choose_engine
+from seqcls.engines.elementary import cross_entropy_row, exp_row, normal_rows
+from seqcls.engines.fused import fused_logits, shape_of
+from seqcls.engines.packing import pack, unpack
+from seqcls.engines.stacked import sigmoid_scaled
+from seqcls.engines.tiles import make_tiles
+from seqcls.errors import EngineError
+from seqcls.multiset import group_logits, log_counts
+from seqcls.training import train_group
+from tests.conftest import short_config
+from tests.unit.networks import Case, cases
+
+FORMATS = [(np.float32, np.int32, 1e-6), (np.float64, np.int64, 1e-13)]
+
+
+@njit(error_model="numpy")
+def exp_of(x: Any, powers: Any, exponents: Any) -> None:
+    exp_row(x, powers, exponents)
+
+
+@njit(error_model="numpy")
+def normal_of(x: Any, below: Any, density: Any, powers: Any, exponents: Any) -> None:
+    normal_rows(x, below, density, powers, exponents)
+
+
+@njit(error_model="numpy")
+def cross_entropy_of(x: Any, small: Any, target: Any, out: Any) -> None:
+    cross_entropy_row(x, small, target, out)
+
+
+@pytest.mark.parametrize(("number", "integer", "tolerance"), FORMATS)
+def test_exp_is_that_of_the_library(number: Any, integer: Any, tolerance: float) -> None:
+    x = np.linspace(-80, 0, 4097).astype(number)
+    found, powers = x.copy(), np.empty_like(x)
+    exp_of(found, powers, powers.view(integer))
+    np.testing.assert_allclose(found, np.exp(x.astype(np.float64)), rtol=tolerance)
+    extremes = np.array([-1e30, -np.inf, 0, np.nan], dtype=number)
+    exp_of(extremes, powers, powers.view(integer))
+    assert extremes[:3].tolist() == [0, 0, 1]
+    assert np.isnan(extremes[3]), "a diverged training must show"
+
+
+@pytest.mark.parametrize(("number", "integer", "tolerance"), FORMATS)
+def test_the_normal_distribution_is_that_of_the_library(
+    number: Any, integer: Any, tolerance: float
+) -> None:
+    x = np.linspace(-6, 6, 4097).astype(number)
+    below, density, powers = np.empty_like(x), np.empty_like(x), np.empty_like(x)
+    normal_of(x, below, density, powers, powers.view(integer))
+    exact = [math.erfc(-value / math.sqrt(2)) / 2 for value in x.astype(float)]
+    np.testing.assert_allclose(below, exact, rtol=3 * tolerance, atol=tolerance / 5)
+    exact = [math.exp(-(value**2) / 2) / math.sqrt(2 * math.pi) for value in x.astype(float)]
+    np.testing.assert_allclose(density, exact, rtol=3 * tolerance)
+
+
+def test_the_loss_is_that_of_pytorch_rounding_included() -> None:
+    for number, tolerance in ((np.float32, 2e-6), (np.float64, 1e-14)):
+        x = np.linspace(-18, 18, 4096).astype(number)
+        small, out = np.exp(-np.abs(x)), np.empty_like(x)
+        for target in (0, 1):
+            cross_entropy_of(x, small, np.full_like(x, target), out)
+            logits = torch.from_numpy(x)
+            targets = torch.full_like(logits, target)
+            exact = binary_cross_entropy_with_logits(
+                logits.double(), targets.double(), reduction="none"
+            )
+            expected = binary_cross_entropy_with_logits(logits, targets, reduction="none").numpy()
+            np.testing.assert_allclose(out, expected, rtol=tolerance, atol=tolerance)
+            sure = logits.numpy() * (2 * target - 1) > 14
+            assert out[sure].sum() == pytest.approx(expected[sure].sum(), rel=2e-3)
+            if number == np.float32 and target == 0:
+                # Negative strings that are told with confidence lose digits, there as here.
+                assert out[sure].sum() != pytest.approx(exact.numpy()[sure].sum(), rel=1e-2)
+
+
+@njit(error_model="numpy")
+def gradients_of(
+    flat: Any, shape: Any, exponents: Any, counts: Any, targets: Any, weights: Any
+) -> Any:
+    gradient = np.zeros_like(flat)
+    p, d = rooms.views(flat, shape), rooms.views(gradient, shape)
+    kinds, tile = rooms.new_kinds(flat, shape), rooms.new_tile(flat, exponents, shape)
+    loss = kernel.gradients(p, d, shape, kinds, tile, counts, targets, weights)
+    return loss, gradient
+
+
+@given(cases(), st.booleans())
+@settings(max_examples=60)
+def test_gradients_are_those_of_autograd(case: Case, scaled: bool) -> None:
+    config, own = case.config, case.members[0]
+    positive = np.arange(len(case.strings)) % 2 == 0
+    tiles = make_tiles(case.counts, positive, len(case.strings), "float64")
+    flat = pack(config, {name: value.numpy() for name, value in own.items()})
+    shape = shape_of(config)._replace(scaled_loss=scaled)
+    scratch = np.empty(rooms.TILE, np.int64)
+    loss, gradient = gradients_of(flat, shape, scratch, *tiles[:3])
+
+    parameters = {name: value[None].clone().requires_grad_() for name, value in own.items()}
+    logits = group_logits(config, parameters, log_counts(config, case.counts))
+    targets = torch.from_numpy(positive).double()[None]
+    scores = sigmoid_scaled(logits) if scaled else logits
+    expected = binary_cross_entropy_with_logits(scores, targets)
+    expected.backward()
+    assert loss == pytest.approx(expected.item() * len(case.strings), rel=1e-10)
+    for name, value in unpack(config, gradient).items():
+        exact = parameters[name].grad
+        assert exact is not None
+        scale = max(float(exact.abs().max()), 1e-3) if exact.numel() else 1
+        np.testing.assert_allclose(value, exact[0], rtol=1e-10, atol=1e-12 * scale)
+
+
+@given(cases())
+@settings(max_examples=60)
+def test_logits_are_those_of_the_stacked_engine(case: Case) -> None:
+    weights = [{name: value.numpy() for name, value in own.items()} for own in case.members]
+    found = fused_logits(case.config, weights, case.counts)
+    encoded = log_counts(case.config, case.counts)
+    expected = group_logits(case.config, case.stacked(), encoded).detach()
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-11)
+
+
+@given(cases())
+@settings(max_examples=30)
+def test_parameters_come_back_from_the_flat_array(case: Case) -> None:
+    weights = {name: value.numpy() for name, value in case.members[0].items()}
+    restored = unpack(case.config, pack(case.config, weights))
+    assert list(restored) == list(weights)
+    for name, value in weights.items():
+        assert np.array_equal(restored[name], value)
+
+
+def bits(config: RunConfig, seeds: list[int]) -> dict[int, bytes]:
+    """The trained parameters of every seed, to the last bit."""
+    members = train_group([(config, seed) for seed in seeds], engine="fused")
+    return {m.model_seed: pack(config, m.kept_weights).tobytes() for m in members}
+
+
+@pytest.mark.parametrize("fields", [{}, {"hidden_size": 16, "layer_norm": "nn"}], ids=str)
+def test_a_members_result_is_its_own_to_the_last_bit(fields: dict[str, Any]) -> None:
+    config = short_config(**fields)
+    together = bits(config, list(range(20)))
+    assert bits(config, list(reversed(range(20)))) == together
+    for seed in (0, 7, 19):
+        assert bits(config, [seed]) == {seed: together[seed]}
+    assert len(set(together.values())) == 20
+
+
+TRAIN_ONE = """
+import hashlib
+from seqcls.engines.packing import pack
+from seqcls.training import train_group
+from tests.conftest import short_config
+config = short_config()
+member = train_group([(config, 3)], engine="fused")[0]
+print(hashlib.sha256(pack(config, member.kept_weights).tobytes()).hexdigest())
+"""
+
+
+def test_code_compiled_now_and_code_from_the_cache_give_the_same_bits(tmp_path: Any) -> None:
+    environment = {**os.environ, "SEQCLS_CACHE": str(tmp_path)}
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", TRAIN_ONE], env=environment, check=True, capture_output=True
+        ).stdout
+        for _ in range(2)
+    ]
+    assert found[0] == found[1] != b""
+
+
+def test_the_engine_is_chosen_and_says_why() -> None:
+    assert str(choose_engine(RunConfig())) == "fused: no dropout, on the CPU"
+    assert choose_engine(RunConfig(), "torch").reason == "asked for"
+    assert choose_engine(RunConfig(), device="cuda").name == "torch"
+    dropout = RunConfig(dropout_rate=0.5)
+    assert str(choose_engine(dropout)) == "torch: dropout_rate=0.5 makes equal letters differ"
+    with pytest.raises(EngineError, match="engine 'fused' cannot train this: dropout_rate"):
+        choose_engine(dropout, "fused")
+    with pytest.raises(EngineError, match="engine 'jax': expected auto, fused or torch"):
+        choose_engine(dropout, "jax")
