@@ -28,10 +28,9 @@ def main(seeds: int = SEEDS) -> None:
             (errors,) = connection.execute("SELECT count(*) FROM string_error").fetchone()
         megabytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
         print(f"{done} seeds of the default configuration, tested on 9,984 strings and stored")
-        print(
-            f"  {seconds:.1f} s, {seconds / seeds * 1e3:.1f} ms a seed; training was {training:.1f} s"
-        )
-        print(f"  of two cores; {errors:,} misclassified strings; {db.stat().st_size / 1e6:.0f} MB")
+        print(f"  {seconds:.1f} s, {seconds / seeds * 1e3:.1f} ms a seed")
+        print(f"  of these were {training:.1f} s of one core spent on training itself")
+        print(f"  {errors:,} misclassified strings; {db.stat().st_size / 1e6:.0f} MB")
         print(f"  the largest process took {megabytes:.0f} MB")
 
 

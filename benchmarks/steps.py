@@ -25,9 +25,7 @@ REPEATS = 5
 def main() -> None:
     """Prints microseconds per step and member, and the ratio to the plain loop."""
     torch.set_num_threads(1)
-    print(
-        "the stacked engine: microseconds per training step and member (x: faster than the plain model)"
-    )
+    print("the stacked engine: microseconds per step and member (x: faster than the plain model)")
     print("  hidden heads        plain" + "".join(f"   group of {n:>3}" for n in MEMBERS))
     for hidden_size, heads in SHAPES:
         config = RunConfig(

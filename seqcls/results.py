@@ -1,6 +1,7 @@
 """What training and testing make of a run: plain values that need no PyTorch to be read."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,8 +39,7 @@ class TrainedMember:
         return self.weights[self.best_epoch]
 
 
-@dataclass(frozen=True)
-class Confusion:
+class Confusion(NamedTuple):
     """Numbers of test strings; negative is the label 0, false is misclassified."""
 
     tn: int
@@ -48,8 +48,7 @@ class Confusion:
     tp: int
 
 
-@dataclass(frozen=True)
-class StringError:
+class StringError(NamedTuple):
     """One misclassified string, however often it occurs in the test set."""
 
     string: str

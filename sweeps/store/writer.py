@@ -277,10 +277,10 @@ def _insert_results(connection: Connection, run: PlannedRun, outcome: Outcome) -
             for epoch, (train, validation) in enumerate(losses, start=1)
         ],
         LengthScore: [
-            {"length": length, **asdict(confusion)}
+            {"length": length, **confusion._asdict()}
             for length, confusion in evaluation.by_length.items()
         ],
-        StringError: [asdict(error) for error in evaluation.errors],
+        StringError: [error._asdict() for error in evaluation.errors],
         Checkpoint: [
             {"epoch": epoch, "weights": weights} for epoch, weights in outcome.checkpoints.items()
         ],
@@ -295,7 +295,7 @@ def _insert_results(connection: Connection, run: PlannedRun, outcome: Outcome) -
         "best_epoch": outcome.best_epoch,
         "best_validation_loss": outcome.validation_losses[outcome.best_epoch - 1],
         "solved_length": evaluation.solved_length,
-        **asdict(evaluation.confusion),
+        **evaluation.confusion._asdict(),
     }
     digest = run_digest(
         run.config.key,
