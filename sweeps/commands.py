@@ -24,6 +24,7 @@ from rich.text import Text
 
 from seqcls.config import RunConfig, nearest
 from seqcls.engines.choice import choose_engine
+from seqcls.engines.machine_code import compile_ahead, is_compiled
 from seqcls.errors import ConfigError, DeviceError, StoreMissingError, UnknownRunError
 from seqcls.results import Verdict
 from sweeps.spec import SweepSpec, at_precision, load_specs
@@ -58,6 +59,7 @@ def run_sweeps(reference: str, db: str | None, precision: str | None, how: How) 
         return
     store = open_writer(db)
     sweep_ids = [writer.submit(store, spec) for spec in specs]
+    _compile_where_needed(specs, how)
     started = time.perf_counter()
     before = queries.counts_by_state(store, sweep_ids)
     try:
@@ -254,6 +256,16 @@ def _check(specs: list[SweepSpec], how: How) -> None:
     for spec in specs:
         for config in spec.configs():
             choose_engine(config, how.engine, how.device)
+
+
+def _compile_where_needed(specs: list[SweepSpec], how: How) -> None:
+    """Compiles the fused engine before the workers begin, who would each do it."""
+    configs = [config for spec in specs for config in spec.configs()]
+    fused = [c for c in configs if choose_engine(c, how.engine, how.device).name == "fused"]
+    for precision in sorted({config.precision for config in fused}):
+        if not is_compiled(precision):
+            typer.echo(f"compiling for this machine ({precision}), once: about a minute", err=True)
+            compile_ahead(precision)
 
 
 def _check_sweeps(store: Store, names: Sequence[str]) -> None:

@@ -1,13 +1,11 @@
 """How the fused engine is compiled, and where its machine code is kept."""
 
-import hashlib
-from pathlib import Path
 from typing import Any
 
 import numba
 from numba import njit
 
-from seqcls.cache import cache_folder
+from seqcls.engines.machine_code import machine_code_folder
 
 # What the compiler may do to sums, so that they become vectors. Not assumed: that no number is NaN
 # or infinite, for a diverging training must show.
@@ -28,16 +26,10 @@ inlined = njit(**INLINED)
 
 
 def entry(function: Any) -> Any:
-    """Compiles a function that Python calls; its machine code is kept for the next process.
-
-    Numba would notice a change of the file that the entry stands in, not of those that it calls,
-    so the folder is named by the source of all.
-    """
-    sources = sorted(Path(__file__).parent.glob("*.py"))
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
+    """Compiles a function that Python calls; its machine code is kept for the next process."""
     config: Any = numba.config
     before = config.CACHE_DIR
-    config.CACHE_DIR = str(cache_folder() / "compiled" / digest[:16])
+    config.CACHE_DIR = str(machine_code_folder())
     try:
         return njit(**OPTIONS, cache=True, nogil=True)(function)
     finally:

@@ -1,0 +1,51 @@
+"""Where the fused engine's machine code is kept, and whether there is any yet.
+
+Numba is not loaded to know it.
+"""
+
+import hashlib
+from pathlib import Path
+
+from seqcls.cache import cache_folder
+
+
+def machine_code_folder() -> Path:
+    """The folder of this source's machine code.
+
+    Numba would notice a change of the file that a compiled function stands in, not of those that it
+    calls, so the folder is named by the source of all.
+    """
+    sources = sorted(Path(__file__).parent.glob("*.py"))
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
+    return cache_folder() / "compiled" / digest[:16]
+
+
+def is_compiled(precision: str) -> bool:
+    """Whether this machine has kept machine code for a precision."""
+    return _mark(precision).exists()
+
+
+def compile_ahead(precision: str) -> None:
+    """Compiles what training and testing at a precision need, so that no other process has to."""
+    # Imported where it is used: compiling is what loads Numba.
+    from seqcls.config import RunConfig
+    from seqcls.training import train_group
+
+    config = RunConfig.from_mapping(
+        {
+            "precision": precision,
+            "train_size": 64,
+            "validation_size": 64,
+            "max_num_epochs": 1,
+        }
+    )
+    train_group([(config, 0)], engine="fused")
+    try:
+        _mark(precision).touch()
+    except OSError:
+        # Where nothing can be kept, every process compiles for itself.
+        return
+
+
+def _mark(precision: str) -> Path:
+    return machine_code_folder() / f"{precision}.compiled"
