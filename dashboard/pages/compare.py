@@ -119,6 +119,12 @@ def _table(runs: pd.DataFrame, only_failing: bool) -> pd.DataFrame | None:
     shown = table.drop(
         columns=["config_id", "failing_share", *(x for x in RARE if not table[x].any())]
     )
+    if shown["sweeps"].nunique() < len(shown):
+        # Sweeps do not tell these rows apart; their settings do, and so come first.
+        settings = [name for name in RunConfig.model_fields if name in shown]
+        shown = shown[["sweeps", *settings, *shown.columns.drop(["sweeps", *settings])]]
+        if shown["sweeps"].nunique() == 1:
+            shown = shown.drop(columns="sweeps")
     selected = st.dataframe(
         shown,
         column_config=TABLE_COLUMNS,

@@ -12,7 +12,8 @@ from streamlit.testing.v1 import AppTest
 from sweeps.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.engine import open_writer
-from tests.conftest import ROOT
+from sweeps.worker import work
+from tests.conftest import ROOT, SHORT
 
 
 def open_app(monkeypatch: pytest.MonkeyPatch, db: Path, **query: str | list[str]) -> AppTest:
@@ -116,6 +117,33 @@ def test_a_sweep_without_a_finished_run_is_said_to_be_unfinished(
     app = open_app(monkeypatch, store.path)
     assert metrics(app)["Queued or in training"] == "4"
     assert "None of these runs is finished yet" in app.info[0].value
+
+
+def test_configurations_of_one_sweep_are_told_apart_by_their_settings(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    store = open_writer(str(tmp_path / "grid.db"))
+    fixed = {**SHORT, "max_num_epochs": 1}
+    axes = {"hidden_size": [2, 3], "num_attention_heads": [1, 2]}
+    spec = {"name": "grid", "model_seeds": [0], "fixed": fixed, "axes": axes}
+    work(store, [writer.submit(store, parse_spec(spec))], workers=1)
+    app = open_app(monkeypatch, store.path)
+    assert list(app.dataframe[0].value.columns[:2]) == ["hidden_size", "num_attention_heads"]
+    labels = app.selectbox(key="run").options
+    assert any(x.startswith("grid, hidden_size=2, num_attention_heads=1, seed 0") for x in labels)
+    assert len(set(labels)) == len(labels)
+
+
+def test_a_sweep_of_which_all_training_failed_says_why(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    store = open_writer(str(tmp_path / "failed.db"))
+    writer.submit(store, parse_spec({"name": "s", "model_seeds": [0]}))
+    with store.begin() as connection:
+        connection.exec_driver_sql("UPDATE run SET state = 'failed', error = 'diverged *here*'")
+    app = open_app(monkeypatch, store.path)
+    assert "training failed for all of them" in app.info[0].value
+    assert app.dataframe[0].value["error"].tolist() == ["diverged *here*"]
 
 
 def test_new_results_appear_without_a_restart(

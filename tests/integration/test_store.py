@@ -266,6 +266,16 @@ def test_a_run_whose_worker_is_lost_is_tried_three_times(store: Store) -> None:
     assert rows(store.path, "SELECT count(*) FROM failure") == [(3,)]
 
 
+def test_a_stopped_sweep_does_not_use_up_the_attempts_of_its_runs(store: Store) -> None:
+    sweep_id = writer.submit(store, spec(model_seeds=[0]))
+    for _ in range(5):
+        worker_id, _ = claimed(store, sweep_id)
+        writer.release(store, worker_id)
+    _, claim = claimed(store, sweep_id)
+    writer.record_lost(store, claim, "killed by the system")
+    assert queries.runs(store)["state"].tolist() == ["queued"]
+
+
 def digests(store: Store) -> Iterator[tuple[str, str]]:
     """Every run's stored digest, and the one that its stored rows have."""
     with closing(sqlite3.connect(store.path)) as connection:

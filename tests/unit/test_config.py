@@ -32,6 +32,7 @@ KEY_OF_THE_REPORT = "80b3222e31b7654ea7a90d22950515fe375141d7679b78d94887d0a7a61
         ({"layer_norm_eps": -1e-5}, "layer_norm_eps=-1e-05: expected greater than or equal to 0"),
         ({"layer_norm_eps": float("nan")}, "layer_norm_eps=NaN: expected a finite number"),
         ({"dropout_rate": 1.0}, "dropout_rate=1.0: expected less than 1"),
+        ({"test_alpha": 0.01}, "test_alpha=0.01: expected greater than or equal to 0.05"),
         ({"learning_rate": float("inf")}, "learning_rate=inf: expected a finite number"),
         ({"task": "parity"}, "task='parity': expected one of 'contains_all'"),
         ({"train_sampler": "x"}, "expected one of 'fixed_length', 'variable_length'"),
@@ -74,6 +75,7 @@ def test_the_key_hashes_only_what_differs_from_the_defaults() -> None:
     assert RunConfig(**default_fields()).changed == {}
     assert RunConfig(hidden_size=16).changed == {"hidden_size": 16}
     assert RunConfig(layer_norm_eps=0).key == RunConfig(layer_norm_eps=0.0).key
+    assert RunConfig(layer_norm_eps=-0.0).key == RunConfig(layer_norm_eps=0.0).key
     assert RunConfig(required_letters="ba").key == RunConfig(required_letters="ab").key
 
 

@@ -58,6 +58,8 @@ def test_configurations_stand_where_a_grid_will_not_do() -> None:
         ({"model_seeds": [-1]}, "model_seed=-1: expected a whole number from 0"),
         ({"model_seeds": [True]}, "model_seed=True: expected a whole number"),
         ({"model_seeds": "0..99999999999999999999"}, "expected a range"),
+        ({"model_seeds": f"0..{2**63 - 1}"}, "expected at most 100,000 seeds"),
+        ({"verdict": 1}, "verdict=1: expected true or false"),
         ({"checkpoints": "all"}, "expected 'best_epoch' or 'every_epoch'"),
         ({"fixed": {"hiden_size": 2}}, "unknown field 'hiden_size': did you mean 'hidden_size'?"),
         ({"axes": {"hiden_size": [2]}}, "unknown field 'hiden_size'"),
@@ -86,7 +88,7 @@ def test_a_grid_too_large_is_refused_before_it_is_expanded() -> None:
     started = time.perf_counter()
     values = list(range(1, 1001))
     for changes in (
-        {"model_seeds": f"0..{10**18}"},
+        {"model_seeds": "0..99999", "axes": {"hidden_size": values}},
         {"axes": dict.fromkeys(("hidden_size", "feed_forward_size", "train_seed"), values)},
     ):
         with pytest.raises(SpecError, match=f"expected at most {MAX_RUNS:,}"):
@@ -117,6 +119,12 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"broken\.toml': Invalid value"):
         read_spec(broken)
     broken.write_bytes(b"\xff\xfe")
+    with pytest.raises(SpecError, match="cannot read"):
+        read_spec(broken)
+    broken.write_text("x = " + "9" * 5000)
+    with pytest.raises(SpecError, match="cannot read"):
+        read_spec(broken)
+    broken.write_text("x = " + "[" * 5000)
     with pytest.raises(SpecError, match="cannot read"):
         read_spec(broken)
     broken.write_text('name = "x"\nmodel_seeds = [0]\n[fixed]\nlearning_rate = nan\n')

@@ -1,0 +1,61 @@
+"""What a worker does when a group goes wrong."""
+
+from pathlib import Path
+
+import pytest
+
+import sweeps.executors
+from sweeps.jobs import Job, Report, run_job
+from sweeps.outcome import Outcome
+from sweeps.spec import parse_spec
+from sweeps.store import queries, writer
+from sweeps.store.engine import open_writer
+from sweeps.worker import work
+from tests.conftest import SHORT
+
+GRID = {"name": "s", "model_seeds": [0, 1], "fixed": SHORT, "axes": {"hidden_size": [2, 3, 4]}}
+
+
+def test_a_group_that_raises_is_tried_three_times_and_does_not_end_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = []
+
+    def failing(job: Job, report: Report) -> list[Outcome]:
+        if job.group[0].config.hidden_size == 3:
+            tried.append(job)
+            raise MemoryError("no more")
+        return run_job(job, report)
+
+    monkeypatch.setattr(sweeps.executors, "run_job", failing)
+    store = open_writer(str(tmp_path / "x.db"))
+    work(store, [writer.submit(store, parse_spec(GRID))], workers=1)
+    runs = queries.runs(store)
+    assert len(tried) == 3
+    assert set(runs[runs["hidden_size"] == 3]["state"]) == {"failed"}
+    assert set(runs[runs["hidden_size"] == 3]["error"]) == {"MemoryError: no more"}
+    assert set(runs[runs["hidden_size"] != 3]["state"]) == {"done"}
+
+
+def test_an_interrupted_group_is_queued_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_job: Job, _report: Report) -> list[Outcome]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sweeps.executors, "run_job", interrupted)
+    store = open_writer(str(tmp_path / "x.db"))
+    sweep_id = writer.submit(store, parse_spec(GRID))
+    with pytest.raises(KeyboardInterrupt):
+        work(store, [sweep_id], workers=1)
+    assert queries.counts_by_state(store, [sweep_id]) == {"queued": 6}
+
+
+def test_progress_ends_at_the_number_of_runs(tmp_path: Path) -> None:
+    told: list[tuple[float, int]] = []
+    store = open_writer(str(tmp_path / "x.db"))
+    sweep_id = writer.submit(store, parse_spec(GRID))
+    work(store, [sweep_id], workers=1, on_progress=lambda *now: told.append(now))
+    assert told[0] == (0, 6)
+    assert told[-1] == (6, 6)
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
