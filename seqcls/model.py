@@ -5,7 +5,6 @@ a bias, but ordinary layer norm.
 """
 
 import math
-import warnings
 from collections.abc import Iterable
 from typing import cast
 
@@ -13,7 +12,6 @@ import torch
 from jaxtyping import Bool, Float, Integer
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.nn.utils import skip_init
 
 from seqcls.config import NetworkConfig
 from seqcls.tokenizer import CLS, PAD
@@ -54,13 +52,30 @@ class Dropout(nn.Module):
         return states * kept.div_(1 - self.rate)
 
 
-def make_linear(inputs: int, outputs: int) -> nn.Linear:
-    """A linear layer without bias, its values left to `seqcls.initialization` to draw."""
-    with warnings.catch_warnings():
-        # No heads and no feed-forward are layers without any values.
-        warnings.filterwarnings("ignore", "Initializing zero-element tensors")
-        linear: nn.Linear = skip_init(nn.Linear, inputs, outputs, bias=False)
-    return linear
+class Linear(nn.Module):
+    """A linear layer without bias, its values left to `seqcls.initialization` to draw.
+
+    Not `nn.Linear`, which draws values of its own from the global generator; PyTorch's way around
+    that loads a part of it that takes seconds.
+    """
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(outputs, inputs))
+
+    def forward(self, states: Float[Tensor, "*batch input"]) -> Float[Tensor, "*batch output"]:
+        return functional.linear(states, self.weight)
+
+
+class Embedding(nn.Module):
+    """A vector for every token id, its values left to `seqcls.initialization` to draw."""
+
+    def __init__(self, tokens: int, hidden: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(tokens, hidden))
+
+    def forward(self, ids: Integer[Tensor, "*batch"]) -> Float[Tensor, "*batch hidden"]:
+        return functional.embedding(ids, self.weight)
 
 
 def make_norm(config: NetworkConfig) -> nn.Module:
@@ -79,10 +94,10 @@ class Attention(nn.Module):
         super().__init__()
         self.heads = (config.num_attention_heads, config.attention_head_size)
         size = math.prod(self.heads)
-        self.query = make_linear(config.hidden_size, size)
-        self.key = make_linear(config.hidden_size, size)
-        self.value = make_linear(config.hidden_size, size)
-        self.output = make_linear(size, config.hidden_size)
+        self.query = Linear(config.hidden_size, size)
+        self.key = Linear(config.hidden_size, size)
+        self.value = Linear(config.hidden_size, size)
+        self.output = Linear(size, config.hidden_size)
         self.dropout = Dropout(config.dropout_rate)
 
     def forward(
@@ -111,8 +126,8 @@ class FeedForward(nn.Module):
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
         hidden, inner = config.hidden_size, config.feed_forward_size
-        self.input = make_linear(hidden, inner)
-        self.output = make_linear(inner, hidden)
+        self.input = Linear(hidden, inner)
+        self.output = Linear(inner, hidden)
         self.dropout = Dropout(config.dropout_rate)
 
     def forward(self, states: Hidden, record: Recorder) -> Hidden:
@@ -156,9 +171,9 @@ class Transformer(nn.Module):
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
         self.config = config
-        self.embedding = skip_init(nn.Embedding, config.vocabulary_size, config.hidden_size)
+        self.embedding = Embedding(config.vocabulary_size, config.hidden_size)
         self.blocks = cast("Iterable[Block]", nn.ModuleList([Block(config)]))
-        self.classifier = make_linear(config.hidden_size, 1)
+        self.classifier = Linear(config.hidden_size, 1)
         self.dropout = Dropout(config.dropout_rate)
 
     def forward(self, ids: Integer[Tensor, "string position"]) -> Float[Tensor, " string"]:
