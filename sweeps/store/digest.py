@@ -8,8 +8,17 @@ from seqcls.config import canonical_json
 
 Rows = Iterable[Mapping[str, Any]]
 
-RESULT_COLUMNS = ("epochs", "best_epoch", "best_validation_loss", "tn", "fp", "fn", "tp")
-"""The columns of `run` that the digest covers, with `solved_length`; times it does not."""
+RESULT_COLUMNS = (
+    "epochs",
+    "best_epoch",
+    "best_validation_loss",
+    "tn",
+    "fp",
+    "fn",
+    "tp",
+    "solved_length",
+)
+"""The columns of `run` that the digest covers; times it does not."""
 
 
 def run_digest(
@@ -29,7 +38,7 @@ def run_digest(
     content = {
         "config": config_key,
         "model_seed": model_seed,
-        "run": {name: run[name] for name in (*RESULT_COLUMNS, "solved_length")},
+        "run": {name: run[name] for name in RESULT_COLUMNS},
         "epochs": _sorted(epochs, "epoch"),
         "lengths": _sorted(lengths, "length"),
         "errors": _sorted(errors, "string"),

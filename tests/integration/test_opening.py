@@ -1,0 +1,116 @@
+"""Opening a database: versions, pragmas, paths, and what is refused."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from seqcls.errors import StoreError, StoreMissingError, StoreVersionError
+from sweeps.store import queries, writer
+from sweeps.store.engine import SCHEMA_VERSION, Store, locate, open_reader, open_writer, pack
+from sweeps.store.migrate import alembic_config
+from sweeps.store.tables import Base
+from tests.conftest import ROOT
+from tests.integration.conftest import rows, spec
+
+
+def test_the_migrations_make_the_tables(store: Store) -> None:
+    with store.begin() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []
+
+
+def test_the_newest_migration_is_the_version_that_is_asked_for() -> None:
+    assert ScriptDirectory.from_config(alembic_config()).get_current_head() == SCHEMA_VERSION
+
+
+def test_a_writer_uses_wal_and_foreign_keys(store: Store) -> None:
+    with store.begin() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 1
+    with pytest.raises(StoreError, match="FOREIGN KEY"), store.begin() as connection:
+        connection.exec_driver_sql("INSERT INTO sweep_run VALUES (99, 99)")
+
+
+def test_a_reader_cannot_write(store: Store) -> None:
+    reader = open_reader(str(store.path))
+    with (
+        pytest.raises(StoreError, match="it may not be written"),
+        reader.begin() as connection,
+    ):
+        connection.exec_driver_sql("DELETE FROM sweep")
+
+
+def test_the_shipped_database_is_one_file_in_delete_mode() -> None:
+    assert rows(ROOT / "runs.db", "PRAGMA journal_mode") == [("delete",)]
+    assert rows(ROOT / "runs.db", "PRAGMA integrity_check") == [("ok",)]
+
+
+def test_packing_makes_one_file_that_may_be_copied(store: Store) -> None:
+    writer.submit(store, spec())
+    assert pack(str(store.path)) == store.path
+    assert rows(store.path, "PRAGMA journal_mode") == [("delete",)]
+    assert [path.name for path in store.path.parent.iterdir()] == ["test.db"]
+    assert len(queries.runs(open_reader(str(store.path)))) == 3
+
+
+def test_a_newer_database_is_refused_and_left_alone(store: Store) -> None:
+    with store.begin() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    for opened in (open_reader, open_writer):
+        with pytest.raises(StoreVersionError, match=r"newer version .*'9999'.*upgrade seqcls"):
+            opened(str(store.path))
+    assert rows(store.path, "SELECT version_num FROM alembic_version") == [("9999",)]
+
+
+def test_what_is_no_database_of_ours_is_refused_and_left_alone(tmp_path: Path) -> None:
+    text = tmp_path / "notes.txt"
+    text.write_text("not a database, but more than a hundred bytes of somebody's notes\n" * 9)
+    before = text.read_bytes()
+    other = tmp_path / "other.db"
+    with closing(sqlite3.connect(other)) as connection:
+        connection.execute("CREATE TABLE mine (x)")
+    for opened in (open_reader, open_writer):
+        with pytest.raises(StoreError, match=r"notes\.txt': it is no SQLite database"):
+            opened(str(text))
+        with pytest.raises(StoreError, match="a database of another program"):
+            opened(str(other))
+    assert text.read_bytes() == before
+    assert rows(other, "SELECT name FROM sqlite_master") == [("mine",)]
+
+
+def test_a_database_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
+    with pytest.raises(StoreMissingError, match="does not exist; `seqcls sweep report`"):
+        open_reader(str(tmp_path / "none.db"))
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "empty.db").touch()
+    with pytest.raises(StoreMissingError, match="is empty"):
+        open_reader(str(tmp_path / "empty.db"))
+    with pytest.raises(StoreError, match=r"the folder '.*nowhere' is missing"):
+        open_writer(str(tmp_path / "nowhere" / "x.db"))
+    with pytest.raises(StoreError, match="it is a folder"):
+        open_reader(str(tmp_path))
+
+
+def test_the_database_is_named_by_option_variable_or_default(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("SEQCLS_DB", raising=False)
+    assert locate(None) == Path("runs.db")
+    monkeypatch.setenv("SEQCLS_DB", "elsewhere.db")
+    assert locate(None) == Path("elsewhere.db")
+    assert locate("named.db") == Path("named.db")
+    assert locate("sqlite:////tmp/x.db") == Path("/tmp/x.db")
+    with pytest.raises(StoreError, match="kind 'postgresql': expected a file or sqlite:///FILE"):
+        locate("postgresql://localhost/runs")
+
+
+def test_a_path_with_odd_characters_is_only_a_path(tmp_path: Path) -> None:
+    odd = tmp_path / "a b?mode=memory#%41.db"
+    writer.submit(open_writer(str(odd)), spec())
+    assert len(queries.runs(open_reader(str(odd)))) == 3
+    assert odd.exists()
