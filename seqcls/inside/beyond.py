@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Float
 
 from seqcls.inside.bounds import logit_bounds
-from seqcls.inside.network import Network, softmax
+from seqcls.inside.network import Network
 
 RESOLVED = 0.02
 """Nats of logit between the bounds of a cell that is not divided further."""
@@ -197,10 +197,11 @@ def _outputs(
         with_cls = occurrences.copy()
         with_cls[:, :, 0] = 1 / least_length
         occurrences = np.concatenate([occurrences, with_cls], axis=1)
-    with np.errstate(divide="ignore"):
-        logs = np.log(occurrences)
-    attention = softmax(network.scores[:, 0] + logs[:, :, None])
-    return np.asarray(np.einsum("cphk,hkd->cphd", attention, network.writes, optimize=True))
+    flat = occurrences.reshape(-1, occurrences.shape[2])
+    heads = range(network.config.num_attention_heads)
+    outputs = np.array([network.head_output(head, flat) for head in heads])
+    shape = (len(heads), cells, occurrences.shape[1], network.config.hidden_size)
+    return np.moveaxis(outputs.reshape(shape), 0, 2)
 
 
 def _bisected(
