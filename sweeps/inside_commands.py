@@ -91,4 +91,5 @@ def _beyond_record(found: Beyond) -> dict[str, Any]:
 
 
 def _proof_record(proof: SupportProof) -> dict[str, Any]:
-    return {name: value for name, value in vars(proof).items() if name != "cells"}
+    record = {name: value for name, value in vars(proof).items() if name != "cells"}
+    return {**record, "intervals": [asdict(interval) for interval in proof.intervals]}

@@ -44,6 +44,16 @@ class Cells:
     """Proved bounds of the logit."""
 
 
+@dataclass(frozen=True)
+class ShareInterval:
+    """Shares of the first of two letters, and what is proved there."""
+
+    low: float
+    high: float
+    right: bool | None
+    """None where nothing is proved."""
+
+
 @dataclass(frozen=True, eq=False)
 class SupportProof:
     """What is proved of all strings that consist of exactly these letters."""
@@ -59,6 +69,8 @@ class SupportProof:
     """Where all is proved right, by how much: the proved least |logit|."""
     safe_share: float | None
     """Proved right wherever each required letter has more than this share; positive supports."""
+    intervals: tuple[ShareInterval, ...]
+    """Supports of two letters: all shares of the first, ascending."""
     cells: Cells
 
 
@@ -113,6 +125,7 @@ def prove(network: Network, support: tuple[int, ...], least_length: int) -> Supp
         open=shares[2],
         margin=float(np.abs(cells.low if label else cells.high).min()) if right.all() else None,
         safe_share=_safe_share(network, support, cells, right) if label else None,
+        intervals=_intervals(cells, right, wrong) if len(support) == 2 else (),
         cells=cells,
     )
 
@@ -162,6 +175,18 @@ def _safe_share(
     greatest = cells.corners[~right][:, :, required].max(axis=1).min(axis=1)
     share = float(greatest.max(initial=0))
     return share if share * len(required) < 1 else None
+
+
+def _intervals(cells: Cells, right: np.ndarray, wrong: np.ndarray) -> tuple[ShareInterval, ...]:
+    shares = np.sort(cells.corners[:, :, 0], axis=1)
+    found: list[ShareInterval] = []
+    for row in np.argsort(shares[:, 0]):
+        claim = True if right[row] else False if wrong[row] else None
+        low, high = shares[row].tolist()
+        if found and found[-1].right == claim:
+            low = found.pop().low
+        found.append(ShareInterval(low, high, claim))
+    return tuple(found)
 
 
 def _divide(network: Network, support: tuple[int, ...], least_length: int) -> Cells:

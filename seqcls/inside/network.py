@@ -227,7 +227,7 @@ class Network:
     def _split(self, name: str) -> Float[np.ndarray, "head kind head_size"]:
         heads, size = self.config.num_attention_heads, self.config.attention_head_size
         states = self.attention_norm @ self.weights[f"blocks.0.attention.{name}.weight"].T
-        return states.reshape(-1, heads, size).swapaxes(0, 1)
+        return states.reshape(len(states), heads, size).swapaxes(0, 1)
 
 
 def softmax(scores: Float[np.ndarray, "*row kind"]) -> Float[np.ndarray, "*row kind"]:

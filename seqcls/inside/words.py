@@ -71,15 +71,21 @@ def _proof(proof: SupportProof) -> str:
         return said
     said += f"; right for {_share(proof.right)} of all proportions, wrong for {_share(proof.wrong)}"
     said += f", {_share(proof.open)} not proved"
+    wrong = [x for x in proof.intervals if x.right is False]
+    if wrong:
+        shares = " and ".join(f"{_near_one(x.low)} to {_near_one(x.high)}" for x in wrong)
+        said += f"; wrong where the share of {proof.letters[0]} is {shares}"
     if proof.safe_share:
         said += f"; right wherever each required letter has more than {proof.safe_share:.3g}"
     return said
 
 
 def _share(x: float) -> str:
-    if 0 < x < 1e-4 or 0 < 1 - x < 1e-4:
-        return f"{x:.2g}" if x < 0.5 else f"1 - {1 - x:.2g}"
-    return f"{x:.2%}"
+    return f"{x:.2%}" if 1e-4 <= x <= 1 - 1e-4 else _near_one(x)
+
+
+def _near_one(x: float) -> str:
+    return f"1 - {1 - x:.2g}" if 0 < 1 - x < 1e-4 else f"{x:.3g}"
 
 
 def _flip(flip: Flip, name: str, label: bool) -> str:
