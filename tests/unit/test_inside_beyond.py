@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seqcls.inside.beyond import beyond, length_of_limit, prove
+from seqcls.inside.beyond import Cells, beyond, length_of_limit, prove
 from seqcls.inside.bounds import gelu_slope, logit_bounds
 from seqcls.inside.lines import head_outputs
-from seqcls.inside.network import gelu
+from seqcls.inside.network import Network, gelu
 from tests.unit.insides import random_network
 from tests.unit.test_inside_family import FIELDS
 
@@ -74,9 +74,7 @@ def test_what_is_proved_holds_for_random_strings_of_any_length(
         sizes = 10.0 ** random.uniform(0, 7, size=(300, len(support)))
         counts[:, support] = np.ceil(sizes) + 201
         logits = network.logits(counts)
-        for string, logit in zip(counts, logits, strict=True):
-            low, high = bounds_of(cells.corners, cells.low, cells.high, string[list(support)])
-            assert low <= logit <= high
+        assert_bounds_hold_inside_cells(network, support, cells, random)
         if proof.claim in ("right for ever", "wrong for ever"):
             right = (logits > 0) == proof.label
             assert right.all() if proof.claim == "right for ever" else not right.any()
@@ -87,17 +85,19 @@ def test_what_is_proved_holds_for_random_strings_of_any_length(
             assert (logits[(shares > proof.safe_share).all(axis=1)] > 0).all()
 
 
-def bounds_of(
-    corners: np.ndarray, low: np.ndarray, high: np.ndarray, counts: np.ndarray
-) -> tuple[float, float]:
-    """The widest bounds of the cells in which these proportions lie."""
-    shares = counts / counts.sum()
-    weights = np.linalg.solve(
-        corners.swapaxes(1, 2), np.tile(shares[:, None], (len(corners), 1, 1))
-    )
-    inside = (weights[:, :, 0] > -1e-7).all(axis=1)
-    assert inside.any()
-    return float(low[inside].min()), float(high[inside].max())
+def assert_bounds_hold_inside_cells(
+    network: Network, support: tuple[int, ...], cells: Cells, random: np.random.Generator
+) -> None:
+    rows = random.integers(len(cells.low), size=300)
+    weights = random.dirichlet([0.5] * len(support), size=300)
+    occurrences = np.zeros((300, 4))
+    shares = np.einsum("sc,scl->sl", weights, cells.corners[rows])
+    occurrences[:, [1 + x for x in support]] = shares
+    if not network.config.no_attend_cls:
+        occurrences[:, 0] = 1 / 10.0 ** random.uniform(np.log10(201), 9, size=300)
+    logits = network.logits_of_occurrences(occurrences)
+    assert (logits >= cells.low[rows]).all()
+    assert (logits <= cells.high[rows]).all()
 
 
 def test_every_set_of_letters_has_its_proof() -> None:
