@@ -310,7 +310,7 @@ def find_sweep(store: Store, name: str) -> int:
     with store.begin() as connection:
         found = connection.scalar(select(Sweep.id).where(Sweep.name == name))
     if found is None:
-        raise UnknownRunError(f"no sweep {name!r} in {str(store.path)!r}")
+        raise UnknownRunError(f"no sweep {name!r} in {store.name!r}")
     return found
 
 
