@@ -13,3 +13,6 @@ OKABE_ITO = [
 """A palette that color-blind people can tell apart (Okabe & Ito 2008; the last two, Tol 2021)."""
 
 GREY = "#888888"
+
+FALSE_POSITIVE = "#9467BD"
+FALSE_NEGATIVE = "#D62728"
