@@ -7,8 +7,9 @@ import streamlit as st
 from seqcls.errors import SeqclsError
 from sweeps import launching
 from sweeps.spec import SweepSpec
-from sweeps.store import writer
+from sweeps.store import overview, writer
 from sweeps.store.engine import Store, open_reader, open_writer
+from sweeps.store.tables import SweepState
 
 PROBLEM = "problem"
 """Where the session keeps what went wrong, until it has been said."""
@@ -33,8 +34,9 @@ def resume(sweep_id: int, name: str) -> None:
     """Takes a stop back, and sees to it that somebody trains."""
 
     def do(store: Store) -> None:
+        stopped = overview.sweep_record(store, sweep_id).state == SweepState.STOPPED
         writer.resume(store, [sweep_id])
-        launching.start_worker(store, {sweep_id: name})
+        launching.start_worker(store, {sweep_id: name}, anyway=stopped)
 
     _try(do)
 

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from sweeps.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.engine import open_writer
-from sweeps.worker import work
+from sweeps.worker import How, work
 from tests.conftest import ROOT, SHORT
 from tests.integration.conftest import file_of
 
@@ -127,7 +127,7 @@ def test_configurations_of_one_sweep_are_told_apart_by_their_settings(
     fixed = {**SHORT, "max_num_epochs": 1}
     axes = {"hidden_size": [2, 3], "num_attention_heads": [1, 2]}
     spec = {"name": "grid", "model_seeds": [0], "fixed": fixed, "axes": axes}
-    work(store, [writer.submit(store, parse_spec(spec))], workers=1)
+    work(store, [writer.submit(store, parse_spec(spec))], How(0))
     app = open_app(monkeypatch, file_of(store))
     assert list(app.dataframe[0].value.columns[:2]) == ["hidden_size", "num_attention_heads"]
     labels = app.selectbox(key="run").options
