@@ -26,11 +26,12 @@ USUAL = ("train_sampler", "hidden_size", "num_attention_heads")
 SIZES = [1, 2, 4, 8, 16, 32]
 REGISTERED: dict[str, list[str]] = {"train_sampler": sorted(SAMPLERS), "task": sorted(TASKS)}
 TOKEN = "launch token"
+PANEL = "launch"
 
 
 def show() -> None:
     """Draws the panel; what it would launch is worked out only while it is open."""
-    panel = st.expander("Launch a sweep", key="launch", on_change="rerun", icon=":material/rocket:")
+    panel = st.expander("Launch a sweep", key=PANEL, on_change="rerun", icon=":material/rocket:")
     if not panel.open:
         return
     with panel:
@@ -174,6 +175,8 @@ def _launch(specs: list[SweepSpec], token: str) -> None:
     steering.launch(specs, token)
     # The next launch is another one, also of the same specification.
     st.session_state[TOKEN] = uuid.uuid4().hex
+    # Closed, so that what was launched is seen going on.
+    st.session_state[PANEL] = False
 
 
 def _estimate(specs: list[SweepSpec]) -> Estimate:
