@@ -57,6 +57,9 @@ class Store:
         except SQLAlchemyError as error:
             explained = sqlite.explained if self.path is not None else postgres.explained
             raise explained(self.name, error) from error
+        except UnicodeDecodeError as error:
+            # What SQLite says of a damaged schema need not even be text.
+            raise StoreError(f"{self.name!r}: {sqlite.DAMAGED} ({error.reason})") from error
 
 
 def locate(db: str | None) -> Path | URL:

@@ -26,6 +26,8 @@ NETWORK_FILE_SYSTEMS = (
     *("nfs", "nfs4", "smb3", "smbfs"),
 )
 
+DAMAGED = "it is damaged; `seqcls verify` tells what can be trusted"
+
 _UNAVAILABLE = {
     "attempt to write a readonly database": "it may not be written; check its permissions",
     "unable to open database file": (
@@ -39,7 +41,7 @@ _UNAVAILABLE = {
 }
 _DAMAGED = {
     "file is not a database": "it is no SQLite database; name another file",
-    "database disk image is malformed": "it is damaged; `seqcls verify` tells what can be trusted",
+    "database disk image is malformed": DAMAGED,
 }
 
 

@@ -14,7 +14,7 @@ from sweeps.store import writer
 from sweeps.store.engine import open_writer
 from sweeps.worker import How, work
 from tests.conftest import ROOT, SHORT
-from tests.integration.conftest import file_of
+from tests.databases import file_of
 
 
 def open_app(monkeypatch: pytest.MonkeyPatch, db: Path, **query: str | list[str]) -> AppTest:
