@@ -60,7 +60,7 @@ def main(db: str | None = None) -> None:
         path = Path(db) if db else Path(folder) / "large.db"
         if not path.exists():
             started = time.perf_counter()
-            make_database(path)
+            make_database(str(path))
             seconds = time.perf_counter() - started
             print(f"made {path.stat().st_size / 1e6:.0f} MB in {seconds:.0f} s")
         runs = SEEDS * len(list(_configs(AXES)))
@@ -97,7 +97,7 @@ def open_page(page: str) -> dict[str, float]:
     for _ in range(2):
         app = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=120)
         if page != "compare":
-            app.switch_page(f"pages/{page}.py")
+            app.switch_page(f"screens/{page}.py")
         started = time.perf_counter()
         app.run()
         seconds.append(time.perf_counter() - started)
@@ -107,7 +107,7 @@ def open_page(page: str) -> dict[str, float]:
 
 
 def make_database(
-    path: Path,
+    db: str,
     axes: Mapping[str, list[Any]] = AXES,
     seeds: int = SEEDS,
     errors: int = ERRORS,
@@ -115,13 +115,13 @@ def make_database(
     """Fills a new database with one sweep of finished runs, whose results are drawn at random.
 
     Args:
-        path: where to make it.
+        db: where to make it: a file that is not there, or the URL of an empty database.
         axes: the sweep's axes; every combination of their values is a configuration.
         seeds: runs of each configuration.
         errors: misclassified strings of each run that fails; every fourth does not.
     """
     generator = np.random.default_rng(0)
-    store = open_writer(str(path))
+    store = open_writer(db)
     spec = {"name": "large", "model_seeds": f"0..{seeds - 1}", "axes": dict(axes)}
     sweep = {"id": 1, "name": "large", "description": "", "spec": canonical_json(spec)}
     created = {"created_at": now(), "state": "done", "launch_token": "large"}

@@ -1,4 +1,8 @@
-"""Navigation and the sidebar, nothing else. Start it with `seqcls dashboard`."""
+"""Navigation and the sidebar, nothing else. Start it with `seqcls dashboard`.
+
+The pages are in `screens`: of a folder named `pages` Streamlit would run a file by itself, without
+this one, whenever the first link that a new server is asked for leads to it.
+"""
 
 import streamlit as st
 
@@ -7,11 +11,11 @@ from dashboard import sidebar
 st.set_page_config(page_title="seqcls", layout="wide")
 page = st.navigation(
     [
-        st.Page("pages/compare.py", title="Compare", default=True),
-        st.Page("pages/map.py", title="Map"),
-        st.Page("pages/failing.py", title="Failing models"),
-        st.Page("pages/sweeps.py", title="Sweeps"),
-        st.Page("pages/model.py", title="Model"),
+        st.Page("screens/compare.py", title="Compare", default=True),
+        st.Page("screens/map.py", title="Map"),
+        st.Page("screens/failing.py", title="Failing models"),
+        st.Page("screens/sweeps.py", title="Sweeps"),
+        st.Page("screens/model.py", title="Model"),
     ],
     position="top",
 )

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pandas as pd
 import streamlit as st
 
-MODEL_PAGE = "pages/model.py"
+MODEL_PAGE = "screens/model.py"
 
 
 def linked(param: str) -> list[int]:

@@ -13,11 +13,11 @@ from seqcls.errors import SeqclsError
 from sweeps.bootstrap import median_intervals
 from sweeps.store.overview import View
 
+# Points of thin lines that a browser still draws without a wait.
 MAX_POINTS = 12_000
-"""Points of thin lines that a browser still draws at once without a wait."""
 
+# Configurations in the charts that have a row for each.
 MAX_ROWS = 40
-"""Configurations in the charts that have a row for each."""
 
 # Columns that are shown only where they say something.
 RARE = ("unfinished", "failed")

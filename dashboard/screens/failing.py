@@ -17,8 +17,9 @@ MODELS_A_PAGE = 100
 STRINGS_A_PAGE = 200
 BREAKING = 100
 MAX_POINTS = 5_000
+
+# Lengths in one bar.
 WIDTH = 5
-"""Lengths in one bar."""
 
 
 def show() -> None:

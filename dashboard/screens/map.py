@@ -8,8 +8,8 @@ from dashboard.charts.heat_map import heat_map
 from seqcls.errors import SeqclsError
 from sweeps.store.overview import View
 
+# Beyond so many values of a field, its cells could not be read.
 MAX_VALUES = 30
-"""Values of a field beyond which its cells could not be read."""
 
 SHARES = {
     "median": "Median accuracy",
