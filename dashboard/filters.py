@@ -100,7 +100,7 @@ def _say_what_is_left() -> None:
     view = current()
     left, runs = data.count_runs(view), data.count_runs(View())
     st.caption(f"The filters leave {left:,} of {runs:,} runs.")
-    st.button("Clear filters", on_click=_clear, disabled=view == View())
+    st.button("Clear filters", key="clear_filters", on_click=_clear, disabled=view == View())
 
 
 def _clear() -> None:

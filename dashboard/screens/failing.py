@@ -83,17 +83,11 @@ def _model(run_id: int, view: View) -> None:
     name = names.configuration_names([int(own["config_id"])])[int(own["config_id"])]
     st.subheader(f"Model {run_id}")
     st.text(f"{name}, seed {own['model_seed']:.0f}")
-    search = _search(view)
     errors = data.string_errors(run_id, ErrorSearch(), MAX_POINTS)
     _in_short(errors, int(own["solved_length"]))
     links.to_model(run_id, "Look inside this model")
-    _strings(run_id, search)
+    _strings(run_id, view)
     _where(run_id, errors, int(own["config_id"]))
-
-
-def _search(view: View) -> ErrorSearch:
-    text = st.session_state.get("find") or ""
-    return ErrorSearch(text.strip(), view.kind)
 
 
 def _in_short(errors: pd.DataFrame, solved_length: int) -> None:
@@ -112,15 +106,16 @@ def _in_short(errors: pd.DataFrame, solved_length: int) -> None:
         )
 
 
-def _strings(run_id: int, search: ErrorSearch) -> None:
+def _strings(run_id: int, view: View) -> None:
     left, right = st.columns([3, 1], vertical_alignment="bottom")
-    left.text_input(
+    text = left.text_input(
         "Find strings that contain",
         key="find",
         bind="query-params",
         placeholder="such as ab{100}",
         help="As strings are written: a{100} is the letter a, a hundred times.",
     )
+    search = ErrorSearch(text.strip(), view.kind)
     number = data.count_string_errors(run_id, search)
     right.download_button(
         "Save as CSV",
