@@ -110,6 +110,17 @@ def test_filters_that_leave_nothing_say_so(monkeypatch: pytest.MonkeyPatch, page
 
 
 @every_page
+def test_a_link_that_means_nothing_is_as_good_as_none(
+    monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    names = ("run", "config", "sweep_id", "seed", "sweep", "below", "kind", "x", "facet", "page")
+    for nonsense in ("no such", "9" * 20, "-1"):
+        query: dict[str, str | list[str]] = dict.fromkeys(names, nonsense)
+        app = open_app(monkeypatch, ROOT / "runs.db", page, **query)
+        assert SHOWN[page] in said(app)
+
+
+@every_page
 def test_it_shows_a_large_database_and_reads_only_a_part(
     monkeypatch: pytest.MonkeyPatch, large: Path, page: str
 ) -> None:
