@@ -50,12 +50,8 @@ def matrix(
     # Black can be read on every tone of the scale, and so in either theme.
     number = alt.Text("value:Q", format=".2f")
     texts = base.mark_text(fontSize=11, color="black").encode(text=number)
-    grid = alt.layer(cells, texts, data=frame).properties(width=alt.Step(CELL), height=alt.Step(ROW))
-    head = alt.Facet(**by_panel(frame, "head"))
-        "head:N",
-        title=None,
-        sort=list(dict.fromkeys(frame["head"])),
-        header=alt.Header(labelFontSize=13),
-    )
-    drawing: Drawing = grid.facet(head, columns=2, spacing=24).resolve_scale(y="independent")
+    size = {"width": alt.Step(CELL), "height": alt.Step(ROW)}
+    grid = alt.layer(cells, texts, data=frame).properties(**size)
+    panels = grid.facet(alt.Facet(**by_panel(frame, "head")), columns=2, spacing=24)
+    drawing: Drawing = panels.resolve_scale(y="independent")
     return drawing

@@ -59,6 +59,4 @@ def waterfall(frame: pd.DataFrame, domain: Domain, title: str) -> Drawing:
     )
     panel = alt.layer(zero, bars, *texts, data=drawn).properties(width=WIDTH, height=alt.Step(ROW))
     facet = alt.Facet(**by_panel(frame, "string", WIDTH))
-        "string:N", title=None, sort=list(dict.fromkeys(frame["string"])), header=header
-    )
     return panel.facet(facet, columns=2, spacing=20).properties(title=title)
