@@ -12,11 +12,15 @@ import numpy as np
 from jaxtyping import Float, Int64
 
 from seqcls.errors import StringError
+from seqcls.inside.lines import sign_changes
 from seqcls.inside.network import Network, sigmoid
 from seqcls.tokenizer import Tokenizer
 
 MAX_COUNT = 1_000_000
 """The largest value that a free count is given."""
+
+MAX_FIXED = 10**12
+"""The largest count that is not free: sums of them stay far within the integers of an array."""
 
 _FREE = re.compile(r"([^{}])\{([a-z])\}", re.DOTALL)
 
@@ -47,7 +51,7 @@ class Family:
 
 @dataclass(frozen=True)
 class Flip:
-    """A change of the model's answer: the string with `n - 1` is answered otherwise than with `n`."""
+    """The string with `n - 1` is answered otherwise than with `n`."""
 
     n: int
     answer: bool
@@ -92,3 +96,100 @@ class Map:
     logit: Float[np.ndarray, "row column"]
     boundary: tuple[tuple[Flip, ...], ...]
     """For each value of the first free count every flip over the second, exactly."""
+
+
+def parse_family(text: str, num_letters: int) -> Family:
+    """The family that a text such as `ab{n}`, `b{2}c{n}` or `a{m}b{n}` stands for.
+
+    A free count is one lowercase letter in braces; the same name twice is the same count.
+
+    Raises:
+        StringError: not of this alphabet, not in this notation, or not one or two free counts.
+    """
+    tokenizer = Tokenizer(num_letters)
+    free = _FREE.findall(text)
+    names = tuple(sorted({name for _, name in free}))
+    if not 1 <= len(names) <= 2:
+        raise StringError(
+            f"{text[:60]!r} has {len(names) or 'no'} free counts; expected one or two, each a "
+            "lowercase letter in braces, as in ab{n} or a{m}b{n}"
+        )
+    steps = {name: [0] * num_letters for name in names}
+    for letter, name in free:
+        for number, count in enumerate(tokenizer.counts(letter)):
+            steps[name][number] += count
+    fixed = tokenizer.counts(_FREE.sub("", text))
+    if max(fixed) > MAX_FIXED:
+        raise StringError(
+            f"{text[:60]!r} fixes a count above {MAX_FIXED:,}; lower it, or make it free"
+        )
+    return Family(text, names, fixed, tuple(tuple(steps[name]) for name in names))
+
+
+def curve(network: Network, family: Family, *, points: int = 241) -> Curve:
+    """The logit of a family with one free count, and where the answer changes.
+
+    Raises:
+        StringError: the family has two free counts.
+    """
+    if len(family.names) != 1:
+        raise StringError(f"{family.text!r} has two free counts; expected one, as in ab{{n}}")
+    start, step = np.array(family.fixed), np.array(family.free[0])
+    changes = sign_changes(network, start, step, 1, MAX_COUNT)
+    n = np.unique(np.concatenate([_grid(points), changes, changes - 1]))
+    counts = family.counts(n[:, None])
+    logit = network.logits(counts)
+    return Curve(
+        family=family,
+        label=bool(network.config.language.positive(counts[:1])[0]),
+        n=n,
+        logit=logit,
+        probability=sigmoid(logit),
+        flips=_flips(network, start, step, changes),
+        limit=float(network.limit_logits(step[None].astype(float))[0]),
+    )
+
+
+def area(network: Network, family: Family, *, points: int = 61) -> Map:
+    """The logit of a family with two free counts on a grid, and the boundary between answers.
+
+    Raises:
+        StringError: the family has one free count.
+    """
+    if len(family.names) != 2:
+        raise StringError(f"{family.text!r} has one free count; expected two, as in a{{m}}b{{n}}")
+    grid = _grid(points)
+    rows, columns = np.meshgrid(grid, grid, indexing="ij")
+    counts = family.counts(np.column_stack([rows.ravel(), columns.ravel()]))
+    step = np.array(family.free[1])
+    boundary = []
+    for value in grid:
+        start = np.array(family.fixed) + value * np.array(family.free[0])
+        changes = sign_changes(network, start, step, 1, MAX_COUNT)
+        boundary.append(_flips(network, start, step, changes))
+    return Map(
+        family=family,
+        label=bool(network.config.language.positive(counts[:1])[0]),
+        first=grid,
+        second=grid,
+        logit=network.logits(counts).reshape(rows.shape),
+        boundary=tuple(boundary),
+    )
+
+
+def _grid(points: int) -> Int64[np.ndarray, " string"]:
+    return np.unique(np.geomspace(1, MAX_COUNT, points).round().astype(np.int64))
+
+
+def _flips(
+    network: Network,
+    start: Int64[np.ndarray, " letter"],
+    step: Int64[np.ndarray, " letter"],
+    changes: Int64[np.ndarray, " change"],
+) -> tuple[Flip, ...]:
+    before = network.logits(start + (changes - 1)[:, None] * step).tolist()
+    after = network.logits(start + changes[:, None] * step).tolist()
+    return tuple(
+        Flip(n=n, answer=logit > 0, logit_before=was, logit=logit)
+        for n, was, logit in zip(changes.tolist(), before, after, strict=True)
+    )

@@ -63,7 +63,7 @@ class Network:
     @cached_property
     def embedding(self) -> Float[np.ndarray, "kind hidden"]:
         rows = [CLS, *range(FIRST_LETTER, FIRST_LETTER + self.config.num_letters)]
-        return self.weights["embedding.weight"][rows]
+        return np.asarray(self.weights["embedding.weight"][rows])
 
     @cached_property
     def attention_norm(self) -> Float[np.ndarray, "kind hidden"]:
@@ -84,25 +84,25 @@ class Network:
 
     @cached_property
     def scores(self) -> Float[np.ndarray, "head kind kind"]:
-        """query . key / sqrt(head_size): row the kind that asks, column the kind that is asked."""
+        """As query . key / sqrt(head_size): row the kind that asks, column the one asked."""
         size = math.sqrt(self.config.attention_head_size)
-        return self.query @ self.key.swapaxes(1, 2) / size
+        return np.asarray(self.query @ self.key.swapaxes(1, 2) / size)
 
     @cached_property
     def head_to_hidden(self) -> Float[np.ndarray, "head head_size hidden"]:
         """Each head's part of the attention's output matrix."""
         heads, size = self.config.num_attention_heads, self.config.attention_head_size
         output = self.weights["blocks.0.attention.output.weight"]
-        return output.T.reshape(heads, size, self.config.hidden_size)
+        return np.asarray(output.T.reshape(heads, size, self.config.hidden_size))
 
     @cached_property
     def writes(self) -> Float[np.ndarray, "head kind hidden"]:
         """What a head adds to the stream where all its attention is on one kind."""
-        return self.value @ self.head_to_hidden
+        return np.asarray(self.value @ self.head_to_hidden)
 
     @cached_property
     def classifier(self) -> Float[np.ndarray, " hidden"]:
-        return self.weights["classifier.weight"][0]
+        return np.asarray(self.weights["classifier.weight"][0])
 
     def norm(
         self, name: str, states: Float[np.ndarray, "*state hidden"]
@@ -114,10 +114,10 @@ class Network:
         weight = self.weights[f"blocks.0.{name}.weight"]
         if config.layer_norm == "rms":
             scale = np.sqrt((states**2).mean(axis=-1, keepdims=True) + config.layer_norm_eps)
-            return weight * states / scale
+            return np.asarray(weight * states / scale)
         centred = states - states.mean(axis=-1, keepdims=True)
         scale = np.sqrt((centred**2).mean(axis=-1, keepdims=True) + config.layer_norm_eps)
-        return weight * centred / scale + self.weights[f"blocks.0.{name}.bias"]
+        return np.asarray(weight * centred / scale + self.weights[f"blocks.0.{name}.bias"])
 
     def feed_forward(self, states: Float[np.ndarray, "*state hidden"]) -> FeedForward:
         """Norm, linear, GELU, linear; the output is yet to be added to the states."""
@@ -130,7 +130,7 @@ class Network:
     def log_counts(
         self, counts: Int64[np.ndarray, "string letter"]
     ) -> Float[np.ndarray, "string kind"]:
-        """log n of each kind that can be attended to, -inf where there is none."""
+        """The logarithm of each kind's number; -inf where there is none to attend to."""
         occurrences = np.zeros((len(counts), self.config.num_letters + 1))
         occurrences[:, 0] = not self.config.no_attend_cls
         occurrences[:, 1:] = counts
@@ -151,7 +151,8 @@ class Network:
     ) -> Float[np.ndarray, "string hidden"]:
         """The state of `CLS` after the first residual, with these attention weights."""
         flat = attention.reshape(len(attention), -1)
-        return self.embedding[0] + flat @ self.writes.reshape(flat.shape[1], -1)
+        added = flat @ self.writes.reshape(flat.shape[1], self.config.hidden_size)
+        return np.asarray(self.embedding[0] + added)
 
     def logits_after_attention(
         self, states: Float[np.ndarray, "string hidden"]
@@ -173,6 +174,18 @@ class Network:
         ]
         return np.concatenate(parts) if parts else np.zeros(0)
 
+    def limit_logits(
+        self, proportions: Float[np.ndarray, "string letter"]
+    ) -> Float[np.ndarray, " string"]:
+        """What the logits tend to as strings with these proportions of letters grow without end.
+
+        `CLS`, of which there is always one, loses its weight; without it, the logit depends on
+        nothing but proportions at any length.
+        """
+        occurrences = np.insert(proportions, 0, 0.0, axis=1)
+        with np.errstate(divide="ignore"):
+            return self.logits_of_attention(self.attention(np.log(occurrences)))
+
     def counts(self, strings: list[str] | tuple[str, ...]) -> Int64[np.ndarray, "string letter"]:
         """The letter counts of strings.
 
@@ -193,7 +206,7 @@ def softmax(scores: Float[np.ndarray, "*row kind"]) -> Float[np.ndarray, "*row k
     highest = scores.max(axis=-1, keepdims=True)
     exponentials = np.exp(scores - np.where(np.isfinite(highest), highest, 0))
     total = exponentials.sum(axis=-1, keepdims=True)
-    return exponentials / np.where(total == 0, 1, total)
+    return np.asarray(exponentials / np.where(total == 0, 1, total))
 
 
 def sigmoid(logits: Float[np.ndarray, "*logit"]) -> Float[np.ndarray, "*logit"]:
@@ -203,7 +216,7 @@ def sigmoid(logits: Float[np.ndarray, "*logit"]) -> Float[np.ndarray, "*logit"]:
 
 
 def gelu(x: Float[np.ndarray, "*any"]) -> Float[np.ndarray, "*any"]:
-    """x times the probability that a standard normal variable is below x, exactly."""
+    """The exact GELU: x times the probability that a standard normal variable is below x."""
     z = np.abs(x) * math.sqrt(0.5)
     t = 2 / (2 + z)
     polynomial = np.polynomial.polynomial.polyval(t, ERFC_DOUBLE)
