@@ -25,7 +25,7 @@ def _cached(
     @wraps(query)
     def ask(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
         store = open_reader()
-        path = str(store.path.absolute())
+        path = store.location
         found: Answer = answer(query.__name__, path, queries.revision(store), *args, **kwargs)
         return found
 

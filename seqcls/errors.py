@@ -7,13 +7,16 @@
     ├── EngineError            an engine that is unknown or cannot train what it is asked to
     ├── DeviceError            a device that this machine does not have
     ├── SpecError              a sweep specification that cannot be read or is refused
+    ├── ClusterError           a cluster that cannot be reached, or was lost
     └── StoreError             a database that cannot be used
-        ├── StoreMissingError  there is none, or nothing in it yet
-        ├── StoreVersionError  it was made by another version of seqcls
-        └── UnknownRunError    it holds no such run, sweep or checkpoint
+        ├── StoreMissingError      there is none, or nothing in it yet
+        ├── StoreVersionError      it was made by another version of seqcls
+        ├── StoreUnavailableError  it is locked, full, gone or may not be written at the moment
+        └── UnknownRunError        it holds no such run, sweep or checkpoint
 
 Each message is one line that names the value, what was expected and what to do. Programs may
-catch `SeqclsError`; the command line prints its message and exits with status 2.
+catch `SeqclsError`; the command line prints its message and exits with status 2, or with 3 for
+what is no mistake of the user's but may be over later (ClusterError, StoreUnavailableError).
 """
 
 
@@ -45,6 +48,10 @@ class SpecError(SeqclsError):
     """A sweep specification that cannot be read or is refused."""
 
 
+class ClusterError(SeqclsError):
+    """A cluster that cannot be reached, or was lost."""
+
+
 class StoreError(SeqclsError):
     """A database that cannot be used."""
 
@@ -55,6 +62,10 @@ class StoreMissingError(StoreError):
 
 class StoreVersionError(StoreError):
     """The database was made by another version of seqcls."""
+
+
+class StoreUnavailableError(StoreError):
+    """The database is locked, full, gone or may not be written at the moment."""
 
 
 class UnknownRunError(StoreError):

@@ -187,3 +187,14 @@ def pack(db: Db = None) -> None:
 
     path: Path = pack_store(db)
     typer.echo(f"{path}: {path.stat().st_size:,} bytes")
+
+
+@app.command()
+def dashboard(
+    db: Db = None,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Where it is served.")] = 8501,
+) -> None:
+    """Show the database in a browser: launch sweeps, compare them, find what fails."""
+    from sweeps.screen import show_dashboard
+
+    show_dashboard(db, port)

@@ -71,7 +71,7 @@ def run_sweeps(reference: str, db: str | None, precision: str | None, how: How) 
     done = after.get(RunState.DONE, 0) - before.get(RunState.DONE, 0)
     typer.echo(
         f"{_sweeps(specs)}: trained {done} runs in {time.perf_counter() - started:.0f} s, "
-        f"{sum(after.values())} in all, in {store.path}."
+        f"{sum(after.values())} in all, in {store.name}."
     )
     _warn_of_others(after)
 
@@ -99,7 +99,7 @@ def list_runs(
     for name in differing_fields(frame):
         shown[name] = frame[name]
     plural = "" if len(frame) == 1 else "s"
-    _print_table(shown, f"{len(frame)} run{plural} in {store.path}")
+    _print_table(shown, f"{len(frame)} run{plural} in {store.name}")
 
 
 def list_errors(db: str | None, reference: str, as_json: bool) -> None:
@@ -272,7 +272,7 @@ def _check_sweeps(store: Store, names: Sequence[str]) -> None:
     known = queries.sweeps(store)["name"].tolist()
     for name in names:
         if name not in known:
-            raise ConfigError(f"no sweep {name!r} in {str(store.path)!r}: {nearest(name, known)}")
+            raise ConfigError(f"no sweep {name!r} in {store.name!r}: {nearest(name, known)}")
 
 
 def _condition(text: str) -> tuple[str, Any]:

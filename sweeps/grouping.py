@@ -8,6 +8,13 @@ from seqcls.config import RunConfig
 MAX_MEMBERS = 64
 """Beyond this many members a step's arithmetic outweighs what stacking saves."""
 
+MAX_FAILURES = 3
+"""A run that failed this often is not tried again by itself."""
+
+_MEMBERS_BY_FAILURES = (MAX_MEMBERS, 8, 1)
+"""A run that was lost with its group is tried in a smaller one, at last alone: so one run that
+kills its process takes no other with it for good."""
+
 
 @dataclass(frozen=True)
 class PlannedRun:
@@ -20,6 +27,8 @@ class PlannedRun:
     """Whether a sweep wants the weights of every epoch."""
     verdict: bool
     """Whether a sweep wants the exhaustive check."""
+    failures: int = 0
+    """How often it was lost or failed since it was queued by hand."""
 
 
 RunGroup = tuple[PlannedRun, ...]
@@ -27,22 +36,28 @@ RunGroup = tuple[PlannedRun, ...]
 
 def make_groups(runs: Iterable[PlannedRun]) -> list[RunGroup]:
     """Groups of runs that can train together, the longest first, so that cores end together."""
-    by_key: dict[tuple[str, bool, bool], list[PlannedRun]] = {}
+    by_key: dict[tuple[str, bool, bool, int], list[PlannedRun]] = {}
     for run in sorted(runs, key=lambda run: run.id):
-        by_key.setdefault((run.config.group_key, run.every_epoch, run.verdict), []).append(run)
+        size = _MEMBERS_BY_FAILURES[min(run.failures, MAX_FAILURES - 1)]
+        key = (run.config.group_key, run.every_epoch, run.verdict, size)
+        by_key.setdefault(key, []).append(run)
     groups = [
-        tuple(alike[start : start + MAX_MEMBERS])
-        for alike in by_key.values()
-        for start in range(0, len(alike), MAX_MEMBERS)
+        tuple(alike[start : start + size])
+        for (*_, size), alike in by_key.items()
+        for start in range(0, len(alike), size)
     ]
     return sorted(groups, key=_expected_cost, reverse=True)
 
 
+def training_strings(config: RunConfig) -> int:
+    """How many strings one epoch has."""
+    if config.train_sampler == "fixed_length":
+        return int(config.num_letters ** (config.sequence_length - 1))
+    return config.train_size
+
+
 def _expected_cost(group: RunGroup) -> float:
     config = group[0].config
-    strings = config.train_size
-    if config.train_sampler == "fixed_length":
-        strings = config.num_letters ** (config.sequence_length - 1)
-    steps = config.max_num_epochs * strings / config.train_batch_size
+    steps = config.max_num_epochs * training_strings(config) / config.train_batch_size
     # A step costs about as much as ten members' arithmetic before the first member is counted.
     return steps * (10 + len(group))

@@ -2,9 +2,11 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from seqcls.config import canonical_json
+from seqcls.results import Verdict
 
 Rows = Iterable[Mapping[str, Any]]
 
@@ -47,6 +49,15 @@ def run_digest(
             for row in sorted(checkpoints, key=lambda row: int(row["epoch"]))
         ],
     }
+    return _hash(content)
+
+
+def verdict_digest(config_key: str, model_seed: int, verdict: Verdict) -> str:
+    """The SHA-256 of what an exhaustive check has found, as 64 hexadecimal digits."""
+    return _hash({"config": config_key, "model_seed": model_seed, "verdict": asdict(verdict)})
+
+
+def _hash(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical_json(content).encode()).hexdigest()
 
 

@@ -1,11 +1,25 @@
 """Brings a database to the newest schema, through the migrations."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from alembic.command import upgrade as alembic_upgrade
 from alembic.config import Config
 
-from sweeps.store.engine import Store
+from seqcls.errors import StoreError
+from sweeps.store import sqlite
+from sweeps.store.engine import SCHEMA_VERSION, Store, schema_version
+from sweeps.store.postgres import take_turns
+
+
+@dataclass(frozen=True)
+class Upgraded:
+    """What an upgrade did."""
+
+    before: str
+    after: str
+    backup: Path | None
+    """The copy of the file as it was; None for a server, whose own tools copy it."""
 
 
 def alembic_config() -> Config:
@@ -24,5 +38,31 @@ def upgrade(store: Store) -> None:
     """
     config = alembic_config()
     with store.begin() as connection:
+        take_turns(connection)
         config.attributes["connection"] = connection
         alembic_upgrade(config, "head")
+
+
+def upgrade_with_backup(store: Store) -> Upgraded | None:
+    """Upgrades a database of an older version, after a copy of its file beside it.
+
+    Returns:
+        None where it is of the newest version already.
+
+    Raises:
+        StoreError: the copy cannot be made, or a migration failed; the database is as before.
+    """
+    version = schema_version(store)
+    if version is None or version == SCHEMA_VERSION:
+        return None
+    backup = None if store.path is None else _backed_up(store, store.path, version)
+    upgrade(store)
+    return Upgraded(version, SCHEMA_VERSION, backup)
+
+
+def _backed_up(store: Store, path: Path, version: str) -> Path:
+    backup = path.with_name(f"{path.name}.schema-{version}")
+    if backup.exists():
+        raise StoreError(f"{str(backup)!r} is in the way of the copy; move it away")
+    sqlite.back_up(store.engine, backup)
+    return backup

@@ -155,9 +155,7 @@ def find_run(store: Store, reference: str) -> int:
             f"id: {', '.join(map(str, sorted(found)[:10]))}"
         )
     if not found:
-        raise UnknownRunError(
-            f"no run {reference!r} in {str(store.path)!r}; `seqcls runs` lists them"
-        )
+        raise UnknownRunError(f"no run {reference!r} in {store.name!r}; `seqcls runs` lists them")
     return found[0]
 
 
@@ -218,7 +216,7 @@ def verdict(store: Store, run_id: int) -> results.Verdict | None:
     query = select(*_columns(Verdict)).where(Verdict.run_id == run_id)
     with store.begin() as connection:
         row = connection.execute(query).one_or_none()
-    return None if row is None else results.Verdict(*row[1:])
+    return None if row is None else results.Verdict(*row[1:-1])
 
 
 def sensitive(store: Store) -> pd.DataFrame:
@@ -269,7 +267,7 @@ def missing_runs(store: Store, specs: Iterable[SweepSpec]) -> int | None:
 def queued_runs(store: Store, sweep_ids: Sequence[int]) -> list[PlannedRun]:
     """The runs of these sweeps that nobody trains yet."""
     query = (
-        select(Run.id, Run.model_seed, Config.json, Sweep.spec)
+        select(Run.id, Run.model_seed, Run.failures, Config.json, Sweep.spec)
         .join(Config, Config.id == Run.config_id)
         .join(SweepRun, SweepRun.run_id == Run.id)
         .join(Sweep, Sweep.id == SweepRun.sweep_id)
@@ -280,7 +278,7 @@ def queued_runs(store: Store, sweep_ids: Sequence[int]) -> list[PlannedRun]:
         rows = connection.execute(query.where(Run.id.in_(wanted))).all()
     parsed: dict[str, RunConfig] = {}
     planned: dict[int, PlannedRun] = {}
-    for run_id, model_seed, config_json, spec in rows:
+    for run_id, model_seed, failures, config_json, spec in rows:
         if config_json not in parsed:
             parsed[config_json] = RunConfig.from_mapping(json.loads(config_json))
         # A run gets what any of its sweeps wants.
@@ -289,7 +287,9 @@ def queued_runs(store: Store, sweep_ids: Sequence[int]) -> list[PlannedRun]:
         verdict = wanted_of.get("verdict", False)
         if before := planned.get(run_id):
             every, verdict = every or before.every_epoch, verdict or before.verdict
-        planned[run_id] = PlannedRun(run_id, parsed[config_json], model_seed, every, verdict)
+        planned[run_id] = PlannedRun(
+            run_id, parsed[config_json], model_seed, every, verdict, failures
+        )
     return list(planned.values())
 
 

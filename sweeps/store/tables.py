@@ -3,7 +3,7 @@
 Times are UTC in ISO 8601, as text, so that they read and sort alike in every database.
 """
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from sqlalchemy import BigInteger, ForeignKey, Index, LargeBinary, Text, UniqueConstraint
@@ -15,11 +15,15 @@ class Base(DeclarativeBase):
 
 
 class SweepState(StrEnum):
-    """What became of a sweep as a whole; done is where no run is left to train."""
+    """What became of a sweep as a whole.
+
+    Done is where no run is left to train; of a stopped sweep no run is begun until it is resumed.
+    """
 
     QUEUED = "queued"
     RUNNING = "running"
     DONE = "done"
+    STOPPED = "stopped"
 
 
 class RunState(StrEnum):
@@ -31,9 +35,10 @@ class RunState(StrEnum):
     FAILED = "failed"
 
 
-def now() -> str:
-    """The time, as the tables hold it."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+def now(seconds_ago: float = 0.0) -> str:
+    """The time, or an earlier one, as the tables hold it."""
+    time = datetime.now(UTC) - timedelta(seconds=seconds_ago)
+    return time.isoformat(timespec="milliseconds")
 
 
 class Sweep(Base):
@@ -68,6 +73,7 @@ class Run(Base):
     model_seed: Mapped[int] = mapped_column(BigInteger)
     state: Mapped[str] = mapped_column(Text)
     attempt: Mapped[int] = mapped_column(default=0)
+    failures: Mapped[int] = mapped_column(default=0)
     worker_id: Mapped[int | None] = mapped_column(ForeignKey("worker.id"))
     started_at: Mapped[str | None] = mapped_column(Text)
     finished_at: Mapped[str | None] = mapped_column(Text)
@@ -150,6 +156,7 @@ class Verdict(Base):
     false_positives: Mapped[int]
     false_negatives: Mapped[int]
     shortest_error: Mapped[str | None] = mapped_column(Text)
+    digest: Mapped[str] = mapped_column(Text)
 
 
 class Failure(Base):
@@ -171,3 +178,4 @@ class Worker(Base):
     pid: Mapped[int]
     started_at: Mapped[str] = mapped_column(Text)
     heartbeat_at: Mapped[str] = mapped_column(Text)
+    ended_at: Mapped[str | None] = mapped_column(Text)

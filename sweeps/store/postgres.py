@@ -1,0 +1,47 @@
+"""PostgreSQL: how a server is reached, and what its errors mean."""
+
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, text
+from sqlalchemy.exc import InterfaceError, OperationalError, SQLAlchemyError
+
+from seqcls.errors import StoreError, StoreUnavailableError
+
+CONNECT_SECONDS = 10
+
+_SUBMITTING = 0x5E9C15
+"""The advisory lock of what must not happen twice at once: making tables, submitting sweeps."""
+
+
+def connect(url: URL, *, read_only: bool) -> Engine:
+    """An engine on a server, each of whose transactions is a connection of its own.
+
+    Raises:
+        StoreError: the driver is not installed.
+    """
+    arguments: dict[str, object] = {}
+    if "connect_timeout" not in url.query:
+        arguments["connect_timeout"] = CONNECT_SECONDS
+    if read_only:
+        own = url.query.get("options", "")
+        arguments["options"] = f"{own} -c default_transaction_read_only=on"
+    try:
+        # NullPool: workers hold no connection while they train.
+        return create_engine(url, poolclass=NullPool, connect_args=arguments)
+    except ModuleNotFoundError:
+        raise StoreError(
+            "PostgreSQL needs the driver psycopg; install it with: pip install 'seqcls[postgres]'"
+        ) from None
+
+
+def take_turns(connection: Connection) -> None:
+    """Waits until no other process submits; does nothing on SQLite, which has one writer anyway."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _SUBMITTING})
+
+
+def explained(name: str, error: SQLAlchemyError) -> StoreError:
+    """What an error of the server means for the one who uses it, in one line."""
+    lines = str(getattr(error, "orig", None) or error).strip().splitlines()
+    cause = lines[0] if lines else type(error).__name__
+    if isinstance(error, OperationalError | InterfaceError):
+        return StoreUnavailableError(f"{name!r}: {cause}")
+    return StoreError(f"{name!r}: {cause}")

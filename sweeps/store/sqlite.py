@@ -1,0 +1,129 @@
+"""SQLite: how a file is opened, and what its errors mean.
+
+Writers use WAL mode and begin every transaction IMMEDIATE; readers open the file read-only. (A
+deferred transaction that reads and then writes fails at once with SQLITE_BUSY_SNAPSHOT when
+another process wrote in between, whatever the timeout.)
+"""
+
+import sqlite3
+import warnings
+from contextlib import closing
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote
+
+import psutil
+from sqlalchemy import Connection, Engine, NullPool, create_engine, event
+from sqlalchemy.exc import SQLAlchemyError
+
+from seqcls.errors import StoreError, StoreUnavailableError
+
+BUSY_SECONDS = 60.0
+"""How long a connection waits for another's lock."""
+
+NETWORK_FILE_SYSTEMS = (
+    *("9p", "afs", "beegfs", "ceph", "cifs", "fuse.sshfs", "gpfs", "lustre"),
+    *("nfs", "nfs4", "smb3", "smbfs"),
+)
+
+_UNAVAILABLE = {
+    "database is locked": "another process holds it locked; try again later",
+    "attempt to write a readonly database": "it may not be written; check its permissions",
+    "unable to open database file": (
+        "it cannot be opened; check that it and its folder are there and may be written"
+    ),
+    "database or disk is full": "the disk is full; free some space and run this again",
+    "disk I/O error": (
+        "the disk refuses (it is full, gone, or files may not grow further); see to it and run "
+        "this again"
+    ),
+}
+_DAMAGED = {
+    "file is not a database": "it is no SQLite database; name another file",
+    "database disk image is malformed": "it is damaged; `seqcls verify` tells what can be trusted",
+}
+
+
+def connect(path: Path, mode: Literal["ro", "rwc"]) -> Engine:
+    """An engine on a file, each of whose transactions is a connection of its own."""
+    location = f"file:{quote(str(path.absolute()))}?mode={mode}"
+
+    def new_connection() -> sqlite3.Connection:
+        # isolation_level=None leaves transactions to the events below.
+        connection = sqlite3.connect(
+            location, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        connection.execute("PRAGMA foreign_keys=ON")
+        if mode != "ro":
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=NORMAL")
+        return connection
+
+    # NullPool: a connection that idles in a pool would keep its file open for nothing.
+    engine = create_engine("sqlite://", creator=new_connection, poolclass=NullPool)
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        if connection.get_isolation_level() != "AUTOCOMMIT":
+            connection.exec_driver_sql("BEGIN" if mode == "ro" else "BEGIN IMMEDIATE")
+
+    return engine
+
+
+def explained(name: str, error: SQLAlchemyError) -> StoreError:
+    """What an error of SQLite means for the one who uses the file, in one line."""
+    cause = str(getattr(error, "orig", None) or error)
+    for text, advice in _UNAVAILABLE.items():
+        if cause.startswith(text):
+            return StoreUnavailableError(f"{name!r}: {advice}")
+    return StoreError(f"{name!r}: {_DAMAGED.get(cause, cause)}")
+
+
+def pack(engine: Engine, name: str) -> None:
+    """Leaves write-ahead mode, so that all is in one file, and gives back unused space.
+
+    Raises:
+        StoreError: the file cannot be written, or another process has it open.
+    """
+    try:
+        # Neither statement can stand in a transaction, so none is begun.
+        with closing(engine.raw_connection()) as connection:
+            cursor = connection.cursor()
+            (mode,) = cursor.execute("PRAGMA journal_mode=DELETE").fetchone()
+            cursor.execute("VACUUM")
+    except sqlite3.Error as error:
+        raise explained(name, SQLAlchemyError(str(error))) from error
+    if mode != "delete":
+        raise StoreUnavailableError(f"cannot pack {name!r}: another process has it open")
+
+
+def back_up(engine: Engine, to: Path) -> None:
+    """Copies the whole database into a new file, consistently, whoever writes meanwhile."""
+    with (
+        closing(engine.raw_connection()) as source,
+        closing(sqlite3.connect(to)) as target,
+    ):
+        driver = source.driver_connection
+        assert isinstance(driver, sqlite3.Connection)
+        driver.backup(target)
+
+
+def network_file_system(path: Path) -> str | None:
+    """The kind of network file system that holds the path; None where its disk is local."""
+    resolved = path.absolute().resolve()
+    mounts = {Path(mount.mountpoint): mount.fstype for mount in psutil.disk_partitions(all=True)}
+    for folder in (resolved, *resolved.parents):
+        if folder in mounts:
+            return mounts[folder] if mounts[folder] in NETWORK_FILE_SYSTEMS else None
+    return None
+
+
+def warn_of_network(path: Path) -> None:
+    """Warns where SQLite's locks cannot be relied on."""
+    kind = network_file_system(path)
+    if kind is not None:
+        warnings.warn(
+            f"{str(path)!r} is on a network file system ({kind}), where SQLite's locks may fail: "
+            "let one machine write to it at a time, or use PostgreSQL",
+            stacklevel=2,
+        )

@@ -1,0 +1,74 @@
+"""Statements that several writes share."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Insert,
+    Select,
+    case,
+    exists,
+    select,
+    update,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+
+from sweeps.store.tables import Base, Run, RunState, Sweep, SweepRun, SweepState
+
+CHUNK = 500
+"""How many values one statement names; databases limit that."""
+
+Value = TypeVar("Value")
+
+
+def chunks(values: Iterable[Value]) -> Iterator[list[Value]]:
+    """The values in lists that one statement can name."""
+    listed = list(values)
+    for start in range(0, len(listed), CHUNK):
+        yield listed[start : start + CHUNK]
+
+
+def insert_new(connection: Connection, table: type[Base], rows: Sequence[dict[str, Any]]) -> None:
+    """Inserts those rows that break no unique constraint, and leaves out the others."""
+    dialect = {"sqlite": sqlite, "postgresql": postgresql}[connection.dialect.name]
+    if rows:
+        connection.execute(dialect.insert(table).on_conflict_do_nothing(), list(rows))
+
+
+def inserted_id(connection: Connection, statement: Insert) -> int:
+    """Inserts one row; its id."""
+    key = connection.execute(statement).inserted_primary_key
+    assert key is not None
+    return int(key[0])
+
+
+def sweeps_of(connection: Connection, runs: Select[int]) -> list[int]:
+    """The sweeps that any of these runs belongs to."""
+    query = select(SweepRun.sweep_id).where(SweepRun.run_id.in_(runs)).distinct()
+    return list(connection.scalars(query.order_by(SweepRun.sweep_id)))
+
+
+def update_states(connection: Connection, sweep_ids: Iterable[int]) -> None:
+    """Makes these sweeps' states follow from those of their runs; stopped ones stay stopped."""
+    own = sorted(sweep_ids)
+    # Locked in one order, so that two workers that end at once do not wait for each other for ever.
+    connection.execute(
+        select(Sweep.id).where(Sweep.id.in_(own)).order_by(Sweep.id).with_for_update()
+    )
+    state = case(
+        (~_has_run(RunState.RUNNING) & ~_has_run(RunState.QUEUED), SweepState.DONE),
+        (Sweep.state == SweepState.STOPPED, SweepState.STOPPED),
+        (_has_run(RunState.RUNNING), SweepState.RUNNING),
+        else_=SweepState.QUEUED,
+    )
+    connection.execute(
+        update(Sweep).where(Sweep.id.in_(own), Sweep.state != state).values(state=state)
+    )
+
+
+def _has_run(state: RunState) -> ColumnElement[bool]:
+    # From the few runs of a state to their sweeps, so that what is done long ago costs nothing.
+    belongs = exists().where(SweepRun.sweep_id == Sweep.id, SweepRun.run_id == Run.id)
+    return exists().where(Run.state == state, belongs.correlate(Run, Sweep))

@@ -1,0 +1,165 @@
+"""What a user does with sweeps: submit, stop, resume, retry, delete. Each is one transaction."""
+
+import uuid
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, insert, literal, select, update
+from sqlalchemy import delete as delete_rows
+
+from seqcls.config import RunConfig, canonical_json
+from sweeps.spec import SweepSpec
+from sweeps.store.engine import Store
+from sweeps.store.postgres import take_turns
+from sweeps.store.statements import chunks, insert_new, inserted_id, update_states
+from sweeps.store.tables import (
+    Checkpoint,
+    Config,
+    Epoch,
+    Failure,
+    LengthScore,
+    Run,
+    RunState,
+    StringError,
+    Sweep,
+    SweepRun,
+    SweepState,
+    Verdict,
+    now,
+)
+
+RESULTS = (Epoch, LengthScore, StringError, Checkpoint, Verdict, Failure)
+"""The tables whose rows belong to one run."""
+
+
+def submit(store: Store, spec: SweepSpec, launch_token: str | None = None) -> int:
+    """Makes the sweep of that name what the specification says; queues the runs that are new.
+
+    Runs that it no longer asks for stay in the database, outside of it. A stopped sweep goes on.
+
+    Args:
+        store: the database, open for writing.
+        spec: what is to be trained.
+        launch_token: whoever may ask twice for the same, a double click say, names both times the
+            same token: the second time nothing is done.
+
+    Returns:
+        The sweep's id.
+    """
+    configs = list(spec.configs())
+    with store.begin() as connection:
+        take_turns(connection)
+        token = launch_token or uuid.uuid4().hex
+        known = connection.scalar(select(Sweep.id).where(Sweep.launch_token == token))
+        if known is not None:
+            return known
+        sweep_id = _sweep_id(connection, spec, token)
+        connection.execute(delete_rows(SweepRun).where(SweepRun.sweep_id == sweep_id))
+        for config_ids in chunks(_config_ids(connection, configs)):
+            _add_runs(connection, sweep_id, config_ids, spec.model_seeds)
+        update_states(connection, [sweep_id])
+    return sweep_id
+
+
+def stop(store: Store, sweep_ids: Sequence[int]) -> None:
+    """Has workers begin no more runs of these sweeps; what is nearly done they finish."""
+    _set_state(store, sweep_ids, SweepState.STOPPED)
+
+
+def resume(store: Store, sweep_ids: Sequence[int]) -> None:
+    """Takes a stop back; a worker is needed to go on."""
+    _set_state(store, sweep_ids, SweepState.QUEUED)
+
+
+def retry(store: Store, sweep_ids: Sequence[int]) -> int:
+    """Queues the failed runs of these sweeps again, and those sweeps where they were stopped.
+
+    Returns:
+        How many runs that were.
+    """
+    members = select(SweepRun.run_id).where(SweepRun.sweep_id.in_(sweep_ids))
+    with store.begin() as connection:
+        again = connection.execute(
+            update(Run)
+            .where(Run.id.in_(members), Run.state == RunState.FAILED)
+            .values(
+                state=RunState.QUEUED,
+                failures=0,
+                error=None,
+                worker_id=None,
+                started_at=None,
+                finished_at=None,
+            )
+        ).rowcount
+        affected = select(SweepRun.sweep_id).where(SweepRun.run_id.in_(members)).distinct()
+        update_states(connection, connection.scalars(affected))
+    return again
+
+
+def delete(store: Store, sweep_id: int) -> int:
+    """Deletes a sweep, and those of its runs that no other sweep has.
+
+    Returns:
+        How many runs that were.
+    """
+    with store.begin() as connection:
+        take_turns(connection)
+        own = select(SweepRun.run_id).where(SweepRun.sweep_id == sweep_id)
+        shared = select(SweepRun.run_id).where(SweepRun.sweep_id != sweep_id)
+        doomed = connection.scalars(own.where(SweepRun.run_id.not_in(shared))).all()
+        connection.execute(delete_rows(SweepRun).where(SweepRun.sweep_id == sweep_id))
+        for ids in chunks(doomed):
+            for table in RESULTS:
+                connection.execute(delete_rows(table).where(table.run_id.in_(ids)))
+            connection.execute(delete_rows(Run).where(Run.id.in_(ids)))
+        used = select(Run.config_id)
+        connection.execute(delete_rows(Config).where(Config.id.not_in(used)))
+        connection.execute(delete_rows(Sweep).where(Sweep.id == sweep_id))
+    return len(doomed)
+
+
+def _set_state(store: Store, sweep_ids: Sequence[int], state: SweepState) -> None:
+    with store.begin() as connection:
+        connection.execute(update(Sweep).where(Sweep.id.in_(sweep_ids)).values(state=state))
+        update_states(connection, sweep_ids)
+
+
+def _sweep_id(connection: Connection, spec: SweepSpec, token: str) -> int:
+    fields = {
+        "description": spec.description,
+        "spec": spec.submitted,
+        "launch_token": token,
+        "state": SweepState.QUEUED,
+    }
+    known = connection.scalar(select(Sweep.id).where(Sweep.name == spec.name))
+    if known is not None:
+        connection.execute(update(Sweep).where(Sweep.id == known).values(**fields))
+        return known
+    row = insert(Sweep).values(name=spec.name, created_at=now(), **fields)
+    return inserted_id(connection, row)
+
+
+def _config_ids(connection: Connection, configs: Sequence[RunConfig]) -> list[int]:
+    texts = {config.key: canonical_json(config.model_dump()) for config in configs}
+    insert_new(connection, Config, [{"key": key, "json": text} for key, text in texts.items()])
+    ids: list[int] = []
+    for keys in chunks(texts):
+        found = select(Config.key, Config.id).where(Config.key.in_(keys))
+        by_key = dict(connection.execute(found).all())
+        ids.extend(by_key[key] for key in keys)
+    return ids
+
+
+def _add_runs(
+    connection: Connection, sweep_id: int, config_ids: Sequence[int], model_seeds: Sequence[int]
+) -> None:
+    """Adds every one of these configurations with every seed to the sweep."""
+    new = {"state": RunState.QUEUED, "attempt": 0, "failures": 0}
+    for seeds in chunks(model_seeds):
+        rows = [
+            {"config_id": own, "model_seed": seed, **new} for own in config_ids for seed in seeds
+        ]
+        insert_new(connection, Run, rows)
+        found = select(literal(sweep_id), Run.id).where(
+            Run.config_id.in_(config_ids), Run.model_seed.in_(seeds)
+        )
+        connection.execute(insert(SweepRun).from_select(["sweep_id", "run_id"], found))
