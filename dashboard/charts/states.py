@@ -1,6 +1,7 @@
 """Vectors of a model as points: on number lines, or as arrows in a plane with equal scales."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import altair as alt
 import pandas as pd
@@ -121,7 +122,7 @@ def _outward_names(base: alt.Chart) -> list[alt.Chart]:
 
 def _turned(heads: alt.Chart) -> alt.Chart:
     """Arrow heads that point away from the origin: the scales are equal, and so is the angle."""
-    turned = heads.transform_calculate(angle="atan2(datum.x, datum.y) * 180 / PI")
+    turned: Any = heads.transform_calculate(angle="atan2(datum.x, datum.y) * 180 / PI")
     drawn: alt.Chart = turned.encode(angle=alt.Angle("angle:Q", scale=None))
     return drawn
 

@@ -13,6 +13,8 @@ from seqcls.config import RunConfig
 from seqcls.inside.network import Network
 from seqcls.inside.stream import Activations, activations
 from seqcls.sampling import FixedLength, Sampler, VariableLength
+from seqcls.training import draw_initial
+from sweeps.store.models import StoredModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +27,23 @@ class History:
     kept_epoch: int
     losses: pd.DataFrame
     """epoch, train_loss, validation_loss: sums over an epoch's strings, in nats."""
+
+    @classmethod
+    def of(cls, stored: StoredModel, *, with_initial: bool = False) -> "History":
+        """The history of a stored run, from before its training if that is asked for.
+
+        The initial parameters are drawn from the model seed, for which PyTorch is loaded.
+
+        Raises:
+            StoreError: the weights are damaged.
+        """
+        networks = {}
+        if with_initial:
+            (initial,) = draw_initial([(stored.config, stored.model_seed)])
+            networks[0] = Network.of(stored.config, initial)
+        for epoch, weights in stored.weights.items():
+            networks[epoch] = Network.of(stored.config, weights)
+        return cls(stored.config, networks, stored.kept_epoch, stored.losses)
 
     def through(self, strings: Sequence[str]) -> "Traces":
         """What these strings do at every epoch.
