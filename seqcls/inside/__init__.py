@@ -5,7 +5,8 @@
     read_out(network, string)                   what each part adds to the logit
     circuits(network)                           key-query and value-output circuit of each head
     letter_orders(network, string)              does the order of the letters matter?
-    explain(network, string)                    the cause, as data and in sentences
+    explain(network, string)                    the cause, as data
+    sentences(explain(network, string))         and in words
     curve(network, parse_family("ab{n}"))       the breaking point of a family of strings
     area(network, parse_family("a{m}b{n}"))     the same for two free counts
     errors_up_to(network, max_length)           where the misclassified multisets lie

@@ -66,12 +66,12 @@ class HeadReading:
 
 @dataclass(frozen=True)
 class Removal:
-    """A deletion (or, where `left` is more than `count`, an addition) that changes the answer."""
+    """The least change of one letter's number that changes the answer, all else unchanged."""
 
     letter: str
     count: int
     left: int
-    """The number nearest to `count` that is answered otherwise, all else unchanged."""
+    """Less than `count` for a deletion, more for an addition."""
     string: str
     logit: float
     """Of the string so changed."""
@@ -119,8 +119,10 @@ class Explanation:
     """None where the answer is right; then `smallest` and `mechanism` are absent too."""
     heads: tuple[HeadReading, ...]
     removals: tuple[Removal, ...]
+    """Deletions, a letter of which no number does it left out."""
+    additions: tuple[Removal, ...]
+    """The same for more of a letter that the string has."""
     no_part: tuple[str, ...]
     """Letters of which any number may go, all of them together too, without a change of answer."""
     smallest: SmallestPart | None
     mechanism: Mechanism | None
-    sentences: tuple[str, ...]
