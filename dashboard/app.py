@@ -6,7 +6,10 @@ from dashboard import filters
 
 st.set_page_config(page_title="seqcls", layout="wide")
 page = st.navigation(
-    [st.Page("pages/compare.py", title="Compare", default=True)],
+    [
+        st.Page("pages/compare.py", title="Compare", default=True),
+        st.Page("pages/model.py", title="Model", url_path="model"),
+    ],
     position="top",
 )
 with st.sidebar:

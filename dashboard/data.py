@@ -7,7 +7,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import streamlit as st
 
 from seqcls.errors import SeqclsError, StoreMissingError
-from sweeps.store import queries
+from sweeps.store import overview, queries
 from sweeps.store.engine import Store, open_reader
 
 Arguments = ParamSpec("Arguments")
@@ -33,6 +33,12 @@ def _cached(
 
 
 configs = _cached(queries.configs)
+failing_models = _cached(overview.failing_models)
+memberships = _cached(overview.memberships)
+model = _cached(overview.model)
+model_errors = _cached(overview.string_errors)
+models = _cached(overview.models)
+settings = _cached(overview.settings)
 length_scores = _cached(queries.length_scores)
 runs = _cached(queries.runs)
 string_errors = _cached(queries.string_errors)

@@ -33,6 +33,13 @@ class View:
     """The limits of each axis, the same at every epoch."""
 
 
+def outcome(label: bool, answer: bool) -> str:
+    """What an answer is called, given whether the string is in the language."""
+    if label:
+        return "true positive" if answer else "false negative"
+    return "false positive" if answer else "true negative"
+
+
 def by_panel(frame: pd.DataFrame, field: str, limit: int = 200) -> dict[str, Any]:
     """What makes facets of a field: in the order of the frame, their names up to some pixels."""
     return {

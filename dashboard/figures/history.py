@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from dashboard.charts.encodings import OUTCOMES
+from dashboard.charts.encodings import outcome
 from dashboard.figures.projection import Projection, project
 from seqcls.config import RunConfig
 from seqcls.inside.network import Network
@@ -89,13 +89,10 @@ class Traces:
         return self.history.config.language.positive(counts)
 
     def outcomes(self, epoch: int) -> list[str]:
-        """What the model of an epoch makes of each string: one of `OUTCOMES`."""
-        said = self.states[epoch].logit > 0
-        names = dict(zip([(0, 0), (1, 1), (0, 1), (1, 0)], OUTCOMES, strict=True))
-        return [
-            names[bool(true), bool(answer)]
-            for true, answer in zip(self.positive, said, strict=True)
-        ]
+        """What the model of an epoch makes of each string: `false negative` and the like."""
+        answers = (self.states[epoch].logit > 0).tolist()
+        labels = self.positive.tolist()
+        return [outcome(*pair) for pair in zip(labels, answers, strict=True)]
 
     def projection(
         self,
