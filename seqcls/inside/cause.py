@@ -60,7 +60,10 @@ class HeadReading:
     """Between neighbours in `order`."""
     seen: tuple[Seen, ...]
     """The kinds that the string has and that can be attended to, the largest weight first."""
+    values: tuple[tuple[float, ...], ...]
+    """Of every letter of the alphabet, in its order, whether the string has it or not."""
     near_values: tuple[NearValue, ...]
+    """Likewise."""
     mixed_value: tuple[float, ...]
 
 

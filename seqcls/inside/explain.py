@@ -65,6 +65,7 @@ def _head(network: Network, states: Activations, head: int) -> HeadReading:
             for over, under in pairwise(order)
         ),
         seen=_seen(network, states, head),
+        values=tuple(map(tuple, network.value[head, 1:].tolist())),
         near_values=_near_values(network, head),
         mixed_value=tuple(states.mixed_value[0, head, 0].tolist()),
     )

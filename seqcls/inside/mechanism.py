@@ -207,8 +207,8 @@ def _on_one_letter_negative(subject: _Subject) -> Iterator[Mechanism]:
             if other != letter:
                 yield subject.mechanism(
                     "two heads on one letter",
-                    f"head {head} scored {subject.name(other)} and {subject.name(letter)} each as the "
-                    "other",
+                    f"head {head} scored {subject.name(other)} and {subject.name(letter)} each as "
+                    "the other",
                     subject.exchanged(head, letter, other),
                     head=head,
                     letter=subject.name(letter),

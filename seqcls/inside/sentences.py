@@ -94,11 +94,12 @@ def _near(found: Explanation) -> list[str]:
     if mechanism is None or mechanism.name != "value mixing" or mechanism.head is None:
         return []
     head = found.heads[mechanism.head]
-    near = next(x for x in head.near_values if x.letter == mechanism.letter)
-    value = next(x.value for x in head.seen if x.kind == mechanism.letter)
+    letters = [x.letter for x in head.near_values]
+    near = head.near_values[letters.index(mechanism.letter or "")]
+    value, other = (head.values[letters.index(x)] for x in (near.letter, near.near_to))
     said = (
         f"In head {mechanism.head} the value of {near.letter}, {_values(value)}, lies closest to "
-        f"that of {near.near_to}: {_number(near.distance)} apart"
+        f"that of {near.near_to}, {_values(other)}: {_number(near.distance)} apart"
     )
     if near.next_distance is not None:
         said += f", against {_number(near.next_distance)} from that of {near.next_nearest}"
