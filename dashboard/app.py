@@ -7,8 +7,8 @@ from dashboard import filters
 st.set_page_config(page_title="seqcls", layout="wide")
 page = st.navigation(
     [
-        st.Page("pages/compare.py", title="Compare", default=True),
-        st.Page("pages/model.py", title="Model", url_path="model"),
+        st.Page("views/compare.py", title="Compare", default=True),
+        st.Page("views/model.py", title="Model", url_path="model"),
     ],
     position="top",
 )

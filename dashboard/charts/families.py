@@ -37,7 +37,7 @@ def family_curve(
     line = alt.Chart().mark_line(color=GREY, strokeWidth=1.5).encode(x, y)
     dots = (
         alt.Chart()
-        .mark_point(filled=True, size=40, opacity=1)
+        .mark_point(filled=True, size=16, opacity=1)
         .encode(
             x,
             y,
@@ -54,7 +54,7 @@ def family_curve(
     limit_rule = alt.Chart(ends).mark_rule(color=GREY, strokeDash=[2, 4]).encode(y="logit:Q")
     limit_text = (
         alt.Chart(ends)
-        .mark_text(align="right", baseline="bottom", dy=-3, color=GREY)
+        .mark_text(align="right", baseline="bottom", dy=-6, color=GREY)
         .encode(x=alt.value("width"), y="logit:Q", text="label:N")
     )
     zero = alt.Chart().mark_rule(color=GREY, strokeWidth=0.5).encode(y=alt.datum(0))
@@ -84,7 +84,7 @@ def probability_curve(curve: pd.DataFrame, name: str) -> Drawing:
         ),
     )
     half = alt.Chart().mark_rule(color=GREY, strokeWidth=0.5).encode(y=alt.datum(0.5))
-    dots = base.mark_point(filled=True, size=40, opacity=1).encode(
+    dots = base.mark_point(filled=True, size=16, opacity=1).encode(
         outcome_colors(legend=False),
         tooltip=[
             alt.Tooltip("n:Q", title=name, format=","),

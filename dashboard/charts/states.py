@@ -128,8 +128,9 @@ def _turned(heads: alt.Chart) -> alt.Chart:
 
 
 def _zero(channel: str) -> alt.Chart:
-    rule = alt.Chart().mark_rule(color=GREY, strokeWidth=0.5)
-    return rule.encode(x=alt.datum(0)) if channel == "x" else rule.encode(y=alt.datum(0))
+    zero = {"x": alt.datum(0)} if channel == "x" else {"y": alt.datum(0)}
+    rule: alt.Chart = alt.Chart().mark_rule(color=GREY, strokeWidth=0.5).encode(**zero)
+    return rule
 
 
 def boundary(view: View, direction: tuple[float, float]) -> list[alt.Chart]:

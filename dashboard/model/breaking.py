@@ -5,7 +5,7 @@ import streamlit as st
 from dashboard.charts.families import family_curve, family_map, probability_curve
 from dashboard.figures.families import boundary_frame, cells_frame, curve_frame, flips_frame
 from dashboard.model.choice import Chosen, examples
-from dashboard.model.drawing import place
+from dashboard.model.drawing import place, stretch
 from dashboard.model.opened import remembered
 from dashboard.model.words import verbatim
 from seqcls.errors import StringError
@@ -38,8 +38,8 @@ def _curve(found: Curve) -> None:
     st.markdown(verbatim(curve_sentence(found)))
     frame, name = curve_frame(found), found.family.names[0]
     chart = family_curve(frame, flips_frame(found), found.limit, name, found.family.text)
-    st.altair_chart(chart, key="family_logit")
-    st.altair_chart(probability_curve(frame, name), key="family_probability")
+    stretch(chart, "family_logit")
+    stretch(probability_curve(frame, name), "family_probability")
 
 
 def curve_sentence(found: Curve) -> str:

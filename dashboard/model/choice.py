@@ -85,12 +85,12 @@ def _labels(runs: pd.DataFrame) -> dict[int, str]:
     own = settings.loc[[x for x in runs["config_id"].unique() if x in settings.index]]
     own = own.loc[:, [name for name in own if own[name].nunique() > 1]]
     labels = {}
-    for run in runs.itertuples():
-        errors = int(str(run.false_positives)) + int(str(run.false_negatives))
-        different = [f"{name}={own.loc[run.config_id, name]}" for name in own]
-        parts = [*different, f"seed {run.model_seed}"]
+    for run in runs.to_dict("records"):
+        errors = run["false_positives"] + run["false_negatives"]
+        config_id, seed = run["config_id"], run["model_seed"]
+        different = [f"{name}={own[name][config_id]}" for name in own]
         told = f"{errors:,} test strings wrong" if errors else "no test string wrong"
-        labels[int(str(run.run_id))] = f"{', '.join(parts)}: {told}"
+        labels[run["run_id"]] = f"{', '.join([*different, f'seed {seed}'])}: {told}"
     return labels
 
 

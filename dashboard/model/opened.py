@@ -70,14 +70,14 @@ def open_model(run_id: int) -> OpenedModel:
 
 def remembered(
     compute: Callable[Concatenate[Network, Arguments], Answer],
-) -> Callable[Concatenate[OpenedModel, Arguments], Answer]:
+) -> Callable[Concatenate["OpenedModel", Arguments], Answer]:
     """A function of a network that is asked once for every model, epoch and arguments.
 
     What it returns is shared between sessions and so must not be changed.
     """
 
     @wraps(compute)
-    def ask(model: OpenedModel, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
+    def ask(model: OpenedModel, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
         name = f"{compute.__module__}.{compute.__qualname__}"
         found: Answer = _computed(
             name, model.key, model.epoch, args, tuple(kwargs.items()), _ask=(compute, model)

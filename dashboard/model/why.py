@@ -10,6 +10,7 @@ from dashboard.model.opened import OpenedModel, remembered
 from dashboard.model.words import verbatim
 from seqcls.inside.cause import Explanation
 from seqcls.inside.explain import explain
+from seqcls.inside.sentences import sentences
 
 EVIDENCE = (6, 8, 13)
 """The figures that an explanation is checked against."""
@@ -42,7 +43,7 @@ def heads_for(model: OpenedModel, found: Explanation) -> list[int]:
 
 
 def _cause(found: Explanation) -> None:
-    answer, *reasons = found.sentences
+    answer, *reasons = sentences(found)
     say = {"false positive": st.error, "false negative": st.error, None: st.success}[found.error]
     say(verbatim(answer))
     for reason in reasons:
