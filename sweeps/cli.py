@@ -27,6 +27,10 @@ Db = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Run = Annotated[str, typer.Argument(help="A run's id, or SWEEP/SEED.", show_default=False)]
+Epoch = Annotated[
+    int | None,
+    typer.Option(help="The epoch whose weights to use.", show_default="the best one"),
+]
 
 Spec = Annotated[
     str,
@@ -113,8 +117,20 @@ def engines(spec: Spec, engine: Engine = "auto", device: Device = "auto") -> Non
 
 
 @app.command()
-def verdict(run: Run, db: Db = None, as_json: AsJson = False) -> None:
+def verdict(
+    run: Run,
+    db: Db = None,
+    beyond: Annotated[
+        bool, typer.Option("--beyond", help="What can be proved of strings of every length.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Check a model on every string up to its longest test length, and keep what was found."""
+    if beyond:
+        from sweeps.inside_commands import show_beyond
+
+        show_beyond(db, run, as_json)
+        return
     from sweeps.commands import show_verdict
 
     show_verdict(db, run, as_json)
@@ -168,10 +184,7 @@ def predict(
         list[str], typer.Argument(help="Strings such as baac or ab{100}c{55}.", show_default=False)
     ],
     db: Db = None,
-    epoch: Annotated[
-        int | None,
-        typer.Option(help="The epoch whose weights to use.", show_default="the best one"),
-    ] = None,
+    epoch: Epoch = None,
     as_json: AsJson = False,
 ) -> None:
     """Give a model's probability that each string is in its language."""
@@ -198,3 +211,31 @@ def dashboard(
     from sweeps.screen import show_dashboard
 
     show_dashboard(db, port)
+
+
+@app.command()
+def explain(
+    run: Run,
+    string: Annotated[str, typer.Argument(help="Such as ab{100}c{55}.", show_default=False)],
+    db: Db = None,
+    epoch: Epoch = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say why a model answers a string as it does, and what would change the answer."""
+    from sweeps.inside_commands import explain_string
+
+    explain_string(db, run, string, epoch, as_json)
+
+
+@app.command()
+def family(
+    run: Run,
+    strings: Annotated[str, typer.Argument(help="Such as ab{n} or a{m}b{n}.", show_default=False)],
+    db: Db = None,
+    epoch: Epoch = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say where a model's answer changes as the free counts of a family of strings grow."""
+    from sweeps.inside_commands import show_family
+
+    show_family(db, run, strings, epoch, as_json)

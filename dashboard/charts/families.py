@@ -99,7 +99,8 @@ def family_map(cells: pd.DataFrame, flips: pd.DataFrame, names: tuple[str, str])
     """Two free counts as a map of what the model says, with the boundary between its answers.
 
     Args:
-        cells: x, x2, y, y2 (the cell's edges), first, second (the counts), logit, outcome.
+        cells: x, x2, y, y2 (the cell's edges), first, second (the counts), logit, outcome, strength
+            (opacity).
         flips: first, second: where the answer changes.
         names: of the two counts, the first one along the horizontal axis.
     """
@@ -126,9 +127,7 @@ def family_map(cells: pd.DataFrame, flips: pd.DataFrame, names: tuple[str, str])
                 scale=alt.Scale(domain=OUTCOMES, range=OUTCOME_COLORS),
                 legend=alt.Legend(orient="top", columns=2),
             ),
-            opacity=alt.Opacity(
-                "logit:Q", legend=None, scale=alt.Scale(domain=[-6, 0, 6], range=[0.9, 0.35, 0.9])
-            ),
+            opacity=alt.Opacity("strength:Q", scale=None),
             tooltip=[
                 alt.Tooltip("first:Q", title=names[0], format=","),
                 alt.Tooltip("second:Q", title=names[1], format=","),

@@ -4,7 +4,7 @@ import altair as alt
 import pandas as pd
 
 from dashboard.charts.colors import GREY, OKABE_ITO
-from dashboard.charts.encodings import Drawing
+from dashboard.charts.encodings import SIDE, Drawing
 
 PARTS = ("training", "validation")
 
@@ -43,7 +43,9 @@ def losses(frame: pd.DataFrame, kept_epoch: int | None, shown_epoch: int) -> Dra
             ],
         )
     )
-    return alt.layer(lines, *_marks(kept_epoch, shown_epoch)).properties(height=300)
+    return alt.layer(lines, *_marks(kept_epoch, shown_epoch)).properties(
+        width=2 * SIDE, height=300, title="Loss by epoch"
+    )
 
 
 def _marks(kept_epoch: int | None, shown_epoch: int) -> list[alt.Chart]:

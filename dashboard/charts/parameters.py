@@ -4,7 +4,7 @@ import altair as alt
 import pandas as pd
 
 from dashboard.charts.colors import GREY, OKABE_ITO
-from dashboard.charts.encodings import Domain, Drawing
+from dashboard.charts.encodings import SIDE, Domain, Drawing
 
 ROW = 30
 
@@ -19,7 +19,8 @@ def magnitudes(frame: pd.DataFrame, domain: Domain) -> Drawing:
     drawn = frame.assign(shown=frame["magnitude"].clip(lower=domain[0]))
     squares = (frame["value"] ** 2).groupby(frame["parameter"], sort=False).mean()
     means = squares.pow(0.5).clip(lower=domain[0]).rename("rms").reset_index()
-    y = alt.Y("parameter:N", title=None, sort=None, axis=alt.Axis(labelLimit=220))
+    names = list(dict.fromkeys(frame["parameter"]))
+    y = alt.Y("parameter:N", title=None, sort=names, axis=alt.Axis(labelLimit=220))
 
     def x(field: str) -> alt.X:
         return alt.X(
@@ -54,5 +55,7 @@ def magnitudes(frame: pd.DataFrame, domain: Domain) -> Drawing:
         )
     )
     return alt.layer(ticks, dots).properties(
-        height=alt.Step(ROW), title="How large the parameters are (dot: root mean square)"
+        width=2 * SIDE - 160,
+        height=alt.Step(ROW),
+        title="How large the parameters are (dot: root mean square)",
     )

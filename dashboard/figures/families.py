@@ -6,6 +6,9 @@ import pandas as pd
 from dashboard.charts.encodings import outcome
 from seqcls.inside.family import Curve, Map
 
+SURE = 5.0
+"""A logit that is drawn in full color: a probability of 0.7%, or of 99.3%."""
+
 
 def curve_frame(curve: Curve) -> pd.DataFrame:
     """n, logit, probability, outcome."""
@@ -39,6 +42,7 @@ def cells_frame(found: Map) -> pd.DataFrame:
             "second": found.second[columns.ravel()],
             "logit": logit,
             "outcome": [outcome(found.label, value > 0) for value in logit.tolist()],
+            "strength": 0.25 + 0.65 * np.minimum(np.abs(logit), SURE) / SURE,
         }
     )
 

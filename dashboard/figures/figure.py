@@ -28,6 +28,11 @@ class Figure:
     chart: Drawing
 
     @property
+    def is_plane(self) -> bool:
+        """A single square, of which two fit beside each other."""
+        return "y" in self.data and "panel" not in self.data
+
+    @property
     def file_name(self) -> str:
         """A name for files: `05_keys_and_queries_head_0`."""
         words = f"{self.number:02} {self.title} {self.panel}".lower()

@@ -15,6 +15,19 @@ from seqcls.inside.circuits import Circuits, circuits
 from seqcls.inside.network import Network
 from seqcls.inside.readout import read_out
 
+ORDER = (
+    "embedding",
+    "attention_norm",
+    "query",
+    "key",
+    "value",
+    "attention.output",
+    "feed_forward_norm",
+    "feed_forward.input",
+    "feed_forward.output",
+)
+"""Parts of the names of parameters, in the order of the computation; the classifier is last."""
+
 SMALLEST = 1e-4
 """Parameters nearer to zero are drawn at this magnitude."""
 
@@ -57,14 +70,14 @@ def magnitudes_frame(network: Network) -> pd.DataFrame:
 
 def _drawn(network: Network) -> dict[str, np.ndarray]:
     named = {**network.weights, "embedding.weight": network.embedding}  # PAD is never attended to
-    return {
-        name.removeprefix("blocks.0.")
-        .removesuffix(".weight")
-        .replace("_", "-")
-        .replace(".", " "): w
-        for name, w in named.items()
-        if w.size
-    }
+    in_order = sorted(named, key=lambda name: [part in name for part in ORDER], reverse=True)
+    return {_spoken(name): named[name] for name in in_order if named[name].size}
+
+
+def _spoken(name: str) -> str:
+    """`blocks.0.attention.query.weight` as `attention query`."""
+    short = name.removeprefix("blocks.0.").removesuffix(".weight")
+    return short.replace("_", "-").replace(".", " ")
 
 
 def readouts(traces: Traces, epoch: int) -> Iterator[Figure]:

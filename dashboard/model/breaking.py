@@ -9,7 +9,7 @@ from dashboard.model.drawing import place, stretch
 from dashboard.model.opened import remembered
 from dashboard.model.words import verbatim
 from seqcls.errors import StringError
-from seqcls.inside.family import MAX_COUNT, Curve, Family, Map, area, curve, parse_family
+from seqcls.inside.family import MAX_COUNT, Curve, Map, area, curve, parse_family
 
 curve_of = remembered(curve)
 area_of = remembered(area)
@@ -84,6 +84,3 @@ def map_sentence(found: Map) -> str:
         f"Every string {found.family.text} is {label}. The model is wrong on {wrong:.0%} of this "
         "map, whose scales are logarithmic."
     )
-
-
-__all__ = ["Family", "curve_sentence", "map_sentence", "show"]

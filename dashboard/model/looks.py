@@ -17,17 +17,14 @@ orders = remembered(letter_orders)
 
 def show(chosen: Chosen) -> None:
     """One group of figures at a time, so that the epoch can be moved without a wait."""
-    left, right = st.columns(2)
     groups = list(gallery.GROUPS)
-    with left:
-        group = st.segmented_control(
-            "Figures of", groups, default=groups[1], required=True, key="group", bind="query-params"
-        )
+    group = st.segmented_control(
+        "Figures of", groups, default=groups[1], required=True, key="group", bind="query-params"
+    )
     heads = list(range(chosen.model.config.num_attention_heads))
     if len(heads) > 4:
-        with right:
-            suggested = heads_for(chosen.model, explained(chosen.model, chosen.string))
-            heads = st.multiselect("Heads", heads, default=suggested, key="heads")
+        suggested = heads_for(chosen.model, explained(chosen.model, chosen.string))
+        heads = st.multiselect("Heads", heads, default=suggested, key="heads")
     st.caption(
         "Limits are those of all epochs: move the epoch above, and the figures move. Point at a "
         "mark for its exact numbers."

@@ -1,5 +1,7 @@
 """Parts of the model switched off: what is left, what each head is worth, and what can go."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -9,12 +11,29 @@ from dashboard.figures.surgeries import lengths_frame, pruning_frame, ranking_fr
 from dashboard.model.choice import Chosen
 from dashboard.model.drawing import stretch
 from dashboard.model.opened import OpenedModel, remembered
+from seqcls.evaluation import distinct_test_strings
+from seqcls.inside.network import Network
 from seqcls.inside.pruning import prune, rank_heads
-from seqcls.inside.surgery import Outcome, Surgery, logits_of_strings, operate
+from seqcls.inside.surgery import Surgery, logits_after, operate
 
 FEW_PARTS = 8
 """Of so many heads and dimensions the pruning curve takes no time; of more, a button asks."""
 
+
+def _logits_of_strings(network: Network, surgery: Surgery, strings: tuple[str, ...]) -> np.ndarray:
+    """Logits after a surgery; a frozen head's mean is that over the test strings."""
+    test = distinct_test_strings(network.config.test_strings)
+    counts = network.counts(strings)
+    together = replace(
+        test,
+        counts=np.concatenate([test.counts, counts]),
+        # They do not occur in the test set, and so have no part in its means.
+        occurrences=np.concatenate([test.occurrences, np.zeros(len(counts), dtype=np.int64)]),
+    )
+    return logits_after(network, together, surgery)[len(test.counts) :]
+
+
+logits_of_strings = remembered(_logits_of_strings)
 operated = remembered(operate)
 ranked = remembered(rank_heads)
 pruned = remembered(prune)
@@ -66,7 +85,7 @@ def _outcome(model: OpenedModel, surgery: Surgery, chosen: Chosen) -> None:
 def _strings(model: OpenedModel, surgery: Surgery, chosen: Chosen) -> None:
     network = model.network
     before = network.logits(network.counts(chosen.strings))
-    after = logits_of_strings(network, surgery, chosen.strings)
+    after = logits_of_strings(model, surgery, chosen.strings)
     st.dataframe(
         pd.DataFrame(
             {"string": chosen.strings, "logit as trained": before, "after surgery": after,
@@ -91,6 +110,3 @@ def _pruning(model: OpenedModel) -> None:
         "Again and again the part goes without which the fewest test strings are misclassified. A "
         "head that is gone adds nothing; a dimension that is gone is zero throughout."
     )
-
-
-__all__ = ["Outcome", "show"]

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dashboard import data
-from dashboard.model import breaking, choice, looks, why
+from dashboard.model import breaking, choice, looks, surgery, verdict, why
 from dashboard.model.opened import OpenedModel, open_model
 from seqcls.errors import SeqclsError
 from sweeps.store.overview import ErrorSearch
@@ -12,6 +12,8 @@ SECTIONS = {
     "Why": why.show,
     "Figures": looks.show,
     "Breaking point": breaking.show,
+    "All strings": verdict.show,
+    "Surgery": surgery.show,
 }
 
 

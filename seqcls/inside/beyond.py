@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Float
 
 from seqcls.inside.bounds import logit_bounds
-from seqcls.inside.network import Network, softmax
+from seqcls.inside.network import Network
 
 RESOLVED = 0.02
 """Nats of logit between the bounds of a cell that is not divided further."""
@@ -44,6 +44,16 @@ class Cells:
     """Proved bounds of the logit."""
 
 
+@dataclass(frozen=True)
+class ShareInterval:
+    """Shares of the first of two letters, and what is proved there."""
+
+    low: float
+    high: float
+    right: bool | None
+    """None where nothing is proved."""
+
+
 @dataclass(frozen=True, eq=False)
 class SupportProof:
     """What is proved of all strings that consist of exactly these letters."""
@@ -59,6 +69,8 @@ class SupportProof:
     """Where all is proved right, by how much: the proved least |logit|."""
     safe_share: float | None
     """Proved right wherever each required letter has more than this share; positive supports."""
+    intervals: tuple[ShareInterval, ...]
+    """Supports of two letters: all shares of the first, ascending."""
     cells: Cells
 
 
@@ -113,6 +125,7 @@ def prove(network: Network, support: tuple[int, ...], least_length: int) -> Supp
         open=shares[2],
         margin=float(np.abs(cells.low if label else cells.high).min()) if right.all() else None,
         safe_share=_safe_share(network, support, cells, right) if label else None,
+        intervals=_intervals(cells, right, wrong) if len(support) == 2 else (),
         cells=cells,
     )
 
@@ -164,6 +177,18 @@ def _safe_share(
     return share if share * len(required) < 1 else None
 
 
+def _intervals(cells: Cells, right: np.ndarray, wrong: np.ndarray) -> tuple[ShareInterval, ...]:
+    shares = np.sort(cells.corners[:, :, 0], axis=1)
+    found: list[ShareInterval] = []
+    for row in np.argsort(shares[:, 0]):
+        claim = True if right[row] else False if wrong[row] else None
+        low, high = shares[row].tolist()
+        if found and found[-1].right == claim:
+            low = found.pop().low
+        found.append(ShareInterval(low, high, claim))
+    return tuple(found)
+
+
 def _divide(network: Network, support: tuple[int, ...], least_length: int) -> Cells:
     corners = np.eye(len(support))[None]
     volume = np.ones(1)
@@ -197,10 +222,11 @@ def _outputs(
         with_cls = occurrences.copy()
         with_cls[:, :, 0] = 1 / least_length
         occurrences = np.concatenate([occurrences, with_cls], axis=1)
-    with np.errstate(divide="ignore"):
-        logs = np.log(occurrences)
-    attention = softmax(network.scores[:, 0] + logs[:, :, None])
-    return np.asarray(np.einsum("cphk,hkd->cphd", attention, network.writes, optimize=True))
+    flat = occurrences.reshape(-1, occurrences.shape[2])
+    heads = range(network.config.num_attention_heads)
+    outputs = np.array([network.head_output(head, flat) for head in heads])
+    shape = (len(heads), cells, occurrences.shape[1], network.config.hidden_size)
+    return np.moveaxis(outputs.reshape(shape), 0, 2)
 
 
 def _bisected(

@@ -20,9 +20,11 @@ def head_outputs(
     network: Network, counts: Int64[np.ndarray, "string letter"]
 ) -> Float[np.ndarray, "string head hidden"]:
     """What each head adds to the stream of `CLS`."""
-    return np.asarray(
-        network.attention(network.log_counts(counts)).swapaxes(0, 1) @ network.writes
-    ).swapaxes(0, 1)
+    occurrences = network.occurrences(counts)
+    heads = range(network.config.num_attention_heads)
+    outputs = [network.head_output(head, occurrences) for head in heads]
+    shape = (len(heads), len(counts), network.config.hidden_size)
+    return np.array(outputs).reshape(shape).swapaxes(0, 1)
 
 
 def sign_changes(

@@ -1,6 +1,7 @@
 """An explanation in plain sentences, each with the numbers to check it by."""
 
 from seqcls.inside.cause import Explanation, HeadReading, Mechanism, Removal
+from seqcls.inside.words import number, sign
 
 MOST_HEADS = 2
 """Heads that are described where no mechanism names one."""
@@ -18,14 +19,14 @@ def sentences(found: Explanation) -> tuple[str, ...]:
     if found.smallest is not None and found.smallest.string != found.string:
         said.append(
             f"The smallest part that still fails is {_quoted(found.smallest.string)} (logit "
-            f"{_number(found.smallest.logit)}): with fewer of any one letter it is right."
+            f"{number(found.smallest.logit)}): with fewer of any one letter it is right."
         )
     return tuple(said)
 
 
 def _answer(found: Explanation) -> str:
-    is_, said = _sign(found.label), _sign(found.logit > 0)
-    numbers = f"(logit {_number(found.logit)}, probability {found.probability:.3g})"
+    is_, said = sign(found.label), sign(found.logit > 0)
+    numbers = f"(logit {number(found.logit)}, probability {found.probability:.3g})"
     if found.error is None:
         return f"{_quoted(found.string)} is {is_}, and so says the model {numbers}."
     return (
@@ -34,7 +35,7 @@ def _answer(found: Explanation) -> str:
 
 
 def _mechanism(found: Explanation, mechanism: Mechanism) -> str:
-    then = f"the logit would be {_number(mechanism.logit_with)}"
+    then = f"the logit would be {number(mechanism.logit_with)}"
     if mechanism.name == "no single mechanism":
         return (
             "No single mechanism: no change in one head or one feed-forward unit alone flips the "
@@ -42,7 +43,7 @@ def _mechanism(found: Explanation, mechanism: Mechanism) -> str:
         )
     return (
         f"{mechanism.name.capitalize()}: {_what(found, mechanism)}. "
-        f"If {mechanism.counterfactual}, {then}: {_sign(mechanism.logit_with > 0)}."
+        f"If {mechanism.counterfactual}, {then}: {sign(mechanism.logit_with > 0)}."
     )
 
 
@@ -52,7 +53,7 @@ def _what(found: Explanation, mechanism: Mechanism) -> str:
         return (
             f"in head {mechanism.head}, {_some(found, mechanism.by)} "
             f"{_drown(found, mechanism.by)} {_some(found, mechanism.letter)}, whose weight is "
-            f"{_number(weight)}"
+            f"{number(weight)}"
         )
     if mechanism.name == "two heads on one letter":
         return (
@@ -80,12 +81,12 @@ def _head(found: Explanation, head: HeadReading) -> str:
     said = f"Head {head.head} attends to {', then to '.join(head.order)}"
     if head.gaps:
         gaps = (
-            f"{gap.over} outscores {gap.under} by {_number(gap.gap)}, so one {gap.over} weighs as "
-            f"much as {_number(gap.outweighed_by)} {gap.under}'s"
+            f"{gap.over} outscores {gap.under} by {number(gap.gap)}, so one {gap.over} weighs as "
+            f"much as {number(gap.outweighed_by)} {gap.under}'s"
             for gap in head.gaps
         )
         said += f": {'; '.join(gaps)}"
-    weights = (f"{_number(seen.weight)} on {_some(found, seen.kind)}" for seen in head.seen)
+    weights = (f"{number(seen.weight)} on {_some(found, seen.kind)}" for seen in head.seen)
     return f"{said}. Here its attention is {', '.join(weights)}." if head.seen else f"{said}."
 
 
@@ -99,10 +100,10 @@ def _near(found: Explanation) -> list[str]:
     value, other = (head.values[letters.index(x)] for x in (near.letter, near.near_to))
     said = (
         f"In head {mechanism.head} the value of {near.letter}, {_values(value)}, lies closest to "
-        f"that of {near.near_to}, {_values(other)}: {_number(near.distance)} apart"
+        f"that of {near.near_to}, {_values(other)}: {number(near.distance)} apart"
     )
     if near.next_distance is not None:
-        said += f", against {_number(near.next_distance)} from that of {near.next_nearest}"
+        said += f", against {number(near.next_distance)} from that of {near.next_nearest}"
     return [f"{said}. The head's mixed value is {_values(head.mixed_value)}."]
 
 
@@ -118,7 +119,7 @@ def _changes(found: Explanation) -> list[str]:
 def _change(change: Removal) -> str:
     return (
         f"{_several(change.left, change.letter)} instead of {change.count:,} "
-        f"(logit {_number(change.logit)})"
+        f"(logit {number(change.logit)})"
     )
 
 
@@ -157,17 +158,9 @@ def _count(found: Explanation, kind: str | None) -> int:
     return next((x.count for x in seen if x.kind == kind), 1)
 
 
-def _sign(positive: bool) -> str:
-    return "positive" if positive else "negative"
-
-
 def _values(value: tuple[float, ...]) -> str:
-    numbers = ", ".join(map(_number, value))
+    numbers = ", ".join(map(number, value))
     return numbers if len(value) == 1 else f"({numbers})"
-
-
-def _number(x: float) -> str:
-    return f"{x:,.0f}" if 1000 <= abs(x) < 1e9 else f"{x:.3g}"
 
 
 def _quoted(string: str) -> str:

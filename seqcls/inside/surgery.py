@@ -62,23 +62,15 @@ def logits_after(
 ) -> Float[np.ndarray, " string"]:
     """Logits of the test strings after a surgery, in float64."""
     operated = without_dimensions(network, surgery.dimensions_off)
-    outputs = head_outputs(operated, test)
-    means = np.average(outputs, axis=0, weights=test.occurrences)
-    states = np.tile(operated.embedding[0], (len(outputs), 1))
-    for head in range(network.config.num_attention_heads):
+    occurrences = operated.occurrences(test.counts)
+    states = np.tile(operated.embedding[0], (len(occurrences), 1))
+    for head in range(operated.config.num_attention_heads):
         if head in surgery.frozen:
-            states += means[head]
+            output = operated.head_output(head, occurrences)
+            states += np.average(output, axis=0, weights=test.occurrences)
         elif head not in surgery.off:
-            states += outputs[:, head]
+            states += operated.head_output(head, occurrences)
     return operated.logits_after_attention(states)
-
-
-def head_outputs(
-    network: Network, test: DistinctStrings
-) -> Float[np.ndarray, "string head hidden"]:
-    """What each head adds to the stream of `CLS`."""
-    attention = network.attention(network.log_counts(test.counts))
-    return np.asarray(np.einsum("shk,hkd->shd", attention, network.writes))
 
 
 def without_dimensions(network: Network, dimensions: frozenset[int]) -> Network:
