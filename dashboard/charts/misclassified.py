@@ -30,7 +30,7 @@ def error_map(cells: pd.DataFrame, letters: tuple[str, str], title: str) -> Draw
         title: above the drawing.
     """
     first, second = letters
-    chart = (
+    chart: alt.Chart = (
         alt.Chart(cells)
         .mark_rect()
         .encode(
@@ -64,7 +64,7 @@ def errors_by_length(frame: pd.DataFrame) -> Drawing:
     Args:
         frame: length, kind, errors.
     """
-    return (
+    chart: alt.Chart = (
         alt.Chart(frame)
         .mark_bar(width=3)
         .encode(
@@ -77,5 +77,5 @@ def errors_by_length(frame: pd.DataFrame) -> Drawing:
                 alt.Tooltip("errors:Q", title="Multisets", format=","),
             ],
         )
-        .properties(height=HEIGHT, title="By length")
     )
+    return chart.properties(height=HEIGHT, title="By length")

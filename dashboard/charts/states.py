@@ -176,16 +176,23 @@ def threshold(direction: float) -> list[alt.Chart]:
 
 
 def landmarks(points: pd.DataFrame, view: View) -> list[alt.Chart]:
-    """Where the tokens' own values lie, below the points of strings: rules, or small circles."""
-    # Colors as they are, not by a scale: that of the strings is another one.
+    """Where the tokens' own values lie, below the points of strings: rules, or small circles.
+
+    Args:
+        points: token, x, and y in a plane.
+        view: the axes.
+    """
+    # Stroke and fill, not color: the scale and the legend of color are those of the strings.
     colored = points.assign(color=points["token"].map(token_color))
-    base = alt.Chart(colored).encode(axis(view, 0, alt.X), alt.Color("color:N", scale=None))
+    base = alt.Chart(colored).encode(axis(view, 0, alt.X))
+    fill = alt.Fill("color:N", scale=None)
     if len(view.domains) == 1:
         rules = base.mark_rule(strokeWidth=2, opacity=0.6)
-        texts = base.mark_text(fontWeight="bold", fontSize=13).encode(
-            y=alt.value(-8), text="token:N"
-        )
-        return [rules, texts]
-    placed = base.encode(axis(view, 1, alt.Y))
-    circles = placed.mark_point(filled=True, size=50, opacity=0.8)
-    return [circles, placed.mark_text(dy=-10, fontWeight="bold").encode(text="token:N")]
+        texts = base.mark_text(fontWeight="bold", fontSize=13)
+        return [
+            rules.encode(stroke=alt.Stroke("color:N", scale=None)),
+            texts.encode(fill, y=alt.value(-8), text="token:N"),
+        ]
+    placed = base.encode(axis(view, 1, alt.Y), fill)
+    texts = placed.mark_text(dy=-10, fontWeight="bold", fontSize=13).encode(text="token:N")
+    return [placed.mark_circle(size=50, opacity=0.8), texts]

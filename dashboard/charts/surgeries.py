@@ -18,7 +18,7 @@ def accuracy_before_and_after(frame: pd.DataFrame) -> Drawing:
         frame: model (one of `MODELS`), length (the middle of the bin), lengths (as text), strings,
             wrong, accuracy in [0, 1].
     """
-    return (
+    chart: alt.Chart = (
         alt.Chart(frame)
         .mark_line(point=True)
         .encode(
@@ -43,8 +43,8 @@ def accuracy_before_and_after(frame: pd.DataFrame) -> Drawing:
                 alt.Tooltip("strings:Q", title="Test strings"),
             ],
         )
-        .properties(height=HEIGHT, title="Accuracy by length")
     )
+    return chart.properties(height=HEIGHT, title="Accuracy by length")
 
 
 def head_ranking(frame: pd.DataFrame, errors_as_trained: int) -> Drawing:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from itertools import groupby
-from typing import Literal
 
 import altair as alt
 import streamlit as st
@@ -16,18 +15,20 @@ PLANES_IN_ROW = 2
 
 
 def draw(figures: Iterable[Figure]) -> None:
-    """Each figure with its note, the panels of one under one; planes side by side if they fit."""
-    with st.container(horizontal=True, gap="medium"):
-        for _, panels in groupby(figures, key=lambda figure: (figure.number, figure.title)):
-            own = list(panels)
-            width: int | Literal["stretch"] = "stretch"
-            if own[0].is_plane:
-                width = PLANE_WIDTH * len(own[:PLANES_IN_ROW])
-            with st.container(width=width):
-                with st.container(horizontal=True, gap="small"):
-                    for figure in own:
-                        place(figure.chart, figure.file_name)
-                st.caption(f"Figure {own[0].number}. {own[0].note}")
+    """Each figure with its note below; planes stand side by side as far as they fit."""
+    for together, some in groupby(figures, key=lambda figure: figure.is_plane):
+        with st.container(horizontal=together, gap="medium"):
+            for _, panels in groupby(some, key=lambda figure: (figure.number, figure.title)):
+                _draw_one(list(panels))
+
+
+def _draw_one(panels: list[Figure]) -> None:
+    planes = len(panels[:PLANES_IN_ROW]) if panels[0].is_plane else 0
+    with st.container(width=PLANE_WIDTH * planes or "stretch"):
+        with st.container(horizontal=True, gap="small"):
+            for figure in panels:
+                place(figure.chart, figure.file_name)
+        st.caption(f"Figure {panels[0].number}. {panels[0].note}")
 
 
 def place(chart: Drawing, key: str) -> None:

@@ -74,7 +74,9 @@ def _outcome(model: OpenedModel, surgery: Surgery, chosen: Chosen) -> None:
         (columns[2], "False negatives", ("fn",)),
     ):
         now, then = (sum(getattr(x, cell) for cell in cells) for x in (after, before))
-        column.metric(name, f"{now:,}", f"{now - then:+,}", delta_color="inverse")
+        column.metric(
+            name, f"{now:,}", f"{now - then:+,}" if now != then else None, delta_color="inverse"
+        )
     change = float(np.average(np.abs(outcome.logits - outcome.logits_before),
                               weights=outcome.occurrences))  # fmt: skip
     columns[3].metric("Mean change of a logit", f"{change:.3g}")

@@ -78,17 +78,17 @@ def errors_sentence(errors: Errors) -> str:
 
 def _picture(model: OpenedModel, errors: Errors) -> None:
     letters = model.network.tokenizer.alphabet
-    pairs = [(i, j) for j in range(len(letters)) for i in range(j)]
-    default = likeliest_letters(errors)
-    pair = st.segmented_control(
-        "Letters on the axes",
-        pairs,
-        default=default,
-        required=True,
-        format_func=lambda own: f"{letters[own[0]]} and {letters[own[1]]}",
-        key="map_letters",
+    pairs = {
+        f"{one} and {other}": (i, j)
+        for j, other in enumerate(letters)
+        for i, one in enumerate(letters[:j])
+    }
+    likely = likeliest_letters(errors)
+    default = next(name for name, pair in pairs.items() if pair == likely)
+    name = st.segmented_control(
+        "Letters on the axes", list(pairs), default=default, required=True, key="map_letters"
     )
-    first, second = pair or default
+    first, second = pairs[str(name)]
     frame = cells_frame(model.network, errors, (first, second))
     title = "Where the misclassified strings lie"
     place(error_map(frame, (letters[first], letters[second]), title), "error_map")

@@ -1,10 +1,13 @@
 """Inside one model: why it fails, where it breaks, and every figure of what it does."""
 
+import pandas as pd
 import streamlit as st
 
 from dashboard import data
 from dashboard.model import breaking, choice, looks, surgery, verdict, why
 from dashboard.model.opened import OpenedModel, open_model
+from dashboard.model.words import verbatim
+from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
 from sweeps.store.overview import ErrorSearch
 
@@ -32,12 +35,29 @@ def show() -> None:
 
 def _model(model: OpenedModel) -> None:
     errors = data.model_errors(model.run_id, ErrorSearch())
+    st.markdown(verbatim(verdict_sentence(data.model(model.run_id).iloc[0], model.config)))
     chosen = choice.choose_view(model, errors)
     tabs = st.tabs(list(SECTIONS), key="view", bind="query-params")
     for tab, section in zip(tabs, SECTIONS.values(), strict=True):
         if tab.open:
             with tab:
                 section(chosen)
+
+
+def verdict_sentence(run: pd.Series, config: RunConfig) -> str:
+    """What testing made of the run, in a line."""
+    strings = config.test_size // config.test_batch_size * config.test_batch_size
+    wrong = int(run["false_positives"] + run["false_negatives"])
+    if not wrong:
+        return (
+            f"It is right on all {strings:,} test strings, of up to {config.test_max_length} "
+            "letters. Whether it is right on every string, the tab All strings tells."
+        )
+    return (
+        f"It is wrong on {wrong:,} of {strings:,} test strings: "
+        f"{int(run['false_positives']):,} false positives and {int(run['false_negatives']):,} "
+        f"false negatives. Up to {int(run['solved_length'])} letters it is right on all of them."
+    )
 
 
 show()
