@@ -19,7 +19,7 @@ def _kind_colors() -> alt.Color:
     )
 
 
-def error_map(cells: pd.DataFrame, letters: tuple[str, str], title: str) -> Drawing:
+def error_map(cells: pd.DataFrame, letters: tuple[str, str], longest: int, title: str) -> Drawing:
     """How often two letters occur in misclassified multisets, in cells of several counts.
 
     Args:
@@ -27,16 +27,19 @@ def error_map(cells: pd.DataFrame, letters: tuple[str, str], title: str) -> Draw
             errors (multisets in the cell that are misclassified so), share (of the cell's
             multisets of that label), in (0, 1].
         letters: counted along the horizontal and the vertical axis.
+        longest: length that was tried.
         title: above the drawing.
     """
+    scale = alt.Scale(domain=[int(min(0, cells[["x", "y"]].min().min())), longest], nice=False)
+    axis = alt.Axis(values=list(range(0, longest + 1, max(1, longest // 10))))
     first, second = letters
     chart: alt.Chart = (
         alt.Chart(cells)
         .mark_rect()
         .encode(
-            x=alt.X("x:Q", title=f"Letters {first} (left of 0: none)"),
+            x=alt.X("x:Q", title=f"Letters {first} (left of 0: none)", scale=scale, axis=axis),
             x2="x2:Q",
-            y=alt.Y("y:Q", title=f"Letters {second} (below 0: none)"),
+            y=alt.Y("y:Q", title=f"Letters {second} (below 0: none)", scale=scale, axis=axis),
             y2="y2:Q",
             color=_kind_colors(),
             opacity=alt.Opacity(
@@ -58,17 +61,22 @@ def error_map(cells: pd.DataFrame, letters: tuple[str, str], title: str) -> Draw
     return chart.properties(width=side, height=side, title=title)
 
 
-def errors_by_length(frame: pd.DataFrame) -> Drawing:
+def errors_by_length(frame: pd.DataFrame, longest: int) -> Drawing:
     """How many multisets of each length are misclassified.
 
     Args:
         frame: length, kind, errors.
+        longest: length that was tried.
     """
     chart: alt.Chart = (
         alt.Chart(frame)
         .mark_bar(width=3)
         .encode(
-            x=alt.X("length:Q", title="String length (letters)", scale=alt.Scale(zero=True)),
+            x=alt.X(
+                "length:Q",
+                title="String length (letters)",
+                scale=alt.Scale(domain=[0, longest + 1], nice=False),
+            ),
             y=alt.Y("errors:Q", title="Multisets misclassified"),
             color=_kind_colors(),
             tooltip=[

@@ -50,8 +50,10 @@ def waterfall(frame: pd.DataFrame, domain: Domain, title: str) -> Drawing:
     right = base.transform_filter(f"max(datum.start, datum.end) < {middle}")
     left = base.transform_filter(f"max(datum.start, datum.end) >= {middle}")
     texts = [
-        right.mark_text(align="left", dx=4).encode(alt.X("outer:Q", scale=scale), TEXT),
-        left.mark_text(align="right", dx=-4).encode(alt.X("inner:Q", scale=scale), TEXT),
+        right.mark_text(align="left", dx=4, color=GREY).encode(alt.X("outer:Q", scale=scale), TEXT),
+        left.mark_text(align="right", dx=-4, color=GREY).encode(
+            alt.X("inner:Q", scale=scale), TEXT
+        ),
     ]
     zero = alt.Chart().mark_rule(color=GREY).encode(x=alt.datum(0, scale=scale))
     drawn = frame.assign(

@@ -9,7 +9,7 @@ import streamlit as st
 from dashboard.charts.encodings import SIDE, Drawing
 from dashboard.figures.figure import Figure
 
-PLANE_WIDTH = SIDE + 80
+PLANE_WIDTH = SIDE + 75
 PLANES_IN_ROW = 2
 """Pixels of a plane with its axis, and how many a row of the page holds."""
 
@@ -17,7 +17,7 @@ PLANES_IN_ROW = 2
 def draw(figures: Iterable[Figure]) -> None:
     """Each figure with its note below; planes stand side by side as far as they fit."""
     for together, some in groupby(figures, key=lambda figure: figure.is_plane):
-        with st.container(horizontal=together, gap="medium"):
+        with st.container(horizontal=together, gap="small"):
             for _, panels in groupby(some, key=lambda figure: (figure.number, figure.title)):
                 _draw_one(list(panels))
 

@@ -77,9 +77,9 @@ def _outcome(model: OpenedModel, surgery: Surgery, chosen: Chosen) -> None:
         column.metric(
             name, f"{now:,}", f"{now - then:+,}" if now != then else None, delta_color="inverse"
         )
-    change = float(np.average(np.abs(outcome.logits - outcome.logits_before),
-                              weights=outcome.occurrences))  # fmt: skip
-    columns[3].metric("Mean change of a logit", f"{change:.3g}")
+    changes = np.abs(outcome.logits - outcome.logits_before)
+    mean = float(np.average(changes, weights=outcome.occurrences))
+    columns[3].metric("Mean change of a logit", f"{mean:.3g}")
     stretch(accuracy_before_and_after(lengths_frame(outcome)), "surgery_accuracy")
     _strings(model, surgery, chosen)
 

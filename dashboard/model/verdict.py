@@ -50,7 +50,7 @@ def _exhaustive(model: OpenedModel) -> None:
     if not errors.texts:
         return
     _picture(model, errors)
-    stretch(errors_by_length(lengths_frame(errors)), "errors_by_length")
+    stretch(errors_by_length(lengths_frame(errors), errors.max_length), "errors_by_length")
     shortest = errors.page(0, SHORTEST)
     kinds = ["false negative" if label else "false positive" for label in shortest.label]
     st.markdown(f"**The shortest {min(SHORTEST, len(errors.texts))}**")
@@ -91,7 +91,9 @@ def _picture(model: OpenedModel, errors: Errors) -> None:
     first, second = pairs[str(name)]
     frame = cells_frame(model.network, errors, (first, second))
     title = "Where the misclassified strings lie"
-    place(error_map(frame, (letters[first], letters[second]), title), "error_map")
+    place(
+        error_map(frame, (letters[first], letters[second]), errors.max_length, title), "error_map"
+    )
 
 
 def _beyond(found: Beyond) -> None:

@@ -56,8 +56,14 @@ def verdict_sentence(run: pd.Series, config: RunConfig) -> str:
     return (
         f"It is wrong on {wrong:,} of {strings:,} test strings: "
         f"{int(run['false_positives']):,} false positives and {int(run['false_negatives']):,} "
-        f"false negatives. Up to {int(run['solved_length'])} letters it is right on all of them."
+        f"false negatives. {_solved(int(run['solved_length']))}"
     )
+
+
+def _solved(length: int) -> str:
+    if length == 0:
+        return "Even strings of one letter are among them."
+    return f"Up to {length} letters it is right on all of them."
 
 
 show()
