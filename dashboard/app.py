@@ -9,6 +9,7 @@ page = st.navigation(
     [
         st.Page("views/compare.py", title="Compare", default=True),
         st.Page("views/model.py", title="Model", url_path="model"),
+        st.Page("views/guide.py", title="Guide", url_path="guide"),
     ],
     position="top",
 )
