@@ -8,12 +8,13 @@ from typing import Annotated
 
 import typer
 
-from sweeps.cli import Db, Epoch, Run, app, main
+from sweeps.cli import MODELS, app, main
+from sweeps.options import Db, Epoch, Run
 
 __all__ = ["app", "main"]
 
 
-@app.command()
+@app.command(rich_help_panel=MODELS)
 def figures(
     run: Run,
     strings: Annotated[

@@ -11,7 +11,8 @@
     └── StoreError             a database that cannot be used
         ├── StoreMissingError      there is none, or nothing in it yet
         ├── StoreVersionError      it was made by another version of seqcls
-        ├── StoreUnavailableError  it is locked, full, gone or may not be written at the moment
+        ├── StoreUnavailableError  it is full, gone or may not be written at the moment
+        │   └── StoreBusyError     it is locked, or its server does not answer; waiting may help
         └── UnknownRunError        it holds no such run, sweep or checkpoint
 
 Each message is one line that names the value, what was expected and what to do. Programs may
@@ -65,7 +66,11 @@ class StoreVersionError(StoreError):
 
 
 class StoreUnavailableError(StoreError):
-    """The database is locked, full, gone or may not be written at the moment."""
+    """The database is full, gone or may not be written at the moment."""
+
+
+class StoreBusyError(StoreUnavailableError):
+    """The database is locked, or its server does not answer; waiting may help."""
 
 
 class UnknownRunError(StoreError):

@@ -1,69 +1,66 @@
 """The `seqcls` command. Heavy imports stand in the commands that need them: help is fast."""
 
+import logging
 import os
 import signal
 import sys
-from pathlib import Path
+import warnings
 from typing import Annotated, NoReturn
 
 import typer
 
 from seqcls import __version__
-from seqcls.errors import SeqclsError
+from seqcls.errors import ClusterError, SeqclsError, StoreUnavailableError
+from sweeps import cli_databases, cli_sweeps
+from sweeps.exit_codes import BAD_INPUT, UNAVAILABLE
+from sweeps.options import MAX_SEED, AsJson, Db, Device, Engine, Epoch, Run, Spec
 
-MAX_SEED = 2**63 - 1
+MODELS = "Models"
+
+EXIT_CODES = """Exit status: 0 all went well; 1 runs failed, or something is damaged or in conflict;
+2 a mistake in what was asked, and nothing was written; 3 the database or the cluster cannot be used
+at the moment; 4 runs are left to another worker or stopped; 128 + N ended by signal N."""
 
 app = typer.Typer(
     name="seqcls",
     help="Train thousands of tiny sequence classifiers, and see which fail on longer strings.",
     no_args_is_help=True,
+    epilog=EXIT_CODES,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-
-Db = Annotated[
-    str | None,
-    typer.Option("--db", help="The database: a file or sqlite:///FILE. [env: SEQCLS_DB]"),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-Run = Annotated[str, typer.Argument(help="A run's id, or SWEEP/SEED.", show_default=False)]
-Epoch = Annotated[
-    int | None,
-    typer.Option(help="The epoch whose weights to use.", show_default="the best one"),
-]
-
-Spec = Annotated[
-    str,
-    typer.Argument(
-        help="A TOML file, a folder of them, or one that is shipped, such as `report`.",
-        show_default=False,
-    ),
-]
-Engine = Annotated[str, typer.Option(help="auto, fused or torch.")]
-Device = Annotated[str, typer.Option(help="auto, cpu or cuda; the fused engine needs no GPU.")]
+app.add_typer(cli_sweeps.app)
 
 
 def main() -> None:
-    """Runs the command; a user's mistake ends in one line and exit status 2."""
+    """Runs the command; what goes wrong is told in one line and by the exit status."""
     for end in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(end, _terminated)
+    logging.basicConfig(format="seqcls: %(message)s", level=logging.WARNING)
+    warnings.showwarning = _show_warning
     try:
         app()
     except BrokenPipeError:
         # The reader of our output, such as `head`, has left. Nobody is there to be told.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
-    except (SeqclsError, OSError, UnicodeError) as error:
-        _fail(str(error))
+        sys.exit(128 + signal.SIGPIPE)
+    except (ClusterError, StoreUnavailableError, OSError) as error:
+        _fail(error, UNAVAILABLE)
+    except (SeqclsError, UnicodeError) as error:
+        _fail(error, BAD_INPUT)
 
 
 def _terminated(number: int, _: object) -> NoReturn:
     sys.exit(128 + number)
 
 
-def _fail(message: str) -> NoReturn:
-    typer.echo(f"seqcls: {' '.join(message.split())}", err=True)
-    sys.exit(2)
+def _fail(error: Exception, status: int) -> NoReturn:
+    typer.echo(f"seqcls: {' '.join(str(error).split())}", err=True)
+    sys.exit(status)
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    typer.echo(f"seqcls: {message}", err=True)
 
 
 def _print_version(wanted: bool) -> None:
@@ -84,39 +81,15 @@ def options(
     """Train thousands of tiny sequence classifiers, and see which fail on longer strings."""
 
 
-@app.command()
-def sweep(
-    spec: Spec,
-    db: Db = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(min=1, help="Processes that train.", show_default="one per core"),
-    ] = None,
-    engine: Engine = "auto",
-    device: Device = "auto",
-    precision: Annotated[
-        str | None,
-        typer.Option(
-            help="Train the same runs at this precision, float32 or float64, as a sweep beside it.",
-            show_default="as the specification says",
-        ),
-    ] = None,
-) -> None:
-    """Train every run that a specification asks for and the database lacks."""
-    from sweeps.commands import How, run_sweeps
-
-    run_sweeps(spec, db, precision, How(workers or os.cpu_count() or 1, engine, device))
-
-
-@app.command()
+@app.command(rich_help_panel=MODELS)
 def engines(spec: Spec, engine: Engine = "auto", device: Device = "auto") -> None:
     """Say which engine trains each configuration of a specification, and why."""
-    from sweeps.commands import How, show_engines
+    from sweeps.commands.models import show_engines
 
-    show_engines(spec, How(1, engine, device))
+    show_engines(spec, engine, device)
 
 
-@app.command()
+@app.command(rich_help_panel=MODELS)
 def verdict(
     run: Run,
     db: Db = None,
@@ -131,20 +104,20 @@ def verdict(
 
         show_beyond(db, run, as_json)
         return
-    from sweeps.commands import show_verdict
+    from sweeps.commands.models import show_verdict
 
     show_verdict(db, run, as_json)
 
 
-@app.command()
+@app.command(rich_help_panel=MODELS)
 def sensitive(db: Db = None, as_json: AsJson = False) -> None:
     """List the runs that single and double precision do not agree on."""
-    from sweeps.commands import list_sensitive
+    from sweeps.commands.models import list_sensitive
 
     list_sensitive(db, as_json)
 
 
-@app.command()
+@app.command(rich_help_panel=MODELS)
 def runs(
     db: Db = None,
     sweep: Annotated[
@@ -164,20 +137,20 @@ def runs(
     as_json: AsJson = False,
 ) -> None:
     """List runs with their results."""
-    from sweeps.commands import list_runs
+    from sweeps.commands.models import list_runs
 
     list_runs(db, tuple(sweep or ()), tuple(seed or ()), failing, where or [], as_json)
 
 
-@app.command()
+@app.command(rich_help_panel=MODELS)
 def errors(run: Run, db: Db = None, as_json: AsJson = False) -> None:
     """List a run's misclassified test strings."""
-    from sweeps.commands import list_errors
+    from sweeps.commands.models import list_errors
 
     list_errors(db, run, as_json)
 
 
-@app.command()
+@app.command(rich_help_panel=MODELS)
 def predict(
     run: Run,
     strings: Annotated[
@@ -188,21 +161,15 @@ def predict(
     as_json: AsJson = False,
 ) -> None:
     """Give a model's probability that each string is in its language."""
-    from sweeps.commands import predict_strings
+    from sweeps.commands.models import predict_strings
 
     predict_strings(db, run, strings, epoch, as_json)
 
 
-@app.command()
-def pack(db: Db = None) -> None:
-    """Make the database one small file that can be copied or shared."""
-    from sweeps.store.engine import pack as pack_store
-
-    path: Path = pack_store(db)
-    typer.echo(f"{path}: {path.stat().st_size:,} bytes")
+app.add_typer(cli_databases.app)
 
 
-@app.command()
+@app.command(rich_help_panel="Dashboard")
 def dashboard(
     db: Db = None,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Where it is served.")] = 8501,
@@ -213,7 +180,7 @@ def dashboard(
     show_dashboard(db, port)
 
 
-@app.command()
+@app.command(rich_help_panel=MODELS)
 def explain(
     run: Run,
     string: Annotated[str, typer.Argument(help="Such as ab{100}c{55}.", show_default=False)],
@@ -227,7 +194,7 @@ def explain(
     explain_string(db, run, string, epoch, as_json)
 
 
-@app.command()
+@app.command(rich_help_panel=MODELS)
 def family(
     run: Run,
     strings: Annotated[str, typer.Argument(help="Such as ab{n} or a{m}b{n}.", show_default=False)],

@@ -34,7 +34,7 @@ class _Record:
     log: str
 
 
-def start_worker(store: Store, sweeps: Mapping[int, str]) -> bool:
+def start_worker(store: Store, sweeps: Mapping[int, str], *, anyway: bool = False) -> bool:
     """Starts one worker process for those of these sweeps that no living one was started for.
 
     Whoever asks twice, or at the same time, starts one. The process is a session of its own: what
@@ -43,6 +43,7 @@ def start_worker(store: Store, sweeps: Mapping[int, str]) -> bool:
     Args:
         store: the database, as the environment names it; the process finds it there too.
         sweeps: names by id.
+        anyway: start one beside a living one too, which may be about to end: it was stopped.
 
     Returns:
         Whether a process was started.
@@ -50,7 +51,9 @@ def start_worker(store: Store, sweeps: Mapping[int, str]) -> bool:
     folder = log_folder(store)
     folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder):
-        waiting = {key: name for key, name in sweeps.items() if not _lives(_record(folder, key))}
+        waiting = {
+            key: name for key, name in sweeps.items() if anyway or not _lives(_record(folder, key))
+        }
         if not waiting:
             return False
         record = _start(folder, list(waiting.values()))

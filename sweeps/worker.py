@@ -1,49 +1,118 @@
 """Claim, train, evaluate, commit, until nothing is queued; and what happens when it is stopped."""
 
+import logging
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from typing import TypeVar
 
-from sweeps.executors import Executor, local_executor
+from seqcls.errors import StoreBusyError
+from sweeps import executors
+from sweeps.executors import Executor, GroupEnded
 from sweeps.grouping import RunGroup, make_groups
+from sweeps.heartbeat import heartbeat
+from sweeps.interruption import Interruption, gentle_interruption
 from sweeps.jobs import Job, make_job
+from sweeps.machine import prepare
 from sweeps.store import queries, writer
 from sweeps.store.engine import Store
+
+NEARLY_DONE_SECONDS = 10.0
+"""A group that will end so soon is finished after a stop; any other is left for the next worker."""
+
+LOOK_SECONDS = 1.0
+"""How often a worker looks whether its sweeps were stopped."""
+
+WATCH_SECONDS = 2.0
+"""How often a worker that waits for work looks for it."""
+
+PATIENCE_SECONDS = 600.0
+"""How long results that are trained wait for a database that is locked or does not answer."""
 
 OnProgress = Callable[[float, int], None]
 """Told how many runs' worth of training is done, parts included, and of how many."""
 
+Written = TypeVar("Written")
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class How:
+    """How runs are to be trained."""
+
+    workers: int = 1
+    """Processes of this machine; with 0, the calling process trains itself."""
+    engine: str = "auto"
+    device: str = "auto"
+    dask: str | None = None
+    """The address of a Dask scheduler, whose workers train instead of this machine's processes."""
+    watch: bool = False
+    """Whether to wait for more when nothing is queued any longer."""
+
+
+@dataclass
+class Worked:
+    """What a worker did until it ended."""
+
+    recorded: int = 0
+    """Runs whose results, or whose divergence, it stored."""
+    lost: int = 0
+    """Runs of groups that ended without a result."""
+    abandoned: int = 0
+    """Runs that it had begun and left to the next worker, because it was stopped."""
+    signal: int | None = None
+    """The signal that ended it, if one did."""
+
 
 def work(
     store: Store,
-    sweep_ids: Sequence[int],
-    *,
-    workers: int,
-    engine: str = "auto",
-    device: str = "auto",
+    sweep_ids: Sequence[int] | None = None,
+    how: How | None = None,
     on_progress: OnProgress | None = None,
-) -> None:
+) -> Worked:
     """Trains every queued run of these sweeps and stores each group's results as it ends.
 
     However it ends, what is committed stays, and what it had claimed beyond that is queued again:
-    at once where this process can still do it, else by the next worker on this machine.
+    at once where this process can still do it, else by the next worker. The first Ctrl-C finishes
+    what is nearly done; the second raises KeyboardInterrupt.
 
     Args:
         store: the database, open for writing.
-        sweep_ids: the sweeps whose runs are meant.
-        workers: processes to train in; 1 trains in this one.
-        engine: `auto`, `fused` or `torch`.
-        device: `auto`, `cpu` or `cuda`.
+        sweep_ids: the sweeps whose runs are meant; all where it is None.
+        how: where and by what they are trained.
         on_progress: called as training goes on.
+
+    Raises:
+        StoreUnavailableError: the database cannot be written any longer.
+        ClusterError: the Dask cluster cannot be reached or was lost.
     """
+    how = how or How()
     writer.release_dead(store)
-    worker_id = writer.register_worker(store)
     progress = _Progress(on_progress)
+    with (
+        gentle_interruption() as interruption,
+        executors.start(how.workers, how.dask, progress.group_went_on) as executor,
+    ):
+        worker_id = writer.register_worker(store)
+        worker = _Worker(store, sweep_ids, how, worker_id, executor, progress, interruption)
+        try:
+            with heartbeat(store, worker_id):
+                worker.run()
+        except BaseException:
+            _end_quietly(store, worker_id)
+            raise
+        writer.end_worker(store, worker_id)
+    return worker.worked
+
+
+def _end_quietly(store: Store, worker_id: int) -> None:
+    """Gives back what is claimed, where that can be done; else the next worker finds it."""
     try:
-        with local_executor(workers, progress.group_went_on) as executor:
-            make = partial(make_job, engine=engine, device=device)
-            _Work(store, sweep_ids, worker_id, executor, make, progress).run()
-    finally:
-        writer.release(store, worker_id)
+        writer.end_worker(store, worker_id)
+    except Exception as error:
+        _log.debug("worker %s could not give its runs back: %s", worker_id, error)
 
 
 class _Progress:
@@ -51,73 +120,184 @@ class _Progress:
 
     def __init__(self, on_progress: OnProgress | None) -> None:
         self._on_progress = on_progress
+        self._ended = 0
         self._total = 0
-        self._done: dict[int, float] = {}
+        self._going: dict[int, float] = {}
+        self.watcher: Callable[[], None] | None = None
 
     def expect(self, runs: int) -> None:
-        self._total = runs
+        """So many runs are waiting or in training."""
+        self._total = self._ended + runs
         self._tell()
 
     def group_went_on(self, group: RunGroup, done: float) -> None:
-        self._done[group[0].id] = done
+        self._going[group[0].id] = done
         self._tell()
+        if self.watcher is not None:
+            self.watcher()
 
-    def group_ended(self, group: RunGroup) -> None:
-        self._done[group[0].id] = len(group)
+    def group_ended(self, group: RunGroup, recorded: int) -> None:
+        self._going.pop(group[0].id, None)
+        self._ended += recorded
         self._tell()
 
     def _tell(self) -> None:
         if self._on_progress is not None:
-            self._on_progress(sum(self._done.values()), self._total)
+            self._on_progress(self._ended + sum(self._going.values()), self._total)
+
+    def share(self, group: RunGroup) -> float:
+        """How much of a group's training is done, in [0, 1]."""
+        return self._going.get(group[0].id, 0.0) / len(group)
 
 
-class _Work:
+@dataclass
+class _Held:
+    """A group in training."""
+
+    claim: writer.Claim
+    began: float = field(default_factory=time.monotonic)
+
+
+class _Worker:
     """One worker's loop."""
 
     def __init__(
         self,
         store: Store,
-        sweep_ids: Sequence[int],
+        sweep_ids: Sequence[int] | None,
+        how: How,
         worker_id: int,
         executor: Executor,
-        make_job: Callable[[RunGroup], Job],
         progress: _Progress,
+        interruption: Interruption,
     ) -> None:
         self._store = store
+        self._reader = store.reader()
         self._sweep_ids = sweep_ids
+        self._how = how
         self._worker_id = worker_id
         self._executor = executor
-        self._make_job = make_job
+        self._make_job: Callable[[RunGroup], Job] = partial(
+            make_job, engine=how.engine, device=how.device
+        )
         self._progress = progress
-        self._claims: dict[int, writer.Claim] = {}
+        self._interruption = interruption
+        self._waiting: list[RunGroup] = []
+        self._held: dict[int, _Held] = {}
+        self._looked = self._planned = 0.0
+        self._deadline: float | None = None
+        self.worked = Worked()
+        # In this very process training takes all the time there is: it looks from within.
+        progress.watcher = self._look
 
     def run(self) -> None:
-        waiting = self._plan()
-        self._progress.expect(sum(map(len, waiting)))
-        while waiting or self._claims:
-            while waiting and self._executor.free > 0:
-                self._begin(waiting.pop(0))
-            if self._claims and self._commit_ended():
-                waiting = self._plan()
+        self._plan()
+        while self._goes_on():
+            while self._waiting and self._executor.free > 0:
+                self._begin(self._waiting.pop(0))
+            if self._held:
+                self._end_some()
+            self._look()
+            if not self._waiting and not self._is_ending() and self._should_plan():
+                self._plan()
+        self.worked.signal = self._interruption.signal
 
-    def _plan(self) -> list[RunGroup]:
-        return make_groups(queries.queued_runs(self._store, self._sweep_ids))
+    def _goes_on(self) -> bool:
+        if self._is_ending():
+            return bool(self._held)
+        if self._waiting or self._held:
+            return True
+        if self._how.watch:
+            time.sleep(WATCH_SECONDS)
+            writer.release_dead(self._store)
+        return self._how.watch
+
+    def _is_ending(self) -> bool:
+        if self._interruption.signal is None:
+            return False
+        self._waiting = []
+        return True
+
+    def _should_plan(self) -> bool:
+        """Others may have queued runs, or given some back, since this worker looked."""
+        return not self._held or time.monotonic() - self._planned > WATCH_SECONDS
+
+    def _plan(self) -> None:
+        self._planned = time.monotonic()
+        queued = queries.queued_runs(self._reader, self._sweep_ids)
+        self._waiting = make_groups(queued)
+        if queued:
+            configs = {run.config.key: run.config for run in queued}
+            prepare(configs.values(), self._how.engine, self._how.device, self._how.dask)
+        in_training = sum(len(held.claim.runs) for held in self._held.values())
+        self._progress.expect(len(queued) + in_training)
 
     def _begin(self, group: RunGroup) -> None:
-        claimed = writer.claim(self._store, self._worker_id, group)
+        claimed = self._patiently(partial(writer.claim, self._store, self._worker_id, group))
         if claimed is not None:
-            self._claims[claimed.runs[0].id] = claimed
+            self._held[claimed.runs[0].id] = _Held(claimed)
             self._executor.begin(self._make_job(claimed.runs))
 
-    def _commit_ended(self) -> bool:
-        """Stores what has ended; True where a group was lost, so that runs are queued again."""
-        lost = False
+    def _end_some(self) -> None:
         for ended in self._executor.ended():
-            claimed = self._claims.pop(ended.group[0].id)
-            if ended.lost is None:
-                writer.record(self._store, claimed, ended.outcomes)
-                self._progress.group_ended(ended.group)
-            else:
-                writer.record_lost(self._store, claimed, ended.lost)
-                lost = True
-        return lost
+            claimed = self._held.pop(ended.group[0].id).claim
+            recorded = self._patiently(partial(self._store_ended, claimed, ended))
+            self._progress.group_ended(ended.group, recorded)
+            if ended.lost is not None:
+                _log.warning("%d runs were lost: %s", len(ended.group), ended.lost)
+                self.worked.lost += len(ended.group)
+                self._plan()
+
+    def _store_ended(self, claimed: writer.Claim, ended: GroupEnded) -> int:
+        if ended.lost is not None:
+            writer.record_lost(self._store, claimed, ended.lost)
+            return 0
+        recorded = writer.record(self._store, claimed, ended.outcomes)
+        self.worked.recorded += recorded
+        return recorded
+
+    def _look(self) -> None:
+        """Abandons groups that are stopped and not nearly done."""
+        now = time.monotonic()
+        if now - self._looked < LOOK_SECONDS and self._interruption.signal is None:
+            return
+        self._looked = now
+        for held in self._stopped_groups():
+            if not self._is_nearly_done(held, now):
+                self._abandon(held.claim)
+
+    def _stopped_groups(self) -> list[_Held]:
+        held = list(self._held.values())
+        if self._interruption.signal is not None:
+            if self._deadline is None:
+                self._deadline = time.monotonic() + NEARLY_DONE_SECONDS
+            return held
+        ids = [run.id for own in held for run in own.claim.runs]
+        going_on = queries.runs_that_go_on(self._reader, ids) if ids else set()
+        return [own for own in held if not going_on.intersection(own.claim.attempts)]
+
+    def _is_nearly_done(self, held: _Held, now: float) -> bool:
+        if self._deadline is not None and now > self._deadline:
+            return False
+        share = self._progress.share(held.claim.runs)
+        return share > 0 and (now - held.began) * (1 - share) / share <= NEARLY_DONE_SECONDS
+
+    def _abandon(self, claimed: writer.Claim) -> None:
+        del self._held[claimed.runs[0].id]
+        self._executor.abandon(claimed.runs)
+        self.worked.abandoned += len(claimed.runs)
+        self._progress.group_ended(claimed.runs, 0)
+        ids = list(claimed.attempts)
+        self._patiently(partial(writer.release, self._store, self._worker_id, ids))
+
+    def _patiently(self, write: Callable[[], Written]) -> Written:
+        """Repeats a write for as long as the database is only busy: results are worth a wait."""
+        give_up = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                return write()
+            except StoreBusyError as error:
+                if time.monotonic() > give_up or self._interruption.signal is not None:
+                    raise
+                _log.warning("%s; waiting for it", error)
+                time.sleep(LOOK_SECONDS)

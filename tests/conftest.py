@@ -17,6 +17,8 @@ settings.register_profile("seqcls", deadline=None, derandomize="CI" in os.enviro
 settings.load_profile("seqcls")
 torch.set_num_threads(1)
 
+pytest_plugins = ["tests.databases"]
+
 ROOT = Path(__file__).parent.parent
 ASSETS = Path(__file__).parent / "assets"
 

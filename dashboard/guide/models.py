@@ -16,8 +16,8 @@ from sweeps.store import queries
 from sweeps.store.engine import open_reader
 from sweeps.store.overview import View
 
-MODEL_PAGE = "views/model.py"
-COMPARE_PAGE = "views/compare.py"
+MODEL_PAGE = "screens/model.py"
+COMPARE_PAGE = "screens/compare.py"
 
 
 def find(sweep: str, model_seed: int) -> OpenedModel | None:

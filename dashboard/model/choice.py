@@ -36,15 +36,14 @@ def choose_run() -> int | None:
     Raises:
         UnknownRunError: the link names no run.
     """
-    sweeps = data.sweeps()
-    if not sweeps["done"].sum():
-        return None
     named = st.query_params.get(RUN)
     run_id = _worst() if named is None else queries.find_run(open_reader(), named)
+    if run_id is None:
+        return None
     sweep = _sweep_of(run_id)
     left, right = st.columns(2)
     st.session_state["model_sweep"] = sweep
-    names = sweeps["name"].tolist()
+    names = list(dict.fromkeys(data.memberships()["sweep"]))
     left.selectbox("Sweep", names, key="model_sweep", on_change=_take_sweep)
     labels = _labels(data.models(View(sweeps=(sweep,))) if sweep else data.model(run_id))
     st.session_state["model_run"] = run_id if run_id in labels else None
@@ -73,10 +72,10 @@ def _sweep_of(run_id: int) -> str | None:
     return None
 
 
-def _worst() -> int:
+def _worst() -> int | None:
     worst = data.failing_models(View(), 1)
-    any_run = data.models(View()) if worst.empty else worst
-    return int(any_run["run_id"].iloc[0])
+    found = data.models(View()) if worst.empty else worst
+    return None if found.empty else int(found["run_id"].iloc[0])
 
 
 def _labels(runs: pd.DataFrame) -> dict[int, str]:

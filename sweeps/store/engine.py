@@ -38,6 +38,12 @@ class Store:
         """Which database this is, wherever the program was started."""
         return self.name if self.path is None else str(self.path.absolute())
 
+    def reader(self) -> "Store":
+        """The same database, read-only: it waits for no writer and holds none up."""
+        if self.path is not None:
+            return Store(self.name, sqlite.connect(self.path, mode="ro"), self.path)
+        return Store(self.name, postgres.connect(self.engine.url, read_only=True), None)
+
     @contextmanager
     def begin(self) -> Iterator[Connection]:
         """One transaction: committed at the end of the block, rolled back on an error.
@@ -51,6 +57,9 @@ class Store:
         except SQLAlchemyError as error:
             explained = sqlite.explained if self.path is not None else postgres.explained
             raise explained(self.name, error) from error
+        except UnicodeDecodeError as error:
+            # What SQLite says of a damaged schema need not even be text.
+            raise StoreError(f"{self.name!r}: {sqlite.DAMAGED} ({error.reason})") from error
 
 
 def locate(db: str | None) -> Path | URL:

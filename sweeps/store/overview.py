@@ -22,7 +22,6 @@ from sqlalchemy import (
 )
 
 from seqcls.config import RunConfig, default_fields
-from seqcls.errors import UnknownRunError
 from sweeps.store.engine import Store
 from sweeps.store.tables import (
     Config,
@@ -301,17 +300,10 @@ def breaking_strings(store: Store, view: View, limit: int) -> pd.DataFrame:
     return _frame(store, query)
 
 
-def find_sweep(store: Store, name: str) -> int:
-    """The id of the sweep of this name.
-
-    Raises:
-        UnknownRunError: there is none.
-    """
+def specifications(store: Store) -> dict[str, str]:
+    """Every sweep's specification as it was submitted, as JSON, by the sweep's name."""
     with store.begin() as connection:
-        found = connection.scalar(select(Sweep.id).where(Sweep.name == name))
-    if found is None:
-        raise UnknownRunError(f"no sweep {name!r} in {store.name!r}")
-    return found
+        return dict(connection.execute(select(Sweep.name, Sweep.spec)).all())
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, text
 from sqlalchemy.exc import InterfaceError, OperationalError, SQLAlchemyError
 
-from seqcls.errors import StoreError, StoreUnavailableError
+from seqcls.errors import StoreBusyError, StoreError
 
 CONNECT_SECONDS = 10
 
@@ -43,5 +43,5 @@ def explained(name: str, error: SQLAlchemyError) -> StoreError:
     lines = str(getattr(error, "orig", None) or error).strip().splitlines()
     cause = lines[0] if lines else type(error).__name__
     if isinstance(error, OperationalError | InterfaceError):
-        return StoreUnavailableError(f"{name!r}: {cause}")
+        return StoreBusyError(f"{name!r}: {cause}")
     return StoreError(f"{name!r}: {cause}")

@@ -10,12 +10,13 @@ from sqlalchemy import Connection, Select, func, select
 from sqlalchemy.orm import InstrumentedAttribute
 
 from seqcls import results
-from seqcls.config import MAX_MODEL_SEED, RunConfig, default_fields
+from seqcls.config import MAX_MODEL_SEED, RunConfig, default_fields, nearest
 from seqcls.errors import UnknownRunError
 from sweeps.grouping import PlannedRun
 from sweeps.spec import SweepSpec
 from sweeps.store.engine import Store
 from sweeps.store.tables import (
+    Base,
     Checkpoint,
     Config,
     Epoch,
@@ -25,6 +26,7 @@ from sweeps.store.tables import (
     StringError,
     Sweep,
     SweepRun,
+    SweepState,
     Verdict,
 )
 from sweeps.summaries import accuracy
@@ -120,6 +122,12 @@ def string_errors(store: Store, run_id: int) -> pd.DataFrame:
     return _frame(store, query.order_by(StringError.string))
 
 
+def errors_of(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
+    """Misclassified strings of these runs: run_id, string, length, label, logit, occurrences."""
+    query = select(*_columns(StringError)).where(StringError.run_id.in_(run_ids))
+    return _frame(store, query.order_by(StringError.run_id, StringError.string))
+
+
 def epochs(store: Store, run_id: int) -> pd.DataFrame:
     """A run's losses: epoch, train_loss, validation_loss (sums over the strings, in nats)."""
     query = select(Epoch.epoch, Epoch.train_loss, Epoch.validation_loss)
@@ -157,6 +165,19 @@ def find_run(store: Store, reference: str) -> int:
     if not found:
         raise UnknownRunError(f"no run {reference!r} in {store.name!r}; `seqcls runs` lists them")
     return found[0]
+
+
+def find_sweep(store: Store, name: str) -> int:
+    """The id of the sweep of that name.
+
+    Raises:
+        UnknownRunError: there is none.
+    """
+    with store.begin() as connection:
+        known = dict(connection.execute(select(Sweep.name, Sweep.id)).all())
+    if name not in known:
+        raise UnknownRunError(f"no sweep {name!r} in {store.name!r}: {nearest(name, list(known))}")
+    return known[name]
 
 
 @dataclass(frozen=True)
@@ -264,8 +285,8 @@ def missing_runs(store: Store, specs: Iterable[SweepSpec]) -> int | None:
     return left
 
 
-def queued_runs(store: Store, sweep_ids: Sequence[int]) -> list[PlannedRun]:
-    """The runs of these sweeps that nobody trains yet."""
+def queued_runs(store: Store, sweep_ids: Sequence[int] | None = None) -> list[PlannedRun]:
+    """The runs of these sweeps, or of all, that nobody trains yet and no stop holds back."""
     query = (
         select(Run.id, Run.model_seed, Run.failures, Config.json, Sweep.spec)
         .join(Config, Config.id == Run.config_id)
@@ -273,18 +294,18 @@ def queued_runs(store: Store, sweep_ids: Sequence[int]) -> list[PlannedRun]:
         .join(Sweep, Sweep.id == SweepRun.sweep_id)
         .where(Run.state == RunState.QUEUED)
     )
-    wanted = select(SweepRun.run_id).where(SweepRun.sweep_id.in_(sweep_ids))
+    wanted = _members_that_go_on()
+    if sweep_ids is not None:
+        wanted = wanted.where(SweepRun.sweep_id.in_(sweep_ids))
     with store.begin() as connection:
         rows = connection.execute(query.where(Run.id.in_(wanted))).all()
-    parsed: dict[str, RunConfig] = {}
+    parsed = {text: RunConfig.from_mapping(json.loads(text)) for text in {row.json for row in rows}}
+    wants = {text: json.loads(text) for text in {row.spec for row in rows}}
     planned: dict[int, PlannedRun] = {}
     for run_id, model_seed, failures, config_json, spec in rows:
-        if config_json not in parsed:
-            parsed[config_json] = RunConfig.from_mapping(json.loads(config_json))
         # A run gets what any of its sweeps wants.
-        wanted_of = json.loads(spec)
-        every = wanted_of.get("checkpoints") == "every_epoch"
-        verdict = wanted_of.get("verdict", False)
+        every = wants[spec].get("checkpoints") == "every_epoch"
+        verdict = wants[spec].get("verdict", False)
         if before := planned.get(run_id):
             every, verdict = every or before.every_epoch, verdict or before.verdict
         planned[run_id] = PlannedRun(
@@ -293,9 +314,38 @@ def queued_runs(store: Store, sweep_ids: Sequence[int]) -> list[PlannedRun]:
     return list(planned.values())
 
 
-def counts_by_state(store: Store, sweep_ids: Sequence[int]) -> dict[str, int]:
-    """How many distinct runs of these sweeps there are in each state."""
-    members = select(SweepRun.run_id).where(SweepRun.sweep_id.in_(sweep_ids))
+def runs_that_go_on(store: Store, run_ids: Sequence[int]) -> set[int]:
+    """Those of these runs that belong to a sweep that is not stopped."""
+    with store.begin() as connection:
+        members = _members_that_go_on().where(SweepRun.run_id.in_(run_ids))
+        return set(connection.scalars(members))
+
+
+def _members_that_go_on() -> Select[int]:
+    return (
+        select(SweepRun.run_id)
+        .join(Sweep, Sweep.id == SweepRun.sweep_id)
+        .where(Sweep.state != SweepState.STOPPED)
+    )
+
+
+def runs_of_one_sweep_only(store: Store, sweep_id: int) -> int:
+    """How many runs this sweep has and no other."""
+    shared = select(SweepRun.run_id).where(SweepRun.sweep_id != sweep_id)
+    query = (
+        select(func.count())
+        .select_from(SweepRun)
+        .where(SweepRun.sweep_id == sweep_id, SweepRun.run_id.not_in(shared))
+    )
+    with store.begin() as connection:
+        return connection.scalars(query).one()
+
+
+def counts_by_state(store: Store, sweep_ids: Sequence[int] | None = None) -> dict[str, int]:
+    """How many distinct runs of these sweeps, or of all, there are in each state."""
+    members = select(SweepRun.run_id)
+    if sweep_ids is not None:
+        members = members.where(SweepRun.sweep_id.in_(sweep_ids))
     query = select(Run.state, func.count()).where(Run.id.in_(members)).group_by(Run.state)
     with store.begin() as connection:
         return dict(connection.execute(query).all())
@@ -327,7 +377,7 @@ def _runs_query(
     return query
 
 
-def _columns(table: type[Run | LengthScore | Verdict]) -> list[InstrumentedAttribute[Any]]:
+def _columns(table: type[Base]) -> list[InstrumentedAttribute[Any]]:
     return [getattr(table, column.key) for column in table.__table__.columns]
 
 

@@ -16,7 +16,7 @@ import psutil
 from sqlalchemy import Connection, Engine, NullPool, create_engine, event
 from sqlalchemy.exc import SQLAlchemyError
 
-from seqcls.errors import StoreError, StoreUnavailableError
+from seqcls.errors import StoreBusyError, StoreError, StoreUnavailableError
 
 BUSY_SECONDS = 60.0
 """How long a connection waits for another's lock."""
@@ -26,8 +26,9 @@ NETWORK_FILE_SYSTEMS = (
     *("nfs", "nfs4", "smb3", "smbfs"),
 )
 
+DAMAGED = "it is damaged; `seqcls verify` tells what can be trusted"
+
 _UNAVAILABLE = {
-    "database is locked": "another process holds it locked; try again later",
     "attempt to write a readonly database": "it may not be written; check its permissions",
     "unable to open database file": (
         "it cannot be opened; check that it and its folder are there and may be written"
@@ -40,7 +41,7 @@ _UNAVAILABLE = {
 }
 _DAMAGED = {
     "file is not a database": "it is no SQLite database; name another file",
-    "database disk image is malformed": "it is damaged; `seqcls verify` tells what can be trusted",
+    "database disk image is malformed": DAMAGED,
 }
 
 
@@ -73,6 +74,8 @@ def connect(path: Path, mode: Literal["ro", "rwc"]) -> Engine:
 def explained(name: str, error: SQLAlchemyError) -> StoreError:
     """What an error of SQLite means for the one who uses the file, in one line."""
     cause = str(getattr(error, "orig", None) or error)
+    if cause.startswith("database is locked"):
+        return StoreBusyError(f"{name!r}: another process holds it locked; try again later")
     for text, advice in _UNAVAILABLE.items():
         if cause.startswith(text):
             return StoreUnavailableError(f"{name!r}: {advice}")
@@ -106,6 +109,19 @@ def back_up(engine: Engine, to: Path) -> None:
         driver = source.driver_connection
         assert isinstance(driver, sqlite3.Connection)
         driver.backup(target)
+
+
+def why_not_writable(path: Path) -> str | None:
+    """Why nobody could write into the file at the moment; None where one could."""
+    location = f"file:{quote(str(path.absolute()))}?mode=rw"
+    try:
+        with closing(sqlite3.connect(location, uri=True, timeout=1)) as connection:
+            # Takes the lock that a write takes, and changes nothing.
+            connection.execute("BEGIN IMMEDIATE")
+            connection.rollback()
+    except sqlite3.Error as error:
+        return str(error)
+    return None
 
 
 def network_file_system(path: Path) -> str | None:

@@ -15,7 +15,7 @@ from sweeps.store.engine import SCHEMA_VERSION, Store, locate, open_reader, open
 from sweeps.store.migrate import alembic_config
 from sweeps.store.tables import Base
 from tests.conftest import ROOT
-from tests.integration.conftest import file_of, rows, spec
+from tests.databases import file_of, rows, spec
 
 
 def test_the_migrations_make_the_tables(store: Store) -> None:

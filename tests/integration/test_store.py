@@ -16,7 +16,7 @@ from sweeps.store import queries, writer
 from sweeps.store.engine import Store, open_reader, open_writer
 from sweeps.store.stored import read_run
 from tests.conftest import ROOT
-from tests.integration.conftest import rows, spec
+from tests.databases import rows, spec
 
 
 def outcome(number: int) -> Outcome:

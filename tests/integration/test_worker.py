@@ -4,37 +4,43 @@ from pathlib import Path
 
 import pytest
 
-import sweeps.executors
+import sweeps.executors.in_process
 from sweeps.jobs import Job, Report, run_job
 from sweeps.outcome import Outcome
 from sweeps.spec import parse_spec
 from sweeps.store import queries, writer
 from sweeps.store.engine import open_writer
-from sweeps.worker import work
+from sweeps.worker import How, work
 from tests.conftest import SHORT
+from tests.databases import rows
 
 GRID = {"name": "s", "model_seeds": [0, 1], "fixed": SHORT, "axes": {"hidden_size": [2, 3, 4]}}
 
 
-def test_a_group_that_raises_is_tried_three_times_and_does_not_end_the_others(
+def test_a_run_that_raises_is_tried_three_times_and_takes_no_other_with_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tried = []
+    tried: list[int] = []
 
     def failing(job: Job, report: Report) -> list[Outcome]:
-        if job.group[0].config.hidden_size == 3:
-            tried.append(job)
+        if any(run.model_seed == 3 for run in job.group):
+            tried.append(len(job.group))
             raise MemoryError("no more")
         return run_job(job, report)
 
-    monkeypatch.setattr(sweeps.executors, "run_job", failing)
+    monkeypatch.setattr(sweeps.executors.in_process, "run_job", failing)
     store = open_writer(str(tmp_path / "x.db"))
-    work(store, [writer.submit(store, parse_spec(GRID))], workers=1)
-    runs = queries.runs(store)
-    assert len(tried) == 3
-    assert set(runs[runs["hidden_size"] == 3]["state"]) == {"failed"}
-    assert set(runs[runs["hidden_size"] == 3]["error"]) == {"MemoryError: no more"}
-    assert set(runs[runs["hidden_size"] != 3]["state"]) == {"done"}
+    wide = {"name": "s", "model_seeds": "0..19", "fixed": SHORT}
+    worked = work(store, [writer.submit(store, parse_spec(wide))], How(0))
+    runs = queries.runs(store).set_index("model_seed")
+    # First with all others, then with some of them, at last alone.
+    assert tried == [20, 8, 1]
+    assert (runs.loc[3, "state"], runs.loc[3, "error"]) == ("failed", "MemoryError: no more")
+    assert set(runs.drop(index=3)["state"]) == {"done"}
+    assert worked.recorded == 19
+    assert rows(store, "SELECT attempt, reason FROM failure WHERE run_id = 4 ORDER BY 1") == [
+        (attempt, "MemoryError: no more") for attempt in (1, 2, 3)
+    ]
 
 
 def test_an_interrupted_group_is_queued_again(
@@ -43,11 +49,11 @@ def test_an_interrupted_group_is_queued_again(
     def interrupted(_job: Job, _report: Report) -> list[Outcome]:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sweeps.executors, "run_job", interrupted)
+    monkeypatch.setattr(sweeps.executors.in_process, "run_job", interrupted)
     store = open_writer(str(tmp_path / "x.db"))
     sweep_id = writer.submit(store, parse_spec(GRID))
     with pytest.raises(KeyboardInterrupt):
-        work(store, [sweep_id], workers=1)
+        work(store, [sweep_id], How(0))
     assert queries.counts_by_state(store, [sweep_id]) == {"queued": 6}
 
 
@@ -55,7 +61,7 @@ def test_progress_ends_at_the_number_of_runs(tmp_path: Path) -> None:
     told: list[tuple[float, int]] = []
     store = open_writer(str(tmp_path / "x.db"))
     sweep_id = writer.submit(store, parse_spec(GRID))
-    work(store, [sweep_id], workers=1, on_progress=lambda *now: told.append(now))
+    work(store, [sweep_id], How(0), lambda *now: told.append(now))
     assert told[0] == (0, 6)
     assert told[-1] == (6, 6)
     assert [done for done, _ in told] == sorted(done for done, _ in told)

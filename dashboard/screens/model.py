@@ -34,7 +34,7 @@ def show() -> None:
 
 
 def _model(model: OpenedModel) -> None:
-    errors = data.model_errors(model.run_id, ErrorSearch())
+    errors = data.string_errors(model.run_id, ErrorSearch())
     st.markdown(verbatim(verdict_sentence(data.model(model.run_id).iloc[0], model.config)))
     chosen = choice.choose_view(model, errors)
     tabs = st.tabs(list(SECTIONS), key="view", bind="query-params")

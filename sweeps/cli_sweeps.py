@@ -1,0 +1,131 @@
+"""Commands on sweeps: submit, train, watch, stop, start again."""
+
+import os
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sweeps.options import (
+    AsJson,
+    Dask,
+    Db,
+    Device,
+    Engine,
+    OptionalSweepNames,
+    Precision,
+    Spec,
+    SweepNames,
+    Workers,
+)
+
+if TYPE_CHECKING:
+    from sweeps.worker import How
+
+PANEL = "Sweeps"
+
+app = typer.Typer()
+
+
+def _how(
+    workers: int | None, engine: str, device: str, dask: str | None, watch: bool = False
+) -> "How":
+    from sweeps.worker import How
+
+    return How(os.cpu_count() or 1 if workers is None else workers, engine, device, dask, watch)
+
+
+@app.command(rich_help_panel=PANEL)
+def sweep(
+    spec: Spec,
+    db: Db = None,
+    workers: Workers = None,
+    engine: Engine = "auto",
+    device: Device = "auto",
+    dask: Dask = None,
+    precision: Precision = None,
+) -> None:
+    """Train every run that a specification asks for and the database lacks."""
+    from sweeps.commands.sweeping import run_sweeps
+
+    run_sweeps(spec, db, precision, _how(workers, engine, device, dask))
+
+
+@app.command(rich_help_panel=PANEL)
+def submit(spec: Spec, db: Db = None, precision: Precision = None) -> None:
+    """Queue the runs that a specification asks for; `seqcls work` trains them."""
+    from sweeps.commands.sweeping import submit_sweeps
+
+    submit_sweeps(spec, db, precision)
+
+
+@app.command(rich_help_panel=PANEL)
+def work(
+    sweeps: OptionalSweepNames = None,
+    db: Db = None,
+    workers: Workers = None,
+    engine: Engine = "auto",
+    device: Device = "auto",
+    dask: Dask = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Wait for more when all is done.")] = False,
+) -> None:
+    """Train what is queued, until nothing is; any number of workers may do so at once."""
+    from sweeps.commands.sweeping import work_on
+
+    work_on(db, sweeps or [], _how(workers, engine, device, dask, watch))
+
+
+@app.command(rich_help_panel=PANEL)
+def status(
+    sweeps: OptionalSweepNames = None,
+    db: Db = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Renew it until all is done.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say how far sweeps are, how fast they go on and how long they will take."""
+    from sweeps.commands.sweeping import show_status
+
+    show_status(db, sweeps or [], watch, as_json)
+
+
+@app.command(rich_help_panel=PANEL)
+def stop(sweeps: SweepNames, db: Db = None) -> None:
+    """Stop sweeps wherever they are trained; what is nearly done is finished."""
+    from sweeps.commands.sweeping import stop_sweeps
+
+    stop_sweeps(db, sweeps)
+
+
+@app.command(rich_help_panel=PANEL)
+def resume(sweeps: SweepNames, db: Db = None) -> None:
+    """Let stopped sweeps go on."""
+    from sweeps.commands.sweeping import resume_sweeps
+
+    resume_sweeps(db, sweeps)
+
+
+@app.command(rich_help_panel=PANEL)
+def retry(sweeps: SweepNames, db: Db = None) -> None:
+    """Queue the failed runs of sweeps again."""
+    from sweeps.commands.sweeping import retry_sweeps
+
+    retry_sweeps(db, sweeps)
+
+
+@app.command(rich_help_panel=PANEL)
+def delete(
+    sweep: Annotated[str, typer.Argument(help="The name of a sweep.", show_default=False)],
+    db: Db = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Delete a sweep, with those of its runs that no other sweep has."""
+    from sweeps.commands.sweeping import delete_sweep
+
+    delete_sweep(db, sweep, yes)
+
+
+@app.command(rich_help_panel=PANEL)
+def estimate(spec: Spec, db: Db = None, workers: Workers = None, as_json: AsJson = False) -> None:
+    """Say how many runs a specification asks for and how long they will take here."""
+    from sweeps.commands.sweeping import show_estimate
+
+    show_estimate(spec, db, workers or os.cpu_count() or 1, as_json)

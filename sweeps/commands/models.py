@@ -1,0 +1,173 @@
+"""What commands tell of trained models."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import pandas as pd
+import typer
+from pydantic import TypeAdapter, ValidationError
+
+from seqcls.config import RunConfig, nearest
+from seqcls.engines.choice import choose_engine
+from seqcls.errors import ConfigError, UnknownRunError
+from seqcls.results import Verdict
+from sweeps.commands.show import count, print_json, print_table
+from sweeps.spec import load_specs
+from sweeps.store import queries, writer
+from sweeps.store.engine import Store, open_reader, open_writer
+from sweeps.store.tables import RunState
+from sweeps.summaries import differing_fields
+
+
+def list_runs(
+    db: str | None,
+    sweeps: tuple[str, ...],
+    model_seeds: tuple[int, ...],
+    failing: bool,
+    conditions: Sequence[str],
+    as_json: bool,
+) -> None:
+    """Prints the runs that meet all conditions."""
+    fields = dict(map(_condition, conditions))
+    store = open_reader(db)
+    for name in sweeps:
+        queries.find_sweep(store, name)
+    frame = queries.runs(store, queries.RunFilter(sweeps, model_seeds, failing, fields))
+    if as_json:
+        print_json(frame.drop(columns="config_id"))
+        return
+    results = ["tn", "fp", "fn", "tp", "accuracy", "solved_length", "epochs", "best_epoch"]
+    shown = frame[["id", "sweeps", "model_seed", "state", *results]].copy()
+    shown["sweeps"] = shown["sweeps"].map(", ".join)
+    shown["accuracy"] = [_percent(value) for value in shown["accuracy"]]
+    for name in differing_fields(frame):
+        shown[name] = frame[name]
+    print_table(shown, f"{count(len(frame), 'run')} in {store.name}")
+
+
+def list_errors(db: str | None, reference: str, as_json: bool) -> None:
+    """Prints a run's misclassified test strings."""
+    store = open_reader(db)
+    run_id = queries.find_run(store, reference)
+    status = queries.run_status(store, run_id)
+    if status.state != RunState.DONE:
+        reason = f": {status.error}" if status.error else ""
+        raise UnknownRunError(f"run {run_id} is {status.state} and was not tested{reason}")
+    frame = queries.string_errors(store, run_id)
+    frame.insert(1, "kind", frame["label"].map({0: "false positive", 1: "false negative"}))
+    if as_json:
+        print_json(frame)
+        return
+    frame["logit"] = frame["logit"].map("{:.4f}".format)
+    strings = f"{len(frame)} distinct strings, {frame['occurrences'].sum()} in the test set"
+    print_table(frame, f"run {run_id}: misclassified are {strings}")
+
+
+def predict_strings(
+    db: str | None, reference: str, strings: Sequence[str], epoch: int | None, as_json: bool
+) -> None:
+    """Prints a model's logit and probability for each string."""
+    store = open_reader(db)
+    run_id = queries.find_run(store, reference)
+    config = queries.run_config(store, run_id)
+    weights = queries.weights(store, run_id, epoch)
+    # Imported where it is used: PyTorch takes a second or two to load.
+    from seqcls.prediction import predict
+
+    predicted = predict(config, weights, strings)
+    frame = pd.DataFrame(
+        [
+            {"string": string, "probability": p.probability, "logit": p.logit}
+            for string, p in zip(strings, predicted, strict=True)
+        ]
+    )
+    if as_json:
+        print_json(frame)
+        return
+    frame["string"] = frame["string"].replace("", '""')
+    frame["probability"] = frame["probability"].map("{:.6f}".format)
+    frame["logit"] = frame["logit"].map("{:.4f}".format)
+    print_table(frame, f"run {run_id}")
+
+
+def show_engines(reference: str, engine: str, device: str) -> None:
+    """Prints which engine trains each configuration of the sweeps meant, and why."""
+    frame = pd.DataFrame(
+        [
+            {"sweep": spec.name, "engine": choice.name, "reason": choice.reason, **config.changed}
+            for spec in load_specs(reference)
+            for config in spec.configs()
+            for choice in [choose_engine(config, engine, device)]
+        ]
+    )
+    print_table(frame, f"{len(frame)} configurations")
+
+
+def show_verdict(db: str | None, reference: str, as_json: bool) -> None:
+    """Prints what an exhaustive check of a run finds; checks and stores it where none is stored."""
+    store = open_reader(db)
+    run_id = queries.find_run(store, reference)
+    found = queries.verdict(store, run_id)
+    if found is None:
+        found = _check_exhaustively(store, run_id)
+        writer.record_verdict(open_writer(db), run_id, found)
+    if as_json:
+        print_json(pd.DataFrame([asdict(found)]))
+        return
+    wrong = found.false_positives + found.false_negatives
+    typer.echo(
+        f"run {run_id}: of {found.multisets:,} multisets up to length {found.max_length}, "
+        f"{wrong:,} are misclassified ({found.false_positives:,} false positives, "
+        f"{found.false_negatives:,} false negatives)"
+        + (f"; the shortest is {found.shortest_error}" if wrong else "")
+    )
+
+
+def list_sensitive(db: str | None, as_json: bool) -> None:
+    """Prints the runs whose confusion matrix depends on the precision."""
+    store = open_reader(db)
+    pairs = queries.sensitive(store)
+    if as_json:
+        print_json(pairs)
+        return
+    if pairs.empty:
+        typer.echo(
+            "no run is stored in both precisions; `seqcls sweep SPEC --precision float64` trains "
+            "those of a sweep in double precision"
+        )
+        return
+    shown = pairs[pairs["sensitive"]].drop(columns="sensitive")
+    shown["sweeps"] = shown["sweeps"].map(", ".join)
+    title = f"{len(shown)} of {len(pairs)} runs in both precisions have other confusion matrices"
+    print_table(shown, title)
+
+
+def _check_exhaustively(store: Store, run_id: int) -> Verdict:
+    config = queries.run_config(store, run_id)
+    # Imported where it is used: the compiled engine takes half a second to load.
+    from seqcls.verdict import unaffordable, verdicts
+    from seqcls.weights import from_bytes
+
+    obstacle = unaffordable(config)
+    if obstacle is not None:
+        raise ConfigError(f"run {run_id} is not checked exhaustively: {obstacle}")
+    return verdicts(config, [from_bytes(queries.weights(store, run_id))])[0]
+
+
+def _condition(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if name not in RunConfig.model_fields:
+        raise ConfigError(f"--where {text}: {nearest(name, list(RunConfig.model_fields))}")
+    if not equals:
+        raise ConfigError(f"--where {text}: expected FIELD=VALUE, as in hidden_size=16")
+    annotation: Any = RunConfig.model_fields[name].annotation
+    try:
+        return name, TypeAdapter(annotation).validate_strings(value)
+    except ValidationError as error:
+        expected = error.errors()[0]["msg"].removeprefix("Input should be ")
+        raise ConfigError(f"--where {text}: expected {expected}") from None
+
+
+def _percent(value: Any) -> str:
+    return "" if pd.isna(value) else f"{value:.2%}"

@@ -1,0 +1,5 @@
+"""Where groups are trained: in this process, on this machine's cores, or on a Dask cluster."""
+
+from sweeps.executors.interface import Executor, GroupEnded, OnProgress, start
+
+__all__ = ["Executor", "GroupEnded", "OnProgress", "start"]

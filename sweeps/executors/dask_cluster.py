@@ -1,0 +1,119 @@
+"""Training on a Dask cluster. Only this process writes to the database, so SQLite is enough."""
+
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from typing import TYPE_CHECKING
+
+from seqcls import __version__
+from seqcls.errors import ClusterError
+from sweeps.executors.interface import POLL_SECONDS, GroupEnded, named
+from sweeps.grouping import RunGroup
+from sweeps.jobs import Job, run_job
+from sweeps.outcome import Outcome
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+CONNECT_SECONDS = 10
+GROUPS_A_THREAD = 2
+"""So many groups a cluster's thread has in hand, so that none waits for this process."""
+
+
+class DaskCluster:
+    """Trains groups on the workers of a Dask scheduler."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._client = _connected(address)
+        # pure=False: equal jobs are jobs of their own, never answered from the cluster's memory.
+        self._executor = self._client.get_executor(pure=False)
+        self._running: dict[Future[list[Outcome]], RunGroup] = {}
+
+    @property
+    def free(self) -> int:
+        threads = sum(self._client.nthreads().values()) if self._is_there() else 0
+        return max(1, GROUPS_A_THREAD * threads) - len(self._running)
+
+    def begin(self, job: Job) -> None:
+        self._running[self._executor.submit(_on_cluster, job)] = job.group
+
+    def ended(self) -> list[GroupEnded]:
+        done = wait(self._running, POLL_SECONDS, FIRST_COMPLETED).done
+        if not self._is_there():
+            raise self._lost()
+        return [self._end(future) for future in done]
+
+    def abandon(self, group: RunGroup) -> None:
+        for future, own in list(self._running.items()):
+            if own == group:
+                del self._running[future]
+                future.cancel()
+
+    def close(self) -> None:
+        for future in self._running:
+            future.cancel()
+        self._client.close(timeout=CONNECT_SECONDS)
+
+    def _end(self, future: "Future[list[Outcome]]") -> GroupEnded:
+        group = self._running.pop(future)
+        try:
+            return GroupEnded(group, future.result())
+        except CancelledError:
+            # The scheduler has forgotten it, as a new one at the same address would.
+            raise self._lost() from None
+        except Exception as error:
+            return GroupEnded(group, [], named(error))
+
+    def _is_there(self) -> bool:
+        return bool(self._client.status == "running")
+
+    def _lost(self) -> ClusterError:
+        return ClusterError(
+            f"the Dask scheduler at {self._address} is gone; what was trained is stored, and the "
+            "same command goes on with the rest"
+        )
+
+
+def _connected(address: str) -> "Client":
+    try:
+        from distributed import Client
+    except ModuleNotFoundError:
+        raise ClusterError(
+            "a Dask cluster needs the package distributed; install it with: "
+            "pip install 'seqcls[dask]'"
+        ) from None
+    try:
+        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        raise ClusterError(
+            f"no Dask scheduler answers at {address!r}, expected an address such as "
+            f"tcp://host:8786 ({named(error)})"
+        ) from None
+    _check_versions(client)
+    return client
+
+
+def _check_versions(client: "Client") -> None:
+    """Another version of the program might train other models."""
+    try:
+        versions = client.run(_version)
+    except Exception as error:
+        client.close()
+        raise ClusterError(
+            f"the cluster's workers cannot load seqcls {__version__}; install it there "
+            f"({named(error)})"
+        ) from None
+    for worker, version in versions.items():
+        if version != __version__:
+            client.close()
+            raise ClusterError(
+                f"the Dask worker {worker} has seqcls {version}, expected {__version__} as here; "
+                "install the same version there"
+            )
+
+
+def _version() -> str:
+    return __version__
+
+
+def _on_cluster(job: Job) -> list[Outcome]:
+    return run_job(job, lambda _: None)

@@ -1,0 +1,93 @@
+"""What every executor can do, and how one is chosen."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from sweeps.grouping import RunGroup
+from sweeps.jobs import Job
+from sweeps.outcome import Outcome
+
+POLL_SECONDS = 0.1
+"""How long a call of `ended` waits for something to end."""
+
+OnProgress = Callable[[RunGroup, float], None]
+"""Told a group and how many members' worth of its training is done, parts included."""
+
+
+@dataclass(frozen=True)
+class GroupEnded:
+    """A group is trained and tested, or was lost with its process, for the reason `lost`."""
+
+    group: RunGroup
+    outcomes: list[Outcome]
+    lost: str | None = None
+
+
+class Executor(Protocol):
+    """Trains groups, some at a time."""
+
+    @property
+    def free(self) -> int:
+        """How many groups more it can begin at once."""
+        ...
+
+    def begin(self, job: Job) -> None:
+        """Takes a group to train."""
+        ...
+
+    def ended(self) -> list[GroupEnded]:
+        """The groups that have ended since the last call; it may wait a while for one.
+
+        Raises:
+            ClusterError: the cluster is lost, and with it every group.
+        """
+        ...
+
+    def abandon(self, group: RunGroup) -> None:
+        """Trains a group no further, and never says that it has ended."""
+        ...
+
+    def close(self) -> None:
+        """Ends now, in the middle of whatever is trained."""
+        ...
+
+
+@contextmanager
+def start(workers: int, dask: str | None, on_progress: OnProgress) -> Iterator[Executor]:
+    """The executor that is meant, for as long as the block lasts.
+
+    Args:
+        workers: processes of this machine to train in; with 0, this process trains itself.
+        dask: the address of a Dask scheduler, whose workers train instead.
+        on_progress: told how groups go on, where the executor can tell.
+
+    Raises:
+        ClusterError: the cluster cannot be reached.
+    """
+    executor = _executor(workers, dask, on_progress)
+    try:
+        yield executor
+    finally:
+        executor.close()
+
+
+def _executor(workers: int, dask: str | None, on_progress: OnProgress) -> Executor:
+    # Each is imported where it is used: Dask takes half a second to load, and may be missing.
+    if dask is not None:
+        from sweeps.executors.dask_cluster import DaskCluster
+
+        return DaskCluster(dask)
+    if workers == 0:
+        from sweeps.executors.in_process import InThisProcess
+
+        return InThisProcess(on_progress)
+    from sweeps.executors.pool import ProcessPool
+
+    return ProcessPool(workers, on_progress)
+
+
+def named(error: BaseException) -> str:
+    """An error in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())

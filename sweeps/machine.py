@@ -1,0 +1,41 @@
+"""What this machine needs before its processes train."""
+
+import logging
+from collections.abc import Iterable
+
+from seqcls.config import RunConfig
+from seqcls.engines.choice import choose_engine
+from seqcls.engines.machine_code import compile_ahead, is_compiled
+from seqcls.errors import DeviceError
+
+_log = logging.getLogger(__name__)
+
+
+def check_device(device: str) -> None:
+    """Refuses a device that is unknown or that this machine does not have.
+
+    Raises:
+        DeviceError: as said.
+    """
+    if device not in ("auto", "cpu", "cuda"):
+        raise DeviceError(f"device {device!r}: expected auto, cpu or cuda")
+    if device == "cuda":
+        # Imported where it is used: only PyTorch knows whether there is a GPU.
+        from seqcls.engines.stacked import choose_device
+
+        choose_device(device)
+
+
+def prepare(configs: Iterable[RunConfig], engine: str, device: str, dask: str | None) -> None:
+    """Compiles the fused engine where it is needed here, so that no worker process has to.
+
+    Raises:
+        EngineError: the engine that was asked for cannot train one of these.
+    """
+    fused = [config for config in configs if choose_engine(config, engine, device).name == "fused"]
+    if dask is not None:
+        return
+    for precision in sorted({config.precision for config in fused}):
+        if not is_compiled(precision):
+            _log.warning("compiling for this machine (%s), once: about a minute", precision)
+            compile_ahead(precision)

@@ -1,0 +1,54 @@
+"""Arguments and options that several commands share."""
+
+from typing import Annotated
+
+import typer
+
+MAX_SEED = 2**63 - 1
+
+Db = Annotated[
+    str | None,
+    typer.Option("--db", help="The database: a file or a URL. [env: SEQCLS_DB]"),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Run = Annotated[str, typer.Argument(help="A run's id, or SWEEP/SEED.", show_default=False)]
+Epoch = Annotated[
+    int | None,
+    typer.Option(help="The epoch whose weights to use.", show_default="the best one"),
+]
+
+Spec = Annotated[
+    str,
+    typer.Argument(
+        help="A TOML file, a folder of them, or one that is shipped, such as `report`.",
+        show_default=False,
+    ),
+]
+Engine = Annotated[str, typer.Option(help="auto, fused or torch.")]
+Device = Annotated[str, typer.Option(help="auto, cpu or cuda; the fused engine needs no GPU.")]
+Precision = Annotated[
+    str | None,
+    typer.Option(
+        help="Train the same runs at this precision, float32 or float64, as a sweep beside it.",
+        show_default="as the specification says",
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        help="Processes that train; with 0, this one trains itself.",
+        show_default="one per core",
+    ),
+]
+Dask = Annotated[
+    str | None,
+    typer.Option(
+        help="Train on the Dask cluster whose scheduler is at this address, as tcp://host:8786.",
+        show_default="this machine",
+    ),
+]
+SweepNames = Annotated[list[str], typer.Argument(help="Names of sweeps.", show_default=False)]
+OptionalSweepNames = Annotated[
+    list[str] | None, typer.Argument(help="Names of sweeps.", show_default="all")
+]

@@ -1,0 +1,166 @@
+"""Finding out whether a database still says what was once written into it."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection, func, select
+
+from seqcls.config import RunConfig
+from seqcls.errors import StoreError
+from sweeps.spec import parse_spec
+from sweeps.store.engine import Store, schema_version
+from sweeps.store.stored import RESULT_TABLES, read_run
+from sweeps.store.tables import Config, Failure, Run, RunState, Sweep, SweepRun, SweepState
+
+
+@dataclass(frozen=True)
+class Damage:
+    """Something that is not as it was written: what, and how that shows."""
+
+    what: str
+    how: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.how}"
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was checked, and what is damaged."""
+
+    runs: int
+    damages: list[Damage]
+
+
+def verify(store: Store) -> Verification:
+    """Checks the file, every configuration, every run against its digest, and every sweep.
+
+    A damaged database may answer any query with an error or with nonsense; each check that cannot
+    be made is reported like one that fails.
+    """
+    damages: list[Damage] = []
+    runs = _guarded(damages, "the table of runs", partial(_run_rows, store))
+    checks = {
+        "the file": _file,
+        "the schema": _schema,
+        "the configurations": _configs,
+        "the sweeps": _sweeps,
+        "rows of results": _rows_without_run,
+    }
+    for what, check in checks.items():
+        damages += _guarded(damages, what, partial(check, store))
+    for row in runs:
+        damages += _guarded(damages, f"run {row.id}", partial(_run, store, row))
+    return Verification(len(runs), damages)
+
+
+def _guarded(damages: list[Damage], what: str, check: Callable[[], Iterator[Any]]) -> list[Any]:
+    """All that a check finds; nothing, and a damage more, where it cannot be made."""
+    try:
+        return list(check())
+    except StoreError as error:
+        damages.append(Damage(what, str(error)))
+    except Exception as error:
+        # Bytes that stand for nothing make the libraries between here and the disk raise anything.
+        damages.append(Damage(what, f"cannot be read ({type(error).__name__}: {error})"))
+    return []
+
+
+def _run_rows(store: Store) -> Iterator[Any]:
+    query = select(Run.id, Run.state, Run.model_seed, Run.error, Config.key).outerjoin(
+        Config, Config.id == Run.config_id
+    )
+    with store.begin() as connection:
+        return iter(connection.execute(query.order_by(Run.id)).all())
+
+
+def _file(store: Store) -> Iterator[Damage]:
+    if store.path is None:
+        return
+    with store.begin() as connection:
+        for (said,) in connection.exec_driver_sql("PRAGMA integrity_check"):
+            if said != "ok":
+                yield Damage("the file", " ".join(str(said).split()))
+        for table, _, parent, _ in connection.exec_driver_sql("PRAGMA foreign_key_check"):
+            yield Damage("the file", f"a row of {table} refers to none of {parent}")
+
+
+def _schema(store: Store) -> Iterator[Damage]:
+    # Raises where the version is none or unknown.
+    if schema_version(store) is None:
+        yield Damage("the schema", "no table is there")
+
+
+def _configs(store: Store) -> Iterator[Damage]:
+    with store.begin() as connection:
+        rows = connection.execute(select(Config.id, Config.key, Config.json)).all()
+    for config_id, key, text in rows:
+        try:
+            found = RunConfig.from_mapping(json.loads(text)).key
+        except Exception as error:
+            yield Damage(f"configuration {config_id}", f"cannot be read ({error})")
+            continue
+        if found != key:
+            yield Damage(f"configuration {config_id}", "does not fit its key")
+
+
+def _run(store: Store, row: Any) -> Iterator[Damage]:
+    what = f"run {row.id} (model seed {row.model_seed})"
+    if row.key is None:
+        yield Damage(what, "its configuration is missing")
+        return
+    if row.state not in set(RunState):
+        yield Damage(what, f"its state is {row.state!r}")
+    with store.begin() as connection:
+        stored = read_run(connection, row.key, row.id)
+        last = select(Failure.reason).where(Failure.run_id == row.id)
+        reason = connection.scalar(last.order_by(Failure.attempt.desc()).limit(1))
+    if row.state == RunState.DONE:
+        if stored.digest() != stored.run["digest"]:
+            yield Damage(what, "its results do not fit its digest")
+        if stored.verdict is not None and stored.verdict_digest() != stored.verdict["digest"]:
+            yield Damage(what, "its exhaustive check does not fit its digest")
+    elif any(stored.rows.values()):
+        yield Damage(what, f"it is {row.state} and has results")
+    if row.state == RunState.FAILED and row.error != reason:
+        yield Damage(what, "its error is not that of its last attempt")
+
+
+def _rows_without_run(store: Store) -> Iterator[Damage]:
+    with store.begin() as connection:
+        for table in RESULT_TABLES:
+            lost = select(func.count()).where(table.run_id.not_in(select(Run.id)))
+            if number := connection.scalar(lost):
+                yield Damage(table.__tablename__, f"{number} rows belong to no run")
+
+
+def _sweeps(store: Store) -> Iterator[Damage]:
+    with store.begin() as connection:
+        for sweep in connection.execute(select(Sweep.__table__)).mappings().all():
+            yield from _sweep(connection, sweep)
+
+
+def _sweep(connection: Connection, sweep: Any) -> Iterator[Damage]:
+    what = f"sweep {sweep['name']!r}"
+    try:
+        spec = parse_spec(json.loads(sweep["spec"]))
+    except Exception as error:
+        yield Damage(what, f"its specification cannot be read ({error})")
+        return
+    if (spec.name, spec.description) != (sweep["name"], sweep["description"]):
+        yield Damage(what, "its name or description is not that of its specification")
+    if sweep["state"] not in set(SweepState):
+        yield Damage(what, f"its state is {sweep['state']!r}")
+    members = (
+        select(Config.key, Run.model_seed)
+        .join(Run, Run.config_id == Config.id)
+        .join(SweepRun, SweepRun.run_id == Run.id)
+        .where(SweepRun.sweep_id == sweep["id"])
+    )
+    stored = {(key, seed) for key, seed in connection.execute(members)}
+    keys = [config.key for config in spec.configs()]
+    if stored != {(key, seed) for key in keys for seed in spec.model_seeds}:
+        yield Damage(what, "its runs are not those that its specification asks for")

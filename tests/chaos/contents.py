@@ -1,0 +1,48 @@
+"""What a database says, whatever its ids, times and workers: two equal sweeps, one hash."""
+
+import hashlib
+from typing import Any
+
+from sweeps.store.engine import Store
+
+_RUN = (
+    "key, model_seed, run.state, error, epochs, best_epoch, best_validation_loss, tn, fp, fn, tp, "
+    "solved_length, engine, digest"
+)
+_QUERIES = {
+    "run": f"SELECT {_RUN} FROM run JOIN config ON config.id = config_id",
+    "sweep": "SELECT name, description, spec, state FROM sweep",
+    "config": "SELECT key, json FROM config",
+    "sweep_run": (
+        "SELECT name, key, model_seed FROM sweep_run JOIN sweep ON sweep.id = sweep_id "
+        "JOIN run ON run.id = run_id JOIN config ON config.id = config_id"
+    ),
+    **{
+        table: (
+            f"SELECT key, model_seed, {columns} FROM {table} JOIN run ON run.id = run_id "
+            "JOIN config ON config.id = config_id"
+        )
+        for table, columns in {
+            "epoch": "epoch, train_loss, validation_loss",
+            "length_score": "length, length_score.tn, length_score.fp, length_score.fn, "
+            "length_score.tp",
+            "string_error": "string, length, label, logit, occurrences",
+            "checkpoint": "epoch, weights",
+            "verdict": "max_length, multisets, false_positives, false_negatives, shortest_error",
+        }.items()
+    },
+}
+
+
+def contents(store: Store) -> dict[str, str]:
+    """A hash of every table, with ids replaced by what they stand for."""
+    with store.begin() as connection:
+        return {
+            table: _hash([tuple(row) for row in connection.exec_driver_sql(query)])
+            for table, query in _QUERIES.items()
+        }
+
+
+def _hash(rows: list[tuple[Any, ...]]) -> str:
+    plain = [tuple(bytes(x) if isinstance(x, memoryview) else x for x in row) for row in rows]
+    return hashlib.sha256(repr(sorted(map(repr, plain))).encode()).hexdigest()

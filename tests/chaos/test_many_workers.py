@@ -1,0 +1,60 @@
+"""Several workers on one database: each run is trained once and recorded once."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from sweeps.spec import parse_spec
+from sweeps.store import queries, writer
+from sweeps.store.engine import Store, open_writer
+from sweeps.store.verification import verify
+from tests.conftest import ROOT, SHORT
+from tests.databases import rows
+
+WIDE = parse_spec(
+    {
+        "name": "wide",
+        "model_seeds": "0..7",
+        "fixed": {**SHORT, "max_num_epochs": 1, "test_size": 256},
+        "axes": {"train_seed": list(range(1, 26))},
+    }
+)
+"""200 runs in 25 groups."""
+
+
+def workers(db: str, number: int) -> list[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "sweeps", "work", "wide", "--db", db, "--workers", "0"]
+    return [
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+        )
+        for _ in range(number)
+    ]
+
+
+def check(store: Store) -> None:
+    assert rows(store, "SELECT state, count(*) FROM run GROUP BY state") == [("done", 200)]
+    # A second attempt would mean that two workers had the same run.
+    assert rows(store, "SELECT max(attempt), min(attempt) FROM run") == [(1, 1)]
+    assert rows(store, "SELECT count(*) FROM epoch") == [(200,)]
+    assert rows(store, "SELECT count(*) FROM failure") == [(0,)]
+    assert verify(store).damages == []
+
+
+@pytest.mark.timeout(3600)
+def test_each_of_200_runs_is_recorded_once_by_many_workers(any_db: str, long: bool) -> None:
+    for number in (2, 4, 8) * 3 if long else (4,):
+        store = open_writer(any_db)
+        sweep_id = writer.submit(store, WIDE)
+        ended = [(process.communicate(), process.returncode) for process in workers(any_db, number)]
+        recorded = 0
+        for (stdout, stderr), status in ended:
+            # 4: there was nothing left to begin while another worker still trained.
+            assert status in (0, 4), stderr
+            recorded += int(re.findall(r"trained (\d+) runs", stdout)[0])
+        assert recorded == 200
+        check(store)
+        assert queries.sweeps(store)["state"].tolist() == ["done"]
+        assert writer.delete(store, sweep_id) == 200

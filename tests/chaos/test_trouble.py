@@ -1,0 +1,183 @@
+"""A database that is locked, full, read-only or gone: one line says so, and nothing is lost."""
+
+import os
+import resource
+import sqlite3
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, event
+
+import sweeps.store.sqlite
+from sweeps.store import writer
+from sweeps.store.engine import open_reader, open_writer
+from sweeps.store.verification import verify
+from tests.chaos.contents import contents
+from tests.chaos.trouble import SPEC, sweep, sweep_in_trouble
+from tests.databases import rows
+
+pytestmark = [
+    pytest.mark.timeout(3600),
+    pytest.mark.skipif(sys.platform == "win32", reason="needs fork"),
+]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    path = tmp_path_factory.mktemp("undisturbed") / "x.db"
+    sweep(path)
+    return contents(open_reader(str(path)))
+
+
+@contextmanager
+def locked(path: Path, seconds: float) -> Iterator[None]:
+    """Another connection writes, for so long, while the block runs."""
+    taken = threading.Event()
+
+    def hold() -> None:
+        with closing(sqlite3.connect(path, isolation_level=None, timeout=60)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            taken.set()
+            time.sleep(seconds)
+            connection.execute("ROLLBACK")
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    taken.wait()
+    yield
+    thread.join()
+
+
+def resumes(path: Path, undisturbed: dict[str, str]) -> None:
+    """What is committed is intact, and the same sweep goes on to the same end."""
+    if path.exists() and rows(path, "SELECT name FROM sqlite_master"):
+        assert verify(open_reader(str(path))).damages == []
+    sweep(path)
+    assert contents(open_reader(str(path))) == undisturbed
+
+
+def test_a_lock_is_waited_for(
+    tmp_path: Path, long: bool, undisturbed: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    for number, seconds in enumerate((0.1, 5.0, 60.0) if long else (0.1, 1.0)):
+        path = tmp_path / f"{number}.db"
+        start_sweep(path)
+        with locked(path, seconds):
+            assert sweep(path) == SPEC.num_runs()
+        assert contents(open_reader(str(path))) == undisturbed
+    assert "Traceback" not in caplog.text
+
+
+def start_sweep(path: Path) -> None:
+    writer.submit(open_writer(str(path)), SPEC)
+
+
+def test_results_wait_longer_than_one_attempt_to_write(
+    tmp_path: Path, undisturbed: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lock that outlasts SQLite's own patience while trained results are in hand."""
+    path = tmp_path / "x.db"
+    start_sweep(path)
+    monkeypatch.setattr(sweeps.store.sqlite, "BUSY_SECONDS", 0.05)
+    record = writer.record
+    waits: list[int] = []
+
+    def while_locked(*arguments: Any) -> int:
+        if len(waits) < 3:
+            waits.append(1)
+            with locked(path, 0.3):
+                return record(*arguments)
+        return record(*arguments)
+
+    monkeypatch.setattr(writer, "record", while_locked)
+    assert sweep(path) == SPEC.num_runs()
+    assert len(waits) == 3
+    assert contents(open_reader(str(path))) == undisturbed
+
+
+def limit_pages(pages: int) -> None:
+    @event.listens_for(Engine, "connect")
+    def limit(connection: Any, _: Any) -> None:
+        connection.execute(f"PRAGMA max_page_count={pages}")
+
+
+def limit_file(size: int) -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
+@pytest.mark.parametrize("how", ["pages", "bytes"])
+def test_a_full_disk_costs_no_committed_run(
+    tmp_path: Path, long: bool, undisturbed: dict[str, str], how: str
+) -> None:
+    (tmp_path / "whole").mkdir()
+    sweep(tmp_path / "whole" / "x.db")
+    size = (tmp_path / "whole" / "x.db").stat().st_size
+    refused = 0
+    points = 40 if long else 6
+    for point in range(points):
+        path = tmp_path / f"{point}.db"
+        limit = size * (point + 1) // (points + 1)
+        trouble = (
+            partial(limit_pages, limit // 4096) if how == "pages" else partial(limit_file, limit)
+        )
+        said = sweep_in_trouble(path, trouble)
+        refused += bool(said)
+        assert "\n" not in said
+        assert said == "" or f"{str(path)!r}: the disk" in said
+        resumes(path, undisturbed)
+    assert refused > points // 2
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs root")
+def test_a_file_that_may_not_be_written_is_named(
+    tmp_path: Path, undisturbed: dict[str, str]
+) -> None:
+    path = tmp_path / "x.db"
+    start_sweep(path)
+    for folder in (tmp_path, *tmp_path.parents[:3]):
+        folder.chmod(0o755)
+    path.chmod(0o444)
+    said = sweep_in_trouble(path, partial(os.setuid, 65534))
+    assert said.startswith(f"{str(path)!r}: it ")
+    assert "\n" not in said
+    path.chmod(0o644)
+    resumes(path, undisturbed)
+
+
+def move_away(path: Path, after: int) -> Callable[[], None]:
+    """Once so many groups are stored, the folder is moved away."""
+
+    def trouble() -> None:
+        record = writer.record
+        calls = 0
+
+        def and_move(*arguments: Any) -> int:
+            nonlocal calls
+            calls += 1
+            if calls == after:
+                path.parent.rename(path.parent.with_name("elsewhere"))
+            return record(*arguments)
+
+        setattr(writer, "record", and_move)  # noqa: B010 (a patch, for this process only)
+
+    return trouble
+
+
+def test_a_folder_that_goes_away_is_named(tmp_path: Path, undisturbed: dict[str, str]) -> None:
+    for after in (1, 3):
+        path = tmp_path / "here" / "x.db"
+        path.parent.mkdir()
+        said = sweep_in_trouble(path, move_away(path, after))
+        assert said.startswith(f"{str(path)!r}: it cannot be opened")
+        (tmp_path / "elsewhere").rename(path.parent)
+        stored = rows(path, "SELECT count(*) FROM run WHERE state = 'done'")
+        assert stored == [((after - 1) * 4,)]
+        resumes(path, undisturbed)
+        path.parent.rename(tmp_path / f"done{after}")

@@ -1,0 +1,63 @@
+"""Workers in processes of their own whose database gets into trouble."""
+
+import os
+import signal
+import traceback
+from collections.abc import Callable
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from seqcls.errors import SeqclsError, StoreUnavailableError
+from sweeps.spec import parse_spec
+from sweeps.store import writer
+from sweeps.store.engine import open_writer
+from sweeps.worker import How, work
+from tests.conftest import SHORT
+
+SPEC = parse_spec(
+    {
+        "name": "trouble",
+        "model_seeds": "0..3",
+        "fixed": {**SHORT, "test_max_length": 60},
+        "axes": {"train_seed": [1, 2, 3], "hidden_size": [2, 3]},
+    }
+)
+
+
+def sweep(path: Path) -> int:
+    """Submits and works, right here; how many runs were recorded."""
+    store = open_writer(str(path))
+    return work(store, [writer.submit(store, SPEC)], How(0)).recorded
+
+
+def sweep_in_trouble(path: Path, trouble: Callable[[], None]) -> str:
+    """Sweeps in a fork of this process after `trouble` was called there.
+
+    Returns:
+        Empty if all went well; the message if the database could not be used; else a traceback.
+    """
+    # A fork: trouble may be that the process is somebody who may not even read the program.
+    context = get_context("fork")
+    receiving, sending = context.Pipe(duplex=False)
+    child = context.Process(target=_sweep, args=(path, trouble, sending))
+    child.start()
+    sending.close()
+    said: str = receiving.recv() if receiving.poll(300) else "no answer in 300 s"
+    child.join()
+    return said
+
+
+def _sweep(path: Path, trouble: Callable[[], None], sending: Connection) -> None:
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        trouble()
+        sweep(path)
+        said = ""
+    except StoreUnavailableError as error:
+        said = str(error)
+    except (SeqclsError, Exception):
+        said = traceback.format_exc()
+    sending.send(said)
+    sending.close()
+    os._exit(0)
