@@ -1,5 +1,7 @@
 """An explanation in plain sentences, each with the numbers to check it by."""
 
+from string import ascii_lowercase
+
 from seqcls.inside.cause import Explanation, HeadReading, Mechanism, Removal
 from seqcls.inside.words import number, sign
 
@@ -154,8 +156,9 @@ def _drown(found: Explanation, kind: str | None) -> str:
 
 
 def _count(found: Explanation, kind: str | None) -> int:
-    seen = found.heads[0].seen
-    return next((x.count for x in seen if x.kind == kind), 1)
+    """How many of a kind the string has; there is one `CLS`."""
+    letters = dict(zip(ascii_lowercase, found.counts, strict=False))
+    return letters.get(kind or "", 1)
 
 
 def _values(value: tuple[float, ...]) -> str:

@@ -40,12 +40,16 @@ def smallest_part(network: Network, counts: Counts) -> SmallestPart:
     required = network.config.language.required
     # Letters that the language does not ask about go first: they are the least to be expected.
     order = sorted(range(len(counts)), key=lambda x: (x in required, -counts[x]))
-    left, before = list(counts), None
-    while left != before:
-        before = list(left)
-        for letter in order:
-            least = int(not wrong and letter in required)
-            left[letter] = _fewest(network, left, letter, least, wrong)
+    left = list(counts)
+    # Letters whose number may still fall; another's fall makes all of them so again.
+    undecided = list(order)
+    while undecided:
+        letter = undecided.pop(0)
+        least = int(not wrong and letter in required)
+        fewest = _fewest(network, left, letter, least, wrong) if left[letter] > least else None
+        if fewest is not None and fewest < left[letter]:
+            left[letter] = fewest
+            undecided = [x for x in order if x != letter]
     found = tuple(left)
     return SmallestPart(network.tokenizer.text_of_counts(found), found, logit_of(network, found))
 
@@ -55,9 +59,10 @@ def removals(network: Network, counts: Counts) -> tuple[Removal, ...]:
     answer = logit_of(network, counts) > 0
     found = []
     for letter, count in enumerate(counts):
-        others = _others(network, counts, letter, 0, count, not answer)
-        if len(others):
-            found.append(_change(network, counts, letter, int(others[-1])))
+        if count:
+            others = _others(network, counts, letter, 0, count, not answer)
+            if len(others):
+                found.append(_change(network, counts, letter, int(others[-1])))
     return tuple(found)
 
 
