@@ -7,13 +7,14 @@ import streamlit as st
 from dashboard.charts.families import family_curve
 from dashboard.figures.families import curve_frame, flips_frame
 from dashboard.guide.models import COMPARE_PAGE, compare, failing, find, show_figures, to_model
-from dashboard.model.breaking import curve_of, curve_sentence
+from dashboard.model.breaking import curve_of
 from dashboard.model.drawing import stretch
 from dashboard.model.opened import OpenedModel
 from dashboard.model.why import explained
 from dashboard.model.words import verbatim
 from seqcls.inside.family import parse_family
 from seqcls.inside.sentences import sentences
+from seqcls.inside.words import curve_sentences
 
 DEFAULT = "all_initializations"
 WIDER = "increased_dimensionality"
@@ -75,7 +76,7 @@ def why_they_differ() -> None:
     st.markdown("So one `a` among more and more `b`s is lost in the one and not in the other:")
     for model, seed in ((good, 5), (bad, 2)):
         found = curve_of(model, parse_family("ab{n}", model.config.num_letters))
-        st.markdown(f"**Seed {seed}.** {verbatim(curve_sentence(found))}")
+        st.markdown(f"**Seed {seed}.** {verbatim(' '.join(curve_sentences(found)))}")
         chart = family_curve(curve_frame(found), flips_frame(found), found.limit, "n", "ab{n}")
         stretch(chart.properties(height=150), f"guide_family_{seed}")
     to_model(bad, "Type families of your own", view="Breaking point", family="ab{n}")

@@ -12,6 +12,7 @@ from dashboard.model.words import verbatim
 from seqcls.errors import ConfigError
 from seqcls.inside.beyond import Beyond, SupportProof, beyond
 from seqcls.inside.errors import Errors, errors_up_to
+from seqcls.inside.words import beyond_sentences
 from seqcls.verdict import unaffordable
 
 SHORTEST = 20
@@ -97,53 +98,16 @@ def _picture(model: OpenedModel, errors: Errors) -> None:
 
 
 def _beyond(found: Beyond) -> None:
-    if found.least_length == 1:
-        st.markdown(
-            "Attention sees only the proportions of the letters, so what is proved of a "
-            "proportion holds at every length."
-        )
-    else:
-        st.markdown(
-            f"CLS attends to itself too, which matters less the longer a string is. Proved is what "
-            f"holds for every string of at least {found.least_length} letters."
-        )
-    for proof in found.supports:
-        st.markdown(f"- {verbatim(proof_sentence(proof))}")
-    if found.left_out:
-        st.markdown(f"- Nothing is said of strings with {verbatim(', '.join(found.left_out))}.")
+    scope, *proofs_said = beyond_sentences(found)
+    st.markdown(verbatim(scope))
+    for said in proofs_said:
+        st.markdown(f"- {verbatim(said)}")
     st.caption(
         "Shares are of all proportions of these letters, each equally likely. Bounds are proved by "
         "interval arithmetic over regions of attention, with room for rounding."
     )
     with st.expander("The same as data"):
         st.dataframe(pd.DataFrame(list(map(_row, found.supports))), hide_index=True)
-
-
-def proof_sentence(proof: SupportProof) -> str:
-    """What is proved of the strings that consist of some letters, in a line or two."""
-    if len(proof.letters) == 1:
-        made = f"Strings of {proof.letters} alone"
-    else:
-        made = f"Strings of {', '.join(proof.letters[:-1])} and {proof.letters[-1]}"
-    if proof.claim == "right for ever":
-        said = f"right at every length, by a logit of at least {proof.margin:.3g}"
-    elif proof.claim == "wrong for ever":
-        said = "wrong at every length"
-    else:
-        said = f"proved right for {_share(proof.right)} of the proportions, and wrong for "
-        said += _share(proof.wrong)
-        if proof.open:
-            said += f"; for {_share(proof.open)} nothing is proved"
-    if proof.safe_share is not None and proof.claim != "right for ever":
-        said += f". Right wherever each required letter is more than {_share(proof.safe_share)}"
-    return f"{made}: {said}."
-
-
-def _share(share: float) -> str:
-    """A percentage that is not rounded to nothing or to everything."""
-    if 0 < share < 1e-4 or 1 - 1e-4 < share < 1:
-        return f"{100 * share:.2g}%" if share < 0.5 else "more than 99.99%"
-    return f"{share:.2%}"
 
 
 def _row(proof: SupportProof) -> dict[str, object]:
