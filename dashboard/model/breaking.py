@@ -10,6 +10,7 @@ from dashboard.model.opened import remembered
 from dashboard.model.words import verbatim
 from seqcls.errors import StringError
 from seqcls.inside.family import Curve, Map, area, curve, parse_family
+from seqcls.inside.words import curve_sentences, map_sentences
 
 curve_of = remembered(curve)
 area_of = remembered(area)
