@@ -94,7 +94,7 @@ def _number_lines(
     named = points["name"].ne(points["row"]).any()
     texts = [
         base.transform_filter(f"{'' if dy > 0 else '!'}datum.query")
-        .mark_text(dy=dy, fontSize=12)
+        .mark_text(dy=dy, fontSize=12, fontWeight="bold")
         .encode(color, text="name:N")
         for dy in (-11, 12)
         if named

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+import altair as alt
 import numpy as np
 import pandas as pd
 
@@ -31,6 +32,11 @@ class Figure:
     def is_plane(self) -> bool:
         """A single square, of which two fit beside each other."""
         return "y" in self.data and "panel" not in self.data
+
+    @property
+    def is_line(self) -> bool:
+        """Number lines or curves, which may be as wide as there is room."""
+        return not self.is_plane and isinstance(self.chart, alt.LayerChart)
 
     @property
     def file_name(self) -> str:

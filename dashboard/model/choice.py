@@ -126,6 +126,8 @@ class Chosen:
     """The one that is explained."""
     strings: tuple[str, ...]
     """Those that are drawn, the explained one among them."""
+    errors: tuple[str, ...]
+    """The run's misclassified test strings, the shortest first."""
 
 
 def choose_view(model: OpenedModel, errors: pd.DataFrame) -> Chosen:
@@ -146,7 +148,12 @@ def choose_view(model: OpenedModel, errors: pd.DataFrame) -> Chosen:
     if len(strings) > MOST_STRINGS:
         st.error(f"{len(strings)} strings are too many to draw at once: expected {MOST_STRINGS}.")
         strings = [*strings[: MOST_STRINGS - 1], string]
-    return Chosen(model.at(epoch), string, tuple(dict.fromkeys(strings)))
+    return Chosen(model.at(epoch), string, tuple(dict.fromkeys(strings)), tuple(errors["string"]))
+
+
+def explain_next(string: str) -> None:
+    """Makes a string the one to explain, when a button is clicked."""
+    st.session_state["string"] = string
 
 
 def _explained(config: RunConfig, errors: pd.DataFrame) -> str:

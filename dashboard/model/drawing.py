@@ -32,7 +32,8 @@ def _draw_one(panels: list[Figure], prefix: str) -> None:
     with st.container(width=PLANE_WIDTH * planes or "stretch"):
         with st.container(horizontal=True, gap="small"):
             for figure in panels:
-                place(figure.chart, prefix + figure.file_name)
+                show = stretch if figure.is_line else place
+                show(figure.chart, prefix + figure.file_name)
         st.caption(f"Figure {panels[0].number}. {panels[0].note}")
 
 

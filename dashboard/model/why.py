@@ -4,7 +4,8 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.figures import gallery
-from dashboard.model.choice import Chosen
+from dashboard.figures.mechanisms import causes
+from dashboard.model.choice import Chosen, explain_next
 from dashboard.model.drawing import draw
 from dashboard.model.opened import OpenedModel, remembered
 from dashboard.model.words import verbatim
@@ -18,10 +19,14 @@ EVIDENCE = (6, 8, 13)
 MOST_HEADS = 4
 
 explained = remembered(explain)
+summed_up = remembered(causes)
 
 
 def show(chosen: Chosen) -> None:
-    """The cause of the chosen string's answer, and the figures to check it against."""
+    """Why the model fails, why this string does, and the figures to check it against."""
+    if chosen.errors:
+        _summary(chosen)
+        st.subheader("Why this string?")
     found = explained(chosen.model, chosen.string)
     _cause(found)
     heads = heads_for(chosen.model, found)
@@ -31,6 +36,29 @@ def show(chosen: Chosen) -> None:
     draw(gallery.figures(traces, chosen.model.epoch, heads, EVIDENCE))
     with st.expander("The same as data"):
         _tables(found)
+
+
+def _summary(chosen: Chosen) -> None:
+    """The causes of all test errors, each with its shortest example to look at."""
+    model = chosen.model.at(chosen.model.stored.kept_epoch)
+    found = summed_up(model, chosen.errors)
+    st.subheader("Why does this model fail?")
+    for share in found.shares:
+        left, right = st.columns([5, 2], vertical_alignment="center")
+        part = f"{share.errors:,} of {found.examined:,}"
+        left.markdown(f"**{part}**: {verbatim(share.phrase)}")
+        right.button(
+            f"Explain {verbatim(share.shortest)}",
+            key=f"explain {share.phrase}",
+            on_click=explain_next,
+            args=(share.shortest,),
+            width="stretch",
+        )
+    every = "all" if found.examined == found.errors else f"{found.examined:,}, evenly picked, "
+    st.caption(
+        f"The cause of {every} of the {found.errors:,} different test strings that the kept model "
+        "misclassifies: what would have to change inside it for the answer to be right."
+    )
 
 
 def heads_for(model: OpenedModel, found: Explanation) -> list[int]:

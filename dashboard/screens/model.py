@@ -35,6 +35,7 @@ def show() -> None:
 
 def _model(model: OpenedModel) -> None:
     errors = data.string_errors(model.run_id, ErrorSearch())
+    st.caption(verbatim(task_sentence(model.config)))
     st.markdown(verbatim(verdict_sentence(data.model(model.run_id).iloc[0], model.config)))
     chosen = choice.choose_view(model, errors)
     tabs = st.tabs(list(SECTIONS), key="view", bind="query-params")
@@ -42,6 +43,16 @@ def _model(model: OpenedModel) -> None:
         if tab.open:
             with tab:
                 section(chosen)
+
+
+def task_sentence(config: RunConfig) -> str:
+    """What the model should do, in a line."""
+    letters = " and ".join(f"at least one {letter}" for letter in config.required_letters)
+    return (
+        f"The model should call a string positive that holds {letters}, whatever else it holds, "
+        f"and any other negative. It was trained on strings of up to {config.longest_train_length} "
+        f"letters and tested on strings of up to {config.test_max_length}."
+    )
 
 
 def verdict_sentence(run: pd.Series, config: RunConfig) -> str:
