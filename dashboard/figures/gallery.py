@@ -13,8 +13,8 @@ HeadBuilder = Callable[[Traces, int, Sequence[int]], Iterator[Figure]]
 GROUPS: dict[str, tuple[int, ...]] = {
     "Tokens": (2, 3, 4),
     "Attention": (5, 6, 7, 8),
-    "The stream": (9, 10, 11, 12, 13, 15, 16),
-    "Circuits": (17,),
+    "The stream": (9, 10, 11, 12, 13, 15),
+    "Circuits": (16, 17),
     "Training": (1, 14),
 }
 """Figures by what they are about."""

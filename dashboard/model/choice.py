@@ -159,7 +159,8 @@ def explain_next(string: str) -> None:
 def _explained(config: RunConfig, errors: pd.DataFrame) -> str:
     offered = errors["string"].head(OFFERED_ERRORS).tolist()
     both, _ = examples(config)
-    options = list(dict.fromkeys([*offered, *both]))
+    linked = st.session_state.get("string") or st.query_params.get("string")
+    options = list(dict.fromkeys([*offered, *both, *([linked] if linked else [])]))
     typed = st.selectbox(
         "String to explain",
         options,

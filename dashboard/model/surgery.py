@@ -1,7 +1,5 @@
 """Parts of the model switched off: what is left, what each head is worth, and what can go."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -11,7 +9,7 @@ from dashboard.figures.surgeries import lengths_frame, pruning_frame, ranking_fr
 from dashboard.model.choice import Chosen
 from dashboard.model.drawing import stretch
 from dashboard.model.opened import OpenedModel, remembered
-from seqcls.evaluation import distinct_test_strings
+from seqcls.evaluation import DistinctStrings, distinct_test_strings
 from seqcls.inside.network import Network
 from seqcls.inside.pruning import prune, rank_heads
 from seqcls.inside.surgery import Surgery, logits_after, operate
@@ -24,11 +22,13 @@ def _logits_of_strings(network: Network, surgery: Surgery, strings: tuple[str, .
     """Logits after a surgery; a frozen head's mean is that over the test strings."""
     test = distinct_test_strings(network.config.test_strings)
     counts = network.counts(strings)
-    together = replace(
-        test,
+    together = DistinctStrings(
         counts=np.concatenate([test.counts, counts]),
         # They do not occur in the test set, and so have no part in its means.
         occurrences=np.concatenate([test.occurrences, np.zeros(len(counts), dtype=np.int64)]),
+        positive=np.concatenate([test.positive, network.config.language.positive(counts)]),
+        lengths=np.concatenate([test.lengths, counts.sum(axis=1)]),
+        texts=[*test.texts, *strings],
     )
     return logits_after(network, together, surgery)[len(test.counts) :]
 

@@ -39,7 +39,7 @@ def stored_model(store: Store, run_id: int) -> StoredModel:
     stored = select(Checkpoint.epoch, Checkpoint.weights).where(Checkpoint.run_id == run_id)
     with store.begin() as connection:
         row = connection.execute(query).one_or_none()
-        weights = dict(connection.execute(stored.order_by(Checkpoint.epoch)).tuples().all())
+        weights = dict(connection.execute(stored.order_by(Checkpoint.epoch)).all())
     if row is None:
         raise UnknownRunError(f"no run {run_id}; `seqcls runs` lists those there are")
     if row.state != RunState.DONE:
