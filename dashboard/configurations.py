@@ -12,12 +12,17 @@ MEASURES = [
     "failed",
     "failing",
     "failing_share",
+    "failing_seeds",
     "median_accuracy",
     "interval",
     "median_solved_length",
     "false_positives",
     "false_negatives",
 ]
+
+
+MAX_LISTED = 12
+"""Seeds that are named in a cell of the table."""
 
 
 def table(view: View) -> pd.DataFrame:
@@ -51,5 +56,18 @@ def _with_medians(counts: pd.DataFrame, models: pd.DataFrame) -> pd.DataFrame:
         for low, high in zip(medians["low"], medians["high"], strict=True)
     ]
     solved = models.groupby("config_id")["solved_length"].median().rename("median_solved_length")
+    seeds = _failing_seeds(models)
+    counts["failing_seeds"] = [seeds.get(config_id, "") for config_id in counts["config_id"]]
     kept = medians[["config_id", "median_accuracy", "interval"]]
     return counts.merge(kept, how="left").merge(solved, how="left", on="config_id")
+
+
+def _failing_seeds(models: pd.DataFrame) -> dict[int, str]:
+    """The seeds that fail, in order, as text; by config_id."""
+    failing = models[models["failing"] > 0].sort_values(["config_id", "model_seed"])
+    return {int(str(key)): _listed(own) for key, own in failing.groupby("config_id")["model_seed"]}
+
+
+def _listed(seeds: "pd.Series[int]") -> str:
+    more = [f"and {len(seeds) - MAX_LISTED} more"] if len(seeds) > MAX_LISTED else []
+    return ", ".join([*map(str, seeds.head(MAX_LISTED)), *more])

@@ -40,6 +40,7 @@ def configuration_columns(below: float) -> dict[str, Any]:
         "failing_share": NumberColumn(
             "Share", format="percent", help=f"Of the seeds. {failing(below)}"
         ),
+        "failing_seeds": TextColumn("Failing seeds", help="Which seeds those are.", width=125),
         "median_accuracy": NumberColumn("Accuracy", help=MEDIAN_ACCURACY, format="percent"),
         "interval": TextColumn("95% interval", help=INTERVAL),
         "median_solved_length": NumberColumn(

@@ -36,7 +36,7 @@ def main() -> None:
     """Runs the command; what goes wrong is told in one line and by the exit status."""
     for end in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(end, _terminated)
-    logging.basicConfig(format="seqcls: %(message)s", level=logging.WARNING)
+    _show_log()
     warnings.showwarning = _show_warning
     try:
         app()
@@ -57,6 +57,13 @@ def _terminated(number: int, _: object) -> NoReturn:
 def _fail(error: Exception, status: int) -> NoReturn:
     typer.echo(f"seqcls: {' '.join(str(error).split())}", err=True)
     sys.exit(status)
+
+
+def _show_log() -> None:
+    # Only what this program itself has to say; libraries tell theirs to whoever knows them.
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("seqcls: %(message)s"))
+    logging.getLogger("sweeps").addHandler(handler)
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:

@@ -2,9 +2,9 @@
 
 import importlib.util
 import os
-import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import typer
 
@@ -14,25 +14,20 @@ from sweeps.store.engine import DB_VARIABLE, open_reader
 ADDRESS = "127.0.0.1"
 
 
-def show_dashboard(db: str | None, port: int) -> None:
-    """Serves the dashboard on this machine until it is interrupted.
-
-    Raises:
-        typer.Exit: it ended; with the status that it ended with.
-    """
+def show_dashboard(db: str | None, port: int) -> NoReturn:
+    """Becomes the dashboard's server on this machine, until it is interrupted."""
     if db is not None:
         os.environ[DB_VARIABLE] = db
     _say_what_is_shown()
-    command = [sys.executable, "-m", "streamlit", "run", str(_script())]
-    options = [f"--server.port={port}", "--server.headless=true"]
     typer.echo(f"The dashboard is at http://{ADDRESS}:{port} (Ctrl-C ends it; sweeps go on).")
-    with subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL) as process:
-        try:
-            status = process.wait()
-        except BaseException:
-            process.terminate()
-            raise
-    raise typer.Exit(status)
+    sys.stdout.flush()
+    options = [
+        f"--server.port={port}",
+        "--server.headless=true",
+        "--logger.hideWelcomeMessage=true",
+    ]
+    # In place of this process, so that whoever ends this one ends the server.
+    os.execv(sys.executable, [sys.executable, "-m", "streamlit", "run", str(_script()), *options])
 
 
 def _say_what_is_shown() -> None:

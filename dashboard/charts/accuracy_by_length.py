@@ -4,6 +4,7 @@ import altair as alt
 import pandas as pd
 
 from dashboard.charts.colors import GREY, OKABE_ITO
+from dashboard.charts.scales import titled
 
 PLOT_HEIGHT = 340
 FURNITURE_HEIGHT = 150
@@ -37,7 +38,7 @@ def accuracy_by_length(
         ),
     )
     x = alt.X("middle:Q", title="String length (letters)", scale=alt.Scale(zero=True))
-    title = alt.TitleParams(f"{measure} by string length", subtitle=_SUBTITLE, anchor="start")
+    title = titled(f"{measure} by string length", subtitle=_SUBTITLE)
     height = PLOT_HEIGHT + FURNITURE_HEIGHT + LEGEND_ROW_HEIGHT * len(names)
     return alt.layer(
         *_limits(limits),

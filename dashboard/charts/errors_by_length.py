@@ -3,7 +3,7 @@
 import altair as alt
 import pandas as pd
 
-from dashboard.charts.scales import kind_color
+from dashboard.charts.scales import kind_color, titled
 
 HEIGHT = 400
 
@@ -37,6 +37,6 @@ def errors_by_length(errors: pd.DataFrame) -> alt.Chart:
             ],
         )
         .transform_calculate(after=alt.datum.last_length + 1)
-        .properties(height=HEIGHT, title=alt.TitleParams("Errors by length", anchor="start"))
+        .properties(height=HEIGHT, title=titled("Errors by length"))
     )
     return chart

@@ -4,6 +4,7 @@ import altair as alt
 import pandas as pd
 
 from dashboard.charts.colors import FALSE_NEGATIVE, FALSE_POSITIVE, GREY
+from dashboard.charts.scales import titled
 
 ROW_HEIGHT = 34
 FURNITURE_HEIGHT = 180
@@ -58,11 +59,7 @@ def every_seed(models: pd.DataFrame, names: list[str]) -> alt.LayerChart | alt.F
         .transform_calculate(outcome=alt.expr.if_(errors > 0, outcome, MOSTLY[0]))
         .add_params(clicked)
     )
-    title = alt.TitleParams(
-        "Every seed's accuracy",
-        subtitle="A point is one model; the bar, the median.",
-        anchor="start",
-    )
+    title = titled("Every seed's accuracy", subtitle="A point is one model; the bar, the median.")
     height = ROW_HEIGHT * len(names) + FURNITURE_HEIGHT
     return alt.layer(medians, points).properties(height=height, title=title)
 

@@ -3,7 +3,7 @@
 import altair as alt
 import pandas as pd
 
-from dashboard.charts.scales import LOW_TO_HIGH
+from dashboard.charts.scales import LOW_TO_HIGH, titled
 
 CELL_HEIGHT = 48
 LEAST_HEIGHT = 150
@@ -59,10 +59,10 @@ def heat_map(
     height = max(LEAST_HEIGHT, CELL_HEIGHT * len(rows))
     if facet is None:
         sized = layers.properties(height=height + FURNITURE_HEIGHT)
-        return sized.properties(title=alt.TitleParams(title, anchor="start"))
+        return sized.properties(title=titled(title))
     return layers.properties(height=height, width=FACET_CELL_WIDTH * len(columns)).facet(
         column=alt.Column(f"{facet}:N", title=facet, sort=_ordered(cells[facet])),
-        title=alt.TitleParams(title, anchor="start"),
+        title=titled(title),
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from dashboard.charts.scales import kind_color
+from dashboard.charts.scales import kind_color, titled
 
 HEIGHT = 400
 
@@ -35,9 +35,7 @@ def letter_counts(errors: pd.DataFrame, x: str, y: str) -> alt.Chart:
         )
         .properties(
             height=HEIGHT,
-            title=alt.TitleParams(
-                f"Misclassified strings by their letters {x} and {y}", anchor="start"
-            ),
+            title=titled(f"Errors by letters {x} and {y}"),
         )
     )
     return chart

@@ -3,7 +3,8 @@
 import altair as alt
 import pandas as pd
 
-from dashboard.charts.scales import LOW_TO_HIGH
+from dashboard.charts.colors import GREY
+from dashboard.charts.scales import LOW_TO_HIGH, titled
 
 ROW_HEIGHT = 26
 FURNITURE_HEIGHT = 200
@@ -24,10 +25,15 @@ def seed_grid(models: pd.DataFrame, names: list[str]) -> alt.Chart:
         names: the configurations, from the top.
     """
     clicked = alt.selection_point(name=CLICKED, fields=["run_id"], empty=False)
-    title = alt.TitleParams(
-        "Accuracy of each seed", subtitle="Yellow: all test strings right.", anchor="start"
-    )
+    title = titled("Accuracy of each seed", subtitle="Grey: no error. The darker, the worse.")
+    fails = alt.datum.accuracy < 1
     lowest = min(float(models["accuracy"].min()), 0.99)
+    accuracy = alt.Color(
+        "accuracy:Q",
+        title="Accuracy",
+        scale=alt.Scale(scheme=LOW_TO_HIGH, domain=[lowest, 1]),
+        legend=alt.Legend(format="~%", tickCount=4, orient="bottom", gradientLength=240),
+    )
     chart: alt.Chart = (
         alt.Chart(models)
         .mark_rect(cornerRadius=2)
@@ -40,12 +46,8 @@ def seed_grid(models: pd.DataFrame, names: list[str]) -> alt.Chart:
                 scale=SPACED,
                 axis=alt.Axis(labelLimit=LABEL_WIDTH),
             ),
-            color=alt.Color(
-                "accuracy:Q",
-                title="Accuracy",
-                scale=alt.Scale(scheme=LOW_TO_HIGH, domain=[lowest, 1]),
-                legend=alt.Legend(format="~%", tickCount=4, orient="bottom", gradientLength=240),
-            ),
+            color=alt.when(fails).then(accuracy).otherwise(alt.value(GREY)),
+            opacity=alt.when(fails).then(alt.value(1)).otherwise(alt.value(0.3)),
             tooltip=[
                 alt.Tooltip("configuration:N", title="Configuration"),
                 alt.Tooltip("model_seed:Q", title="Model seed"),

@@ -14,7 +14,7 @@ from sweeps.bootstrap import median_intervals
 from sweeps.store.overview import View
 
 # Points of thin lines that a browser still draws without a wait.
-MAX_POINTS = 12_000
+MAX_POINTS = 6_000
 
 # Configurations in the charts that have a row for each.
 MAX_ROWS = 40
@@ -132,7 +132,7 @@ def _by_length(chosen: pd.DataFrame, models: pd.DataFrame, view: View) -> None:
 
 
 def _length_controls() -> tuple[str, int]:
-    left, right = st.columns(2)
+    left, right = st.columns([3, 2])
     measure = left.segmented_control(
         "Measure",
         list(LENGTH_MEASURES),

@@ -82,7 +82,7 @@ def _times(record: overview.SweepRecord) -> None:
         "Submitted": clock(record.created_at),
         "First model begun": clock(record.first_started_at),
         "Last model ended": clock(record.last_finished_at),
-        "Training, summed over models": trained,
+        "Training in all": trained,
     }
     for column, (name, time) in zip(st.columns(4), times.items(), strict=True):
         column.caption(name)

@@ -1,10 +1,12 @@
 """Training on a Dask cluster. Only this process writes to the database, so SQLite is enough."""
 
+import re
+import time
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from typing import TYPE_CHECKING
 
 from seqcls import __version__
-from seqcls.errors import ClusterError
+from seqcls.errors import ClusterError, ConfigError
 from sweeps.executors.interface import POLL_SECONDS, GroupEnded, named
 from sweeps.grouping import RunGroup
 from sweeps.jobs import Job, run_job
@@ -14,6 +16,9 @@ if TYPE_CHECKING:
     from distributed import Client
 
 CONNECT_SECONDS = 10
+COUNT_SECONDS = 2.0
+"""How often the cluster is asked for its size."""
+
 GROUPS_A_THREAD = 2
 """So many groups a cluster's thread has in hand, so that none waits for this process."""
 
@@ -27,18 +32,25 @@ class DaskCluster:
         # pure=False: equal jobs are jobs of their own, never answered from the cluster's memory.
         self._executor = self._client.get_executor(pure=False)
         self._running: dict[Future[list[Outcome]], RunGroup] = {}
+        self._threads = 0
+        self._counted = -COUNT_SECONDS
 
     @property
     def free(self) -> int:
-        threads = sum(self._client.nthreads().values()) if self._is_there() else 0
-        return max(1, GROUPS_A_THREAD * threads) - len(self._running)
+        if time.monotonic() - self._counted > COUNT_SECONDS:
+            self._threads = self._ask_for_threads()
+            self._counted = time.monotonic()
+        return max(1, GROUPS_A_THREAD * self._threads) - len(self._running)
 
     def begin(self, job: Job) -> None:
-        self._running[self._executor.submit(_on_cluster, job)] = job.group
+        try:
+            self._running[self._executor.submit(_on_cluster, job)] = job.group
+        except Exception as error:
+            raise self._lost() from error
 
     def ended(self) -> list[GroupEnded]:
         done = wait(self._running, POLL_SECONDS, FIRST_COMPLETED).done
-        if not self._is_there():
+        if self._client.status not in ("running", "connecting"):
             raise self._lost()
         return [self._end(future) for future in done]
 
@@ -49,22 +61,27 @@ class DaskCluster:
                 future.cancel()
 
     def close(self) -> None:
-        for future in self._running:
-            future.cancel()
+        if self._client.status == "running":
+            for future in self._running:
+                future.cancel()
         self._client.close(timeout=CONNECT_SECONDS)
 
     def _end(self, future: "Future[list[Outcome]]") -> GroupEnded:
         group = self._running.pop(future)
         try:
             return GroupEnded(group, future.result())
-        except CancelledError:
+        except (CancelledError, OSError):
             # The scheduler has forgotten it, as a new one at the same address would.
             raise self._lost() from None
         except Exception as error:
             return GroupEnded(group, [], named(error))
 
-    def _is_there(self) -> bool:
-        return bool(self._client.status == "running")
+    def _ask_for_threads(self) -> int:
+        try:
+            return sum(self._client.nthreads().values())
+        except OSError:
+            # The connection is lost; whether for good, the client is finding out.
+            return 0
 
     def _lost(self) -> ClusterError:
         return ClusterError(
@@ -73,8 +90,33 @@ class DaskCluster:
         )
 
 
+_ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx)://[^\s/]+:\d{1,5}")
+
+_QUIET = dict.fromkeys(
+    ("distributed", "distributed.client", "distributed.core", "tornado", "tornado.application"),
+    "critical",
+)
+"""Dask tells what it loses with tracebacks; here a lost cluster is told in one line."""
+
+
+def check_address(address: str) -> None:
+    """Refuses what is no address of a scheduler.
+
+    Raises:
+        ConfigError: as said.
+    """
+    if not _ADDRESS.fullmatch(address):
+        raise ConfigError(
+            f"cannot read the Dask address {address!r}: expected one such as tcp://host:8786"
+        )
+
+
 def _connected(address: str) -> "Client":
+    check_address(address)
     try:
+        import dask.config
+
+        dask.config.set({"logging": _QUIET})
         from distributed import Client
     except ModuleNotFoundError:
         raise ClusterError(
@@ -85,8 +127,7 @@ def _connected(address: str) -> "Client":
         client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise ClusterError(
-            f"no Dask scheduler answers at {address!r}, expected an address such as "
-            f"tcp://host:8786 ({named(error)})"
+            f"no Dask scheduler answers at {address!r}; is it started? ({named(error)})"
         ) from None
     _check_versions(client)
     return client

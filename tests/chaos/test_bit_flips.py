@@ -26,8 +26,8 @@ SPEC = {
 RESULTS = {
     "config": "key, json",
     "run": (
-        "id, config_id, model_seed, state, error, epochs, best_epoch, best_validation_loss, tn, fp, "
-        "fn, tp, solved_length, digest"
+        "id, config_id, model_seed, state, error, epochs, best_epoch, best_validation_loss, tn, "
+        "fp, fn, tp, solved_length, digest"
     ),
     "sweep": "id, name, description, spec, state",
     "sweep_run": "sweep_id, run_id",

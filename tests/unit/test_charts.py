@@ -7,7 +7,7 @@ import pytest
 
 from dashboard.charts.accuracy_by_length import CLICKED as CLICKED_LINE
 from dashboard.charts.accuracy_by_length import accuracy_by_length
-from dashboard.charts.colors import FALSE_NEGATIVE, FALSE_POSITIVE
+from dashboard.charts.colors import FALSE_NEGATIVE, FALSE_POSITIVE, GREY
 from dashboard.charts.errors_by_length import errors_by_length
 from dashboard.charts.every_seed import CLICKED as CLICKED_POINT
 from dashboard.charts.every_seed import every_seed
@@ -112,7 +112,11 @@ def test_the_grid_has_a_cell_for_each_finished_model() -> None:
     assert [row["run_id"] for row in spec["datasets"][spec["data"]["name"]]] == [1, 2, 3, 4]
     encoding = spec["encoding"]
     assert (encoding["x"]["field"], encoding["y"]["field"]) == ("model_seed", "configuration")
-    assert encoding["color"]["scale"]["domain"] == [0.7, 1]
+    # Whether a model fails at all has to be seen at once, also where it nearly does not.
+    assert encoding["color"]["value"] == GREY
+    failing = encoding["color"]["condition"]
+    assert failing["test"] == "(datum.accuracy < 1)"
+    assert failing["scale"]["domain"] == [0.7, 1]
 
 
 CELLS = pd.DataFrame(

@@ -1,0 +1,146 @@
+"""A Dask cluster that loses a worker or its scheduler: it costs time and no result."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from sweeps.store.engine import open_reader
+from tests.chaos.contents import contents
+from tests.conftest import ROOT, SHORT
+from tests.databases import rows
+
+SEQCLS = [sys.executable, "-m", "sweeps"]
+
+SPEC = "\n".join(
+    [
+        'name = "clustered"\nmodel_seeds = "0..7"\n[fixed]',
+        *(f"{name} = {value}" for name, value in {**SHORT, "train_size": 8192}.items()),
+        f"[axes]\ntrain_seed = {list(range(1, 21))}\n",
+    ]
+)
+"""160 runs in 20 groups."""
+
+
+@dataclass
+class Cluster:
+    """A scheduler and two workers, each a process of its own."""
+
+    address: str
+    scheduler: "subprocess.Popen[bytes]"
+    workers: list["subprocess.Popen[bytes]"]
+
+
+def dask(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "dask", *arguments]
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    said = tmp_path / "scheduler.json"
+    here = ("--host", "127.0.0.1")
+    with ExitStack() as stack:
+
+        def start(*arguments: str) -> "subprocess.Popen[bytes]":
+            process = subprocess.Popen(
+                dask(*arguments), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            return process
+
+        scheduler = start(
+            "scheduler", *here, "--port", "0", "--no-dashboard", "--scheduler-file", str(said)
+        )
+        worker = ("worker", *here, "--nthreads", "1", "--no-nanny", "--no-dashboard")
+        workers = [
+            start(*worker, "--scheduler-file", str(said), "--local-directory", str(tmp_path))
+            for _ in range(2)
+        ]
+        deadline = time.monotonic() + 60
+        while not said.exists() or not said.stat().st_size:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        yield Cluster(json.loads(said.read_text())["address"], scheduler, workers)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    folder = tmp_path_factory.mktemp("clustered")
+    spec = folder / "clustered.toml"
+    spec.write_text(SPEC)
+    db = folder / "undisturbed.db"
+    subprocess.run([*SEQCLS, "sweep", str(spec), "--db", str(db)], check=True, capture_output=True)
+    return spec, contents(open_reader(str(db)))
+
+
+def wait_for_results(db: Path) -> None:
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        if db.exists() and rows(db, "SELECT name FROM sqlite_master WHERE name = 'run'"):
+            ((done,),) = rows(db, "SELECT count(*) FROM run WHERE state = 'done'")
+            if done:
+                assert done < 160
+                return
+        time.sleep(0.02)
+    raise AssertionError("no run was done in 120 s")
+
+
+def test_a_killed_dask_worker_costs_no_result(
+    cluster: Cluster, undisturbed: tuple[Path, dict[str, str]], tmp_path: Path
+) -> None:
+    spec, wanted = undisturbed
+    db = tmp_path / "x.db"
+    command = [*SEQCLS, "sweep", str(spec), "--db", str(db), "--dask", cluster.address]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        wait_for_results(db)
+        cluster.workers[0].kill()
+        _, said = process.communicate(timeout=240)
+    assert process.returncode == 0, said
+    assert contents(open_reader(str(db))) == wanted
+
+
+def test_a_killed_scheduler_is_said_and_the_sweep_goes_on_without_it(
+    cluster: Cluster, undisturbed: tuple[Path, dict[str, str]], tmp_path: Path
+) -> None:
+    spec, wanted = undisturbed
+    db = tmp_path / "x.db"
+    command = [*SEQCLS, "sweep", str(spec), "--db", str(db)]
+    with subprocess.Popen(
+        [*command, "--dask", cluster.address], stderr=subprocess.PIPE, text=True, cwd=ROOT
+    ) as process:
+        wait_for_results(db)
+        cluster.scheduler.send_signal(signal.SIGKILL)
+        _, said = process.communicate(timeout=240)
+    assert process.returncode == 3, said
+    assert f"the Dask scheduler at {cluster.address} is gone" in said
+    assert "Traceback" not in said
+    subprocess.run(command, check=True, capture_output=True)
+    assert contents(open_reader(str(db))) == wanted
+
+
+def test_an_address_where_no_scheduler_is_gets_one_line(
+    undisturbed: tuple[Path, dict[str, str]], tmp_path: Path
+) -> None:
+    spec, _ = undisturbed
+    expected = {
+        "tcp://127.0.0.1:1": (3, "seqcls: no Dask scheduler answers at 'tcp://127.0.0.1:1'"),
+        "nonsense://x": (2, "seqcls: cannot read the Dask address 'nonsense://x'"),
+    }
+    for address, (status, line) in expected.items():
+        said = subprocess.run(
+            [*SEQCLS, "sweep", str(spec), "--db", str(tmp_path / "x.db"), "--dask", address],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert said.returncode == status
+        assert said.stderr.splitlines()[-1].startswith(line)
+        assert "Traceback" not in said.stderr
