@@ -11,7 +11,7 @@ import typer
 
 from seqcls import __version__
 from seqcls.errors import ClusterError, SeqclsError, StoreUnavailableError
-from sweeps import cli_databases, cli_sweeps
+from sweeps import cli_databases, cli_inside, cli_sweeps
 from sweeps.exit_codes import BAD_INPUT, UNAVAILABLE
 from sweeps.options import MAX_SEED, AsJson, Db, Device, Engine, Epoch, Run, Spec
 
@@ -101,13 +101,13 @@ def verdict(
     run: Run,
     db: Db = None,
     beyond: Annotated[
-        bool, typer.Option("--beyond", help="What can be proved of strings of every length.")
+        bool, typer.Option("--beyond", help="What is proved of strings of every length instead.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check a model on every string up to its longest test length, and keep what was found."""
     if beyond:
-        from sweeps.inside_commands import show_beyond
+        from sweeps.commands.inside import show_beyond
 
         show_beyond(db, run, as_json)
         return
@@ -173,6 +173,7 @@ def predict(
     predict_strings(db, run, strings, epoch, as_json)
 
 
+app.add_typer(cli_inside.app)
 app.add_typer(cli_databases.app)
 
 
@@ -185,31 +186,3 @@ def dashboard(
     from sweeps.screen import show_dashboard
 
     show_dashboard(db, port)
-
-
-@app.command(rich_help_panel=MODELS)
-def explain(
-    run: Run,
-    string: Annotated[str, typer.Argument(help="Such as ab{100}c{55}.", show_default=False)],
-    db: Db = None,
-    epoch: Epoch = None,
-    as_json: AsJson = False,
-) -> None:
-    """Say why a model answers a string as it does, and what would change the answer."""
-    from sweeps.inside_commands import explain_string
-
-    explain_string(db, run, string, epoch, as_json)
-
-
-@app.command(rich_help_panel=MODELS)
-def family(
-    run: Run,
-    strings: Annotated[str, typer.Argument(help="Such as ab{n} or a{m}b{n}.", show_default=False)],
-    db: Db = None,
-    epoch: Epoch = None,
-    as_json: AsJson = False,
-) -> None:
-    """Say where a model's answer changes as the free counts of a family of strings grow."""
-    from sweeps.inside_commands import show_family
-
-    show_family(db, run, strings, epoch, as_json)

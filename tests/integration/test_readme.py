@@ -98,11 +98,17 @@ def test_the_specification_is_a_ten_line_sweep() -> None:
     assert len([line for line in text.splitlines() if line]) <= 10
 
 
-def test_the_python_example_runs() -> None:
-    (code,) = blocks("python")
+def printed_by(code: str) -> str:
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         exec(code, {})
-    assert printed.getvalue().count("Confusion(tn=") == 8
+    return printed.getvalue()
+
+
+def test_the_python_examples_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    explains, trains = blocks("python")
+    assert printed_by(trains).count("Confusion(tn=") == 8
+    monkeypatch.chdir(folder)
+    assert printed_by(explains).count("Dilution: in head 0, ") == 3
 
 
 def test_the_tables_are_described_as_they_are() -> None:
