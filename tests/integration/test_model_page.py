@@ -52,6 +52,7 @@ def test_a_click_on_a_cause_explains_its_shortest_string(monkeypatch: pytest.Mon
     next(b for b in app.button if "value mixing" in (b.key or "")).click()
     rerun(app)
     explained = app.selectbox(key="string").value
+    assert explained is not None
     assert explained.startswith("b")
     assert "a false positive" in app.error[0].value
 
@@ -131,7 +132,7 @@ def test_a_head_is_switched_off_and_everything_follows(monkeypatch: pytest.Monke
 def test_bad_input_gets_one_line(
     monkeypatch: pytest.MonkeyPatch, query: dict[str, str], says: str
 ) -> None:
-    app = model(monkeypatch, run=SEED_2, **query)
+    app = open_app(monkeypatch, SHIPPED, "model", run=SEED_2, **query)
     lines = [error.value.replace("\\", "") for error in app.error]
     assert any(says in line for line in lines), lines
     assert "\n" not in "".join(lines)
