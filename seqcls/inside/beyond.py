@@ -5,9 +5,8 @@ holds for a proportion holds at every length. With it, a string of N letters is 
 `CLS` is a letter with the proportion 1/N; so what is proved for every such proportion from 0 to
 1/N holds for every string of at least N letters.
 
-For each set of letters (a *support*), the simplex of its proportions is divided until the sign of
-the logit is proved on each part by `seqcls.inside.bounds`, or the part is so small that its logits
-are within `RESOLVED` of each other, or the budget is spent. What is left over is said to be open.
+For each set of letters (a *support*), `seqcls.inside.simplex` divides the simplex of its
+proportions into parts with a proved sign. What is left over is said to be open.
 """
 
 from dataclasses import dataclass
@@ -15,33 +14,24 @@ from itertools import combinations
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float
 
-from seqcls.inside.bounds import logit_bounds
 from seqcls.inside.network import Network
+from seqcls.inside.simplex import Cells, divide
 
-RESOLVED = 0.02
-"""Nats of logit between the bounds of a cell that is not divided further."""
-MOST_CELLS = 20_000
-"""Cells per support, after which what is not proved is left open."""
 MOST_LETTERS = 4
 """Of a support; the simplices of more letters are too many to be divided."""
 MOST_SUPPORTS = 64
 
-Claim = Literal["right for ever", "wrong for ever", "depends on the proportions", "not proved"]
-
-
-@dataclass(frozen=True, eq=False)
-class Cells:
-    """A simplex of proportions in parts; every part a simplex itself."""
-
-    corners: Float[np.ndarray, "cell corner letter"]
-    """Proportions of the support's letters, in order; each corner sums to 1."""
-    volume: Float[np.ndarray, " cell"]
-    """Shares of the whole simplex."""
-    low: Float[np.ndarray, " cell"]
-    high: Float[np.ndarray, " cell"]
-    """Proved bounds of the logit."""
+Claim = Literal[
+    "right for ever",
+    "wrong for ever",
+    "right in the end",
+    "wrong in the end",
+    "depends on the proportions",
+    "not proved",
+]
+"""For ever: at every length from the least on. In the end: from some length on, which may be more,
+since with the share of `CLS` the answer may change once more."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +55,9 @@ class SupportProof:
     wrong: float
     open: float
     """Shares of the simplex of proportions, which sum to 1."""
+    right_in_the_end: float
+    wrong_in_the_end: float
+    """Shares of the simplex with this sign in the limit, as strings of these proportions grow."""
     margin: float | None
     """Where all is proved right, by how much: the proved least |logit|."""
     safe_share: float | None
@@ -112,17 +105,22 @@ def prove(network: Network, support: tuple[int, ...], least_length: int) -> Supp
     """What is proved of the strings of `least_length` letters and more with this support."""
     counts = np.isin(np.arange(network.config.num_letters), support).astype(np.int64)
     label = bool(network.config.language.positive(counts[None])[0])
-    cells = _divide(network, support, least_length)
-    right = (cells.low > 0) if label else (cells.high <= 0)
-    wrong = (cells.high <= 0) if label else (cells.low > 0)
-    shares = [float(cells.volume[part].sum()) for part in (right, wrong, ~right & ~wrong)]
+    limits = divide(network, support, 0.0)
+    cells = limits
+    if not network.config.no_attend_cls:
+        cells = divide(network, support, 1 / least_length)
+    right, wrong = _judged(cells, label)
+    shares = _shares(cells, label)
+    in_the_end = _shares(limits, label)
     return SupportProof(
         letters="".join(network.tokenizer.alphabet[x] for x in support),
         label=label,
-        claim=_claim(right, wrong),
+        claim=_claim(cells, limits, label),
         right=shares[0],
         wrong=shares[1],
         open=shares[2],
+        right_in_the_end=in_the_end[0],
+        wrong_in_the_end=in_the_end[1],
         margin=float(np.abs(cells.low if label else cells.high).min()) if right.all() else None,
         safe_share=_safe_share(network, support, cells, right) if label else None,
         intervals=_intervals(cells, right, wrong) if len(support) == 2 else (),
@@ -159,12 +157,31 @@ def length_of_limit(network: Network, tolerance: float) -> int | None:
     return high
 
 
-def _claim(right: np.ndarray, wrong: np.ndarray) -> Claim:
+def _judged(cells: Cells, label: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Which cells are proved right, and which wrong."""
+    positive, negative = cells.low > 0, cells.high <= 0
+    return (positive, negative) if label else (negative, positive)
+
+
+def _shares(cells: Cells, label: bool) -> tuple[float, float, float]:
+    right, wrong = _judged(cells, label)
+    proved = [float(cells.volume[part].sum()) for part in (right, wrong)]
+    return proved[0], proved[1], float(cells.volume[~right & ~wrong].sum())
+
+
+def _claim(cells: Cells, limits: Cells, label: bool) -> Claim:
+    right, wrong = _judged(cells, label)
+    right_at_last, wrong_at_last = _judged(limits, label)
     if right.all():
         return "right for ever"
     if wrong.all():
         return "wrong for ever"
-    return "depends on the proportions" if right.any() and wrong.any() else "not proved"
+    if right_at_last.all():
+        return "right in the end"
+    if wrong_at_last.all():
+        return "wrong in the end"
+    somewhere = right.any() or right_at_last.any(), wrong.any() or wrong_at_last.any()
+    return "depends on the proportions" if all(somewhere) else "not proved"
 
 
 def _safe_share(
@@ -187,79 +204,3 @@ def _intervals(cells: Cells, right: np.ndarray, wrong: np.ndarray) -> tuple[Shar
             low = found.pop().low
         found.append(ShareInterval(low, high, claim))
     return tuple(found)
-
-
-def _divide(network: Network, support: tuple[int, ...], least_length: int) -> Cells:
-    corners = np.eye(len(support))[None]
-    volume = np.ones(1)
-    done: list[tuple[np.ndarray, ...]] = []
-    seen = 0
-    while len(corners):
-        seen += len(corners)
-        outputs = _outputs(network, support, corners, least_length)
-        bounds = logit_bounds(network, outputs)
-        settled = (bounds.low > 0) | (bounds.high <= 0)
-        settled |= bounds.high - bounds.low < RESOLVED
-        settled |= seen > MOST_CELLS or len(support) == 1
-        done.append((corners[settled], volume[settled], *(x[settled] for x in bounds)))
-        corners, volume = _bisected(
-            network, support, corners[~settled], volume[~settled], outputs[~settled]
-        )
-    return Cells(*(np.concatenate(parts) for parts in zip(*done, strict=True)))
-
-
-def _outputs(
-    network: Network,
-    support: tuple[int, ...],
-    corners: Float[np.ndarray, "cell corner letter"],
-    least_length: int,
-) -> Float[np.ndarray, "cell point head hidden"]:
-    """What the heads add at the corners: without `CLS`, and with one among so many letters."""
-    cells, points, _ = corners.shape
-    occurrences = np.zeros((cells, points, network.config.num_letters + 1))
-    occurrences[:, :, [1 + x for x in support]] = corners
-    if not network.config.no_attend_cls:
-        with_cls = occurrences.copy()
-        with_cls[:, :, 0] = 1 / least_length
-        occurrences = np.concatenate([occurrences, with_cls], axis=1)
-    flat = occurrences.reshape(-1, occurrences.shape[2])
-    heads = range(network.config.num_attention_heads)
-    outputs = np.array([network.head_output(head, flat) for head in heads])
-    shape = (len(heads), cells, occurrences.shape[1], network.config.hidden_size)
-    return np.moveaxis(outputs.reshape(shape), 0, 2)
-
-
-def _bisected(
-    network: Network,
-    support: tuple[int, ...],
-    corners: Float[np.ndarray, "cell corner letter"],
-    volume: Float[np.ndarray, " cell"],
-    outputs: Float[np.ndarray, "cell point head hidden"],
-) -> tuple[Float[np.ndarray, "half corner letter"], Float[np.ndarray, " half"]]:
-    """Each cell in two, across the edge along which the state changes most.
-
-    The edge is cut where, in the head in which it is longest, attention is half way: near a corner
-    a letter outweighs others by orders of magnitude, and half way in proportions would be far off.
-    """
-    if not len(corners):
-        return corners, volume
-    edges = list(combinations(range(len(support)), 2))
-    lengths = np.stack(
-        [np.linalg.norm(outputs[:, i] - outputs[:, j], axis=2) for i, j in edges], axis=1
-    )
-    longest, head = np.divmod(lengths.reshape(len(corners), -1).argmax(axis=1), lengths.shape[2])
-    one, other = np.array(edges)[longest].T
-    rows = np.arange(len(corners))
-    scores = network.scores[:, 0, [1 + x for x in support]]
-    strength = np.exp(scores - scores.max(axis=1, keepdims=True))[head]
-    first, second = corners[rows, one], corners[rows, other]
-    share = (second * strength).sum(axis=1)
-    share = share / (share + (first * strength).sum(axis=1))
-    # Never so near an end that a half would have no volume left.
-    share = np.clip(share, 1e-6, 1 - 1e-6)[:, None]
-    middle = share * first + (1 - share) * second
-    halves = corners.copy(), corners.copy()
-    halves[0][rows, other], halves[1][rows, one] = middle, middle
-    # The half that keeps the first corner has lost the share of the edge beyond the middle.
-    volumes = volume * (1 - share[:, 0]), volume * share[:, 0]
-    return np.concatenate(halves), np.concatenate(volumes)

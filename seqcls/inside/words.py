@@ -69,8 +69,13 @@ def _proof(proof: SupportProof) -> str:
         return f"{said}, the logit at least {number(proof.margin)} from zero"
     if proof.claim == "wrong for ever":
         return said
-    said += f"; right for {_share(proof.right)} of all proportions, wrong for {_share(proof.wrong)}"
-    said += f", {_share(proof.open)} not proved"
+    if len(proof.letters) > 1:
+        said += f"; right for {_share(proof.right)} of all proportions, wrong for "
+        said += f"{_share(proof.wrong)}, {_share(proof.open)} not proved"
+        in_the_end = _share(proof.right_in_the_end), _share(proof.wrong_in_the_end)
+        if in_the_end != (_share(proof.right), _share(proof.wrong)):
+            said += f"; as they grow without end, right for {in_the_end[0]} of all proportions, "
+            said += f"wrong for {in_the_end[1]}"
     wrong = [x for x in proof.intervals if x.right is False]
     if wrong:
         shares = " and ".join(f"{_near_one(x.low)} to {_near_one(x.high)}" for x in wrong)

@@ -3,11 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
+from math import comb
 
 import jaxtyping
 import numpy as np
 import pytest
 
+from seqcls.inside.beyond import beyond
+from seqcls.inside.errors import errors_up_to
 from seqcls.inside.explain import explain
 from seqcls.inside.family import curve, parse_family
 from seqcls.inside.mechanism import mechanism_of
@@ -190,6 +193,50 @@ def test_the_flip_point_of_a_family_is_where_the_readable_model_flips(run: int, 
         start = flip.answer
     ends = true_logits(network, found.family.counts(found.n[:, None]))
     assert ((ends > 0) == (found.logit > 0)).all()
+
+
+@pytest.mark.parametrize("run", [3, 5, 8, 16, 25, 39])
+def test_no_string_up_to_200_contradicts_a_proof(run: int) -> None:
+    network = network_of(run)
+    errors = errors_up_to(network)
+    shares = errors.counts / errors.lengths[:, None]
+    found = beyond(network)
+    assert found.least_length == 1
+    for proof in found.supports:
+        letters = ["abc".index(letter) for letter in proof.letters]
+        has = np.isin(np.arange(3), letters)
+        own = ((errors.counts > 0) == has).all(axis=1)
+        if proof.claim == "right for ever":
+            assert not own.any()
+        if proof.claim == "wrong for ever":
+            assert own.sum() == comb(200, len(letters))
+        if proof.safe_share is not None:
+            assert (shares[own][:, :2].min(axis=1) <= proof.safe_share).all()
+        for interval in proof.intervals:
+            if interval.right:
+                first = shares[own, letters[0]]
+                assert not ((first > interval.low) & (first < interval.high)).any()
+
+
+def test_longer_strings_are_answered_as_proved_where_cls_is_attended_to() -> None:
+    network = network_of("attend_cls/8")
+    random = np.random.default_rng(0)
+    for proof in beyond(network).supports:
+        letters = ["abc".index(letter) for letter in proof.letters]
+        rows = random.integers(len(proof.cells.low), size=500)
+        weights = random.dirichlet([1.0] * len(letters), size=500)
+        shares = np.einsum("sc,scl->sl", weights, proof.cells.corners[rows])
+        lengths = 10.0 ** random.uniform(np.log10(201), 15, size=500)
+        counts = np.zeros((500, 3), dtype=np.int64)
+        counts[:, letters] = np.round(shares * lengths[:, None])
+        # Rounding to whole letters may leave the cell, or the support, where there are few.
+        missed = np.abs(counts[:, letters] / lengths[:, None] / shares - 1)
+        exact = missed.max(axis=1) < 1e-6
+        exact &= counts.sum(axis=1) >= 201
+        logits = true_logits(network, counts)[exact]
+        assert exact.sum() > 50
+        assert (logits > proof.cells.low[rows][exact] - 1e-4).all()
+        assert (logits < proof.cells.high[rows][exact] + 1e-4).all()
 
 
 def test_other_weights_have_other_causes() -> None:

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seqcls.inside.beyond import Cells, beyond, length_of_limit, prove
+from seqcls.inside.beyond import beyond, length_of_limit, prove
 from seqcls.inside.bounds import gelu_slope, logit_bounds
 from seqcls.inside.lines import head_outputs
 from seqcls.inside.network import Network, gelu
+from seqcls.inside.simplex import Cells
 from tests.unit.insides import random_network
 from tests.unit.test_inside_family import FIELDS
 
@@ -78,6 +79,10 @@ def test_what_is_proved_holds_for_random_strings_of_any_length(
         if proof.claim in ("right for ever", "wrong for ever"):
             right = (logits > 0) == proof.label
             assert right.all() if proof.claim == "right for ever" else not right.any()
+        limits = network.limit_logits(counts.astype(float))
+        if proof.claim in ("right in the end", "wrong in the end"):
+            right = (limits > 0) == proof.label
+            assert right.all() if proof.claim == "right in the end" else not right.any()
         if proof.margin is not None:
             assert np.abs(logits).min() >= proof.margin
         if proof.safe_share is not None:
@@ -114,6 +119,19 @@ def test_what_is_left_out_is_said() -> None:
     found = beyond(random_network(num_letters=5, no_attend_cls=True))
     assert found.left_out == ("all of more than 4 letters",)
     assert max(len(proof.letters) for proof in found.supports) == 4
+
+
+def test_a_model_may_be_right_up_to_a_length_and_wrong_in_the_end() -> None:
+    changing = 0
+    for seed in range(60):
+        network = random_network(seed, hidden_size=2)
+        proof = prove(network, (1,), least_length=2)
+        short, long = network.logits(np.array([[0, 1, 0], [0, 10**15, 0]]))
+        if proof.claim == "wrong in the end":
+            changing += short <= 0
+            assert long > 0
+            assert proof.wrong_in_the_end == 1
+    assert changing > 0
 
 
 def test_the_intervals_of_two_letters_are_all_shares_in_order() -> None:
