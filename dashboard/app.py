@@ -15,7 +15,8 @@ page = st.navigation(
         st.Page("screens/map.py", title="Map"),
         st.Page("screens/failing.py", title="Failing models"),
         st.Page("screens/sweeps.py", title="Sweeps"),
-        st.Page("screens/model.py", title="Model"),
+        st.Page("screens/model.py", title="Model", url_path="model"),
+        st.Page("screens/guide.py", title="Guide", url_path="guide"),
     ],
     position="top",
 )

@@ -79,12 +79,13 @@ def evaluate(
     config = configs[0]
     test = distinct_test_strings(config.test_strings)
     logits = logits_of(config, weights, test.counts, engine=engine, device=device)
-    return [_evaluation(config, test, own) for own in logits]
+    return [evaluation_of(config, test, own) for own in logits]
 
 
-def _evaluation(
+def evaluation_of(
     config: RunConfig, test: DistinctStrings, logits: Float[np.ndarray, " string"]
 ) -> Evaluation:
+    """What these logits of the test strings make of one model."""
     predicted = logits > 0
     wrong = np.flatnonzero(predicted != test.positive)
     # One count for every length and cell, the cells in the order of Confusion.

@@ -11,9 +11,9 @@ import typer
 
 from seqcls import __version__
 from seqcls.errors import ClusterError, SeqclsError, StoreUnavailableError
-from sweeps import cli_databases, cli_sweeps
+from sweeps import cli_databases, cli_inside, cli_sweeps
 from sweeps.exit_codes import BAD_INPUT, UNAVAILABLE
-from sweeps.options import MAX_SEED, AsJson, Db, Device, Engine, Run, Spec
+from sweeps.options import MAX_SEED, AsJson, Db, Device, Engine, Epoch, Run, Spec
 
 MODELS = "Models"
 
@@ -97,8 +97,20 @@ def engines(spec: Spec, engine: Engine = "auto", device: Device = "auto") -> Non
 
 
 @app.command(rich_help_panel=MODELS)
-def verdict(run: Run, db: Db = None, as_json: AsJson = False) -> None:
+def verdict(
+    run: Run,
+    db: Db = None,
+    beyond: Annotated[
+        bool, typer.Option("--beyond", help="What is proved of strings of every length instead.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Check a model on every string up to its longest test length, and keep what was found."""
+    if beyond:
+        from sweeps.commands.inside import show_beyond
+
+        show_beyond(db, run, as_json)
+        return
     from sweeps.commands.models import show_verdict
 
     show_verdict(db, run, as_json)
@@ -152,10 +164,7 @@ def predict(
         list[str], typer.Argument(help="Strings such as baac or ab{100}c{55}.", show_default=False)
     ],
     db: Db = None,
-    epoch: Annotated[
-        int | None,
-        typer.Option(help="The epoch whose weights to use.", show_default="the best one"),
-    ] = None,
+    epoch: Epoch = None,
     as_json: AsJson = False,
 ) -> None:
     """Give a model's probability that each string is in its language."""
@@ -164,6 +173,7 @@ def predict(
     predict_strings(db, run, strings, epoch, as_json)
 
 
+app.add_typer(cli_inside.app)
 app.add_typer(cli_databases.app)
 
 

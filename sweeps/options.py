@@ -12,6 +12,10 @@ Db = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Run = Annotated[str, typer.Argument(help="A run's id, or SWEEP/SEED.", show_default=False)]
+Epoch = Annotated[
+    int | None,
+    typer.Option(help="The epoch whose weights to use.", show_default="the best one"),
+]
 
 Spec = Annotated[
     str,

@@ -9,9 +9,8 @@ functions are therefore polynomials, with as many terms as the precision needs:
 
     log(1 + x) = 2 artanh(x / (2 + x)) by its Taylor series,  0 <= x <= 1
 
-P interpolates exp(z^2) erfc(z) / t at the Chebyshev nodes of t in (0, 1]; its coefficients were
-computed with 60 digits. The relative error of erfc is at most 3e-8 with the 11 coefficients for
-single and 1e-14 with the 24 for double precision. A test holds both against `math`.
+The coefficients of P are those of `seqcls.engines.erfc`. A test holds both precisions against
+`math`.
 """
 
 import math
@@ -21,45 +20,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-ERFC_SINGLE = (
-    0.282094799651273,
-    0.2820928673346307,
-    0.24691356121779123,
-    0.17494859631541002,
-    0.0958271993931922,
-    -0.06795827531374868,
-    0.1518851796289982,
-    -0.4824747605145184,
-    0.5168995401022985,
-    -0.245580036275335,
-    0.0453513366235701,
-)
-ERFC_DOUBLE = (
-    0.2820947917738782,
-    0.28209479177385055,
-    0.24683294280664786,
-    0.17630924462337408,
-    0.0837468944234614,
-    -0.004407596136815426,
-    -0.05675627249712694,
-    -0.053298964424690204,
-    -0.005736283719851457,
-    0.06795503045323195,
-    -0.07248796911751416,
-    0.6536458411537402,
-    -2.7550085732244454,
-    8.330012672530506,
-    -20.509230760722552,
-    39.21028970469867,
-    -56.466894948417945,
-    60.95483067364521,
-    -49.239892533213144,
-    29.46322618295092,
-    -12.723350945115444,
-    3.7615082403296265,
-    -0.6830458465428919,
-    0.05756368196931846,
-)
+from seqcls.engines.erfc import ERFC_DOUBLE, ERFC_SINGLE
 
 # The exponent's bias, the bits of the mantissa, the terms of exp and of artanh, the coefficients of
 # P, the lowest power first. LOG_2 is in two parts, so that k log 2 loses nothing.

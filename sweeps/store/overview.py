@@ -196,6 +196,12 @@ def count_failing_models(store: Store, view: View) -> int:
         return connection.scalars(query).one()
 
 
+def model(store: Store, run_id: int) -> pd.DataFrame:
+    """The row that `models` has of a run; no row where it is not done or does not exist."""
+    query = select(*_model_columns(View())).where(Run.id == run_id, Run.state == RunState.DONE)
+    return _frame(store, query)
+
+
 def scores_by_length(store: Store, run_ids: Sequence[int], width: int) -> pd.DataFrame:
     """The confusion of runs on strings of similar length.
 

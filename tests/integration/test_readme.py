@@ -109,14 +109,18 @@ def test_the_specification_is_a_ten_line_sweep() -> None:
     assert len([line for line in text.splitlines() if line]) <= 10
 
 
-def test_the_python_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    notebook, science = blocks("python")
+def printed_by(code: str) -> str:
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        exec(notebook, {})
-        exec(science, {})
-    assert "800 lengths" in printed.getvalue()
-    assert printed.getvalue().count("Confusion(tn=") == 8
+        exec(code, {})
+    return printed.getvalue()
+
+
+def test_the_python_examples_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    explains, notebook, trains = blocks("python")
+    assert printed_by(trains).count("Confusion(tn=") == 8
+    monkeypatch.chdir(folder)
+    assert "800 lengths" in printed_by(notebook)
+    assert printed_by(explains).count("Dilution: in head 0, ") == 3
 
 
 def test_the_example_for_a_cluster_names_what_there_is() -> None:

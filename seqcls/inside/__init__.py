@@ -1,0 +1,19 @@
+"""One model looked into: its states, its circuits, why it fails, where it breaks, what it needs.
+
+    network = Network.of(config, weights)       a model as a function of letter counts, in float64
+    activations(network, strings)               every state, by name
+    read_out(network, string)                   what each part adds to the logit
+    circuits(network)                           key-query and value-output circuit of each head
+    letter_orders(network, string)              does the order of the letters matter?
+    explain(network, string)                    the cause, as data
+    sentences(explain(network, string))         and in words
+    curve(network, parse_family("ab{n}"))       the breaking point of a family of strings
+    area(network, parse_family("a{m}b{n}"))     the same for two free counts
+    errors_up_to(network, max_length)           where the misclassified multisets lie
+    beyond(network)                             what can be proved for all longer strings
+    operate(network, Surgery(off={0}))          heads and dimensions switched off
+    rank_heads(network), prune(network)         what can go, and at what cost
+
+Pure functions of a configuration and weights: no database, no screen, and no PyTorch but in
+`letter_orders`.
+"""

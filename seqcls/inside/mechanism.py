@@ -1,0 +1,273 @@
+r"""Why a misclassified string fails, decided by changing one thing inside and asking again.
+
+The *reference* of a string has each of its letters once. In this order, the first that holds is it:
+
+- **dilution** (false negatives): in one head, a required letter gets less weight than in the
+  reference. Given back its weight there (the others keep their proportions), the answer changes.
+- **two heads on one letter**: the reference fails too, and all heads score the same letter highest.
+  False positives: without that letter the answer changes, while the missing letter, added as often
+  as the string is long, moves the logit less than `DEAF` times as much. False negatives: with the
+  scores of that letter and another required one exchanged in one head, the answer changes.
+- **value mixing** (false positives): hidden from one head, a letter that is there changes the
+  answer; with its value replaced by a missing letter's it does not, and of all values there its is
+  the nearest to that letter's. (False negatives whose reference fails too: a letter that is not
+  required, hidden from one head, changes the answer.)
+- **feed-forward saturation**: the reference is right, and one unit lets through less than `FLOOR`
+  of its input here; with its activation in the reference, the answer changes.
+
+Where none of these alone changes the answer, there is no single mechanism.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int64
+
+from seqcls.inside.cause import Mechanism, MechanismName
+from seqcls.inside.network import Network, softmax
+from seqcls.inside.shrink import Counts
+
+DEAF = 0.1
+FLOOR = 0.05
+
+
+def mechanism_of(network: Network, counts: Counts) -> Mechanism:
+    """The mechanism of a misclassified string."""
+    subject = _Subject(network, np.array(counts, dtype=np.int64))
+    asked: tuple[Callable[[_Subject], Iterator[Mechanism]], ...] = (
+        (_on_one_letter_positive, _mixing, _saturation)
+        if subject.wrong
+        else (_dilution, _on_one_letter_negative, _pushed, _saturation)
+    )
+    for ask in asked:
+        found = [x for x in ask(subject) if (x.logit_with > 0) != subject.wrong]
+        if found:
+            return max(found, key=lambda x: abs(x.logit_with - x.logit))
+    together = "the attention of every head were that of the string with each letter once"
+    return subject.mechanism("no single mechanism", together, subject.reference_logit)
+
+
+@dataclass(frozen=True, eq=False)
+class _Subject:
+    """A misclassified string, and what the counterfactuals need of it."""
+
+    network: Network
+    counts: Int64[np.ndarray, " letter"]
+
+    @cached_property
+    def logit(self) -> float:
+        return float(self.network.logits(self.counts[None])[0])
+
+    @cached_property
+    def wrong(self) -> bool:
+        """The model's answer, which is the wrong one."""
+        return self.logit > 0
+
+    @cached_property
+    def attention(self) -> Float[np.ndarray, "head kind"]:
+        return self._attention(self.counts)
+
+    @cached_property
+    def reference(self) -> Float[np.ndarray, "head kind"]:
+        return self._attention(np.minimum(self.counts, 1))
+
+    @cached_property
+    def reference_logit(self) -> float:
+        return self.with_attention(self.reference)
+
+    @cached_property
+    def reference_fails(self) -> bool:
+        return (self.reference_logit > 0) == self.wrong
+
+    @property
+    def present(self) -> list[int]:
+        return np.flatnonzero(self.counts).tolist()
+
+    @property
+    def missing(self) -> list[int]:
+        """Required letters that are not there."""
+        return [x for x in self.network.config.language.required if not self.counts[x]]
+
+    @property
+    def heads(self) -> range:
+        return range(self.network.config.num_attention_heads)
+
+    def name(self, letter: int) -> str:
+        return self.network.tokenizer.alphabet[letter]
+
+    def with_attention(self, attention: Float[np.ndarray, "head kind"]) -> float:
+        return float(self.network.logits_of_attention(attention[None])[0])
+
+    def with_counts(self, letter: int, count: int) -> float:
+        changed = self.counts.copy()
+        changed[letter] = count
+        return float(self.network.logits(changed[None])[0])
+
+    def with_head(self, head: int, weights: Float[np.ndarray, " kind"]) -> float:
+        """The logit where one head attends like this, the others as they do."""
+        changed = self.attention.copy()
+        changed[head] = weights
+        return self.with_attention(changed)
+
+    def hidden_from(self, head: int, letter: int) -> float:
+        """The logit where one head does not see a letter."""
+        scores = self.scores(head)
+        scores[1 + letter] = -np.inf
+        return self.with_head(head, softmax(scores))
+
+    def with_value_of(self, head: int, letter: int, other: int) -> float:
+        """The logit where one head reads another letter's value off a letter."""
+        weights = self.attention[head].copy()
+        weights[1 + other] += weights[1 + letter]
+        weights[1 + letter] = 0
+        return self.with_head(head, weights)
+
+    def exchanged(self, head: int, letter: int, other: int) -> float:
+        """The logit where one head scores two letters each as the other."""
+        scores = self.network.scores[head, 0].copy()
+        scores[[1 + letter, 1 + other]] = scores[[1 + other, 1 + letter]]
+        return self.with_head(head, softmax(scores + self._log_counts(self.counts)))
+
+    def scores(self, head: int) -> Float[np.ndarray, " kind"]:
+        return np.asarray(self.network.scores[head, 0] + self._log_counts(self.counts))
+
+    def favourite(self) -> int | None:
+        """The letter that all heads, at least two, score highest."""
+        favourites = set(self.network.scores[:, 0, 1:].argmax(axis=1).tolist())
+        return favourites.pop() if len(self.heads) > 1 and len(favourites) == 1 else None
+
+    def mechanism(
+        self, name: MechanismName, counterfactual: str, logit_with: float, **about: int | str | None
+    ) -> Mechanism:
+        known: dict[str, Any] = {"head": None, "letter": None, "by": None, "unit": None, **about}
+        return Mechanism(
+            name=name,
+            counterfactual=counterfactual,
+            logit=self.logit,
+            logit_with=logit_with,
+            **known,
+        )
+
+    def _log_counts(self, counts: Int64[np.ndarray, " letter"]) -> Float[np.ndarray, " kind"]:
+        return np.asarray(self.network.log_counts(counts[None])[0])
+
+    def _attention(self, counts: Int64[np.ndarray, " letter"]) -> Float[np.ndarray, "head kind"]:
+        return np.asarray(self.network.attention(self._log_counts(counts)[None])[0])
+
+
+def _dilution(subject: _Subject) -> Iterator[Mechanism]:
+    gains = subject.attention - subject.reference
+    for head in subject.heads:
+        for letter in subject.network.config.language.required:
+            if gains[head, 1 + letter] >= 0:
+                continue
+            weights = subject.attention[head].copy()
+            given = subject.reference[head, 1 + letter]
+            weights *= (1 - given) / (1 - weights[1 + letter])
+            weights[1 + letter] = given
+            name = subject.name(letter)
+            yield subject.mechanism(
+                "dilution",
+                f"head {head} gave {name} the weight {given:.3g} that it has where each letter "
+                "occurs once",
+                subject.with_head(head, weights),
+                head=head,
+                letter=name,
+                by=subject.network.kinds[int(gains[head].argmax())],
+            )
+
+
+def _on_one_letter_positive(subject: _Subject) -> Iterator[Mechanism]:
+    letter = subject.favourite()
+    if letter is None or not subject.counts[letter] or not subject.reference_fails:
+        return
+    without = subject.with_counts(letter, 0)
+    length = int(subject.counts.sum())
+    for other in subject.missing:
+        moved = abs(subject.with_counts(other, length) - subject.logit)
+        if moved < DEAF * abs(without - subject.logit):
+            yield subject.mechanism(
+                "two heads on one letter",
+                f"every {subject.name(letter)} were deleted",
+                without,
+                letter=subject.name(letter),
+                by=subject.name(other),
+            )
+
+
+def _on_one_letter_negative(subject: _Subject) -> Iterator[Mechanism]:
+    letter = subject.favourite()
+    if letter is None or not subject.reference_fails:
+        return
+    for head in subject.heads:
+        for other in subject.network.config.language.required:
+            if other != letter:
+                yield subject.mechanism(
+                    "two heads on one letter",
+                    f"head {head} scored {subject.name(other)} and {subject.name(letter)} each as "
+                    "the other",
+                    subject.exchanged(head, letter, other),
+                    head=head,
+                    letter=subject.name(letter),
+                    by=subject.name(other),
+                )
+
+
+def _mixing(subject: _Subject) -> Iterator[Mechanism]:
+    for head in subject.heads:
+        value = subject.network.value[head, 1:]
+        for other in subject.missing:
+            letter = min(
+                subject.present, key=lambda x: _distance(value[x], value[other]), default=None
+            )
+            if letter is None or subject.with_value_of(head, letter, other) <= 0:
+                continue
+            yield subject.mechanism(
+                "value mixing",
+                f"head {head} did not see {subject.name(letter)}",
+                subject.hidden_from(head, letter),
+                head=head,
+                letter=subject.name(letter),
+                by=subject.name(other),
+            )
+
+
+def _pushed(subject: _Subject) -> Iterator[Mechanism]:
+    if not subject.reference_fails:
+        return
+    for head in subject.heads:
+        for letter in subject.present:
+            if letter not in subject.network.config.language.required:
+                yield subject.mechanism(
+                    "value mixing",
+                    f"head {head} did not see {subject.name(letter)}",
+                    subject.hidden_from(head, letter),
+                    head=head,
+                    letter=subject.name(letter),
+                )
+
+
+def _saturation(subject: _Subject) -> Iterator[Mechanism]:
+    if subject.reference_fails:
+        return
+    network = subject.network
+    states = network.after_attention(np.stack([subject.attention, subject.reference]))
+    forward = network.feed_forward(states)
+    adds = network.classifier @ network.weights["blocks.0.feed_forward.output.weight"]
+    for unit in range(network.config.feed_forward_size):
+        inner, (here, there) = forward.input[0, unit], forward.activation[:, unit]
+        if inner < 0 and abs(here) < FLOOR * abs(inner):
+            yield subject.mechanism(
+                "feed-forward saturation",
+                f"unit {unit} had the activation {there:.3g} that it has where each letter occurs "
+                "once",
+                subject.logit + float(adds[unit] * (there - here)),
+                unit=unit,
+            )
+
+
+def _distance(x: Float[np.ndarray, " head_size"], y: Float[np.ndarray, " head_size"]) -> float:
+    return float(np.linalg.norm(x - y))

@@ -1,0 +1,39 @@
+"""Commands that look inside one model."""
+
+from typing import Annotated
+
+import typer
+
+from sweeps.options import AsJson, Db, Epoch, Run
+
+PANEL = "Inside a model"
+
+app = typer.Typer()
+
+
+@app.command(rich_help_panel=PANEL)
+def explain(
+    run: Run,
+    string: Annotated[str, typer.Argument(help="Such as ab{100}c{55}.", show_default=False)],
+    db: Db = None,
+    epoch: Epoch = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say why a model answers a string as it does, and what would change the answer."""
+    from sweeps.commands.inside import explain_string
+
+    explain_string(db, run, string, epoch, as_json)
+
+
+@app.command(rich_help_panel=PANEL)
+def family(
+    run: Run,
+    strings: Annotated[str, typer.Argument(help="Such as ab{n} or a{m}b{n}.", show_default=False)],
+    db: Db = None,
+    epoch: Epoch = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say where a model's answer changes as the free counts of a family of strings grow."""
+    from sweeps.commands.inside import show_family
+
+    show_family(db, run, strings, epoch, as_json)

@@ -1,0 +1,95 @@
+"""What the commands that look inside one model do, and how they show it."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import typer
+
+from seqcls.inside.beyond import Beyond, SupportProof, beyond
+from seqcls.inside.explain import explain
+from seqcls.inside.family import Curve, Map, area, curve, parse_family
+from seqcls.inside.network import Network
+from seqcls.inside.sentences import sentences
+from seqcls.inside.words import beyond_sentences, curve_sentences, map_sentences
+from sweeps.store import queries
+from sweeps.store.engine import open_reader
+
+
+def explain_string(
+    db: str | None, reference: str, string: str, epoch: int | None, as_json: bool
+) -> None:
+    """Prints the cause of a model's answer."""
+    run_id, network = _network(db, reference, epoch)
+    found = explain(network, string)
+    said = sentences(found)
+    _show(as_json, said, {"run": run_id, **asdict(found), "sentences": said})
+
+
+def show_family(
+    db: str | None, reference: str, text: str, epoch: int | None, as_json: bool
+) -> None:
+    """Prints where a model's answer for a family of strings changes."""
+    run_id, network = _network(db, reference, epoch)
+    family = parse_family(text, network.config.num_letters)
+    if len(family.names) == 1:
+        found = curve(network, family)
+        _show(as_json, curve_sentences(found), {"run": run_id, **_curve_record(found)})
+    else:
+        grid = area(network, family)
+        _show(as_json, map_sentences(grid), {"run": run_id, **_map_record(grid)})
+
+
+def show_beyond(db: str | None, reference: str, as_json: bool) -> None:
+    """Prints what is proved of a model's answers for strings of every length."""
+    run_id, network = _network(db, reference, None)
+    found = beyond(network)
+    _show(as_json, beyond_sentences(found), {"run": run_id, **_beyond_record(found)})
+
+
+def _network(db: str | None, reference: str, epoch: int | None) -> tuple[int, Network]:
+    store = open_reader(db)
+    run_id = queries.find_run(store, reference)
+    weights = queries.weights(store, run_id, epoch)
+    return run_id, Network.of(queries.run_config(store, run_id), weights)
+
+
+def _show(as_json: bool, said: Sequence[str], record: dict[str, Any]) -> None:
+    typer.echo(json.dumps(record, indent=1, allow_nan=False) if as_json else "\n".join(said))
+
+
+def _curve_record(found: Curve) -> dict[str, Any]:
+    return {
+        "family": found.family.text,
+        "label": found.label,
+        "flips": [asdict(flip) for flip in found.flips],
+        "limit": found.limit,
+        "n": found.n.tolist(),
+        "logit": found.logit.tolist(),
+    }
+
+
+def _map_record(found: Map) -> dict[str, Any]:
+    first, second = found.family.names
+    return {
+        "family": found.family.text,
+        "label": found.label,
+        first: found.first.tolist(),
+        second: found.second.tolist(),
+        "logit": found.logit.tolist(),
+        "flips": [[asdict(flip) for flip in row] for row in found.boundary],
+    }
+
+
+def _beyond_record(found: Beyond) -> dict[str, Any]:
+    return {
+        "least_length": found.least_length,
+        "supports": [_proof_record(proof) for proof in found.supports],
+        "left_out": found.left_out,
+    }
+
+
+def _proof_record(proof: SupportProof) -> dict[str, Any]:
+    record = {name: value for name, value in vars(proof).items() if name != "cells"}
+    return {**record, "intervals": [asdict(interval) for interval in proof.intervals]}
