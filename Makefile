@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: run test lint format bench clean
+.PHONY: run test lint format bench chaos clean
 
 run: $(INSTALLED)
 	$(BIN)/seqcls sweep report
@@ -28,6 +28,9 @@ format: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks
+
+chaos: $(INSTALLED)
+	SEQCLS_CHAOS=long $(BIN)/pytest tests/chaos -s
 
 clean:
 	rm -rf $(VENV)

@@ -15,20 +15,20 @@ class EarlyStopping:
 
     config: RunConfig
     losses: list[float] = field(default_factory=list)
+    best_epoch: int = 1
+    """The epoch of the lowest loss so far."""
     _lowest_since_minimum: float = float("inf")
     _patience: int = 0
 
     def __post_init__(self) -> None:
         self._patience = self.config.patience
 
-    @property
-    def best_epoch(self) -> int:
-        return self.losses.index(min(self.losses)) + 1
-
     def stops_after(self, loss: float) -> bool:
         """Takes the next epoch's validation loss; True where training ends with it."""
         self.losses.append(loss)
         epoch = len(self.losses)
+        if loss < self.losses[self.best_epoch - 1]:
+            self.best_epoch = epoch
         if epoch >= self.config.max_num_epochs:
             return True
         if epoch < self.config.min_num_epochs:

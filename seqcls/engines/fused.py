@@ -5,6 +5,7 @@ A member's result depends on nothing but its configuration and seed, to the last
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float, Int64
@@ -28,9 +29,13 @@ def train_fused(
     """Trains (configuration, model seed) pairs from their initial parameters, in their order."""
     results = []
     for number, ((config, model_seed), start) in enumerate(zip(members, initial, strict=True)):
-        results.append(_train(config, model_seed, start, every_epoch))
-        progress(number + 1)
+        own = partial(_add, progress, number)
+        results.append(_train(config, model_seed, start, every_epoch, own))
     return results
+
+
+def _add(progress: Callable[[float], None], before: int, done: float) -> None:
+    progress(before + done)
 
 
 def fused_logits(
@@ -62,7 +67,11 @@ def tile_logits(
 
 
 def _train(
-    config: RunConfig, model_seed: int, initial: Weights, every_epoch: bool
+    config: RunConfig,
+    model_seed: int,
+    initial: Weights,
+    every_epoch: bool,
+    progress: Callable[[float], None],
 ) -> TrainedMember:
     started = time.perf_counter()
     training = MemberTraining(config, model_seed, every_epoch)
@@ -80,6 +89,7 @@ def _train(
         steps += len(tiles.ends)
         validation_loss = evaluate(flat, shape, scratch, *validation[:3], logits)
         goes_on = training.goes_on_after(train_loss, validation_loss, lambda: unpack(config, flat))
+        progress(epoch / config.max_num_epochs if goes_on else 1.0)
     training.result.train_seconds = time.perf_counter() - started
     return training.result
 

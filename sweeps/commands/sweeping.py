@@ -22,6 +22,7 @@ from seqcls.engines.choice import choose_engine
 from seqcls.errors import StoreMissingError
 from sweeps.commands.show import count, duration, print_json, print_table, table_of
 from sweeps.estimate import estimate
+from sweeps.executors.dask_cluster import check_address
 from sweeps.exit_codes import INTERRUPTED, RUNS_FAILED, RUNS_LEFT
 from sweeps.machine import check_device
 from sweeps.progress import SweepProgress, progress
@@ -62,7 +63,7 @@ def run_sweeps(reference: str, db: str | None, precision: str | None, how: How) 
 
 def work_on(db: str | None, sweeps: Sequence[str], how: How) -> None:
     """Trains what is queued of the sweeps named, or of all."""
-    check_device(how.device)
+    _check([], how)
     if not how.watch:
         # First to read: a database that is not there holds nothing to work on.
         open_reader(db)
@@ -159,6 +160,8 @@ def _specs(reference: str, precision: str | None) -> list[SweepSpec]:
 def _check(specs: list[SweepSpec], how: How) -> None:
     """Refuses what cannot be trained like this before anything is written."""
     check_device(how.device)
+    if how.dask is not None:
+        check_address(how.dask)
     for spec in specs:
         for config in spec.configs():
             choose_engine(config, how.engine, how.device)

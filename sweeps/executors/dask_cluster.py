@@ -99,11 +99,20 @@ _QUIET = dict.fromkeys(
 """Dask tells what it loses with tracebacks; here a lost cluster is told in one line."""
 
 
-def _connected(address: str) -> "Client":
+def check_address(address: str) -> None:
+    """Refuses what is no address of a scheduler.
+
+    Raises:
+        ConfigError: as said.
+    """
     if not _ADDRESS.fullmatch(address):
         raise ConfigError(
             f"cannot read the Dask address {address!r}: expected one such as tcp://host:8786"
         )
+
+
+def _connected(address: str) -> "Client":
+    check_address(address)
     try:
         import dask.config
 
