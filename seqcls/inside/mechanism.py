@@ -10,12 +10,14 @@ The *reference* of a string has each of its letters once. In this order, the fir
   scores of that letter and another required one exchanged in one head, the answer changes.
 - **value mixing** (false positives): hidden from one head, a letter that is there changes the
   answer; with its value replaced by a missing letter's it does not, and of all values there its is
-  the nearest to that letter's. (False negatives whose reference fails too: a letter that is not
-  required, hidden from one head, changes the answer.)
+  the nearest to that letter's. Or several letters together: with one head's attention that of the
+  reference the answer changes, with all of it on a missing letter it does not, and the head's mixed
+  value lies nearer to that letter's than in the reference. (False negatives whose reference fails
+  too: a letter that is not required, hidden from one head, changes the answer.)
 - **feed-forward saturation**: the reference is right, and one unit lets through less than `FLOOR`
   of its input here; with its activation in the reference, the answer changes.
 
-Where none of these alone changes the answer, there is no single mechanism.
+Where none of these holds, there is no single mechanism.
 """
 
 from collections.abc import Callable, Iterator
@@ -38,7 +40,7 @@ def mechanism_of(network: Network, counts: Counts) -> Mechanism:
     """The mechanism of a misclassified string."""
     subject = _Subject(network, np.array(counts, dtype=np.int64))
     asked: tuple[Callable[[_Subject], Iterator[Mechanism]], ...] = (
-        (_on_one_letter_positive, _mixing, _saturation)
+        (_on_one_letter_positive, _mixing, _mixture, _saturation)
         if subject.wrong
         else (_dilution, _on_one_letter_negative, _pushed, _saturation)
     )
@@ -233,6 +235,23 @@ def _mixing(subject: _Subject) -> Iterator[Mechanism]:
                 letter=subject.name(letter),
                 by=subject.name(other),
             )
+
+
+def _mixture(subject: _Subject) -> Iterator[Mechanism]:
+    for head in subject.heads:
+        value = subject.network.value[head]
+        mixed, reference = (x[head] @ value for x in (subject.attention, subject.reference))
+        for other in subject.missing:
+            nearer = _distance(mixed, value[1 + other]) < _distance(reference, value[1 + other])
+            all_on_it = np.eye(len(value))[1 + other]
+            if nearer and subject.with_head(head, all_on_it) > 0:
+                yield subject.mechanism(
+                    "value mixing",
+                    f"head {head} gave each letter the weight that it has where each occurs once",
+                    subject.with_head(head, subject.reference[head]),
+                    head=head,
+                    by=subject.name(other),
+                )
 
 
 def _pushed(subject: _Subject) -> Iterator[Mechanism]:
