@@ -9,8 +9,7 @@ INSTALLED := $(VENV)/.installed
 
 run: $(INSTALLED)
 	$(BIN)/seqcls sweep report
-	@echo "The dashboard is at http://127.0.0.1:8501 (Ctrl-C ends it)."
-	$(BIN)/streamlit run dashboard/app.py --server.port 8501
+	$(BIN)/seqcls dashboard --port 8501
 
 test: lint
 	$(BIN)/python -m tests.e2e.browser

@@ -1,14 +1,25 @@
-"""Navigation and the sidebar, nothing else. Start it with `streamlit run dashboard/app.py`."""
+"""Navigation and the sidebar, nothing else. Start it with `seqcls dashboard`.
+
+The pages are in `screens`: of a folder named `pages` Streamlit would run a file by itself, without
+this one, whenever the first link that a new server is asked for leads to it.
+"""
 
 import streamlit as st
 
-from dashboard import filters
+from dashboard import sidebar
 
 st.set_page_config(page_title="seqcls", layout="wide")
 page = st.navigation(
-    [st.Page("pages/compare.py", title="Compare", default=True)],
+    [
+        st.Page("screens/compare.py", title="Compare", default=True),
+        st.Page("screens/map.py", title="Map"),
+        st.Page("screens/failing.py", title="Failing models"),
+        st.Page("screens/sweeps.py", title="Sweeps"),
+        st.Page("screens/model.py", title="Model", url_path="model"),
+        st.Page("screens/guide.py", title="Guide", url_path="guide"),
+    ],
     position="top",
 )
 with st.sidebar:
-    filters.show()
+    sidebar.show()
 page.run()

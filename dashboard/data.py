@@ -1,5 +1,6 @@
 """Cached calls to the store's queries. A cached answer is used until the database changes."""
 
+import json
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -7,7 +8,9 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import streamlit as st
 
 from seqcls.errors import SeqclsError, StoreMissingError
-from sweeps.store import queries
+from sweeps.estimate import Estimate, estimate
+from sweeps.spec import parse_spec
+from sweeps.store import overview, queries
 from sweeps.store.engine import Store, open_reader
 
 Arguments = ParamSpec("Arguments")
@@ -16,33 +19,53 @@ Answer = TypeVar("Answer")
 
 def _cached(
     query: Callable[Concatenate[Store, Arguments], Answer],
+    revision: Callable[[Store], Any] = queries.revision,
 ) -> Callable[Arguments, Answer]:
-    # The name and the revision are only part of the key: which query, of which state of the file.
+    # The key says which query, of which database, in which state; the store itself is not hashed.
     @st.cache_data(show_spinner=False, max_entries=32)
-    def answer(name: str, db: str, revision: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ARG001
-        return query(open_reader(db), *args, **kwargs)
+    def answer(key: Any, _store: Store, args: Any, kwargs: Any) -> Any:  # noqa: ARG001
+        return query(_store, *args, **kwargs)
 
     @wraps(query)
     def ask(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
         store = open_reader()
-        path = store.location
-        found: Answer = answer(query.__name__, path, queries.revision(store), *args, **kwargs)
+        key = (query.__name__, store.location, revision(store))
+        found: Answer = answer(key, store, args, kwargs)
         return found
 
     return ask
 
 
-configs = _cached(queries.configs)
-length_scores = _cached(queries.length_scores)
-runs = _cached(queries.runs)
-string_errors = _cached(queries.string_errors)
-sweeps = _cached(queries.sweeps)
+breaking_strings = _cached(overview.breaking_strings)
+configurations = _cached(overview.configurations)
+count_failing_models = _cached(overview.count_failing_models)
+count_runs = _cached(overview.count_runs)
+count_string_errors = _cached(overview.count_string_errors)
+failing_models = _cached(overview.failing_models)
+memberships = _cached(overview.memberships, overview.members_revision)
+model = _cached(overview.model)
+model_seeds = _cached(overview.model_seeds, overview.members_revision)
+models = _cached(overview.models)
+scores_by_length = _cached(overview.scores_by_length)
+settings = _cached(overview.settings, overview.configs_revision)
+some_configs = _cached(overview.some_configs, overview.configs_revision)
+string_errors = _cached(overview.string_errors)
+
+
+def _estimated(store: Store, submitted: tuple[str, ...], workers: int) -> Estimate:
+    return estimate(store, [parse_spec(json.loads(text)) for text in submitted], workers)
+
+
+estimated = _cached(_estimated)
 
 
 def explain(error: SeqclsError) -> None:
     """Says on the page what is the case with the database and what to do."""
     if isinstance(error, StoreMissingError):
-        st.info("There are no models to show yet. Train the report's models, in about a minute:")
+        st.info(
+            "There are no models to show yet. Launch the report's models from the sidebar, or "
+            "train them, in about a minute, with:"
+        )
         st.code("seqcls sweep report", language="bash")
     else:
         st.error("The database cannot be shown.")

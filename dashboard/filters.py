@@ -1,43 +1,109 @@
 """The state that every page shares, kept in the address bar so that a link reproduces the view."""
 
+from typing import Any
+
 import streamlit as st
 
 from dashboard import data
 from seqcls.errors import SeqclsError
-from sweeps.store.queries import RunFilter
+from sweeps.store.overview import KINDS, View
+
+PLAIN: dict[str, Any] = {"sweep": [], "seed": [], "failing": False, "kind": None, "below": 100.0}
+"""The filters' keys, which are also their names in the link, with the values that restrict nothing.
+
+The fields of the configuration go by their own names.
+"""
 
 
 def show() -> None:
     """Draws the filters in the sidebar, where there is anything to filter."""
     try:
-        names = data.sweeps()["name"].tolist()
-        seeds = sorted(data.runs(RunFilter())["model_seed"].unique().tolist())
+        names = list(dict.fromkeys(data.memberships()["sweep"]))
+        seeds = data.model_seeds()
+        fields = _fields()
     except SeqclsError:
         return
-    st.header("Filter")
+    if not seeds:
+        return
+    st.header("Filters")
     st.multiselect("Sweeps", names, key="sweep", placeholder="All sweeps", bind="query-params")
     st.multiselect("Model seeds", seeds, key="seed", placeholder="All seeds", bind="query-params")
+    _outcome()
+    if fields:
+        chosen = sum(bool(st.session_state.get(name)) for name in fields)
+        with st.expander(f"Settings ({chosen} chosen)" if chosen else "Settings"):
+            for name, values in fields.items():
+                st.multiselect(name, values, key=name, placeholder="Any", bind="query-params")
+    _say_what_is_left()
+
+
+def current() -> View:
+    """The filters as they are set now."""
+    state = {key: st.session_state.get(key) or plain for key, plain in PLAIN.items()}
+    return View(
+        sweeps=tuple(state["sweep"]),
+        model_seeds=tuple(state["seed"]),
+        config_ids=_config_ids(),
+        below=state["below"] / 100,
+        failing=state["failing"],
+        kind=state["kind"],
+    )
+
+
+def _outcome() -> None:
     st.toggle(
         "Only failing models",
         key="failing",
         bind="query-params",
-        help="A model fails if it misclassifies at least one of its test strings.",
+        help="Lists and draws failing models only. Shares and medians are still those of all.",
     )
-    st.button("Clear filters", on_click=_clear, disabled=current() == RunFilter())
-    st.header("Train more")
-    st.markdown("Write the runs that you want into a TOML file, then run:")
-    st.code("seqcls sweep FILE.toml", language="bash")
+    st.number_input(
+        "A model fails below an accuracy of (%)",
+        min_value=0.0,
+        max_value=100.0,
+        value=PLAIN["below"],
+        step=0.5,
+        format="%.1f",
+        key="below",
+        bind="query-params",
+        help="At 100, a model fails if it misclassifies at least one of its test strings.",
+    )
+    st.selectbox(
+        "With errors of kind",
+        KINDS,
+        index=None,
+        placeholder="Any",
+        key="kind",
+        bind="query-params",
+        help="False positive: said to be in the language, and is not. False negative: said not to "
+        "be, and is.",
+    )
 
 
-def current() -> RunFilter:
-    """The filters as they are set now."""
-    state = st.session_state
-    return RunFilter(
-        sweeps=tuple(state.get("sweep") or ()),
-        model_seeds=tuple(state.get("seed") or ()),
-        failing=bool(state.get("failing")),
-    )
+def _fields() -> dict[str, list[Any]]:
+    settings = data.settings()
+    return {str(name): sorted(settings[name].unique().tolist()) for name in settings}
+
+
+def _config_ids() -> tuple[int, ...] | None:
+    settings = data.settings()
+    chosen = {str(name): st.session_state.get(str(name)) for name in settings}
+    if not any(chosen.values()):
+        return None
+    for name, values in chosen.items():
+        if values:
+            settings = settings[settings[name].isin(values)]
+    return tuple(settings.index.tolist())
+
+
+def _say_what_is_left() -> None:
+    view = current()
+    left, runs = data.count_runs(view), data.count_runs(View())
+    st.caption(f"The filters leave {left:,} of {runs:,} runs.")
+    st.button("Clear filters", key="clear_filters", on_click=_clear, disabled=view == View())
 
 
 def _clear() -> None:
-    st.session_state.update(sweep=[], seed=[], failing=False)
+    st.session_state.update(PLAIN)
+    for name in data.settings():
+        st.session_state[str(name)] = []

@@ -175,3 +175,14 @@ def predict(
 
 app.add_typer(cli_inside.app)
 app.add_typer(cli_databases.app)
+
+
+@app.command(rich_help_panel="Dashboard")
+def dashboard(
+    db: Db = None,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Where it is served.")] = 8501,
+) -> None:
+    """Show the database in a browser: launch sweeps, compare them, find what fails."""
+    from sweeps.screen import show_dashboard
+
+    show_dashboard(db, port)

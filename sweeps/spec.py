@@ -19,7 +19,7 @@ MAX_RUNS = 100_000
 CHECKPOINTS = ("best_epoch", "every_epoch")
 SHIPPED = Path(__file__).with_name("specs")
 
-_KEYS = [
+KEYS = [
     "name",
     "description",
     "model_seeds",
@@ -29,6 +29,8 @@ _KEYS = [
     "axes",
     "configurations",
 ]
+"""The keys of a specification, as people write them down."""
+
 _SEEDS = re.compile(r"(\d{1,19})\.\.(\d{1,19})")
 
 
@@ -152,8 +154,8 @@ def parse_spec(data: Mapping[str, Any]) -> SweepSpec:
             that cannot be trained.
     """
     for key in data:
-        if key not in _KEYS:
-            raise SpecError(f"unknown key {key!r}: {nearest(key, _KEYS)}")
+        if key not in KEYS:
+            raise SpecError(f"unknown key {key!r}: {nearest(key, KEYS)}")
     spec = SweepSpec(
         name=_text(data, "name"),
         description=_text(data, "description", ""),

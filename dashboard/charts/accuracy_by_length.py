@@ -1,25 +1,31 @@
-"""Accuracy against string length: every seed a thin line, each configuration's median thick."""
+"""Accuracy, or a rate of errors, against string length: seeds thin, medians thick."""
 
 import altair as alt
 import pandas as pd
 
 from dashboard.charts.colors import GREY, OKABE_ITO
+from dashboard.charts.scales import titled
 
-PLOT_HEIGHT = 360
-AXIS_HEIGHT = 70
-LEGEND_ROW_HEIGHT = 20
+PLOT_HEIGHT = 340
+FURNITURE_HEIGHT = 150
+LEGEND_ROW_HEIGHT = 26
+
+CLICKED = "clicked_line"
+"""The selection that holds the run_id of a line that was clicked."""
 
 
 def accuracy_by_length(
-    seeds: pd.DataFrame, medians: pd.DataFrame, limits: pd.DataFrame
+    seeds: pd.DataFrame, medians: pd.DataFrame, limits: pd.DataFrame, measure: str
 ) -> alt.LayerChart | alt.FacetChart:
     """The chart, as high as its legend needs it.
 
     Args:
-        seeds: one row a run and point: configuration, model_seed, run_id, middle, lengths (as
-            text), strings, misclassified, accuracy in [0, 1].
-        medians: configuration, middle, lengths, accuracy (the median over seeds), seeds (how many).
+        seeds: one row a run and point: configuration, model_seed, run_id, middle (length), lengths
+            (as text), value in [0, 1], and the strings that it is a share of: strings.
+        medians: configuration, middle, lengths, median, low, high (an interval of the median,
+            missing where there is none), n (seeds).
         limits: length and label of lengths to mark, such as where training ended.
+        measure: what `value` is, for the axis: Accuracy, False positive rate.
     """
     names = list(dict.fromkeys(medians["configuration"]))
     color = alt.Color(
@@ -32,37 +38,74 @@ def accuracy_by_length(
         ),
     )
     x = alt.X("middle:Q", title="String length (letters)", scale=alt.Scale(zero=True))
-    y = alt.Y(
-        "accuracy:Q",
-        title="Accuracy on test strings of that length",
+    title = titled(f"{measure} by string length", subtitle=_SUBTITLE)
+    height = PLOT_HEIGHT + FURNITURE_HEIGHT + LEGEND_ROW_HEIGHT * len(names)
+    return alt.layer(
+        *_limits(limits),
+        _band(medians, x, color),
+        _seeds(seeds, x, color, measure),
+        _medians(medians, x, color, measure),
+        _targets(seeds, x, measure),
+    ).properties(height=height, title=title)
+
+
+_SUBTITLE = "Thin: one model. Thick: the median over seeds, with its 95% interval."
+
+
+def _y(field: str, measure: str) -> alt.Y:
+    return alt.Y(
+        f"{field}:Q",
+        title=f"{measure} on test strings of that length",
         axis=alt.Axis(format="%"),
         scale=alt.Scale(zero=False),
     )
-    every_seed = (
-        alt.Chart(seeds)
-        .mark_line(strokeWidth=1, opacity=0.45)
-        .encode(x, y, color, detail="run_id:N")
+
+
+def _band(medians: pd.DataFrame, x: alt.X, color: alt.Color) -> alt.Chart:
+    known = medians.dropna(subset=["low"])
+    # Without a legend entry of its own: the band has the color of its line.
+    chart: alt.Chart = (
+        alt.Chart(known).mark_area(opacity=0.15).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), color)
     )
-    # Points as wide as a fingertip, unseen, so that a thin line can be hit.
-    hover = (
+    return chart
+
+
+def _seeds(seeds: pd.DataFrame, x: alt.X, color: alt.Color, measure: str) -> alt.Chart:
+    lines = alt.Chart(seeds).mark_line(strokeWidth=1, opacity=0.45)
+    chart: alt.Chart = lines.encode(x, _y("value", measure), color, detail="run_id:N")
+    return chart
+
+
+def _medians(medians: pd.DataFrame, x: alt.X, color: alt.Color, measure: str) -> alt.Chart:
+    line = alt.Chart(medians).mark_line(strokeWidth=3.5)
+    chart: alt.Chart = line.encode(x, _y("median", measure), color)
+    return chart
+
+
+def _targets(seeds: pd.DataFrame, x: alt.X, measure: str) -> alt.Chart:
+    """Points as wide as a fingertip, unseen until pointed at, so that a thin line can be hit."""
+    pointed = alt.selection_point(
+        name="pointed", fields=["run_id"], on="pointerover", clear="pointerout", empty=False
+    )
+    clicked = alt.selection_point(name=CLICKED, fields=["run_id"], empty=False)
+    chart: alt.Chart = (
         alt.Chart(seeds)
-        .mark_point(size=120, opacity=0)
+        .mark_point(size=120, filled=True, color=GREY)
         .encode(
             x,
-            y,
+            _y("value", measure),
+            opacity=alt.when(pointed).then(alt.value(0.5)).otherwise(alt.value(0)),
             tooltip=[
                 alt.Tooltip("configuration:N", title="Configuration"),
                 alt.Tooltip("model_seed:Q", title="Model seed"),
                 alt.Tooltip("lengths:N", title="Lengths"),
-                alt.Tooltip("accuracy:Q", title="Accuracy", format=".2%"),
-                alt.Tooltip("misclassified:Q", title="Misclassified strings"),
-                alt.Tooltip("strings:Q", title="Test strings"),
+                alt.Tooltip("value:Q", title=measure, format=".2%"),
+                alt.Tooltip("strings:Q", title="Of test strings"),
             ],
         )
+        .add_params(pointed, clicked)
     )
-    median = alt.Chart(medians).mark_line(strokeWidth=3.5).encode(x, y, color)
-    height = PLOT_HEIGHT + AXIS_HEIGHT + LEGEND_ROW_HEIGHT * len(names)
-    return alt.layer(*_limits(limits), every_seed, median, hover).properties(height=height)
+    return chart
 
 
 def _limits(limits: pd.DataFrame) -> list[alt.Chart]:

@@ -1,4 +1,4 @@
-"""Every page under Streamlit's own test runner, on databases good and bad."""
+"""Every page, on databases good and bad."""
 
 import sqlite3
 import subprocess
@@ -7,96 +7,50 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
+from benchmarks.pages import make_database
 from sweeps.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.engine import open_writer
-from sweeps.worker import How, work
-from tests.conftest import ROOT, SHORT
+from tests.app import PAGES, metrics, open_app, said
+from tests.conftest import ASSETS, ROOT
 from tests.databases import file_of
 
+every_page = pytest.mark.parametrize("page", PAGES)
 
-def open_app(monkeypatch: pytest.MonkeyPatch, db: Path, **query: str | list[str]) -> AppTest:
-    monkeypatch.setenv("SEQCLS_DB", str(db))
-    app = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=60)
-    for name, value in query.items():
-        app.query_params[name] = value
-    app.run()
-    assert not app.exception
-    return app
-
-
-def metrics(app: AppTest) -> dict[str, str]:
-    return {metric.label: metric.value for metric in app.metric}
+SHOWN = {
+    "compare": "One row a configuration",
+    "map": "Each number sums up models",
+    "failing": "16 models misclassify test strings",
+    "sweeps": "One string through a model",
+}
 
 
-def test_the_shipped_database_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = open_app(monkeypatch, ROOT / "runs.db")
-    assert metrics(app) == {
-        "Models trained and tested": "43",
-        "Failing models": "16 (37%)",
-        "Queued or in training": "0",
-        "Training failed": "0",
-    }
-    table = app.dataframe[0].value.set_index("sweeps")
-    assert len(table) == 7
-    initializations = table.loc["all_initializations, generalization_errors, walkthrough"]
-    assert (initializations["seeds"], initializations["failing_seeds"]) == (8, 7)
-    assert initializations["median_accuracy"] == pytest.approx(0.9384, abs=1e-4)
-    assert {"hidden_size", "num_attention_heads", "train_sampler"} < set(table.columns)
-    assert "train_seed" not in table.columns, "only fields that differ are shown"
+@every_page
+def test_it_shows_the_shipped_database(monkeypatch: pytest.MonkeyPatch, page: str) -> None:
+    app = open_app(monkeypatch, ROOT / "runs.db", page)
+    assert SHOWN[page] in said(app)
+    assert not app.error
 
 
-def test_filters_come_from_the_address_bar(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = open_app(monkeypatch, ROOT / "runs.db", seed="2", failing="true")
-    assert app.multiselect(key="seed").value == [2]
-    assert app.toggle(key="failing").value is True
-    assert metrics(app)["Models trained and tested"] == "5"
-    assert len(app.dataframe[0].value) == 2
-    labels = app.selectbox(key="run").options
-    assert [label.rpartition(": ")[2] for label in labels] == [
-        "697 misclassified",
-        "1443 misclassified",
-    ]
-    errors = app.dataframe[1].value
-    assert errors["string"].iloc[0] == "ab{100}c{55}"
-    assert errors["kind"].iloc[0] == "false negative"
-
-
-def test_several_seeds_and_sweeps_may_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    chosen = ["all_initializations", "attend_cls"]
-    app = open_app(monkeypatch, ROOT / "runs.db", seed=["5", "7", "8"], sweep=chosen)
-    assert metrics(app)["Models trained and tested"] == "3"
-
-
-def test_where_no_model_fails_the_page_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = open_app(monkeypatch, ROOT / "runs.db", seed="5", failing="true")
-    assert "None of these models misclassifies a test string." in app.success[0].value
-    assert not app.dataframe
-
-
-def test_filters_that_leave_nothing_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = open_app(monkeypatch, ROOT / "runs.db", seed="5", sweep="generalization_errors")
-    assert "No run matches the filters" in app.info[0].value
-    assert not app.dataframe
-
-
+@every_page
 @pytest.mark.parametrize("make", [Path, Path.touch], ids=["missing", "empty"])
-def test_without_models_the_page_says_what_to_run(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, make: object
+def test_without_models_it_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, make: object, page: str
 ) -> None:
     db = tmp_path / "none.db"
     assert callable(make)
     make(db)
-    app = open_app(monkeypatch, db)
+    app = open_app(monkeypatch, db, page)
     assert "no models to show yet" in app.info[0].value
     assert "seqcls sweep report" in [code.value for code in app.code]
+    assert "Launch a sweep" in [panel.label for panel in app.expander]
     assert not app.error
 
 
-def test_a_damaged_a_foreign_and_a_newer_file_are_explained(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@every_page
+def test_a_damaged_a_newer_and_an_older_file_are_explained(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, page: str
 ) -> None:
     damaged, newer = tmp_path / "damaged.db", tmp_path / "newer.db"
     damaged.write_bytes(b"\x00garbage" * 1000)
@@ -104,47 +58,103 @@ def test_a_damaged_a_foreign_and_a_newer_file_are_explained(
     with closing(sqlite3.connect(newer)) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
         connection.commit()
-    for db, says in ((damaged, "no SQLite database"), (newer, "upgrade seqcls")):
-        app = open_app(monkeypatch, db)
+    older = tmp_path / "older.db"
+    older.write_bytes((ASSETS / "databases" / "0001.db").read_bytes())
+    for db, says in (
+        (damaged, "no SQLite database"),
+        (newer, "upgrade seqcls"),
+        (older, "seqcls db upgrade"),
+    ):
+        app = open_app(monkeypatch, db, page)
         assert app.error[0].value == "The database cannot be shown."
         assert says in app.code[-1].value
 
 
+@every_page
+def test_a_file_that_is_damaged_inside_is_explained(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, page: str
+) -> None:
+    db = tmp_path / "torn.db"
+    content = bytearray((ROOT / "runs.db").read_bytes())
+    content[40_000:] = b"\xff" * (len(content) - 40_000)
+    db.write_bytes(content)
+    app = open_app(monkeypatch, db, page)
+    assert app.error[0].value == "The database cannot be shown."
+    assert "malformed" in app.code[-1].value or "damaged" in app.code[-1].value
+
+
+@every_page
 def test_a_sweep_without_a_finished_run_is_said_to_be_unfinished(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, page: str
 ) -> None:
     store = open_writer(str(tmp_path / "queued.db"))
     writer.submit(store, parse_spec({"name": "<b>*new*</b>", "model_seeds": "0..3"}))
-    app = open_app(monkeypatch, file_of(store))
-    assert metrics(app)["Queued or in training"] == "4"
-    assert "None of these runs is finished yet" in app.info[0].value
+    app = open_app(monkeypatch, file_of(store), page)
+    expected = {
+        "compare": "None of these runs is finished yet",
+        "map": "wait for the first results",
+        "failing": "wait for the first results",
+        "sweeps": "0 of 4 models",
+    }
+    assert expected[page] in said(app)
+    # The name is shown as it is, in an element that knows no markup.
+    assert "<b>*new*</b>" in [text.value for text in app.text]
 
 
-def test_configurations_of_one_sweep_are_told_apart_by_their_settings(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@every_page
+def test_filters_that_leave_nothing_say_so(monkeypatch: pytest.MonkeyPatch, page: str) -> None:
+    app = open_app(monkeypatch, ROOT / "runs.db", page, seed="5", sweep="generalization_errors")
+    assert "The filters leave 0 of 43 runs." in said(app)
+    expected = {"compare": "No run matches", "map": "leave no model", "failing": "leave no model"}
+    assert expected.get(page, "Sweep") in said(app) + app.header[0].value
+
+
+@every_page
+def test_a_link_that_means_nothing_is_as_good_as_none(
+    monkeypatch: pytest.MonkeyPatch, page: str
 ) -> None:
-    store = open_writer(str(tmp_path / "grid.db"))
-    fixed = {**SHORT, "max_num_epochs": 1}
-    axes = {"hidden_size": [2, 3], "num_attention_heads": [1, 2]}
-    spec = {"name": "grid", "model_seeds": [0], "fixed": fixed, "axes": axes}
-    work(store, [writer.submit(store, parse_spec(spec))], How(0))
-    app = open_app(monkeypatch, file_of(store))
-    assert list(app.dataframe[0].value.columns[:2]) == ["hidden_size", "num_attention_heads"]
-    labels = app.selectbox(key="run").options
-    assert any(x.startswith("grid, hidden_size=2, num_attention_heads=1, seed 0") for x in labels)
-    assert len(set(labels)) == len(labels)
+    names = (
+        "run",
+        "config",
+        "sweep_id",
+        "seed",
+        "sweep",
+        "below",
+        "kind",
+        "x",
+        "facet",
+        "models_page",
+    )
+    for nonsense in ("no such", "9" * 20, "-1"):
+        query: dict[str, str | list[str]] = dict.fromkeys(names, nonsense)
+        app = open_app(monkeypatch, ROOT / "runs.db", page, **query)
+        assert SHOWN[page] in said(app)
 
 
-def test_a_sweep_of_which_all_training_failed_says_why(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@every_page
+def test_it_shows_a_large_database_and_reads_only_a_part(
+    monkeypatch: pytest.MonkeyPatch, large: Path, page: str
 ) -> None:
-    store = open_writer(str(tmp_path / "failed.db"))
-    writer.submit(store, parse_spec({"name": "s", "model_seeds": [0]}))
-    with store.begin() as connection:
-        connection.exec_driver_sql("UPDATE run SET state = 'failed', error = 'diverged *here*'")
-    app = open_app(monkeypatch, file_of(store))
-    assert "training failed for all of them" in app.info[0].value
-    assert app.dataframe[0].value["error"].tolist() == ["diverged *here*"]
+    app = open_app(monkeypatch, large, page)
+    assert not app.error
+    if page == "compare":
+        assert metrics(app)["Models tested"] == "300"
+        assert len(app.dataframe[0].value) == 50
+        assert "Drawn are the first 8 of 50 configurations" in said(app)
+        assert "Shown are the worst 40 of 50 configurations" in said(app)
+    if page == "failing":
+        assert "225 models misclassify test strings" in said(app)
+        assert len(app.dataframe[0].value) == 100
+        assert app.get("pagination")
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Fifty configurations of six seeds."""
+    path = tmp_path_factory.mktemp("large") / "large.db"
+    axes = {"hidden_size": [2, 4, 8, 16, 32], "num_attention_heads": list(range(1, 11))}
+    make_database(str(path), axes, seeds=6, errors=20)
+    return path
 
 
 def test_new_results_appear_without_a_restart(
@@ -157,12 +167,25 @@ def test_new_results_appear_without_a_restart(
     assert metrics(open_app(monkeypatch, file_of(store)))["Queued or in training"] == "10"
 
 
-def test_the_page_loads_no_pytorch() -> None:
+def test_the_page_never_holds_a_lock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    store = open_writer(str(tmp_path / "free.db"))
+    writer.submit(store, parse_spec({"name": "s", "model_seeds": "0..3"}))
+    for page in PAGES:
+        open_app(monkeypatch, file_of(store), page)
+    with closing(sqlite3.connect(file_of(store), timeout=0, isolation_level=None)) as connection:
+        connection.execute("BEGIN EXCLUSIVE")
+        connection.execute("ROLLBACK")
+
+
+def test_the_pages_load_no_pytorch() -> None:
     check = (
         "import sys\n"
         "from streamlit.testing.v1 import AppTest\n"
-        "app = AppTest.from_file('dashboard/app.py', default_timeout=60).run()\n"
-        "assert not app.exception and app.metric\n"
+        f"for page in {PAGES}:\n"
+        "    app = AppTest.from_file('dashboard/app.py', default_timeout=60)\n"
+        "    app.session_state['launch'] = True\n"
+        "    if page != 'compare': app.switch_page(f'screens/{page}.py')\n"
+        "    assert not app.run().exception and app.header\n"
         "print('torch' in sys.modules)"
     )
     said = subprocess.run(

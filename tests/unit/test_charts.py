@@ -1,47 +1,204 @@
 """Charts are functions of their frames."""
 
+from typing import Any
+
 import pandas as pd
+import pytest
 
+from dashboard.charts.accuracy_by_length import CLICKED as CLICKED_LINE
 from dashboard.charts.accuracy_by_length import accuracy_by_length
+from dashboard.charts.colors import FALSE_NEGATIVE, FALSE_POSITIVE, GREY
+from dashboard.charts.errors_by_length import errors_by_length
+from dashboard.charts.every_seed import CLICKED as CLICKED_POINT
+from dashboard.charts.every_seed import every_seed
+from dashboard.charts.heat_map import heat_map
+from dashboard.charts.letter_counts import letter_counts
+from dashboard.charts.seed_grid import CLICKED as CLICKED_CELL
+from dashboard.charts.seed_grid import seed_grid
+
+MODELS = pd.DataFrame(
+    {
+        "configuration": ["b", "b", "a", "a"],
+        "run_id": [1, 2, 3, 4],
+        "model_seed": [0, 1, 0, 1],
+        "accuracy": [1.0, 0.9, 0.8, 0.7],
+        "false_positives": [0, 0, 3, 0],
+        "false_negatives": [0, 5, 1, 4],
+        "solved_length": [200, 50, 40, 30],
+        "jitter": [0.0, 0.5, -0.5, 0.1],
+    }
+)
 
 
-def test_every_seed_is_a_line_and_every_configuration_a_median() -> None:
-    seeds = pd.DataFrame(
-        {
-            "configuration": ["b", "b", "a", "a"],
-            "model_seed": [0, 1, 0, 1],
-            "run_id": [1, 2, 3, 4],
-            "middle": 5.5,
-            "lengths": "1 to 10",
-            "strings": 10,
-            "misclassified": [0, 1, 2, 3],
-            "accuracy": [1.0, 0.9, 0.8, 0.7],
-        }
+def titles(encoding: dict[str, Any]) -> list[str]:
+    return [tip["title"] for tip in encoding["tooltip"]]
+
+
+def by_length() -> dict[str, Any]:
+    seeds = MODELS[["configuration", "model_seed", "run_id"]].assign(
+        middle=5.5, lengths="1 to 10", strings=10, value=[1.0, 0.9, 0.8, 0.7]
     )
     medians = pd.DataFrame(
         {
             "configuration": ["b", "a"],
             "middle": 5.5,
             "lengths": "1 to 10",
-            "accuracy": [0.95, 0.75],
-            "seeds": 2,
+            "median": [0.95, 0.75],
+            "low": [0.9, None],
+            "high": [1.0, None],
+            "n": [2, 1],
         }
     )
     limits = pd.DataFrame({"length": [10, 50], "label": ["end of training", "end of validation"]})
-    spec = accuracy_by_length(seeds, medians, limits).to_dict()
-    rules, labels, lines, median, hover = spec["layer"]
-    assert [layer["mark"]["type"] for layer in spec["layer"]] == [
-        "rule", "text", "line", "line", "point"
-    ]  # fmt: skip
+    spec: dict[str, Any] = accuracy_by_length(seeds, medians, limits, "Accuracy").to_dict()
+    return spec
+
+
+def test_every_seed_is_a_line_and_every_configuration_a_median() -> None:
+    spec = by_length()
+    rules, labels, band, lines, median, targets = spec["layer"]
+    marks = [layer["mark"]["type"] for layer in spec["layer"]]
+    assert marks == ["rule", "text", "area", "line", "line", "point"]
     assert lines["encoding"]["detail"]["field"] == "run_id"
     assert lines["mark"]["strokeWidth"] < median["mark"]["strokeWidth"]
-    # The order is that of the table, and both layers color a configuration alike.
-    for layer in (lines, median):
+    # The order is that of the table, and all layers color a configuration alike.
+    for layer in (band, lines, median):
         assert layer["encoding"]["color"]["scale"]["domain"] == ["b", "a"]
         assert layer["encoding"]["x"]["title"] == "String length (letters)"
-    assert "Model seed" in [tip["title"] for tip in hover["encoding"]["tooltip"]]
+    assert "Accuracy" in lines["encoding"]["y"]["title"]
+    assert "Model seed" in titles(targets["encoding"])
     data = spec["datasets"]
-    assert data[lines["data"]["name"]] == seeds.to_dict("records")
-    assert data[median["data"]["name"]] == medians.to_dict("records")
+    assert [row["run_id"] for row in data[lines["data"]["name"]]] == [1, 2, 3, 4]
+    assert [row["median"] for row in data[median["data"]["name"]]] == [0.95, 0.75]
     assert [row["length"] for row in data[rules["data"]["name"]]] == [10, 50]
     assert labels["encoding"]["text"]["field"] == "label"
+
+
+def test_a_median_of_one_seed_has_no_band() -> None:
+    spec = by_length()
+    band = spec["layer"][2]
+    assert [row["configuration"] for row in spec["datasets"][band["data"]["name"]]] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "selection"),
+    [
+        (by_length(), CLICKED_LINE),
+        (every_seed(MODELS, ["b", "a"]).to_dict(), CLICKED_POINT),
+        (seed_grid(MODELS, ["b", "a"]).to_dict(), CLICKED_CELL),
+    ],
+    ids=["lines", "points", "cells"],
+)
+def test_a_click_tells_which_model_was_meant(spec: dict[str, Any], selection: str) -> None:
+    (clicked,) = [param for param in spec["params"] if param["name"] == selection]
+    assert clicked["select"] == {"type": "point", "fields": ["run_id"]}
+
+
+def test_a_point_is_colored_by_the_errors_that_its_model_mostly_makes() -> None:
+    spec = every_seed(MODELS, ["b", "a"]).to_dict()
+    _, points = spec["layer"]
+    scale = points["encoding"]["color"]["scale"]
+    assert scale["range"][1:] == [FALSE_POSITIVE, FALSE_NEGATIVE]
+    assert [word.rpartition(" ")[2] for word in scale["domain"]] == [
+        "error",
+        "positives",
+        "negatives",
+    ]
+    assert points["encoding"]["y"]["sort"] == ["b", "a"]
+
+
+def test_the_grid_has_a_cell_for_each_finished_model() -> None:
+    spec = seed_grid(MODELS, ["b", "a"]).to_dict()
+    assert [row["run_id"] for row in spec["datasets"][spec["data"]["name"]]] == [1, 2, 3, 4]
+    encoding = spec["encoding"]
+    assert (encoding["x"]["field"], encoding["y"]["field"]) == ("model_seed", "configuration")
+    # Whether a model fails at all has to be seen at once, also where it nearly does not.
+    assert encoding["color"]["value"] == GREY
+    failing = encoding["color"]["condition"]
+    assert failing["test"] == "(datum.accuracy < 1)"
+    assert failing["scale"]["domain"] == [0.7, 1]
+
+
+CELLS = pd.DataFrame(
+    {
+        "hidden_size": ["2", "2", "16"],
+        "heads": ["1", "2", "1"],
+        "sampler": ["x", "x", "y"],
+        "median": [0.9, 0.8, 1.0],
+        "best": [1.0, 0.9, 1.0],
+        "worst": [0.5, 0.6, 1.0],
+        "failing_share": [0.5, 1.0, 0.0],
+        "seeds": [4, 4, 8],
+        "failing": [2, 4, 0],
+        "configurations": [1, 1, 1],
+    }
+)
+
+
+def test_a_map_says_in_every_cell_how_many_seeds_it_sums_up() -> None:
+    spec = heat_map(CELLS, "hidden_size", "heads", "median", "Median accuracy").to_dict()
+    rectangles, share, seeds = spec["layer"]
+    # Values stand in the order of the frame: as text, 16 would come before 2.
+    assert rectangles["encoding"]["x"]["sort"] == ["2", "16"]
+    assert share["encoding"]["text"]["field"] == "median"
+    assert "datum.seeds" in seeds["transform"][0]["calculate"]
+    assert spec["title"]["text"] == "Median accuracy"
+
+
+def test_maps_of_accuracies_have_one_scale_and_that_of_failures_runs_the_other_way() -> None:
+    def scale(value: str) -> dict[str, Any]:
+        spec = heat_map(CELLS, "hidden_size", "heads", value, value).to_dict()
+        found: dict[str, Any] = spec["layer"][0]["encoding"]["color"]["scale"]
+        return found
+
+    assert scale("median") == scale("worst") == scale("best")
+    assert scale("median")["domain"] == [0.5, 1.0]
+    assert scale("failing_share")["domain"] == [0.0, 1.0]
+    assert scale("failing_share")["reverse"]
+    assert not scale("median")["reverse"]
+
+
+def test_a_map_can_stand_beside_another_for_each_value_of_a_third_field() -> None:
+    spec = heat_map(CELLS, "hidden_size", "heads", "median", "Median", "sampler").to_dict()
+    assert spec["facet"]["column"]["field"] == "sampler"
+    assert spec["facet"]["column"]["sort"] == ["x", "y"]
+
+
+def test_errors_by_length_are_stacked_in_the_colors_of_their_kinds() -> None:
+    errors = pd.DataFrame(
+        {
+            "first_length": [1, 1],
+            "last_length": [5, 5],
+            "lengths": "1 to 5",
+            "kind": ["false positive", "false negative"],
+            "strings": [2, 3],
+            "tested": [10, 12],
+            "rate": [0.2, 0.25],
+        }
+    )
+    encoding = errors_by_length(errors).to_dict()["encoding"]
+    assert encoding["y"]["stack"] is True
+    scale = encoding["color"]["scale"]
+    assert dict(zip(scale["domain"], scale["range"], strict=True)) == {
+        "false positive": FALSE_POSITIVE,
+        "false negative": FALSE_NEGATIVE,
+    }
+
+
+def test_strings_lie_where_their_letters_say_even_if_none_has_the_letter() -> None:
+    errors = pd.DataFrame(
+        {
+            "string": ["b", "b{2}"],
+            "kind": "false positive",
+            "length": [1, 2],
+            "logit": 1.0,
+            "occurrences": 1,
+            "a": [0, 0],
+            "b": [1, 2],
+        }
+    )
+    encoding = letter_counts(errors, "a", "b").to_dict()["encoding"]
+    assert encoding["x"]["title"] == "Letters a in the string"
+    assert encoding["x"]["scale"]["domain"] == [0, 1]
+    assert encoding["y"]["scale"]["domain"] == [0, 2]
+    assert "String" in titles(encoding)

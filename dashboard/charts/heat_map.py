@@ -1,0 +1,87 @@
+"""Two fields of the configuration against each other."""
+
+import altair as alt
+import pandas as pd
+
+from dashboard.charts.scales import LOW_TO_HIGH, titled
+
+CELL_HEIGHT = 48
+LEAST_HEIGHT = 150
+"""The name of a setting, along the axis, is as long as this."""
+
+FURNITURE_HEIGHT = 190
+FACET_CELL_WIDTH = 74
+
+
+def heat_map(
+    cells: pd.DataFrame, x: str, y: str, value: str, title: str, facet: str | None = None
+) -> alt.LayerChart | alt.FacetChart:
+    """Cells colored by a share, with the share and the number of seeds written in them.
+
+    Args:
+        cells: one row a cell: the fields x, y and facet as text, `value` in [0, 1], seeds, models
+            that fail (failing), configurations.
+        x: the field along the horizontal axis.
+        y: the field along the vertical axis.
+        value: the column that colors the cells.
+        title: what `value` is.
+        facet: the field of which each value gets a map of its own, beside the others.
+    """
+    columns, rows = _ordered(cells[x]), _ordered(cells[y])
+    reverse = value == "failing_share"
+    # All maps of accuracies have one scale, so that they can be held against each other.
+    spread = [0.0, 1.0] if reverse else [min(float(cells["worst"].min()), 0.99), 1.0]
+    base = alt.Chart(cells).encode(
+        x=alt.X(f"{x}:N", title=x, sort=columns, axis=alt.Axis(labelAngle=0)),
+        y=alt.Y(f"{y}:N", title=y, sort=rows[::-1]),
+    )
+    rectangles = base.mark_rect().encode(
+        color=alt.Color(
+            f"{value}:Q",
+            title=None,
+            scale=alt.Scale(scheme=LOW_TO_HIGH, domain=spread, reverse=reverse),
+            legend=alt.Legend(format="~%", orient="bottom", gradientLength=160, tickCount=3),
+        ),
+        tooltip=_tooltips(x, y, facet),
+    )
+    middle = (spread[0] + spread[1]) / 2
+    bright = alt.datum[value] < middle if reverse else alt.datum[value] > middle
+    ink = alt.when(bright).then(alt.value("black")).otherwise(alt.value("white"))
+    share = base.mark_text(dy=-6, fontSize=12).encode(
+        text=alt.Text(f"{value}:Q", format=".1%"), color=ink
+    )
+    seeds = (
+        base.mark_text(dy=9, fontSize=10)
+        .encode(text="count:N", color=ink)
+        .transform_calculate(count="'n = ' + datum.seeds")
+    )
+    layers = alt.layer(rectangles, share, seeds)
+    height = max(LEAST_HEIGHT, CELL_HEIGHT * len(rows))
+    if facet is None:
+        sized = layers.properties(height=height + FURNITURE_HEIGHT)
+        return sized.properties(title=titled(title))
+    return layers.properties(height=height, width=FACET_CELL_WIDTH * len(columns)).facet(
+        column=alt.Column(f"{facet}:N", title=facet, sort=_ordered(cells[facet])),
+        title=titled(title),
+    )
+
+
+def _ordered(values: "pd.Series[str]") -> list[str]:
+    # The frame is sorted by the values themselves; as text, 16 would come before 2.
+    return list(dict.fromkeys(values))
+
+
+def _tooltips(x: str, y: str, facet: str | None) -> list[alt.Tooltip]:
+    shares = {
+        "median": "Median accuracy",
+        "best": "Best seed's accuracy",
+        "worst": "Worst seed's accuracy",
+        "failing_share": "Failing share",
+    }
+    return [
+        *(alt.Tooltip(f"{field}:N", title=field) for field in (x, y, facet) if field),
+        *(alt.Tooltip(f"{name}:Q", title=label, format=".2%") for name, label in shares.items()),
+        alt.Tooltip("seeds:Q", title="Models"),
+        alt.Tooltip("failing:Q", title="Failing models"),
+        alt.Tooltip("configurations:Q", title="Configurations"),
+    ]

@@ -1,0 +1,64 @@
+"""The logit as a sum of steps along the residual stream."""
+
+import altair as alt
+import pandas as pd
+
+from dashboard.charts.colors import AWAY, GREY, TOWARDS
+from dashboard.charts.encodings import Domain, Drawing, by_panel
+
+ROW = 26
+WIDTH = 270
+TEXT = alt.Text("change:Q", format="+.3f")
+DIRECTIONS = ("towards the language", "away from it", "the logit")
+
+
+def waterfall(frame: pd.DataFrame, domain: Domain, title: str) -> Drawing:
+    """What each part of the model adds to the logit, from top to bottom, a panel a string.
+
+    Args:
+        frame: string, step (its name), change, start and end (the logit before and after it),
+            direction (one of `DIRECTIONS`), in the order of the computation; the last row of a
+            string is its logit.
+        domain: limits of the logit.
+        title: above the drawing.
+    """
+    y = alt.Y("step:N", title=None, sort=None, axis=alt.Axis(labelLimit=120))
+    scale = alt.Scale(domain=domain, nice=False)
+    x = alt.X("start:Q", title="Logit, read here", scale=scale)
+    base = alt.Chart().encode(
+        y,
+        tooltip=[
+            alt.Tooltip("string:N", title="String"),
+            alt.Tooltip("step:N", title="After"),
+            alt.Tooltip("change:Q", title="Adds to the logit", format="+.4f"),
+            alt.Tooltip("end:Q", title="Logit so far", format=".4f"),
+        ],
+    )
+    bars = base.mark_bar(height=18).encode(
+        x,
+        x2="end:Q",
+        color=alt.Color(
+            "direction:N",
+            title="The step moves the logit",
+            sort=None,
+            scale=alt.Scale(domain=DIRECTIONS, range=[TOWARDS, AWAY, GREY]),
+            legend=alt.Legend(orient="top"),
+        ),
+    )
+    # On the free side of the bar, so that no text leaves the panel.
+    middle = sum(domain) / 2
+    right = base.transform_filter(f"max(datum.start, datum.end) < {middle}")
+    left = base.transform_filter(f"max(datum.start, datum.end) >= {middle}")
+    texts = [
+        right.mark_text(align="left", dx=4, color=GREY).encode(alt.X("outer:Q", scale=scale), TEXT),
+        left.mark_text(align="right", dx=-4, color=GREY).encode(
+            alt.X("inner:Q", scale=scale), TEXT
+        ),
+    ]
+    zero = alt.Chart().mark_rule(color=GREY).encode(x=alt.datum(0, scale=scale))
+    drawn = frame.assign(
+        outer=frame[["start", "end"]].max(axis=1), inner=frame[["start", "end"]].min(axis=1)
+    )
+    panel = alt.layer(zero, bars, *texts, data=drawn).properties(width=WIDTH, height=alt.Step(ROW))
+    facet = alt.Facet(**by_panel(frame, "string", WIDTH))
+    return panel.facet(facet, columns=2, spacing=20).properties(title=title)

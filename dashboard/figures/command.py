@@ -1,0 +1,44 @@
+"""What `seqcls figures` does."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+
+from dashboard.figures.gallery import figures
+from dashboard.figures.history import History
+from dashboard.figures.writing import write_figures
+from seqcls.errors import UnknownRunError
+from sweeps.store import queries
+from sweeps.store.engine import open_reader
+from sweeps.store.models import stored_model
+
+
+def write_all(
+    db: str | None, reference: str, strings: Sequence[str], out: Path, epoch: int | None
+) -> None:
+    """Writes every figure of a run's model for some strings, and says where.
+
+    Args:
+        db: the database.
+        reference: the run, as `queries.find_run` takes it.
+        strings: to draw.
+        out: the folder.
+        epoch: whose model; 0 is before training, None the kept epoch.
+
+    Raises:
+        SeqclsError: no such run or epoch, or a string that is not of the alphabet.
+    """
+    store = open_reader(db)
+    stored = stored_model(store, queries.find_run(store, reference))
+    history = History.of(stored, with_initial=True)
+    shown = stored.kept_epoch if epoch is None else epoch
+    if shown not in history.networks:
+        known = ", ".join(map(str, history.networks))
+        raise UnknownRunError(
+            f"run {stored.run_id} has no weights of epoch {shown}; there are those of {known}"
+        )
+    traces = history.through(tuple(dict.fromkeys(strings)))
+    heads = range(stored.config.num_attention_heads)
+    written = write_figures(figures(traces, shown, heads), out)
+    typer.echo(f"{out}: {len(written)} files, {len(written) // 2} figures as PNG and SVG.")

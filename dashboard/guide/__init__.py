@@ -1,0 +1,1 @@
+"""The parts of the page that tells the argument of the shipped models, step by step."""

@@ -1,0 +1,88 @@
+"""The models that the guide speaks of, as the database has them."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import data
+from dashboard.charts.sweeps_compared import OUTCOMES, sweeps_compared
+from dashboard.figures.gallery import figures
+from dashboard.model.drawing import draw, stretch
+from dashboard.model.opened import OpenedModel, open_model
+from dashboard.model.words import verbatim
+from seqcls.errors import StoreMissingError, UnknownRunError
+from sweeps.store import queries
+from sweeps.store.engine import open_reader
+from sweeps.store.overview import View
+
+MODEL_PAGE = "screens/model.py"
+COMPARE_PAGE = "screens/compare.py"
+
+
+def find(sweep: str, model_seed: int) -> OpenedModel | None:
+    """The model of a shipped run; where the database lacks it the page says so."""
+    reference = f"{sweep}/{model_seed}"
+    try:
+        return open_model(queries.find_run(open_reader(), reference))
+    except StoreMissingError:
+        raise
+    except UnknownRunError as error:
+        st.info(
+            f"This step shows run {verbatim(reference)}, which cannot be shown: "
+            f"{verbatim(str(error))}. `seqcls sweep report` trains it."
+        )
+        return None
+
+
+def show_figures(
+    model: OpenedModel, strings: Sequence[str], numbers: Sequence[int], prefix: str
+) -> None:
+    """Figures of a model's kept epoch; `prefix` tells them from others of the page."""
+    heads = range(model.config.num_attention_heads)
+    draw(figures(model.traces(tuple(strings)), model.epoch, heads, numbers), prefix)
+
+
+def to_model(model: OpenedModel, label: str, **query: str) -> None:
+    """A link to the page Model, at what the step is about."""
+    params = {"run": str(model.run_id), **query}
+    st.page_link(MODEL_PAGE, label=label, icon=":material/search:", query_params=params)
+
+
+def compare(sweeps: Sequence[str], key: str) -> pd.DataFrame:
+    """The models of some sweeps as a chart, with a link to the page that compares them.
+
+    Returns:
+        sweep, model_seed, errors, accuracy, outcome; sweeps that are not there have no row.
+    """
+    frame = _models(sweeps)
+    missing = [name for name in sweeps if name not in set(frame["sweep"])]
+    if missing:
+        st.info(
+            f"The database has no finished model of {verbatim(', '.join(missing))}. "
+            "`seqcls sweep report` trains what is missing."
+        )
+    if not frame.empty:
+        stretch(sweeps_compared(frame), key)
+        st.page_link(
+            COMPARE_PAGE,
+            label="Compare them",
+            icon=":material/bar_chart:",
+            query_params={"sweep": [name for name in sweeps if name not in missing]},
+        )
+    return frame
+
+
+def _models(sweeps: Sequence[str]) -> pd.DataFrame:
+    frames = [data.models(View(sweeps=(name,))).assign(sweep=name) for name in sweeps]
+    frame = pd.concat(frames, ignore_index=True)
+    errors = frame["false_positives"] + frame["false_negatives"]
+    outcome = [OUTCOMES[wrong == 0] for wrong in errors]
+    return frame.assign(errors=errors, outcome=outcome)
+
+
+def failing(frame: pd.DataFrame, sweep: str) -> str:
+    """`7 of 8`, or `none of 0` where there are none."""
+    own = frame[frame["sweep"] == sweep]
+    wrong = int((own["errors"] > 0).sum())
+    return f"{wrong or 'none'} of {len(own)}"

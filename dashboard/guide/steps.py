@@ -1,0 +1,216 @@
+"""What each step of the guide says and shows. Every number in it is read off the database."""
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from dashboard.charts.families import family_curve
+from dashboard.figures.families import curve_frame, flips_frame
+from dashboard.guide.models import COMPARE_PAGE, compare, failing, find, show_figures, to_model
+from dashboard.model.breaking import curve_of
+from dashboard.model.drawing import stretch
+from dashboard.model.opened import OpenedModel
+from dashboard.model.why import explained
+from dashboard.model.words import verbatim
+from seqcls.inside.family import parse_family
+from seqcls.inside.sentences import sentences
+from seqcls.inside.words import curve_sentences
+
+DEFAULT = "all_initializations"
+WIDER = "increased_dimensionality"
+SMALLER_START = "lower_magnitude_initializations"
+SMALLER_OUTPUTS = "default_embeddings_initialization"
+MORE_HEADS = "increased_num_attention_heads"
+ENUMERATED = "all_fixed_length_sequences"
+
+
+def task() -> None:
+    st.markdown(
+        "A string is in the language if it holds at least one `a` **and** at least one `b`; other "
+        "letters, here `c`, are noise. The models see strings of up to 10 letters in training and "
+        "of up to 200 in the test. What have they learnt: the rule, or something that looks like "
+        "it on short strings?"
+    )
+    st.markdown(
+        "Strings are written with counts: `ab{100}c{55}` is an `a`, a hundred `b`s and 55 `c`s. A "
+        "*false negative* is in the language but refused, a *false positive* the reverse."
+    )
+    st.page_link(COMPARE_PAGE, label="All models of the database", icon=":material/bar_chart:")
+
+
+def one_string() -> None:
+    st.markdown(
+        "Each model is one Transformer block without positions. A token `CLS` stands before the "
+        "string, gathers what it needs from the letters by attention, passes through the "
+        "feed-forward, and is read by a linear classifier. With two hidden dimensions and two "
+        "heads of size one, all of it can be drawn. Here are `aac`, which lacks a `b`, and "
+        "`baac`, in a model that makes no error (seed 5):"
+    )
+    model = find(DEFAULT, 5)
+    if model is None:
+        return
+    show_figures(model, ("aac", "baac"), (8,), "guide_one")
+    st.markdown(
+        "One head looks for `a`. The other looks for `b`, and where there is none it falls on "
+        "what is next best. The two values that come back place `CLS` on one side of the "
+        "classifier's boundary or the other:"
+    )
+    show_figures(model, ("aac", "baac"), (10, 13), "guide_one")
+    logits = model.network.logits(model.network.counts(("aac", "baac"))).tolist()
+    st.markdown(f"The logits are {logits[0]:.4f} and {logits[1]:.4f}: no, and yes.")
+    to_model(model, "Follow the strings through all figures", view="Figures", string="baac")
+
+
+def why_they_differ() -> None:
+    st.markdown(
+        "Two models that differ in nothing but the seed of their initial weights: seed 5 is right "
+        "on every test string, seed 2 is not. Both have a head that prefers `a` over `b`. What "
+        "differs is by how much. A softmax counts a letter with score *s* that occurs *n* times as "
+        "*n* times *e* to the *s*, so a lead of *g* is used up by *e* to the *g* of the others."
+    )
+    good, bad = find(DEFAULT, 5), find(DEFAULT, 2)
+    if good is None or bad is None:
+        return
+    for model, seed in ((good, 5), (bad, 2)):
+        st.markdown(f"**Seed {seed}**: {verbatim(_leads(model))}")
+    st.markdown("So one `a` among more and more `b`s is lost in the one and not in the other:")
+    for model, seed in ((good, 5), (bad, 2)):
+        found = curve_of(model, parse_family("ab{n}", model.config.num_letters))
+        st.markdown(f"**Seed {seed}.** {verbatim(' '.join(curve_sentences(found)))}")
+        chart = family_curve(curve_frame(found), flips_frame(found), found.limit, "n", "ab{n}")
+        stretch(chart.properties(height=150), f"guide_family_{seed}")
+    to_model(bad, "Type families of your own", view="Breaking point", family="ab{n}")
+
+
+def _leads(model: OpenedModel) -> str:
+    scores = model.network.scores[:, 0, 1:3]
+    leads = scores[:, 0] - scores[:, 1]
+    return "; ".join(
+        f"head {head} scores {'a' if lead > 0 else 'b'} higher by {abs(lead):.2f}, so that one "
+        f"weighs as much as {np.exp(min(abs(lead), 700)):,.0f} of the other"
+        for head, lead in enumerate(leads.tolist())
+    )
+
+
+def two_ways_to_fail() -> None:
+    st.markdown(
+        "There are two ways to be wrong on a long string. *Dilution*: the letter that counts is "
+        "there, but so many others are that its share of the attention is gone. *Value mixing*: "
+        "it is not there, but the values of others average to something that looks like it. "
+        "Seed 2 shows both. In its own words:"
+    )
+    model = find(DEFAULT, 2)
+    if model is None:
+        return
+    for string in ("ab{100}c{55}", "b{2}c{152}"):
+        for sentence in sentences(explained(model, string))[:2]:
+            st.markdown(f"- {verbatim(sentence)}")
+        to_model(model, f"Why {verbatim(string)} fails", string=string)
+    st.markdown(
+        "The values of head 0 tell the second story: that of `c` lies near that of `a`, so that "
+        "many `c`s pull the mean towards what an `a` would have given."
+    )
+    show_figures(model, ("aac", "ab", "ab{100}c{55}", "b{2}c{152}"), (6, 7), "guide_two")
+    st.markdown(
+        "A large lead in scores can hide such values for ever: if the head finds the letter that "
+        "it looks for, nothing else is heard. Scores decide how far a model generalizes, values "
+        "which errors it can make at all."
+    )
+
+
+def data_matters() -> None:
+    st.markdown(
+        "Is completeness the cure? Two models were trained on *every* string of nine letters: "
+        "19,683, of which 1,023 are negative. The others draw 9,984 new strings each epoch, of one "
+        "to ten letters, so that every combination of `a` and `b`, present or not, has its share."
+    )
+    frame = compare((DEFAULT, ENUMERATED), "guide_data")
+    st.markdown(
+        f"Of those that saw everything, {failing(frame, ENUMERATED)} fail. No string of nine "
+        "letters has more than eight `b`s to one `a`, and where one string in twenty is negative, "
+        "little tells a model what *not* to attend to. The report concludes that balanced and "
+        "diverse strings generalize better than complete ones."
+    )
+    st.markdown(verbatim(_seed_by_seed(frame)))
+
+
+def _seed_by_seed(frame: pd.DataFrame) -> str:
+    """The errors of both ways of training, for the seeds that were trained both ways."""
+    table = frame.pivot(index="model_seed", columns="sweep", values="errors").dropna()
+    if table.empty or len(table.columns) < 2:
+        return ""
+    told = "; ".join(
+        f"seed {seed} misclassifies {int(row[DEFAULT]):,} after balanced strings and "
+        f"{int(row[ENUMERATED]):,} after all of nine letters"
+        for seed, row in table.iterrows()
+    )
+    return (
+        f"Seed by seed, {told}. So few seeds settle nothing: train more of both before you "
+        "believe either."
+    )
+
+
+def initialisation() -> None:
+    st.markdown(
+        "The failing seeds above began elsewhere; so what a model begins with matters. Token "
+        "embeddings are drawn from a standard normal distribution, whose vectors get longer with "
+        "the hidden size: at 16 dimensions, about 2.8 times as long as at 2. Scores are products "
+        "of such vectors, so wide models start with large leads. Wide models all generalize:"
+    )
+    frame = compare((DEFAULT, WIDER, SMALLER_START, SMALLER_OUTPUTS), "guide_start")
+    st.markdown(
+        f"But is that the width? Drawn smaller, at the same width, {failing(frame, SMALLER_START)} "
+        "fail again. With standard normal embeddings and only the outputs of both halves smaller "
+        f"it is {failing(frame, SMALLER_OUTPUTS)}. A part of what looks like the benefit of "
+        "width is the benefit of a loud beginning."
+    )
+    st.markdown("How large the parameters are, and how they grow, can be seen epoch by epoch:")
+    model = find(SMALLER_START, 2)
+    if model is not None:
+        to_model(model, "Magnitudes of all parameters", view="Figures", group="Training")
+
+
+def dimension() -> None:
+    st.markdown(
+        "Width as such does help. A head's query and keys are directions in the hidden space; with "
+        "two dimensions, what separates `a` from `b` for one head hampers another. With 16 there "
+        "is room. In the smaller initialisation that room is not always used: in seed 2 both heads "
+        "look for `b`, so nobody looks for `a`, and every string with a `b` is taken for one "
+        "with both."
+    )
+    model = find(SMALLER_START, 2)
+    if model is None:
+        return
+    show_figures(model, ("b", "ab"), (8,), "guide_wide")
+    string = "b{5}c{5}"
+    for sentence in sentences(explained(model, string))[:2]:
+        st.markdown(f"- {verbatim(sentence)}")
+    to_model(model, "Look at this model", string=string)
+
+
+def heads() -> None:
+    st.markdown(
+        "If a head may waste itself on a letter that is taken, more heads are a remedy: with 16 "
+        "draws the chance that no head finds `a` is small. Same width, same small start, 16 heads:"
+    )
+    frame = compare((SMALLER_START, MORE_HEADS), "guide_heads")
+    st.markdown(
+        f"Failing are {failing(frame, SMALLER_START)} with 2 heads and "
+        f"{failing(frame, MORE_HEADS)} with 16. Most of the 16 are spares, as switching them off "
+        "shows: remove them one by one, and see how few are needed."
+    )
+    model = find(MORE_HEADS, 0)
+    if model is not None:
+        to_model(model, "Operate on a model with 16 heads", view="Surgery")
+
+
+STEPS = {
+    "The task": task,
+    "One string through the model": one_string,
+    "Why one seed generalizes and another does not": why_they_differ,
+    "Two ways to fail": two_ways_to_fail,
+    "Data": data_matters,
+    "Initialisation": initialisation,
+    "Dimension": dimension,
+    "Heads": heads,
+}

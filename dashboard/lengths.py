@@ -1,0 +1,72 @@
+"""Scores by length, as charts want them."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from dashboard import data, measures
+from dashboard.measures import ACCURACY
+
+LENGTH_MEASURES = {
+    "Accuracy": ACCURACY,
+    "False positive rate": measures.FALSE_POSITIVE_RATE,
+    "False negative rate": measures.FALSE_NEGATIVE_RATE,
+}
+"""What may be drawn against length, and what it means."""
+
+# Of which cells a measure is the share: those counted, of those and these.
+_SHARES = {
+    "Accuracy": (["tn", "tp"], ["fp", "fn"]),
+    "False positive rate": (["fp"], ["tn"]),
+    "False negative rate": (["fn"], ["tp"]),
+}
+
+
+def points(scores: pd.DataFrame, measure: str) -> pd.DataFrame:
+    """One row a run and point of a line; none where there is no string to take a share of.
+
+    Args:
+        scores: run_id, first_length, last_length, tn, fp, fn, tp.
+        measure: one of `LENGTH_MEASURES`.
+
+    Returns:
+        run_id, middle and lengths (as text) of the point, value in [0, 1], strings (that it is a
+        share of).
+    """
+    counted, others = _SHARES[measure]
+    strings = scores[[*counted, *others]].sum(axis=1)
+    found = pd.DataFrame(
+        {
+            "run_id": scores["run_id"],
+            "middle": (scores["first_length"] + scores["last_length"]) / 2,
+            "lengths": named(scores),
+            "value": scores[counted].sum(axis=1) / strings.where(strings > 0),
+            "strings": strings,
+        }
+    )
+    return found.dropna(subset=["value"])
+
+
+def named(bins: pd.DataFrame) -> list[str]:
+    """What the lengths of each row are called, from its first_length and last_length."""
+    return [
+        f"{first}" if first == last else f"{first} to {last}"
+        for first, last in zip(bins["first_length"], bins["last_length"], strict=True)
+    ]
+
+
+def limits(config_ids: Sequence[int]) -> pd.DataFrame:
+    """Where training and validation lengths ended, one line a length: length, label."""
+    configs = data.some_configs(tuple(config_ids)).values()
+    ends = {
+        "training": {config.longest_train_length for config in configs},
+        "validation": {config.validation_max_length for config in configs},
+    }
+    return pd.DataFrame(
+        [
+            # One label a kind, at its last line: labels side by side would cover each other.
+            {"length": length, "label": f"end of {part}" if length == max(lengths) else ""}
+            for part, lengths in ends.items()
+            for length in lengths
+        ]
+    )

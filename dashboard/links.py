@@ -1,0 +1,84 @@
+"""What a page puts into the address bar beside the filters, and links to other pages."""
+
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Any, Literal
+
+import pandas as pd
+import streamlit as st
+
+MODEL_PAGE = "screens/model.py"
+
+
+def linked(param: str) -> list[int]:
+    """The whole numbers that the link gives for a parameter."""
+    return [int(x) for x in st.query_params.get_all(param) if x.isdecimal() and len(x) < 19]
+
+
+def put(param: str, values: Sequence[int]) -> None:
+    """Makes the link give these values for a parameter."""
+    if linked(param) != list(values):
+        st.query_params[param] = [str(value) for value in values]
+    if not values and param in st.query_params:
+        del st.query_params[param]
+
+
+def selectable(
+    frame: pd.DataFrame,
+    ids: Sequence[int],
+    param: str,
+    *,
+    mode: Literal["multi-row", "single-row-required"],
+    columns: Any,
+    height: int | Literal["auto"] = "auto",
+) -> list[int]:
+    """A table whose selected rows are in the link.
+
+    Args:
+        frame: what is shown.
+        ids: what each row is called in the link.
+        param: the parameter of the link.
+        mode: whether any number of rows may be selected, or one always is, the first by itself.
+        columns: how the columns are shown.
+        height: of the table, in pixels.
+
+    Returns:
+        The selected ids; where nothing is selected, those of the link that the table does not show.
+    """
+    before = linked(param)
+    rows = [place for place, own in enumerate(ids) if own in before]
+    selected = st.dataframe(
+        frame,
+        column_config=columns,
+        hide_index=True,
+        placeholder="",
+        height=height,
+        on_select="rerun",
+        selection_mode=mode,
+        selection_default={"selection": {"rows": rows}},
+        # Rows are selected by their place: other rows are another table.
+        key=f"{param}-{sha256(repr(list(ids)).encode()).hexdigest()[:16]}",
+    )
+    chosen = [ids[row] for row in selected["selection"]["rows"] if row < len(ids)]
+    if not chosen and not rows:
+        return before
+    put(param, chosen)
+    return chosen
+
+
+def open_clicked(event: Any, param: str) -> None:
+    """Goes to the model that was clicked on a chart, if one was.
+
+    Args:
+        event: what the chart returned.
+        param: the chart's selection, whose points have a run_id.
+    """
+    points = event["selection"].get(param) or []
+    if points:
+        st.switch_page(MODEL_PAGE, query_params={"run": str(points[0]["run_id"])})
+
+
+def to_model(run_id: int, label: str, string: str | None = None) -> None:
+    """A link to the page that looks inside a model, at a string if one is named."""
+    wanted = {"run": str(run_id)} | ({} if string is None else {"string": string})
+    st.page_link(MODEL_PAGE, label=label, icon=":material/search:", query_params=wanted)

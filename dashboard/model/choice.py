@@ -1,0 +1,225 @@
+"""Which run, which strings and which epoch the page is about: all of it in the address bar."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import data
+from dashboard.model.opened import OpenedModel
+from dashboard.model.words import verbatim
+from seqcls.config import RunConfig
+from seqcls.errors import SeqclsError, StringError, UnknownRunError
+from seqcls.tokenizer import Tokenizer
+from sweeps.store import queries
+from sweeps.store.engine import open_reader
+from sweeps.store.overview import View
+
+OFFERED_ERRORS = 200
+"""A run's shortest errors, which are offered; any other string can be typed."""
+
+MOST_STRINGS = 8
+"""Strings that are drawn beside each other at most."""
+
+RUN = "run"
+LAST_SWEEP = "model_last_sweep"
+OF_ONE_RUN = ("string", "strings", "epoch", "family", "heads_off", "heads_frozen")
+"""Settings that mean nothing to another run, and so begin anew with it."""
+
+
+def choose_run() -> int | None:
+    """The run of the link, else the one with the most errors; boxes to choose another.
+
+    Returns:
+        The run's id; None where no model is trained yet.
+
+    Raises:
+        UnknownRunError: the link names no run.
+    """
+    named = st.query_params.get(RUN)
+    run_id = _worst() if named is None else queries.find_run(open_reader(), named)
+    if run_id is None:
+        return None
+    sweep = _sweep_of(run_id)
+    left, right = st.columns(2)
+    st.session_state["model_sweep"] = sweep
+    names = list(dict.fromkeys(data.memberships()["sweep"]))
+    left.selectbox("Sweep", names, key="model_sweep", on_change=_take_sweep)
+    labels = _labels(data.models(View(sweeps=(sweep,))) if sweep else data.model(run_id))
+    st.session_state["model_run"] = run_id if run_id in labels else None
+    right.selectbox(
+        "Model",
+        list(labels),
+        format_func=lambda own: labels.get(own, f"run {own}"),
+        key="model_run",
+        on_change=_take_run,
+        placeholder=f"run {run_id}",
+    )
+    return run_id
+
+
+def _sweep_of(run_id: int) -> str | None:
+    """The sweep that was chosen, if the run belongs to it, else the first that it belongs to."""
+    own = data.model(run_id)
+    if own.empty:
+        return None
+    everywhere = data.memberships()
+    names = everywhere.loc[everywhere["config_id"] == own["config_id"].iloc[0], "sweep"].tolist()
+    chosen = st.session_state.get(LAST_SWEEP)
+    for name in sorted(names, key=lambda name: name != chosen):
+        if run_id in set(data.models(View(sweeps=(name,)))["run_id"]):
+            return str(name)
+    return None
+
+
+def _worst() -> int | None:
+    worst = data.failing_models(View(), 1)
+    found = data.models(View()) if worst.empty else worst
+    return None if found.empty else int(found["run_id"].iloc[0])
+
+
+def _labels(runs: pd.DataFrame) -> dict[int, str]:
+    """What each run of a sweep is called: its seed, and its settings where they differ."""
+    settings = data.settings()
+    own = settings.loc[[x for x in runs["config_id"].unique() if x in settings.index]]
+    own = own.loc[:, [name for name in own if own[name].nunique() > 1]]
+    labels = {}
+    for run in runs.to_dict("records"):
+        errors = run["false_positives"] + run["false_negatives"]
+        config_id, seed = run["config_id"], run["model_seed"]
+        different = [f"{name}={own[name][config_id]}" for name in own]
+        told = f"{errors:,} test strings wrong" if errors else "no test string wrong"
+        labels[run["run_id"]] = f"{', '.join([*different, f'seed {seed}'])}: {told}"
+    return labels
+
+
+def _take_run() -> None:
+    _go_to(st.session_state["model_run"])
+
+
+def _take_sweep() -> None:
+    name = st.session_state["model_sweep"]
+    st.session_state[LAST_SWEEP] = name
+    view = View(sweeps=(name,))
+    found = data.failing_models(view, 1)
+    found = data.models(view) if found.empty else found
+    if len(found):
+        _go_to(int(found["run_id"].iloc[0]))
+
+
+def _go_to(run_id: int | None) -> None:
+    if run_id is None:
+        return
+    for name in OF_ONE_RUN:
+        st.session_state.pop(name, None)
+        if name in st.query_params:
+            del st.query_params[name]
+    st.query_params[RUN] = str(run_id)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What the page shows of a run."""
+
+    model: OpenedModel
+    string: str
+    """The one that is explained."""
+    strings: tuple[str, ...]
+    """Those that are drawn, the explained one among them."""
+    errors: tuple[str, ...]
+    """The run's misclassified test strings, the shortest first."""
+
+
+def choose_view(model: OpenedModel, errors: pd.DataFrame) -> Chosen:
+    """The strings and the epoch, as typed or as the link says; what is wrong is said in a line.
+
+    Args:
+        model: at its kept epoch.
+        errors: its misclassified test strings, the shortest first.
+    """
+    left, middle, right = st.columns([2, 2, 3])
+    with left:
+        string = _explained(model.config, errors)
+    with middle:
+        others = _beside(model.config)
+    with right:
+        epoch = _epoch(model)
+    strings = [*others, string] if string not in others else others
+    if len(strings) > MOST_STRINGS:
+        st.error(f"{len(strings)} strings are too many to draw at once: expected {MOST_STRINGS}.")
+        strings = [*strings[: MOST_STRINGS - 1], string]
+    return Chosen(model.at(epoch), string, tuple(dict.fromkeys(strings)), tuple(errors["string"]))
+
+
+def explain_next(string: str) -> None:
+    """Makes a string the one to explain, when a button is clicked."""
+    st.session_state["string"] = string
+
+
+def _explained(config: RunConfig, errors: pd.DataFrame) -> str:
+    offered = errors["string"].head(OFFERED_ERRORS).tolist()
+    both, _ = examples(config)
+    linked = st.session_state.get("string") or st.query_params.get("string")
+    options = list(dict.fromkeys([*offered, *both, *([linked] if linked else [])]))
+    typed = st.selectbox(
+        "String to explain",
+        options,
+        key="string",
+        bind="query-params",
+        accept_new_options=True,
+        help="The model's own errors are offered, the shortest first. Any other string can be "
+        "typed: ab{100} is an a and a hundred b.",
+    )
+    return _readable(config, typed if typed is not None else options[0]) or options[0]
+
+
+def _beside(config: RunConfig) -> list[str]:
+    typed = st.text_input(
+        "Strings beside it",
+        " ".join(examples(config)[0]),
+        key="strings",
+        bind="query-params",
+        help="Separated by spaces, as in `aac baac ab{100}c{55}`.",
+    )
+    return [string for string in typed.split() if _readable(config, string) is not None]
+
+
+def _readable(config: RunConfig, string: str) -> str | None:
+    try:
+        Tokenizer(config.num_letters).counts(string)
+    except StringError as error:
+        st.error(verbatim(str(error)))
+        return None
+    return string
+
+
+def _epoch(model: OpenedModel) -> int:
+    kept = model.stored.kept_epoch
+    return int(
+        st.select_slider(
+            f"Epoch (kept is {kept}; 0 is before training)",
+            [0, *model.stored.networks],
+            value=kept,
+            key="epoch",
+            bind="query-params",
+        )
+    )
+
+
+def examples(config: RunConfig) -> tuple[tuple[str, str], str]:
+    """A short negative and a short positive string of any task, and a family that may break."""
+    required = config.required_letters
+    alphabet = Tokenizer(config.num_letters).alphabet
+    other = next(letter for letter in alphabet if letter not in required)
+    negative = f"{required[0] * 2 if len(required) > 1 else other}{other}"
+    positive = f"{required[::-1]}{required[0]}{other}"
+    return (negative, positive), f"{required}{{n}}"
+
+
+def show_missing(error: SeqclsError) -> None:
+    """Says on the page why there is no model to look into."""
+    if isinstance(error, UnknownRunError):
+        st.error("This run cannot be looked into.")
+        st.code(str(error), language=None, wrap_lines=True)
+    else:
+        data.explain(error)

@@ -1,0 +1,114 @@
+"""Parts of the model switched off: what is left, what each head is worth, and what can go."""
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from dashboard.charts.surgeries import accuracy_before_and_after, head_ranking, pruning_curve
+from dashboard.figures.surgeries import lengths_frame, pruning_frame, ranking_frame
+from dashboard.model.choice import Chosen
+from dashboard.model.drawing import stretch
+from dashboard.model.opened import OpenedModel, remembered
+from seqcls.evaluation import DistinctStrings, distinct_test_strings
+from seqcls.inside.network import Network
+from seqcls.inside.pruning import prune, rank_heads
+from seqcls.inside.surgery import Surgery, logits_after, operate
+
+FEW_PARTS = 8
+"""Of so many heads and dimensions the pruning curve takes no time; of more, a button asks."""
+
+
+def _logits_of_strings(network: Network, surgery: Surgery, strings: tuple[str, ...]) -> np.ndarray:
+    """Logits after a surgery; a frozen head's mean is that over the test strings."""
+    test = distinct_test_strings(network.config.test_strings)
+    counts = network.counts(strings)
+    together = DistinctStrings(
+        counts=np.concatenate([test.counts, counts]),
+        # They do not occur in the test set, and so have no part in its means.
+        occurrences=np.concatenate([test.occurrences, np.zeros(len(counts), dtype=np.int64)]),
+        positive=np.concatenate([test.positive, network.config.language.positive(counts)]),
+        lengths=np.concatenate([test.lengths, counts.sum(axis=1)]),
+        texts=[*test.texts, *strings],
+    )
+    return logits_after(network, together, surgery)[len(test.counts) :]
+
+
+logits_of_strings = remembered(_logits_of_strings)
+operated = remembered(operate)
+ranked = remembered(rank_heads)
+pruned = remembered(prune)
+
+
+def show(chosen: Chosen) -> None:
+    """Heads and dimensions off or frozen, the ranking of heads, and the pruning curve."""
+    model = chosen.model
+    heads = range(model.config.num_attention_heads)
+    dimensions = range(model.config.hidden_size)
+    columns = st.columns(3)
+    off = columns[0].multiselect(
+        "Heads off", heads, key="heads_off", help="They add nothing to the stream."
+    )
+    frozen = columns[1].multiselect(
+        "Heads frozen", heads, key="heads_frozen",
+        help="They add their mean over the test strings, whatever the string.",
+    )  # fmt: skip
+    cut = columns[2].multiselect("Dimensions off", dimensions, key="dimensions_off")
+    surgery = Surgery(frozenset(off), frozenset(frozen) - frozenset(off), frozenset(cut))
+    _outcome(model, surgery, chosen)
+    if len(heads):
+        st.subheader("What is each head worth?")
+        costs = {"off": ranked(model, "off"), "frozen": ranked(model, "frozen")}
+        unharmed = operated(model, Surgery()).evaluation.confusion
+        stretch(head_ranking(ranking_frame(costs), unharmed.fp + unharmed.fn), "head_ranking")
+    st.subheader("What can go?")
+    _pruning(model)
+
+
+def _outcome(model: OpenedModel, surgery: Surgery, chosen: Chosen) -> None:
+    outcome = operated(model, surgery)
+    before, after = (x.confusion for x in (outcome.before, outcome.evaluation))
+    columns = st.columns(4)
+    for column, name, cells in (
+        (columns[0], "Test strings wrong", ("fp", "fn")),
+        (columns[1], "False positives", ("fp",)),
+        (columns[2], "False negatives", ("fn",)),
+    ):
+        now, then = (sum(getattr(x, cell) for cell in cells) for x in (after, before))
+        column.metric(
+            name, f"{now:,}", f"{now - then:+,}" if now != then else None, delta_color="inverse"
+        )
+    changes = np.abs(outcome.logits - outcome.logits_before)
+    mean = float(np.average(changes, weights=outcome.occurrences))
+    columns[3].metric("Mean change of a logit", f"{mean:.3g}")
+    stretch(accuracy_before_and_after(lengths_frame(outcome)), "surgery_accuracy")
+    _strings(model, surgery, chosen)
+
+
+def _strings(model: OpenedModel, surgery: Surgery, chosen: Chosen) -> None:
+    network = model.network
+    before = network.logits(network.counts(chosen.strings))
+    after = logits_of_strings(model, surgery, chosen.strings)
+    st.dataframe(
+        pd.DataFrame(
+            {"string": chosen.strings, "logit as trained": before, "after surgery": after,
+             "change": after - before}
+        ),
+        hide_index=True,
+    )  # fmt: skip
+
+
+def _pruning(model: OpenedModel) -> None:
+    config = model.config
+    parts = config.num_attention_heads + config.hidden_size
+    if parts > FEW_PARTS and not st.toggle(
+        f"Prune {config.num_attention_heads} heads and {config.hidden_size} dimensions (seconds)",
+        key="prune",
+    ):
+        return
+    with st.spinner("Pruning", show_time=True):
+        steps = pruned(model)
+    stretch(pruning_curve(pruning_frame(steps)), "pruning")
+    st.caption(
+        "Again and again the part goes without which the fewest test strings are misclassified. A "
+        "head that is gone adds nothing; a dimension that is gone is zero throughout."
+    )

@@ -1,0 +1,123 @@
+"""All strings up to the longest test length, and what is proved of those beyond."""
+
+import pandas as pd
+import streamlit as st
+
+from dashboard.charts.misclassified import error_map, errors_by_length
+from dashboard.figures.misclassified import cells_frame, lengths_frame, likeliest_letters
+from dashboard.model.choice import Chosen
+from dashboard.model.drawing import place, stretch
+from dashboard.model.opened import OpenedModel, remembered
+from dashboard.model.words import verbatim
+from seqcls.errors import ConfigError
+from seqcls.inside.beyond import Beyond, SupportProof, beyond
+from seqcls.inside.errors import Errors, errors_up_to
+from seqcls.inside.words import beyond_sentences
+from seqcls.verdict import unaffordable
+
+SHORTEST = 20
+
+all_errors = remembered(errors_up_to)
+proofs = remembered(beyond)
+
+
+def show(chosen: Chosen) -> None:
+    """An exhaustive check and proofs; they take seconds, so another epoch's are asked for."""
+    model = chosen.model
+    kept = model.stored.kept_epoch
+    if model.epoch != kept and not st.toggle(
+        f"Check epoch {model.epoch} (a few seconds) instead of the kept epoch {kept}",
+        key="check_epoch",
+    ):
+        model = model.at(kept)
+    st.subheader(f"All strings of up to {model.config.test_max_length} letters")
+    try:
+        _exhaustive(model)
+    except ConfigError as error:
+        st.info(verbatim(f"Not every string is tried: {error}"))
+    st.subheader("All longer strings")
+    with st.spinner("Proving", show_time=True):
+        found = proofs(model)
+    _beyond(found)
+
+
+def _exhaustive(model: OpenedModel) -> None:
+    obstacle = unaffordable(model.config)
+    if obstacle is not None:
+        raise ConfigError(obstacle)
+    with st.spinner("Trying every string", show_time=True):
+        errors = all_errors(model)
+    st.markdown(verbatim(errors_sentence(errors)))
+    if not errors.texts:
+        return
+    _picture(model, errors)
+    stretch(errors_by_length(lengths_frame(errors), errors.max_length), "errors_by_length")
+    shortest = errors.page(0, SHORTEST)
+    kinds = ["false negative" if label else "false positive" for label in shortest.label]
+    st.markdown(f"**The shortest {min(SHORTEST, len(errors.texts))}**")
+    st.dataframe(
+        pd.DataFrame({"string": shortest.texts, "kind": kinds, "logit": shortest.logits}),
+        hide_index=True,
+        column_config={"logit": st.column_config.NumberColumn("logit", format="%.4f")},
+    )
+
+
+def errors_sentence(errors: Errors) -> str:
+    """What was tried and what came out, in a line or two."""
+    wrong, positive = len(errors.texts), int(errors.label.sum())
+    said = (
+        f"The order of letters does not matter, so a string is a multiset: there are "
+        f"{errors.multisets:,}, and the model is "
+    )
+    if not wrong:
+        return f"{said}right on every one."
+    return (
+        f"{said}wrong on {wrong:,} ({wrong / errors.multisets:.2%}): {wrong - positive:,} false "
+        f"positives and {positive:,} false negatives. The shortest is {errors.texts[0]}."
+    )
+
+
+def _picture(model: OpenedModel, errors: Errors) -> None:
+    letters = model.network.tokenizer.alphabet
+    pairs = {
+        f"{one} and {other}": (i, j)
+        for j, other in enumerate(letters)
+        for i, one in enumerate(letters[:j])
+    }
+    likely = likeliest_letters(errors)
+    default = next(name for name, pair in pairs.items() if pair == likely)
+    name = st.segmented_control(
+        "Letters on the axes", list(pairs), default=default, required=True, key="map_letters"
+    )
+    first, second = pairs[str(name)]
+    frame = cells_frame(model.network, errors, (first, second))
+    title = "Where the misclassified strings lie"
+    place(
+        error_map(frame, (letters[first], letters[second]), errors.max_length, title), "error_map"
+    )
+
+
+def _beyond(found: Beyond) -> None:
+    scope, *proofs_said = beyond_sentences(found)
+    st.markdown(verbatim(scope))
+    for said in proofs_said:
+        st.markdown(f"- {verbatim(said)}")
+    st.caption(
+        "Shares are of all proportions of these letters, each equally likely. Bounds are proved by "
+        "interval arithmetic over regions of attention, with room for rounding."
+    )
+    with st.expander("The same as data"):
+        st.dataframe(pd.DataFrame(list(map(_row, found.supports))), hide_index=True)
+
+
+def _row(proof: SupportProof) -> dict[str, object]:
+    return {
+        "letters": proof.letters,
+        "in the language": proof.label,
+        "claim": proof.claim,
+        "right": proof.right,
+        "wrong": proof.wrong,
+        "nothing proved": proof.open,
+        "least logit": proof.margin,
+        "safe share": proof.safe_share,
+    }

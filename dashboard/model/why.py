@@ -1,0 +1,105 @@
+"""The answer first: what is wrong with the model, and the cause of one of its errors."""
+
+import pandas as pd
+import streamlit as st
+
+from dashboard.figures import gallery
+from dashboard.figures.mechanisms import causes
+from dashboard.model.choice import Chosen, explain_next
+from dashboard.model.drawing import draw
+from dashboard.model.opened import OpenedModel, remembered
+from dashboard.model.words import verbatim
+from seqcls.inside.cause import Explanation
+from seqcls.inside.explain import explain
+from seqcls.inside.sentences import sentences
+
+EVIDENCE = (6, 8, 13)
+"""The figures that an explanation is checked against."""
+
+MOST_HEADS = 4
+
+explained = remembered(explain)
+summed_up = remembered(causes)
+
+
+def show(chosen: Chosen) -> None:
+    """Why the model fails, why this string does, and the figures to check it against."""
+    if chosen.errors:
+        _summary(chosen)
+        st.subheader("Why this string?")
+    found = explained(chosen.model, chosen.string)
+    _cause(found)
+    heads = heads_for(chosen.model, found)
+    st.subheader("Check it")
+    st.caption("The numbers above, read off the model at this epoch.")
+    traces = chosen.model.traces(chosen.strings)
+    draw(gallery.figures(traces, chosen.model.epoch, heads, EVIDENCE))
+    with st.expander("The same as data"):
+        _tables(found)
+
+
+def _summary(chosen: Chosen) -> None:
+    """The causes of all test errors, each with its shortest example to look at."""
+    model = chosen.model.at(chosen.model.stored.kept_epoch)
+    found = summed_up(model, chosen.errors)
+    st.subheader("Why does this model fail?")
+    for share in found.shares:
+        left, right = st.columns([5, 2], vertical_alignment="center")
+        part = f"{share.errors:,} of {found.examined:,}"
+        left.markdown(f"**{part}**: {verbatim(share.phrase)}")
+        right.button(
+            f"Explain {verbatim(share.shortest)}",
+            key=f"explain {share.phrase}",
+            on_click=explain_next,
+            args=(share.shortest,),
+            width="stretch",
+        )
+    every = "all" if found.examined == found.errors else f"{found.examined:,}, evenly picked, "
+    st.caption(
+        f"The cause of {every} of the {found.errors:,} different test strings that the kept model "
+        "misclassifies: what would have to change inside it for the answer to be right."
+    )
+
+
+def heads_for(model: OpenedModel, found: Explanation) -> list[int]:
+    """The heads to draw: all of a few, else those that move this string's logit the most."""
+    heads = range(model.config.num_attention_heads)
+    if len(heads) <= MOST_HEADS:
+        return list(heads)
+    moves = {head.head: abs(sum(seen.adds for seen in head.seen)) for head in found.heads}
+    return sorted(sorted(heads, key=lambda head: -moves[head])[:MOST_HEADS])
+
+
+def _cause(found: Explanation) -> None:
+    answer, *reasons = sentences(found)
+    say = {"false positive": st.error, "false negative": st.error, None: st.success}[found.error]
+    say(verbatim(answer))
+    for reason in reasons:
+        st.markdown(f"- {verbatim(reason)}")
+
+
+def _tables(found: Explanation) -> None:
+    seen = [
+        {"head": head.head, "attends to": seen.kind, "occurs": seen.count, "score": seen.score,
+         "weight": seen.weight, "value": ", ".join(f"{v:.4f}" for v in seen.value),
+         "adds to the logit directly": seen.adds}
+        for head in found.heads
+        for seen in head.seen
+    ]  # fmt: skip
+    st.markdown("**What each head sees**")
+    st.dataframe(pd.DataFrame(seen), hide_index=True)
+    gaps = [
+        {"head": head.head, "scores highest": gap.over, "then": gap.under, "gap": gap.gap,
+         "of which so many weigh as much": gap.outweighed_by}
+        for head in found.heads
+        for gap in head.gaps
+    ]  # fmt: skip
+    st.markdown("**Gaps between scores**")
+    st.dataframe(pd.DataFrame(gaps), hide_index=True)
+    changes = [
+        {"letter": change.letter, "occurs": change.count, "answered otherwise with": change.left,
+         "string": change.string, "logit": change.logit}
+        for change in (*found.removals, *found.additions)
+    ]  # fmt: skip
+    st.markdown("**Changes that flip the answer**")
+    st.dataframe(pd.DataFrame(changes), hide_index=True)

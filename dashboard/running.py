@@ -1,0 +1,101 @@
+"""How the sweeps go on: refreshed by itself, without a rerun of the page."""
+
+import streamlit as st
+
+from dashboard import steering
+from dashboard.durations import spoken
+from seqcls.errors import SeqclsError
+from sweeps.progress import SweepProgress, progress
+from sweeps.store import queries
+from sweeps.store.engine import Store, open_reader
+from sweeps.store.tables import SweepState
+
+SECONDS = 2.0
+"""Between two looks at the database."""
+
+MAX_SHOWN = 4
+SEEN = "active sweeps"
+SHOWN_REVISION = "shown revision"
+
+
+def show() -> None:
+    """Draws what is in training, and refreshes itself."""
+    try:
+        st.session_state[SHOWN_REVISION] = queries.revision(open_reader())
+    except SeqclsError:
+        st.session_state[SHOWN_REVISION] = None
+    _refreshed()
+
+
+@st.fragment(run_every=SECONDS)
+def _refreshed() -> None:
+    steering.say_problem()
+    try:
+        store = open_reader()
+        active = [sweep for sweep in progress(store) if sweep.state != SweepState.DONE]
+        new_results = queries.revision(store) != st.session_state.get(SHOWN_REVISION)
+    except SeqclsError:
+        return
+    before = st.session_state.get(SEEN, set())
+    st.session_state[SEEN] = {sweep.id for sweep in active}
+    if before - st.session_state[SEEN]:
+        # A sweep has ended: the page shows its results. Until then it is left alone.
+        st.rerun()
+    if active:
+        st.header("Running")
+    for sweep in active[:MAX_SHOWN]:
+        _sweep(store, sweep)
+    if len(active) > MAX_SHOWN:
+        st.caption(f"{len(active) - MAX_SHOWN} more are on the page Sweeps.")
+    if new_results and st.button("Show new results", key="refresh", width="stretch"):
+        st.rerun()
+
+
+def _sweep(store: Store, sweep: SweepProgress) -> None:
+    st.text(sweep.name)
+    st.progress((sweep.done + sweep.failed) / max(1, sweep.total))
+    attended = steering.is_attended(store, sweep.id, sweep.running)
+    st.caption(said(sweep, attended))
+    buttons(sweep, attended, "sidebar")
+
+
+def said(sweep: SweepProgress, attended: bool) -> str:
+    """How far a sweep is, in one line."""
+    parts = [f"{sweep.done:,} of {sweep.total:,} models"]
+    if sweep.failed:
+        parts.append(f"{sweep.failed:,} could not be trained")
+    if sweep.state == SweepState.STOPPED:
+        parts.append("stopped")
+    elif sweep.queued and not attended:
+        parts.append("nobody trains it")
+    elif sweep.runs_per_second:
+        parts.append(f"{sweep.runs_per_second:.1f} a second")
+    if sweep.seconds_left and attended and sweep.state != SweepState.STOPPED:
+        parts.append(f"{spoken(sweep.seconds_left)} left")
+    return " · ".join(parts)
+
+
+def buttons(sweep: SweepProgress, attended: bool, place: str) -> None:
+    """What can be done to a sweep as it is: stop, resume, retry what failed."""
+    named = (sweep.id, sweep.name)
+    with st.container(horizontal=True):
+        waits = sweep.state == SweepState.STOPPED or (sweep.queued and not attended)
+        if waits:
+            st.button(
+                "Resume", key=f"resume {place} {sweep.id}", on_click=steering.resume, args=named
+            )
+        elif sweep.state != SweepState.DONE:
+            st.button(
+                "Stop",
+                key=f"stop {place} {sweep.id}",
+                on_click=steering.stop,
+                args=(sweep.id,),
+                help="What is nearly done is finished; nothing that is done is lost.",
+            )
+        if sweep.failed:
+            st.button(
+                f"Retry {sweep.failed:,} failed",
+                key=f"retry {place} {sweep.id}",
+                on_click=steering.retry,
+                args=named,
+            )

@@ -1,0 +1,202 @@
+"""Which configurations generalize to long strings, and which of their seeds fail."""
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from dashboard import configurations, data, filters, links, measures, names
+from dashboard.charts import accuracy_by_length, every_seed, seed_grid
+from dashboard.charts.colors import OKABE_ITO
+from dashboard.lengths import LENGTH_MEASURES, limits, points
+from seqcls.config import RunConfig
+from seqcls.errors import SeqclsError
+from sweeps.bootstrap import median_intervals
+from sweeps.store.overview import View
+
+# Points of thin lines that a browser still draws without a wait.
+MAX_POINTS = 6_000
+
+# Configurations in the charts that have a row for each.
+MAX_ROWS = 40
+
+# Columns that are shown only where they say something.
+RARE = ("unfinished", "failed")
+
+
+def show() -> None:
+    st.header("Which models generalize to longer strings?")
+    try:
+        view = filters.current()
+        counts = data.configurations(view)
+        if not _glance(counts, view):
+            return
+        table = configurations.table(view)
+        if table.empty:
+            st.success("No model that the filters leave fails. Clear them in the sidebar.")
+            return
+        chosen = _table(table, view)
+        models = data.models(view)
+        models = models[(models["picked"] > 0) & models["config_id"].isin(chosen["config_id"])]
+        if models.empty:
+            st.info("None of the selected configurations has a model that is trained and tested.")
+            return
+        _by_length(chosen, models, view)
+        _by_seed(chosen, models)
+    except SeqclsError as error:
+        data.explain(error)
+
+
+def _glance(counts: pd.DataFrame, view: View) -> bool:
+    """Numbers of runs; False where there is nothing more to show."""
+    if counts.empty:
+        st.info("No run matches the filters. Clear them in the sidebar, or choose other seeds.")
+        return False
+    total = counts[["seeds", "unfinished", "failed", "failing"]].sum()
+    done, failing = int(total["seeds"]), int(total["failing"])
+    columns = st.columns(4)
+    columns[0].metric("Models tested", f"{done:,}", help=measures.SEEDS)
+    columns[1].metric(
+        "Failing models",
+        f"{failing:,} ({failing / done:.0%})" if done else "none yet",
+        help=measures.failing(view.below),
+    )
+    columns[2].metric("Queued or in training", f"{int(total['unfinished']):,}")
+    columns[3].metric("Training failed", f"{int(total['failed']):,}")
+    if total["failed"]:
+        st.caption("Why training failed is on the page Sweeps.")
+    if not done and total["unfinished"]:
+        st.info(
+            "None of these runs is finished yet, so there is nothing to compare. The sidebar says "
+            "how far they are; where nobody trains them, resume them there."
+        )
+    elif not done:
+        st.info("No model came out of these runs: training failed for all of them.")
+    return bool(done)
+
+
+def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
+    """The table of configurations; returns the rows to draw."""
+    st.subheader("Configurations")
+    st.caption(
+        "One row a configuration, the worst first; of its settings those that differ are shown. "
+        "Point at a heading for what it means. Select rows to draw only those."
+    )
+    shown = table.drop(columns=["config_id", *(x for x in RARE if not table[x].any())])
+    if shown["sweeps"].nunique() < len(shown):
+        # Sweeps do not tell these rows apart; their settings do, and so come first.
+        settings = [name for name in RunConfig.model_fields if name in shown]
+        shown = shown[["sweeps", *settings, *shown.columns.drop(["sweeps", *settings])]]
+        if shown["sweeps"].nunique() == 1:
+            shown = shown.drop(columns="sweeps")
+    selected = links.selectable(
+        shown,
+        table["config_id"].tolist(),
+        "config",
+        mode="multi-row",
+        columns=measures.configuration_columns(view.below),
+    )
+    rows = table[table["config_id"].isin(selected)]
+    return rows if len(rows) else table[table["seeds"] > 0]
+
+
+def _by_length(chosen: pd.DataFrame, models: pd.DataFrame, view: View) -> None:
+    st.subheader("By string length")
+    measure, width = _length_controls()
+    if len(chosen) > len(OKABE_ITO):
+        st.caption(
+            f"Drawn are the first {len(OKABE_ITO)} of {len(chosen)} configurations: more colors "
+            "could not be told apart. Select others to see them."
+        )
+        chosen = chosen.head(len(OKABE_ITO))
+    named = names.configuration_names(chosen["config_id"].tolist())
+    everyone = data.models(view)
+    everyone = everyone[everyone["config_id"].isin(named)]
+    if everyone.empty:
+        return
+    scores = points(data.scores_by_length(tuple(everyone["run_id"]), width), measure)
+    scores = scores.merge(everyone[["run_id", "config_id", "model_seed"]], on="run_id")
+    scores["configuration"] = pd.Categorical(scores["config_id"].map(named), list(named.values()))
+    medians = median_intervals(scores, "value", ["configuration", "middle", "lengths"])
+    drawn = _few_enough(models[models["config_id"].isin(named)], scores)
+    chart = accuracy_by_length.accuracy_by_length(
+        drawn.drop(columns="config_id"), medians, limits(tuple(named)), measure
+    )
+    event = st.altair_chart(
+        chart, on_select="rerun", selection_mode=[accuracy_by_length.CLICKED], key="by_length"
+    )
+    links.open_clicked(event, accuracy_by_length.CLICKED)
+    st.caption(
+        f"{LENGTH_MEASURES[measure]} Point at a line for its seed; click it to look inside the "
+        "model."
+    )
+
+
+def _length_controls() -> tuple[str, int]:
+    left, right = st.columns([3, 2])
+    measure = left.segmented_control(
+        "Measure",
+        list(LENGTH_MEASURES),
+        default="Accuracy",
+        required=True,
+        key="measure",
+        bind="query-params",
+        help=" ".join(f"{name}: {text}" for name, text in LENGTH_MEASURES.items()),
+    )
+    width = right.segmented_control(
+        "Lengths in one point",
+        [1, 5, 10, 20],
+        default=10,
+        required=True,
+        key="width",
+        bind="query-params",
+        help="Few test strings have any one length; together they make a steadier line.",
+    )
+    return measure, int(width)
+
+
+def _few_enough(models: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
+    """The lines to draw: all, or so many of each configuration, from its worst to its best."""
+    per_line = max(1, len(scores) // max(1, scores["run_id"].nunique()))
+    most = max(1, MAX_POINTS // per_line // max(1, models["config_id"].nunique()))
+    if models.groupby("config_id").size().max() > most:
+        st.caption(
+            f"Of each configuration {most} models are drawn, evenly from the worst to the best. "
+            "Medians and intervals are those of all."
+        )
+    kept = [
+        own.sort_values("accuracy")["run_id"].iloc[
+            np.unique(np.linspace(0, len(own) - 1, min(len(own), most)).round().astype(int))
+        ]
+        for _, own in models.groupby("config_id")
+    ]
+    return scores[scores["run_id"].isin(pd.concat(kept))] if kept else scores.head(0)
+
+
+def _by_seed(chosen: pd.DataFrame, models: pd.DataFrame) -> None:
+    st.subheader("Seed by seed")
+    if len(chosen) > MAX_ROWS:
+        st.caption(
+            f"Shown are the worst {MAX_ROWS} of {len(chosen)} configurations. Select others in "
+            "the table to see them."
+        )
+        chosen = chosen.head(MAX_ROWS)
+    named = names.configuration_names(chosen["config_id"].tolist())
+    own = models[models["config_id"].isin(named)].drop(columns=["failing", "picked"])
+    own["configuration"] = own["config_id"].map(named)
+    # Spread by the seed, so that the same models always lie at the same place.
+    own["jitter"] = (own["model_seed"] * 0.618034) % 1 * 2 - 1
+    strip = st.altair_chart(
+        every_seed.every_seed(own, list(named.values())), on_select="rerun", key="every_seed"
+    )
+    links.open_clicked(strip, every_seed.CLICKED)
+    grid = st.altair_chart(
+        seed_grid.seed_grid(own, list(named.values())), on_select="rerun", key="seed_grid"
+    )
+    links.open_clicked(grid, seed_grid.CLICKED)
+    st.caption(
+        "An empty cell: no finished model of that seed. Click a point or a cell to look inside "
+        "the model."
+    )
+
+
+show()

@@ -1,0 +1,202 @@
+"""Which models fail, on which strings, and which strings break most seeds."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import data, filters, links, measures, names
+from dashboard.charts.errors_by_length import errors_by_length
+from dashboard.charts.letter_counts import letter_counts
+from dashboard.lengths import named
+from seqcls.errors import SeqclsError
+from seqcls.tokenizer import Tokenizer
+from sweeps.store.overview import KINDS, ErrorSearch, View
+
+MODELS_A_PAGE = 100
+STRINGS_A_PAGE = 200
+BREAKING = 100
+MAX_POINTS = 5_000
+
+# Lengths in one bar.
+WIDTH = 5
+
+
+def show() -> None:
+    st.header("Which models fail, and on which strings?")
+    try:
+        view = filters.current()
+        number = data.count_failing_models(view)
+        if not number:
+            _nothing(view)
+            return
+        _model(_models(view, number), view)
+        _breaking(view, number)
+    except SeqclsError as error:
+        data.explain(error)
+
+
+def _nothing(view: View) -> None:
+    tested = int(data.configurations(view)["seeds"].sum())
+    if tested:
+        st.success(f"None of the {tested:,} tested models that the filters leave makes an error.")
+    else:
+        st.info(
+            "The filters leave no model that is trained and tested. Clear them in the sidebar, or "
+            "wait for the first results."
+        )
+
+
+def _models(view: View, number: int) -> "pd.Series[Any]":
+    """The table of failing models; the one that is chosen."""
+    misclassify = "1 model misclassifies" if number == 1 else f"{number:,} models misclassify"
+    st.caption(f"{misclassify} test strings, the worst first. Select one to see its strings below.")
+    pages = -(-number // MODELS_A_PAGE)
+    page = _page(pages, "models_page")
+    table = data.failing_models(view, MODELS_A_PAGE, (page - 1) * MODELS_A_PAGE)
+    table["errors"] = table["false_positives"] + table["false_negatives"]
+    config_ids = list(dict.fromkeys(table["config_id"]))
+    table["configuration"] = table["config_id"].map(names.configuration_names(config_ids))
+    shown = table[["configuration", "model_seed", "errors", "false_positives", "false_negatives"]]
+    shown = shown.join(table[["accuracy", "solved_length", "run_id"]])
+    chosen = links.selectable(
+        shown,
+        table["run_id"].tolist(),
+        "run",
+        mode="single-row-required",
+        columns=measures.model_columns(),
+        height=min(38 + 35 * len(shown), 320),
+    )
+    return table[table["run_id"] == chosen[0]].iloc[0]
+
+
+def _page(pages: int, key: str) -> int:
+    if pages <= 1:
+        return 1
+    return min(st.pagination(pages, key=key, bind="query-params"), pages)
+
+
+def _model(own: "pd.Series[Any]", view: View) -> None:
+    run_id, config_id = int(own["run_id"]), int(own["config_id"])
+    name = names.configuration_names([config_id])[config_id]
+    st.subheader(f"Model {run_id}")
+    st.text(f"{name}, seed {own['model_seed']:.0f}")
+    errors = data.string_errors(run_id, ErrorSearch(), MAX_POINTS)
+    _in_short(errors, int(own["solved_length"]))
+    links.to_model(run_id, "Look inside this model")
+    _strings(run_id, view)
+    _where(run_id, errors, config_id)
+
+
+def _in_short(errors: pd.DataFrame, solved_length: int) -> None:
+    kinds = errors["kind"].value_counts()
+    columns = st.columns(4)
+    # The shortest comes first. Code shows the string as it is.
+    with columns[0]:
+        st.caption("Shortest error", help="The first of those of that length.")
+        st.code(errors["string"].iloc[0], language=None, wrap_lines=True)
+    columns[1].metric("Solved length", solved_length, help=measures.SOLVED_LENGTH)
+    for column, kind in zip(columns[2:], KINDS, strict=True):
+        column.metric(
+            f"Strings: {kind}",
+            f"{kinds.get(kind.removesuffix('s'), 0):,}",
+            help="Different strings; one may occur several times in the test set.",
+        )
+
+
+def _strings(run_id: int, view: View) -> None:
+    left, right = st.columns([3, 1], vertical_alignment="bottom")
+    text = left.text_input(
+        "Find strings that contain",
+        key="find",
+        bind="query-params",
+        placeholder="such as ab{100}",
+        help="As strings are written: a{100} is the letter a, a hundred times.",
+    )
+    search = ErrorSearch(text.strip(), view.kind)
+    number = data.count_string_errors(run_id, search)
+    right.download_button(
+        "Save as CSV",
+        lambda: data.string_errors(run_id, search).to_csv(index=False),
+        file_name=f"errors_of_model_{run_id}.csv",
+        mime="text/csv",
+        on_click="ignore",
+        disabled=not number,
+    )
+    if not number:
+        st.info("No misclassified string of this model is like that. Change what to find.")
+        return
+    page = _page(-(-number // STRINGS_A_PAGE), "strings_page")
+    table = data.string_errors(run_id, search, STRINGS_A_PAGE, (page - 1) * STRINGS_A_PAGE)
+    st.caption(f"{number:,} misclassified strings, the shortest first. Select one to look at it.")
+    selected = st.dataframe(
+        table,
+        hide_index=True,
+        column_config=measures.string_columns(),
+        height=min(38 + 35 * len(table), 320),
+        on_select="rerun",
+        selection_mode="single-row",
+        key=f"strings of {run_id} {search} {page}",
+    )
+    for row in selected["selection"]["rows"][:1]:
+        if row < len(table):
+            links.to_model(
+                run_id, "Look inside this model at the selected string", table["string"].iloc[row]
+            )
+
+
+def _where(run_id: int, errors: pd.DataFrame, config_id: int) -> None:
+    left, right = st.columns(2)
+    left.altair_chart(errors_by_length(_by_length(run_id)))
+    config = data.some_configs((config_id,))[config_id]
+    tokenizer = Tokenizer(config.num_letters)
+    with right:
+        x, y = _letters(tokenizer.alphabet, config.required_letters)
+        counted = errors.join(_counts(errors["string"].tolist(), tokenizer))
+        st.altair_chart(letter_counts(counted, x, y))
+    if len(errors) == MAX_POINTS:
+        st.caption(f"Drawn by their letters are the {MAX_POINTS:,} shortest strings.")
+
+
+def _letters(alphabet: str, required: str) -> tuple[str, str]:
+    # The letters that decide are the ones to begin with.
+    first = [*required, *(letter for letter in alphabet if letter not in required)]
+    return first[0], first[1] if len(first) > 1 else first[0]
+
+
+def _counts(strings: Sequence[str], tokenizer: Tokenizer) -> pd.DataFrame:
+    counts = [tokenizer.counts(text) for text in strings]
+    return pd.DataFrame(counts, columns=list(tokenizer.alphabet))
+
+
+def _by_length(run_id: int) -> pd.DataFrame:
+    scores = data.scores_by_length((run_id,), WIDTH)
+    scores["lengths"] = named(scores)
+    kept = scores[["first_length", "last_length", "lengths"]]
+    parts = []
+    for kind, wrong, right in (("false positive", "fp", "tn"), ("false negative", "fn", "tp")):
+        tested = scores[wrong] + scores[right]
+        part = kept.assign(kind=kind, strings=scores[wrong], tested=tested)
+        part["rate"] = part["strings"] / part["tested"].where(part["tested"] > 0)
+        parts.append(part[part["strings"] > 0])
+    return pd.concat(parts)
+
+
+def _breaking(view: View, number: int) -> None:
+    st.subheader("Which strings break most models?")
+    table = data.breaking_strings(view, BREAKING)
+    table["share"] = table["models"] / number
+    st.caption(
+        f"Of the test strings that any of these {number:,} models misclassifies, the {len(table)} "
+        "that most of them do."
+    )
+    st.dataframe(
+        table,
+        hide_index=True,
+        column_config=measures.string_columns(),
+        height=min(38 + 35 * len(table), 390),
+    )
+
+
+show()

@@ -1,0 +1,123 @@
+"""Two fields of the configuration against each other: where do models begin to generalize?"""
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import data, filters, measures
+from dashboard.charts.heat_map import heat_map
+from seqcls.errors import SeqclsError
+from sweeps.store.overview import View
+
+# Beyond so many values of a field, its cells could not be read.
+MAX_VALUES = 30
+
+SHARES = {
+    "median": "Median accuracy",
+    "worst": "Worst seed's accuracy",
+    "best": "Best seed's accuracy",
+    "failing_share": "Share of failing models",
+}
+
+
+def show() -> None:
+    st.header("Where do models begin to generalize?")
+    try:
+        view = filters.current()
+        models = data.models(view)
+        models = models[models["picked"] > 0]
+        if models.empty:
+            st.info(
+                "The filters leave no model that is trained and tested. Clear them in the "
+                "sidebar, or wait for the first results."
+            )
+            return
+        models = models.join(data.settings(), on="config_id", how="left")
+        fields = [str(x) for x in data.settings() if 1 < models[x].nunique() <= MAX_VALUES]
+        if len(fields) < 2:
+            _too_few(fields)
+            return
+        _maps(models, fields, view)
+    except SeqclsError as error:
+        data.explain(error)
+
+
+def _too_few(fields: list[str]) -> None:
+    differs = f"only `{fields[0]}` differs" if fields else "no setting differs"
+    st.info(
+        "A map needs two settings in which the models differ, and of those that the filters "
+        f"leave, {differs}. Clear the filters, or launch a sweep with two axes from the sidebar."
+    )
+
+
+def _maps(models: pd.DataFrame, fields: list[str], view: View) -> None:
+    x, y, facet = _axes(fields)
+    if x == y or facet in (x, y):
+        st.info("Choose different settings for the two axes and for the maps beside each other.")
+        return
+    grouped = [x, y] if facet is None else [x, y, facet]
+    table = cells(models, grouped)
+    if facet is None:
+        for left, right in (("median", "failing_share"), ("worst", "best")):
+            for column, name in zip(st.columns(2), (left, right), strict=True):
+                column.altair_chart(heat_map(table, x, y, name, SHARES[name]), key=f"map {name}")
+    else:
+        for name, title in SHARES.items():
+            st.altair_chart(heat_map(table, x, y, name, title, facet), key=f"map {name}")
+    _say_what_is_pooled(table, fields, grouped)
+    st.caption(
+        f"Accuracy: {measures.ACCURACY} Failing: {measures.failing(view.below)} Each number sums "
+        "up models, never their strings. No cell: no model is trained with these settings."
+    )
+
+
+def _axes(fields: list[str]) -> tuple[str, str, str | None]:
+    # Fields of numbers make the better axes, and come first.
+    columns = st.columns(3)
+    x = columns[0].selectbox("Across", fields, index=0, key="x", bind="query-params")
+    y = columns[1].selectbox("Up", fields, index=1, key="y", bind="query-params")
+    facet = columns[2].selectbox(
+        "Side by side",
+        fields,
+        index=None,
+        placeholder="One map",
+        key="facet",
+        bind="query-params",
+        help="A map of its own for each value of this setting.",
+    )
+    return x, y, facet
+
+
+def cells(models: pd.DataFrame, fields: list[str]) -> pd.DataFrame:
+    """One row a cell of the map, sorted by the fields' values, which become text.
+
+    Args:
+        models: one row a model, with accuracy, failing, config_id and the fields.
+        fields: what makes the cells.
+
+    Returns:
+        The fields; median, best and worst accuracy and failing_share in [0, 1]; seeds (models),
+        failing (models), configurations.
+    """
+    grouped = models.groupby(fields, sort=True)
+    table = grouped.agg(
+        median=("accuracy", "median"),
+        best=("accuracy", "max"),
+        worst=("accuracy", "min"),
+        failing=("failing", "sum"),
+        seeds=("run_id", "size"),
+        configurations=("config_id", "nunique"),
+    ).reset_index()
+    table["failing_share"] = table["failing"] / table["seeds"]
+    return table.astype(dict.fromkeys(fields, str))
+
+
+def _say_what_is_pooled(table: pd.DataFrame, fields: list[str], grouped: list[str]) -> None:
+    if table["configurations"].max() > 1:
+        others = ", ".join(f"`{name}`" for name in fields if name not in grouped)
+        st.caption(
+            f"Some cells hold models that differ in other settings too ({others}): put one side "
+            "by side, or filter by it."
+        )
+
+
+show()

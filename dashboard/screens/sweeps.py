@@ -1,0 +1,163 @@
+"""Every sweep: what was asked for, how far it is, what failed; stop, resume, retry, delete."""
+
+import json
+
+import pandas as pd
+import streamlit as st
+import tomli_w
+
+from dashboard import data, links, running, steering
+from dashboard.durations import clock, spoken
+from seqcls.errors import SeqclsError
+from sweeps.progress import SweepProgress, progress
+from sweeps.spec import KEYS
+from sweeps.store import overview
+from sweeps.store.engine import open_reader
+
+MAX_FAILURES = 200
+
+
+def show() -> None:
+    st.header("Sweeps")
+    try:
+        store = open_reader()
+        sweeps = progress(store)[::-1]
+        if not sweeps:
+            st.info("There is no sweep yet. Launch one from the sidebar.")
+            return
+        st.caption("Each is a named set of models. Select one to see all of it.")
+        chosen = _table(sweeps)
+        _sweep(next(sweep for sweep in sweeps if sweep.id == chosen))
+    except SeqclsError as error:
+        data.explain(error)
+
+
+def _table(sweeps: list[SweepProgress]) -> int:
+    shown = pd.DataFrame(
+        {
+            "name": [sweep.name for sweep in sweeps],
+            "state": [sweep.state for sweep in sweeps],
+            "models": [sweep.total for sweep in sweeps],
+            "done": [100 * sweep.done / max(1, sweep.total) for sweep in sweeps],
+            "unfinished": [sweep.queued + sweep.running for sweep in sweeps],
+            "failed": [sweep.failed for sweep in sweeps],
+        }
+    )
+    columns = {
+        "name": st.column_config.TextColumn("Sweep", pinned=True),
+        "state": st.column_config.TextColumn(
+            "State", help="Done: no model is left to train. Stopped: none is begun until resumed."
+        ),
+        "models": st.column_config.NumberColumn("Models"),
+        "done": st.column_config.ProgressColumn("Trained and tested", format="%d%%"),
+        "unfinished": st.column_config.NumberColumn("Unfinished", help="Queued or in training."),
+        "failed": st.column_config.NumberColumn("Untrained", help="Training failed."),
+    }
+    chosen = links.selectable(
+        shown,
+        [sweep.id for sweep in sweeps],
+        "sweep_id",
+        mode="single-row-required",
+        columns=columns,
+        height=min(38 + 35 * len(shown), 320),
+    )
+    return chosen[0]
+
+
+def _sweep(sweep: SweepProgress) -> None:
+    record = overview.sweep_record(open_reader(), sweep.id)
+    st.subheader(f"Sweep {sweep.id}")
+    st.text(f"{record.name}\n{record.description}".strip())
+    _progress(sweep.id)
+    _times(record)
+    _failures(sweep.id)
+    _specification(record.spec)
+    _log(sweep.id)
+    _delete(sweep)
+
+
+def _times(record: overview.SweepRecord) -> None:
+    trained = "none yet" if record.train_seconds is None else spoken(record.train_seconds)
+    times = {
+        "Submitted": clock(record.created_at),
+        "First model begun": clock(record.first_started_at),
+        "Last model ended": clock(record.last_finished_at),
+        "Training in all": trained,
+    }
+    for column, (name, time) in zip(st.columns(4), times.items(), strict=True):
+        column.caption(name)
+        column.text(time)
+
+
+@st.fragment(run_every=running.SECONDS)
+def _progress(sweep_id: int) -> None:
+    try:
+        store = open_reader()
+        sweeps = [sweep for sweep in progress(store) if sweep.id == sweep_id]
+    except SeqclsError as error:
+        # It refreshes itself, and so may find what the page around it did not.
+        data.explain(error)
+        return
+    for sweep in sweeps:
+        st.progress((sweep.done + sweep.failed) / max(1, sweep.total))
+        attended = steering.is_attended(store, sweep.id, sweep.running)
+        st.caption(running.said(sweep, attended))
+        running.buttons(sweep, attended, "page")
+
+
+def _failures(sweep_id: int) -> None:
+    table = overview.failures(open_reader(), sweep_id, MAX_FAILURES)
+    if table.empty:
+        return
+    st.subheader("What failed")
+    st.caption("Each attempt at a model that ended without one; an interrupted attempt is retried.")
+    st.dataframe(
+        table,
+        hide_index=True,
+        column_config={
+            "run_id": "Run",
+            "model_seed": "Seed",
+            "attempt": "Attempt",
+            "at": "When (UTC)",
+            "reason": st.column_config.TextColumn("Reason", width="large"),
+            "state": st.column_config.TextColumn("Now", help="What the model's state is now."),
+        },
+    )
+
+
+def _specification(spec: str) -> None:
+    st.subheader("Specification")
+    st.caption("Save it as a file, and `seqcls sweep FILE.toml` trains the same models.")
+    submitted = json.loads(spec)
+    ordered = {key: submitted[key] for key in KEYS if key in submitted}
+    st.code(tomli_w.dumps(ordered), language="toml")
+
+
+def _log(sweep_id: int) -> None:
+    log = steering.read_log(sweep_id)
+    with st.expander("Log of the worker"):
+        if log is None:
+            st.caption("No worker was started for this sweep from a page.")
+        elif not log.strip():
+            st.caption("The worker has said nothing yet.")
+        else:
+            st.code(log, language=None, height=300)
+
+
+def _delete(sweep: SweepProgress) -> None:
+    with st.popover("Delete…", icon=":material/delete:"):
+        st.write(
+            "This deletes the sweep and every model that no other sweep has, with its results. It "
+            "cannot be undone."
+        )
+        st.text(sweep.name)
+        st.button(
+            f"Delete these {sweep.total:,} models",
+            key=f"delete {sweep.id}",
+            type="primary",
+            on_click=steering.delete,
+            args=(sweep.id,),
+        )
+
+
+show()

@@ -1,0 +1,143 @@
+"""Workers that are started from elsewhere, such as a page, and live on without it.
+
+Beside the database `runs.db` stands the folder `runs.db.logs`, with the log of every such worker
+and, for each sweep, a record of the process that was started for it last.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import platformdirs
+import psutil
+
+from sweeps.store.engine import Store
+
+_started: list[subprocess.Popen[bytes]] = []
+"""Kept so that those that have ended are waited for and leave no zombie."""
+
+
+@dataclass(frozen=True)
+class _Record:
+    """The process that was started for a sweep; a process's number alone may come again."""
+
+    pid: int
+    created: float
+    log: str
+
+
+def start_worker(store: Store, sweeps: Mapping[int, str], *, anyway: bool = False) -> bool:
+    """Starts one worker process for those of these sweeps that no living one was started for.
+
+    Whoever asks twice, or at the same time, starts one. The process is a session of its own: what
+    becomes of the caller does not touch it.
+
+    Args:
+        store: the database, as the environment names it; the process finds it there too.
+        sweeps: names by id.
+        anyway: start one beside a living one too, which may be about to end: it was stopped.
+
+    Returns:
+        Whether a process was started.
+    """
+    folder = log_folder(store)
+    folder.mkdir(parents=True, exist_ok=True)
+    with _locked(folder):
+        waiting = {
+            key: name for key, name in sweeps.items() if anyway or not _lives(_record(folder, key))
+        }
+        if not waiting:
+            return False
+        record = _start(folder, list(waiting.values()))
+        for sweep_id in waiting:
+            _record_path(folder, sweep_id).write_text(json.dumps(asdict(record)))
+    return True
+
+
+def has_worker(store: Store, sweep_id: int) -> bool:
+    """Whether a process that `start_worker` started for the sweep is still alive."""
+    return _lives(_record(log_folder(store), sweep_id))
+
+
+def read_log(store: Store, sweep_id: int, max_bytes: int = 20_000) -> str | None:
+    """The end of the log of the sweep's last worker; None where `start_worker` started none."""
+    folder = log_folder(store)
+    record = _record(folder, sweep_id)
+    if record is None:
+        return None
+    try:
+        content = (folder / record.log).read_bytes()
+    except OSError:
+        return None
+    return content[-max_bytes:].decode(errors="replace")
+
+
+def forget(store: Store, sweep_id: int) -> None:
+    """Removes what is known of a deleted sweep's worker; the log itself stays."""
+    with suppress(OSError):
+        _record_path(log_folder(store), sweep_id).unlink()
+
+
+def log_folder(store: Store) -> Path:
+    """Where the logs of a database's workers are; it need not exist."""
+    if store.path is not None:
+        return store.path.absolute().with_name(f"{store.path.name}.logs")
+    # A server's database has no folder that is ours.
+    name = hashlib.sha256(store.name.encode()).hexdigest()[:16]
+    return platformdirs.user_log_path("seqcls") / name
+
+
+def _start(folder: Path, names: list[str]) -> _Record:
+    _started[:] = [process for process in _started if process.poll() is None]
+    log = folder / f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}.log"
+    # The database goes by the environment: a command line, which all may read, shows no password.
+    with log.open("xb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "sweeps", "work", "--", *names],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            start_new_session=True,
+        )
+    _started.append(process)
+    return _Record(process.pid, psutil.Process(process.pid).create_time(), log.name)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    with (folder / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _record_path(folder: Path, sweep_id: int) -> Path:
+    return folder / f"sweep-{sweep_id}.json"
+
+
+def _record(folder: Path, sweep_id: int) -> _Record | None:
+    try:
+        return _Record(**json.loads(_record_path(folder, sweep_id).read_text()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _lives(record: _Record | None) -> bool:
+    if record is None:
+        return False
+    for started in _started:
+        started.poll()
+    try:
+        process = psutil.Process(record.pid)
+        same: bool = process.create_time() == record.created
+        return same and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

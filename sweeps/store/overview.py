@@ -1,0 +1,436 @@
+"""Reads for pages: what thousands of runs come to, summed up and paged in SQL."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pandas as pd
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Float,
+    Integer,
+    Select,
+    and_,
+    bindparam,
+    case,
+    cast,
+    func,
+    select,
+    true,
+)
+
+from seqcls.config import RunConfig, default_fields
+from sweeps.store.engine import Store
+from sweeps.store.tables import (
+    Config,
+    Failure,
+    LengthScore,
+    Run,
+    RunState,
+    StringError,
+    Sweep,
+    SweepRun,
+)
+
+Kind = Literal["false positives", "false negatives"]
+KINDS: tuple[Kind, ...] = ("false positives", "false negatives")
+
+
+# A negative string that is misclassified is a false positive.
+_KIND = case((StringError.label == 0, "false positive"), else_="false negative")
+
+
+@dataclass(frozen=True)
+class View:
+    """Which runs a page is about; what is empty restricts nothing.
+
+    Sweeps, seeds and configurations say which runs there are at all. `failing` and `kind` pick
+    among those by what came out of them, and so leave every share and median alone.
+    """
+
+    sweeps: tuple[str, ...] = ()
+    model_seeds: tuple[int, ...] = ()
+    config_ids: tuple[int, ...] | None = None
+    below: float = 1.0
+    """A run fails where its accuracy is below this; at 1, where it misclassified any string."""
+    failing: bool = False
+    """Only failing runs."""
+    kind: Kind | None = None
+    """Only runs that made at least one error of this kind."""
+
+
+def configs_revision(store: Store) -> tuple[Any, ...]:
+    """A value that differs whenever configurations were added or deleted."""
+    query = select(func.count(), func.max(Config.id), func.min(Config.key), func.max(Config.key))
+    with store.begin() as connection:
+        return tuple(connection.execute(query).one())
+
+
+def members_revision(store: Store) -> tuple[Any, ...]:
+    """A value that differs whenever a run entered or left a sweep."""
+    runs = select(func.count(), func.sum(SweepRun.run_id), func.sum(SweepRun.sweep_id))
+    with store.begin() as connection:
+        return (
+            *connection.execute(runs).one(),
+            *map(tuple, connection.execute(select(Sweep.id, Sweep.name))),
+        )
+
+
+def settings(store: Store) -> pd.DataFrame:
+    """The fields in which configurations differ: one row a configuration, indexed by config_id."""
+    with store.begin() as connection:
+        rows = connection.execute(select(Config.id, Config.json).order_by(Config.id)).all()
+    defaults = default_fields()
+    fields = pd.DataFrame(
+        [{**defaults, **json.loads(text)} for _, text in rows],
+        columns=list(defaults),
+        index=pd.Index([config_id for config_id, _ in rows], name="config_id"),
+        dtype=object,
+    )
+    return fields.loc[:, [name for name in defaults if fields[name].nunique() > 1]].infer_objects()
+
+
+def some_configs(store: Store, config_ids: Sequence[int]) -> dict[int, RunConfig]:
+    """These configurations by their id."""
+    query = select(Config.id, Config.json).where(_one_of(Config.id, config_ids))
+    with store.begin() as connection:
+        rows = connection.execute(query).all()
+    return {config_id: RunConfig.from_mapping(json.loads(text)) for config_id, text in rows}
+
+
+def memberships(store: Store) -> pd.DataFrame:
+    """Which configurations each sweep has runs of, sweeps in the order of their making.
+
+    Returns:
+        config_id, sweep (its name).
+    """
+    query = (
+        select(Run.config_id, Sweep.name.label("sweep"))
+        .join(SweepRun, SweepRun.run_id == Run.id)
+        .join(Sweep, Sweep.id == SweepRun.sweep_id)
+        .group_by(Run.config_id, Sweep.id, Sweep.name)
+        .order_by(Run.config_id, Sweep.id)
+    )
+    return _frame(store, query)
+
+
+def model_seeds(store: Store) -> list[int]:
+    """The model seeds that there are, in order."""
+    query = select(Run.model_seed).distinct().order_by(Run.model_seed)
+    with store.begin() as connection:
+        return list(connection.scalars(query))
+
+
+def count_runs(store: Store, view: View) -> int:
+    """How many runs a view leaves."""
+    query = select(func.count()).select_from(Run).where(_in_scope(view), _picked(view))
+    with store.begin() as connection:
+        return connection.scalars(query).one()
+
+
+def configurations(store: Store, view: View) -> pd.DataFrame:
+    """One row a configuration, by counts and sums over its runs in scope.
+
+    Returns:
+        config_id; seeds (done), unfinished, failed (in training); failing (of those done),
+        picked (runs that the view leaves); false_positives and false_negatives (strings, summed
+        over the seeds; missing where no run is done).
+    """
+    count = func.count(Run.id)
+    done = Run.state == RunState.DONE
+    query = (
+        select(
+            Run.config_id,
+            count.filter(done).label("seeds"),
+            count.filter(Run.state.in_([RunState.QUEUED, RunState.RUNNING])).label("unfinished"),
+            count.filter(Run.state == RunState.FAILED).label("failed"),
+            count.filter(_fails(view)).label("failing"),
+            count.filter(_picked(view)).label("picked"),
+            func.sum(Run.fp).filter(done).label("false_positives"),
+            func.sum(Run.fn).filter(done).label("false_negatives"),
+        )
+        .where(_in_scope(view))
+        .group_by(Run.config_id)
+        .order_by(Run.config_id)
+    )
+    frame = _frame(store, query)
+    sums = ["false_positives", "false_negatives"]
+    frame[sums] = frame[sums].astype("Int64")
+    return frame
+
+
+def models(store: Store, view: View) -> pd.DataFrame:
+    """One row a finished run in scope, in the order of configurations and seeds.
+
+    Returns:
+        run_id, config_id, model_seed, accuracy in [0, 1], false_positives, false_negatives,
+        solved_length, failing and picked (as 0 or 1).
+    """
+    query = (
+        select(*_model_columns(view))
+        .where(_in_scope(view), Run.state == RunState.DONE)
+        .order_by(Run.config_id, Run.model_seed)
+    )
+    return _frame(store, query)
+
+
+def failing_models(store: Store, view: View, limit: int, offset: int = 0) -> pd.DataFrame:
+    """Runs with errors, the worst first, as `models`; errors of one kind first if that is meant."""
+    errors = {None: Run.fp + Run.fn, KINDS[0]: Run.fp, KINDS[1]: Run.fn}[view.kind]
+    query = (
+        select(*_model_columns(view))
+        .where(_in_scope(view), _picked(view), Run.state == RunState.DONE, errors > 0)
+        .order_by(errors.desc(), Run.id)
+    )
+    return _frame(store, query.limit(limit).offset(offset))
+
+
+def count_failing_models(store: Store, view: View) -> int:
+    """How many runs `failing_models` has on all its pages."""
+    query = select(func.count()).where(
+        _in_scope(view), _picked(view), Run.state == RunState.DONE, Run.fp + Run.fn > 0
+    )
+    with store.begin() as connection:
+        return connection.scalars(query).one()
+
+
+def model(store: Store, run_id: int) -> pd.DataFrame:
+    """The row that `models` has of a run; no row where it is not done or does not exist."""
+    query = select(*_model_columns(View())).where(Run.id == run_id, Run.state == RunState.DONE)
+    return _frame(store, query)
+
+
+def scores_by_length(store: Store, run_ids: Sequence[int], width: int) -> pd.DataFrame:
+    """The confusion of runs on strings of similar length.
+
+    Args:
+        store: where to read.
+        run_ids: which runs.
+        width: lengths that make one row: with 10, the lengths 1 to 10, 11 to 20, and so on.
+
+    Returns:
+        run_id, first_length, last_length, tn, fp, fn, tp (strings).
+    """
+    bins = (LengthScore.length - 1) // width
+    query = (
+        select(
+            LengthScore.run_id,
+            (bins * width + 1).label("first_length"),
+            ((bins + 1) * width).label("last_length"),
+            *(
+                cast(func.sum(cell), Integer).label(cell.key)
+                for cell in (LengthScore.tn, LengthScore.fp, LengthScore.fn, LengthScore.tp)
+            ),
+        )
+        .where(_one_of(LengthScore.run_id, run_ids))
+        .group_by(LengthScore.run_id, bins)
+        .order_by(LengthScore.run_id, bins)
+    )
+    return _frame(store, query)
+
+
+@dataclass(frozen=True)
+class ErrorSearch:
+    """Which misclassified strings are meant."""
+
+    text: str = ""
+    """Text that the string contains, in the notation `ab{100}`."""
+    kind: Kind | None = None
+
+
+def count_string_errors(store: Store, run_id: int, search: ErrorSearch) -> int:
+    """How many different strings a run misclassified, of those meant."""
+    query = select(func.count()).where(StringError.run_id == run_id, _found(search))
+    with store.begin() as connection:
+        return connection.scalars(query).one()
+
+
+def string_errors(
+    store: Store,
+    run_id: int,
+    search: ErrorSearch,
+    limit: int | None = None,
+    offset: int = 0,
+) -> pd.DataFrame:
+    """A run's misclassified strings, the shortest first.
+
+    Returns:
+        string, kind, length (letters), label (1: in the language), logit, occurrences (in the
+        test set).
+    """
+    query = (
+        select(
+            StringError.string,
+            _KIND.label("kind"),
+            StringError.length,
+            StringError.label,
+            StringError.logit,
+            StringError.occurrences,
+        )
+        .where(StringError.run_id == run_id, _found(search))
+        .order_by(StringError.length, StringError.string)
+    )
+    return _frame(store, query.limit(limit).offset(offset))
+
+
+def breaking_strings(store: Store, view: View, limit: int) -> pd.DataFrame:
+    """The strings that most runs of a view misclassified.
+
+    Returns:
+        string, kind, length, models (how many runs misclassified it).
+    """
+    runs = select(Run.id).where(_in_scope(view), _picked(view), Run.state == RunState.DONE)
+    count = func.count().label("models")
+    query = (
+        select(
+            StringError.string,
+            _KIND.label("kind"),
+            StringError.length,
+            count,
+        )
+        .where(_found(ErrorSearch(kind=view.kind)))
+        .group_by(StringError.string, StringError.label, StringError.length)
+        .order_by(count.desc(), StringError.length, StringError.string)
+        .limit(limit)
+    )
+    if view != View():
+        query = query.where(StringError.run_id.in_(runs))
+    return _frame(store, query)
+
+
+def specifications(store: Store) -> dict[str, str]:
+    """Every sweep's specification as it was submitted, as JSON, by the sweep's name."""
+    with store.begin() as connection:
+        return dict(connection.execute(select(Sweep.name, Sweep.spec)).all())
+
+
+@dataclass(frozen=True)
+class SweepRecord:
+    """What is stored of a sweep as a whole. Times are UTC in ISO 8601."""
+
+    id: int
+    name: str
+    description: str
+    spec: str
+    """The specification as it was submitted, as JSON."""
+    state: str
+    created_at: str
+    first_started_at: str | None
+    last_finished_at: str | None
+    train_seconds: float | None
+    """Seconds that its finished runs took, summed over workers."""
+
+
+def sweep_record(store: Store, sweep_id: int) -> SweepRecord:
+    """A sweep that exists."""
+    query = (
+        select(
+            Sweep.id,
+            Sweep.name,
+            Sweep.description,
+            Sweep.spec,
+            Sweep.state,
+            Sweep.created_at,
+            func.min(Run.started_at),
+            func.max(Run.finished_at),
+            func.sum(Run.train_seconds),
+        )
+        .outerjoin(SweepRun, SweepRun.sweep_id == Sweep.id)
+        .outerjoin(Run, Run.id == SweepRun.run_id)
+        .where(Sweep.id == sweep_id)
+        .group_by(Sweep.id)
+    )
+    with store.begin() as connection:
+        return SweepRecord(*connection.execute(query).one())
+
+
+def failures(store: Store, sweep_id: int, limit: int) -> pd.DataFrame:
+    """Attempts of a sweep's runs that failed, the latest first.
+
+    Returns:
+        run_id, model_seed, attempt, at (UTC), reason, state (what the run is now).
+    """
+    query = (
+        select(Failure.run_id, Run.model_seed, Failure.attempt, Failure.at, Failure.reason)
+        .add_columns(Run.state)
+        .join(Run, Run.id == Failure.run_id)
+        .join(SweepRun, SweepRun.run_id == Run.id)
+        .where(SweepRun.sweep_id == sweep_id)
+        .order_by(Failure.at.desc(), Failure.run_id)
+    )
+    return _frame(store, query.limit(limit))
+
+
+def _model_columns(view: View) -> list[ColumnElement[Any]]:
+    return [
+        Run.id.label("run_id"),
+        Run.config_id.label("config_id"),
+        Run.model_seed.label("model_seed"),
+        (cast(Run.tn + Run.tp, Float) / _tested()).label("accuracy"),
+        Run.fp.label("false_positives"),
+        Run.fn.label("false_negatives"),
+        Run.solved_length.label("solved_length"),
+        case((_fails(view), 1), else_=0).label("failing"),
+        case((_picked(view), 1), else_=0).label("picked"),
+    ]
+
+
+def _tested() -> ColumnElement[Any]:
+    return Run.tn + Run.fp + Run.fn + Run.tp
+
+
+def _fails(view: View) -> ColumnElement[bool]:
+    right = cast(Run.tn + Run.tp, Float)
+    return and_(Run.state == RunState.DONE, right < view.below * _tested())
+
+
+def _in_scope(view: View) -> ColumnElement[bool]:
+    conditions: list[ColumnElement[bool]] = []
+    if view.sweeps:
+        named = (
+            select(SweepRun.run_id)
+            .join(Sweep, Sweep.id == SweepRun.sweep_id)
+            .where(Sweep.name.in_(view.sweeps))
+        )
+        conditions.append(Run.id.in_(named))
+    if view.model_seeds:
+        conditions.append(Run.model_seed.in_(view.model_seeds))
+    if view.config_ids is not None:
+        conditions.append(_one_of(Run.config_id, view.config_ids))
+    return and_(true(), *conditions)
+
+
+def _picked(view: View) -> ColumnElement[bool]:
+    conditions: list[ColumnElement[bool]] = []
+    if view.failing:
+        conditions.append(_fails(view))
+    if view.kind is not None:
+        cell = Run.fp if view.kind == KINDS[0] else Run.fn
+        conditions.append(and_(Run.state == RunState.DONE, cell > 0))
+    return and_(true(), *conditions)
+
+
+def _found(search: ErrorSearch) -> ColumnElement[bool]:
+    conditions: list[ColumnElement[bool]] = []
+    if search.text:
+        conditions.append(StringError.string.contains(search.text, autoescape=True))
+    if search.kind is not None:
+        conditions.append(StringError.label == KINDS.index(search.kind))
+    return and_(true(), *conditions)
+
+
+def _one_of(column: Any, values: Sequence[int]) -> ColumnElement[bool]:
+    # Rendered into the statement: a database takes only so many parameters.
+    chosen: BindParameter[Any] = bindparam(
+        "chosen", [int(x) for x in values], unique=True, expanding=True, literal_execute=True
+    )
+    found: ColumnElement[bool] = column.in_(chosen)
+    return found
+
+
+def _frame(store: Store, query: Select[*tuple[Any, ...]]) -> pd.DataFrame:
+    with store.begin() as connection:
+        rows = connection.execute(query)
+        return pd.DataFrame(rows.fetchall(), columns=list(rows.keys()))

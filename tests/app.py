@@ -1,0 +1,41 @@
+"""The dashboard under Streamlit's own test runner."""
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.conftest import ROOT
+
+PAGES = ("compare", "map", "failing", "sweeps")
+
+
+def open_app(
+    monkeypatch: pytest.MonkeyPatch, db: Path | str, page: str = "compare", **query: str | list[str]
+) -> AppTest:
+    """A page on a database, as a link with these parameters opens it; it has no traceback."""
+    monkeypatch.setenv("SEQCLS_DB", str(db))
+    app = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=60)
+    for name, value in query.items():
+        app.query_params[name] = value
+    if page != "compare":
+        app.switch_page(f"screens/{page}.py")
+    return rerun(app)
+
+
+def rerun(app: AppTest) -> AppTest:
+    """The page once more, after something was clicked or typed."""
+    app.run()
+    assert not app.exception, app.exception[0].value
+    return app
+
+
+def metrics(app: AppTest) -> dict[str, str]:
+    """The numbers at a glance, by their names."""
+    return {metric.label: metric.value for metric in app.metric}
+
+
+def said(app: AppTest) -> str:
+    """All that stands on the page as text."""
+    parts = (app.info, app.success, app.error, app.caption, app.markdown, app.text, app.code)
+    return "\n".join(str(element.value) for elements in parts for element in elements)

@@ -1,0 +1,94 @@
+"""The pages in a real browser."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.e2e.server import models_tested, no_traceback, open_page, serve
+
+pytestmark = pytest.mark.browser
+
+
+def test_it_opens_on_the_report_and_draws_it(browser: Browser, shipped: str) -> None:
+    page = open_page(browser, shipped)
+    models_tested(page, 43)
+    lines = page.get_by_test_id("stVegaLiteChart").first
+    expect(lines).to_contain_text("String length (letters)")
+    expect(lines).to_contain_text("lower_magnitude_initializations")
+    expect(lines).to_contain_text("end of training")
+    expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(3)
+    no_traceback(page)
+    page.context.close()
+
+
+@pytest.mark.parametrize("path", ["map", "failing", "sweeps"])
+def test_every_page_opens_by_its_link_with_the_filters(
+    browser: Browser, shipped: str, path: str
+) -> None:
+    page = open_page(browser, f"{shipped}/{path}?seed=2&kind=false+positives")
+    expect(page.get_by_text("The filters leave 2 of 43 runs.")).to_be_visible()
+    no_traceback(page)
+    page.context.close()
+
+
+def test_it_filters_by_seed_and_by_failing_and_the_link_reproduces_the_view(
+    browser: Browser, shipped: str
+) -> None:
+    page = open_page(browser, shipped)
+    page.get_by_role("combobox", name="Model seeds").click()
+    page.get_by_role("option", name="2", exact=True).click()
+    models_tested(page, 5)
+    page.keyboard.press("Escape")
+    page.get_by_text("Only failing models").click()
+    lines = page.get_by_test_id("stVegaLiteChart").first
+    expect(lines).not_to_contain_text("increased_dimensionality")
+    expect(lines).to_contain_text("lower_magnitude_initializations")
+    page.wait_for_url("**failing=true**")
+
+    # The filters hold on other pages.
+    page.get_by_role("link", name="Failing models").click()
+    expect(page.get_by_text("2 models misclassify test strings")).to_be_visible()
+    page.wait_for_url("**run=38**")
+    link = page.url
+    page.context.close()
+    assert "seed=2" in link
+    assert "failing=true" in link
+
+    copied = open_page(browser, link)
+    expect(copied.get_by_text("2 models misclassify test strings")).to_be_visible()
+    expect(copied.get_by_role("heading", name="Model 38")).to_be_visible()
+    copied.get_by_role("button", name="Clear filters").click()
+    expect(copied.get_by_text("The filters leave 43 of 43 runs.")).to_be_visible()
+    expect(copied.get_by_text("16 models misclassify test strings")).to_be_visible()
+    copied.context.close()
+
+
+def test_a_line_and_a_cell_lead_to_their_model(browser: Browser, shipped: str) -> None:
+    page = open_page(browser, f"{shipped}/?config=2&seed=2")
+    # What can be hit of a line are its points; the tooltip tells whose they are.
+    point = page.get_by_test_id("stVegaLiteChart").first.locator(
+        'path[aria-roledescription="point"]'
+    )
+    expect(point).to_have_count(20)
+    point.nth(14).hover()
+    expect(page.locator("#vg-tooltip-element")).to_contain_text("Model seed")
+    point.nth(14).click()
+    page.wait_for_url("**/model?**run=5**")
+    assert "seed=2" in page.url, "the filters hold"
+    page.context.close()
+    page = open_page(browser, f"{shipped}/?seed=2")
+    page.get_by_test_id("stVegaLiteChart").last.locator(
+        'path[aria-label*="lower_magnitude_initializations"]'
+    ).click()
+    page.wait_for_url("**/model?**run=38**")
+    page.context.close()
+
+
+def test_without_a_database_it_says_what_to_run(browser: Browser, tmp_path: Path) -> None:
+    with serve(tmp_path / "none.db") as server:
+        page = open_page(browser, server.url)
+        expect(page.get_by_text("There are no models to show yet")).to_be_visible()
+        expect(page.get_by_text("seqcls sweep report", exact=True)).to_be_visible()
+        page.context.close()
+    assert list(tmp_path.iterdir()) == []

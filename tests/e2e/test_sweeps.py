@@ -1,0 +1,88 @@
+"""Real sweeps, launched and steered from the page."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from sweeps import launching
+from sweeps.store import queries
+from sweeps.store.engine import open_reader
+from tests.e2e.server import models_tested, no_traceback, open_page, serve, wait_for
+
+pytestmark = pytest.mark.browser
+
+TRAINING_SECONDS = 240
+"""Enough for a slow machine that has to compile first."""
+
+
+def launch_own(page: Page, name: str, seeds: str, hidden_sizes: list[int], models: int) -> None:
+    """Fills in the panel and launches, with a double click."""
+    page.get_by_text("Launch a sweep").click()
+    page.get_by_test_id("stSidebar").get_by_text("Your own").click()
+    for label, text in (("Name", name), ("Model seeds", seeds)):
+        page.get_by_role("textbox", name=label).fill(text)
+        page.keyboard.press("Enter")
+    page.get_by_role("combobox", name="hidden_size").click()
+    for size in hidden_sizes:
+        option = page.get_by_role("option", name=str(size), exact=True)
+        option.click()
+        expect(option).to_have_count(0)
+    page.keyboard.press("Escape")
+    expect(page.get_by_test_id("stSidebar")).to_contain_text(f"{models} models")
+    button = page.get_by_test_id("stSidebar").get_by_role("button", name="Launch", exact=False)
+    expect(button.last).to_be_enabled()
+    button.last.dblclick()
+
+
+def trained(db: Path) -> int:
+    return int(queries.counts_by_state(open_reader(str(db)), [1]).get("done", 0))
+
+
+def test_a_sweep_is_launched_from_the_sidebar_and_its_results_appear(
+    browser: Browser, tmp_path: Path
+) -> None:
+    db = tmp_path / "launched.db"
+    with serve(db) as server:
+        page = open_page(browser, server.url)
+        launch_own(page, "two_sizes", "0..1", [2, 4], 4)
+        expect(page.get_by_role("heading", name="Running")).to_be_visible()
+        expect(page.get_by_test_id("stSidebar")).to_contain_text("of 4 models")
+        # Nobody touches the page: it goes on by itself, and shows the results at the end.
+        models_tested(page, 4)
+        expect(page.get_by_role("heading", name="Running")).to_have_count(0)
+        expect(page.get_by_test_id("stVegaLiteChart").first).to_contain_text("hidden_size=4")
+        no_traceback(page)
+        page.get_by_role("link", name="Sweeps").click()
+        page.get_by_text("Log of the worker").click()
+        expect(page.get_by_text("trained 4 runs")).to_be_visible()
+        page.context.close()
+    assert len(list(launching.log_folder(open_reader(str(db))).glob("*.log"))) == 1
+    assert trained(db) == 4
+
+
+def test_a_sweep_is_stopped_and_resumed_and_outlives_the_page(
+    browser: Browser, tmp_path: Path
+) -> None:
+    db = tmp_path / "outliving.db"
+    with serve(db) as server:
+        page = open_page(browser, server.url)
+        launch_own(page, "sizes", "0..7", [2, 4, 8, 16], 32)
+        sidebar = page.get_by_test_id("stSidebar")
+        sidebar.get_by_role("button", name="Stop").click()
+        expect(sidebar).to_contain_text("stopped")
+        wait_for(lambda: not launching.has_worker(open_reader(str(db)), 1), TRAINING_SECONDS)
+        assert trained(db) < 32, "what was not nearly done is left"
+        sidebar.get_by_role("button", name="Resume").click()
+        expect(sidebar.get_by_role("button", name="Stop")).to_be_visible()
+        store = open_reader(str(db))
+        wait_for(lambda: launching.has_worker(store, 1), 20)
+        server.kill()
+        page.context.close()
+    assert launching.has_worker(store, 1), "the worker does not need the page"
+    wait_for(lambda: trained(db) == 32, TRAINING_SECONDS)
+    with serve(db) as server:
+        page = open_page(browser, server.url)
+        models_tested(page, 32)
+        no_traceback(page)
+        page.context.close()

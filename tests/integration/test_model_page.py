@@ -1,0 +1,225 @@
+"""The page inside a model, and the guide."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from sweeps.spec import parse_spec
+from sweeps.store import writer
+from sweeps.store.engine import open_writer
+from sweeps.worker import How, work
+from tests.app import metrics, open_app, rerun, said
+from tests.conftest import ROOT, SHORT
+from tests.databases import file_of
+
+SHIPPED = ROOT / "runs.db"
+SEED_2, SEED_5 = "5", "8"
+"""Runs of all_initializations in the shipped database."""
+
+
+def model(monkeypatch: pytest.MonkeyPatch, db: Path = SHIPPED, **query: str) -> AppTest:
+    return open_app(monkeypatch, db, "model", **query)
+
+
+def charts(app: AppTest) -> int:
+    return len(app.get("vega_lite_chart"))
+
+
+def test_it_says_first_why_the_model_fails_and_then_why_the_string_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = model(monkeypatch, run=SEED_2, string="ab{100}c{55}")
+    text = said(app).replace("\\", "")
+    assert "wrong on 697 of 9,984 test strings: 6 false positives and 691 false negatives" in text
+    assert "dilution in head 0: a is drowned by b" in text
+    assert "value mixing in head 0: c is taken for a" in text
+    assert "ab{100}c{55} is positive, but the model says negative" in text
+    assert "The 55 c's have no part in it" in text
+    assert [header.value for header in app.subheader][:2] == [
+        "Why does this model fail?",
+        "Why this string?",
+    ]
+    assert charts(app) == 3
+
+
+def test_a_click_on_a_cause_explains_its_shortest_string(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = model(monkeypatch, run=SEED_2)
+    assert app.selectbox(key="string").value == "ab{68}"
+    next(b for b in app.button if "value mixing" in (b.key or "")).click()
+    rerun(app)
+    explained = app.selectbox(key="string").value
+    assert explained is not None
+    assert explained.startswith("b")
+    assert "a false positive" in app.error[0].value
+
+
+def test_the_epoch_changes_what_is_said_and_0_is_before_training(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = model(monkeypatch, run=SEED_2, string="ab{100}c{55}")
+    assert app.select_slider(key="epoch").value == 2
+    assert [int(x) for x in app.select_slider(key="epoch").options] == list(range(21))
+    at_best = app.error[0].value
+    for epoch in (20, 0):
+        app.select_slider(key="epoch").set_value(epoch)
+        rerun(app)
+        answers = [*app.error, *app.success]
+        assert answers[0].value != at_best
+
+
+@pytest.mark.parametrize(
+    ("group", "number"),
+    [("Tokens", 2), ("Attention", 5), ("The stream", 5), ("Circuits", 3), ("Training", 2)],
+)
+def test_each_group_of_figures_is_drawn(
+    monkeypatch: pytest.MonkeyPatch, group: str, number: int
+) -> None:
+    app = model(monkeypatch, run=SEED_5, view="Figures", group=group)
+    assert charts(app) == number
+    assert not app.error
+
+
+def test_a_model_without_positions_does_not_mind_the_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = model(monkeypatch, run=SEED_2, view="Figures", group="Circuits", string="baac")
+    app.toggle(key="shuffle").set_value(True)
+    rerun(app)
+    orders = app.dataframe[0].value
+    assert len(set(orders["string"])) > 1
+    assert orders["logit"].max() - orders["logit"].min() < 1e-9
+
+
+def test_a_family_shows_where_it_flips(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = model(monkeypatch, run=SEED_2, view="Breaking point", family="ab{n}")
+    assert "From n = 66 on it says negative, wrongly" in said(app).replace("\\", "")
+    app.text_input(key="family").set_value("a{m}b{n}")
+    assert charts(rerun(app)) == 1
+
+
+def test_all_strings_are_checked_and_longer_ones_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = model(monkeypatch, run=SEED_2, view="All strings")
+    text = said(app).replace("\\", "")
+    assert "there are 1,373,700, and the model is wrong on 11,426" in text
+    assert "The shortest is ab{66}." in text
+    assert "right for ever" in text
+
+
+def test_a_head_is_switched_off_and_everything_follows(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = model(monkeypatch, run=SEED_2, view="Surgery", string="baac")
+    assert metrics(app)["Test strings wrong"] == "697"
+    app.multiselect(key="heads_off").set_value([1])
+    rerun(app)
+    assert int(metrics(app)["Test strings wrong"].replace(",", "")) > 697
+    logits = app.dataframe[0].value.set_index("string")
+    assert logits.loc["baac", "change"] != 0
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ({"string": "xyz"}, "unknown letter 'x' in 'xyz'"),
+        ({"strings": "aac b{0}"}, "cannot read the count '0'"),
+        ({"view": "Breaking point", "family": "ab{n"}, "'ab{n' has no free counts"),
+        ({"view": "Breaking point", "family": "ab"}, "has no free counts"),
+        ({"strings": " ".join("a" * n for n in range(1, 12))}, "too many to draw"),
+    ],
+)
+def test_bad_input_gets_one_line(
+    monkeypatch: pytest.MonkeyPatch, query: dict[str, str], says: str
+) -> None:
+    app = open_app(monkeypatch, SHIPPED, "model", run=SEED_2, **query)
+    lines = [error.value.replace("\\", "") for error in app.error]
+    assert any(says in line for line in lines), lines
+    assert "\n" not in "".join(lines)
+
+
+@pytest.mark.parametrize(("run", "says"), [("999", "no run '999'"), ("<b>", "no run '<b>'")])
+def test_a_link_to_no_run_says_so(monkeypatch: pytest.MonkeyPatch, run: str, says: str) -> None:
+    app = model(monkeypatch, run=run)
+    assert app.error[0].value == "This run cannot be looked into."
+    assert says in app.code[-1].value
+
+
+def test_a_run_that_is_not_done_says_so_and_its_reason(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    store = open_writer(str(tmp_path / "failed.db"))
+    writer.submit(store, parse_spec({"name": "s", "model_seeds": [0]}))
+    with store.begin() as connection:
+        connection.exec_driver_sql("UPDATE run SET state = 'failed', error = 'diverged *here*'")
+    app = model(monkeypatch, file_of(store), run="1")
+    assert "run 1 is failed and has no model to look into: diverged *here*" in app.code[-1].value
+
+
+def test_where_only_the_kept_epoch_is_stored_there_are_two_epochs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    store = open_writer(str(tmp_path / "small.db"))
+    spec = {"name": "a_*b*", "model_seeds": [0], "fixed": SHORT, "checkpoints": "best_epoch"}
+    work(store, [writer.submit(store, parse_spec(spec))], How(workers=1))
+    app = model(monkeypatch, file_of(store), run="1")
+    slider = app.select_slider(key="epoch")
+    assert len(slider.options) == 2
+    assert slider.options[0] == "0"
+    assert app.selectbox(key="model_sweep").value == "a_*b*"
+
+
+def test_the_guide_tells_all_steps_of_the_shipped_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_app(monkeypatch, SHIPPED, "guide")
+    assert [header.value[0] for header in app.subheader] == list("12345678")
+    text = said(app).replace("\\", "")
+    assert "The logits are -8.2945 and 10.9587" in text
+    assert "head 0 scores a higher by 3.74, so that one weighs as much as 42 of the other" in text
+    assert "Of those that saw everything, 2 of 2 fail" in text
+    assert "none of 8 with 16" in text
+    assert len(app.get("page_link")) >= len(app.subheader)
+    assert not app.info
+
+
+def test_the_guide_says_which_models_the_database_lacks(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    store = open_writer(str(tmp_path / "other.db"))
+    spec = {"name": "other", "model_seeds": [0], "fixed": SHORT}
+    work(store, [writer.submit(store, parse_spec(spec))], How(workers=1))
+    app = open_app(monkeypatch, file_of(store), "guide")
+    text = said(app).replace("\\", "")
+    assert "all_initializations/5, which cannot be shown" in text
+    assert "no finished model of lower_magnitude_initializations" in text
+    assert not app.error
+
+
+@pytest.mark.parametrize("view", ["Why", "Figures", "Breaking point", "Surgery"])
+def test_a_changed_string_or_epoch_is_answered_at_once(
+    monkeypatch: pytest.MonkeyPatch, view: str
+) -> None:
+    app = model(monkeypatch, run=SEED_2, view=view)
+    app.select_slider(key="epoch").set_value(5)
+    started = time.perf_counter()
+    rerun(app)
+    app.selectbox(key="string").set_value("ab{70}")
+    rerun(app)
+    # Half a second each on an idle machine; tests share theirs.
+    assert time.perf_counter() - started < 3
+
+
+def test_why_a_model_fails_is_told_without_pytorch() -> None:
+    check = (
+        "import sys\n"
+        "from streamlit.testing.v1 import AppTest\n"
+        "app = AppTest.from_file('dashboard/app.py', default_timeout=60)\n"
+        "app.query_params['run'] = '5'\n"
+        "app.query_params['view'] = 'Breaking point'\n"
+        "app.switch_page('screens/model.py').run()\n"
+        "assert not app.exception and app.text_input(key='family').value\n"
+        "print('torch' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", check], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert done.stdout == "False\n"

@@ -1,0 +1,175 @@
+"""Sums made in SQL, against the same sums made row by row, on every kind of database."""
+
+from collections import Counter, defaultdict
+from statistics import median
+from typing import Any
+
+import pytest
+
+from benchmarks.pages import make_database
+from sweeps.store import overview, queries, writer
+from sweeps.store.engine import Store, open_reader, open_writer
+from sweeps.store.overview import ErrorSearch, View
+from tests.databases import rows, spec
+
+AXES: dict[str, list[Any]] = {
+    "hidden_size": [2, 4],
+    "train_sampler": ["variable_length", "fixed_length"],
+}
+
+
+@pytest.fixture
+def small(any_db: str) -> Store:
+    """Four configurations of five seeds, of which some fail."""
+    return make_database(any_db, AXES, seeds=5, errors=8)
+
+
+def cells(store: Store) -> dict[int, tuple[int, int, int, int, int, int]]:
+    """config_id, model_seed, tn, fp, fn, tp by run."""
+    found = rows(store, "SELECT id, config_id, model_seed, tn, fp, fn, tp FROM run")
+    return {row[0]: row[1:] for row in found}
+
+
+def test_configurations_are_counted_and_summed(small: Store) -> None:
+    found = overview.configurations(small, View()).set_index("config_id")
+    expected: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for config_id, _, _, fp, fn, _ in cells(small).values():
+        expected[config_id].append((fp, fn))
+    assert list(found.index) == sorted(expected)
+    for config_id, errors in expected.items():
+        row = found.loc[config_id]
+        assert (row["seeds"], row["unfinished"], row["failed"]) == (5, 0, 0)
+        assert row["failing"] == sum(fp + fn > 0 for fp, fn in errors)
+        assert row["false_positives"] == sum(fp for fp, _ in errors)
+        assert row["false_negatives"] == sum(fn for _, fn in errors)
+
+
+def test_a_threshold_decides_what_fails(small: Store) -> None:
+    accuracies = [(tn + tp) / (tn + fp + fn + tp) for _, _, tn, fp, fn, tp in cells(small).values()]
+    below = median(accuracies)
+    found = overview.configurations(small, View(below=below))
+    assert found["failing"].sum() == sum(accuracy < below for accuracy in accuracies)
+    assert overview.configurations(small, View(below=0.0))["failing"].sum() == 0
+
+
+def test_scope_restricts_runs_and_outcome_picks_among_them(small: Store) -> None:
+    scoped = View(model_seeds=(1, 3), config_ids=(2, 3))
+    assert overview.count_runs(small, scoped) == 4
+    picked = View(model_seeds=(1, 3), config_ids=(2, 3), failing=True)
+    failing = [
+        run_id
+        for run_id, (config_id, seed, _, fp, fn, _) in cells(small).items()
+        if config_id in (2, 3) and seed in (1, 3) and fp + fn > 0
+    ]
+    assert overview.count_runs(small, picked) == len(failing) > 0
+    models = overview.models(small, picked)
+    assert len(models) == 4, "shares and medians stay those of all"
+    assert models.loc[models["picked"] == 1, "run_id"].tolist() == sorted(failing)
+    assert overview.count_runs(small, View(sweeps=("another",))) == 0
+
+
+def test_kinds_of_errors_pick_runs_and_order_them(small: Store) -> None:
+    false_negatives = sorted((row[4] for row in cells(small).values() if row[4]), reverse=True)
+    view = View(kind="false negatives")
+    first = overview.failing_models(small, view, limit=3)
+    assert first["false_negatives"].tolist() == false_negatives[:3]
+    others = overview.failing_models(small, view, limit=100, offset=3)
+    assert others["false_negatives"].tolist() == false_negatives[3:]
+    assert overview.count_failing_models(small, view) == len(false_negatives)
+
+
+@pytest.mark.parametrize("width", [1, 7, 10])
+def test_scores_are_summed_over_similar_lengths(small: Store, width: int) -> None:
+    found = overview.scores_by_length(small, [2, 9], width)
+    expected: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)
+    query = "SELECT run_id, length, tn, fp, fn, tp FROM length_score WHERE run_id IN (2, 9)"
+    for run_id, length, *own in rows(small, query):
+        expected[run_id, (length - 1) // width].update(
+            dict(zip(("tn", "fp", "fn", "tp"), own, strict=True))
+        )
+    assert len(found) == len(expected)
+    for row in found.to_dict("records"):
+        assert row["last_length"] - row["first_length"] == width - 1
+        own = expected[row["run_id"], (row["first_length"] - 1) // width]
+        assert {name: row[name] for name in own} == own
+
+
+def test_strings_are_searched_as_text_and_paged_from_the_shortest(small: Store) -> None:
+    everything = overview.string_errors(small, 1, ErrorSearch())
+    assert everything["length"].is_monotonic_increasing
+    assert len(everything) == overview.count_string_errors(small, 1, ErrorSearch()) == 8
+    parts = [overview.string_errors(small, 1, ErrorSearch(), 3, start) for start in (0, 3, 6)]
+    assert [text for part in parts for text in part["string"]] == everything["string"].tolist()
+    wanted = everything["string"].iloc[0][:4]
+    found = overview.string_errors(small, 1, ErrorSearch(wanted))
+    assert found["string"].tolist() == [x for x in everything["string"] if wanted in x]
+    # Signs that mean something in SQL mean nothing here.
+    assert overview.count_string_errors(small, 1, ErrorSearch("%")) == 0
+    negatives = overview.string_errors(small, 1, ErrorSearch(kind="false negatives"))
+    assert set(negatives["label"]) == {1}
+    assert set(negatives["kind"]) == {"false negative"}
+
+
+@pytest.mark.parametrize("view", [View(), View(model_seeds=(0, 1)), View(failing=True)])
+def test_the_strings_that_break_most_models_come_first(small: Store, view: View) -> None:
+    found = overview.breaking_strings(small, view, limit=10)
+    seeds = {run_id: seed for run_id, (_, seed, *_) in cells(small).items()}
+    broken = Counter(
+        string
+        for run_id, string in rows(small, "SELECT run_id, string FROM string_error")
+        if not view.model_seeds or seeds[run_id] in view.model_seeds
+    )
+    assert found["models"].tolist() == [count for _, count in broken.most_common(10)]
+    for row in found.to_dict("records"):
+        assert broken[row["string"]] == row["models"]
+
+
+def test_settings_are_those_that_differ_with_the_defaults_of_what_is_not_stored(
+    small: Store,
+) -> None:
+    settings = overview.settings(small)
+    assert list(settings.columns) == ["hidden_size", "train_sampler"]
+    configs = queries.configs(small)
+    for config_id, row in settings.iterrows():
+        config = configs[int(str(config_id))]
+        assert (config.hidden_size, config.train_sampler) == tuple(row)
+    assert overview.some_configs(small, [2]) == {2: configs[2]}
+
+
+def test_unfinished_and_failed_runs_are_counted_and_in_no_average(any_db: str) -> None:
+    store = open_writer(any_db)
+    writer.submit(store, spec(model_seeds="0..3"))
+    with store.begin() as connection:
+        connection.exec_driver_sql("UPDATE run SET state = 'failed', error = 'x' WHERE id = 1")
+    (row,) = overview.configurations(open_reader(any_db), View()).to_dict("records")
+    counted = {name: row[name] for name in ("seeds", "unfinished", "failed", "failing")}
+    assert counted == {"seeds": 0, "unfinished": 3, "failed": 1, "failing": 0}
+    assert overview.models(store, View()).empty
+    assert overview.count_runs(store, View(failing=True)) == 0
+
+
+def test_memberships_name_every_sweep_of_a_configuration_once(any_db: str) -> None:
+    store = open_writer(any_db)
+    writer.submit(store, spec(name="first", model_seeds="0..3"))
+    before: Any = overview.members_revision(store)
+    writer.submit(store, spec(name="second", model_seeds="2..5"))
+    assert overview.memberships(store)["sweep"].tolist() == ["first", "second"]
+    assert overview.members_revision(store) != before
+    assert overview.model_seeds(store) == [0, 1, 2, 3, 4, 5]
+    assert set(overview.specifications(store)) == {"first", "second"}
+
+
+def test_a_sweep_is_recorded_with_its_times_and_failures(any_db: str) -> None:
+    store = open_writer(any_db)
+    sweep_id = writer.submit(store, spec(description="what it is for"))
+    record = overview.sweep_record(store, sweep_id)
+    assert (record.name, record.description, record.state) == ("s", "what it is for", "queued")
+    assert record.last_finished_at is None
+    with store.begin() as connection:
+        connection.exec_driver_sql(
+            "INSERT INTO failure (run_id, attempt, at, reason) VALUES (2, 1, '2026', 'it diverged')"
+        )
+    found = overview.failures(store, sweep_id, limit=5)
+    assert found[["run_id", "reason", "state"]].to_numpy().tolist() == [
+        [2, "it diverged", "queued"]
+    ]

@@ -1,0 +1,210 @@
+"""What each page says about the shipped models."""
+
+import io
+import tomllib
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from sweeps.spec import parse_spec
+from sweeps.store import writer
+from sweeps.store.engine import open_writer
+from sweeps.worker import How, work
+from tests.app import metrics, open_app, rerun, said
+from tests.conftest import ROOT, SHORT
+from tests.databases import file_of, rows
+
+SHIPPED = ROOT / "runs.db"
+INITIALIZATIONS = "all_initializations, generalization_errors, walkthrough"
+
+
+def test_configurations_are_compared_the_worst_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_app(monkeypatch, SHIPPED)
+    assert metrics(app) == {
+        "Models tested": "43",
+        "Failing models": "16 (37%)",
+        "Queued or in training": "0",
+        "Training failed": "0",
+    }
+    table = app.dataframe[0].value.set_index("sweeps")
+    assert len(table) == 7
+    assert table.index[0] == "all_fixed_length_sequences"
+    initializations = table.loc[INITIALIZATIONS]
+    assert (initializations["seeds"], initializations["failing"]) == (8, 7)
+    assert initializations["failing_share"] == 7 / 8
+    assert initializations["failing_seeds"] == "0, 1, 2, 3, 4, 6, 7"
+    assert initializations["median_accuracy"] == pytest.approx(0.9384, abs=1e-4)
+    assert initializations["interval"] == "89.1% to 97.9%"
+    assert table["interval"].isna()["attend_cls"], "one seed has no interval"
+    assert {"hidden_size", "num_attention_heads", "train_sampler"} < set(table.columns)
+    assert "train_seed" not in table.columns, "only fields that differ are shown"
+
+
+def test_filters_come_from_the_address_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_app(monkeypatch, SHIPPED, seed="2", failing="true")
+    assert app.multiselect(key="seed").value == [2]
+    assert app.toggle(key="failing").value is True
+    assert "The filters leave 2 of 43 runs." in said(app)
+    table = app.dataframe[0].value
+    # A configuration's numbers are those of all its seeds in scope, failing or not.
+    assert table["sweeps"].tolist() == [INITIALIZATIONS, "lower_magnitude_initializations"][::-1]
+
+
+def test_a_setting_is_a_filter_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_app(monkeypatch, SHIPPED, hidden_size="2", train_sampler="variable_length")
+    assert metrics(app)["Models tested"] == "9"
+    assert app.multiselect(key="hidden_size").value == [2]
+    app.button("clear_filters").click()
+    assert "leave 43 of 43" in said(rerun(app))
+
+
+def test_the_threshold_says_what_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    ((below,),) = rows(
+        SHIPPED, "SELECT count(*) FROM run WHERE 10 * (tn + tp) < 9 * (tn + fp + fn + tp)"
+    )
+    app = open_app(monkeypatch, SHIPPED, below="90")
+    assert metrics(app)["Failing models"] == f"{below} ({below / 43:.0%})"
+    app = open_app(monkeypatch, SHIPPED, below="90", failing="true")
+    assert f"The filters leave {below} of 43 runs." in said(app)
+
+
+def test_errors_of_a_kind_are_a_filter(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_app(monkeypatch, SHIPPED, kind="false positives")
+    assert "The filters leave 3 of 43 runs." in said(app)
+    app = open_app(monkeypatch, SHIPPED, "failing", kind="false positives", seed="2")
+    assert app.dataframe[0].value["false_positives"].tolist() == [1443, 6]
+    assert set(app.dataframe[1].value["kind"]) == {"false positive"}
+
+
+def test_where_no_model_fails_the_pages_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_app(monkeypatch, SHIPPED, seed="5", failing="true", sweep="all_initializations")
+    assert "No model that the filters leave fails." in app.success[0].value
+    app = open_app(monkeypatch, SHIPPED, "failing", seed="5", sweep="all_initializations")
+    assert "None of the 1 tested models" in app.success[0].value
+
+
+def test_selected_configurations_are_in_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_app(monkeypatch, SHIPPED, config=["3", "7"])
+    assert sorted(app.query_params["config"]) == ["3", "7"]
+    drawn = list(app.get("vega_lite_chart"))
+    assert len(drawn) == 3
+    assert "lower_magnitude_initializations" in str(drawn[0].proto)
+    assert "increased_dimensionality" not in str(drawn[0].proto)
+
+
+def test_a_map_sets_two_settings_against_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_app(monkeypatch, SHIPPED, "map")
+    assert app.selectbox(key="x").value == "hidden_size"
+    assert len(app.get("vega_lite_chart")) == 4
+    assert "Some cells hold models that differ in other settings" in said(app)
+    app = open_app(monkeypatch, SHIPPED, "map", x="train_sampler", y="train_sampler")
+    assert "Choose different settings" in app.info[0].value
+
+
+def test_a_map_of_models_that_do_not_differ_says_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = open_app(monkeypatch, SHIPPED, "map", sweep="all_initializations")
+    assert "no setting differs" in app.info[0].value
+
+
+def test_the_worst_model_is_chosen_and_its_strings_are_listed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = open_app(monkeypatch, SHIPPED, "failing", sweep="all_initializations")
+    models = app.dataframe[0].value
+    assert sorted(models["model_seed"]) == [0, 1, 2, 3, 4, 6, 7]
+    assert models["errors"].is_monotonic_decreasing
+    assert app.query_params["run"] == str(models["run_id"].iloc[0])
+    strings = app.dataframe[1].value
+    assert strings["length"].is_monotonic_increasing
+
+
+def test_the_shortest_string_that_a_seed_gets_wrong_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = open_app(monkeypatch, SHIPPED, "failing", sweep="all_initializations", seed="2")
+    shortest = app.dataframe[1].value.iloc[0]
+    assert shortest["string"] in [code.value for code in app.code]
+    assert metrics(app)["Solved length"] == str(shortest["length"] - 1) == "68"
+    (link,) = app.page_link
+    assert link.page == "model"
+    assert link.proto.query_string == "run=5"
+
+
+def test_strings_are_searched_and_saved(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = {"sweep": "all_initializations", "seed": "2"}
+    app = open_app(monkeypatch, SHIPPED, "failing", **chosen, find="b{100}")
+    assert app.text_input(key="find").value == "b{100}"
+    strings = app.dataframe[1].value
+    assert strings["string"].str.contains("b{100}", regex=False).all()
+    assert "ab{100}c{55}" in strings["string"].tolist()
+    app = open_app(monkeypatch, SHIPPED, "failing", **chosen, find="*no such*")
+    assert "No misclassified string of this model is like that" in app.info[0].value
+
+
+def test_the_strings_that_break_most_models_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_app(monkeypatch, SHIPPED, "failing")
+    table = app.dataframe[-1].value
+    assert table["models"].is_monotonic_decreasing
+    assert table["models"].iloc[0] == 8
+    assert table["share"].iloc[0] == 8 / 16
+
+
+def test_a_sweep_is_shown_as_a_file_that_makes_the_same_sweep(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    store = open_writer(str(tmp_path / "own.db"))
+    spec = parse_spec({"name": 'a "name"', "model_seeds": [3, 1], "axes": {"hidden_size": [2, 4]}})
+    writer.submit(store, spec)
+    app = open_app(monkeypatch, file_of(store), "sweeps")
+    shown = next(code.value for code in app.code if "model_seeds" in code.value)
+    assert shown.startswith("name = ")
+    assert parse_spec(tomllib.loads(shown)) == spec
+
+
+def test_why_training_failed_is_on_the_page_of_sweeps(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    store = open_writer(str(tmp_path / "failed.db"))
+    writer.submit(store, parse_spec({"name": "s", "model_seeds": [0]}))
+    with store.begin() as connection:
+        connection.exec_driver_sql("UPDATE run SET state = 'failed', error = 'diverged *here*'")
+        connection.exec_driver_sql("UPDATE sweep SET state = 'done'")
+        connection.exec_driver_sql(
+            "INSERT INTO failure (run_id, attempt, at, reason) "
+            "VALUES (1, 1, '2026', 'diverged *here*')"
+        )
+    app = open_app(monkeypatch, file_of(store))
+    assert "training failed for all of them" in app.info[0].value
+    app = open_app(monkeypatch, file_of(store), "sweeps")
+    assert app.dataframe[1].value["reason"].tolist() == ["diverged *here*"]
+    assert "Retry 1 failed" in [button.label for button in app.button]
+
+
+def test_configurations_of_one_sweep_are_told_apart_by_their_settings(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    store = open_writer(str(tmp_path / "grid.db"))
+    fixed = {**SHORT, "max_num_epochs": 1}
+    axes = {"hidden_size": [2, 3], "num_attention_heads": [1, 2]}
+    spec = {"name": "grid", "model_seeds": [0], "fixed": fixed, "axes": axes}
+    work(store, [writer.submit(store, parse_spec(spec))], How(workers=0))
+    app = open_app(monkeypatch, file_of(store))
+    assert list(app.dataframe[0].value.columns[:2]) == ["hidden_size", "num_attention_heads"]
+    app = open_app(monkeypatch, file_of(store), "failing")
+    names = app.dataframe[0].value["configuration"].tolist()
+    assert "hidden_size=2, num_attention_heads=1" in names
+    assert len(set(names)) == len(names)
+
+
+def test_what_is_saved_as_csv_reads_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dashboard import data
+    from sweeps.store.overview import ErrorSearch
+
+    monkeypatch.setenv("SEQCLS_DB", str(SHIPPED))
+    saved = data.string_errors(5, ErrorSearch()).to_csv(index=False)
+    back = pd.read_csv(io.StringIO(saved))
+    assert len(back) == 697 - back["occurrences"].sub(1).sum()
+    assert list(back.columns) == ["string", "kind", "length", "label", "logit", "occurrences"]

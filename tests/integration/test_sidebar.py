@@ -1,0 +1,161 @@
+"""What stands beside every page: launching a sweep, following it, steering it."""
+
+import time
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard import steering
+from sweeps import launching
+from sweeps.spec import parse_spec
+from sweeps.store import queries, writer
+from sweeps.store.engine import Store, open_reader, open_writer
+from tests.app import open_app, rerun, said
+from tests.conftest import ROOT, SHORT
+from tests.databases import file_of, rows
+
+OWN = {"name": "mine", "model_seeds": [0, 1, 2], "fixed": {**SHORT, "hidden_size": 4}}
+
+
+def panel(app: AppTest, kind: str) -> AppTest:
+    """The panel to launch, opened."""
+    app.session_state["launch"] = True
+    app.session_state["launch_kind"] = kind
+    return rerun(app)
+
+
+def write_own(app: AppTest) -> AppTest:
+    """What `OWN` says, typed and chosen in the panel."""
+    panel(app, "Your own")
+    app.text_input(key="launch_name").set_value("mine")
+    app.text_input(key="launch_seeds").set_value("0, 1, 2")
+    app.multiselect(key="launch_more").set_value(list(SHORT))
+    app.multiselect(key="launch hidden_size").set_value([4])
+    rerun(app)
+    for field, value in SHORT.items():
+        app.session_state[f"launch {field}"] = [str(value)]
+    return rerun(app)
+
+
+def wait_for_end(store: Store, sweep_id: int) -> None:
+    deadline = time.monotonic() + 120
+    while launching.has_worker(store, sweep_id):
+        assert time.monotonic() < deadline, launching.read_log(store, sweep_id)
+        time.sleep(0.1)
+
+
+def test_a_preset_says_what_is_there_before_it_is_launched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = panel(open_app(monkeypatch, ROOT / "runs.db"), "Preset")
+    assert app.selectbox(key="launch_preset").options[:2] == [
+        "report",
+        "report/all_fixed_length_sequences",
+    ]
+    assert "**43 models**, and all of them are there." in said(app)
+    assert app.button("launch_button").disabled
+
+
+def test_a_sweep_of_ones_own_is_launched_once_and_trained(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    db = tmp_path / "new.db"
+    first = write_own(open_app(monkeypatch, db))
+    second = write_own(open_app(monkeypatch, db))
+    assert "**3 models**: 0 are there, 3 are to be trained." in said(first)
+    assert not db.exists(), "looking makes no database"
+    first.button("launch_button").click()
+    rerun(first)
+    second.button("launch_button").click()
+    rerun(second)
+    store = open_reader(str(db))
+    assert rows(store, "SELECT name FROM sweep") == [("mine",)]
+    assert len(list(launching.log_folder(store).glob("*.log"))) == 1, "a second tab starts none"
+    assert "mine" in [text.value for text in first.text], "it is shown as running"
+    wait_for_end(store, 1)
+    assert queries.counts_by_state(store, [1]) == {"done": 3}
+    assert queries.run_config(store, 1).hidden_size == 4
+    app = panel(open_app(monkeypatch, db), "Preset")
+    assert ", in about " in said(app), "the estimate rests on what was measured"
+    app = open_app(monkeypatch, db, "sweeps")
+    assert any("trained 3 runs" in code.value for code in app.code), "the log can be read"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "says"),
+    [
+        ("launch_seeds", "0..x", "expected a range such as '0..7'"),
+        ("launch_name", "  ", "expected text in quotes"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused_by_name(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, field: str, value: str, says: str
+) -> None:
+    app = panel(open_app(monkeypatch, tmp_path / "none.db"), "Your own")
+    app.text_input(key=field).set_value(value)
+    rerun(app)
+    assert "This cannot be launched." in [error.value for error in app.error]
+    assert says in said(app)
+    assert "launch_button" not in [button.key for button in app.button]
+
+
+def test_a_typed_value_must_be_one_of_its_field(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    app = panel(open_app(monkeypatch, tmp_path / "none.db"), "Your own")
+    app.session_state["launch hidden_size"] = ["many"]
+    rerun(app)
+    assert "hidden_size='many': expected a valid integer" in said(app)
+
+
+def test_a_sweep_that_nobody_trains_is_said_to_wait_and_can_be_resumed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    store = open_writer(str(tmp_path / "waiting.db"))
+    writer.submit(store, parse_spec(OWN))
+    app = open_app(monkeypatch, file_of(store))
+    assert "0 of 3 models · nobody trains it" in said(app)
+    app.button("resume sidebar 1").click()
+    rerun(app)
+    wait_for_end(store, 1)
+    assert queries.counts_by_state(store, [1]) == {"done": 3}
+
+
+def test_a_sweep_is_stopped_from_the_page_and_said_to_be(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    store = open_writer(str(tmp_path / "stopping.db"))
+    writer.submit(store, parse_spec(OWN))
+    with store.begin() as connection:
+        connection.exec_driver_sql("UPDATE run SET state = 'running' WHERE id = 1")
+        connection.exec_driver_sql("UPDATE sweep SET state = 'running'")
+    app = open_app(monkeypatch, file_of(store))
+    app.button("stop sidebar 1").click()
+    rerun(app)
+    assert rows(store, "SELECT state FROM sweep") == [("stopped",)]
+    assert "0 of 3 models · stopped" in said(app)
+    assert "resume sidebar 1" in [button.key for button in app.button]
+
+
+def test_a_sweep_is_deleted_after_asking(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    store = open_writer(str(tmp_path / "deleting.db"))
+    writer.submit(store, parse_spec(OWN))
+    writer.submit(store, parse_spec({**OWN, "name": "other", "model_seeds": [2, 3]}))
+    app = open_app(monkeypatch, file_of(store), "sweeps", sweep_id="1")
+    assert app.button("delete 1").label == "Delete these 3 models"
+    app.button("delete 1").click()
+    rerun(app)
+    assert rows(store, "SELECT name FROM sweep") == [("other",)]
+    assert rows(store, "SELECT model_seed FROM run ORDER BY 1") == [(2,), (3,)]
+
+
+def test_what_cannot_be_done_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    store = open_writer(str(tmp_path / "gone.db"))
+    writer.submit(store, parse_spec(OWN))
+    app = open_app(monkeypatch, file_of(store))
+    monkeypatch.setenv("SEQCLS_DB", str(tmp_path / "no folder" / "x.db"))
+    app.button("resume sidebar 1").click()
+    rerun(app)
+    assert "That could not be done." in [error.value for error in app.error]
+    assert steering.PROBLEM not in app.session_state, "it is said once"

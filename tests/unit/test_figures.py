@@ -1,0 +1,213 @@
+"""Figures show what the report published, and stand still from epoch to epoch."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dashboard.figures.figure import Figure
+from dashboard.figures.gallery import GROUPS, NUMBERS, figures
+from dashboard.figures.history import History
+from dashboard.figures.mechanisms import causes
+from dashboard.figures.projection import project
+from seqcls.config import RunConfig
+from seqcls.inside.network import Network
+from seqcls.training import draw_initial
+from tests.histories import shipped
+
+STRINGS = ("aac", "baac", "ab{100}c{55}", "b{2}c{152}")
+GOOD, BAD, WIDE = (
+    "all_initializations/5",
+    "all_initializations/2",
+    "lower_magnitude_initializations/2",
+)
+
+
+def drawn(history: History, epoch: int | None = None, *numbers: int) -> list[Figure]:
+    traces = history.through(STRINGS)
+    shown = history.kept_epoch if epoch is None else epoch
+    heads = range(history.config.num_attention_heads)
+    return list(figures(traces, shown, heads, numbers or NUMBERS))
+
+
+def rows(history: History, number: int, panel: str = "") -> pd.DataFrame:
+    (found,) = (f for f in drawn(history, None, number) if f.panel == panel)
+    return found.data
+
+
+def vectors(frame: pd.DataFrame, by: str) -> dict[str, list[float]]:
+    return dict(zip(frame[by], frame[["x", "y"]].to_numpy().tolist(), strict=True))
+
+
+def test_embeddings_of_seed_5_are_those_published() -> None:
+    found = vectors(rows(shipped(GOOD), 2), "token")
+    published = {
+        "CLS": [-0.6023, -1.0448],
+        "a": [0.1197, 2.3601],
+        "b": [-1.5085, -2.1599],
+        "c": [1.5460, -0.8536],
+    }
+    assert list(found) == list(published)
+    for token, vector in published.items():
+        assert found[token] == pytest.approx(vector, abs=1e-3)
+
+
+def test_attention_weights_of_aac_in_seed_5_are_those_published() -> None:
+    frame = rows(shipped(GOOD), 8)
+    own = frame[frame["string"] == "aac"].set_index(["head", "token"])["each"]
+    assert "CLS" not in own.index.get_level_values("token"), "it may not be attended to"
+    published = {("head 0", "a"): 0.49982, ("head 0", "c"): 0.00036}
+    published |= {("head 1", "a"): 0.00387, ("head 1", "c"): 0.99227}
+    assert own.to_dict() == pytest.approx(published, abs=1e-4)
+
+
+def test_transformed_embeddings_and_logits_of_seed_5_are_those_published() -> None:
+    frame = rows(shipped(GOOD), 13)
+    found = vectors(frame, "name")
+    assert found["aac"] == pytest.approx([-6.4319, -0.9393], abs=2e-3)
+    assert found["baac"] == pytest.approx([0.2414, 9.1150], abs=2e-3)
+    logits = dict(zip(frame["name"], frame["logit"], strict=True))
+    assert logits["aac"] == pytest.approx(-8.2945, abs=2e-3)
+    assert logits["baac"] == pytest.approx(10.9587, abs=2e-3)
+
+
+def test_values_of_head_0_in_seed_2_are_those_published() -> None:
+    frame = rows(shipped(BAD), 6)
+    own = frame[frame["row"] == "head 0"].set_index("token")["x"]
+    assert own["a"] == pytest.approx(2.0178, abs=1e-3)
+    assert own["c"] == pytest.approx(1.3575, abs=1e-3)
+
+
+def test_strings_that_seed_2_gets_wrong_are_called_what_they_are() -> None:
+    outcomes = rows(shipped(BAD), 13).set_index("name")["outcome"]
+    assert outcomes["ab{100}c{55}"] == "false negative"
+    assert outcomes["b{2}c{152}"] == "false positive"
+    assert outcomes["aac"] == "true negative"
+
+
+@pytest.mark.parametrize("reference", [GOOD, WIDE])
+def test_the_steps_of_the_stream_sum_to_the_logit(reference: str) -> None:
+    history = shipped(reference)
+    logits = history.networks[history.kept_epoch].logits
+    counts = history.networks[history.kept_epoch].counts(STRINGS)
+    for (_, own), logit in zip(
+        rows(history, 16).groupby("string", sort=False), logits(counts), strict=True
+    ):
+        assert own["change"].iloc[:-1].sum() == pytest.approx(logit)
+        assert own["end"].iloc[-1] == pytest.approx(logit)
+
+
+@pytest.mark.parametrize("reference", [GOOD, WIDE])
+def test_limits_hold_every_point_of_every_epoch_and_never_move(reference: str) -> None:
+    history = shipped(reference)
+    some = (0, 1, history.kept_epoch)
+    first, *others = [drawn(history, epoch, 2, 3, 5, 7, 10, 13) for epoch in some]
+    for epoch in (first, *others):
+        for before, now in zip(first, epoch, strict=True):
+            assert limits(now) == limits(before), now.title
+            for axis, (low, high) in limits(now).items():
+                assert now.data[axis].between(low, high).all(), now.title
+
+
+def limits(figure: Figure) -> dict[str, tuple[float, float]]:
+    """The fixed domains of a drawing of points, by axis."""
+    found = {}
+    for encoding in encodings(figure.chart.to_dict()):
+        for axis in ("x", "y"):
+            scale = encoding.get(axis, {}).get("scale") or {}
+            if axis in figure.data and "domain" in scale:
+                found[axis] = tuple(scale["domain"])
+    return found
+
+
+def encodings(spec: dict) -> Iterator[dict]:  # type: ignore[type-arg]
+    yield spec.get("encoding", {})
+    for layer in [*spec.get("layer", []), *([spec["spec"]] if "spec" in spec else [])]:
+        yield from encodings(layer)
+
+
+def test_a_plane_has_equal_scales() -> None:
+    for figure in drawn(shipped(GOOD), None, 2, 9, 10, 12, 13):
+        spec, found = figure.chart.to_dict(), limits(figure)
+        assert spec["width"] == spec["height"]
+        width, height = (high - low for low, high in found.values())
+        assert width == pytest.approx(height)
+
+
+def test_wide_states_are_drawn_by_principal_components_that_say_what_they_keep() -> None:
+    for figure in drawn(shipped(WIDE), None, 2, 9):
+        assert "Two of 16 dimensions are drawn" in figure.note
+    random = np.random.default_rng(0)
+    epochs = [random.normal(size=(6, 5)) for _ in range(3)]
+    projection = project(epochs, kept=1, name="dimension")
+    states = epochs[1] - epochs[1].mean(axis=0)
+    spectrum = np.linalg.svd(states)[1] ** 2
+    share = projection.share_kept(epochs[1])
+    # The origin is a point too; without it no plane would keep more than the two largest.
+    assert 0 < share <= spectrum[:2].sum() / spectrum.sum() + 1e-12
+    assert projection.directions @ projection.directions.T == pytest.approx(np.eye(2))
+
+
+def test_wide_states_stand_along_the_classifier_by_their_logit() -> None:
+    history = shipped(WIDE)
+    frame = rows(history, 13)
+    length = np.linalg.norm(history.networks[history.kept_epoch].classifier)
+    assert (frame["x"].to_numpy() * length).tolist() == pytest.approx(frame["logit"].tolist())
+
+
+def test_the_initial_weights_are_epoch_0() -> None:
+    history = shipped(GOOD)
+    (initial,) = draw_initial([(history.config, 5)])
+    weights = history.networks[0].weights
+    assert weights["embedding.weight"] == pytest.approx(initial["embedding.weight"])
+
+
+@pytest.mark.parametrize(
+    ("fields", "missing"),
+    [
+        ({"layer_norm_eps": 1e-5, "hidden_size": 3, "attention_head_size": 2}, set()),
+        ({"layer_norm_eps": 1e-5, "layer_norm": "nn", "no_attend_cls": True}, set()),
+        ({"layer_norm_eps": 0.0, "hidden_size": 1, "feed_forward_size": 0}, {4, 11}),
+        ({"num_attention_heads": 0}, {5, 6, 7, 8, 17}),
+        ({"num_letters": 12, "attention_head_size": 3, "hidden_size": 7}, set()),
+    ],
+)
+def test_every_kind_of_model_has_its_figures(fields: dict[str, object], missing: set[int]) -> None:
+    config = RunConfig.from_mapping(fields)
+    (weights,) = draw_initial([(config, 0)])
+    losses = pd.DataFrame({"epoch": [1], "train_loss": [2.0], "validation_loss": [1.0]})
+    history = History(config, {1: Network.of(config, weights)}, 1, losses)
+    traces = history.through(("", "ab", "a{1000000}c"))
+    found = list(figures(traces, 1, range(config.num_attention_heads)))
+    assert {figure.number for figure in found} == set(NUMBERS) - missing
+    for figure in found:
+        assert not figure.data.empty
+        assert figure.chart.to_dict()["$schema"], figure.title
+    names = [figure.file_name for figure in found]
+    assert len(set(names)) == len(names)
+
+
+def test_every_figure_belongs_to_a_group() -> None:
+    assert sorted(number for group in GROUPS.values() for number in group) == list(NUMBERS)
+
+
+def test_losses_are_means_over_the_strings_of_an_epoch() -> None:
+    frame = shipped(GOOD).losses_by_part()
+    means = frame.assign(strings=frame["sum"] / frame["loss"]).groupby("part")["strings"]
+    assert means.max().to_dict() == pytest.approx({"training": 9984, "validation": 960})
+    everything = shipped("all_fixed_length_sequences/0").losses_by_part()
+    training = everything[everything["part"] == "training"]
+    assert (training["sum"] / training["loss"]).tolist() == pytest.approx([19_683] * 21)
+
+
+def test_a_model_s_errors_are_summed_up_by_their_cause() -> None:
+    history = shipped(BAD)
+    network = history.networks[history.kept_epoch]
+    found = causes(network, ["ab{68}", "ab{100}c{55}", "b{2}c{152}"])
+    assert [(share.phrase, share.errors, share.shortest) for share in found.shares] == [
+        ("dilution in head 0: a is drowned by b", 2, "ab{68}"),
+        ("value mixing in head 0: c is taken for a", 1, "b{2}c{152}"),
+    ]
+    many = [f"ab{{{n}}}" for n in range(100, 1100)]
+    assert (causes(network, many).examined, causes(network, many).errors) == (300, 1000)
