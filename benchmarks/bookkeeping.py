@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from seqcls.config import RunConfig
-from sweeps.executors import GroupEnded
 from sweeps.grouping import make_groups
 from sweeps.jobs import make_job, run_job
 from sweeps.outcome import Outcome
@@ -61,8 +60,7 @@ def _cost(store: Store, runs: int, outcome: Outcome) -> Cost:
         seconds, claimed = _timed(partial(writer.claim, store, worker_id, group))
         claim += seconds
         assert claimed is not None
-        ended = GroupEnded(group, [outcome] * len(group))
-        seconds, _ = _timed(partial(writer.record, store, claimed, ended.outcomes))
+        seconds, _ = _timed(partial(writer.record, store, claimed, [outcome] * len(group)))
         record += seconds
     status, _ = _timed(partial(progress, store.reader()))
     return Cost(submit, plan, claim, record, status)

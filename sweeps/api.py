@@ -14,6 +14,8 @@ from typing import Any
 
 import pandas as pd
 
+from seqcls.config import RunConfig, check_model_seed, default_fields, nearest
+from seqcls.errors import ConfigError
 from sweeps.progress import SweepProgress, progress
 from sweeps.spec import load_specs, parse_spec
 from sweeps.store import queries, writer
@@ -57,7 +59,7 @@ def submit(store: Store, spec: str | Path | Mapping[str, Any]) -> list[str]:
 
 def work(
     store: Store,
-    sweeps: Sequence[str] | None = None,
+    sweeps: str | Sequence[str] | None = None,
     *,
     workers: int = 0,
     engine: str = "auto",
@@ -67,7 +69,7 @@ def work(
 
     Args:
         store: the database.
-        sweeps: names of sweeps; all where it is None.
+        sweeps: the name of a sweep, or several; all where it is None.
         workers: processes to train in; with 0 this one trains. In a script, more than 0 needs
             `if __name__ == "__main__":` around the call, since processes are spawned.
         engine: `auto`, `fused` or `torch`.
@@ -78,7 +80,8 @@ def work(
         StoreUnavailableError: the database cannot be written any longer.
         ClusterError: the cluster cannot be reached or was lost.
     """
-    ids = None if sweeps is None else [queries.find_sweep(store, name) for name in sweeps]
+    names = [sweeps] if isinstance(sweeps, str) else sweeps
+    ids = None if names is None else [queries.find_sweep(store, name) for name in names]
     return work_on(store, ids, How(workers, engine, dask=dask))
 
 
@@ -103,7 +106,18 @@ def runs(
         model_seeds: only these; all where it is empty.
         failing: only runs with at least one misclassified test string.
         fields: values that fields of the configuration must have, as `hidden_size=16`.
+
+    Raises:
+        UnknownRunError: there is no such sweep.
+        ConfigError: there is no such field, or a seed is no seed.
     """
+    if sweep is not None:
+        queries.find_sweep(store.reader(), sweep)
+    for name in fields:
+        if name not in RunConfig.model_fields:
+            raise ConfigError(f"unknown field {name!r}: {nearest(name, list(default_fields()))}")
+    for seed in model_seeds:
+        check_model_seed(seed)
     sweeps = () if sweep is None else (sweep,)
     wanted = queries.RunFilter(sweeps, tuple(model_seeds), failing, fields)
     return queries.runs(store.reader(), wanted)

@@ -128,4 +128,4 @@ def estimate(spec: Spec, db: Db = None, workers: Workers = None, as_json: AsJson
     """Say how many runs a specification asks for and how long they will take here."""
     from sweeps.commands.sweeping import show_estimate
 
-    show_estimate(spec, db, workers or os.cpu_count() or 1, as_json)
+    show_estimate(spec, db, _how(workers, "auto", "auto", None).workers, as_json)

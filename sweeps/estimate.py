@@ -3,20 +3,19 @@
 import json
 import socket
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from sqlalchemy import select
 
 from seqcls.config import RunConfig
-from sweeps.grouping import training_strings
+from sweeps.grouping import PlannedRun, make_groups, training_strings
 from sweeps.spec import SweepSpec
 from sweeps.store.engine import Store
 from sweeps.store.statements import chunks
 from sweeps.store.tables import Config, Run, RunState, Worker
-
-STORING_SECONDS = 0.012
-"""What testing a run and storing its results takes beside its training; see `make bench`."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +37,8 @@ class _Measured:
 
     by_key: Mapping[str, float]
     per_unit: float
+    beside: float
+    """Seconds a run beside its training: testing it and storing its results."""
     runs: int
     here: bool
 
@@ -65,7 +66,8 @@ def estimate(store: Store | None, specs: Iterable[SweepSpec], workers: int) -> E
     training = sum(_seconds(configs[key], measured) for key, _ in missing)
     where = "on this machine" if measured.here else "on another machine"
     basis = f"Judged by {measured.runs:,} runs that were trained {where}."
-    seconds = training / workers + STORING_SECONDS * len(missing)
+    at_once = min(workers, _num_groups(configs, missing))
+    seconds = (training + measured.beside * len(missing)) / at_once
     return Estimate(len(wanted), len(there), seconds, basis)
 
 
@@ -95,7 +97,15 @@ def _there(store: Store, wanted: Wanted) -> Wanted:
 
 def _measured(store: Store) -> _Measured | None:
     query = (
-        select(Config.key, Config.json, Run.train_seconds, Worker.host)
+        select(
+            Config.key,
+            Config.json,
+            Run.train_seconds,
+            Run.worker_id,
+            Run.started_at,
+            Run.finished_at,
+            Worker.host,
+        )
         .join(Run, Run.config_id == Config.id)
         .outerjoin(Worker, Worker.id == Run.worker_id)
         .where(Run.state == RunState.DONE, Run.train_seconds.is_not(None))
@@ -113,7 +123,27 @@ def _measured(store: Store) -> _Measured | None:
     units = {key: _units(RunConfig.from_mapping(json.loads(text))) for key, text in configs.items()}
     rates = [statistics.fmean(seconds[key]) / units[key] for key in configs]
     by_key = {key: statistics.fmean(values) for key, values in seconds.items()}
-    return _Measured(by_key, statistics.median(rates), len(used), bool(own))
+    return _Measured(by_key, statistics.median(rates), _beside(used), len(used), bool(own))
+
+
+def _beside(rows: Sequence[Any]) -> float:
+    """Seconds a run between its group's claim and its commit that were not spent on training."""
+    groups: dict[tuple[int | None, str], list[Any]] = {}
+    for row in rows:
+        groups.setdefault((row.worker_id, row.started_at), []).append(row)
+    beside = []
+    for (_, started), own in groups.items():
+        ended = max(datetime.fromisoformat(row.finished_at) for row in own)
+        in_all = (ended - datetime.fromisoformat(started)).total_seconds()
+        training = sum(row.train_seconds for row in own)
+        beside.append(max(0.0, in_all - training) / len(own))
+    return float(statistics.median(beside))
+
+
+def _num_groups(configs: Mapping[str, RunConfig], missing: "Wanted") -> int:
+    """How many groups the runs make, which is how many processes can train at once."""
+    runs = [PlannedRun(0, configs[key], seed, False, False) for key, seed in missing]
+    return len(make_groups(runs))
 
 
 def _seconds(config: RunConfig, measured: _Measured) -> float:

@@ -1,17 +1,20 @@
 """Runs, lengths and errors as files for other programs: CSV or Parquet."""
 
+import itertools
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
+from sqlalchemy import inspect
 
 from seqcls.errors import ConfigError
 from sweeps.store import queries
 from sweeps.store.engine import Store
+from sweeps.store.tables import Base, LengthScore, RunState, StringError
 
 FORMATS = ("csv", "parquet")
 RUNS_AT_ONCE = 500
@@ -31,7 +34,7 @@ def export(store: Store, folder: Path, kind: str, wanted: queries.RunFilter) -> 
         The number of rows of each file.
 
     Raises:
-        ConfigError: the kind is unknown, or a file of that name is there already.
+        ConfigError: the kind is unknown, a file of that name is there, or none can be written.
     """
     if kind not in FORMATS:
         raise ConfigError(f"format {kind!r}: expected {' or '.join(FORMATS)}")
@@ -39,14 +42,27 @@ def export(store: Store, folder: Path, kind: str, wanted: queries.RunFilter) -> 
     for path in paths.values():
         if path.exists():
             raise ConfigError(f"{str(path)!r} is there; move it or name another folder")
-    folder.mkdir(parents=True, exist_ok=True)
     frame = _plain(queries.runs(store, wanted))
-    ids = frame["id"].tolist()
+    # Of runs that are done: what is stored of them does not change while this goes on.
+    ids = frame.loc[frame["state"] == RunState.DONE, "id"].tolist()
     parts = {
-        "runs": iter([frame]),
-        "lengths": _in_parts(store, ids, "lengths"),
-        "errors": _in_parts(store, ids, "errors"),
+        "runs": iter([pa.Table.from_pandas(frame, preserve_index=False)]),
+        "lengths": _in_parts(store, ids, queries.length_scores, LengthScore),
+        "errors": _in_parts(store, ids, queries.errors_of, StringError),
     }
+    try:
+        return _write_all(folder, kind, paths, parts)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ConfigError(
+            f"cannot write into {str(folder)!r}: {reason}; name another folder"
+        ) from None
+
+
+def _write_all(
+    folder: Path, kind: str, paths: dict[str, Path], parts: dict[str, Iterator[pa.Table]]
+) -> dict[Path, int]:
+    folder.mkdir(parents=True, exist_ok=True)
     # Written beside their names first, so that what is there under these is always whole.
     with tempfile.TemporaryDirectory(dir=folder) as unfinished:
         written = {
@@ -58,10 +74,19 @@ def export(store: Store, folder: Path, kind: str, wanted: queries.RunFilter) -> 
     return {path: written[name] for name, path in paths.items()}
 
 
-def _in_parts(store: Store, ids: Sequence[int], what: str) -> Iterator[pd.DataFrame]:
-    query = {"lengths": queries.length_scores, "errors": queries.errors_of}[what]
+def _in_parts(
+    store: Store,
+    ids: Sequence[int],
+    query: Callable[[Store, Sequence[int]], pd.DataFrame],
+    table: type[Base],
+) -> Iterator[pa.Table]:
+    # Named types, since a part without rows says nothing of them.
+    types = {int: pa.int64(), float: pa.float64(), str: pa.string()}
+    columns = inspect(table).columns
+    schema = pa.schema([(column.name, types[column.type.python_type]) for column in columns])
     for start in range(0, max(len(ids), 1), RUNS_AT_ONCE):
-        yield query(store, ids[start : start + RUNS_AT_ONCE])
+        part = query(store, ids[start : start + RUNS_AT_ONCE])
+        yield pa.Table.from_pandas(part, schema=schema, preserve_index=False)
 
 
 def _plain(runs: pd.DataFrame) -> pd.DataFrame:
@@ -71,13 +96,12 @@ def _plain(runs: pd.DataFrame) -> pd.DataFrame:
     return plain
 
 
-def _write(path: Path, kind: str, parts: Iterator[pd.DataFrame]) -> int:
-    tables = (pa.Table.from_pandas(part, preserve_index=False) for part in parts)
-    first = next(tables)
+def _write(path: Path, kind: str, parts: Iterator[pa.Table]) -> int:
+    first = next(parts)
     writers = {"csv": pa.csv.CSVWriter, "parquet": pa.parquet.ParquetWriter}
     rows = 0
     with writers[kind](path, first.schema) as writer:
-        for table in (first, *tables):
-            writer.write_table(table.cast(first.schema))
+        for table in itertools.chain([first], parts):
+            writer.write_table(table)
             rows += table.num_rows
     return rows

@@ -11,9 +11,9 @@ MAX_MEMBERS = 64
 MAX_FAILURES = 3
 """A run that failed this often is not tried again by itself."""
 
-_MEMBERS_BY_FAILURES = (MAX_MEMBERS, 8, 1)
-"""A run that was lost with its group is tried in a smaller one, at last alone: so one run that
-kills its process takes no other with it for good."""
+FEW_MEMBERS = 16
+"""Members that are trained one after another gain nothing from company: small groups keep all of a
+machine's cores at work, and lose little when one is."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def make_groups(runs: Iterable[PlannedRun]) -> list[RunGroup]:
     """Groups of runs that can train together, the longest first, so that cores end together."""
     by_key: dict[tuple[str, bool, bool, int], list[PlannedRun]] = {}
     for run in sorted(runs, key=lambda run: run.id):
-        size = _MEMBERS_BY_FAILURES[min(run.failures, MAX_FAILURES - 1)]
+        size = _size(run)
         key = (run.config.group_key, run.every_epoch, run.verdict, size)
         by_key.setdefault(key, []).append(run)
     groups = [
@@ -47,6 +47,16 @@ def make_groups(runs: Iterable[PlannedRun]) -> list[RunGroup]:
         for start in range(0, len(alike), size)
     ]
     return sorted(groups, key=_expected_cost, reverse=True)
+
+
+def _size(run: PlannedRun) -> int:
+    """How many members its group may have.
+
+    A run that was lost with its group is tried in a smaller one, at last alone: so one run that
+    kills its process takes no other with it for good.
+    """
+    largest = FEW_MEMBERS if run.config.dropout_rate == 0 else MAX_MEMBERS
+    return (largest, largest // 8, 1)[min(run.failures, MAX_FAILURES - 1)]
 
 
 def training_strings(config: RunConfig) -> int:

@@ -1,6 +1,7 @@
 """Signals that end a program: the first asks it to end soon, the second ends it now."""
 
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,9 +17,11 @@ class Interruption:
         self.signal: int | None = None
 
     def receive(self, number: int, _frame: FrameType | None) -> None:
-        """Remembers the first signal; at the second it raises KeyboardInterrupt."""
-        if self.signal is not None:
+        """Remembers the first signal; the second ends the program as it would have without this."""
+        if self.signal is not None and number == signal.SIGINT:
             raise KeyboardInterrupt
+        if self.signal is not None:
+            sys.exit(128 + number)
         self.signal = number
 
 

@@ -1,5 +1,6 @@
 """The work of a worker process: train a group and test it. It touches no database."""
 
+import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ from seqcls.weights import to_bytes
 from sweeps.grouping import RunGroup
 from sweeps.outcome import Outcome
 
+_numbers = itertools.count()
+
 Report = Callable[[float], None]
 """Told how many members' worth of training is done, parts included."""
 
@@ -19,6 +22,8 @@ Report = Callable[[float], None]
 class Job:
     """A group and how to train it."""
 
+    number: int
+    """Which of its worker's jobs it is: the same group may be begun again after it was left."""
     group: RunGroup
     engine: Choice
     device: str
@@ -34,7 +39,7 @@ def make_job(group: RunGroup, engine: str, device: str) -> Job:
     choice = choose_engine(group[0].config, engine, device)
     members = [(run.config, run.model_seed) for run in group]
     initial = draw_initial(members) if choice.name == "fused" else None
-    return Job(group, choice, device, initial)
+    return Job(next(_numbers), group, choice, device, initial)
 
 
 def run_job(job: Job, report: Report) -> list[Outcome]:

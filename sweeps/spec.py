@@ -182,6 +182,10 @@ def _text(data: Mapping[str, Any], key: str, default: str | None = None) -> str:
     value = data.get(key, default)
     if not isinstance(value, str) or (default is None and not value.strip()):
         raise SpecError(f"{key}={value!r}: expected text in quotes")
+    if "\0" in value or (not value.isascii() and any(0xD800 <= ord(x) < 0xE000 for x in value)):
+        raise SpecError(f"{key}={value!r}: has a character that no database can hold; remove it")
+    if key == "name" and not value.isprintable():
+        raise SpecError(f"{key}={value!r}: expected one line without control characters")
     return value
 
 

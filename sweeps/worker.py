@@ -7,14 +7,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
-from seqcls.errors import StoreBusyError
+from seqcls.config import RunConfig
+from seqcls.engines.choice import choose_engine
+from seqcls.errors import ConfigError, StoreBusyError
 from sweeps import executors
 from sweeps.executors import Executor, GroupEnded
 from sweeps.grouping import RunGroup, make_groups
 from sweeps.heartbeat import heartbeat
 from sweeps.interruption import Interruption, gentle_interruption
 from sweeps.jobs import Job, make_job
-from sweeps.machine import prepare
+from sweeps.machine import check_device, prepare
 from sweeps.store import queries, writer
 from sweeps.store.engine import Store
 
@@ -85,11 +87,13 @@ def work(
         on_progress: called as training goes on.
 
     Raises:
+        ConfigError: fewer than no workers.
+        EngineError, DeviceError: unknown, or not to be had on this machine.
         StoreUnavailableError: the database cannot be written any longer.
         ClusterError: the Dask cluster cannot be reached or was lost.
     """
     how = how or How()
-    writer.release_dead(store)
+    _check(how)
     progress = _Progress(on_progress)
     with (
         gentle_interruption() as interruption,
@@ -105,6 +109,14 @@ def work(
             raise
         writer.end_worker(store, worker_id)
     return worker.worked
+
+
+def _check(how: How) -> None:
+    """Refuses what cannot be meant before anything is claimed."""
+    if how.workers < 0:
+        raise ConfigError(f"workers={how.workers}: expected 0 or more processes")
+    check_device(how.device)
+    choose_engine(RunConfig(), how.engine, how.device)
 
 
 def _end_quietly(store: Store, worker_id: int) -> None:
@@ -130,24 +142,25 @@ class _Progress:
         self._total = self._ended + runs
         self._tell()
 
-    def group_went_on(self, group: RunGroup, done: float) -> None:
-        self._going[group[0].id] = done
+    def group_went_on(self, job: Job, done: float) -> None:
+        self._going[job.number] = done
         self._tell()
         if self.watcher is not None:
             self.watcher()
 
-    def group_ended(self, group: RunGroup, recorded: int) -> None:
-        self._going.pop(group[0].id, None)
+    def group_ended(self, job: Job, recorded: int) -> None:
+        self._going.pop(job.number, None)
         self._ended += recorded
         self._tell()
+
+    def share(self, job: Job) -> float | None:
+        """How much of a group's training is done, in [0, 1]; None where nothing was told."""
+        done = self._going.get(job.number)
+        return None if done is None else done / len(job.group)
 
     def _tell(self) -> None:
         if self._on_progress is not None:
             self._on_progress(self._ended + sum(self._going.values()), self._total)
-
-    def share(self, group: RunGroup) -> float:
-        """How much of a group's training is done, in [0, 1]."""
-        return self._going.get(group[0].id, 0.0) / len(group)
 
 
 @dataclass
@@ -155,6 +168,7 @@ class _Held:
     """A group in training."""
 
     claim: writer.Claim
+    job: Job
     began: float = field(default_factory=time.monotonic)
 
 
@@ -209,7 +223,6 @@ class _Worker:
             return True
         if self._how.watch:
             time.sleep(WATCH_SECONDS)
-            writer.release_dead(self._store)
         return self._how.watch
 
     def _is_ending(self) -> bool:
@@ -224,7 +237,8 @@ class _Worker:
 
     def _plan(self) -> None:
         self._planned = time.monotonic()
-        queued = queries.queued_runs(self._reader, self._sweep_ids)
+        self._patiently(partial(writer.release_dead, self._store))
+        queued = self._patiently(partial(queries.queued_runs, self._reader, self._sweep_ids))
         self._waiting = make_groups(queued)
         if queued:
             configs = {run.config.key: run.config for run in queued}
@@ -235,17 +249,22 @@ class _Worker:
     def _begin(self, group: RunGroup) -> None:
         claimed = self._patiently(partial(writer.claim, self._store, self._worker_id, group))
         if claimed is not None:
-            self._held[claimed.runs[0].id] = _Held(claimed)
-            self._executor.begin(self._make_job(claimed.runs))
+            job = self._make_job(claimed.runs)
+            self._held[job.number] = _Held(claimed, job)
+            self._executor.begin(job)
 
     def _end_some(self) -> None:
         for ended in self._executor.ended():
-            claimed = self._held.pop(ended.group[0].id).claim
-            recorded = self._patiently(partial(self._store_ended, claimed, ended))
-            self._progress.group_ended(ended.group, recorded)
+            held = self._held.pop(ended.job.number)
+            if ended.lost is not None and self._interruption.signal is not None:
+                # Whatever ends this program may have ended the process too: no fault of the runs.
+                self._give_back(held)
+                continue
+            recorded = self._patiently(partial(self._store_ended, held.claim, ended))
+            self._progress.group_ended(ended.job, recorded)
             if ended.lost is not None:
-                _log.warning("%d runs were lost: %s", len(ended.group), ended.lost)
-                self.worked.lost += len(ended.group)
+                _log.warning("%d runs were lost: %s", len(ended.job.group), ended.lost)
+                self.worked.lost += len(ended.job.group)
                 self._plan()
 
     def _store_ended(self, claimed: writer.Claim, ended: GroupEnded) -> int:
@@ -264,7 +283,9 @@ class _Worker:
         self._looked = now
         for held in self._stopped_groups():
             if not self._is_nearly_done(held, now):
-                self._abandon(held.claim)
+                del self._held[held.job.number]
+                self._executor.abandon(held.job)
+                self._give_back(held)
 
     def _stopped_groups(self) -> list[_Held]:
         held = list(self._held.values())
@@ -273,21 +294,27 @@ class _Worker:
                 self._deadline = time.monotonic() + NEARLY_DONE_SECONDS
             return held
         ids = [run.id for own in held for run in own.claim.runs]
-        going_on = queries.runs_that_go_on(self._reader, ids) if ids else set()
+        try:
+            going_on = queries.runs_that_go_on(self._reader, ids) if ids else set()
+        except StoreBusyError:
+            # Whether anything is stopped can wait until the database answers.
+            return []
         return [own for own in held if not going_on.intersection(own.claim.attempts)]
 
     def _is_nearly_done(self, held: _Held, now: float) -> bool:
+        """Whether a stopped group will end soon; after a signal, until the time for that is up."""
         if self._deadline is not None and now > self._deadline:
             return False
-        share = self._progress.share(held.claim.runs)
+        share = self._progress.share(held.job)
+        if share is None:
+            # It has only begun, or is on a cluster, which does not tell how far it is.
+            return self._how.dask is not None and self._deadline is not None
         return share > 0 and (now - held.began) * (1 - share) / share <= NEARLY_DONE_SECONDS
 
-    def _abandon(self, claimed: writer.Claim) -> None:
-        del self._held[claimed.runs[0].id]
-        self._executor.abandon(claimed.runs)
-        self.worked.abandoned += len(claimed.runs)
-        self._progress.group_ended(claimed.runs, 0)
-        ids = list(claimed.attempts)
+    def _give_back(self, held: _Held) -> None:
+        self.worked.abandoned += len(held.claim.runs)
+        self._progress.group_ended(held.job, 0)
+        ids = list(held.claim.attempts)
         self._patiently(partial(writer.release, self._store, self._worker_id, ids))
 
     def _patiently(self, write: Callable[[], Written]) -> Written:

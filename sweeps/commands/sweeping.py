@@ -19,7 +19,7 @@ from rich.progress import (
 )
 
 from seqcls.engines.choice import choose_engine
-from seqcls.errors import StoreMissingError
+from seqcls.errors import ConfigError, StoreMissingError
 from sweeps.commands.show import count, duration, print_json, print_table, table_of
 from sweeps.estimate import estimate
 from sweeps.executors.dask_cluster import check_address
@@ -64,11 +64,12 @@ def run_sweeps(reference: str, db: str | None, precision: str | None, how: How) 
 def work_on(db: str | None, sweeps: Sequence[str], how: How) -> None:
     """Trains what is queued of the sweeps named, or of all."""
     _check([], how)
-    if not how.watch:
+    sweep_ids = None
+    if sweeps or not how.watch:
         # First to read: a database that is not there holds nothing to work on.
-        open_reader(db)
+        reader = open_reader(db)
+        sweep_ids = [queries.find_sweep(reader, name) for name in sweeps] or None
     store = open_writer(db)
-    sweep_ids = [queries.find_sweep(store, name) for name in sweeps] or None
     _work(store, sweep_ids, how, ", ".join(sweeps) or "all sweeps")
 
 
@@ -77,6 +78,8 @@ def show_status(db: str | None, sweeps: Sequence[str], watch: bool, as_json: boo
     store = open_reader(db)
     for name in sweeps:
         queries.find_sweep(store, name)
+    if watch and as_json:
+        raise ConfigError("--watch renews a table: leave --json out, or --watch")
     if not watch:
         found = _progress(store, sweeps)
         (print_json if as_json else partial(print_table, title=_title(store, found)))(_frame(found))
@@ -86,7 +89,7 @@ def show_status(db: str | None, sweeps: Sequence[str], watch: bool, as_json: boo
             found = _progress(store, sweeps)
             live.update(table_of(_frame(found), _title(store, found)))
             if all(one.state in ("done", "stopped") and not one.running for one in found):
-                return
+                raise typer.Exit(RUNS_FAILED if any(one.failed for one in found) else 0)
             time.sleep(STATUS_SECONDS)
 
 
@@ -134,6 +137,7 @@ def delete_sweep(db: str | None, sweep: str, yes: bool) -> None:
 def show_estimate(reference: str, db: str | None, workers: int, as_json: bool) -> None:
     """Prints what a sweep will take."""
     specs = load_specs(reference)
+    workers = max(workers, 1)
     try:
         store = open_reader(db)
     except StoreMissingError:

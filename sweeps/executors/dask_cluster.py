@@ -1,5 +1,6 @@
 """Training on a Dask cluster. Only this process writes to the database, so SQLite is enough."""
 
+import logging
 import re
 import time
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
@@ -8,7 +9,6 @@ from typing import TYPE_CHECKING
 from seqcls import __version__
 from seqcls.errors import ClusterError, ConfigError
 from sweeps.executors.interface import POLL_SECONDS, GroupEnded, named
-from sweeps.grouping import RunGroup
 from sweeps.jobs import Job, run_job
 from sweeps.outcome import Outcome
 
@@ -23,6 +23,9 @@ GROUPS_A_THREAD = 2
 """So many groups a cluster's thread has in hand, so that none waits for this process."""
 
 
+_log = logging.getLogger(__name__)
+
+
 class DaskCluster:
     """Trains groups on the workers of a Dask scheduler."""
 
@@ -31,8 +34,9 @@ class DaskCluster:
         self._client = _connected(address)
         # pure=False: equal jobs are jobs of their own, never answered from the cluster's memory.
         self._executor = self._client.get_executor(pure=False)
-        self._running: dict[Future[list[Outcome]], RunGroup] = {}
+        self._running: dict[Future[list[Outcome]], Job] = {}
         self._threads = 0
+        self._said_empty = False
         self._counted = -COUNT_SECONDS
 
     @property
@@ -40,11 +44,12 @@ class DaskCluster:
         if time.monotonic() - self._counted > COUNT_SECONDS:
             self._threads = self._ask_for_threads()
             self._counted = time.monotonic()
+            self._say_whether_it_has_workers()
         return max(1, GROUPS_A_THREAD * self._threads) - len(self._running)
 
     def begin(self, job: Job) -> None:
         try:
-            self._running[self._executor.submit(_on_cluster, job)] = job.group
+            self._running[self._executor.submit(_on_cluster, job)] = job
         except Exception as error:
             raise self._lost() from error
 
@@ -54,9 +59,9 @@ class DaskCluster:
             raise self._lost()
         return [self._end(future) for future in done]
 
-    def abandon(self, group: RunGroup) -> None:
+    def abandon(self, job: Job) -> None:
         for future, own in list(self._running.items()):
-            if own == group:
+            if own.number == job.number:
                 del self._running[future]
                 future.cancel()
 
@@ -67,14 +72,19 @@ class DaskCluster:
         self._client.close(timeout=CONNECT_SECONDS)
 
     def _end(self, future: "Future[list[Outcome]]") -> GroupEnded:
-        group = self._running.pop(future)
+        job = self._running.pop(future)
         try:
-            return GroupEnded(group, future.result())
+            return GroupEnded(job, future.result())
         except (CancelledError, OSError):
             # The scheduler has forgotten it, as a new one at the same address would.
             raise self._lost() from None
         except Exception as error:
-            return GroupEnded(group, [], named(error))
+            return GroupEnded(job, [], named(error))
+
+    def _say_whether_it_has_workers(self) -> None:
+        if self._threads == 0 and not self._said_empty:
+            _log.warning("the Dask cluster at %s has no workers; waiting for some", self._address)
+        self._said_empty = self._threads == 0
 
     def _ask_for_threads(self) -> int:
         try:

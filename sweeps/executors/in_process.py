@@ -1,7 +1,6 @@
 """Training in this very process."""
 
 from sweeps.executors.interface import GroupEnded, OnProgress, named
-from sweeps.grouping import RunGroup
 from sweeps.jobs import Job, run_job
 
 
@@ -25,24 +24,26 @@ class InThisProcess:
         self._waiting.append(job)
 
     def ended(self) -> list[GroupEnded]:
+        if not self._waiting:
+            return []
         job = self._waiting.pop()
 
         def report(done: float) -> None:
-            self._on_progress(job.group, done)
-            if job.group[0].id in self._abandoned:
+            self._on_progress(job, done)
+            if job.number in self._abandoned:
                 raise _AbandonedError
 
         try:
-            return [GroupEnded(job.group, run_job(job, report))]
+            return [GroupEnded(job, run_job(job, report))]
         except _AbandonedError:
             return []
         except Exception as error:
             # As in a pool: what one group dies of does not end the others.
-            return [GroupEnded(job.group, [], named(error))]
+            return [GroupEnded(job, [], named(error))]
 
-    def abandon(self, group: RunGroup) -> None:
-        self._abandoned.add(group[0].id)
-        self._waiting = [job for job in self._waiting if job.group != group]
+    def abandon(self, job: Job) -> None:
+        self._abandoned.add(job.number)
+        self._waiting = [own for own in self._waiting if own.number != job.number]
 
     def close(self) -> None:
         """Nothing is left running: training is over when `ended` returns."""

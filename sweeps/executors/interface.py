@@ -5,22 +5,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from sweeps.grouping import RunGroup
 from sweeps.jobs import Job
 from sweeps.outcome import Outcome
 
 POLL_SECONDS = 0.1
 """How long a call of `ended` waits for something to end."""
 
-OnProgress = Callable[[RunGroup, float], None]
-"""Told a group and how many members' worth of its training is done, parts included."""
+OnProgress = Callable[[Job, float], None]
+"""Told a job and how many members' worth of its training is done, parts included."""
 
 
 @dataclass(frozen=True)
 class GroupEnded:
     """A group is trained and tested, or was lost with its process, for the reason `lost`."""
 
-    group: RunGroup
+    job: Job
     outcomes: list[Outcome]
     lost: str | None = None
 
@@ -45,7 +44,7 @@ class Executor(Protocol):
         """
         ...
 
-    def abandon(self, group: RunGroup) -> None:
+    def abandon(self, job: Job) -> None:
         """Trains a group no further, and never says that it has ended."""
         ...
 

@@ -13,7 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 from sweeps.executors.interface import POLL_SECONDS, GroupEnded, OnProgress, named
-from sweeps.grouping import RunGroup
+from sweeps.interruption import SIGNALS
 from sweeps.jobs import Job, run_job
 from sweeps.outcome import Outcome
 
@@ -25,7 +25,7 @@ class ProcessPool:
         self._workers = workers
         self._on_progress = on_progress
         self._idle: list[_Process] = []
-        self._busy: dict[Future[list[Outcome]], tuple[RunGroup, _Process]] = {}
+        self._busy: dict[Future[list[Outcome]], tuple[Job, _Process]] = {}
 
     @property
     def free(self) -> int:
@@ -39,19 +39,19 @@ class ProcessPool:
             # It died while it had nothing to do.
             process = _Process()
             future = process.submit(job)
-        self._busy[future] = (job.group, process)
+        self._busy[future] = (job, process)
 
     def ended(self) -> list[GroupEnded]:
         done = wait(self._busy, POLL_SECONDS, FIRST_COMPLETED).done
-        for future, (group, process) in list(self._busy.items()):
+        for future, (job, process) in list(self._busy.items()):
             if future not in done:
-                self._on_progress(group, process.progress())
+                self._on_progress(job, process.progress())
         # What was told of the progress may have led to a group being abandoned.
         return [self._end(future) for future in done if future in self._busy]
 
-    def abandon(self, group: RunGroup) -> None:
+    def abandon(self, job: Job) -> None:
         for future, (own, process) in list(self._busy.items()):
-            if own == group:
+            if own.number == job.number:
                 del self._busy[future]
                 process.kill()
 
@@ -61,15 +61,15 @@ class ProcessPool:
         self._idle, self._busy = [], {}
 
     def _end(self, future: Future[list[Outcome]]) -> GroupEnded:
-        group, process = self._busy.pop(future)
+        job, process = self._busy.pop(future)
         error = future.exception()
         if isinstance(error, BrokenProcessPool):
             process.kill()
-            return GroupEnded(group, [], "its process was killed, perhaps for lack of memory")
+            return GroupEnded(job, [], "its process was killed, perhaps for lack of memory")
         self._idle.append(process)
         if error is not None:
-            return GroupEnded(group, [], named(error))
-        return GroupEnded(group, future.result())
+            return GroupEnded(job, [], named(error))
+        return GroupEnded(job, future.result())
 
 
 class _Process:
@@ -84,7 +84,13 @@ class _Process:
 
     def submit(self, job: Job) -> Future[list[Outcome]]:
         self._done.value = 0.0
-        return self._pool.submit(_in_process, job)
+        # Signals reach every process of a terminal; the one that hands out groups decides. A
+        # process inherits what is blocked while it is made, and never unblocks it.
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        try:
+            return self._pool.submit(_in_process, job)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
     def progress(self) -> float:
         return float(self._done.value)
@@ -105,8 +111,6 @@ def _begin_process(done: Any) -> None:
     global _done
     _done = done
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    # Ctrl-C reaches every process of a terminal; the one that hands out groups decides.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _end_with_parent() -> None:

@@ -11,8 +11,8 @@ from sqlalchemy import ColumnElement, exists, insert, select, update
 
 from sweeps.grouping import RunGroup
 from sweeps.store.engine import Store
-from sweeps.store.statements import inserted_id, sweeps_of, update_states
-from sweeps.store.tables import Run, RunState, Sweep, SweepRun, SweepState, Worker, now
+from sweeps.store.statements import inserted_id, sweeps_of, update_states, wanted_of
+from sweeps.store.tables import Config, Run, RunState, Sweep, SweepRun, SweepState, Worker, now
 
 GRACE_SECONDS = 120.0
 """Without a heartbeat for so long, a worker counts as dead wherever it is."""
@@ -105,12 +105,22 @@ def claim(store: Store, worker_id: int, group: RunGroup) -> Claim | None:
     )
     # Where the database can, runs that another worker is just taking are passed over.
     free = (
-        select(Run.id, Run.attempt)
+        select(Run.id, Run.attempt, Run.model_seed, Config.key)
+        .join(Config, Config.id == Run.config_id)
         .where(Run.id.in_(ids), Run.state == RunState.QUEUED, goes_on)
-        .with_for_update(skip_locked=True, of=Run)
+        .with_for_update(skip_locked=True, of=Run, key_share=True)
     )
     with store.begin() as connection:
-        attempts = {run_id: attempt + 1 for run_id, attempt in connection.execute(free)}
+        # An id may have been given to another run since the group was planned, and a sweep that
+        # was submitted since may want more of a run.
+        wants = wanted_of(connection, ids)
+        planned = {run.id: (run.model_seed, run.config.key) for run in group}
+        wanted = (group[0].every_epoch, group[0].verdict)
+        attempts = {
+            run_id: attempt + 1
+            for run_id, attempt, *found in connection.execute(free)
+            if tuple(found) == planned[run_id] and wants[run_id] == wanted
+        }
         if not attempts:
             return None
         mine = Run.id.in_(attempts)
@@ -146,6 +156,7 @@ def is_alive(pid: int, started_at: str) -> bool:
 def _queue_again(store: Store, whose: ColumnElement[bool]) -> int:
     lost = select(Run.id).where(whose, Run.state == RunState.RUNNING)
     with store.begin() as connection:
+        connection.execute(lost.order_by(Run.id).with_for_update(key_share=True))
         affected = sweeps_of(connection, lost)
         released = connection.execute(
             update(Run)

@@ -68,6 +68,8 @@ def locate(db: str | None) -> Path | URL:
         StoreError: a URL that is none or of another kind of database, or a folder.
     """
     named = db or os.environ.get(DB_VARIABLE) or DEFAULT_DB
+    if named.startswith(("postgresql:", "postgres:")) and "://" not in named:
+        raise StoreError("a URL that begins with postgresql: expected postgresql:// there")
     if "://" in named:
         scheme, path = named.partition("://")[0], named.partition(":///")[2]
         if scheme.partition("+")[0] in ("postgresql", "postgres"):
@@ -143,7 +145,7 @@ def schema_version(store: Store) -> str | None:
         tables = inspect(connection).get_table_names()
         if not tables:
             return None
-        if "alembic_version" not in tables:
+        if not {"alembic_version", "run", "sweep"} <= set(tables):
             raise StoreError(f"{store.name!r} is a database of another program; name another")
         version = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
     if version is None:
@@ -172,8 +174,9 @@ def pack(db: str | None = None) -> Path:
 
 def _opened(located: Path | URL, *, read_only: bool) -> Store:
     if isinstance(located, URL):
-        name = located.set(drivername="postgresql").render_as_string(hide_password=True)
-        return Store(name, postgres.connect(located, read_only=read_only), None)
+        return Store(
+            postgres.name_of(located), postgres.connect(located, read_only=read_only), None
+        )
     if read_only and not located.exists():
         raise StoreMissingError(f"{str(located)!r} does not exist; {MAKE_ONE}")
     if not located.parent.is_dir():
@@ -187,12 +190,15 @@ def _opened(located: Path | URL, *, read_only: bool) -> Store:
 
 
 def _postgres_url(text: str) -> URL:
+    expected = "expected postgresql://USER:PASSWORD@HOST:PORT/NAME"
     try:
         url = make_url(text)
     except (ArgumentError, ValueError):
+        raise StoreError(f"cannot read the database's URL: {expected}") from None
+    if "@" in (url.host or ""):
         raise StoreError(
-            "cannot read the database's URL: expected postgresql://USER:PASSWORD@HOST:PORT/NAME"
-        ) from None
+            f"cannot read the database's URL: {expected}; write an @ in the password as %40"
+        )
     return url.set(drivername="postgresql+psycopg")
 
 
@@ -200,6 +206,11 @@ def _refuse_older(store: Store, version: str) -> None:
     if version != SCHEMA_VERSION:
         raise StoreVersionError(
             f"{store.name!r} was made by an older version of seqcls (its schema is {version!r}, "
-            f"this one's {SCHEMA_VERSION!r}); `seqcls db upgrade --db {store.name}` upgrades it "
-            "and keeps a copy"
+            f"this one's {SCHEMA_VERSION!r}); {_how_to_upgrade(store)}"
         )
+
+
+def _how_to_upgrade(store: Store) -> str:
+    if store.path is None:
+        return "back it up, and let `seqcls db upgrade` upgrade it"
+    return f"`seqcls db upgrade --db {store.name}` upgrades it and keeps a copy"

@@ -97,7 +97,7 @@ def _merge_run(
     query = select(Run.id, Run.state).where(
         Run.config_id == config_id, Run.model_seed == run.model_seed
     )
-    ours = target.execute(query).one_or_none()
+    ours = target.execute(query.with_for_update(key_share=True)).one_or_none()
     own_id = ours.id if ours else _queue(target, config_id, run.model_seed)
     if run.state != RunState.DONE:
         if ours is None:
@@ -205,7 +205,7 @@ def _sweep_here(target: Connection, sweep: dict[str, Any], label: str, merged: M
     row = insert(Sweep).values(
         **values,
         created_at=now(),
-        state=SweepState.QUEUED,
+        state=SweepState.STOPPED if sweep["state"] == "stopped" else SweepState.QUEUED,
         launch_token=uuid.uuid4().hex,
     )
     return inserted_id(target, row)

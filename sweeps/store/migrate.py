@@ -64,5 +64,5 @@ def _backed_up(store: Store, path: Path, version: str) -> Path:
     backup = path.with_name(f"{path.name}.schema-{version}")
     if backup.exists():
         raise StoreError(f"{str(backup)!r} is in the way of the copy; move it away")
-    sqlite.back_up(store.engine, backup)
+    sqlite.back_up(store.engine, store.name, backup)
     return backup

@@ -23,13 +23,23 @@ def connect(url: URL, *, read_only: bool) -> Engine:
     if read_only:
         own = url.query.get("options", "")
         arguments["options"] = f"{own} -c default_transaction_read_only=on"
+    # What a reader reads in one transaction is of one moment, as in SQLite.
+    isolation = "REPEATABLE READ" if read_only else "READ COMMITTED"
     try:
         # NullPool: workers hold no connection while they train.
-        return create_engine(url, poolclass=NullPool, connect_args=arguments)
+        return create_engine(
+            url, poolclass=NullPool, connect_args=arguments, isolation_level=isolation
+        )
     except ModuleNotFoundError:
         raise StoreError(
             "PostgreSQL needs the driver psycopg; install it with: pip install 'seqcls[postgres]'"
         ) from None
+
+
+def name_of(url: URL) -> str:
+    """The URL as it may be shown: without its password, wherever that stands in it."""
+    shown = url.set(drivername="postgresql").difference_update_query(["password", "sslpassword"])
+    return shown.render_as_string(hide_password=True)
 
 
 def take_turns(connection: Connection) -> None:

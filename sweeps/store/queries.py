@@ -15,6 +15,7 @@ from seqcls.errors import UnknownRunError
 from sweeps.grouping import PlannedRun
 from sweeps.spec import SweepSpec
 from sweeps.store.engine import Store
+from sweeps.store.statements import chunks, wanted_of
 from sweeps.store.tables import (
     Base,
     Checkpoint,
@@ -287,31 +288,27 @@ def missing_runs(store: Store, specs: Iterable[SweepSpec]) -> int | None:
 
 def queued_runs(store: Store, sweep_ids: Sequence[int] | None = None) -> list[PlannedRun]:
     """The runs of these sweeps, or of all, that nobody trains yet and no stop holds back."""
-    query = (
-        select(Run.id, Run.model_seed, Run.failures, Config.json, Sweep.spec)
-        .join(Config, Config.id == Run.config_id)
-        .join(SweepRun, SweepRun.run_id == Run.id)
-        .join(Sweep, Sweep.id == SweepRun.sweep_id)
-        .where(Run.state == RunState.QUEUED)
-    )
     wanted = _members_that_go_on()
     if sweep_ids is not None:
         wanted = wanted.where(SweepRun.sweep_id.in_(sweep_ids))
+    query = (
+        select(Run.id, Run.model_seed, Run.failures, Config.json)
+        .join(Config, Config.id == Run.config_id)
+        .where(Run.state == RunState.QUEUED, Run.id.in_(wanted))
+        .order_by(Run.id)
+    )
+    wants: dict[int, tuple[bool, bool]] = {}
     with store.begin() as connection:
-        rows = connection.execute(query.where(Run.id.in_(wanted))).all()
-    parsed = {text: RunConfig.from_mapping(json.loads(text)) for text in {row.json for row in rows}}
-    wants = {text: json.loads(text) for text in {row.spec for row in rows}}
-    planned: dict[int, PlannedRun] = {}
-    for run_id, model_seed, failures, config_json, spec in rows:
-        # A run gets what any of its sweeps wants.
-        every = wants[spec].get("checkpoints") == "every_epoch"
-        verdict = wants[spec].get("verdict", False)
-        if before := planned.get(run_id):
-            every, verdict = every or before.every_epoch, verdict or before.verdict
-        planned[run_id] = PlannedRun(
-            run_id, parsed[config_json], model_seed, every, verdict, failures
-        )
-    return list(planned.values())
+        rows = connection.execute(query).all()
+        for ids in chunks(row.id for row in rows):
+            wants |= wanted_of(connection, ids)
+    configs = {
+        text: RunConfig.from_mapping(json.loads(text)) for text in {row.json for row in rows}
+    }
+    return [
+        PlannedRun(row.id, configs[row.json], row.model_seed, *wants[row.id], row.failures)
+        for row in rows
+    ]
 
 
 def runs_that_go_on(store: Store, run_ids: Sequence[int]) -> set[int]:

@@ -72,20 +72,23 @@ def record_verdict(store: Store, run_id: int, found: results.Verdict) -> None:
 
 def _held(connection: Connection, claimed: Claim) -> dict[int, int]:
     """Those runs of a claim that are still this worker's, with the failures of each."""
+    # An id alone may stand for another run by now, where a sweep was deleted and another submitted.
+    planned = {run.id: (run.model_seed, run.config.key) for run in claimed.runs}
     mine = (
-        select(Run.id, Run.attempt, Run.failures)
+        select(Run.id, Run.attempt, Run.failures, Run.model_seed, Config.key)
+        .join(Config, Config.id == Run.config_id)
         .where(
             Run.id.in_(claimed.attempts),
             Run.state == RunState.RUNNING,
             Run.worker_id == claimed.worker_id,
         )
         .order_by(Run.id)
-        .with_for_update()
+        .with_for_update(of=Run, key_share=True)
     )
     return {
         run_id: failures
-        for run_id, attempt, failures in connection.execute(mine)
-        if attempt == claimed.attempts[run_id]
+        for run_id, attempt, failures, *found in connection.execute(mine)
+        if attempt == claimed.attempts[run_id] and tuple(found) == planned[run_id]
     }
 
 

@@ -100,15 +100,27 @@ def pack(engine: Engine, name: str) -> None:
         raise StoreUnavailableError(f"cannot pack {name!r}: another process has it open")
 
 
-def back_up(engine: Engine, to: Path) -> None:
-    """Copies the whole database into a new file, consistently, whoever writes meanwhile."""
-    with (
-        closing(engine.raw_connection()) as source,
-        closing(sqlite3.connect(to)) as target,
-    ):
-        driver = source.driver_connection
-        assert isinstance(driver, sqlite3.Connection)
-        driver.backup(target)
+def back_up(engine: Engine, name: str, to: Path) -> None:
+    """Copies the whole database into a new file, consistently, whoever writes meanwhile.
+
+    Raises:
+        StoreError: the copy cannot be made; nothing is left of it.
+    """
+    unfinished = to.with_name(f"{to.name}.unfinished")
+    try:
+        with (
+            closing(engine.raw_connection()) as source,
+            closing(sqlite3.connect(unfinished)) as target,
+        ):
+            driver = source.driver_connection
+            assert isinstance(driver, sqlite3.Connection)
+            driver.backup(target)
+        unfinished.rename(to)
+    except (sqlite3.Error, OSError) as error:
+        unfinished.unlink(missing_ok=True)
+        raise StoreUnavailableError(
+            f"cannot copy {name!r} to {str(to)!r} before the upgrade: {error}; see to it first"
+        ) from error
 
 
 def why_not_writable(path: Path) -> str | None:

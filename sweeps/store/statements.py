@@ -1,5 +1,6 @@
 """Statements that several writes share."""
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -50,12 +51,32 @@ def sweeps_of(connection: Connection, runs: Select[int]) -> list[int]:
     return list(connection.scalars(query.order_by(SweepRun.sweep_id)))
 
 
+def wanted_of(connection: Connection, run_ids: Sequence[int]) -> dict[int, tuple[bool, bool]]:
+    """Whether the sweeps of each run want every epoch's weights, and whether the exhaustive check.
+
+    A run gets what any of its sweeps wants.
+    """
+    members = (
+        select(SweepRun.run_id, Sweep.spec)
+        .join(Sweep, Sweep.id == SweepRun.sweep_id)
+        .where(SweepRun.run_id.in_(run_ids))
+    )
+    rows = connection.execute(members).all()
+    wants = {spec: json.loads(spec) for spec in {row.spec for row in rows}}
+    found: dict[int, tuple[bool, bool]] = {}
+    for run_id, spec in rows:
+        every, verdict = found.get(run_id, (False, False))
+        every = every or wants[spec].get("checkpoints") == "every_epoch"
+        found[run_id] = (every, verdict or bool(wants[spec].get("verdict", False)))
+    return found
+
+
 def update_states(connection: Connection, sweep_ids: Iterable[int]) -> None:
     """Makes these sweeps' states follow from those of their runs; stopped ones stay stopped."""
     own = sorted(sweep_ids)
     # Locked in one order, so that two workers that end at once do not wait for each other for ever.
     connection.execute(
-        select(Sweep.id).where(Sweep.id.in_(own)).order_by(Sweep.id).with_for_update()
+        select(Sweep.id).where(Sweep.id.in_(own)).order_by(Sweep.id).with_for_update(key_share=True)
     )
     state = case(
         (~_has_run(RunState.RUNNING) & ~_has_run(RunState.QUEUED), SweepState.DONE),

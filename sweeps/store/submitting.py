@@ -34,7 +34,8 @@ RESULTS = (Epoch, LengthScore, StringError, Checkpoint, Verdict, Failure)
 def submit(store: Store, spec: SweepSpec, launch_token: str | None = None) -> int:
     """Makes the sweep of that name what the specification says; queues the runs that are new.
 
-    Runs that it no longer asks for stay in the database, outside of it. A stopped sweep goes on.
+    Runs that it no longer asks for leave it: those with results stay in the database, those that
+    nobody has begun are deleted where no other sweep has them. A stopped sweep goes on.
 
     Args:
         store: the database, open for writing.
@@ -52,10 +53,17 @@ def submit(store: Store, spec: SweepSpec, launch_token: str | None = None) -> in
         known = connection.scalar(select(Sweep.id).where(Sweep.launch_token == token))
         if known is not None:
             return known
+        config_ids = _config_ids(connection, configs)
+        # First, as workers do: this may wait for one that is changing a run, who waits for sweeps.
+        for ids in chunks(config_ids):
+            _insert_runs(connection, ids, spec.model_seeds)
         sweep_id = _sweep_id(connection, spec, token)
+        own = select(SweepRun.run_id).where(SweepRun.sweep_id == sweep_id)
+        before = connection.scalars(own).all()
         connection.execute(delete_rows(SweepRun).where(SweepRun.sweep_id == sweep_id))
-        for config_ids in chunks(_config_ids(connection, configs)):
-            _add_runs(connection, sweep_id, config_ids, spec.model_seeds)
+        for ids in chunks(config_ids):
+            _add_members(connection, sweep_id, ids, spec.model_seeds)
+        _delete_runs(connection, _left_over(connection, before))
         update_states(connection, [sweep_id])
     return sweep_id
 
@@ -90,6 +98,9 @@ def retry(store: Store, sweep_ids: Sequence[int]) -> int:
                 finished_at=None,
             )
         ).rowcount
+        connection.execute(
+            update(Sweep).where(Sweep.id.in_(sweep_ids)).values(state=SweepState.QUEUED)
+        )
         affected = select(SweepRun.sweep_id).where(SweepRun.run_id.in_(members)).distinct()
         update_states(connection, connection.scalars(affected))
     return again
@@ -106,15 +117,43 @@ def delete(store: Store, sweep_id: int) -> int:
         own = select(SweepRun.run_id).where(SweepRun.sweep_id == sweep_id)
         shared = select(SweepRun.run_id).where(SweepRun.sweep_id != sweep_id)
         doomed = connection.scalars(own.where(SweepRun.run_id.not_in(shared))).all()
+        _lock_runs(connection, doomed)
         connection.execute(delete_rows(SweepRun).where(SweepRun.sweep_id == sweep_id))
-        for ids in chunks(doomed):
-            for table in RESULTS:
-                connection.execute(delete_rows(table).where(table.run_id.in_(ids)))
-            connection.execute(delete_rows(Run).where(Run.id.in_(ids)))
-        used = select(Run.config_id)
-        connection.execute(delete_rows(Config).where(Config.id.not_in(used)))
+        _delete_runs(connection, doomed)
         connection.execute(delete_rows(Sweep).where(Sweep.id == sweep_id))
     return len(doomed)
+
+
+def _left_over(connection: Connection, run_ids: Sequence[int]) -> list[int]:
+    """Those of these runs that no sweep has any longer and nobody has begun."""
+    found: list[int] = []
+    for ids in chunks(run_ids):
+        query = select(Run.id).where(
+            Run.id.in_(ids),
+            Run.state == RunState.QUEUED,
+            Run.attempt == 0,
+            Run.id.not_in(select(SweepRun.run_id)),
+        )
+        found += connection.scalars(query.order_by(Run.id).with_for_update())
+    return found
+
+
+def _lock_runs(connection: Connection, run_ids: Sequence[int]) -> None:
+    """Waits until no worker is storing results of these runs; SQLite has one writer anyway."""
+    for ids in chunks(sorted(run_ids)):
+        query = select(Run.id).where(Run.id.in_(ids)).order_by(Run.id)
+        connection.execute(query.with_for_update())
+
+
+def _delete_runs(connection: Connection, run_ids: Sequence[int]) -> None:
+    """Deletes runs with all that was stored of them, and configurations that no run has."""
+    for ids in chunks(run_ids):
+        for table in RESULTS:
+            connection.execute(delete_rows(table).where(table.run_id.in_(ids)))
+        connection.execute(delete_rows(Run).where(Run.id.in_(ids)))
+    if run_ids:
+        used = select(Run.config_id)
+        connection.execute(delete_rows(Config).where(Config.id.not_in(used)))
 
 
 def _set_state(store: Store, sweep_ids: Sequence[int], state: SweepState) -> None:
@@ -149,16 +188,23 @@ def _config_ids(connection: Connection, configs: Sequence[RunConfig]) -> list[in
     return ids
 
 
-def _add_runs(
-    connection: Connection, sweep_id: int, config_ids: Sequence[int], model_seeds: Sequence[int]
+def _insert_runs(
+    connection: Connection, config_ids: Sequence[int], model_seeds: Sequence[int]
 ) -> None:
-    """Adds every one of these configurations with every seed to the sweep."""
+    """Queues every one of these configurations with every seed, where that is no run yet."""
     new = {"state": RunState.QUEUED, "attempt": 0, "failures": 0}
     for seeds in chunks(model_seeds):
         rows = [
             {"config_id": own, "model_seed": seed, **new} for own in config_ids for seed in seeds
         ]
         insert_new(connection, Run, rows)
+
+
+def _add_members(
+    connection: Connection, sweep_id: int, config_ids: Sequence[int], model_seeds: Sequence[int]
+) -> None:
+    """Adds every one of these configurations with every seed to the sweep."""
+    for seeds in chunks(model_seeds):
         found = select(literal(sweep_id), Run.id).where(
             Run.config_id.in_(config_ids), Run.model_seed.in_(seeds)
         )

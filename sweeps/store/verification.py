@@ -70,9 +70,7 @@ def _guarded(damages: list[Damage], what: str, check: Callable[[], Iterator[Any]
 
 
 def _run_rows(store: Store) -> Iterator[Any]:
-    query = select(Run.id, Run.state, Run.model_seed, Run.error, Config.key).outerjoin(
-        Config, Config.id == Run.config_id
-    )
+    query = select(Run.id, Run.model_seed, Config.key).outerjoin(Config, Config.id == Run.config_id)
     with store.begin() as connection:
         return iter(connection.execute(query.order_by(Run.id)).all())
 
@@ -112,20 +110,24 @@ def _run(store: Store, row: Any) -> Iterator[Damage]:
     if row.key is None:
         yield Damage(what, "its configuration is missing")
         return
-    if row.state not in set(RunState):
-        yield Damage(what, f"its state is {row.state!r}")
     with store.begin() as connection:
+        # Workers go on meanwhile: what this run is now, all of it of one moment.
+        if connection.scalar(select(Run.id).where(Run.id == row.id)) is None:
+            return
         stored = read_run(connection, row.key, row.id)
         last = select(Failure.reason).where(Failure.run_id == row.id)
         reason = connection.scalar(last.order_by(Failure.attempt.desc()).limit(1))
-    if row.state == RunState.DONE:
+    state = stored.run["state"]
+    if state not in set(RunState):
+        yield Damage(what, f"its state is {state!r}")
+    if state == RunState.DONE:
         if stored.digest() != stored.run["digest"]:
             yield Damage(what, "its results do not fit its digest")
         if stored.verdict is not None and stored.verdict_digest() != stored.verdict["digest"]:
             yield Damage(what, "its exhaustive check does not fit its digest")
     elif any(stored.rows.values()):
-        yield Damage(what, f"it is {row.state} and has results")
-    if row.state == RunState.FAILED and row.error != reason:
+        yield Damage(what, f"it is {state} and has results")
+    if state == RunState.FAILED and stored.run["error"] != reason:
         yield Damage(what, "its error is not that of its last attempt")
 
 

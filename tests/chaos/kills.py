@@ -35,7 +35,7 @@ SPEC = parse_spec(
 )
 
 POINTS = {
-    "runs are added, nothing committed": ("sweeps.store.submitting", "_add_runs", "after"),
+    "runs are added, nothing committed": ("sweeps.store.submitting", "_add_members", "after"),
     "the sweep is submitted": ("sweeps.store.writer", "submit", "after"),
     "the worker is known": ("sweeps.store.writer", "register_worker", "after"),
     "before a claim": ("sweeps.store.writer", "claim", "before"),

@@ -69,7 +69,7 @@ def test_every_flip_that_changes_a_result_is_named(tmp_path: Path, long: bool) -
     assert not finds_damage(path)
     generator = random.Random(0)
     changed, missed = 0, []
-    for _ in range(1000 if long else 150):
+    for _ in range(1000 if long else 250):
         bit = generator.randrange(8 * len(whole))
         flipped = bytearray(whole)
         flipped[bit // 8] ^= 1 << bit % 8
@@ -79,5 +79,5 @@ def test_every_flip_that_changes_a_result_is_named(tmp_path: Path, long: bool) -
             if not finds_damage(path):
                 missed.append(bit)
     print(f"{changed} flips changed a result, {len(missed)} of them were missed: {missed}")
-    assert changed > 20
+    assert changed > 10
     assert missed == []

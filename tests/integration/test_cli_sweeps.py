@@ -138,7 +138,8 @@ def test_the_second_ctrl_c_ends_at_once_and_the_first_leaves_no_group_half_done(
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=10)
-    assert process.returncode == 130
+    # At the very end of a program that was asked to end, Python itself dies of the signal.
+    assert process.returncode in (130, -signal.SIGINT)
     assert "Traceback" not in said
     store = open_writer(db[1])
     assert writer.release_dead(store) == 0

@@ -185,8 +185,10 @@ def test_an_estimate_tells_what_is_there_and_judges_by_what_was_measured(store: 
     assert (more.runs, more.there) == (13, 3)
     # A quarter of a second each, as the three took.
     assert more.seconds == pytest.approx(10 * 0.25, rel=0.1)
-    halved = estimate(store, [spec(model_seeds="0..12")], 2)
-    assert halved.seconds == pytest.approx(5 * 0.25, rel=0.1)
+    # Ten seeds train as one group, in one process; a hundred do not.
+    assert estimate(store, [spec(model_seeds="0..12")], 2).seconds == more.seconds
+    halved = estimate(store, [spec(model_seeds="0..102")], 2)
+    assert halved.seconds == pytest.approx(50 * 0.25, rel=0.1)
     longer = estimate(store, [spec(model_seeds="0..12", fixed={"max_num_epochs": 60})], 1)
     assert longer.seconds == pytest.approx(13 * 0.5, rel=0.1)
 
@@ -225,3 +227,78 @@ def test_workers_train_the_same_wherever_they_are(any_db: str, workers: int) -> 
 
 
 _seen: dict[str, list[tuple[str]]] = {}
+
+
+def test_an_id_that_means_another_run_by_now_is_not_claimed(store: Store) -> None:
+    sweep_id = writer.submit(store, spec())
+    (group,) = make_groups(queries.queued_runs(store, [sweep_id]))
+    worker_id = writer.register_worker(store)
+    claim = writer.claim(store, worker_id, group)
+    assert claim is not None
+    writer.delete(store, sweep_id)
+    writer.submit(store, spec(fixed={"hidden_size": 16}))
+    assert writer.record(store, claim, [outcome(n) for n in range(3)]) == 0
+    assert writer.claim(store, worker_id, group) is None
+    assert states(store) == ["queued"] * 3
+
+
+def test_a_run_is_not_claimed_as_planned_when_a_later_sweep_wants_more_of_it(store: Store) -> None:
+    writer.submit(store, spec())
+    (group,) = make_groups(queries.queued_runs(store))
+    writer.submit(store, spec(name="t", checkpoints="every_epoch", model_seeds=[2]))
+    claim = writer.claim(store, writer.register_worker(store), group)
+    assert claim is not None
+    assert {run.model_seed for run in claim.runs} == {0, 1}
+    (rest,) = make_groups(queries.queued_runs(store))
+    assert [(run.model_seed, run.every_epoch) for run in rest] == [(2, True)]
+
+
+def test_submitting_and_deleting_beside_workers_ends_in_no_deadlock(any_db: str) -> None:
+    """Threads that claim and store, while others submit the same sweep and delete another."""
+    store = open_writer(any_db)
+    shared, doomed = spec(model_seeds="0..31"), spec(name="t", fixed={"hidden_size": 4})
+    writer.submit(store, shared)
+
+    def work_for_a_while(_: int) -> int:
+        own = open_writer(any_db)
+        worker_id, recorded = writer.register_worker(own), 0
+        for group in make_groups(queries.queued_runs(own.reader())) * 3:
+            claim = writer.claim(own, worker_id, group)
+            if claim is not None:
+                recorded += writer.record(own, claim, [outcome(0)] * len(claim.runs))
+        return recorded
+
+    def submit_and_delete(_: int) -> int:
+        for _ in range(8):
+            writer.submit(open_writer(any_db), shared)
+            writer.delete(open_writer(any_db), writer.submit(open_writer(any_db), doomed))
+        return 0
+
+    with ThreadPoolExecutor(4) as threads:
+        tasks = [threads.submit(work_for_a_while, 0) for _ in range(2)]
+        tasks += [threads.submit(submit_and_delete, 0) for _ in range(2)]
+        assert sum(task.result() for task in tasks) >= 32
+    assert queries.counts_by_state(store) == {"done": 32}
+
+
+def test_the_second_try_of_a_group_that_was_left_is_no_trouble(store: Store) -> None:
+    fixed = {**SHORT, "max_num_epochs": 100_000, "min_num_epochs": 100_000}
+    quick = parse_spec({"name": "quick", "model_seeds": [1], "fixed": SHORT})
+    endless = parse_spec({"name": "endless", "model_seeds": [0], "fixed": fixed})
+    sweep_id = writer.submit(store, endless)
+    told: list[str] = []
+
+    def stop_then_resume(done: float, _total: int) -> None:
+        if done > 0 and not told:
+            writer.stop(store, [sweep_id])
+            writer.submit(store, quick)
+            told.append("stopped")
+        elif done == 0 and told == ["stopped"]:
+            writer.resume(store, [sweep_id])
+            told.append("resumed")
+        elif done > 0.01 and told == ["stopped", "resumed"]:
+            writer.stop(store, [sweep_id])
+
+    worked = work(store, None, How(0), stop_then_resume)
+    assert worked.abandoned == 2
+    assert worked.recorded == 1

@@ -59,14 +59,19 @@ def test_submitting_again_adds_nothing(store: Store) -> None:
     assert queries.missing_runs(store, [spec()]) == 3
 
 
-def test_a_changed_specification_changes_its_sweep_and_deletes_no_run(store: Store) -> None:
-    writer.submit(store, spec())
+def test_a_changed_specification_changes_its_sweep_and_deletes_no_result(store: Store) -> None:
+    sweep_id = writer.submit(store, spec())
+    (group,) = make_groups(queries.queued_runs(store, [sweep_id]))
+    claim = writer.claim(store, writer.register_worker(store), group[:1])
+    assert claim is not None
+    writer.record(store, claim, [outcome(0)])
     changed = spec(model_seeds=[2, 3])
     assert queries.missing_runs(store, [changed]) is None
     writer.submit(store, changed)
     runs = queries.runs(store)
-    assert runs["model_seed"].tolist() == [0, 1, 2, 3]
-    assert runs["sweeps"].tolist() == [(), (), ("s",), ("s",)]
+    # Seed 1, which nobody had begun and no sweep asks for any longer, is gone.
+    assert runs["model_seed"].tolist() == [0, 2, 3]
+    assert runs["sweeps"].tolist() == [(), ("s",), ("s",)]
 
 
 def test_sweeps_share_the_runs_that_both_ask_for(store: Store) -> None:

@@ -33,8 +33,8 @@ def test_a_run_that_raises_is_tried_three_times_and_takes_no_other_with_it(
     wide = {"name": "s", "model_seeds": "0..19", "fixed": SHORT}
     worked = work(store, [writer.submit(store, parse_spec(wide))], How(0))
     runs = queries.runs(store).set_index("model_seed")
-    # First with all others, then with some of them, at last alone.
-    assert tried == [20, 8, 1]
+    # First with all others of its group, then with one of them, at last alone.
+    assert tried == [16, 2, 1]
     assert (runs.loc[3, "state"], runs.loc[3, "error"]) == ("failed", "MemoryError: no more")
     assert set(runs.drop(index=3)["state"]) == {"done"}
     assert worked.recorded == 19
