@@ -141,7 +141,7 @@ def test_it_shows_a_large_database_and_reads_only_a_part(
         assert metrics(app)["Models tested"] == "300"
         assert len(app.dataframe[0].value) == 50
         assert "Drawn are the first 8 of 50 configurations" in said(app)
-        assert "Shown are the worst 40 of 50 configurations" in said(app)
+        assert "Shown are the worst 20 of 50 configurations" in said(app)
     if page == "failing":
         assert "225 models misclassify test strings" in said(app)
         assert len(app.dataframe[0].value) == 100
