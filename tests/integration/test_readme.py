@@ -116,11 +116,11 @@ def printed_by(code: str) -> str:
 
 
 def test_the_python_examples_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    explains, notebook, trains = blocks("python")
-    assert printed_by(trains).count("Confusion(tn=") == 8
     monkeypatch.chdir(folder)
-    assert "800 lengths" in printed_by(notebook)
+    explains, notebook, trains = blocks("python")
     assert printed_by(explains).count("Dilution: in head 0, ") == 3
+    assert "800 lengths" in printed_by(notebook)
+    assert printed_by(trains).count("Confusion(tn=") == 8
 
 
 def test_the_example_for_a_cluster_names_what_there_is() -> None:
