@@ -6,7 +6,7 @@ this one, whenever the first link that a new server is asked for leads to it.
 
 import streamlit as st
 
-from dashboard import sidebar
+from dashboard import links, sidebar
 
 st.set_page_config(page_title="seqcls", layout="wide")
 page = st.navigation(
@@ -22,4 +22,5 @@ page = st.navigation(
 )
 with st.sidebar:
     sidebar.show()
+links.settle()
 page.run()

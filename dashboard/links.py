@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 MODEL_PAGE = "screens/model.py"
+SWITCHED = "switched"
 
 
 def linked(param: str) -> list[int]:
@@ -75,7 +76,19 @@ def open_clicked(event: Any, param: str) -> None:
     """
     points = event["selection"].get(param) or []
     if points:
+        st.session_state[SWITCHED] = True
         st.switch_page(MODEL_PAGE, query_params={"run": str(points[0]["run_id"])})
+
+
+def settle() -> None:
+    """Puts the whole link into the address bar again after a switch of the page by a click.
+
+    The switch itself names only the new page's parameters; that of the filters may be lost behind.
+    """
+    if st.session_state.pop(SWITCHED, False):
+        # Any change sends all of them.
+        st.query_params[SWITCHED] = "1"
+        del st.query_params[SWITCHED]
 
 
 def to_model(run_id: int, label: str, string: str | None = None) -> None:
