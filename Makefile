@@ -5,12 +5,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: run test lint format bench clean
+.PHONY: run test lint format bench chaos clean
 
 run: $(INSTALLED)
 	$(BIN)/seqcls sweep report
-	@echo "The dashboard is at http://127.0.0.1:8501 (Ctrl-C ends it)."
-	$(BIN)/streamlit run dashboard/app.py --server.port 8501
+	$(BIN)/seqcls dashboard --port 8501
 
 test: lint
 	$(BIN)/python -m tests.e2e.browser
@@ -28,6 +27,9 @@ format: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks
+
+chaos: $(INSTALLED)
+	SEQCLS_CHAOS=long $(BIN)/pytest tests/chaos -s
 
 clean:
 	rm -rf $(VENV)

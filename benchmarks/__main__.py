@@ -3,13 +3,14 @@
 import os
 import platform
 
-from benchmarks import fused, report, seeds, steps
+from benchmarks import bookkeeping, fused, pages, report, seeds, steps
 
 
 def main() -> None:
     """Runs every benchmark and prints its figures."""
     print(f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}\n")
-    for benchmark in (fused.main, steps.main, report.main, seeds.main):
+    mains = (fused.main, steps.main, report.main, seeds.main, bookkeeping.main, pages.main)
+    for benchmark in mains:
         benchmark()
         print()
 

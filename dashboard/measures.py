@@ -76,6 +76,6 @@ def string_columns() -> dict[str, Any]:
         "occurrences": NumberColumn("Occurrences", help=OCCURRENCES),
         "models": NumberColumn("Models", help="Models that misclassify it."),
         "share": st.column_config.NumberColumn(
-            "Share", help="Of the failing models that the filters leave.", format="percent"
+            "Share", help="Of the models with errors that the filters leave.", format="percent"
         ),
     }

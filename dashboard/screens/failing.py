@@ -1,6 +1,7 @@
 """Which models fail, on which strings, and which strings break most seeds."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -47,12 +48,10 @@ def _nothing(view: View) -> None:
         )
 
 
-def _models(view: View, number: int) -> int:
+def _models(view: View, number: int) -> "pd.Series[Any]":
     """The table of failing models; the one that is chosen."""
-    st.caption(
-        f"{number:,} models misclassify test strings, the worst first. Select one to see its "
-        "strings below."
-    )
+    misclassify = "1 model misclassifies" if number == 1 else f"{number:,} models misclassify"
+    st.caption(f"{misclassify} test strings, the worst first. Select one to see its strings below.")
     pages = -(-number // MODELS_A_PAGE)
     page = _page(pages, "models_page")
     table = data.failing_models(view, MODELS_A_PAGE, (page - 1) * MODELS_A_PAGE)
@@ -69,7 +68,7 @@ def _models(view: View, number: int) -> int:
         columns=measures.model_columns(),
         height=min(38 + 35 * len(shown), 320),
     )
-    return chosen[0]
+    return table[table["run_id"] == chosen[0]].iloc[0]
 
 
 def _page(pages: int, key: str) -> int:
@@ -78,16 +77,16 @@ def _page(pages: int, key: str) -> int:
     return min(st.pagination(pages, key=key, bind="query-params"), pages)
 
 
-def _model(run_id: int, view: View) -> None:
-    own = data.model(run_id).iloc[0]
-    name = names.configuration_names([int(own["config_id"])])[int(own["config_id"])]
+def _model(own: "pd.Series[Any]", view: View) -> None:
+    run_id, config_id = int(own["run_id"]), int(own["config_id"])
+    name = names.configuration_names([config_id])[config_id]
     st.subheader(f"Model {run_id}")
     st.text(f"{name}, seed {own['model_seed']:.0f}")
     errors = data.string_errors(run_id, ErrorSearch(), MAX_POINTS)
     _in_short(errors, int(own["solved_length"]))
     links.to_model(run_id, "Look inside this model")
     _strings(run_id, view)
-    _where(run_id, errors, int(own["config_id"]))
+    _where(run_id, errors, config_id)
 
 
 def _in_short(errors: pd.DataFrame, solved_length: int) -> None:
@@ -189,7 +188,8 @@ def _breaking(view: View, number: int) -> None:
     table = data.breaking_strings(view, BREAKING)
     table["share"] = table["models"] / number
     st.caption(
-        f"The {len(table)} test strings that most of these {number:,} failing models misclassify."
+        f"Of the test strings that any of these {number:,} models misclassifies, the {len(table)} "
+        "that most of them do."
     )
     st.dataframe(
         table,

@@ -91,13 +91,18 @@ def _times(record: overview.SweepRecord) -> None:
 
 @st.fragment(run_every=running.SECONDS)
 def _progress(sweep_id: int) -> None:
-    store = open_reader()
-    for sweep in progress(store):
-        if sweep.id == sweep_id:
-            st.progress((sweep.done + sweep.failed) / max(1, sweep.total))
-            attended = steering.is_attended(store, sweep.id, sweep.running)
-            st.caption(running.said(sweep, attended))
-            running.buttons(sweep, attended, "page")
+    try:
+        store = open_reader()
+        sweeps = [sweep for sweep in progress(store) if sweep.id == sweep_id]
+    except SeqclsError as error:
+        # It refreshes itself, and so may find what the page around it did not.
+        data.explain(error)
+        return
+    for sweep in sweeps:
+        st.progress((sweep.done + sweep.failed) / max(1, sweep.total))
+        attended = steering.is_attended(store, sweep.id, sweep.running)
+        st.caption(running.said(sweep, attended))
+        running.buttons(sweep, attended, "page")
 
 
 def _failures(sweep_id: int) -> None:

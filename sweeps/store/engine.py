@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from sqlalchemy import URL, Connection, Engine, inspect, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
@@ -70,7 +69,7 @@ def locate(db: str | None) -> Path | URL:
     """
     named = db or os.environ.get(DB_VARIABLE) or DEFAULT_DB
     if "://" in named:
-        scheme, path = urlsplit(named).scheme, named.partition(":///")[2]
+        scheme, path = named.partition("://")[0], named.partition(":///")[2]
         if scheme.partition("+")[0] in ("postgresql", "postgres"):
             return _postgres_url(named)
         if scheme != "sqlite" or not path:

@@ -85,14 +85,14 @@ def test_a_worker_of_the_fused_engine_loads_no_pytorch() -> None:
 
 def test_a_sweep_of_ones_own_is_trained_once(short_spec: Path, tmp_path: Path) -> None:
     db = ("--db", str(tmp_path / "own.db"))
-    first = run("sweep", str(short_spec), *db, "--workers", "1")
+    first = run("sweep", str(short_spec), *db, "--workers", "0")
     assert "short: trained 6 runs in" in first.stdout
     assert "6/6 runs" in first.stderr
     again = run("sweep", str(short_spec), *db)
     assert again.stdout == f"short: all runs are in {db[1]}.\n"
     # A seed more is one run a size more.
     short_spec.write_text(short_spec.read_text().replace("0..2", "0..3"))
-    more = run("sweep", str(short_spec), *db, "--workers", "1")
+    more = run("sweep", str(short_spec), *db, "--workers", "0")
     assert "short: trained 2 runs in" in more.stdout
     runs = json.loads(run("runs", *db, "--json").stdout)
     assert [(r["hidden_size"], r["model_seed"]) for r in runs if r["state"] == "done"] == [
@@ -175,7 +175,7 @@ def test_a_run_without_a_stored_check_is_checked_and_keeps_it(
     short_spec: Path, tmp_path: Path
 ) -> None:
     db = ("--db", str(tmp_path / "own.db"))
-    run("sweep", str(short_spec), *db, "--workers", "1").check_returncode()
+    run("sweep", str(short_spec), *db, "--workers", "0").check_returncode()
     first = json.loads(run("verdict", "1", *db, "--json").stdout)
     with closing(sqlite3.connect(db[1])) as connection:
         assert connection.execute("SELECT run_id, multisets FROM verdict").fetchall() == [
@@ -186,9 +186,9 @@ def test_a_run_without_a_stored_check_is_checked_and_keeps_it(
 
 def test_runs_that_rounding_decides_are_listed(short_spec: Path, tmp_path: Path) -> None:
     db = ("--db", str(tmp_path / "own.db"))
-    run("sweep", str(short_spec), *db, "--workers", "1").check_returncode()
+    run("sweep", str(short_spec), *db, "--workers", "0").check_returncode()
     assert "no run is stored in both precisions" in run("sensitive", *db).stdout
-    double = ("--precision", "float64", "--workers", "1")
+    double = ("--precision", "float64", "--workers", "0")
     assert "short-float64: trained 6 runs" in run("sweep", str(short_spec), *db, *double).stdout
     pairs = json.loads(run("sensitive", *db, "--json").stdout)
     assert len(pairs) == 6
@@ -210,7 +210,7 @@ def test_engines_are_chosen_with_a_reason_that_is_stored(short_spec: Path, tmp_p
     assert "dropout_rate=0.1 makes equal letters differ" in run("engines", str(short_spec)).stdout
     db = ("--db", str(tmp_path / "own.db"))
     assert "cannot train this" in refused("sweep", str(short_spec), *db, "--engine", "fused")
-    run("sweep", str(short_spec), *db, "--workers", "1").check_returncode()
+    run("sweep", str(short_spec), *db, "--workers", "0").check_returncode()
     stored = {
         (r["dropout_rate"], r["engine"]) for r in json.loads(run("runs", *db, "--json").stdout)
     }

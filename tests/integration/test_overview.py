@@ -12,7 +12,10 @@ from sweeps.store.engine import Store, open_reader, open_writer
 from sweeps.store.overview import ErrorSearch, View
 from tests.databases import rows, spec
 
-AXES: dict[str, list[Any]] = {"hidden_size": [2, 4], "train_sampler": ["variable_length", "fixed_length"]}
+AXES: dict[str, list[Any]] = {
+    "hidden_size": [2, 4],
+    "train_sampler": ["variable_length", "fixed_length"],
+}
 
 
 @pytest.fixture

@@ -1,0 +1,89 @@
+"""What a run costs beside its training: submitting, claiming, storing; and whether that grows."""
+
+import tempfile
+import time
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from seqcls.config import RunConfig
+from sweeps.executors import GroupEnded
+from sweeps.grouping import make_groups
+from sweeps.jobs import make_job, run_job
+from sweeps.outcome import Outcome
+from sweeps.progress import progress
+from sweeps.spec import parse_spec
+from sweeps.store import queries, writer
+from sweeps.store.engine import Store, open_writer
+
+Result = TypeVar("Result")
+
+RUNS = (100, 1_000, 10_000)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds of a sweep's book-keeping."""
+
+    submit: float
+    plan: float
+    claim: float
+    record: float
+    progress: float
+
+
+def main() -> None:
+    """Prints the cost of a run's book-keeping in sweeps of different sizes."""
+    outcome = _outcome()
+    print("book-keeping, with the results of one trained model stored for every run (SQLite)")
+    print("    runs   submit s   plan s   claim ms/run   store ms/run   status ms   in all x")
+    first = None
+    for runs in RUNS:
+        with tempfile.TemporaryDirectory() as folder:
+            cost = _cost(open_writer(str(Path(folder) / "bench.db")), runs, outcome)
+        each = (cost.submit + cost.plan + cost.claim + cost.record) / runs
+        first = first or each
+        print(
+            f"  {runs:>6,} {cost.submit:>10.2f} {cost.plan:>8.2f} {cost.claim / runs * 1e3:>14.3f} "
+            f"{cost.record / runs * 1e3:>14.2f} {cost.progress * 1e3:>11.1f} {each / first:>10.2f}",
+            flush=True,
+        )
+
+
+def _cost(store: Store, runs: int, outcome: Outcome) -> Cost:
+    spec = parse_spec({"name": "bench", "model_seeds": f"0..{runs - 1}"})
+    submit, sweep_id = _timed(partial(writer.submit, store, spec))
+    plan, queued = _timed(partial(queries.queued_runs, store.reader(), [sweep_id]))
+    worker_id = writer.register_worker(store)
+    claim = record = 0.0
+    for group in make_groups(queued):
+        seconds, claimed = _timed(partial(writer.claim, store, worker_id, group))
+        claim += seconds
+        assert claimed is not None
+        ended = GroupEnded(group, [outcome] * len(group))
+        seconds, _ = _timed(partial(writer.record, store, claimed, ended.outcomes))
+        record += seconds
+    status, _ = _timed(partial(progress, store.reader()))
+    return Cost(submit, plan, claim, record, status)
+
+
+def _timed(call: "partial[Result]") -> tuple[float, Result]:
+    started = time.perf_counter()
+    result = call()
+    return time.perf_counter() - started, result
+
+
+def _outcome() -> Outcome:
+    """The results of the default configuration with seed 0: 30 epochs, 200 lengths, its errors."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = open_writer(str(Path(folder) / "one.db"))
+        writer.submit(store, parse_spec({"name": "one", "model_seeds": [0]}))
+        (group,) = make_groups(queries.queued_runs(store))
+    assert group[0].config == RunConfig()
+    (outcome,) = run_job(make_job(group, "auto", "cpu"), lambda _: None)
+    return outcome
+
+
+if __name__ == "__main__":
+    main()

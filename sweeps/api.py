@@ -1,0 +1,119 @@
+"""Sweeps from Python, in a notebook say, in as few words as at the command line.
+
+from sweeps.api import errors, lengths, open_store, runs, submit, work
+
+store = open_store("heads.db")
+submit(store, "heads.toml")
+work(store)
+runs(store, sweep="heads")
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sweeps.progress import SweepProgress, progress
+from sweeps.spec import load_specs, parse_spec
+from sweeps.store import queries, writer
+from sweeps.store.engine import Store, open_writer
+from sweeps.worker import How, Worked
+from sweeps.worker import work as work_on
+
+__all__ = ["errors", "lengths", "open_store", "runs", "status", "submit", "work"]
+
+
+def open_store(db: str | Path | None = None) -> Store:
+    """The database, for reading and writing; made where there is none.
+
+    Args:
+        db: a file, or the URL of a PostgreSQL database; else `SEQCLS_DB`, else `runs.db`.
+
+    Raises:
+        StoreError: it cannot be opened, or was made by another version.
+    """
+    return open_writer(None if db is None else str(db))
+
+
+def submit(store: Store, spec: str | Path | Mapping[str, Any]) -> list[str]:
+    """Queues what a specification asks for and the database lacks.
+
+    Args:
+        store: the database.
+        spec: a TOML file, a folder of them, a shipped one's name, or a table with the same keys.
+
+    Returns:
+        The names of the sweeps.
+
+    Raises:
+        SpecError: the specification cannot be read or is refused; nothing is queued.
+    """
+    specs = [parse_spec(spec)] if isinstance(spec, Mapping) else load_specs(str(spec))
+    for own in specs:
+        writer.submit(store, own)
+    return [own.name for own in specs]
+
+
+def work(
+    store: Store,
+    sweeps: Sequence[str] | None = None,
+    *,
+    workers: int = 0,
+    engine: str = "auto",
+    dask: str | None = None,
+) -> Worked:
+    """Trains what is queued, and returns when nothing is.
+
+    Args:
+        store: the database.
+        sweeps: names of sweeps; all where it is None.
+        workers: processes to train in; with 0 this one trains. In a script, more than 0 needs
+            `if __name__ == "__main__":` around the call, since processes are spawned.
+        engine: `auto`, `fused` or `torch`.
+        dask: the address of a Dask scheduler whose workers train instead.
+
+    Raises:
+        UnknownRunError: there is no such sweep.
+        StoreUnavailableError: the database cannot be written any longer.
+        ClusterError: the cluster cannot be reached or was lost.
+    """
+    ids = None if sweeps is None else [queries.find_sweep(store, name) for name in sweeps]
+    return work_on(store, ids, How(workers, engine, dask=dask))
+
+
+def status(store: Store) -> list[SweepProgress]:
+    """How far every sweep is."""
+    return progress(store.reader())
+
+
+def runs(
+    store: Store,
+    sweep: str | None = None,
+    model_seeds: Sequence[int] = (),
+    *,
+    failing: bool = False,
+    **fields: Any,
+) -> pd.DataFrame:
+    """One row a run: its results, `accuracy` in [0, 1] and its configuration.
+
+    Args:
+        store: the database.
+        sweep: only this sweep's.
+        model_seeds: only these; all where it is empty.
+        failing: only runs with at least one misclassified test string.
+        fields: values that fields of the configuration must have, as `hidden_size=16`.
+    """
+    sweeps = () if sweep is None else (sweep,)
+    wanted = queries.RunFilter(sweeps, tuple(model_seeds), failing, fields)
+    return queries.runs(store.reader(), wanted)
+
+
+def lengths(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
+    """The confusion of runs at every length: run_id, length, tn, fp, fn, tp (strings)."""
+    return queries.length_scores(store.reader(), [int(run_id) for run_id in run_ids])
+
+
+def errors(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
+    """Misclassified test strings: run_id, string, length, label, logit (nats), occurrences."""
+    return queries.errors_of(store.reader(), [int(run_id) for run_id in run_ids])

@@ -1,0 +1,190 @@
+"""Merging, exporting, verifying and upgrading whole databases."""
+
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from seqcls.errors import ConfigError, StoreError, StoreVersionError
+from sweeps.exporting import export
+from sweeps.store import queries, writer
+from sweeps.store.engine import Store, open_reader, open_writer, schema_version
+from sweeps.store.migrate import upgrade_with_backup
+from sweeps.store.verification import verify
+from tests.chaos.contents import contents
+from tests.conftest import ASSETS, ROOT
+from tests.databases import rows, spec
+from tests.integration.test_store import claimed, outcome
+
+OLD = sorted((ASSETS / "databases").glob("*.db"))
+
+
+@pytest.fixture
+def store(any_db: str) -> Store:
+    return open_writer(any_db)
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Store:
+    return open_writer(str(tmp_path / "other.db"))
+
+
+def filled(store: Store, first: int = 0, **changes: object) -> Store:
+    """Three finished runs, whose results depend on `first`."""
+    sweep_id = writer.submit(store, spec(**changes))
+    writer.record(store, claimed(store, sweep_id)[1], [outcome(first + n) for n in range(3)])
+    return store
+
+
+def test_merging_into_an_empty_database_copies_all(store: Store) -> None:
+    shipped = open_reader(str(ROOT / "runs.db"))
+    merged = writer.merge(store, shipped)
+    assert (merged.results, merged.same, merged.conflicts, merged.damaged) == (43, 0, [], [])
+    assert contents(store) == contents(shipped)
+    assert verify(store).damages == []
+    again = writer.merge(store, shipped)
+    assert (again.results, again.same) == (0, 43)
+    assert contents(store) == contents(shipped)
+
+
+def test_merging_keeps_both_sweeps_and_trains_shared_runs_once(store: Store, other: Store) -> None:
+    filled(store)
+    # Model seed 2 is the third run here and the first there.
+    filled(other, first=2, name="t", model_seeds=[2, 3, 4])
+    merged = writer.merge(store, other)
+    assert (merged.results, merged.same, merged.conflicts) == (2, 1, [])
+    assert queries.runs(store)["model_seed"].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_different_results_for_the_same_run_are_said_and_ours_are_kept(
+    store: Store, other: Store
+) -> None:
+    before = contents(filled(store))
+    merged = writer.merge(store, filled(other, first=1))
+    assert len(merged.conflicts) == 3
+    assert merged.conflicts[0] == (
+        "run 1 (model seed 0): confusion matrix, epoch, length_score, string_error differ, the "
+        "confusion matrix differs"
+    )
+    assert contents(store) == before
+
+
+def test_results_of_another_database_end_what_waits_here(store: Store, other: Store) -> None:
+    writer.submit(store, spec())
+    assert queries.sweeps(store)["state"].tolist() == ["queued"]
+    merged = writer.merge(store, filled(other))
+    assert merged.results == 3
+    assert queries.sweeps(store)["state"].tolist() == ["done"]
+    assert contents(store) == contents(other)
+
+
+def test_failed_and_waiting_runs_are_merged_as_such(store: Store, other: Store) -> None:
+    sweep_id = writer.submit(other, spec(model_seeds=[0]))
+    for _ in range(3):
+        writer.record_lost(other, claimed(other, sweep_id)[1], "killed")
+    writer.submit(other, spec(name="waits", model_seeds=[1]))
+    merged = writer.merge(store, other)
+    assert (merged.results, merged.waiting) == (0, 2)
+    assert rows(store, "SELECT state, error, failures FROM run ORDER BY id") == [
+        ("failed", "killed", 3),
+        ("queued", None, 0),
+    ]
+    assert rows(store, "SELECT count(*) FROM failure") == [(3,)]
+    assert verify(store).damages == []
+
+
+def test_a_sweep_of_the_same_name_and_other_runs_gets_another_name(
+    store: Store, other: Store
+) -> None:
+    filled(store)
+    filled(other, model_seeds=[7, 8, 9])
+    assert writer.merge(store, other).renamed == {"s": "s (other)"}
+    assert writer.merge(store, other).renamed == {"s": "s (other)"}
+    assert queries.sweeps(store)["name"].tolist() == ["s", "s (other)"]
+    assert queries.sweeps(store)["runs"].tolist() == [3, 3]
+    assert verify(store).damages == []
+
+
+def test_a_damaged_run_is_not_taken_over(store: Store, other: Store) -> None:
+    filled(other)
+    with other.begin() as connection:
+        connection.exec_driver_sql("UPDATE epoch SET train_loss = 1 WHERE run_id = 2 AND epoch = 1")
+    merged = writer.merge(store, other)
+    assert (merged.results, merged.damaged) == (2, ["run 2 (model seed 1)"])
+    assert rows(store, "SELECT state FROM run ORDER BY id") == [("done",), ("queued",), ("done",)]
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ("UPDATE epoch SET train_loss = train_loss + 1 WHERE run_id = 2", "run 2"),
+        ("UPDATE run SET tp = tp + 1 WHERE id = 3", "run 3"),
+        ("UPDATE run SET state = 'dune' WHERE id = 1", "run 1"),
+        ("DELETE FROM sweep_run WHERE run_id = 1", "sweep 's'"),
+        ("UPDATE sweep SET name = 'x'", "sweep 'x'"),
+        ("UPDATE config SET json = '{}'", "configuration 1"),
+        ("UPDATE config SET key = 'abc'", "configuration 1"),
+    ],
+)
+def test_damage_is_named(store: Store, change: str, named: str) -> None:
+    filled(store, fixed={"hidden_size": 4})
+    assert verify(store).damages == []
+    with store.begin() as connection:
+        connection.exec_driver_sql(change)
+    assert any(damage.what.startswith(named) for damage in verify(store).damages)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_exported_files_hold_what_the_database_does(tmp_path: Path, kind: str) -> None:
+    shipped = open_reader(str(ROOT / "runs.db"))
+    written = export(shipped, tmp_path / "out", kind, queries.RunFilter())
+    assert list(written.values()) == [43, 8600, 12572]
+    read = pd.read_csv if kind == "csv" else pd.read_parquet
+    frames = {path.stem: read(path) for path in written}
+    ids = queries.runs(shipped)["id"].tolist()
+    pd.testing.assert_frame_equal(frames["lengths"], queries.length_scores(shipped, ids))
+    errors = queries.errors_of(shipped, ids)
+    assert frames["errors"]["string"].tolist() == errors["string"].tolist()
+    assert frames["errors"]["logit"].tolist() == errors["logit"].tolist()
+    assert frames["runs"]["accuracy"].tolist() == queries.runs(shipped)["accuracy"].tolist()
+    with pytest.raises(ConfigError, match="is there; move it"):
+        export(shipped, tmp_path / "out", kind, queries.RunFilter())
+
+
+def test_an_export_of_nothing_has_its_columns(tmp_path: Path, other: Store) -> None:
+    assert set(export(other, tmp_path / "out", "csv", queries.RunFilter()).values()) == {0}
+    assert list(pd.read_csv(tmp_path / "out" / "lengths.csv")) == [
+        *("run_id", "length", "tn", "fp", "fn", "tp")
+    ]
+    with pytest.raises(ConfigError, match="format 'xls': expected csv or parquet"):
+        export(other, tmp_path / "out2", "xls", queries.RunFilter())
+
+
+@pytest.mark.parametrize("old", OLD, ids=lambda path: path.stem)
+def test_a_database_of_every_older_version_is_upgraded(old: Path, tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    shutil.copy(old, path)
+    before = rows(path, "SELECT id, state, digest FROM run ORDER BY id")
+    for opened in (open_reader, open_writer):
+        with pytest.raises(StoreVersionError, match=r"older version .* `seqcls db upgrade"):
+            opened(str(path))
+    upgraded = upgrade_with_backup(open_writer(str(path), any_version=True))
+    assert upgraded is not None
+    assert upgraded.backup is not None
+    assert rows(upgraded.backup, "SELECT id, state, digest FROM run ORDER BY id") == before
+    store = open_writer(str(path))
+    assert schema_version(store) == upgraded.after
+    assert rows(store, "SELECT id, state, digest FROM run ORDER BY id") == before
+    assert verify(store).damages == []
+    assert rows(store, "SELECT failures FROM run WHERE state = 'failed'") == [(3,)]
+    assert upgrade_with_backup(store) is None
+
+
+def test_an_upgrade_overwrites_no_copy(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    shutil.copy(OLD[0], path)
+    (tmp_path / f"old.db.schema-{OLD[0].stem}").write_text("mine")
+    with pytest.raises(StoreError, match="is in the way"):
+        upgrade_with_backup(open_writer(str(path), any_version=True))
+    assert schema_version(open_writer(str(path), any_version=True)) == OLD[0].stem
