@@ -19,8 +19,8 @@ from seqcls.results import Weights
 from seqcls.tokenizer import CLS, FIRST_LETTER, Tokenizer
 from seqcls.weights import from_bytes
 
-CHUNK = 1 << 16
-"""Strings computed at a time: their states stay within tens of megabytes."""
+CHUNK = 1 << 12
+"""Strings computed at a time, so that their states stay in the processor's cache."""
 
 MODERATE = 500.0
 """Scores no further apart than that can be told apart without logarithms: e^-500 is no zero."""

@@ -7,6 +7,8 @@ from seqcls.inside.words import number, sign
 
 MOST_HEADS = 2
 """Heads that are described where no mechanism names one."""
+MOST_LETTERS = 4
+"""Letters of each head that are; all are in the data."""
 
 
 def sentences(found: Explanation) -> tuple[str, ...]:
@@ -80,15 +82,18 @@ def _relevant(found: Explanation) -> tuple[HeadReading, ...]:
 
 
 def _head(found: Explanation, head: HeadReading) -> str:
-    said = f"Head {head.head} attends to {', then to '.join(head.order)}"
+    said = f"Head {head.head} attends to {', then to '.join(head.order[:MOST_LETTERS])}"
     if head.gaps:
         gaps = (
             f"{gap.over} outscores {gap.under} by {number(gap.gap)}, so one {gap.over} weighs as "
             f"much as {number(gap.outweighed_by)} {gap.under}'s"
-            for gap in head.gaps
+            for gap in head.gaps[: MOST_LETTERS - 1]
         )
         said += f": {'; '.join(gaps)}"
-    weights = (f"{number(seen.weight)} on {_some(found, seen.kind)}" for seen in head.seen)
+    weights = (
+        f"{number(seen.weight)} on {_some(found, seen.kind)}"
+        for seen in head.seen[: MOST_LETTERS + 1]
+    )
     return f"{said}. Here its attention is {', '.join(weights)}." if head.seen else f"{said}."
 
 

@@ -1,6 +1,9 @@
 """A network looked into from letter counts, against the model that reads letter by letter."""
 
 import math
+import subprocess
+import sys
+from pkgutil import iter_modules
 
 import numpy as np
 import pytest
@@ -8,6 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+import seqcls.inside
 from seqcls.errors import StringError
 from seqcls.inside.circuits import circuits
 from seqcls.inside.network import Network, gelu, softmax
@@ -159,3 +163,13 @@ def test_gelu_is_exact_far_out_too() -> None:
 def test_softmax_of_nothing_is_nothing() -> None:
     scores = np.array([[-np.inf, -np.inf], [0.0, -np.inf], [1000.0, 1000.0]])
     assert softmax(scores).tolist() == [[0, 0], [1, 0], [0.5, 0.5]]
+
+
+def test_nothing_heavy_is_loaded_to_look_inside() -> None:
+    names = [f"seqcls.inside.{module.name}" for module in iter_modules(seqcls.inside.__path__)]
+    assert "seqcls.inside.explain" in names
+    show = f"import sys, {', '.join(names)}; print(*sys.modules)"
+    said = subprocess.run(
+        [sys.executable, "-c", show], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert not {"torch", "numba", "pandas", "sqlalchemy"} & set(said)
