@@ -115,7 +115,7 @@ def test_all_strings_are_checked_and_longer_ones_proved(monkeypatch: pytest.Monk
 def test_a_head_is_switched_off_and_everything_follows(monkeypatch: pytest.MonkeyPatch) -> None:
     app = model(monkeypatch, run=SEED_2, view="Surgery", string="baac")
     assert metrics(app)["Test strings wrong"] == "697"
-    app.multiselect(key="heads_off").set_value([1])
+    app.multiselect(key=f"heads_off {SEED_2}").set_value([1])
     rerun(app)
     assert int(metrics(app)["Test strings wrong"].replace(",", "")) > 697
     logits = app.dataframe[0].value.set_index("string")
