@@ -209,7 +209,8 @@ def _from_link(name: str, otherwise: str) -> str:
 
 
 def _into_link(name: str) -> None:
-    st.query_params[name] = str(st.session_state[name] or "")
+    value = st.session_state[name]
+    st.query_params[name] = "" if value is None else str(value)
 
 
 def _readable(config: RunConfig, string: str) -> str | None:
