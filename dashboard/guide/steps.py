@@ -155,12 +155,12 @@ def initialisation() -> None:
         "The failing seeds above began elsewhere; so what a model begins with matters. Token "
         "embeddings are drawn from a standard normal distribution, whose vectors get longer with "
         "the hidden size: at 16 dimensions, about 2.8 times as long as at 2. Scores are products "
-        "of such vectors, so wide models start with large leads. Wide models all generalize:"
+        "of such vectors, so wide models start with large leads."
     )
     frame = compare((DEFAULT, WIDER, SMALLER_START, SMALLER_OUTPUTS), "guide_start")
     st.markdown(
-        f"But is that the width? Drawn smaller, at the same width, {failing(frame, SMALLER_START)} "
-        "fail again. With standard normal embeddings and only the outputs of both halves smaller "
+        f"Of the wide models {failing(frame, WIDER)} fail. But is that the width? Drawn smaller, at "
+        f"the same width, {failing(frame, SMALLER_START)} fail. With standard normal embeddings and only the outputs of both halves smaller "
         f"it is {failing(frame, SMALLER_OUTPUTS)}. A part of what looks like the benefit of "
         "width is the benefit of a loud beginning."
     )

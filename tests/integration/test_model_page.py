@@ -46,7 +46,7 @@ def test_it_says_first_why_the_model_fails_and_then_why_the_string_does(
         "Why does this model fail?",
         "Why this string?",
     ]
-    assert charts(app) == 3
+    assert charts(app) == 4
 
 
 def test_a_click_on_a_cause_explains_its_shortest_string(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,7 +76,7 @@ def test_the_epoch_changes_what_is_said_and_0_is_before_training(
 
 @pytest.mark.parametrize(
     ("group", "number"),
-    [("Tokens", 2), ("Attention", 5), ("The stream", 5), ("Circuits", 3), ("Training", 2)],
+    [("Tokens", 2), ("Attention", 6), ("The stream", 5), ("Circuits", 3), ("Training", 2)],
 )
 def test_each_group_of_figures_is_drawn(
     monkeypatch: pytest.MonkeyPatch, group: str, number: int
