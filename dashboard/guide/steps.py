@@ -159,10 +159,11 @@ def initialisation() -> None:
     )
     frame = compare((DEFAULT, WIDER, SMALLER_START, SMALLER_OUTPUTS), "guide_start")
     st.markdown(
-        f"Of the wide models {failing(frame, WIDER)} fail. But is that the width? Drawn smaller, at "
-        f"the same width, {failing(frame, SMALLER_START)} fail. With standard normal embeddings and only the outputs of both halves smaller "
-        f"it is {failing(frame, SMALLER_OUTPUTS)}. A part of what looks like the benefit of "
-        "width is the benefit of a loud beginning."
+        f"Of the wide models {failing(frame, WIDER)} fail. But is that the width? Drawn smaller, "
+        f"at the same width, {failing(frame, SMALLER_START)} fail. With standard normal "
+        f"embeddings and only the outputs of both halves smaller, it is "
+        f"{failing(frame, SMALLER_OUTPUTS)}. A part of what looks like the benefit of width is "
+        "the benefit of a loud beginning."
     )
     st.markdown("How large the parameters are, and how they grow, can be seen epoch by epoch:")
     model = find(SMALLER_START, 2)

@@ -51,6 +51,8 @@ def test_the_commands_run(folder: Path) -> None:
     environment.pop("SEQCLS_DB", None)
     assert len(seqcls_lines()) >= 6
     for line in seqcls_lines():
+        if line == "seqcls dashboard":
+            continue  # It serves until it is interrupted; the tests in a browser start it.
         said = subprocess.run(
             line,
             shell=True,
@@ -115,10 +117,10 @@ def printed_by(code: str) -> str:
 
 def test_the_python_examples_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
-    inside, notebook, science = blocks("python")
-    assert printed_by(inside).count("Dilution: in head 0, ") == 3
+    explains, notebook, trains = blocks("python")
+    assert printed_by(explains).count("Dilution: in head 0, ") == 3
     assert "800 lengths" in printed_by(notebook)
-    assert printed_by(science).count("Confusion(tn=") == 8
+    assert printed_by(trains).count("Confusion(tn=") == 8
 
 
 def test_the_example_for_a_cluster_names_what_there_is() -> None:
