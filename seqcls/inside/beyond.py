@@ -97,7 +97,7 @@ def beyond(network: Network, *, least_length: int | None = None) -> Beyond:
     proofs = [prove(network, support, length) for support in small[:MOST_SUPPORTS]]
     left_out = names[MOST_SUPPORTS:]
     if config.num_letters > MOST_LETTERS:
-        left_out.append(f"all of more than {MOST_LETTERS} letters")
+        left_out.append(f"more than {MOST_LETTERS} letters")
     return Beyond(length, tuple(proofs), tuple(left_out))
 
 

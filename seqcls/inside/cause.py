@@ -96,9 +96,12 @@ class Mechanism:
     name: MechanismName
     head: int | None
     letter: str | None
-    """The letter that is drowned, or that is taken for another."""
+    """The letter that is drowned, that is taken for another, or that all heads attend to.
+
+    None where several together are taken for another.
+    """
     by: str | None
-    """The letter that drowns it, or for which it is taken."""
+    """What drowns it, the letter for which it is taken, or the one that no head looks for."""
     unit: int | None
     """The feed-forward unit that saturates."""
     counterfactual: str

@@ -10,24 +10,24 @@ The *reference* of a string has each of its letters once. In this order, the fir
   scores of that letter and another required one exchanged in one head, the answer changes.
 - **value mixing** (false positives): hidden from one head, a letter that is there changes the
   answer; with its value replaced by a missing letter's it does not, and of all values there its is
-  the nearest to that letter's. (False negatives whose reference fails too: a letter that is not
-  required, hidden from one head, changes the answer.)
+  the nearest to that letter's. Or several letters together: with one head's attention that of the
+  reference the answer changes, with all of it on a missing letter it does not, and the head's mixed
+  value lies nearer to that letter's than in the reference. (False negatives whose reference fails
+  too: a letter that is not required, hidden from one head, changes the answer.)
 - **feed-forward saturation**: the reference is right, and one unit lets through less than `FLOOR`
   of its input here; with its activation in the reference, the answer changes.
 
-Where none of these alone changes the answer, there is no single mechanism.
+Where none of these holds, there is no single mechanism.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 
-from seqcls.inside.cause import Mechanism, MechanismName
-from seqcls.inside.network import Network, softmax
+from seqcls.inside.cause import Mechanism
+from seqcls.inside.counterfactual import Subject
+from seqcls.inside.network import Network
 from seqcls.inside.shrink import Counts
 
 DEAF = 0.1
@@ -36,9 +36,9 @@ FLOOR = 0.05
 
 def mechanism_of(network: Network, counts: Counts) -> Mechanism:
     """The mechanism of a misclassified string."""
-    subject = _Subject(network, np.array(counts, dtype=np.int64))
-    asked: tuple[Callable[[_Subject], Iterator[Mechanism]], ...] = (
-        (_on_one_letter_positive, _mixing, _saturation)
+    subject = Subject(network, np.array(counts, dtype=np.int64))
+    asked: tuple[Callable[[Subject], Iterator[Mechanism]], ...] = (
+        (_on_one_letter_positive, _mixing, _mixture, _saturation)
         if subject.wrong
         else (_dilution, _on_one_letter_negative, _pushed, _saturation)
     )
@@ -50,115 +50,7 @@ def mechanism_of(network: Network, counts: Counts) -> Mechanism:
     return subject.mechanism("no single mechanism", together, subject.reference_logit)
 
 
-@dataclass(frozen=True, eq=False)
-class _Subject:
-    """A misclassified string, and what the counterfactuals need of it."""
-
-    network: Network
-    counts: Int64[np.ndarray, " letter"]
-
-    @cached_property
-    def logit(self) -> float:
-        return float(self.network.logits(self.counts[None])[0])
-
-    @cached_property
-    def wrong(self) -> bool:
-        """The model's answer, which is the wrong one."""
-        return self.logit > 0
-
-    @cached_property
-    def attention(self) -> Float[np.ndarray, "head kind"]:
-        return self._attention(self.counts)
-
-    @cached_property
-    def reference(self) -> Float[np.ndarray, "head kind"]:
-        return self._attention(np.minimum(self.counts, 1))
-
-    @cached_property
-    def reference_logit(self) -> float:
-        return self.with_attention(self.reference)
-
-    @cached_property
-    def reference_fails(self) -> bool:
-        return (self.reference_logit > 0) == self.wrong
-
-    @property
-    def present(self) -> list[int]:
-        return np.flatnonzero(self.counts).tolist()
-
-    @property
-    def missing(self) -> list[int]:
-        """Required letters that are not there."""
-        return [x for x in self.network.config.language.required if not self.counts[x]]
-
-    @property
-    def heads(self) -> range:
-        return range(self.network.config.num_attention_heads)
-
-    def name(self, letter: int) -> str:
-        return self.network.tokenizer.alphabet[letter]
-
-    def with_attention(self, attention: Float[np.ndarray, "head kind"]) -> float:
-        return float(self.network.logits_of_attention(attention[None])[0])
-
-    def with_counts(self, letter: int, count: int) -> float:
-        changed = self.counts.copy()
-        changed[letter] = count
-        return float(self.network.logits(changed[None])[0])
-
-    def with_head(self, head: int, weights: Float[np.ndarray, " kind"]) -> float:
-        """The logit where one head attends like this, the others as they do."""
-        changed = self.attention.copy()
-        changed[head] = weights
-        return self.with_attention(changed)
-
-    def hidden_from(self, head: int, letter: int) -> float:
-        """The logit where one head does not see a letter."""
-        scores = self.scores(head)
-        scores[1 + letter] = -np.inf
-        return self.with_head(head, softmax(scores))
-
-    def with_value_of(self, head: int, letter: int, other: int) -> float:
-        """The logit where one head reads another letter's value off a letter."""
-        weights = self.attention[head].copy()
-        weights[1 + other] += weights[1 + letter]
-        weights[1 + letter] = 0
-        return self.with_head(head, weights)
-
-    def exchanged(self, head: int, letter: int, other: int) -> float:
-        """The logit where one head scores two letters each as the other."""
-        scores = self.network.scores[head, 0].copy()
-        scores[[1 + letter, 1 + other]] = scores[[1 + other, 1 + letter]]
-        return self.with_head(head, softmax(scores + self._log_counts(self.counts)))
-
-    def scores(self, head: int) -> Float[np.ndarray, " kind"]:
-        return np.asarray(self.network.scores[head, 0] + self._log_counts(self.counts))
-
-    def favourite(self) -> int | None:
-        """The letter that all heads, at least two, score highest."""
-        favourites = set(self.network.scores[:, 0, 1:].argmax(axis=1).tolist())
-        return favourites.pop() if len(self.heads) > 1 and len(favourites) == 1 else None
-
-    def mechanism(
-        self, name: MechanismName, counterfactual: str, logit_with: float, **about: int | str | None
-    ) -> Mechanism:
-        known: dict[str, Any] = {"head": None, "letter": None, "by": None, "unit": None, **about}
-        return Mechanism(
-            name=name,
-            counterfactual=counterfactual,
-            logit=self.logit,
-            logit_with=logit_with,
-            **known,
-        )
-
-    def _log_counts(self, counts: Int64[np.ndarray, " letter"]) -> Float[np.ndarray, " kind"]:
-        return np.asarray(self.network.log_counts(counts[None])[0])
-
-    def _attention(self, counts: Int64[np.ndarray, " letter"]) -> Float[np.ndarray, "head kind"]:
-        return np.asarray(self.network.attention(self._log_counts(counts)[None])[0])
-
-
-def _dilution(subject: _Subject) -> Iterator[Mechanism]:
+def _dilution(subject: Subject) -> Iterator[Mechanism]:
     gains = subject.attention - subject.reference
     for head in subject.heads:
         for letter in subject.network.config.language.required:
@@ -180,7 +72,7 @@ def _dilution(subject: _Subject) -> Iterator[Mechanism]:
             )
 
 
-def _on_one_letter_positive(subject: _Subject) -> Iterator[Mechanism]:
+def _on_one_letter_positive(subject: Subject) -> Iterator[Mechanism]:
     letter = subject.favourite()
     if letter is None or not subject.counts[letter] or not subject.reference_fails:
         return
@@ -198,7 +90,7 @@ def _on_one_letter_positive(subject: _Subject) -> Iterator[Mechanism]:
             )
 
 
-def _on_one_letter_negative(subject: _Subject) -> Iterator[Mechanism]:
+def _on_one_letter_negative(subject: Subject) -> Iterator[Mechanism]:
     letter = subject.favourite()
     if letter is None or not subject.reference_fails:
         return
@@ -216,7 +108,7 @@ def _on_one_letter_negative(subject: _Subject) -> Iterator[Mechanism]:
                 )
 
 
-def _mixing(subject: _Subject) -> Iterator[Mechanism]:
+def _mixing(subject: Subject) -> Iterator[Mechanism]:
     for head in subject.heads:
         value = subject.network.value[head, 1:]
         for other in subject.missing:
@@ -235,7 +127,24 @@ def _mixing(subject: _Subject) -> Iterator[Mechanism]:
             )
 
 
-def _pushed(subject: _Subject) -> Iterator[Mechanism]:
+def _mixture(subject: Subject) -> Iterator[Mechanism]:
+    for head in subject.heads:
+        value = subject.network.value[head]
+        mixed, reference = (x[head] @ value for x in (subject.attention, subject.reference))
+        for other in subject.missing:
+            nearer = _distance(mixed, value[1 + other]) < _distance(reference, value[1 + other])
+            all_on_it = np.eye(len(value))[1 + other]
+            if nearer and subject.with_head(head, all_on_it) > 0:
+                yield subject.mechanism(
+                    "value mixing",
+                    f"head {head} gave each letter the weight that it has where each occurs once",
+                    subject.with_head(head, subject.reference[head]),
+                    head=head,
+                    by=subject.name(other),
+                )
+
+
+def _pushed(subject: Subject) -> Iterator[Mechanism]:
     if not subject.reference_fails:
         return
     for head in subject.heads:
@@ -250,7 +159,7 @@ def _pushed(subject: _Subject) -> Iterator[Mechanism]:
                 )
 
 
-def _saturation(subject: _Subject) -> Iterator[Mechanism]:
+def _saturation(subject: Subject) -> Iterator[Mechanism]:
     if subject.reference_fails:
         return
     network = subject.network

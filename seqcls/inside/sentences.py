@@ -42,8 +42,8 @@ def _mechanism(found: Explanation, mechanism: Mechanism) -> str:
     then = f"the logit would be {number(mechanism.logit_with)}"
     if mechanism.name == "no single mechanism":
         return (
-            "No single mechanism: no change in one head or one feed-forward unit alone flips the "
-            f"answer. If {mechanism.counterfactual}, {then}."
+            "No single mechanism: neither dilution in one head, nor values of one head, nor one "
+            f"feed-forward unit explains it alone. If {mechanism.counterfactual}, {then}."
         )
     return (
         f"{mechanism.name.capitalize()}: {_what(found, mechanism)}. "
@@ -69,6 +69,8 @@ def _what(found: Explanation, mechanism: Mechanism) -> str:
             f"feed-forward unit {mechanism.unit} lets next to nothing of its input through, and "
             "no head alone is to blame"
         )
+    if mechanism.letter is None:
+        return f"head {mechanism.head} takes its letters together for {mechanism.by}"
     if mechanism.by is None:
         return f"what head {mechanism.head} reads off {mechanism.letter} outweighs the rest"
     return f"head {mechanism.head} takes {_some(found, mechanism.letter)} for {mechanism.by}"
@@ -103,11 +105,17 @@ def _near(found: Explanation) -> list[str]:
         return []
     head = found.heads[mechanism.head]
     letters = [x.letter for x in head.near_values]
-    near = head.near_values[letters.index(mechanism.letter or "")]
+    if mechanism.letter is None:
+        wanted = head.values[letters.index(mechanism.by or "")]
+        return [
+            f"In head {head.head} {mechanism.by} has the value {_values(wanted)}; so many of the "
+            f"letters move what the head reads towards it, to {_values(head.mixed_value)}."
+        ]
+    near = head.near_values[letters.index(mechanism.letter)]
     value, other = (head.values[letters.index(x)] for x in (near.letter, near.near_to))
     said = (
-        f"In head {mechanism.head} the value of {near.letter}, {_values(value)}, lies closest to "
-        f"that of {near.near_to}, {_values(other)}: {number(near.distance)} apart"
+        f"In head {head.head} the value of {near.letter}, {_values(value)}, lies closest to that "
+        f"of {near.near_to}, {_values(other)}: {number(near.distance)} apart"
     )
     if near.next_distance is not None:
         said += f", against {number(near.next_distance)} from that of {near.next_nearest}"

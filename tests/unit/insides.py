@@ -137,6 +137,8 @@ def _reweigh(
     for row, mechanism in enumerate(mechanisms):
         if mechanism.name == "no single mechanism":
             weights[row, :, 0] = reference[row, :, 0]
+        if mechanism.name == "value mixing" and mechanism.letter is None:
+            weights[row, mechanism.head, 0] = reference[row, mechanism.head, 0]
         if mechanism.letter is None or mechanism.head is None:
             continue
         letter = 1 + "abc".index(mechanism.letter)

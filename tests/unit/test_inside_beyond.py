@@ -117,7 +117,7 @@ def test_every_set_of_letters_has_its_proof() -> None:
 
 def test_what_is_left_out_is_said() -> None:
     found = beyond(random_network(num_letters=5, no_attend_cls=True))
-    assert found.left_out == ("all of more than 4 letters",)
+    assert found.left_out == ("more than 4 letters",)
     assert max(len(proof.letters) for proof in found.supports) == 4
 
 

@@ -105,6 +105,7 @@ def assert_mechanism(network: Network, found: Explanation) -> None:
         ("value mixing", 2, 3, (1, 20, 20)),
         ("value mixing", 2, 6, (0, 5, 0)),
         ("value mixing", 2, 51, (0, 3, 40)),
+        ("value mixing", 2, 225, (0, 3, 40)),
         ("two heads on one letter", 2, 33, (1, 1, 60)),
         ("two heads on one letter", 2, 147, (0, 3, 40)),
         ("feed-forward saturation", 2, 221, (2, 0, 9)),
@@ -122,6 +123,18 @@ def test_a_mechanism_is_named_by_what_flips_the_answer(
     assert found.mechanism.name == name
     assert_mechanism(network, found)
     assert name in sentences(found)[1].lower()
+
+
+def test_letters_that_are_mixed_into_another_are_told_together() -> None:
+    network = random_network(225, hidden_size=2, no_attend_cls=True, layer_norm_eps=0.0)
+    found = explain(network, "b{3}c{40}")
+    assert found.mechanism is not None
+    assert (found.mechanism.letter, found.mechanism.by) == (None, "a")
+    head = found.heads[found.mechanism.head or 0]
+    once = explain(network, "bc").heads[head.head]
+    wanted = head.values[0][0]
+    assert abs(head.mixed_value[0] - wanted) < abs(once.mixed_value[0] - wanted)
+    assert f"head {head.head} takes its letters together for a" in sentences(found)[1]
 
 
 def test_several_letters_without_a_part_are_without_one_together() -> None:
