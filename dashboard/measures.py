@@ -1,5 +1,6 @@
 """What each number means, in a sentence, wherever it is shown."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import streamlit as st
@@ -32,7 +33,6 @@ def failing(below: float) -> str:
 def configuration_columns(below: float) -> dict[str, Any]:
     """How the columns of a table of configurations are shown."""
     return {
-        "sweeps": TextColumn("Sweeps", width=200, pinned=True),
         "seeds": NumberColumn("Seeds", help=SEEDS),
         "unfinished": NumberColumn("Unfinished", help="Queued or in training."),
         "failed": NumberColumn("Untrained", help="Training failed; they are in no average."),
@@ -51,11 +51,18 @@ def configuration_columns(below: float) -> dict[str, Any]:
     }
 
 
+def setting_columns(names: Iterable[str]) -> dict[str, Any]:
+    """How columns of settings are shown: narrow, so that results have room."""
+    shown: dict[str, Any] = {name: st.column_config.Column(width=95, help=name) for name in names}
+    if "sweeps" in shown:
+        shown["sweeps"] = TextColumn("Sweeps", width=200, pinned=True)
+    return shown
+
+
 def model_columns() -> dict[str, Any]:
     """How the columns of a table of models are shown."""
     return {
         "run_id": NumberColumn("Run", help="The model's number in the database."),
-        "configuration": TextColumn("Configuration", width=260),
         "model_seed": NumberColumn("Seed", help="The seed of its initial values."),
         "errors": NumberColumn("Errors", help="Test strings that it misclassifies."),
         "false_positives": NumberColumn("False positives", help=f"{FALSE_POSITIVES}."),

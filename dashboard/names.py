@@ -42,3 +42,28 @@ def sweep_names(config_ids: Sequence[int], memberships: pd.DataFrame) -> "pd.Ser
     own = memberships[memberships["config_id"].isin(config_ids)]
     joined = own.groupby("config_id")["sweep"].agg(", ".join)
     return joined.reindex(list(config_ids), fill_value="no sweep")
+
+
+def identified(config_ids: Sequence[int]) -> pd.DataFrame:
+    """What tells configurations apart, as columns, indexed by config_id.
+
+    Returns:
+        `sweeps` where they are not all of the same; the settings that differ where the sweeps do
+        not tell each from the others.
+    """
+    distinct = list(dict.fromkeys(config_ids))
+    sweeps = sweep_names(distinct, data.memberships()).rename("sweeps").to_frame()
+    settings = data.settings().loc[distinct]
+    settings = settings.loc[:, [name for name in settings if settings[name].nunique() > 1]]
+    if sweeps["sweeps"].is_unique:
+        return sweeps
+    return settings if sweeps["sweeps"].nunique() == 1 else sweeps.join(settings)
+
+
+def full_name(config_id: int) -> str:
+    """A configuration's sweeps and all its settings in which any configurations differ."""
+    settings = data.settings().loc[config_id]
+    settled = ", ".join(f"{name}={value}" for name, value in settings.items())
+    return "; ".join(
+        filter(None, [sweep_names([config_id], data.memberships())[config_id], settled])
+    )

@@ -4,11 +4,10 @@ import altair as alt
 import pandas as pd
 
 from dashboard.charts.colors import FALSE_NEGATIVE, FALSE_POSITIVE, GREY
-from dashboard.charts.scales import titled
+from dashboard.charts.scales import row_height, rows, titled
 
 ROW_HEIGHT = 34
 FURNITURE_HEIGHT = 180
-LABEL_WIDTH = 240
 
 MOSTLY = ["no error", "mostly false positives", "mostly false negatives"]
 
@@ -31,9 +30,8 @@ def every_seed(models: pd.DataFrame, names: list[str]) -> alt.LayerChart | alt.F
         axis=alt.Axis(format="%"),
         scale=alt.Scale(zero=False, nice=True),
     )
-    y = alt.Y(
-        "configuration:N", title=None, sort=names, axis=alt.Axis(labelLimit=LABEL_WIDTH, grid=True)
-    )
+    y = rows(names)
+    row = row_height(names, ROW_HEIGHT)
     base = alt.Chart(models)
     medians = base.mark_tick(thickness=3, size=ROW_HEIGHT * 0.7, color=GREY).encode(
         alt.X("median(accuracy):Q", title="Accuracy on all test strings"), y
@@ -60,7 +58,7 @@ def every_seed(models: pd.DataFrame, names: list[str]) -> alt.LayerChart | alt.F
         .add_params(clicked)
     )
     title = titled("Every seed's accuracy", subtitle="A point is one model; the bar, the median.")
-    height = ROW_HEIGHT * len(names) + FURNITURE_HEIGHT
+    height = row * len(names) + FURNITURE_HEIGHT
     return alt.layer(medians, points).properties(height=height, title=title)
 
 

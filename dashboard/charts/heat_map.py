@@ -10,7 +10,9 @@ LEAST_HEIGHT = 150
 """The name of a setting, along the axis, is as long as this."""
 
 FURNITURE_HEIGHT = 190
-FACET_CELL_WIDTH = 74
+FACET_CELL_WIDTH = 54
+FACETS_WIDTH = 640
+"""Beyond it, the maps beside each other go on in the next line."""
 
 
 def heat_map(
@@ -60,8 +62,10 @@ def heat_map(
     if facet is None:
         sized = layers.properties(height=height + FURNITURE_HEIGHT)
         return sized.properties(title=titled(title))
-    return layers.properties(height=height, width=FACET_CELL_WIDTH * len(columns)).facet(
-        column=alt.Column(f"{facet}:N", title=facet, sort=_ordered(cells[facet])),
+    width = FACET_CELL_WIDTH * len(columns)
+    return layers.properties(height=height, width=width).facet(
+        alt.Facet(f"{facet}:N", title=facet, sort=_ordered(cells[facet])),
+        columns=max(1, FACETS_WIDTH // (width + FACET_CELL_WIDTH // 2)),
         title=titled(title),
     )
 

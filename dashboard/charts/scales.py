@@ -1,5 +1,6 @@
 """Scales that several charts share, so that one meaning has one color."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import altair as alt
@@ -17,6 +18,39 @@ def titled(title: str, subtitle: str = "") -> alt.TitleParams:
     return alt.TitleParams(
         title, subtitle=subtitle, subtitleColor=GREY, subtitleFontSize=12, anchor="start"
     )
+
+
+LABEL_WIDTH = 230
+LABEL_LINE_HEIGHT = 14
+
+
+def rows(names: Sequence[str], field: str = "configuration") -> alt.Y:
+    """A row for each name, in this order.
+
+    Names that all have as many parts, separated by commas, stand in lines, a part a line; of
+    others a long one is cut off.
+    """
+    lines = _lines(names)
+    axis = alt.Axis(
+        labelExpr="split(datum.label, ', ')" if lines > 1 else "datum.label",
+        # The first line stands where a single one would.
+        labelOffset=-LABEL_LINE_HEIGHT * (lines - 1) / 2,
+        labelLimit=LABEL_WIDTH,
+        labelOverlap=False,
+        grid=True,
+    )
+    spaced = alt.Scale(paddingInner=0.06)
+    return alt.Y(f"{field}:N", title=None, sort=list(names), scale=spaced, axis=axis)
+
+
+def row_height(names: Sequence[str], least: int) -> int:
+    """Pixels that a row needs so that its label fits."""
+    return max(least, LABEL_LINE_HEIGHT * _lines(names) + 6)
+
+
+def _lines(names: Sequence[str]) -> int:
+    parts = {name.count(", ") + 1 for name in names}
+    return parts.pop() if len(parts) == 1 else 1
 
 
 def kind_color(field: str = "kind") -> alt.Color:

@@ -4,11 +4,10 @@ import altair as alt
 import pandas as pd
 
 from dashboard.charts.colors import GREY
-from dashboard.charts.scales import LOW_TO_HIGH, titled
+from dashboard.charts.scales import LOW_TO_HIGH, row_height, rows, titled
 
 ROW_HEIGHT = 26
 FURNITURE_HEIGHT = 200
-LABEL_WIDTH = 240
 
 SPACED = alt.Scale(paddingInner=0.06)
 
@@ -39,13 +38,7 @@ def seed_grid(models: pd.DataFrame, names: list[str]) -> alt.Chart:
         .mark_rect(cornerRadius=2)
         .encode(
             x=alt.X("model_seed:O", title="Model seed", axis=alt.Axis(labelAngle=0), scale=SPACED),
-            y=alt.Y(
-                "configuration:N",
-                title=None,
-                sort=names,
-                scale=SPACED,
-                axis=alt.Axis(labelLimit=LABEL_WIDTH),
-            ),
+            y=rows(names),
             color=alt.when(fails).then(accuracy).otherwise(alt.value(GREY)),
             opacity=alt.when(fails).then(alt.value(1)).otherwise(alt.value(0.3)),
             tooltip=[
@@ -57,6 +50,8 @@ def seed_grid(models: pd.DataFrame, names: list[str]) -> alt.Chart:
             ],
         )
         .add_params(clicked)
-        .properties(height=ROW_HEIGHT * len(names) + FURNITURE_HEIGHT, title=title)
+        .properties(
+            height=row_height(names, ROW_HEIGHT) * len(names) + FURNITURE_HEIGHT, title=title
+        )
     )
     return chart

@@ -17,7 +17,7 @@ from sweeps.store.overview import View
 MAX_POINTS = 6_000
 
 # Configurations in the charts that have a row for each.
-MAX_ROWS = 40
+MAX_ROWS = 20
 
 # Columns that are shown only where they say something.
 RARE = ("unfinished", "failed")
@@ -53,7 +53,7 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
         return False
     total = counts[["seeds", "unfinished", "failed", "failing"]].sum()
     done, failing = int(total["seeds"]), int(total["failing"])
-    columns = st.columns(4)
+    columns = st.columns([3, 4, 3, 3])
     columns[0].metric("Models tested", f"{done:,}", help=measures.SEEDS)
     columns[1].metric(
         "Failing models",
@@ -93,7 +93,8 @@ def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
         table["config_id"].tolist(),
         "config",
         mode="multi-row",
-        columns=measures.configuration_columns(view.below),
+        columns=measures.setting_columns(["sweeps", *RunConfig.model_fields])
+        | measures.configuration_columns(view.below),
     )
     rows = table[table["config_id"].isin(selected)]
     return rows if len(rows) else table[table["seeds"] > 0]

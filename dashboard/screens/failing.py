@@ -14,6 +14,7 @@ from seqcls.errors import SeqclsError
 from seqcls.tokenizer import Tokenizer
 from sweeps.store.overview import KINDS, ErrorSearch, View
 
+KINDS_OF_ERRORS = ["false_positives", "false_negatives"]
 MODELS_A_PAGE = 100
 STRINGS_A_PAGE = 200
 BREAKING = 100
@@ -56,16 +57,18 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
     page = _page(pages, "models_page")
     table = data.failing_models(view, MODELS_A_PAGE, (page - 1) * MODELS_A_PAGE)
     table["errors"] = table["false_positives"] + table["false_negatives"]
-    config_ids = list(dict.fromkeys(table["config_id"]))
-    table["configuration"] = table["config_id"].map(names.configuration_names(config_ids))
-    shown = table[["configuration", "model_seed", "errors", "false_positives", "false_negatives"]]
-    shown = shown.join(table[["accuracy", "solved_length", "run_id"]])
+    told_apart = names.identified(table["config_id"].tolist())
+    shown = table[["config_id", "model_seed", "errors", *KINDS_OF_ERRORS]].join(
+        table[["accuracy", "solved_length", "run_id"]]
+    )
+    shown = shown.join(told_apart, on="config_id").drop(columns="config_id")
+    shown = shown[[*told_apart.columns, *shown.columns.drop(list(told_apart.columns))]]
     chosen = links.selectable(
         shown,
         table["run_id"].tolist(),
         "run",
         mode="single-row-required",
-        columns=measures.model_columns(),
+        columns=measures.model_columns() | measures.setting_columns(told_apart.columns),
         height=min(38 + 35 * len(shown), 320),
     )
     return table[table["run_id"] == chosen[0]].iloc[0]
@@ -79,9 +82,8 @@ def _page(pages: int, key: str) -> int:
 
 def _model(own: "pd.Series[Any]", view: View) -> None:
     run_id, config_id = int(own["run_id"]), int(own["config_id"])
-    name = names.configuration_names([config_id])[config_id]
     st.subheader(f"Model {run_id}")
-    st.text(f"{name}, seed {own['model_seed']:.0f}")
+    st.text(f"Seed {own['model_seed']:.0f} of {names.full_name(config_id)}")
     errors = data.string_errors(run_id, ErrorSearch(), MAX_POINTS)
     _in_short(errors, int(own["solved_length"]))
     links.to_model(run_id, "Look inside this model")

@@ -104,6 +104,7 @@ def test_a_sweep_without_a_finished_run_is_said_to_be_unfinished(
     assert expected[page] in said(app)
     # The name is shown as it is, in an element that knows no markup.
     assert "<b>*new*</b>" in [text.value for text in app.text]
+    assert not any("new" in text.value for text in (*app.markdown, *app.caption, *app.info))
 
 
 @every_filtered_page
@@ -146,11 +147,21 @@ def test_it_shows_a_large_database_and_reads_only_a_part(
         assert metrics(app)["Models tested"] == "300"
         assert len(app.dataframe[0].value) == 50
         assert "Drawn are the first 8 of 50 configurations" in said(app)
-        assert "Shown are the worst 40 of 50 configurations" in said(app)
+        assert "Shown are the worst 20 of 50 configurations" in said(app)
     if page == "failing":
         assert "225 models misclassify test strings" in said(app)
         assert len(app.dataframe[0].value) == 100
         assert app.get("pagination")
+
+
+@every_page
+def test_it_shows_a_database_of_a_server(
+    monkeypatch: pytest.MonkeyPatch, postgres_url: str, page: str
+) -> None:
+    make_database(postgres_url, {"hidden_size": [2, 4], "num_attention_heads": [1, 2]}, seeds=4)
+    app = open_app(monkeypatch, postgres_url, page, seed=["1", "2"])
+    assert "The filters leave 8 of 16 runs." in said(app)
+    assert not app.error
 
 
 @pytest.fixture(scope="module")

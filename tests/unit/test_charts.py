@@ -13,6 +13,7 @@ from dashboard.charts.every_seed import CLICKED as CLICKED_POINT
 from dashboard.charts.every_seed import every_seed
 from dashboard.charts.heat_map import heat_map
 from dashboard.charts.letter_counts import letter_counts
+from dashboard.charts.scales import row_height, rows
 from dashboard.charts.seed_grid import CLICKED as CLICKED_CELL
 from dashboard.charts.seed_grid import seed_grid
 
@@ -160,8 +161,8 @@ def test_maps_of_accuracies_have_one_scale_and_that_of_failures_runs_the_other_w
 
 def test_a_map_can_stand_beside_another_for_each_value_of_a_third_field() -> None:
     spec = heat_map(CELLS, "hidden_size", "heads", "median", "Median", "sampler").to_dict()
-    assert spec["facet"]["column"]["field"] == "sampler"
-    assert spec["facet"]["column"]["sort"] == ["x", "y"]
+    assert (spec["facet"]["field"], spec["facet"]["sort"]) == ("sampler", ["x", "y"])
+    assert spec["columns"] > 1
 
 
 def test_errors_by_length_are_stacked_in_the_colors_of_their_kinds() -> None:
@@ -202,3 +203,13 @@ def test_strings_lie_where_their_letters_say_even_if_none_has_the_letter() -> No
     assert encoding["x"]["scale"]["domain"] == [0, 1]
     assert encoding["y"]["scale"]["domain"] == [0, 2]
     assert "String" in titles(encoding)
+
+
+def test_names_of_several_settings_stand_in_lines_and_get_room() -> None:
+    grid = ["heads=1, hidden_size=2", "heads=2, hidden_size=2"]
+    assert row_height(grid, least=10) > row_height(["heads=1"], least=10)
+    together: Any = rows(grid).to_dict()
+    mixed: Any = rows([*grid, "another"]).to_dict()
+    assert "split" in together["axis"]["labelExpr"]
+    assert "split" not in mixed["axis"]["labelExpr"]
+    assert mixed["sort"] == [*grid, "another"]
