@@ -121,8 +121,9 @@ def two_ways_to_fail() -> None:
 def data_matters() -> None:
     st.markdown(
         "Is completeness the cure? Two models were trained on *every* string of nine letters: "
-        "19,683, of which 1,023 are negative. The others draw 9,984 new strings each epoch, of one "
-        "to ten letters, so that every combination of `a` and `b`, present or not, has its share."
+        "19,683, of which 1,023 are negative. The others draw 9,984 strings afresh each epoch, of "
+        "one to ten letters, so that every combination of `a` and `b`, present or not, has its "
+        "share."
     )
     frame = compare((DEFAULT, ENUMERATED), "guide_data")
     st.markdown(

@@ -154,7 +154,7 @@ def test_it_shows_a_large_database_and_reads_only_a_part(
         assert app.get("pagination")
 
 
-@every_page
+@every_filtered_page
 def test_it_shows_a_database_of_a_server(
     monkeypatch: pytest.MonkeyPatch, postgres_url: str, page: str
 ) -> None:
