@@ -62,7 +62,7 @@ def phrase_of(mechanism: Mechanism) -> str:
         case "dilution":
             return f"dilution in head {head}: {letter} is drowned by {by}"
         case "value mixing" if letter is None:
-            return f"value mixing in head {head}: letters together are taken for {by}"
+            return f"value mixing in head {head}: its letters together are taken for {by}"
         case "value mixing" if by is not None:
             return f"value mixing in head {head}: {letter} is taken for {by}"
         case "value mixing":

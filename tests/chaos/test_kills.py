@@ -1,9 +1,7 @@
 """Workers killed without warning lose nothing, repeat nothing and leave nothing half-done."""
 
 import json
-import os
 import random
-import signal
 import subprocess
 import sys
 import time
@@ -61,7 +59,7 @@ def test_a_killed_command_takes_its_processes_along_and_is_resumed(
         )
         time.sleep(generator.uniform(0.2, 1) * seconds)
         kills += process.poll() is None
-        os.kill(process.pid, signal.SIGKILL)
+        process.kill()
         process.wait()
     subprocess.run([*SWEEP, str(spec), "--db", str(killed)], check=True, capture_output=True)
     assert kills > 0
