@@ -8,6 +8,8 @@ from streamlit.testing.v1 import AppTest
 from tests.conftest import ROOT
 
 PAGES = ("compare", "map", "failing", "sweeps")
+INSIDE = ("model", "guide")
+"""Pages that look inside a model."""
 
 
 def open_app(

@@ -15,7 +15,7 @@ ROOM_FOR_TEXT = 1.75
 
 
 def attention_weights(frame: pd.DataFrame, tokens: Sequence[str], title: str) -> Drawing:
-    """A table of bars: one row a kind of token, one column of bars a head, strings below another.
+    """One head as a table of bars: one row a kind of token, strings below another.
 
     Args:
         frame: string, head, token, count, label (token and count), score, weight in [0, 1], which
@@ -48,9 +48,8 @@ def attention_weights(frame: pd.DataFrame, tokens: Sequence[str], title: str) ->
         text="format(datum.weight, '.3f') + '  (score ' + format(datum.score, '.2f') + ')'"
     )
     cell = alt.layer(bars, texts, data=frame).properties(width=WIDTH, height=alt.Step(ROW))
-    head = alt.Column(**by_panel(frame, "head"))
     string = alt.Row(**by_panel(frame, "string"))
     string = string.header(labelAngle=0, labelAlign="left", labelLimit=160, labelFontSize=13)
-    facets = cell.facet(column=head, row=string, spacing=18)
+    facets = cell.facet(row=string, spacing=12)
     drawing: Drawing = facets.resolve_scale(y="independent").properties(title=title)
     return drawing

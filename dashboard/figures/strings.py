@@ -39,15 +39,19 @@ def attention_values(traces: Traces, epoch: int, heads: Sequence[int]) -> Iterat
 
 def weights(traces: Traces, epoch: int, heads: Sequence[int]) -> Iterator[Figure]:
     """8: per head and string, the attention weights of `CLS`."""
-    frame = weights_frame(traces, epoch, heads)
-    if frame.empty:
-        return
-    note = "The weight of all tokens of a kind together; a score counts e^score, times the count."
+    note = (
+        "The weight of all tokens of a kind together: a softmax over the kinds, in which a token "
+        "with score s that occurs n times counts n times e to the s."
+    )
     title = "Attention weights of CLS"
-    yield Figure(8, title, "", note, frame, attention_weights(frame, traces.tokens, title))
+    for head in heads:
+        frame = weights_frame(traces, epoch, head)
+        if not frame.empty:
+            chart = attention_weights(frame, traces.tokens, f"{title}: head {head}")
+            yield Figure(8, title, f"head {head}", note, frame, chart)
 
 
-def weights_frame(traces: Traces, epoch: int, heads: Sequence[int]) -> pd.DataFrame:
+def weights_frame(traces: Traces, epoch: int, head: int) -> pd.DataFrame:
     """string, head, token, count, label, score, each (one token's weight), weight (of them all)."""
     now = traces.states[epoch]
     return pd.DataFrame(
@@ -63,7 +67,6 @@ def weights_frame(traces: Traces, epoch: int, heads: Sequence[int]) -> pd.DataFr
                 "weight": now.weights[i, head, 0, kind],
             }
             for i, string in enumerate(traces.strings)
-            for head in heads
             for kind, token in enumerate(traces.tokens)
             if now.attended[i, kind]
         ]

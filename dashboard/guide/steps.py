@@ -10,6 +10,7 @@ from dashboard.guide.models import COMPARE_PAGE, compare, failing, find, show_fi
 from dashboard.model.breaking import curve_of
 from dashboard.model.drawing import stretch
 from dashboard.model.opened import OpenedModel
+from dashboard.model.surgery import pruned
 from dashboard.model.why import explained
 from dashboard.model.words import verbatim
 from seqcls.inside.family import parse_family
@@ -121,8 +122,9 @@ def two_ways_to_fail() -> None:
 def data_matters() -> None:
     st.markdown(
         "Is completeness the cure? Two models were trained on *every* string of nine letters: "
-        "19,683, of which 1,023 are negative. The others draw 9,984 new strings each epoch, of one "
-        "to ten letters, so that every combination of `a` and `b`, present or not, has its share."
+        "19,683, of which 1,023 are negative. The others draw 9,984 strings afresh each epoch, of "
+        "one to ten letters, so that every combination of `a` and `b`, present or not, has its "
+        "share."
     )
     frame = compare((DEFAULT, ENUMERATED), "guide_data")
     st.markdown(
@@ -155,14 +157,15 @@ def initialisation() -> None:
         "The failing seeds above began elsewhere; so what a model begins with matters. Token "
         "embeddings are drawn from a standard normal distribution, whose vectors get longer with "
         "the hidden size: at 16 dimensions, about 2.8 times as long as at 2. Scores are products "
-        "of such vectors, so wide models start with large leads. Wide models all generalize:"
+        "of such vectors, so wide models start with large leads."
     )
     frame = compare((DEFAULT, WIDER, SMALLER_START, SMALLER_OUTPUTS), "guide_start")
     st.markdown(
-        f"But is that the width? Drawn smaller, at the same width, {failing(frame, SMALLER_START)} "
-        "fail again. With standard normal embeddings and only the outputs of both halves smaller "
-        f"it is {failing(frame, SMALLER_OUTPUTS)}. A part of what looks like the benefit of "
-        "width is the benefit of a loud beginning."
+        f"Of the wide models {failing(frame, WIDER)} fail. But is that the width? Drawn smaller, "
+        f"at the same width, {failing(frame, SMALLER_START)} fail. With standard normal "
+        f"embeddings and only the outputs of both halves smaller, it is "
+        f"{failing(frame, SMALLER_OUTPUTS)}. A part of what looks like the benefit of width is "
+        "the benefit of a loud beginning."
     )
     st.markdown("How large the parameters are, and how they grow, can be seen epoch by epoch:")
     model = find(SMALLER_START, 2)
@@ -196,12 +199,18 @@ def heads() -> None:
     frame = compare((SMALLER_START, MORE_HEADS), "guide_heads")
     st.markdown(
         f"Failing are {failing(frame, SMALLER_START)} with 2 heads and "
-        f"{failing(frame, MORE_HEADS)} with 16. Most of the 16 are spares, as switching them off "
-        "shows: remove them one by one, and see how few are needed."
+        f"{failing(frame, MORE_HEADS)} with 16."
     )
     model = find(MORE_HEADS, 0)
-    if model is not None:
-        to_model(model, "Operate on a model with 16 heads", view="Surgery")
+    if model is None:
+        return
+    steps = pruned(model, "heads")
+    spare = sum(step.cost.errors <= steps[0].cost.errors for step in steps[1:])
+    st.markdown(
+        f"Most heads are spares, as switching them off shows: of the {steps[0].heads_left} of seed "
+        f"0, {spare} can go, the cheapest first, before the test shows an error more."
+    )
+    to_model(model, "Operate on a model with 16 heads", view="Surgery")
 
 
 STEPS = {

@@ -23,7 +23,7 @@ MOST_STRINGS = 8
 
 RUN = "run"
 LAST_SWEEP = "model_last_sweep"
-OF_ONE_RUN = ("string", "strings", "epoch", "family", "heads_off", "heads_frozen")
+OF_ONE_RUN = ("string", "strings", "epoch")
 """Settings that mean nothing to another run, and so begin anew with it."""
 
 
@@ -111,7 +111,6 @@ def _go_to(run_id: int | None) -> None:
     if run_id is None:
         return
     for name in OF_ONE_RUN:
-        st.session_state.pop(name, None)
         if name in st.query_params:
             del st.query_params[name]
     st.query_params[RUN] = str(run_id)
@@ -153,35 +152,65 @@ def choose_view(model: OpenedModel, errors: pd.DataFrame) -> Chosen:
 
 def explain_next(string: str) -> None:
     """Makes a string the one to explain, when a button is clicked."""
-    st.session_state["string"] = string
+    st.query_params["string"] = string
 
 
 def _explained(config: RunConfig, errors: pd.DataFrame) -> str:
     offered = errors["string"].head(OFFERED_ERRORS).tolist()
     both, _ = examples(config)
-    linked = st.session_state.get("string") or st.query_params.get("string")
-    options = list(dict.fromkeys([*offered, *both, *([linked] if linked else [])]))
+    first = (offered or list(both))[0]
+    linked = _from_link("string", first)
     typed = st.selectbox(
         "String to explain",
-        options,
+        list(dict.fromkeys([*offered, *both, linked])),
         key="string",
-        bind="query-params",
+        on_change=_into_link,
+        args=("string",),
         accept_new_options=True,
         help="The model's own errors are offered, the shortest first. Any other string can be "
         "typed: ab{100} is an a and a hundred b.",
     )
-    return _readable(config, typed if typed is not None else options[0]) or options[0]
+    return _readable(config, typed or "") or first
 
 
 def _beside(config: RunConfig) -> list[str]:
+    _from_link("strings", " ".join(examples(config)[0]))
     typed = st.text_input(
         "Strings beside it",
-        " ".join(examples(config)[0]),
         key="strings",
-        bind="query-params",
+        on_change=_into_link,
+        args=("strings",),
         help="Separated by spaces, as in `aac baac ab{100}c{55}`.",
     )
     return [string for string in typed.split() if _readable(config, string) is not None]
+
+
+def _epoch(model: OpenedModel) -> int:
+    kept = model.stored.kept_epoch
+    epochs = [0, *model.stored.networks]
+    linked = st.query_params.get("epoch", "")
+    st.session_state["epoch"] = next((x for x in epochs if str(x) == linked), kept)
+    return int(
+        st.select_slider(
+            f"Epoch (kept is {kept}; 0 is before training)",
+            epochs,
+            key="epoch",
+            on_change=_into_link,
+            args=("epoch",),
+        )
+    )
+
+
+def _from_link(name: str, otherwise: str) -> str:
+    """Sets a widget to what the link says. The link decides: another run's has nothing of this."""
+    value = st.query_params.get(name, otherwise)
+    st.session_state[name] = value
+    return value
+
+
+def _into_link(name: str) -> None:
+    value = st.session_state[name]
+    st.query_params[name] = "" if value is None else str(value)
 
 
 def _readable(config: RunConfig, string: str) -> str | None:
@@ -191,19 +220,6 @@ def _readable(config: RunConfig, string: str) -> str | None:
         st.error(verbatim(str(error)))
         return None
     return string
-
-
-def _epoch(model: OpenedModel) -> int:
-    kept = model.stored.kept_epoch
-    return int(
-        st.select_slider(
-            f"Epoch (kept is {kept}; 0 is before training)",
-            [0, *model.stored.networks],
-            value=kept,
-            key="epoch",
-            bind="query-params",
-        )
-    )
 
 
 def examples(config: RunConfig) -> tuple[tuple[str, str], str]:

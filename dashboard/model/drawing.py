@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from itertools import groupby
+from typing import Any
 
 import altair as alt
 import streamlit as st
@@ -39,10 +40,15 @@ def _draw_one(panels: list[Figure], prefix: str) -> None:
 
 def place(chart: Drawing, key: str) -> None:
     """A chart at its own size: stretched, its two scales would no longer be equal."""
-    st.altair_chart(chart.properties(autosize="pad"), width="content", key=key)
+    st.vega_lite_chart(_spec(chart.properties(autosize="pad")), width="content", key=key)
 
 
 def stretch(chart: Drawing, key: str) -> None:
     """A chart as wide as the page; its height is that of the plot, axes and legend come on top."""
     fitted = alt.AutoSizeParams(type="fit-x", contains="padding")
-    st.altair_chart(chart.properties(autosize=fitted), key=key)
+    st.vega_lite_chart(_spec(chart.properties(autosize=fitted)), key=key)
+
+
+def _spec(chart: Drawing) -> dict[str, Any]:
+    # Not validated again, which would take half of the page's time; tests do that.
+    return chart.to_dict(validate=False)

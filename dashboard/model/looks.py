@@ -24,7 +24,9 @@ def show(chosen: Chosen) -> None:
     heads = list(range(chosen.model.config.num_attention_heads))
     if len(heads) > 4:
         suggested = heads_for(chosen.model, explained(chosen.model, chosen.string))
-        heads = st.multiselect("Heads", heads, default=suggested, key="heads")
+        heads = st.multiselect(
+            "Heads", heads, default=suggested, key=f"heads {chosen.model.run_id}"
+        )
     st.caption(
         "Limits are those of all epochs: move the epoch above, and the figures move. Point at a "
         "mark for its exact numbers."

@@ -46,13 +46,13 @@ def show(chosen: Chosen) -> None:
     dimensions = range(model.config.hidden_size)
     columns = st.columns(3)
     off = columns[0].multiselect(
-        "Heads off", heads, key="heads_off", help="They add nothing to the stream."
+        "Heads off", heads, key=f"heads_off {model.run_id}", help="They add nothing to the stream."
     )
     frozen = columns[1].multiselect(
-        "Heads frozen", heads, key="heads_frozen",
+        "Heads frozen", heads, key=f"heads_frozen {model.run_id}",
         help="They add their mean over the test strings, whatever the string.",
     )  # fmt: skip
-    cut = columns[2].multiselect("Dimensions off", dimensions, key="dimensions_off")
+    cut = columns[2].multiselect("Dimensions off", dimensions, key=f"dimensions_off {model.run_id}")
     surgery = Surgery(frozenset(off), frozenset(frozen) - frozenset(off), frozenset(cut))
     _outcome(model, surgery, chosen)
     if len(heads):

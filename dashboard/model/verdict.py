@@ -87,7 +87,11 @@ def _picture(model: OpenedModel, errors: Errors) -> None:
     likely = likeliest_letters(errors)
     default = next(name for name, pair in pairs.items() if pair == likely)
     name = st.segmented_control(
-        "Letters on the axes", list(pairs), default=default, required=True, key="map_letters"
+        "Letters on the axes",
+        list(pairs),
+        default=default,
+        required=True,
+        key=f"map_letters {model.run_id}",
     )
     first, second = pairs[str(name)]
     frame = cells_frame(model.network, errors, (first, second))

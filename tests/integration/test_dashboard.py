@@ -12,25 +12,28 @@ from benchmarks.pages import make_database
 from sweeps.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.engine import open_writer
-from tests.app import PAGES, metrics, open_app, said
+from tests.app import INSIDE, PAGES, metrics, open_app, said
 from tests.conftest import ASSETS, ROOT
 from tests.databases import file_of
 
-every_page = pytest.mark.parametrize("page", PAGES)
+every_page = pytest.mark.parametrize("page", [*PAGES, *INSIDE])
+every_filtered_page = pytest.mark.parametrize("page", PAGES)
 
 SHOWN = {
     "compare": "One row a configuration",
     "map": "Each number sums up models",
     "failing": "16 models misclassify test strings",
     "sweeps": "One string through a model",
+    "model": "Why does this model fail?",
+    "guide": "Each model is one Transformer block without positions",
 }
 
 
 @every_page
 def test_it_shows_the_shipped_database(monkeypatch: pytest.MonkeyPatch, page: str) -> None:
     app = open_app(monkeypatch, ROOT / "runs.db", page)
-    assert SHOWN[page] in said(app)
-    assert not app.error
+    assert SHOWN[page] in said(app) + "".join(x.value for x in app.subheader)
+    assert bool(app.error) == (page == "model"), "of its model an error is explained"
 
 
 @every_page
@@ -95,6 +98,8 @@ def test_a_sweep_without_a_finished_run_is_said_to_be_unfinished(
         "map": "wait for the first results",
         "failing": "wait for the first results",
         "sweeps": "0 of 4 models",
+        "model": "No model is trained yet",
+        "guide": "which cannot be shown",
     }
     assert expected[page] in said(app)
     # The name is shown as it is, in an element that knows no markup.
@@ -102,7 +107,7 @@ def test_a_sweep_without_a_finished_run_is_said_to_be_unfinished(
     assert not any("new" in text.value for text in (*app.markdown, *app.caption, *app.info))
 
 
-@every_page
+@every_filtered_page
 def test_filters_that_leave_nothing_say_so(monkeypatch: pytest.MonkeyPatch, page: str) -> None:
     app = open_app(monkeypatch, ROOT / "runs.db", page, seed="5", sweep="generalization_errors")
     assert "The filters leave 0 of 43 runs." in said(app)
@@ -110,7 +115,7 @@ def test_filters_that_leave_nothing_say_so(monkeypatch: pytest.MonkeyPatch, page
     assert expected.get(page, "Sweep") in said(app) + app.header[0].value
 
 
-@every_page
+@every_filtered_page
 def test_a_link_that_means_nothing_is_as_good_as_none(
     monkeypatch: pytest.MonkeyPatch, page: str
 ) -> None:
@@ -132,7 +137,7 @@ def test_a_link_that_means_nothing_is_as_good_as_none(
         assert SHOWN[page] in said(app)
 
 
-@every_page
+@every_filtered_page
 def test_it_shows_a_large_database_and_reads_only_a_part(
     monkeypatch: pytest.MonkeyPatch, large: Path, page: str
 ) -> None:
@@ -149,7 +154,7 @@ def test_it_shows_a_large_database_and_reads_only_a_part(
         assert app.get("pagination")
 
 
-@every_page
+@every_filtered_page
 def test_it_shows_a_database_of_a_server(
     monkeypatch: pytest.MonkeyPatch, postgres_url: str, page: str
 ) -> None:

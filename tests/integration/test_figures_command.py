@@ -25,7 +25,7 @@ def test_every_figure_is_written_as_png_and_svg(tmp_path: Path) -> None:
     assert {int(name[:2]) for name in names} == {*range(1, 18)} - {4, 11}, "it has no norms"
     for path in out.glob("*.png"):
         assert path.read_bytes().startswith(b"\x89PNG")
-    weights = (out / "08_attention_weights_of_cls.svg").read_text()
+    weights = (out / "08_attention_weights_of_cls_head_0.svg").read_text()
     assert "ab{100}c{55}" in weights
     assert "b x 100" in weights
 

@@ -15,8 +15,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from dashboard.cli import app
 from seqcls.tokenizer import Tokenizer
-from sweeps.cli import app
 from sweeps.spec import parse_spec
 from sweeps.store.tables import Base
 from tests.conftest import ROOT

@@ -54,7 +54,7 @@ def test_embeddings_of_seed_5_are_those_published() -> None:
 
 
 def test_attention_weights_of_aac_in_seed_5_are_those_published() -> None:
-    frame = rows(shipped(GOOD), 8)
+    frame = pd.concat([rows(shipped(GOOD), 8, f"head {head}") for head in (0, 1)])
     own = frame[frame["string"] == "aac"].set_index(["head", "token"])["each"]
     assert "CLS" not in own.index.get_level_values("token"), "it may not be attended to"
     published = {("head 0", "a"): 0.49982, ("head 0", "c"): 0.00036}
