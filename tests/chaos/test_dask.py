@@ -11,7 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+import sweeps.executors.dask_cluster
+from seqcls.errors import ClusterError, ConfigError
+from sweeps.cli import app
 from sweeps.store.engine import open_reader
 from tests.chaos.contents import contents
 from tests.conftest import ROOT, SHORT
@@ -127,20 +131,16 @@ def test_a_killed_scheduler_is_said_and_the_sweep_goes_on_without_it(
 
 
 def test_an_address_where_no_scheduler_is_gets_one_line(
-    undisturbed: tuple[Path, dict[str, str]], tmp_path: Path
+    undisturbed: tuple[Path, dict[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec, _ = undisturbed
-    expected = {
-        "tcp://127.0.0.1:1": (3, "seqcls: no Dask scheduler answers at 'tcp://127.0.0.1:1'"),
-        "nonsense://x": (2, "seqcls: cannot read the Dask address 'nonsense://x'"),
-    }
-    for address, (status, line) in expected.items():
-        said = subprocess.run(
-            [*SEQCLS, "sweep", str(spec), "--db", str(tmp_path / "x.db"), "--dask", address],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert said.returncode == status
-        assert said.stderr.splitlines()[-1].startswith(line)
-        assert "Traceback" not in said.stderr
+    monkeypatch.setattr(sweeps.executors.dask_cluster, "CONNECT_SECONDS", 1)
+    for address, error, line in (
+        ("tcp://127.0.0.1:1", ClusterError, "no Dask scheduler answers at 'tcp://127.0.0.1:1'"),
+        ("nonsense://x", ConfigError, "cannot read the Dask address 'nonsense://x'"),
+    ):
+        command = ["sweep", str(spec), "--db", str(tmp_path / "x.db"), "--dask", address]
+        said = CliRunner().invoke(app, command)
+        assert isinstance(said.exception, error)
+        assert str(said.exception).startswith(line)
+        assert "\n" not in str(said.exception)

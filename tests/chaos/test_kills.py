@@ -51,7 +51,7 @@ def test_a_killed_command_takes_its_processes_along_and_is_resumed(
     seconds = time.monotonic() - started
     generator = random.Random(1)
     kills = 0
-    for _ in range(30 if long else 3):
+    for _ in range(30 if long else 2):
         process = subprocess.Popen(
             [*SWEEP, str(spec), "--db", str(killed)],
             stderr=subprocess.DEVNULL,
