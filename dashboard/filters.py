@@ -37,6 +37,21 @@ def show() -> None:
     _say_what_is_left()
 
 
+def send_again() -> None:
+    """Has the browser put every filter that is set into the address bar once more.
+
+    A switch of the page from within the script names only the new page's own parameters. To be
+    called before the filters are drawn: what is assigned then is sent, changed or not.
+    """
+    try:
+        names = [*PLAIN, *map(str, data.settings())]
+    except SeqclsError:
+        return
+    for name in names:
+        if name in st.session_state:
+            st.session_state[name] = st.session_state[name]
+
+
 def current() -> View:
     """The filters as they are set now."""
     state = {key: st.session_state.get(key) or plain for key, plain in PLAIN.items()}

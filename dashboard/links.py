@@ -80,15 +80,9 @@ def open_clicked(event: Any, param: str) -> None:
         st.switch_page(MODEL_PAGE, query_params={"run": str(points[0]["run_id"])})
 
 
-def settle() -> None:
-    """Puts the whole link into the address bar again after a switch of the page by a click.
-
-    The switch itself names only the new page's parameters; that of the filters may be lost behind.
-    """
-    if st.session_state.pop(SWITCHED, False):
-        # Any change sends all of them.
-        st.query_params[SWITCHED] = "1"
-        del st.query_params[SWITCHED]
+def was_switched() -> bool:
+    """Whether this run of the script is the first after a click on a chart led to another page."""
+    return bool(st.session_state.pop(SWITCHED, False))
 
 
 def to_model(run_id: int, label: str, string: str | None = None) -> None:
