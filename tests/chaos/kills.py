@@ -63,8 +63,10 @@ PASSED_ONCE = {
 def main(kills: int, folder: Path) -> dict[str, Any]:
     """Kills so many workers; the databases of all sweeps that became complete are compared."""
     undisturbed = open_writer(str(folder / "undisturbed.db"))
-    started = time.monotonic()
+    # The first may have to compile the engine, which none of the others has.
     _sweep(folder / "undisturbed.db")
+    started = time.monotonic()
+    _sweep(folder / "timed.db")
     seconds = time.monotonic() - started
     wanted = contents(undisturbed)
     generator = random.Random(0)
