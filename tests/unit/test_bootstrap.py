@@ -52,3 +52,11 @@ def test_the_same_values_give_the_same_interval_whoever_else_is_there() -> None:
 
 def test_no_values_give_no_groups() -> None:
     assert median_intervals(pd.DataFrame({"g": [], "v": []}), "v", ["g"]).empty
+
+
+def test_a_configuration_is_the_median_of_its_seeds_and_never_their_pooled_strings() -> None:
+    accuracies = pd.DataFrame({"config_id": [1, 1, 1], "accuracy": [1.0, 1.0, 0.4]})
+    (summary,) = median_intervals(accuracies, "accuracy", ["config_id"]).to_dict("records")
+    # Pooled it would be 0.8.
+    assert (summary["n"], summary["median"]) == (3, 1.0)
+    assert (summary["low"], summary["high"]) == (0.4, 1.0)
