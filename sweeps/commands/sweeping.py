@@ -20,6 +20,7 @@ from rich.progress import (
 
 from seqcls.engines.choice import choose_engine
 from seqcls.errors import ConfigError, StoreMissingError
+from sweeps import memory
 from sweeps.commands.show import count, duration, print_json, print_table, table_of
 from sweeps.estimate import estimate
 from sweeps.executors.dask_cluster import check_address
@@ -39,6 +40,7 @@ STATUS_SECONDS = 2.0
 def submit_sweeps(reference: str, db: str | None, precision: str | None) -> None:
     """Queues what is missing of the sweeps meant, and trains nothing."""
     specs = _specs(reference, precision)
+    _warn_of_memory(specs)
     store = open_writer(db)
     sweep_ids = [writer.submit(store, spec) for spec in specs]
     queued = queries.counts_by_state(store, sweep_ids).get(RunState.QUEUED, 0)
@@ -56,6 +58,8 @@ def run_sweeps(reference: str, db: str | None, precision: str | None, how: How) 
     if _is_complete(specs, db):
         typer.echo(f"{_named(specs)}: all runs are in {locate(db)}.")
         return
+    if how.dask is None:
+        _warn_of_memory(specs, max(how.workers, 1))
     store = open_writer(db)
     sweep_ids = [writer.submit(store, spec) for spec in specs]
     _work(store, sweep_ids, how, _named(specs))
@@ -143,6 +147,7 @@ def show_estimate(reference: str, db: str | None, workers: int, as_json: bool) -
     except StoreMissingError:
         store = None
     found = estimate(store, specs, workers)
+    _warn_of_memory(specs, workers)
     if as_json:
         values = {name: getattr(found, name) for name in ("runs", "there", "seconds", "basis")}
         print_json(pd.DataFrame([values]))
@@ -159,6 +164,11 @@ def show_estimate(reference: str, db: str | None, workers: int, as_json: bool) -
 def _specs(reference: str, precision: str | None) -> list[SweepSpec]:
     specs = load_specs(reference)
     return specs if precision is None else [at_precision(spec, precision) for spec in specs]
+
+
+def _warn_of_memory(specs: list[SweepSpec], workers: int = 1) -> None:
+    if said := memory.warning((config for spec in specs for config in spec.configs()), workers):
+        typer.echo(f"seqcls: {said}", err=True)
 
 
 def _check(specs: list[SweepSpec], how: How) -> None:
