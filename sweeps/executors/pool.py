@@ -30,9 +30,10 @@ class ProcessPool:
 
     def ended(self) -> list[GroupEnded]:
         ready = self._ready()
-        for job, process in list(self._busy.values()):
-            self._on_progress(job, process.progress())
-        # What was told of the progress may have led to a group being abandoned.
+        for number, (job, process) in list(self._busy.items()):
+            # What was told of the progress may have led to groups being abandoned.
+            if number in self._busy:
+                self._on_progress(job, process.progress())
         answers = [self._answer(number) for number in ready if number in self._busy]
         return [answer for answer in answers if answer is not None]
 

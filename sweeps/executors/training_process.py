@@ -59,6 +59,11 @@ class TrainingProcess:
         return self._channel.fileno()
 
     @property
+    def pid(self) -> int:
+        """Its number, as the system knows it."""
+        return self._process.pid
+
+    @property
     def events(self) -> int:
         """What is waited for: an answer, and that it takes the rest of a group."""
         return selectors.EVENT_READ | (selectors.EVENT_WRITE if self._outgoing else 0)

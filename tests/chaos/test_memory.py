@@ -13,10 +13,9 @@ from sweeps.worker import How, work
 from tests.conftest import SHORT
 from tests.databases import rows, spec
 
-HUGE = {
-    name: 4096
-    for name in ("hidden_size", "num_attention_heads", "attention_head_size", "feed_forward_size")
-}
+HUGE = dict.fromkeys(
+    ("hidden_size", "num_attention_heads", "attention_head_size", "feed_forward_size"), 4096
+)
 """A valid specification that asks for more than a terabyte."""
 
 FIXED = {**SHORT, "max_num_epochs": 1}

@@ -47,4 +47,4 @@ def test_large_models_are_drawn_where_they_are_trained() -> None:
         return (PlannedRun(1, short_config(**fields), 0, every_epoch=False, verdict=False),)
 
     assert make_job(group(), "auto", "cpu").initial is not None
-    assert make_job(group(hidden_size=4096), "auto", "cpu").initial is None
+    assert make_job(group(hidden_size=512, feed_forward_size=512), "auto", "cpu").initial is None
