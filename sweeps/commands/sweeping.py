@@ -29,7 +29,7 @@ from sweeps.machine import check_device
 from sweeps.progress import SweepProgress, progress
 from sweeps.spec import SweepSpec, at_precision, load_specs
 from sweeps.store import queries, writer
-from sweeps.store.engine import Store, locate, open_reader, open_writer
+from sweeps.store.engine import Store, open_reader, open_writer
 from sweeps.store.tables import RunState
 from sweeps.worker import How, Worked, work
 
@@ -55,8 +55,8 @@ def run_sweeps(reference: str, db: str | None, precision: str | None, how: How) 
     specs = _specs(reference, precision)
     _check(specs, how)
     # Looked up read-only first: a complete database is not touched at all.
-    if _is_complete(specs, db):
-        typer.echo(f"{_named(specs)}: all runs are in {locate(db)}.")
+    if (complete := _complete(specs, db)) is not None:
+        typer.echo(f"{_named(specs)}: all runs are in {complete.name}.")
         return
     if how.dask is None:
         _warn_of_memory(specs, max(how.workers, 1))
@@ -181,11 +181,13 @@ def _check(specs: list[SweepSpec], how: How) -> None:
             choose_engine(config, how.engine, how.device)
 
 
-def _is_complete(specs: list[SweepSpec], db: str | None) -> bool:
+def _complete(specs: list[SweepSpec], db: str | None) -> Store | None:
+    """The database, where it has all runs."""
     try:
-        return queries.missing_runs(open_reader(db), specs) == 0
+        store = open_reader(db)
     except StoreMissingError:
-        return False
+        return None
+    return store if queries.missing_runs(store, specs) == 0 else None
 
 
 def _work(store: Store, sweep_ids: list[int] | None, how: How, what: str) -> None:
