@@ -8,13 +8,13 @@ from numba import njit
 
 from benchmarks.steps import SHAPES
 from seqcls.config import RunConfig
-from seqcls.engines.fused import shape_of
-from seqcls.engines.kernel import train_epoch
-from seqcls.engines.packing import pack
-from seqcls.engines.rooms import TILE
-from seqcls.engines.tiles import epoch_tiles
+from seqcls.engines.fused.kernel import train_epoch
+from seqcls.engines.fused.packing import pack
+from seqcls.engines.fused.rooms import TILE
+from seqcls.engines.fused.tiles import epoch_tiles
+from seqcls.engines.fused.training import shape_of
+from seqcls.exhaustive import verdicts
 from seqcls.training import draw_initial, train_group
-from seqcls.verdict import verdicts
 
 REPEATS = 15
 
@@ -45,8 +45,8 @@ def main() -> None:
 def step_flops(config: RunConfig) -> int:
     """Additions, multiplications, divisions and roots of one step, with exp as 20 and erf as 40.
 
-    Counted from the formulas in `seqcls.engines.kernel`: for every string of the batch twice the
-    products forward and four times backward, and fifteen for AdamW on every parameter.
+    Counted from the formulas in `seqcls.engines.fused.kernel`: for every string of the batch twice
+    the products forward and four times backward, and fifteen for AdamW on every parameter.
     """
     kinds = config.num_letters + (not config.no_attend_cls)
     hidden, heads, inner = config.hidden_size, config.num_attention_heads, config.feed_forward_size

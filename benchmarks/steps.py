@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 from seqcls.config import RunConfig
-from seqcls.initialization import initial_parameters
-from seqcls.model import Transformer
+from seqcls.models.initialization import initial_parameters
+from seqcls.models.transformer import Transformer
 from seqcls.sampling.streams import stream
 from seqcls.training import train_group
 

@@ -53,7 +53,7 @@ def logits_of(
     """
     # Each engine's library is loaded only where it is used.
     if choose_engine(config, engine, device).name == "fused":
-        from seqcls.engines.fused import fused_logits
+        from seqcls.engines.fused.training import fused_logits
 
         return fused_logits(config, weights, counts)
     from seqcls.engines.stacked import stacked_logits

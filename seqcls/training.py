@@ -44,7 +44,7 @@ def train_group(
     report = progress or (lambda _: None)
     # Each engine's library is loaded only where it is used.
     if choose_engine(members[0][0], engine, device).name == "fused":
-        from seqcls.engines.fused import train_fused
+        from seqcls.engines.fused.training import train_fused
 
         start = draw_initial(members) if initial is None else initial
         return train_fused(members, start, every_epoch=every_epoch, progress=report)
@@ -55,7 +55,7 @@ def train_group(
 
 def draw_initial(members: Sequence[tuple[RunConfig, int]]) -> list[Weights]:
     """The initial parameters of (configuration, model seed) pairs, drawn by PyTorch."""
-    from seqcls.initialization import initial_parameters
+    from seqcls.models.initialization import initial_parameters
 
     return [
         {name: value.numpy() for name, value in initial_parameters(config, seed).items()}

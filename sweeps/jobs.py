@@ -64,7 +64,7 @@ def _tested(
         return {}
     # Imported where it is used: a process that only hands out groups tests nothing.
     from seqcls.evaluation import evaluate
-    from seqcls.verdict import unaffordable, verdicts
+    from seqcls.exhaustive import unaffordable, verdicts
 
     config = complete[0].config
     kept = [member.kept_weights for member in complete]

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 
 from dashboard.charts.misclassified import KINDS
+from seqcls.exhaustive import all_multisets
 from seqcls.inside.errors import Errors
 from seqcls.inside.network import Network
-from seqcls.verdict import all_multisets
 
 CELL = 5
 """Counts in a cell; the count 0 has cells of its own."""

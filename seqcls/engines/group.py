@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from seqcls.config import RunConfig
-from seqcls.initialization import initial_parameters
+from seqcls.models.initialization import initial_parameters
 
 
 class Group:

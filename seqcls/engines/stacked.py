@@ -15,11 +15,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from seqcls.config import NetworkConfig, RunConfig
+from seqcls.counts.forward import group_logits, log_counts
 from seqcls.engines.group import Group
 from seqcls.engines.member import MemberTraining, learning_rate
 from seqcls.engines.steps import training_logits
 from seqcls.errors import DeviceError
-from seqcls.multiset import group_logits, log_counts
 from seqcls.results import TrainedMember, Weights
 from seqcls.sampling import Strings
 from seqcls.sampling.streams import stream

@@ -9,8 +9,8 @@ from torch import Tensor
 from torch.func import functional_call
 
 from seqcls.config import RunConfig
-from seqcls.model import Transformer
-from seqcls.multiset import Parameters, group_logits, log_counts
+from seqcls.counts.forward import Parameters, group_logits, log_counts
+from seqcls.models.transformer import Transformer
 from seqcls.sampling import Strings
 
 
@@ -56,7 +56,7 @@ class MultisetLogits:
 
 
 class PlainLogits:
-    """One member after another through `seqcls.model`, each with its own stream of dropout.
+    """One member after another through the plain model, each with its own stream of dropout.
 
     As in the report's program the stream begins at `train_seed`, so a member drops the same
     whoever trains beside it.

@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int64
 
 from seqcls.errors import ConfigError
+from seqcls.exhaustive import MAX_MULTISETS, all_multisets, num_multisets
 from seqcls.inside.network import Network
-from seqcls.verdict import MAX_MULTISETS, all_multisets, num_multisets
 
 
 @dataclass(frozen=True, eq=False)

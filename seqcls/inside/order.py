@@ -24,7 +24,7 @@ class Orders:
 
 
 def letter_orders(network: Network, string: str, *, orders: int = 8, seed: int = 0) -> Orders:
-    """Logits of `seqcls.model`, in float64, for random orders of a string's letters.
+    """Logits of `seqcls.models.transformer`, in float64, for random orders of a string's letters.
 
     Raises:
         StringError: the string is not of this alphabet, or longer than `MAX_LENGTH`.
@@ -32,7 +32,7 @@ def letter_orders(network: Network, string: str, *, orders: int = 8, seed: int =
     # Imported where it is used: PyTorch takes a second or two to load.
     import torch
 
-    from seqcls.model import Transformer
+    from seqcls.models.transformer import Transformer
 
     length = sum(network.tokenizer.counts(string))
     if length > MAX_LENGTH:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from seqcls.model import Transformer
+from seqcls.models.transformer import Transformer
 from seqcls.prediction import predict
 from seqcls.tokenizer import Tokenizer, pad
 from seqcls.weights import from_bytes

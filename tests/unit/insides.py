@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from seqcls.config import RunConfig
+from seqcls.counts.forward import group_logits, log_counts
 from seqcls.inside.cause import Mechanism
 from seqcls.inside.network import Network
-from seqcls.model import Recorder, Transformer
-from seqcls.multiset import group_logits, log_counts
+from seqcls.models.transformer import Recorder, Transformer
 from seqcls.tokenizer import CLS, FIRST_LETTER
 from tests.unit.networks import Case, cases, plain_model
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from seqcls.config import NetworkConfig
-from seqcls.initialization import initial_parameters
-from seqcls.model import Transformer
+from seqcls.models.initialization import initial_parameters
+from seqcls.models.transformer import Transformer
 from seqcls.tokenizer import CLS, FIRST_LETTER, pad
 
 

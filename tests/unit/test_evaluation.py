@@ -6,7 +6,7 @@ import pytest
 
 from seqcls.config import RunConfig
 from seqcls.evaluation import evaluate
-from seqcls.initialization import initial_parameters
+from seqcls.models.initialization import initial_parameters
 from seqcls.results import Confusion
 from seqcls.sampling.streams import stream
 from seqcls.tokenizer import Tokenizer

@@ -15,15 +15,15 @@ from numba import njit
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from seqcls.config import RunConfig
-from seqcls.engines import kernel, rooms
+from seqcls.counts.forward import group_logits, log_counts
 from seqcls.engines.choice import choose_engine
-from seqcls.engines.elementary import cross_entropy_row, exp_row, normal_rows
-from seqcls.engines.fused import fused_logits, shape_of
-from seqcls.engines.packing import pack, unpack
+from seqcls.engines.fused import kernel, rooms
+from seqcls.engines.fused.elementary import cross_entropy_row, exp_row, normal_rows
+from seqcls.engines.fused.packing import pack, unpack
+from seqcls.engines.fused.tiles import make_tiles
+from seqcls.engines.fused.training import fused_logits, shape_of
 from seqcls.engines.stacked import sigmoid_scaled
-from seqcls.engines.tiles import make_tiles
 from seqcls.errors import EngineError
-from seqcls.multiset import group_logits, log_counts
 from seqcls.training import train_group
 from tests.conftest import short_config
 from tests.unit.networks import Case, cases
@@ -165,7 +165,7 @@ def test_a_members_result_is_its_own_to_the_last_bit(fields: dict[str, Any]) -> 
 
 TRAIN_ONE = """
 import hashlib
-from seqcls.engines.packing import pack
+from seqcls.engines.fused.packing import pack
 from seqcls.training import train_group
 from tests.conftest import short_config
 config = short_config()

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from seqcls.config import RunConfig
-from seqcls.initialization import initial_parameters
+from seqcls.models.initialization import initial_parameters
 from tests.conftest import asset
 
 REPORT: dict[str, Any] = {"layer_norm_eps": 0.0, "no_attend_cls": True}

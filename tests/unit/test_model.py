@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqcls.config import NetworkConfig
-from seqcls.initialization import initial_parameters
-from seqcls.model import Transformer
+from seqcls.models.initialization import initial_parameters
+from seqcls.models.transformer import Transformer
 from seqcls.tokenizer import CLS, PAD
 from tests.unit.networks import Case, cases, plain_model
 from tests.unit.reference import reference_logit

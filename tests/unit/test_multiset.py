@@ -4,8 +4,8 @@ import torch
 from hypothesis import given, settings
 
 from seqcls.config import NetworkConfig
-from seqcls.initialization import initial_parameters
-from seqcls.multiset import group_logits, log_counts
+from seqcls.counts.forward import group_logits, log_counts
+from seqcls.models.initialization import initial_parameters
 from tests.unit.networks import Case, cases, plain_model
 
 

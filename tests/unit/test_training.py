@@ -11,8 +11,8 @@ from seqcls.config import RunConfig
 from seqcls.engines.stacked import choose_device, sigmoid_scaled
 from seqcls.errors import DeviceError, GroupError
 from seqcls.evaluation import evaluate
-from seqcls.initialization import initial_parameters
-from seqcls.model import Transformer
+from seqcls.models.initialization import initial_parameters
+from seqcls.models.transformer import Transformer
 from seqcls.results import TrainedMember
 from seqcls.sampling.streams import stream
 from seqcls.training import train_group
@@ -129,7 +129,7 @@ def test_a_member_that_diverges_fails_and_leaves_its_neighbours_alone(
     config = short_config(layer_norm_eps=0.0)
     beside_sane = train_group([(config, 0), (config, 2)], engine=engine)
     monkeypatch.setattr("seqcls.engines.group.initial_parameters", exploding)
-    monkeypatch.setattr("seqcls.initialization.initial_parameters", exploding)
+    monkeypatch.setattr("seqcls.models.initialization.initial_parameters", exploding)
     first, failed, last = train_group([(config, seed) for seed in (0, 1, 2)], engine=engine)
     assert failed.failure is not None
     assert failed.failure.startswith("diverged in epoch 1: the training loss became ")
@@ -145,7 +145,7 @@ def test_a_group_of_which_all_diverge_ends(monkeypatch: pytest.MonkeyPatch) -> N
         return {k: v * DIVERGING for k, v in initial_parameters(config, seed).items()}
 
     monkeypatch.setattr("seqcls.engines.group.initial_parameters", exploding)
-    monkeypatch.setattr("seqcls.initialization.initial_parameters", exploding)
+    monkeypatch.setattr("seqcls.models.initialization.initial_parameters", exploding)
     members = train_group([(short_config(layer_norm_eps=0.0), seed) for seed in (0, 1)])
     assert all(member.failure for member in members)
 

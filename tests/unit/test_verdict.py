@@ -6,9 +6,9 @@ import pytest
 
 from seqcls.config import RunConfig
 from seqcls.evaluation import logits_of
+from seqcls.exhaustive import all_multisets, num_multisets, unaffordable, verdicts
 from seqcls.tokenizer import Tokenizer
 from seqcls.training import draw_initial
-from seqcls.verdict import all_multisets, num_multisets, unaffordable, verdicts
 
 
 @pytest.mark.parametrize(("letters", "length"), [(1, 4), (2, 5), (3, 6), (5, 3)])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from seqcls.errors import StoreError
-from seqcls.initialization import initial_parameters
+from seqcls.models.initialization import initial_parameters
 from seqcls.weights import from_bytes, to_bytes
 from tests.conftest import short_config
 

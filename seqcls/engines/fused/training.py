@@ -11,11 +11,11 @@ import numpy as np
 from jaxtyping import Float, Int64
 
 from seqcls.config import NetworkConfig, RunConfig
-from seqcls.engines.kernel import evaluate, train_epoch
+from seqcls.engines.fused.kernel import evaluate, train_epoch
+from seqcls.engines.fused.packing import pack, unpack
+from seqcls.engines.fused.rooms import NORMS, TILE, Shape
+from seqcls.engines.fused.tiles import Tiles, epoch_tiles, make_tiles
 from seqcls.engines.member import MemberTraining, learning_rate
-from seqcls.engines.packing import pack, unpack
-from seqcls.engines.rooms import NORMS, TILE, Shape
-from seqcls.engines.tiles import Tiles, epoch_tiles, make_tiles
 from seqcls.results import TrainedMember, Weights
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from seqcls.config import NetworkConfig
-from seqcls.model import Transformer
+from seqcls.models.transformer import Transformer
 from seqcls.tokenizer import PAD
 
 

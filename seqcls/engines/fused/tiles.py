@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int64
 
-from seqcls.engines.rooms import TILE
+from seqcls.engines.fused.rooms import TILE
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
 
