@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from seqcls.engines.choice import Choice, choose_engine
 from seqcls.results import Evaluation, TrainedMember, Verdict, Weights
-from seqcls.training import draw_initial, train_group
+from seqcls.training import train_group
 from seqcls.weights import to_bytes
 from sweeps.grouping import RunGroup
 from sweeps.outcome import Outcome
@@ -38,7 +38,12 @@ def make_job(group: RunGroup, engine: str, device: str) -> Job:
     """
     choice = choose_engine(group[0].config, engine, device)
     members = [(run.config, run.model_seed) for run in group]
-    initial = draw_initial(members) if choice.name == "fused" else None
+    initial = None
+    if choice.name == "fused":
+        # Imported where it is used: it loads PyTorch.
+        from seqcls.models.initialization import draw_initial
+
+        initial = draw_initial(members)
     return Job(next(_numbers), group, choice, device, initial)
 
 

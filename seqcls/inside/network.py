@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Float, Int64
 
 from seqcls.config import RunConfig
+from seqcls.data import tokenizer_of
 from seqcls.engines.fused.erfc import ERFC_DOUBLE
 from seqcls.results import Weights
 from seqcls.tokenizer import CLS, FIRST_LETTER, Tokenizer
@@ -56,7 +57,7 @@ class Network:
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
-        return Tokenizer(self.config.num_letters)
+        return tokenizer_of(self.config)
 
     @cached_property
     def kinds(self) -> tuple[str, ...]:

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import torch
 
+from seqcls.data import network_of
 from seqcls.models.transformer import Transformer
 from seqcls.prediction import predict
-from seqcls.tokenizer import Tokenizer, pad
+from seqcls.tokenizer import LETTERS, Tokenizer, pad
 from seqcls.weights import from_bytes
 from sweeps.store import queries
 from sweeps.store.engine import Store, open_reader
@@ -145,10 +146,10 @@ def activations(store: Store, run: str, text: str) -> dict[str, torch.Tensor]:
     """The states of a stored model for one string."""
     run_id = queries.find_run(store, run)
     config = queries.run_config(store, run_id)
-    model = Transformer(config).eval()
+    model = Transformer(network_of(config)).eval()
     weights = from_bytes(queries.weights(store, run_id))
     model.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
-    ids = torch.from_numpy(pad([Tokenizer(3).encode(text)])).int()
+    ids = torch.from_numpy(pad([Tokenizer(LETTERS[:3]).encode(text)])).int()
     with torch.no_grad():
         return model.activations(ids)
 

@@ -16,6 +16,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from seqcls.config import RunConfig
 from seqcls.counts.forward import group_logits, log_counts
+from seqcls.data import network_of
 from seqcls.engines.choice import choose_engine
 from seqcls.engines.fused import kernel, rooms
 from seqcls.engines.fused.elementary import cross_entropy_row, exp_row, normal_rows
@@ -108,13 +109,15 @@ def test_gradients_are_those_of_autograd(case: Case, scaled: bool) -> None:
     config, own = case.config, case.members[0]
     positive = np.arange(len(case.strings)) % 2 == 0
     tiles = make_tiles(case.counts, positive, len(case.strings), "float64")
-    flat = pack(config, {name: value.numpy() for name, value in own.items()})
-    shape = shape_of(config)._replace(scaled_loss=scaled)
+    flat = pack(network_of(config), {name: value.numpy() for name, value in own.items()})
+    shape = shape_of(network_of(config))._replace(scaled_loss=scaled)
     scratch = np.empty(rooms.TILE, np.int64)
     loss, gradient = gradients_of(flat, shape, scratch, *tiles[:3])
 
     parameters = {name: value[None].clone().requires_grad_() for name, value in own.items()}
-    logits = group_logits(config, parameters, log_counts(config, case.counts))
+    logits = group_logits(
+        network_of(config), parameters, log_counts(network_of(config), case.counts)
+    )
     targets = torch.from_numpy(positive).double()[None]
     scores = sigmoid_scaled(logits) if scaled else logits
     expected = binary_cross_entropy_with_logits(scores, targets)
@@ -150,7 +153,7 @@ def test_parameters_come_back_from_the_flat_array(case: Case) -> None:
 def bits(config: RunConfig, seeds: list[int]) -> dict[int, bytes]:
     """The trained parameters of every seed, to the last bit."""
     members = train_group([(config, seed) for seed in seeds], engine="fused")
-    return {m.model_seed: pack(config, m.kept_weights).tobytes() for m in members}
+    return {m.model_seed: pack(network_of(config), m.kept_weights).tobytes() for m in members}
 
 
 @pytest.mark.parametrize("fields", [{}, {"hidden_size": 16, "layer_norm": "nn"}], ids=str)
@@ -170,7 +173,7 @@ from seqcls.training import train_group
 from tests.conftest import short_config
 config = short_config()
 member = train_group([(config, 3)], engine="fused")[0]
-print(hashlib.sha256(pack(config, member.kept_weights).tobytes()).hexdigest())
+print(hashlib.sha256(pack(network_of(config), member.kept_weights).tobytes()).hexdigest())
 """
 
 

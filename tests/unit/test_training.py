@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from seqcls.config import RunConfig
+from seqcls.data import network_of, sampler_of
 from seqcls.engines.stacked import choose_device, sigmoid_scaled
 from seqcls.errors import DeviceError, GroupError
 from seqcls.evaluation import evaluate
@@ -23,15 +24,15 @@ from tests.unit.test_initialization import REPORT
 def plainly_trained(config: RunConfig, seed: int) -> tuple[Transformer, list[float], list[float]]:
     """One plain model, trained for all epochs by PyTorch's own loss, optimizer and schedule."""
     dtype = getattr(torch, config.precision)
-    model = Transformer(config).to(dtype)
-    model.load_state_dict(initial_parameters(config, seed))
+    model = Transformer(network_of(config)).to(dtype)
+    model.load_state_dict(initial_parameters(network_of(config), seed))
     model.use_dropout_generator(torch.Generator().manual_seed(config.train_seed))
     loss_of = nn.BCEWithLogitsLoss()
     optimizer = torch.optim.AdamW(model.parameters(), lr=config.learning_rate)
     schedule = torch.optim.lr_scheduler.LinearLR(
         optimizer, 1.0, config.final_learning_rate_factor, total_iters=config.max_num_epochs
     )
-    validation = stream(config.validation_strings).epoch(0)
+    validation = stream(sampler_of(config, "validation")).epoch(0)
     train_losses, validation_losses = [], []
 
     def loss(strings: Any) -> torch.Tensor:
@@ -42,7 +43,7 @@ def plainly_trained(config: RunConfig, seed: int) -> tuple[Transformer, list[flo
         return value
 
     for epoch in range(config.max_num_epochs):
-        strings = stream(config.train_strings).epoch(epoch)
+        strings = stream(sampler_of(config, "train")).epoch(epoch)
         total = 0.0
         model.train()
         for start in range(0, len(strings), config.train_batch_size):
@@ -121,7 +122,7 @@ def test_a_member_that_diverges_fails_and_leaves_its_neighbours_alone(
     monkeypatch: pytest.MonkeyPatch, engine: str
 ) -> None:
     def exploding(config: RunConfig, seed: int) -> dict[str, torch.Tensor]:
-        parameters = initial_parameters(config, seed)
+        parameters = initial_parameters(network_of(config), seed)
         if seed == 1:
             parameters["embedding.weight"] *= DIVERGING
         return parameters
@@ -142,7 +143,7 @@ def test_a_member_that_diverges_fails_and_leaves_its_neighbours_alone(
 
 def test_a_group_of_which_all_diverge_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     def exploding(config: RunConfig, seed: int) -> dict[str, torch.Tensor]:
-        return {k: v * DIVERGING for k, v in initial_parameters(config, seed).items()}
+        return {k: v * DIVERGING for k, v in initial_parameters(network_of(config), seed).items()}
 
     monkeypatch.setattr("seqcls.engines.group.initial_parameters", exploding)
     monkeypatch.setattr("seqcls.models.initialization.initial_parameters", exploding)
