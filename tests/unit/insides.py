@@ -22,7 +22,9 @@ Patch = Callable[[np.ndarray], np.ndarray]
 
 def networks_of(case: Case) -> list[Network]:
     """Each member of a case, to be looked into."""
-    config = RunConfig(**{**case.config.model_dump(), "required_letters": "a"})
+    config = RunConfig(
+        **{**case.config.model_dump(exclude={"trained_length"}), "required_letters": "a"}
+    )
     return [
         Network.of(config, {name: value.numpy() for name, value in member.items()})
         for member in case.members

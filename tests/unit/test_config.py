@@ -35,7 +35,10 @@ KEY_OF_THE_REPORT = "80b3222e31b7654ea7a90d22950515fe375141d7679b78d94887d0a7a61
         ({"dropout_rate": 1.0}, "dropout_rate=1.0: expected less than 1"),
         ({"test_alpha": 0.01}, "test_alpha=0.01: expected greater than or equal to 0.05"),
         ({"learning_rate": float("inf")}, "learning_rate=inf: expected a finite number"),
-        ({"task": "contains_al"}, "task='contains_al': did you mean 'contains_all'?"),
+        (
+            {"task": "contains_al", "train_sampler": "variable_length"},
+            "task='contains_al': did you mean 'contains_all'?",
+        ),
         ({"task": "9"}, "task='9': expected"),
         ({"train_sampler": "fixed"}, "train_sampler='fixed': did you mean 'fixed_length'?"),
         ({"required_letters": ""}, "expected distinct letters"),

@@ -168,6 +168,7 @@ def test_a_members_result_is_its_own_to_the_last_bit(fields: dict[str, Any]) -> 
 
 TRAIN_ONE = """
 import hashlib
+from seqcls.data import network_of
 from seqcls.engines.fused.packing import pack
 from seqcls.training import train_group
 from tests.conftest import short_config
@@ -189,12 +190,12 @@ def test_code_compiled_now_and_code_from_the_cache_give_the_same_bits(tmp_path: 
 
 
 def test_the_engine_is_chosen_and_says_why() -> None:
-    assert str(choose_engine(RunConfig())) == "fused: no dropout, on the CPU"
+    assert str(choose_engine(RunConfig())) == "fused: letter counts suffice, on the CPU"
     assert choose_engine(RunConfig(), "torch").reason == "asked for"
-    assert choose_engine(RunConfig(), device="cuda").name == "torch"
+    assert choose_engine(RunConfig(), device="cuda").name == "counts"
     dropout = RunConfig(dropout_rate=0.5)
-    assert str(choose_engine(dropout)) == "torch: dropout_rate=0.5 makes equal letters differ"
+    assert str(choose_engine(dropout)) == "strings: dropout_rate=0.5 makes equal letters differ"
     with pytest.raises(EngineError, match="engine 'fused' cannot train this: dropout_rate"):
         choose_engine(dropout, "fused")
-    with pytest.raises(EngineError, match="engine 'jax': expected auto, fused or torch"):
+    with pytest.raises(EngineError, match="engine 'jax': expected auto, torch, fused, "):
         choose_engine(dropout, "jax")

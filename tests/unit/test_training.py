@@ -7,14 +7,16 @@ import pytest
 import torch
 from torch import nn
 
-from seqcls.config import RunConfig
+from seqcls.config import NetworkConfig, RunConfig
 from seqcls.data import network_of, sampler_of
 from seqcls.engines.stacked import choose_device, sigmoid_scaled
 from seqcls.errors import DeviceError, GroupError
 from seqcls.evaluation import evaluate
+from seqcls.models.base import read_ids
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.transformer import Transformer
 from seqcls.results import TrainedMember
+from seqcls.sampling import LabelledStrings
 from seqcls.sampling.streams import stream
 from seqcls.training import train_group
 from tests.conftest import short_config
@@ -35,11 +37,11 @@ def plainly_trained(config: RunConfig, seed: int) -> tuple[Transformer, list[flo
     validation = stream(sampler_of(config, "validation")).epoch(0)
     train_losses, validation_losses = [], []
 
-    def loss(strings: Any) -> torch.Tensor:
-        logits = model(torch.from_numpy(strings.ids).int())
+    def loss(drawn: LabelledStrings) -> torch.Tensor:
+        logits = model(torch.from_numpy(read_ids(drawn.strings, config.readout)).int())
         if config.train_loss == "sigmoid_scaled":
             logits = sigmoid_scaled(logits)
-        value: torch.Tensor = loss_of(logits, torch.from_numpy(strings.positive).to(dtype))
+        value: torch.Tensor = loss_of(logits, torch.from_numpy(drawn.labels).to(dtype))
         return value
 
     for epoch in range(config.max_num_epochs):
@@ -121,15 +123,14 @@ DIVERGING = 1e30
 def test_a_member_that_diverges_fails_and_leaves_its_neighbours_alone(
     monkeypatch: pytest.MonkeyPatch, engine: str
 ) -> None:
-    def exploding(config: RunConfig, seed: int) -> dict[str, torch.Tensor]:
-        parameters = initial_parameters(network_of(config), seed)
+    def exploding(network: NetworkConfig, seed: int) -> dict[str, torch.Tensor]:
+        parameters = initial_parameters(network, seed)
         if seed == 1:
             parameters["embedding.weight"] *= DIVERGING
         return parameters
 
     config = short_config(layer_norm_eps=0.0)
     beside_sane = train_group([(config, 0), (config, 2)], engine=engine)
-    monkeypatch.setattr("seqcls.engines.group.initial_parameters", exploding)
     monkeypatch.setattr("seqcls.models.initialization.initial_parameters", exploding)
     first, failed, last = train_group([(config, seed) for seed in (0, 1, 2)], engine=engine)
     assert failed.failure is not None
@@ -142,10 +143,9 @@ def test_a_member_that_diverges_fails_and_leaves_its_neighbours_alone(
 
 
 def test_a_group_of_which_all_diverge_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    def exploding(config: RunConfig, seed: int) -> dict[str, torch.Tensor]:
-        return {k: v * DIVERGING for k, v in initial_parameters(network_of(config), seed).items()}
+    def exploding(network: NetworkConfig, seed: int) -> dict[str, torch.Tensor]:
+        return {k: v * DIVERGING for k, v in initial_parameters(network, seed).items()}
 
-    monkeypatch.setattr("seqcls.engines.group.initial_parameters", exploding)
     monkeypatch.setattr("seqcls.models.initialization.initial_parameters", exploding)
     members = train_group([(short_config(layer_norm_eps=0.0), seed) for seed in (0, 1)])
     assert all(member.failure for member in members)
