@@ -20,7 +20,7 @@ import numpy as np
 from sqlalchemy import insert
 
 from seqcls.config import RunConfig, canonical_json
-from seqcls.tokenizer import Tokenizer
+from seqcls.tokenizer import LETTERS, Tokenizer
 from sweeps.store.engine import Store, open_writer
 from sweeps.store.tables import (
     Base,
@@ -225,7 +225,7 @@ def _configs(axes: Mapping[str, list[Any]]) -> Iterator[RunConfig]:
 def _strings(generator: np.random.Generator) -> list[tuple[str, int, int]]:
     """Different strings of letters a, b and c: text, length, label."""
     counts = {tuple(row) for row in generator.integers(0, LENGTHS // 3, size=(POOL, 3)).tolist()}
-    tokenizer = Tokenizer(3)
+    tokenizer = Tokenizer(LETTERS[:3])
     return [
         (tokenizer.text_of_counts(row), sum(row), int(row[0] > 0 and row[1] > 0))
         for row in sorted(counts)

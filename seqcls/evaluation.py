@@ -8,21 +8,22 @@ import numpy as np
 from jaxtyping import Bool, Float, Int64
 
 from seqcls.config import RunConfig
-from seqcls.engines.choice import choose_engine
+from seqcls.data import sampler_of
+from seqcls.engines.choice import choose_engine, engine_named
 from seqcls.results import Confusion, Evaluation, StringError, Weights
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
+from seqcls.strings import TokenStrings
 from seqcls.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True, eq=False)
 class DistinctStrings:
-    """The distinct strings of a test set: strings with equal counts have equal logits."""
+    """The distinct strings of a test set."""
 
-    counts: Int64[np.ndarray, "string letter"]
+    strings: TokenStrings
     occurrences: Int64[np.ndarray, " string"]
-    positive: Bool[np.ndarray, " string"]
-    lengths: Int64[np.ndarray, " string"]
+    labels: Bool[np.ndarray, " string"]
     texts: list[str]
 
 
@@ -30,35 +31,30 @@ class DistinctStrings:
 def distinct_test_strings(sampler: Sampler) -> DistinctStrings:
     """The first epoch of a stream, each string once, made once for all models tested on it."""
     drawn = stream(sampler).epoch(0)
-    counts, first, occurrences = np.unique(
-        drawn.counts, axis=0, return_index=True, return_counts=True
-    )
-    strings = drawn.take(first)
-    tokenizer = Tokenizer(counts.shape[1])
-    texts = [tokenizer.decode(ids) for ids in strings.ids.tolist()]
-    return DistinctStrings(counts, occurrences, strings.positive, strings.lengths, texts)
+    # Strings that were drawn by counts differ in nothing else.
+    own = drawn.strings
+    rows: np.ndarray = own.counts if own.is_counted else own.letters
+    _, first, occurrences = np.unique(rows, axis=0, return_index=True, return_counts=True)
+    distinct = drawn.take(first)
+    tokenizer = Tokenizer(sampler.task.alphabet)
+    texts = [tokenizer.decode(ids) for ids in distinct.strings.ids.tolist()]
+    return DistinctStrings(distinct.strings, occurrences, distinct.labels, texts)
 
 
 def logits_of(
     config: RunConfig,
     weights: Sequence[Weights],
-    counts: Int64[np.ndarray, "string letter"],
+    strings: TokenStrings,
     *,
     engine: str = "auto",
     device: str = "auto",
 ) -> Float[np.ndarray, "member string"]:
-    """Logits of models of one shape for strings given as letter counts; positive means label 1.
+    """Logits of models of one shape for strings; positive means label 1.
 
     Dropout is off. Engine and device are as for `seqcls.training.train_group`.
     """
-    # Each engine's library is loaded only where it is used.
-    if choose_engine(config, engine, device).name == "fused":
-        from seqcls.engines.fused import fused_logits
-
-        return fused_logits(config, weights, counts)
-    from seqcls.engines.stacked import stacked_logits
-
-    return stacked_logits(config, weights, counts, device=device)
+    own = engine_named(choose_engine(config, engine, device).name)
+    return own.logits(config, weights, strings, device=device)
 
 
 def evaluate(
@@ -77,8 +73,8 @@ def evaluate(
         device: likewise.
     """
     config = configs[0]
-    test = distinct_test_strings(config.test_strings)
-    logits = logits_of(config, weights, test.counts, engine=engine, device=device)
+    test = distinct_test_strings(sampler_of(config, "test"))
+    logits = logits_of(config, weights, test.strings, engine=engine, device=device)
     return [evaluation_of(config, test, own) for own in logits]
 
 
@@ -87,9 +83,10 @@ def evaluation_of(
 ) -> Evaluation:
     """What these logits of the test strings make of one model."""
     predicted = logits > 0
-    wrong = np.flatnonzero(predicted != test.positive)
+    wrong = np.flatnonzero(predicted != test.labels)
     # One count for every length and cell, the cells in the order of Confusion.
-    cells = 4 * test.lengths + 2 * test.positive + predicted
+    lengths = test.strings.lengths
+    cells = 4 * lengths + 2 * test.labels + predicted
     table = np.bincount(cells, test.occurrences, 4 * (config.test_max_length + 1))
     by_length = table.astype(np.int64).reshape(-1, 4).tolist()
     return Evaluation(
@@ -103,8 +100,8 @@ def evaluation_of(
             (
                 StringError(
                     string=test.texts[row],
-                    length=int(test.lengths[row]),
-                    label=int(test.positive[row]),
+                    length=int(lengths[row]),
+                    label=int(test.labels[row]),
                     logit=float(logits[row]),
                     occurrences=int(test.occurrences[row]),
                 )
@@ -112,7 +109,5 @@ def evaluation_of(
             ),
             key=lambda error: error.string,
         ),
-        solved_length=(
-            int(test.lengths[wrong].min()) - 1 if len(wrong) else config.test_max_length
-        ),
+        solved_length=(int(lengths[wrong].min()) - 1 if len(wrong) else config.test_max_length),
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from seqcls.engines.choice import Choice, choose_engine
 from seqcls.results import Evaluation, TrainedMember, Verdict, Weights
-from seqcls.training import draw_initial, train_group
+from seqcls.training import train_group
 from seqcls.weights import to_bytes
 from sweeps.grouping import RunGroup
 from sweeps.memory import parameter_bytes, shortage
@@ -48,6 +48,9 @@ def make_job(group: RunGroup, engine: str, device: str) -> Job:
 
 
 def _drawn(group: RunGroup) -> list[Weights] | None:
+    # Imported where it is used: it loads PyTorch.
+    from seqcls.models.initialization import draw_initial
+
     try:
         return draw_initial([(run.config, run.model_seed) for run in group])
     except (MemoryError, RuntimeError):
@@ -85,7 +88,7 @@ def _tested(
         return {}
     # Imported where it is used: a process that only hands out groups tests nothing.
     from seqcls.evaluation import evaluate
-    from seqcls.verdict import unaffordable, verdicts
+    from seqcls.exhaustive import unaffordable, verdicts
 
     config = complete[0].config
     kept = [member.kept_weights for member in complete]

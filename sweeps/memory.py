@@ -5,8 +5,8 @@ from pathlib import Path
 
 import psutil
 
-from seqcls.config import NetworkConfig, RunConfig
-from sweeps.grouping import training_strings
+from seqcls.config import RunConfig
+from seqcls.data import network_of
 
 _BYTES = {"float32": 4, "float64": 8}
 _LIMIT_OF_GROUP = Path("/sys/fs/cgroup/memory.max")
@@ -19,23 +19,25 @@ COPIES_A_MEMBER = 2
 """Of every member of a group: its initial values, and those of its best epoch."""
 
 
-def parameter_bytes(config: NetworkConfig) -> int:
-    """The bytes of one model's parameters."""
-    hidden, inner = config.hidden_size, config.feed_forward_size
-    heads = config.num_attention_heads * config.attention_head_size
-    rows = config.vocabulary_size + 4 * heads + 2 * inner + 1
-    if config.has_norms:
-        rows += 4 if config.layer_norm == "nn" else 2
-    return rows * hidden * _BYTES[config.precision]
+def parameter_bytes(config: RunConfig) -> int:
+    """The bytes of one model's parameters, those of positions aside; roughly, where it recurs."""
+    network = network_of(config)
+    hidden, blocks = network.hidden_size, network.num_blocks
+    if network.architecture == "transformer":
+        heads = network.num_attention_heads * network.attention_head_size
+        rows = 4 * heads + 2 * network.feed_forward_size
+        if network.has_norms:
+            rows += 4 if network.layer_norm == "nn" else 2
+    else:
+        # As many as the largest recurrent layer has, whose four gates read input and state.
+        rows = 8 * hidden
+    rows = blocks * rows + network.vocabulary_size + 1
+    return rows * hidden * _BYTES[network.precision]
 
 
 def training_bytes(config: RunConfig, members: int = 1) -> int:
-    """What training so many members together takes at least, in bytes: values and strings."""
-    values = parameter_bytes(config) * (COPIES + COPIES_A_MEMBER * members)
-    lengths = [config.longest_train_length, config.validation_max_length, config.test_max_length]
-    sizes = [training_strings(config), config.validation_size, config.test_size]
-    # A token is a byte, and every string begins with CLS.
-    return values + sum(size * (own + 1) for size, own in zip(sizes, lengths, strict=True))
+    """What the values alone take in training so many members together, in bytes."""
+    return parameter_bytes(config) * (COPIES + COPIES_A_MEMBER * members)
 
 
 def machine_bytes() -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from seqcls.config import RunConfig, canonical_json, check_model_seed, nearest
+from seqcls.data import configuration
 from seqcls.errors import ConfigError, SpecError
 from sweeps.toml import parse_toml
 
@@ -81,7 +82,7 @@ class SweepSpec:
             for values in itertools.product(*axes.values()):
                 fields = {**(self.fixed or {}), **own, **dict(zip(axes, values, strict=True))}
                 try:
-                    config = RunConfig.from_mapping(fields)
+                    config = configuration(fields)
                 except ConfigError as error:
                     raise SpecError(f"sweep {self.name!r}: {error}") from None
                 if config.key in seen:

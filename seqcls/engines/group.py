@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from seqcls.config import RunConfig
-from seqcls.initialization import initial_parameters
+from seqcls.results import Weights
 
 
 class Group:
@@ -15,13 +15,16 @@ class Group:
     The optimizer works on each value alone, so stacking members changes none of them.
     """
 
-    def __init__(self, members: Sequence[tuple[RunConfig, int]], device: torch.device) -> None:
-        drawn = [initial_parameters(config, seed) for config, seed in members]
+    def __init__(
+        self, initial: Sequence[Weights], learning_rate: float, device: torch.device
+    ) -> None:
         self.parameters = {
-            name: torch.stack([own[name] for own in drawn]).to(device).requires_grad_()
-            for name in drawn[0]
+            name: torch.from_numpy(np.stack([own[name] for own in initial]))
+            .to(device)
+            .requires_grad_()
+            for name in initial[0]
         }
-        self.optimizer = self._new_optimizer(members[0][0].learning_rate)
+        self.optimizer = self._new_optimizer(learning_rate)
 
     def __len__(self) -> int:
         return len(next(iter(self.parameters.values())))

@@ -15,13 +15,15 @@ from torch import Tensor
 from torch.nn import functional
 
 from seqcls.config import NetworkConfig, RunConfig
+from seqcls.counts.forward import group_logits, log_counts
+from seqcls.data import network_of, sampler_of
 from seqcls.engines.group import Group
 from seqcls.engines.member import MemberTraining, learning_rate
 from seqcls.engines.steps import training_logits
 from seqcls.errors import DeviceError
-from seqcls.multiset import group_logits, log_counts
+from seqcls.models.initialization import draw_initial
 from seqcls.results import TrainedMember, Weights
-from seqcls.sampling import Strings
+from seqcls.sampling import LabelledStrings
 from seqcls.sampling.streams import stream
 
 
@@ -41,13 +43,15 @@ def choose_device(name: str) -> torch.device:
 
 def train_stacked(
     members: Sequence[tuple[RunConfig, int]],
+    initial: Sequence[Weights] | None,
     *,
     device: str,
     every_epoch: bool,
     progress: Callable[[float], None],
 ) -> list[TrainedMember]:
     """Trains (configuration, model seed) pairs of one shape together, in their order."""
-    return _GroupTraining(members, choose_device(device), every_epoch).run(progress)
+    start = draw_initial(members) if initial is None else initial
+    return _GroupTraining(members, start, choose_device(device), every_epoch).run(progress)
 
 
 class _GroupTraining:
@@ -56,17 +60,20 @@ class _GroupTraining:
     def __init__(
         self,
         members: Sequence[tuple[RunConfig, int]],
+        initial: Sequence[Weights],
         device: torch.device,
         every_epoch: bool,
     ) -> None:
         self.config = members[0][0]
+        self.network = network_of(self.config)
         self.device = device
         self.members = [MemberTraining(config, seed, every_epoch) for config, seed in members]
         self.rows = list(self.members)
-        self.group = Group(members, device)
+        self.group = Group(initial, self.config.learning_rate, device)
         self.logits = training_logits(self.config, len(members), device)
-        validation = stream(self.config.validation_strings).epoch(0)
-        self.validation = log_counts(self.config, validation.counts).to(device)
+        self.training = stream(sampler_of(self.config, "train"))
+        validation = stream(sampler_of(self.config, "validation")).epoch(0)
+        self.validation = log_counts(self.network, validation.strings.counts).to(device)
         self.validation_targets = self._targets(validation)
 
     def run(self, progress: Callable[[float], None]) -> list[TrainedMember]:
@@ -75,15 +82,15 @@ class _GroupTraining:
             started = time.perf_counter()
             epoch += 1
             self.group.set_learning_rate(learning_rate(self.config, epoch))
-            train_losses = self._train_epoch(stream(self.config.train_strings).epoch(epoch - 1))
+            train_losses = self._train_epoch(self.training.epoch(epoch - 1))
             self._end_epoch(train_losses, self._validation_losses(), started)
             stopped = len(self.members) - len(self.rows)
             progress(stopped + len(self.rows) * epoch / self.config.max_num_epochs)
         return [member.result for member in self.members]
 
-    def _targets(self, strings: Strings) -> Float[Tensor, " string"]:
+    def _targets(self, strings: LabelledStrings) -> Float[Tensor, " string"]:
         dtype = getattr(torch, self.config.precision)
-        return torch.from_numpy(strings.positive).to(self.device, dtype)
+        return torch.from_numpy(strings.labels).to(self.device, dtype)
 
     def _losses(
         self, logits: Float[Tensor, "member string"], targets: Float[Tensor, " string"]
@@ -94,10 +101,10 @@ class _GroupTraining:
             logits, targets.expand_as(logits), reduction="none"
         )
 
-    def _train_epoch(self, strings: Strings) -> list[float]:
+    def _train_epoch(self, strings: LabelledStrings) -> list[float]:
         batch_size = self.config.train_batch_size
         batches = zip(
-            self.logits.encode(strings).split(batch_size),
+            self.logits.encode(strings.strings).split(batch_size),
             self._targets(strings).split(batch_size),
             strict=True,
         )
@@ -111,7 +118,7 @@ class _GroupTraining:
     def _validation_losses(self) -> list[float]:
         # Dropout is off here, so letter counts are enough whatever the training needs.
         with torch.no_grad():
-            logits = group_logits(self.config, self.group.parameters, self.validation)
+            logits = group_logits(self.network, self.group.parameters, self.validation)
             return self._losses(logits, self.validation_targets).sum(dim=1).tolist()
 
     def _end_epoch(

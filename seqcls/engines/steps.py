@@ -9,16 +9,18 @@ from torch import Tensor
 from torch.func import functional_call
 
 from seqcls.config import RunConfig
-from seqcls.model import Transformer
-from seqcls.multiset import Parameters, group_logits, log_counts
-from seqcls.sampling import Strings
+from seqcls.counts.forward import Parameters, group_logits, log_counts
+from seqcls.data import network_of
+from seqcls.models.base import read_ids
+from seqcls.models.transformer import Transformer
+from seqcls.strings import TokenStrings
 
 
 @runtime_checkable
 class TrainingLogits(Protocol):
     """How a group's logits are computed while it trains."""
 
-    def encode(self, strings: Strings) -> Tensor:
+    def encode(self, strings: TokenStrings) -> Tensor:
         """An epoch's strings as one tensor, its leading axis `string`."""
         ...
 
@@ -42,35 +44,38 @@ class MultisetLogits:
     """All members at once, from letter counts."""
 
     def __init__(self, config: RunConfig, device: torch.device) -> None:
-        self._config = config
+        self._network = network_of(config)
         self._device = device
 
-    def encode(self, strings: Strings) -> Tensor:
-        return log_counts(self._config, strings.counts).to(self._device)
+    def encode(self, strings: TokenStrings) -> Tensor:
+        return log_counts(self._network, strings.counts).to(self._device)
 
     def __call__(self, parameters: Parameters, encoded: Tensor) -> Float[Tensor, "member string"]:
-        return group_logits(self._config, parameters, encoded)
+        return group_logits(self._network, parameters, encoded)
 
     def keep(self, rows: Sequence[int]) -> None:
         """Holds nothing of any member."""
 
 
 class PlainLogits:
-    """One member after another through `seqcls.model`, each with its own stream of dropout.
+    """One member after another through the plain model, each with its own stream of dropout.
 
     As in the report's program the stream begins at `train_seed`, so a member drops the same
     whoever trains beside it.
     """
 
     def __init__(self, config: RunConfig, members: int, device: torch.device) -> None:
-        self._model = Transformer(config).to(device, getattr(torch, config.precision)).train()
+        self._network = network_of(config)
+        self._model = (
+            Transformer(self._network).to(device, getattr(torch, config.precision)).train()
+        )
         self._device = device
         self._generators = [
             torch.Generator(device).manual_seed(config.train_seed) for _ in range(members)
         ]
 
-    def encode(self, strings: Strings) -> Tensor:
-        return torch.from_numpy(strings.ids).int().to(self._device)
+    def encode(self, strings: TokenStrings) -> Tensor:
+        return torch.from_numpy(read_ids(strings, self._network.readout)).int().to(self._device)
 
     def __call__(self, parameters: Parameters, encoded: Tensor) -> Float[Tensor, "member string"]:
         logits = []

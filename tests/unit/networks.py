@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from seqcls.config import NetworkConfig
-from seqcls.initialization import initial_parameters
-from seqcls.model import Transformer
+from seqcls.data import network_of
+from seqcls.models.initialization import initial_parameters
+from seqcls.models.transformer import Transformer
 from seqcls.tokenizer import CLS, FIRST_LETTER, pad
 
 
@@ -66,7 +67,7 @@ def cases(draw: st.DrawFn) -> Case:
     generator = torch.Generator().manual_seed(draw(st.integers(0, 2**32)))
     members = []
     for seed in range(draw(st.integers(1, 3))):
-        parameters = initial_parameters(config, seed)
+        parameters = initial_parameters(network_of(config), seed)
         for name, value in parameters.items():
             if "norm" in name:
                 noise = torch.randn(value.shape, generator=generator, dtype=torch.float64)
@@ -79,6 +80,6 @@ def cases(draw: st.DrawFn) -> Case:
 
 def plain_model(config: NetworkConfig, parameters: dict[str, Tensor]) -> Transformer:
     """The readable model with these parameters, in evaluation mode."""
-    model = Transformer(config).to(getattr(torch, config.precision))
+    model = Transformer(network_of(config)).to(getattr(torch, config.precision))
     model.load_state_dict(parameters)
     return model.eval()

@@ -1,10 +1,10 @@
-"""Gradients; the formulas stand in `seqcls.engines.kernel`."""
+"""Gradients; the formulas stand in `seqcls.engines.fused.kernel`."""
 
 import math
 
-from seqcls.engines.compiling import inlined
-from seqcls.engines.forward import add, dot
-from seqcls.engines.rooms import TILE
+from seqcls.engines.fused.compiling import inlined
+from seqcls.engines.fused.forward import add, dot
+from seqcls.engines.fused.rooms import TILE
 
 
 @inlined

@@ -53,7 +53,7 @@ class Dropout(nn.Module):
 
 
 class Linear(nn.Module):
-    """A linear layer without bias, its values left to `seqcls.initialization` to draw.
+    """A linear layer without bias, its values left to `seqcls.models.initialization` to draw.
 
     Not `nn.Linear`, which draws values of its own from the global generator; PyTorch's way around
     that loads a part of it that takes seconds.
@@ -68,7 +68,7 @@ class Linear(nn.Module):
 
 
 class Embedding(nn.Module):
-    """A vector for every token id, its values left to `seqcls.initialization` to draw."""
+    """A vector for every token id, its values left to `seqcls.models.initialization` to draw."""
 
     def __init__(self, tokens: int, hidden: int) -> None:
         super().__init__()
@@ -165,7 +165,7 @@ class Block(nn.Module):
 class Transformer(nn.Module):
     """One block over padded token ids; the logit is read off the `CLS` position.
 
-    A new model's values are undefined: `seqcls.initialization` draws them.
+    A new model's values are undefined: `seqcls.models.initialization` draws them.
     """
 
     def __init__(self, config: NetworkConfig) -> None:

@@ -35,11 +35,11 @@ import math
 
 import numpy as np
 
-from seqcls.engines.backward import backward, kinds_backward
-from seqcls.engines.compiling import entry, inlined
-from seqcls.engines.forward import forward, kinds_forward
-from seqcls.engines.loss import losses
-from seqcls.engines.rooms import new_kinds, new_tile, views
+from seqcls.engines.fused.backward import backward, kinds_backward
+from seqcls.engines.fused.compiling import entry, inlined
+from seqcls.engines.fused.forward import forward, kinds_forward
+from seqcls.engines.fused.loss import losses
+from seqcls.engines.fused.rooms import new_kinds, new_tile, views
 
 
 @inlined

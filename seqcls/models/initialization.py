@@ -1,14 +1,16 @@
 """Initial values of all parameters, drawn in a fixed order from one seed."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from seqcls.config import NetworkConfig
-from seqcls.model import Transformer
+from seqcls.config import NetworkConfig, RunConfig
+from seqcls.data import network_of
+from seqcls.models.transformer import Transformer
+from seqcls.results import Weights
 from seqcls.tokenizer import PAD
 
 
@@ -28,6 +30,17 @@ def initial_parameters(config: NetworkConfig, model_seed: int) -> dict[str, Tens
         model.embedding.weight[PAD] = 0
     dtype = getattr(torch, config.precision)
     return {name: value.detach().to(dtype) for name, value in model.named_parameters()}
+
+
+def draw_initial(members: Sequence[tuple[RunConfig, int]]) -> list[Weights]:
+    """The initial parameters of (configuration, model seed) pairs."""
+    return [
+        {
+            name: value.numpy()
+            for name, value in initial_parameters(network_of(config), seed).items()
+        }
+        for config, seed in members
+    ]
 
 
 def _linear(weight: Tensor, mode: Any = "fan_in", **generator: Any) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import numba
 from numba import njit
 
-from seqcls.engines.machine_code import machine_code_folder
+from seqcls.engines.fused.machine_code import machine_code_folder
 
 # What the compiler may do to sums, so that they become vectors. Not assumed: that no number is NaN
 # or infinite, for a diverging training must show.

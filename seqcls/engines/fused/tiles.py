@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int64
 
-from seqcls.engines.rooms import TILE
+from seqcls.engines.fused.rooms import TILE
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
 
@@ -56,5 +56,5 @@ def make_tiles(
 @lru_cache(maxsize=256)
 def epoch_tiles(sampler: Sampler, epoch: int, precision: str) -> Tiles:
     """An epoch of a stream in tiles, made once for all members that read it."""
-    strings = stream(sampler).epoch(epoch)
-    return make_tiles(strings.counts, strings.positive, sampler.batch_size, precision)
+    drawn = stream(sampler).epoch(epoch)
+    return make_tiles(drawn.strings.counts, drawn.labels, sampler.batch_size, precision)

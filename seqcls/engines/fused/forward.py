@@ -1,12 +1,12 @@
-"""Counts to logits, a tile of strings at a time; the formulas stand in `seqcls.engines.kernel`."""
+"""Counts to logits, a tile of strings at a time; the formulas stand in `kernel`."""
 
 import math
 
 import numpy as np
 
-from seqcls.engines.compiling import inlined
-from seqcls.engines.elementary import exp_row, normal_rows
-from seqcls.engines.rooms import TILE
+from seqcls.engines.fused.compiling import inlined
+from seqcls.engines.fused.elementary import exp_row, normal_rows
+from seqcls.engines.fused.rooms import TILE
 
 
 @inlined

@@ -8,9 +8,10 @@ import numpy as np
 from jaxtyping import Bool, Int64
 
 from seqcls.config import RunConfig
+from seqcls.data import count_task_of, tokenizer_of
 from seqcls.evaluation import logits_of
 from seqcls.results import Verdict, Weights
-from seqcls.tokenizer import Tokenizer
+from seqcls.strings import TokenStrings
 
 MAX_MULTISETS = 2_000_000
 """What a model is checked on in a fraction of a second, in about 100 MB."""
@@ -55,10 +56,11 @@ def verdicts(
     The caller has asked `unaffordable`.
     """
     counts = all_multisets(config.num_letters, config.test_max_length)
-    positive = config.language.positive(counts)
+    positive = count_task_of(config).labels_of_counts(counts)
+    strings = TokenStrings.of_counts(config.num_letters, counts)
     # One model at a time: each has more than a million logits.
     return [
-        _verdict(config, counts, positive, logits_of(config, [own], counts, engine=engine)[0] > 0)
+        _verdict(config, counts, positive, logits_of(config, [own], strings, engine=engine)[0] > 0)
         for own in weights
     ]
 
@@ -74,7 +76,7 @@ def _verdict(
     shortest = None
     if len(wrong):
         lengths = counts[wrong].sum(axis=1)
-        tokenizer = Tokenizer(config.num_letters)
+        tokenizer = tokenizer_of(config)
         least = counts[wrong[lengths == lengths.min()]].tolist()
         shortest = min(map(tokenizer.text_of_counts, least))
     return Verdict(

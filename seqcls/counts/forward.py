@@ -7,8 +7,8 @@ n exp(score), so with v the kinds' values
     attention = sum_k softmax_k(q . key_k / sqrt(head_size) + log n_k) v_k
 
 costs the same for 10 letters and for 10 million. Kinds are the letters and, where it is attended
-to, `CLS`, which occurs once; `PAD` vanishes. `seqcls.model` is the same function, string by
-string.
+to, `CLS`, which occurs once; `PAD` vanishes. `seqcls.models.transformer` is the same function,
+string by string.
 """
 
 import math
@@ -24,7 +24,7 @@ from seqcls.config import NetworkConfig
 from seqcls.tokenizer import CLS, FIRST_LETTER
 
 Parameters = Mapping[str, Tensor]
-"""Parameters by the names of `seqcls.model.Transformer`, each with a leading member axis."""
+"""Parameters by the names of the plain model, each with a leading member axis."""
 
 
 def log_counts(

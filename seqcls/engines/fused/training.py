@@ -11,11 +11,12 @@ import numpy as np
 from jaxtyping import Float, Int64
 
 from seqcls.config import NetworkConfig, RunConfig
-from seqcls.engines.kernel import evaluate, train_epoch
+from seqcls.data import network_of, sampler_of
+from seqcls.engines.fused.kernel import evaluate, train_epoch
+from seqcls.engines.fused.packing import pack, unpack
+from seqcls.engines.fused.rooms import NORMS, TILE, Shape
+from seqcls.engines.fused.tiles import Tiles, epoch_tiles, make_tiles
 from seqcls.engines.member import MemberTraining, learning_rate
-from seqcls.engines.packing import pack, unpack
-from seqcls.engines.rooms import NORMS, TILE, Shape
-from seqcls.engines.tiles import Tiles, epoch_tiles, make_tiles
 from seqcls.results import TrainedMember, Weights
 
 
@@ -75,26 +76,32 @@ def _train(
 ) -> TrainedMember:
     started = time.perf_counter()
     training = MemberTraining(config, model_seed, every_epoch)
-    flat = pack(config, initial)
+    network = network_of(config)
+    flat = pack(network, initial)
     mean, square = np.zeros_like(flat), np.zeros_like(flat)
-    shape, scratch = shape_of(config), np.empty(TILE, _integers(config))
-    validation = epoch_tiles(config.validation_strings, 0, config.precision)
+    shape, scratch = training_shape(config), np.empty(TILE, _integers(network))
+    validation = epoch_tiles(sampler_of(config, "validation"), 0, config.precision)
     logits = np.empty_like(validation.targets)
     epoch, steps, goes_on = 0, 0, True
     while goes_on:
-        tiles = epoch_tiles(config.train_strings, epoch, config.precision)
+        tiles = epoch_tiles(sampler_of(config, "train"), epoch, config.precision)
         epoch += 1
         rate = learning_rate(config, epoch)
         train_loss = train_epoch(flat, mean, square, steps, rate, shape, scratch, *tiles)
         steps += len(tiles.ends)
         validation_loss = evaluate(flat, shape, scratch, *validation[:3], logits)
-        goes_on = training.goes_on_after(train_loss, validation_loss, lambda: unpack(config, flat))
+        goes_on = training.goes_on_after(train_loss, validation_loss, lambda: unpack(network, flat))
         progress(epoch / config.max_num_epochs if goes_on else 1.0)
     training.result.train_seconds = time.perf_counter() - started
     return training.result
 
 
-def shape_of(config: NetworkConfig) -> Shape:
+def training_shape(config: RunConfig) -> Shape:
+    """The sizes and switches of a network in training."""
+    return shape_of(network_of(config), scaled_loss=config.train_loss == "sigmoid_scaled")
+
+
+def shape_of(config: NetworkConfig, *, scaled_loss: bool = False) -> Shape:
     """The sizes and switches of a network, as the compiled code takes them."""
     return Shape(
         kinds=config.num_letters + 1,
@@ -105,7 +112,7 @@ def shape_of(config: NetworkConfig) -> Shape:
         first_kind=int(config.no_attend_cls),
         norm=NORMS[config.layer_norm if config.has_norms else "none"],
         eps=config.layer_norm_eps,
-        scaled_loss=isinstance(config, RunConfig) and config.train_loss == "sigmoid_scaled",
+        scaled_loss=scaled_loss,
     )
 
 

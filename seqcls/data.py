@@ -1,0 +1,131 @@
+"""From a configuration to its language, its strings and its network; and whether they fit."""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from seqcls.config import PARTS, NetworkConfig, RunConfig, default_fields, nearest
+from seqcls.errors import ConfigError
+from seqcls.sampling import SAMPLERS, Sampler
+from seqcls.tasks import TASKS, CountTask, Task
+from seqcls.tasks.contains_all import ContainsAll
+from seqcls.tokenizer import Tokenizer
+
+
+def configuration(fields: Mapping[str, Any]) -> RunConfig:
+    """A configuration from the names and values of its fields, checked as a whole.
+
+    Raises:
+        ConfigError: an unknown field, a value out of its limits, a task, sampler or network that
+            is not there, or parts that do not fit each other.
+    """
+    config = RunConfig.from_mapping(fields)
+    check(config)
+    return config
+
+
+def check(config: RunConfig) -> None:
+    """Refuses a configuration whose parts do not fit each other.
+
+    Raises:
+        ConfigError: as `configuration`.
+    """
+    for part in PARTS:
+        sampler_of(config, part)
+
+
+@lru_cache(maxsize=4096)
+def task_of(config: RunConfig) -> Task:
+    """The language of a configuration.
+
+    Raises:
+        ConfigError: there is no such task, or its settings are no language.
+    """
+    task: type[Task] = _named("task", config.task, TASKS)
+    return task(**{name: getattr(config, name) for name in task.reads})
+
+
+@lru_cache(maxsize=4096)
+def sampler_of(config: RunConfig, part: str) -> Sampler:
+    """How a configuration's strings are drawn: those of `train`, `validation` or `test`.
+
+    Raises:
+        ConfigError: there is no such sampler, or it cannot draw these.
+    """
+    field = f"{part}_sampler"
+    name = getattr(config, field)
+    sampler: type[Sampler] = _named(field, name, SAMPLERS)
+    task = task_of(config)
+    obstacle = sampler.obstacle(task)
+    if obstacle is not None:
+        raise ConfigError(f"{field}={name!r} cannot serve task {config.task!r}: {obstacle}")
+    known = default_fields()
+    own = {x: f"{part}_{x}" if f"{part}_{x}" in known else x for x in sampler.reads}
+    settings = {x: getattr(config, setting) for x, setting in own.items()}
+    make: Any = sampler
+    try:
+        drawn_by: Sampler = make(task=task, **settings)
+    except ConfigError as error:
+        raise ConfigError(_of_part(str(error), own)) from None
+    return drawn_by
+
+
+def count_task_of(config: RunConfig) -> CountTask:
+    """The language of a configuration in which letter counts decide.
+
+    Raises:
+        ConfigError: in its language the order of tokens has a part.
+    """
+    task = task_of(config)
+    if not isinstance(task, CountTask):
+        raise ConfigError(
+            f"task={config.task!r}: whether a string is in the language depends on the order of "
+            "its tokens, so letter counts do not say it"
+        )
+    return task
+
+
+def required_letters_of(config: RunConfig) -> tuple[int, ...]:
+    """The numbers of the letters that every positive string holds; none where the task names none.
+
+    Only `contains_all` names any.
+    """
+    task = task_of(config)
+    return task.required if isinstance(task, ContainsAll) else ()
+
+
+def tokenizer_of(config: RunConfig) -> Tokenizer:
+    """Text to and from the tokens of a configuration's language."""
+    return Tokenizer(task_of(config).alphabet)
+
+
+@lru_cache(maxsize=4096)
+def network_of(config: RunConfig | NetworkConfig) -> NetworkConfig:
+    """A run's network: its settings, and what its language and its strings determine of it."""
+    if isinstance(config, NetworkConfig):
+        return config
+    own = {name: getattr(config, name) for name in NetworkConfig.model_fields if name in _SHARED}
+    return NetworkConfig(
+        **{
+            **own,
+            "num_letters": len(task_of(config).alphabet),
+            "trained_length": sampler_of(config, "train").longest,
+        }
+    )
+
+
+_SHARED = set(RunConfig.model_fields)
+
+
+def _named(field: str, name: str, known: Mapping[str, Any]) -> Any:
+    if name not in known:
+        raise ConfigError(f"{field}={name!r}: {nearest(name, sorted(known))}")
+    return known[name]
+
+
+def _of_part(message: str, own: Mapping[str, str]) -> str:
+    """A sampler's message with its settings called what the configuration calls them."""
+    for name, setting in sorted(own.items(), key=lambda item: -len(item[0])):
+        message = re.sub(rf"(?<![a-z_]){name}\b", setting, message)
+    return message

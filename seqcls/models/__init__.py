@@ -1,0 +1,1 @@
+"""The models, one architecture a file: the readable truth, one string a row."""
