@@ -15,7 +15,7 @@ from sweeps.store.verification import verify
 from tests.chaos.contents import contents
 from tests.conftest import ASSETS, ROOT
 from tests.databases import rows, spec
-from tests.integration.test_store import claimed, outcome
+from tests.integration.test_store import claimed, outcomes
 
 OLD = sorted((ASSETS / "databases").glob("*.db"))
 
@@ -33,7 +33,8 @@ def other(tmp_path: Path) -> Store:
 def filled(store: Store, first: int = 0, **changes: object) -> Store:
     """Three finished runs, whose results depend on `first`."""
     sweep_id = writer.submit(store, spec(**changes))
-    writer.record(store, claimed(store, sweep_id)[1], [outcome(first + n) for n in range(3)])
+    _, claim = claimed(store, sweep_id)
+    writer.record(store, claim, outcomes(claim, first))
     return store
 
 
