@@ -8,13 +8,15 @@ from numba import njit
 
 from benchmarks.steps import SHAPES
 from seqcls.config import RunConfig
-from seqcls.engines.fused import shape_of
-from seqcls.engines.kernel import train_epoch
-from seqcls.engines.packing import pack
-from seqcls.engines.rooms import TILE
-from seqcls.engines.tiles import epoch_tiles
-from seqcls.training import draw_initial, train_group
-from seqcls.verdict import verdicts
+from seqcls.data import network_of, sampler_of
+from seqcls.engines.fused.kernel import train_epoch
+from seqcls.engines.fused.packing import pack
+from seqcls.engines.fused.rooms import TILE
+from seqcls.engines.fused.tiles import epoch_tiles
+from seqcls.engines.fused.training import shape_of
+from seqcls.exhaustive import verdicts
+from seqcls.models.initialization import draw_initial
+from seqcls.training import train_group
 
 REPEATS = 15
 
@@ -45,8 +47,8 @@ def main() -> None:
 def step_flops(config: RunConfig) -> int:
     """Additions, multiplications, divisions and roots of one step, with exp as 20 and erf as 40.
 
-    Counted from the formulas in `seqcls.engines.kernel`: for every string of the batch twice the
-    products forward and four times backward, and fifteen for AdamW on every parameter.
+    Counted from the formulas in `seqcls.engines.fused.kernel`: for every string of the batch twice
+    the products forward and four times backward, and fifteen for AdamW on every parameter.
     """
     kinds = config.num_letters + (not config.no_attend_cls)
     hidden, heads, inner = config.hidden_size, config.num_attention_heads, config.feed_forward_size
@@ -62,15 +64,15 @@ def step_flops(config: RunConfig) -> int:
 
 def _step_seconds(config: RunConfig) -> float:
     (initial,) = draw_initial([(config, 0)])
-    flat = pack(config, initial)
+    flat = pack(network_of(config), initial)
     mean, square = np.zeros_like(flat), np.zeros_like(flat)
-    tiles = epoch_tiles(config.train_strings, 0, config.precision)
+    tiles = epoch_tiles(sampler_of(config, "train"), 0, config.precision)
     scratch = np.empty(TILE, np.int32)
     seconds = []
     for epoch in range(REPEATS + 1):
         started = time.perf_counter()
         steps = epoch * len(tiles.ends)
-        train_epoch(flat, mean, square, steps, 1e-3, shape_of(config), scratch, *tiles)
+        train_epoch(flat, mean, square, steps, 1e-3, shape_of(network_of(config)), scratch, *tiles)
         seconds.append((time.perf_counter() - started) / len(tiles.ends))
     return statistics.median(seconds[1:])
 

@@ -9,8 +9,10 @@ import torch
 from torch import nn
 
 from seqcls.config import RunConfig
-from seqcls.initialization import initial_parameters
-from seqcls.model import Transformer
+from seqcls.data import network_of, sampler_of
+from seqcls.models.base import read_ids
+from seqcls.models.initialization import initial_parameters
+from seqcls.models.transformer import Transformer
 from seqcls.sampling.streams import stream
 from seqcls.training import train_group
 
@@ -59,13 +61,13 @@ def _microseconds(epoch: Callable[[], object], members: int) -> float:
 
 def _plain_epoch(config: RunConfig) -> None:
     """One epoch of one model, as one would write it without this program."""
-    model = Transformer(config)
-    model.load_state_dict(initial_parameters(config, 0))
+    model = Transformer(network_of(config))
+    model.load_state_dict(initial_parameters(network_of(config), 0))
     optimizer = torch.optim.AdamW(model.parameters(), lr=config.learning_rate)
     loss_of = nn.BCEWithLogitsLoss()
-    strings = stream(config.train_strings).epoch(0)
-    ids = torch.from_numpy(strings.ids).int().split(config.train_batch_size)
-    targets = torch.from_numpy(strings.positive).float().split(config.train_batch_size)
+    drawn = stream(sampler_of(config, "train")).epoch(0)
+    ids = torch.from_numpy(read_ids(drawn.strings, "first")).int().split(config.train_batch_size)
+    targets = torch.from_numpy(drawn.labels).float().split(config.train_batch_size)
     for batch, target in zip(ids, targets, strict=True):
         loss_of(model(batch), target).backward()
         optimizer.step()

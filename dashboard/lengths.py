@@ -6,6 +6,7 @@ import pandas as pd
 
 from dashboard import data, measures
 from dashboard.measures import ACCURACY
+from seqcls.data import sampler_of
 
 LENGTH_MEASURES = {
     "Accuracy": ACCURACY,
@@ -59,7 +60,7 @@ def limits(config_ids: Sequence[int]) -> pd.DataFrame:
     """Where training and validation lengths ended, one line a length: length, label."""
     configs = data.some_configs(tuple(config_ids)).values()
     ends = {
-        "training": {config.longest_train_length for config in configs},
+        "training": {sampler_of(config, "train").longest for config in configs},
         "validation": {config.validation_max_length for config in configs},
     }
     return pd.DataFrame(

@@ -14,24 +14,33 @@ from pydantic import (
     Field,
     ModelWrapValidatorHandler,
     ValidationError,
-    ValidationInfo,
     field_validator,
     model_validator,
 )
 
 from seqcls.errors import ConfigError
-from seqcls.sampling import MAX_FIXED_LENGTH_STRINGS, SAMPLERS, Sampler, VariableLength
-from seqcls.tasks import TASKS
-from seqcls.tasks.contains_all import ContainsAll
-from seqcls.tokenizer import MAX_LETTERS, Tokenizer
+from seqcls.tokenizer import MAX_LETTERS
 
 MAX_MODEL_SEED = 2**63 - 1
 MAX_REQUIRED_LETTERS = 10
 """The sampler keeps a budget for each of the 2**r sets of required letters."""
 
+REPORT_TASK = "contains_all"
+REPORT_SAMPLER = "variable_length"
+"""How the report's program draws the strings of its task; it can draw those of no other."""
+
+ANY_SAMPLER = "balanced_strings"
+"""Draws the strings of any task."""
+
+PARTS = ("train", "validation", "test")
+
 Size = Annotated[int, Field(ge=0, le=4096)]
 PositiveSize = Annotated[int, Field(ge=1, le=4096)]
 StringLength = Annotated[int, Field(ge=1, le=10_000)]
+LeastLength = Annotated[int, Field(ge=0, le=10_000)]
+Name = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$")]
+"""Of a task, a sampler, a position scheme or an architecture, a plug-in's among them."""
+
 BatchSize = Annotated[int, Field(ge=1, le=1_000_000)]
 Alpha = Annotated[float, Field(ge=0.05, le=1e6)]
 """Below that a Dirichlet draw of only zeros, after rounding, would be more than a theory."""
@@ -53,10 +62,11 @@ class _Settings(BaseModel):
             raise ConfigError(_one_line(cls, error)) from None
 
 
-class NetworkConfig(_Settings):
-    """The network: everything that determines its parameters' shapes and its function."""
+class _NetworkFields(_Settings):
+    """What a run says of its network; whether the parts are there, `seqcls.data` asks."""
 
     num_letters: Annotated[int, Field(ge=1, le=MAX_LETTERS)] = 3
+    """Of the alphabet of tasks over lowercase letters; others bring an alphabet of their own."""
     hidden_size: PositiveSize = 2
     num_attention_heads: Size = 2
     attention_head_size: PositiveSize = 1
@@ -71,28 +81,71 @@ class NetworkConfig(_Settings):
     feed_forward_init_strategy: InitStrategy = "default"
     precision: Literal["float32", "float64"] = "float32"
 
+    architecture: Name = "transformer"
+    num_blocks: Annotated[int, Field(ge=1, le=64)] = 1
+    """Blocks of a Transformer; layers of a recurrent network."""
+    positions: Name = "none"
+    position_range: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    """Above 0, places are drawn from so many, anew for every batch (Ruoss et al. 2023)."""
+    attention_mask: Literal["full", "causal"] = "full"
+    readout: Literal["first", "last", "mean"] = "first"
+    """`first`: at `CLS` before the string; `last`: at an end token after it; `mean`: over the
+    string's own tokens, with neither."""
+    attention_scale: Literal["sqrt", "log_length"] = "sqrt"
+    """`log_length`: scores times ln N as well, N the tokens that the model reads."""
+    norm_placement: Literal["pre", "post"] = "pre"
+    activation: Literal["gelu", "relu"] = "gelu"
+    biases: bool = False
+
     @property
     def has_norms(self) -> bool:
         return self.layer_norm_eps > 0
+
+
+class NetworkConfig(_NetworkFields):
+    """The network: everything that determines its parameters' shapes and its function.
+
+    Made from a run's configuration by `seqcls.data.network_of`, which knows its alphabet.
+    """
+
+    num_letters: Annotated[int, Field(ge=1, le=254)] = 3
+    """Tokens of the alphabet, whatever they are."""
+    trained_length: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    """Tokens of the longest string that it is trained on."""
+    place_seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
+    """Draws the places of tested strings, with `position_range`."""
 
     @property
     def vocabulary_size(self) -> int:
         return self.num_letters + 2
 
 
-class RunConfig(NetworkConfig):
+class RunConfig(_NetworkFields):
     """One configuration of task, alphabet, network, strings and training.
 
     Every field is an axis that a sweep can vary; the defaults are those of the report's program.
+    Strings of other tasks than the report's are drawn by `balanced_strings` where no sampler is
+    named. Whether task, samplers and network fit each other, `seqcls.data.configuration` asks.
 
     Raises:
-        ConfigError: an unknown field, or a value or combination that cannot be trained.
+        ConfigError: an unknown field, or a value out of its limits.
     """
 
-    task: str = "contains_all"
+    task: Name = REPORT_TASK
     required_letters: str = "ab"
+    alphabet: Annotated[str, Field(max_length=MAX_LETTERS)] = ""
+    """The tokens of `regular` and `counting`, one character each."""
+    pattern: Annotated[str, Field(max_length=1_000)] = ""
+    """The regular expression of `regular`."""
+    formula: Annotated[str, Field(max_length=1_000)] = ""
+    """The formula over letter counts of `counting`."""
+    bracket_types: Annotated[int, Field(ge=1, le=2)] = 1
+    max_depth: Annotated[int, Field(ge=0, le=10_000)] = 0
+    """Brackets open at once in `dyck`; 0 means no limit."""
+    plugins: Annotated[str, Field(max_length=1_000)] = ""
+    """Names and versions of the packages that the results depend on, filled in by `seqcls.data`."""
 
-    train_sampler: str = "variable_length"
+    train_sampler: Name = REPORT_SAMPLER
     train_max_length: StringLength = 10
     train_alpha: Alpha = 1.0
     train_size: BatchSize = 10_000
@@ -114,6 +167,18 @@ class RunConfig(NetworkConfig):
     test_batch_size: BatchSize = 256
     test_seed: SamplerSeed = 2
 
+    validation_sampler: Name = REPORT_SAMPLER
+    test_sampler: Name = REPORT_SAMPLER
+    train_min_length: LeastLength = 0
+    validation_min_length: LeastLength = 0
+    test_min_length: LeastLength = 0
+    train_set: Literal["fresh", "fixed"] = "fresh"
+    """Whether `balanced_strings` draws new strings for every epoch, or shuffles the first's."""
+    negatives: Literal["uniform", "edits", "mixed"] = "mixed"
+    """How `balanced_strings` draws negative strings."""
+    disjoint: bool = False
+    """Whether strings that were trained on are kept out of a `balanced_strings` test set."""
+
     train_loss: Literal["default", "sigmoid_scaled"] = "default"
     learning_rate: Annotated[float, Field(gt=0, le=10)] = 1e-2
     final_learning_rate_factor: Annotated[float, Field(gt=0, le=1)] = 0.5
@@ -123,14 +188,16 @@ class RunConfig(NetworkConfig):
     patience: Annotated[int, Field(ge=1, le=100_000)] = 3
     min_validation_loss: Annotated[float, Field(ge=0)] = 0.05
     """Training stops below this sum over the validation strings, in nats."""
+    weight_decay: Annotated[float, Field(ge=0, le=10)] = 0.01
+    gradient_clip: Annotated[float, Field(ge=0, le=1e6)] = 0.0
+    """The largest norm of a member's gradient; 0 means no limit."""
 
-    @field_validator("task", "train_sampler")
+    @model_validator(mode="before")
     @classmethod
-    def _registered(cls, name: str, info: ValidationInfo) -> str:
-        known: dict[str, Any] = TASKS if info.field_name == "task" else SAMPLERS
-        if name not in known:
-            raise ValueError(f"expected one of {', '.join(map(repr, sorted(known)))}")
-        return name
+    def _samplers_of_the_task(cls, fields: Any) -> Any:
+        if not isinstance(fields, Mapping) or fields.get("task", REPORT_TASK) == REPORT_TASK:
+            return fields
+        return {**{f"{part}_sampler": ANY_SAMPLER for part in PARTS}, **fields}
 
     @field_validator("required_letters")
     @classmethod
@@ -140,54 +207,6 @@ class RunConfig(NetworkConfig):
         if len(letters) > MAX_REQUIRED_LETTERS:
             raise ValueError(f"expected at most {MAX_REQUIRED_LETTERS} letters")
         return "".join(sorted(letters))
-
-    @model_validator(mode="after")
-    def _possible(self) -> Self:
-        self._check_letters()
-        self._check_lengths()
-        self._check_sizes()
-        return self
-
-    def _check_letters(self) -> None:
-        alphabet = Tokenizer(self.num_letters).alphabet
-        outside = sorted(set(self.required_letters) - set(alphabet))
-        if outside:
-            raise ConfigError(
-                f"required_letters={self.required_letters!r}: {outside[0]!r} is outside the "
-                f"alphabet {alphabet!r}; raise num_letters or require other letters"
-            )
-        if len(self.required_letters) == self.num_letters:
-            raise ConfigError(
-                f"required_letters={self.required_letters!r} leaves no other letters of the "
-                f"alphabet {alphabet!r} to draw strings from; raise num_letters or require fewer"
-            )
-
-    def _check_lengths(self) -> None:
-        for part in ("train", "validation", "test"):
-            longest = getattr(self, f"{part}_max_length")
-            if longest < len(self.required_letters):
-                raise ConfigError(
-                    f"{part}_max_length={longest}: no string of that length holds all required "
-                    f"letters {self.required_letters!r}; expected at least "
-                    f"{len(self.required_letters)}"
-                )
-        strings = self.num_letters ** (self.sequence_length - 1)
-        if self.train_sampler == "fixed_length" and strings > MAX_FIXED_LENGTH_STRINGS:
-            raise ConfigError(
-                f"sequence_length={self.sequence_length}: fixed_length would train on all "
-                f"{self.num_letters}^{self.sequence_length - 1} strings, expected at most "
-                f"{MAX_FIXED_LENGTH_STRINGS:,}; lower sequence_length or num_letters"
-            )
-
-    def _check_sizes(self) -> None:
-        for part in ("train", "validation", "test"):
-            size, batch = getattr(self, f"{part}_size"), getattr(self, f"{part}_batch_size")
-            enumerated = part == "train" and self.train_sampler == "fixed_length"
-            if size < batch and not enumerated:
-                raise ConfigError(
-                    f"{part}_size={size} is less than one batch of {part}_batch_size={batch}; "
-                    f"raise {part}_size or lower {part}_batch_size"
-                )
 
     @classmethod
     def from_mapping(cls, fields: Mapping[str, Any]) -> Self:
@@ -227,29 +246,6 @@ class RunConfig(NetworkConfig):
             "feed_forward_init_strategy",
         }
         return canonical_json({k: v for k, v in self.changed.items() if k not in own})
-
-    @cached_property
-    def language(self) -> ContainsAll:
-        return TASKS[self.task](self.num_letters, self.required_letters)
-
-    @property
-    def longest_train_length(self) -> int:
-        """Letters of the longest string that the model may be trained on."""
-        if self.train_sampler == "fixed_length":
-            return self.sequence_length - 1
-        return self.train_max_length
-
-    @cached_property
-    def train_strings(self) -> Sampler:
-        return SAMPLERS[self.train_sampler].of_part(self, "train")
-
-    @cached_property
-    def validation_strings(self) -> Sampler:
-        return VariableLength.of_part(self, "validation")
-
-    @cached_property
-    def test_strings(self) -> Sampler:
-        return VariableLength.of_part(self, "test")
 
 
 def default_fields() -> dict[str, Any]:

@@ -8,22 +8,23 @@ import numpy as np
 from jaxtyping import Bool, Float, Int64
 
 from seqcls.config import RunConfig
-from seqcls.engines.choice import choose_engine
+from seqcls.data import sampler_of
+from seqcls.engines.choice import choose_engine, engine_named
 from seqcls.results import Confusion, Evaluation, StringErrors, Weights
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
+from seqcls.strings import TokenStrings
 from seqcls.testset import TestSet
 from seqcls.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True, eq=False)
 class DistinctStrings:
-    """The distinct strings of a test set: strings with equal counts have equal logits."""
+    """The distinct strings of a test set."""
 
-    counts: Int64[np.ndarray, "string letter"]
+    strings: TokenStrings
     occurrences: Int64[np.ndarray, " string"]
-    positive: Bool[np.ndarray, " string"]
-    lengths: Int64[np.ndarray, " string"]
+    labels: Bool[np.ndarray, " string"]
     texts: list[str]
 
     @cached_property
@@ -38,7 +39,7 @@ class DistinctStrings:
         """The same strings in the order of their numbers."""
         return TestSet(
             [self.texts[row] for row in self._order],
-            *(x[self._order] for x in (self.lengths, self.positive, self.occurrences)),
+            *(x[self._order] for x in (self.strings.lengths, self.labels, self.occurrences)),
         )
 
     @cached_property
@@ -50,35 +51,30 @@ class DistinctStrings:
 def distinct_test_strings(sampler: Sampler) -> DistinctStrings:
     """The first epoch of a stream, each string once, made once for all models tested on it."""
     drawn = stream(sampler).epoch(0)
-    counts, first, occurrences = np.unique(
-        drawn.counts, axis=0, return_index=True, return_counts=True
-    )
-    strings = drawn.take(first)
-    tokenizer = Tokenizer(counts.shape[1])
-    texts = [tokenizer.decode(ids) for ids in strings.ids.tolist()]
-    return DistinctStrings(counts, occurrences, strings.positive, strings.lengths, texts)
+    # Strings that were drawn by counts differ in nothing else.
+    own = drawn.strings
+    rows: np.ndarray = own.counts if own.is_counted else own.letters
+    _, first, occurrences = np.unique(rows, axis=0, return_index=True, return_counts=True)
+    distinct = drawn.take(first)
+    tokenizer = Tokenizer(sampler.task.alphabet)
+    texts = [tokenizer.decode(ids) for ids in distinct.strings.ids.tolist()]
+    return DistinctStrings(distinct.strings, occurrences, distinct.labels, texts)
 
 
 def logits_of(
     config: RunConfig,
     weights: Sequence[Weights],
-    counts: Int64[np.ndarray, "string letter"],
+    strings: TokenStrings,
     *,
     engine: str = "auto",
     device: str = "auto",
 ) -> Float[np.ndarray, "member string"]:
-    """Logits of models of one shape for strings given as letter counts; positive means label 1.
+    """Logits of models of one shape for strings; positive means label 1.
 
     Dropout is off. Engine and device are as for `seqcls.training.train_group`.
     """
-    # Each engine's library is loaded only where it is used.
-    if choose_engine(config, engine, device).name == "fused":
-        from seqcls.engines.fused import fused_logits
-
-        return fused_logits(config, weights, counts)
-    from seqcls.engines.stacked import stacked_logits
-
-    return stacked_logits(config, weights, counts, device=device)
+    own = engine_named(choose_engine(config, engine, device).name)
+    return own.logits(config, weights, strings, device=device)
 
 
 def evaluate(
@@ -97,8 +93,8 @@ def evaluate(
         device: likewise.
     """
     config = configs[0]
-    test = distinct_test_strings(config.test_strings)
-    logits = logits_of(config, weights, test.counts, engine=engine, device=device)
+    test = distinct_test_strings(sampler_of(config, "test"))
+    logits = logits_of(config, weights, test.strings, engine=engine, device=device)
     return [evaluation_of(config, test, own) for own in logits]
 
 
@@ -107,9 +103,10 @@ def evaluation_of(
 ) -> Evaluation:
     """What these logits of the test strings make of one model."""
     predicted = logits > 0
-    wrong = np.flatnonzero(predicted != test.positive)
+    wrong = np.flatnonzero(predicted != test.labels)
     # One count for every length and cell, the cells in the order of Confusion.
-    places = 4 * test.lengths + 2 * test.positive + predicted
+    lengths = test.strings.lengths
+    places = 4 * lengths + 2 * test.labels + predicted
     table = np.bincount(places, test.occurrences, 4 * (config.test_max_length + 1))
     cells = table.astype(np.int64).reshape(-1, 4)
     tested = np.flatnonzero(cells.any(axis=1))
@@ -119,13 +116,11 @@ def evaluation_of(
         lengths=tested,
         cells=cells[tested],
         errors=StringErrors(test.numbers[wrong], logits[wrong]),
-        solved_length=(
-            int(test.lengths[wrong].min()) - 1 if len(wrong) else config.test_max_length
-        ),
+        solved_length=(int(lengths[wrong].min()) - 1 if len(wrong) else config.test_max_length),
         test_set=test.test_set.digest,
     )
 
 
 def drawn_test_set(config: RunConfig) -> TestSet:
     """The strings that a configuration's models are tested on."""
-    return distinct_test_strings(config.test_strings).test_set
+    return distinct_test_strings(sampler_of(config, "test")).test_set

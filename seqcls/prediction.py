@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from seqcls.config import RunConfig
+from seqcls.data import tokenizer_of
 from seqcls.evaluation import logits_of
-from seqcls.tokenizer import Tokenizer
+from seqcls.strings import TokenStrings
 from seqcls.weights import from_bytes
 
 
@@ -31,9 +32,10 @@ def predict(config: RunConfig, weights: bytes, strings: Sequence[str]) -> list[P
     Raises:
         StringError: a string that is not of this alphabet.
     """
-    tokenizer = Tokenizer(config.num_letters)
+    tokenizer = tokenizer_of(config)
     counts = np.array([tokenizer.counts(string) for string in strings], dtype=np.int64)
-    logits = logits_of(config, [from_bytes(weights)], counts)[0].tolist()
+    typed = TokenStrings.of_counts(tokenizer.num_letters, counts)
+    logits = logits_of(config, [from_bytes(weights)], typed)[0].tolist()
     return [Prediction(logit, _sigmoid(logit)) for logit in logits]
 
 

@@ -10,17 +10,12 @@ import numpy as np
 from jaxtyping import Bool, Int64
 
 from seqcls.config import RunConfig, canonical_json, default_fields
-
-FIELDS = (
-    *("task", "num_letters", "required_letters"),
-    *("test_max_length", "test_alpha", "test_size", "test_batch_size", "test_seed"),
-)
-"""What the task and the test's sampler read of a configuration."""
+from seqcls.data import strings_read
 
 
 def test_set_json(config: RunConfig) -> dict[str, Any]:
     """All of a configuration that determines its test strings."""
-    return {name: getattr(config, name) for name in FIELDS}
+    return {name: getattr(config, name) for name in strings_read(config, "test")}
 
 
 def test_set_key(config: RunConfig) -> str:

@@ -8,7 +8,6 @@ import re
 import string
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import groupby
 
 import numpy as np
@@ -21,7 +20,8 @@ PAD = 1
 FIRST_LETTER = 2
 """Token ids; the letter number i of the alphabet has the id FIRST_LETTER + i."""
 
-MAX_LETTERS = len(string.ascii_lowercase)
+LETTERS = string.ascii_lowercase
+MAX_LETTERS = len(LETTERS)
 MAX_COUNT = 2**63 - 1
 """The largest count that fits the integers of every database and array."""
 
@@ -34,13 +34,13 @@ _COUNT = re.compile(r"[1-9][0-9]*")
 
 @dataclass(frozen=True)
 class Tokenizer:
-    """Letters <-> ids <-> counts for the first `num_letters` lowercase letters."""
+    """Letters <-> ids <-> counts for an alphabet of one-character tokens."""
 
-    num_letters: int
+    alphabet: str
 
-    @cached_property
-    def alphabet(self) -> str:
-        return string.ascii_lowercase[: self.num_letters]
+    @property
+    def num_letters(self) -> int:
+        return len(self.alphabet)
 
     def pieces(self, text: str) -> list[tuple[int, int]]:
         """The (letter number, count) pairs of a text, in order.

@@ -1,14 +1,12 @@
 """Trains a group of runs, each member as if it were alone, by the engine that suits it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from seqcls.config import RunConfig
-from seqcls.engines.choice import choose_engine
+from seqcls.engines.base import Progress
+from seqcls.engines.choice import choose_engine, engine_named
 from seqcls.errors import GroupError
 from seqcls.results import TrainedMember, Weights
-
-Progress = Callable[[float], None]
-"""Told how many members' worth of training is done, parts included."""
 
 
 def train_group(
@@ -24,7 +22,7 @@ def train_group(
 
     Args:
         members: pairs whose configurations have the same `group_key`.
-        engine: `auto`, `fused` or `torch`, as for `seqcls.engines.choice.choose_engine`.
+        engine: as for `seqcls.engines.choice.choose_engine`.
         device: `auto`, `cpu` or `cuda`; the fused engine runs on the CPU.
         every_epoch: keep the weights of every epoch instead of the best one's.
         progress: called as training goes on.
@@ -42,22 +40,5 @@ def train_group(
             "field but the initialization strategies; group them by RunConfig.group_key"
         )
     report = progress or (lambda _: None)
-    # Each engine's library is loaded only where it is used.
-    if choose_engine(members[0][0], engine, device).name == "fused":
-        from seqcls.engines.fused import train_fused
-
-        start = draw_initial(members) if initial is None else initial
-        return train_fused(members, start, every_epoch=every_epoch, progress=report)
-    from seqcls.engines.stacked import train_stacked
-
-    return train_stacked(members, device=device, every_epoch=every_epoch, progress=report)
-
-
-def draw_initial(members: Sequence[tuple[RunConfig, int]]) -> list[Weights]:
-    """The initial parameters of (configuration, model seed) pairs, drawn by PyTorch."""
-    from seqcls.initialization import initial_parameters
-
-    return [
-        {name: value.numpy() for name, value in initial_parameters(config, seed).items()}
-        for config, seed in members
-    ]
+    own = engine_named(choose_engine(members[0][0], engine, device).name)
+    return own.train(members, initial, every_epoch=every_epoch, progress=report, device=device)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from seqcls.config import RunConfig
 from seqcls.engines.choice import choose_engine
-from seqcls.engines.machine_code import compile_ahead, is_compiled
+from seqcls.engines.fused.machine_code import compile_ahead, is_compiled
 from seqcls.errors import DeviceError
 
 _log = logging.getLogger(__name__)

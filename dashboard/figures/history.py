@@ -10,10 +10,10 @@ import pandas as pd
 from dashboard.charts.encodings import outcome
 from dashboard.figures.projection import Projection, project
 from seqcls.config import RunConfig
+from seqcls.data import count_task_of, sampler_of
 from seqcls.inside.network import Network
 from seqcls.inside.stream import Activations, activations
-from seqcls.sampling import FixedLength, Sampler, VariableLength
-from seqcls.training import draw_initial
+from seqcls.models.initialization import draw_initial
 from sweeps.store.models import StoredModel
 
 
@@ -57,8 +57,11 @@ class History:
     def losses_by_part(self) -> pd.DataFrame:
         """One row an epoch and part: epoch, part, loss (mean nats a string), sum (nats)."""
         parts = {
-            "training": ("train_loss", strings_per_epoch(self.config.train_strings)),
-            "validation": ("validation_loss", strings_per_epoch(self.config.validation_strings)),
+            "training": ("train_loss", sampler_of(self.config, "train").epoch_size),
+            "validation": (
+                "validation_loss",
+                sampler_of(self.config, "validation").epoch_size,
+            ),
         }
         epochs = self.losses["epoch"]
         frames = [
@@ -86,7 +89,7 @@ class Traces:
     def positive(self) -> np.ndarray:
         """Which strings are in the language."""
         counts = self.states[self.history.kept_epoch].counts[:, 1:]
-        return self.history.config.language.positive(counts)
+        return count_task_of(self.history.config).labels_of_counts(counts)
 
     def outcomes(self, epoch: int) -> list[str]:
         """What the model of an epoch makes of each string: `false negative` and the like."""
@@ -102,11 +105,3 @@ class Traces:
     ) -> Projection:
         """How states, shape (state, hidden) for each epoch in order, are drawn at all of them."""
         return project(states, list(self.states).index(self.history.kept_epoch), name, towards)
-
-
-def strings_per_epoch(sampler: Sampler) -> int:
-    """How many strings the loss of an epoch is the sum of."""
-    if isinstance(sampler, FixedLength):
-        return int(sampler.language.num_letters ** (sampler.sequence_length - 1))
-    assert isinstance(sampler, VariableLength)
-    return sampler.size // sampler.batch_size * sampler.batch_size

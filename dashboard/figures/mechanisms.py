@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from seqcls.data import count_task_of
 from seqcls.inside.cause import Mechanism
 from seqcls.inside.mechanism import mechanism_of
 from seqcls.inside.network import Network
@@ -75,7 +76,7 @@ def phrase_of(mechanism: Mechanism) -> str:
 
 
 def _label(network: Network, counts: tuple[int, ...]) -> bool:
-    return bool(network.config.language.positive(np.array([counts]))[0])
+    return bool(count_task_of(network.config).labels_of_counts(np.array([counts]))[0])
 
 
 def _even(number: int) -> list[int]:

@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 
 from dashboard.charts.misclassified import KINDS
+from seqcls.data import count_task_of
+from seqcls.exhaustive import all_multisets
 from seqcls.inside.errors import Errors
 from seqcls.inside.network import Network
-from seqcls.verdict import all_multisets
 
 CELL = 5
 """Counts in a cell; the count 0 has cells of its own."""
@@ -21,7 +22,7 @@ def likeliest_letters(errors: Errors) -> tuple[int, int]:
 def cells_frame(network: Network, errors: Errors, letters: tuple[int, int]) -> pd.DataFrame:
     """x, x2, y, y2, firsts, seconds, kind, errors, share: see `error_map`."""
     everything = all_multisets(network.config.num_letters, errors.max_length)
-    labels = network.config.language.positive(everything)
+    labels = count_task_of(network.config).labels_of_counts(everything)
     side = -(-errors.max_length // CELL) + 1
     wrong = _binned(errors.counts, errors.label, letters, side)
     of_all = _binned(everything, labels, letters, side)

@@ -9,8 +9,8 @@ from dashboard import data
 from dashboard.model.opened import OpenedModel
 from dashboard.model.words import verbatim
 from seqcls.config import RunConfig
+from seqcls.data import tokenizer_of
 from seqcls.errors import SeqclsError, StringError, UnknownRunError
-from seqcls.tokenizer import Tokenizer
 from sweeps.store import queries
 from sweeps.store.engine import open_reader
 from sweeps.store.overview import View
@@ -215,7 +215,7 @@ def _into_link(name: str) -> None:
 
 def _readable(config: RunConfig, string: str) -> str | None:
     try:
-        Tokenizer(config.num_letters).counts(string)
+        tokenizer_of(config).counts(string)
     except StringError as error:
         st.error(verbatim(str(error)))
         return None
@@ -225,7 +225,7 @@ def _readable(config: RunConfig, string: str) -> str | None:
 def examples(config: RunConfig) -> tuple[tuple[str, str], str]:
     """A short negative and a short positive string of any task, and a family that may break."""
     required = config.required_letters
-    alphabet = Tokenizer(config.num_letters).alphabet
+    alphabet = tokenizer_of(config).alphabet
     other = next(letter for letter in alphabet if letter not in required)
     negative = f"{required[0] * 2 if len(required) > 1 else other}{other}"
     positive = f"{required[::-1]}{required[0]}{other}"

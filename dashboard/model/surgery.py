@@ -9,10 +9,12 @@ from dashboard.figures.surgeries import lengths_frame, pruning_frame, ranking_fr
 from dashboard.model.choice import Chosen
 from dashboard.model.drawing import stretch
 from dashboard.model.opened import OpenedModel, remembered
+from seqcls.data import count_task_of, sampler_of
 from seqcls.evaluation import DistinctStrings, distinct_test_strings
 from seqcls.inside.network import Network
 from seqcls.inside.pruning import prune, rank_heads
 from seqcls.inside.surgery import Surgery, logits_after, operate
+from seqcls.strings import TokenStrings
 
 FEW_PARTS = 8
 """Of so many heads and dimensions the pruning curve takes no time; of more, a button asks."""
@@ -20,17 +22,18 @@ FEW_PARTS = 8
 
 def _logits_of_strings(network: Network, surgery: Surgery, strings: tuple[str, ...]) -> np.ndarray:
     """Logits after a surgery; a frozen head's mean is that over the test strings."""
-    test = distinct_test_strings(network.config.test_strings)
+    test = distinct_test_strings(sampler_of(network.config, "test"))
     counts = network.counts(strings)
+    labels = count_task_of(network.config).labels_of_counts(counts)
+    both = np.concatenate([test.strings.counts, counts])
     together = DistinctStrings(
-        counts=np.concatenate([test.counts, counts]),
+        TokenStrings.of_counts(counts.shape[1], both),
         # They do not occur in the test set, and so have no part in its means.
         occurrences=np.concatenate([test.occurrences, np.zeros(len(counts), dtype=np.int64)]),
-        positive=np.concatenate([test.positive, network.config.language.positive(counts)]),
-        lengths=np.concatenate([test.lengths, counts.sum(axis=1)]),
+        labels=np.concatenate([test.labels, labels]),
         texts=[*test.texts, *strings],
     )
-    return logits_after(network, together, surgery)[len(test.counts) :]
+    return logits_after(network, together, surgery)[len(test.labels) :]
 
 
 logits_of_strings = remembered(_logits_of_strings)

@@ -10,10 +10,10 @@ from dashboard.model.drawing import place, stretch
 from dashboard.model.opened import OpenedModel, remembered
 from dashboard.model.words import verbatim
 from seqcls.errors import ConfigError
+from seqcls.exhaustive import unaffordable
 from seqcls.inside.beyond import Beyond, SupportProof, beyond
 from seqcls.inside.errors import Errors, errors_up_to
 from seqcls.inside.words import beyond_sentences
-from seqcls.verdict import unaffordable
 
 SHORTEST = 20
 

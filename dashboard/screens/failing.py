@@ -10,6 +10,7 @@ from dashboard import data, filters, links, measures, names
 from dashboard.charts.errors_by_length import errors_by_length
 from dashboard.charts.letter_counts import letter_counts
 from dashboard.lengths import named
+from seqcls.data import tokenizer_of
 from seqcls.errors import SeqclsError
 from seqcls.tokenizer import Tokenizer
 from sweeps.store.overview import KINDS, ErrorSearch, View
@@ -152,7 +153,7 @@ def _where(run_id: int, errors: pd.DataFrame, config_id: int) -> None:
     left, right = st.columns(2)
     left.altair_chart(errors_by_length(_by_length(run_id)))
     config = data.some_configs((config_id,))[config_id]
-    tokenizer = Tokenizer(config.num_letters)
+    tokenizer = tokenizer_of(config)
     with right:
         x, y = _letters(tokenizer.alphabet, config.required_letters)
         counted = errors.join(_counts(errors["string"].tolist(), tokenizer))

@@ -8,6 +8,7 @@ from dashboard.model import breaking, choice, looks, surgery, verdict, why
 from dashboard.model.opened import OpenedModel, open_model
 from dashboard.model.words import verbatim
 from seqcls.config import RunConfig
+from seqcls.data import sampler_of
 from seqcls.errors import SeqclsError
 from sweeps.store.overview import ErrorSearch
 
@@ -48,9 +49,10 @@ def _model(model: OpenedModel) -> None:
 def task_sentence(config: RunConfig) -> str:
     """What the model should do, in a line."""
     letters = " and ".join(f"at least one {letter}" for letter in config.required_letters)
+    longest = sampler_of(config, "train").longest
     return (
         f"The model should call a string positive that holds {letters}, whatever else it holds, "
-        f"and any other negative. It was trained on strings of up to {config.longest_train_length} "
+        f"and any other negative. It was trained on strings of up to {longest} "
         f"letters and tested on strings of up to {config.test_max_length}."
     )
 

@@ -1,19 +1,26 @@
 """Which engine trains a configuration, and why. Neither PyTorch nor Numba is loaded to know it."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 from seqcls.config import RunConfig
+from seqcls.engines.base import Engine
+from seqcls.engines.fused.engine import Fused
+from seqcls.engines.stacked_counts import StackedCounts
+from seqcls.engines.stacked_strings import StackedStrings
 from seqcls.errors import EngineError
 
-EngineName = Literal["fused", "torch"]
+ENGINES: tuple[Engine, ...] = (Fused(), StackedCounts(), StackedStrings())
+"""The fastest first: the first without an obstacle is taken, once for a group."""
+
+PYTORCH = ("counts", "strings")
+"""What `torch` stands for: the first of these without an obstacle."""
 
 
 @dataclass(frozen=True)
 class Choice:
     """An engine and the reason for it."""
 
-    name: EngineName
+    name: str
     reason: str
 
     def __str__(self) -> str:
@@ -25,28 +32,34 @@ def choose_engine(config: RunConfig, engine: str = "auto", device: str = "auto")
 
     Args:
         config: what is to be trained.
-        engine: `auto`, `fused` or `torch`; the last two force one.
+        engine: `auto`, the name of one, or `torch` for any that computes with PyTorch.
         device: `auto`, `cpu` or `cuda`.
 
     Raises:
         EngineError: the name is unknown, or the engine that is forced cannot do it.
     """
-    if engine not in ("auto", "fused", "torch"):
-        raise EngineError(f"engine {engine!r}: expected auto, fused or torch")
-    if engine == "torch":
-        return Choice("torch", "asked for")
-    obstacle = _obstacle(config, device)
-    if obstacle is None:
-        return Choice("fused", "asked for" if engine == "fused" else "no dropout, on the CPU")
-    if engine == "fused":
-        raise EngineError(f"engine 'fused' cannot train this: {obstacle}; use engine 'auto'")
-    return Choice("torch", obstacle)
+    names = {own.name: (own.name,) for own in ENGINES}
+    wanted = {"auto": tuple(names), "torch": PYTORCH, **names}
+    if engine not in wanted:
+        raise EngineError(f"engine {engine!r}: expected {', '.join(wanted)}")
+    obstacles: list[str] = []
+    for name in wanted[engine]:
+        obstacle = engine_named(name).obstacle(config, device)
+        if obstacle is None:
+            return Choice(name, _reason(engine, obstacles))
+        obstacles.append(obstacle)
+    raise EngineError(
+        f"engine {engine!r} cannot train this: {obstacles[-1]}"
+        + ("" if engine == "auto" else "; use engine 'auto'")
+    )
 
 
-def _obstacle(config: RunConfig, device: str) -> str | None:
-    """Why the fused engine cannot train a configuration; None where it can."""
-    if config.dropout_rate > 0:
-        return f"dropout_rate={config.dropout_rate} makes equal letters differ"
-    if device == "cuda":
-        return "device='cuda' is no CPU"
-    return None
+def engine_named(name: str) -> Engine:
+    """The engine of that name, which is one of `ENGINES`."""
+    return {own.name: own for own in ENGINES}[name]
+
+
+def _reason(engine: str, obstacles: list[str]) -> str:
+    if obstacles:
+        return obstacles[-1]
+    return "letter counts suffice, on the CPU" if engine == "auto" else "asked for"

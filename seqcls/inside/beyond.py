@@ -15,6 +15,7 @@ from typing import Literal
 
 import numpy as np
 
+from seqcls.data import count_task_of, required_letters_of
 from seqcls.inside.network import Network
 from seqcls.inside.simplex import Cells, divide
 
@@ -104,7 +105,7 @@ def beyond(network: Network, *, least_length: int | None = None) -> Beyond:
 def prove(network: Network, support: tuple[int, ...], least_length: int) -> SupportProof:
     """What is proved of the strings of `least_length` letters and more with this support."""
     counts = np.isin(np.arange(network.config.num_letters), support).astype(np.int64)
-    label = bool(network.config.language.positive(counts[None])[0])
+    label = bool(count_task_of(network.config).labels_of_counts(counts[None])[0])
     limits = divide(network, support, 0.0)
     cells = limits
     if not network.config.no_attend_cls:
@@ -188,7 +189,7 @@ def _safe_share(
     network: Network, support: tuple[int, ...], cells: Cells, right: np.ndarray
 ) -> float | None:
     """A share of every required letter above which nothing but proved cells is left."""
-    required = [support.index(x) for x in network.config.language.required]
+    required = [support.index(x) for x in required_letters_of(network.config)]
     greatest = cells.corners[~right][:, :, required].max(axis=1).min(axis=1)
     share = float(greatest.max(initial=0))
     return share if share * len(required) < 1 else None

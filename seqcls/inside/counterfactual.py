@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int64
 
+from seqcls.data import required_letters_of
 from seqcls.inside.cause import Mechanism, MechanismName
 from seqcls.inside.network import Network, softmax
 
@@ -55,7 +56,7 @@ class Subject:
     @property
     def missing(self) -> list[int]:
         """Required letters that are not there."""
-        return [x for x in self.network.config.language.required if not self.counts[x]]
+        return [x for x in required_letters_of(self.network.config) if not self.counts[x]]
 
     @property
     def heads(self) -> range:

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int64
 
+from seqcls.data import count_task_of
 from seqcls.errors import ConfigError
+from seqcls.exhaustive import MAX_MULTISETS, all_multisets, num_multisets
 from seqcls.inside.network import Network
-from seqcls.verdict import MAX_MULTISETS, all_multisets, num_multisets
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +69,7 @@ def errors_up_to(network: Network, max_length: int | None = None) -> Errors:
         )
     counts = all_multisets(letters, length)
     logits = network.logits(counts)
-    label = network.config.language.positive(counts)
+    label = count_task_of(network.config).labels_of_counts(counts)
     wrong = np.flatnonzero((logits > 0) != label)
     texts = [network.tokenizer.text_of_counts(row) for row in counts[wrong].tolist()]
     lengths = counts[wrong].sum(axis=1).tolist()

@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from seqcls.data import count_task_of
 from seqcls.inside.cause import (
     Explanation,
     Gap,
@@ -28,7 +29,7 @@ def explain(network: Network, string: str) -> Explanation:
     """
     states = activations(network, [string])
     counts = network.tokenizer.counts(string)
-    label = bool(network.config.language.positive(np.array([counts]))[0])
+    label = bool(count_task_of(network.config).labels_of_counts(np.array([counts]))[0])
     logit = float(states.logit[0])
     failed = (logit > 0) != label
     return Explanation(

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int64
 
+from seqcls.data import count_task_of
 from seqcls.errors import StringError
 from seqcls.inside.lines import sign_changes
 from seqcls.inside.network import Network, sigmoid
-from seqcls.tokenizer import Tokenizer
+from seqcls.tokenizer import LETTERS, Tokenizer
 
 MAX_COUNT = 1_000_000
 """The largest value that a free count is given."""
@@ -106,7 +107,7 @@ def parse_family(text: str, num_letters: int) -> Family:
     Raises:
         StringError: not of this alphabet, not in this notation, or not one or two free counts.
     """
-    tokenizer = Tokenizer(num_letters)
+    tokenizer = Tokenizer(LETTERS[:num_letters])
     free = _FREE.findall(text)
     names = tuple(sorted({name for _, name in free}))
     if not 1 <= len(names) <= 2:
@@ -141,7 +142,7 @@ def curve(network: Network, family: Family, *, points: int = 241) -> Curve:
     logit = network.logits(counts)
     return Curve(
         family=family,
-        label=bool(network.config.language.positive(counts[:1])[0]),
+        label=bool(count_task_of(network.config).labels_of_counts(counts[:1])[0]),
         n=n,
         logit=logit,
         probability=sigmoid(logit),
@@ -169,7 +170,7 @@ def area(network: Network, family: Family, *, points: int = 61) -> Map:
         boundary.append(_flips(network, start, step, changes))
     return Map(
         family=family,
-        label=bool(network.config.language.positive(counts[:1])[0]),
+        label=bool(count_task_of(network.config).labels_of_counts(counts[:1])[0]),
         first=grid,
         second=grid,
         logit=network.logits(counts).reshape(rows.shape),

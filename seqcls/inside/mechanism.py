@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from jaxtyping import Float
 
+from seqcls.data import required_letters_of
 from seqcls.inside.cause import Mechanism
 from seqcls.inside.counterfactual import Subject
 from seqcls.inside.network import Network
@@ -53,7 +54,7 @@ def mechanism_of(network: Network, counts: Counts) -> Mechanism:
 def _dilution(subject: Subject) -> Iterator[Mechanism]:
     gains = subject.attention - subject.reference
     for head in subject.heads:
-        for letter in subject.network.config.language.required:
+        for letter in required_letters_of(subject.network.config):
             if gains[head, 1 + letter] >= 0:
                 continue
             weights = subject.attention[head].copy()
@@ -95,7 +96,7 @@ def _on_one_letter_negative(subject: Subject) -> Iterator[Mechanism]:
     if letter is None or not subject.reference_fails:
         return
     for head in subject.heads:
-        for other in subject.network.config.language.required:
+        for other in required_letters_of(subject.network.config):
             if other != letter:
                 yield subject.mechanism(
                     "two heads on one letter",
@@ -149,7 +150,7 @@ def _pushed(subject: Subject) -> Iterator[Mechanism]:
         return
     for head in subject.heads:
         for letter in subject.present:
-            if letter not in subject.network.config.language.required:
+            if letter not in required_letters_of(subject.network.config):
                 yield subject.mechanism(
                     "value mixing",
                     f"head {head} did not see {subject.name(letter)}",

@@ -2,8 +2,8 @@ r"""One model as a function of letter counts, in float64 NumPy, open for every l
 
 A *kind* of token is `CLS` (kind 0) or a letter of the alphabet (kind 1 and on). Equal letters have
 equal states, so what a string does is determined by how often each kind occurs; `CLS` occurs once,
-and counts in attention only where it is attended to. `seqcls.model` is the same function, string
-by string and in PyTorch, which takes long to load and is not loaded here.
+and counts in attention only where it is attended to. `seqcls.models.transformer` is the same
+function, string by string and in PyTorch, which takes long to load and is not loaded here.
 """
 
 import math
@@ -14,7 +14,8 @@ import numpy as np
 from jaxtyping import Float, Int64
 
 from seqcls.config import RunConfig
-from seqcls.engines.erfc import ERFC_DOUBLE
+from seqcls.data import tokenizer_of
+from seqcls.engines.fused.erfc import ERFC_DOUBLE
 from seqcls.results import Weights
 from seqcls.tokenizer import CLS, FIRST_LETTER, Tokenizer
 from seqcls.weights import from_bytes
@@ -42,7 +43,7 @@ class Network:
 
     config: RunConfig
     weights: Weights
-    """In float64, by the names of `seqcls.model.Transformer`."""
+    """In float64, by the names of `seqcls.models.transformer.Transformer`."""
 
     @classmethod
     def of(cls, config: RunConfig, weights: Weights | bytes) -> "Network":
@@ -56,7 +57,7 @@ class Network:
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
-        return Tokenizer(self.config.num_letters)
+        return tokenizer_of(self.config)
 
     @cached_property
     def kinds(self) -> tuple[str, ...]:

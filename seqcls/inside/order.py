@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from seqcls.data import network_of
 from seqcls.errors import StringError
 from seqcls.inside.network import Network
 from seqcls.tokenizer import CLS
@@ -24,7 +25,7 @@ class Orders:
 
 
 def letter_orders(network: Network, string: str, *, orders: int = 8, seed: int = 0) -> Orders:
-    """Logits of `seqcls.model`, in float64, for random orders of a string's letters.
+    """Logits of `seqcls.models.transformer`, in float64, for random orders of a string's letters.
 
     Raises:
         StringError: the string is not of this alphabet, or longer than `MAX_LENGTH`.
@@ -32,7 +33,7 @@ def letter_orders(network: Network, string: str, *, orders: int = 8, seed: int =
     # Imported where it is used: PyTorch takes a second or two to load.
     import torch
 
-    from seqcls.model import Transformer
+    from seqcls.models.transformer import Transformer
 
     length = sum(network.tokenizer.counts(string))
     if length > MAX_LENGTH:
@@ -43,7 +44,7 @@ def letter_orders(network: Network, string: str, *, orders: int = 8, seed: int =
     letters = np.array(network.tokenizer.encode(string)[1:], dtype=np.int64)
     random = np.random.default_rng(seed)
     rows = [letters, *(random.permutation(letters) for _ in range(orders))]
-    model = Transformer(network.config).double().eval()
+    model = Transformer(network_of(network.config)).double().eval()
     model.load_state_dict({k: torch.from_numpy(v) for k, v in network.weights.items()})
     logits: list[float] = []
     with torch.no_grad():

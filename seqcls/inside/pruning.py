@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int64
 
+from seqcls.data import sampler_of
 from seqcls.evaluation import distinct_test_strings
 from seqcls.inside.network import Network
 from seqcls.inside.surgery import Surgery, logits_after
@@ -95,12 +96,12 @@ class _Judge:
 
     def __init__(self, network: Network) -> None:
         self._network = network
-        self._test = distinct_test_strings(network.config.test_strings)
-        self._before = network.logits(self._test.counts)
+        self._test = distinct_test_strings(sampler_of(network.config, "test"))
+        self._before = network.logits(self._test.strings.counts)
 
     def cost(self, surgery: Surgery) -> Cost:
         logits = logits_after(self._network, self._test, surgery)
-        positive, occurrences = self._test.positive, self._test.occurrences
+        positive, occurrences = self._test.labels, self._test.occurrences
         found = confusion(logits, positive, occurrences)
         signed = np.where(positive, -logits, logits)
         return Cost(

@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 from jaxtyping import Int64
 
+from seqcls.data import count_task_of, required_letters_of
 from seqcls.inside.bounds import Interval, logit_bounds
 from seqcls.inside.cause import Removal, SmallestPart
 from seqcls.inside.lines import head_outputs, sign_changes
@@ -37,7 +38,7 @@ def smallest_part(network: Network, counts: Counts) -> SmallestPart:
     one letter fails, all else unchanged), but there may be shorter strings that fail.
     """
     wrong = logit_of(network, counts) > 0
-    required = network.config.language.required
+    required = required_letters_of(network.config)
     # Letters that the language does not ask about go first: they are the least to be expected.
     order = sorted(range(len(counts)), key=lambda x: (x in required, -counts[x]))
     left = list(counts)
@@ -80,10 +81,10 @@ def additions(network: Network, counts: Counts) -> tuple[Removal, ...]:
 
 def without_part(network: Network, counts: Counts) -> tuple[int, ...]:
     """Letters of which any number may go, in any combination, with the answer unchanged."""
-    positive = bool(network.config.language.positive(np.array([counts]))[0])
+    positive = bool(count_task_of(network.config).labels_of_counts(np.array([counts]))[0])
     found: list[int] = []
     for letter, count in enumerate(counts):
-        deletable = not (positive and letter in network.config.language.required)
+        deletable = not (positive and letter in required_letters_of(network.config))
         if count and deletable and _indifferent(network, counts, [*found, letter]):
             found.append(letter)
     return tuple(found)

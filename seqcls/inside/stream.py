@@ -1,4 +1,4 @@
-"""Every state that strings pass through, by the names of `seqcls.model.Transformer.activations`."""
+"""Every state that strings pass through, by the names that the plain model gives them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

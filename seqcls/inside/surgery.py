@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int64
 
+from seqcls.data import sampler_of
 from seqcls.evaluation import DistinctStrings, distinct_test_strings, evaluation_of
 from seqcls.inside.network import Network
 from seqcls.results import Evaluation
@@ -42,16 +43,16 @@ class Outcome:
 
 def operate(network: Network, surgery: Surgery) -> Outcome:
     """The network after a surgery, tested as it was before."""
-    test = distinct_test_strings(network.config.test_strings)
-    before = network.logits(test.counts)
+    test = distinct_test_strings(sampler_of(network.config, "test"))
+    before = network.logits(test.strings.counts)
     after = logits_after(network, test, surgery)
     return Outcome(
         surgery=surgery,
         evaluation=evaluation_of(network.config, test, after),
         before=evaluation_of(network.config, test, before),
-        counts=test.counts,
+        counts=test.strings.counts,
         occurrences=test.occurrences,
-        positive=test.positive,
+        positive=test.labels,
         logits=after,
         logits_before=before,
     )
@@ -62,7 +63,7 @@ def logits_after(
 ) -> Float[np.ndarray, " string"]:
     """Logits of the test strings after a surgery, in float64."""
     operated = without_dimensions(network, surgery.dimensions_off)
-    occurrences = operated.occurrences(test.counts)
+    occurrences = operated.occurrences(test.strings.counts)
     states = np.tile(operated.embedding[0], (len(occurrences), 1))
     for head in range(operated.config.num_attention_heads):
         if head in surgery.frozen:

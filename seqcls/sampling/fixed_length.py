@@ -1,16 +1,15 @@
 """Every string of one length, shuffled anew each epoch."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import ClassVar
 
 import numpy as np
 
-from seqcls.sampling.strings import Strings
-from seqcls.tasks.contains_all import ContainsAll
-
-if TYPE_CHECKING:
-    from seqcls.config import RunConfig
+from seqcls.errors import ConfigError
+from seqcls.sampling.base import LabelledStrings
+from seqcls.strings import TokenStrings
+from seqcls.tasks.base import Task
 
 MAX_FIXED_LENGTH_STRINGS = 1_000_000
 
@@ -19,22 +18,42 @@ MAX_FIXED_LENGTH_STRINGS = 1_000_000
 class FixedLength:
     """All strings of `sequence_length` tokens, `CLS` counted: n^(sequence_length - 1) of them."""
 
-    language: ContainsAll
+    task: Task
     sequence_length: int
     batch_size: int
     seed: int
 
-    @classmethod
-    def of_part(cls, config: "RunConfig", part: str) -> Self:
-        """The sampler of a configuration's part, `train`."""
-        return cls(
-            config.language,
-            config.sequence_length,
-            getattr(config, f"{part}_batch_size"),
-            getattr(config, f"{part}_seed"),
-        )
+    reads: ClassVar[frozenset[str]] = frozenset({"sequence_length", "batch_size", "seed"})
+    reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {}
 
-    def epochs(self) -> Iterator[Strings]:
+    def __post_init__(self) -> None:
+        letters = len(self.task.alphabet)
+        if letters**self.longest > MAX_FIXED_LENGTH_STRINGS:
+            raise ConfigError(
+                f"sequence_length={self.sequence_length}: fixed_length would train on all "
+                f"{letters}^{self.longest} strings, expected at most "
+                f"{MAX_FIXED_LENGTH_STRINGS:,}; lower sequence_length or num_letters"
+            )
+
+    @classmethod
+    def obstacle(cls, task: Task) -> str | None:
+        """It can draw the strings of any task."""
+        del task
+        return None
+
+    @property
+    def longest(self) -> int:
+        return self.sequence_length - 1
+
+    @property
+    def epoch_size(self) -> int:
+        return int(len(self.task.alphabet) ** self.longest)
+
+    @property
+    def repeats(self) -> bool:
+        return True
+
+    def epochs(self) -> Iterator[LabelledStrings]:
         """Epochs of all strings, in the order of PyTorch's shuffling data loader.
 
         Each epoch the loader draws two numbers of the Mersenne Twister to seed its workers,
@@ -54,9 +73,9 @@ class FixedLength:
             twister.random_raw(len(raw))
             yield strings.take(np.array(order))
 
-    def _all_strings(self) -> Strings:
-        n = self.language.num_letters
-        length = self.sequence_length - 1
-        numbers = np.arange(n**length)
-        place_values = n ** np.arange(length)[::-1]
-        return Strings.of_letters(self.language, numbers[:, None] // place_values % n)
+    def _all_strings(self) -> LabelledStrings:
+        n = len(self.task.alphabet)
+        numbers = np.arange(n**self.longest)
+        place_values = n ** np.arange(self.longest)[::-1]
+        letters = numbers[:, None] // place_values % n
+        return LabelledStrings.of(self.task, TokenStrings.of_letters(n, letters))

@@ -1,12 +1,14 @@
 """Each stream of strings is drawn once on a machine, however many processes and groups read it.
 
-Epochs are kept as files in the cache folder: the token ids, with a hash before them that is checked
-when they are read. A file is written beside its place and moved there, so no process sees half of
-one; where it is missing, damaged or cannot be written, the strings are drawn.
+Epochs are kept as files in the cache folder: counts or letters as they were drawn, and labels, with
+a hash before them that is checked when they are read. A file is written beside its place and moved
+there, so no process sees half of one; where it is missing, damaged or cannot be written, the
+strings are drawn.
 """
 
 import contextlib
 import hashlib
+import io
 import os
 import tempfile
 from collections.abc import Iterator
@@ -16,9 +18,10 @@ from pathlib import Path
 import numpy as np
 
 from seqcls.cache import cache_folder
-from seqcls.sampling.strings import Sampler, Strings
+from seqcls.sampling.base import LabelledStrings, Sampler
+from seqcls.strings import TokenStrings
 
-VERSION = 1
+VERSION = 2
 """To be raised with every change of what a sampler draws or how a file is written."""
 
 HASH_BYTES = hashlib.sha256().digest_size
@@ -29,21 +32,19 @@ class Stream:
 
     def __init__(self, sampler: Sampler) -> None:
         self._sampler = sampler
-        self._source: Iterator[Strings] = sampler.epochs()
+        self._source: Iterator[LabelledStrings] = sampler.epochs()
         self._drawn = 0
-        self._epochs: dict[int, Strings] = {}
+        self._epochs: dict[int, LabelledStrings] = {}
         key = hashlib.sha256(f"{VERSION} {sampler!r}".encode()).hexdigest()
         self._folder = cache_folder() / "strings" / key[:32]
 
-    def epoch(self, index: int) -> Strings:
+    def epoch(self, index: int) -> LabelledStrings:
         """The strings of an epoch; the first has the index 0."""
         if index not in self._epochs:
-            ids = _read(self._file(index))
-            strings = None if ids is None else Strings.of_ids(self._sampler.language, ids)
-            self._epochs[index] = strings or self._draw(index)
+            self._epochs[index] = self._read(index) or self._draw(index)
         return self._epochs[index]
 
-    def _draw(self, index: int) -> Strings:
+    def _draw(self, index: int) -> LabelledStrings:
         # A stream runs on from epoch to epoch: those before are drawn on the way, and kept too.
         while True:
             if self._drawn > index:
@@ -56,12 +57,25 @@ class Stream:
                 raise
             self._drawn += 1
             if not self._file(self._drawn - 1).exists() or self._drawn == index + 1:
-                _write(self._file(self._drawn - 1), strings.ids)
+                _write(self._file(self._drawn - 1), strings)
             if self._drawn == index + 1:
                 return strings
 
     def _file(self, index: int) -> Path:
-        return self._folder / f"{index}.ids"
+        return self._folder / f"{index}.strings"
+
+    def _read(self, index: int) -> LabelledStrings | None:
+        arrays = _read(self._file(index))
+        if arrays is None:
+            return None
+        # What was drawn by counts is kept by counts, and never spelled out on the way.
+        strings = TokenStrings(
+            len(self._sampler.task.alphabet),
+            arrays["lengths"],
+            arrays.get("letters"),
+            arrays.get("counts"),
+        )
+        return LabelledStrings(strings, arrays["labels"])
 
 
 @lru_cache(maxsize=64)
@@ -70,21 +84,27 @@ def stream(sampler: Sampler) -> Stream:
     return Stream(sampler)
 
 
-def _write(path: Path, ids: np.ndarray) -> None:
-    content = np.array(ids.shape, dtype="<u8").tobytes() + ids.tobytes()
+def _write(path: Path, drawn: LabelledStrings) -> None:
+    file = io.BytesIO()
+    own, labels = drawn.strings, drawn.labels
+    if own.is_counted:
+        np.savez(file, lengths=own.lengths, labels=labels, counts=own.counts)
+    else:
+        np.savez(file, lengths=own.lengths, labels=labels, letters=own.letters)
+    content = file.getvalue()
     # Without a cache everything works, only slower.
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, unfinished = tempfile.mkstemp(dir=path.parent)
         try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(hashlib.sha256(content).digest() + content)
+            with os.fdopen(descriptor, "wb") as handle:
+                handle.write(hashlib.sha256(content).digest() + content)
             os.replace(unfinished, path)
         except OSError:
             os.unlink(unfinished)
 
 
-def _read(path: Path) -> np.ndarray | None:
+def _read(path: Path) -> dict[str, np.ndarray] | None:
     try:
         data = path.read_bytes()
     except OSError:
@@ -92,6 +112,5 @@ def _read(path: Path) -> np.ndarray | None:
     digest, content = data[:HASH_BYTES], data[HASH_BYTES:]
     if hashlib.sha256(content).digest() != digest:
         return None
-    rows, columns = np.frombuffer(content, dtype="<u8", count=2)
-    # A copy, since what PyTorch reads must be writable.
-    return np.frombuffer(content, np.uint8, offset=16).reshape(int(rows), int(columns)).copy()
+    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        return dict(arrays)

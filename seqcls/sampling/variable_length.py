@@ -1,17 +1,17 @@
 """Strings of all lengths up to a limit, with balanced sets of required letters."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import RandomState
 
-from seqcls.sampling.strings import Strings
+from seqcls.errors import ConfigError
+from seqcls.sampling.base import LabelledStrings
+from seqcls.strings import TokenStrings
+from seqcls.tasks.base import Task
 from seqcls.tasks.contains_all import ContainsAll
-
-if TYPE_CHECKING:
-    from seqcls.config import RunConfig
 
 
 @dataclass(frozen=True)
@@ -22,20 +22,56 @@ class VariableLength:
     concentrations sum to `alpha`; the smaller it is, the more one letter prevails.
     """
 
-    language: ContainsAll
+    task: ContainsAll
     max_length: int
     alpha: float
     size: int
     batch_size: int
     seed: int
 
-    @classmethod
-    def of_part(cls, config: "RunConfig", part: str) -> Self:
-        """The sampler of a configuration's part: `train`, `validation` or `test`."""
-        names = ("max_length", "alpha", "size", "batch_size", "seed")
-        return cls(config.language, *(getattr(config, f"{part}_{name}") for name in names))
+    reads: ClassVar[frozenset[str]] = frozenset(
+        {"max_length", "alpha", "size", "batch_size", "seed"}
+    )
+    reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {}
 
-    def epochs(self) -> Iterator[Strings]:
+    def __post_init__(self) -> None:
+        required = self.task.required_letters
+        if not self.task.others:
+            raise ConfigError(
+                f"required_letters={required!r} leaves no other letters of the alphabet "
+                f"{self.task.alphabet!r} to draw strings from; raise num_letters or require fewer"
+            )
+        if self.max_length < len(required):
+            raise ConfigError(
+                f"max_length={self.max_length}: no string of that length holds all required "
+                f"letters {required!r}; expected at least {len(required)}"
+            )
+        if self.size < self.batch_size:
+            raise ConfigError(
+                f"size={self.size} is less than one batch of batch_size={self.batch_size}; "
+                "raise size or lower batch_size"
+            )
+
+    @classmethod
+    def obstacle(cls, task: Task) -> str | None:
+        """Why it cannot draw the strings of a task; None where it can."""
+        if isinstance(task, ContainsAll):
+            return None
+        return "it draws strings of 'contains_all' only; take 'balanced_strings'"
+
+    @property
+    def longest(self) -> int:
+        return self.max_length
+
+    @property
+    def epoch_size(self) -> int:
+        return self.size // self.batch_size * self.batch_size
+
+    @property
+    def repeats(self) -> bool:
+        return False
+
+    def epochs(self) -> Iterator[LabelledStrings]:
         """Epochs of `size // batch_size` full batches each."""
         draws = _Draws(self.seed)
         seed = self.seed
@@ -45,10 +81,11 @@ class VariableLength:
                 draws.rng.seed(seed)
                 counts.extend(self._batch(draws))
                 seed = draws.raw()
-            yield Strings.of_counts(self.language, np.array(counts, dtype=np.int64))
+            drawn = TokenStrings.of_counts(self.task.num_letters, np.array(counts, dtype=np.int64))
+            yield LabelledStrings.of(self.task, drawn)
 
     def _batch(self, draws: "_Draws") -> Iterator[list[int]]:
-        required = self.language.required
+        required = self.task.required
         sets = [
             [letter for bit, letter in enumerate(required) if number >> bit & 1]
             for number in range(2 ** len(required))
@@ -67,7 +104,7 @@ class VariableLength:
         return [*budgets, self.batch_size - sum(budgets)]
 
     def _string(self, draws: "_Draws", letters: list[int]) -> list[int]:
-        counts = [0] * self.language.num_letters
+        counts = [0] * self.task.num_letters
         least = len(letters)
         shortest = max(least, 1)
         length = shortest + draws.below(self.max_length + 1 - shortest)
@@ -78,7 +115,7 @@ class VariableLength:
             further = draws.rng.multinomial(required - least, shares).tolist()
             for letter, more in zip(letters, further, strict=True):
                 counts[letter] = 1 + more
-        others = self.language.others
+        others = self.task.others
         if len(others) == 1:
             # The draw of one letter out of one consumes no randomness, only time.
             counts[others[0]] = length - required

@@ -1,12 +1,18 @@
 """Does the string contain at least one of each required letter?"""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Int64, UInt8
 
-from seqcls.tokenizer import Tokenizer
+from seqcls.errors import ConfigError
+from seqcls.strings import TokenStrings
+from seqcls.tasks.automaton import Automaton
+from seqcls.tasks.letters import letter_counts
+from seqcls.tokenizer import LETTERS
 
 
 @dataclass(frozen=True)
@@ -20,16 +26,73 @@ class ContainsAll:
     num_letters: int
     required_letters: str
 
+    order_sensitive: ClassVar[bool] = False
+    reads: ClassVar[frozenset[str]] = frozenset({"num_letters", "required_letters"})
+
+    def __post_init__(self) -> None:
+        outside = sorted(set(self.required_letters) - set(self.alphabet))
+        if outside:
+            raise ConfigError(
+                f"required_letters={self.required_letters!r}: {outside[0]!r} is outside the "
+                f"alphabet {self.alphabet!r}; raise num_letters or require other letters"
+            )
+
+    @property
+    def alphabet(self) -> str:
+        return LETTERS[: self.num_letters]
+
     @cached_property
     def required(self) -> tuple[int, ...]:
         """The numbers of the required letters, ascending."""
-        return tuple(Tokenizer(self.num_letters).alphabet.index(x) for x in self.required_letters)
+        return tuple(self.alphabet.index(x) for x in self.required_letters)
 
     @cached_property
     def others(self) -> tuple[int, ...]:
         """The numbers of all other letters, ascending."""
         return tuple(x for x in range(self.num_letters) if x not in self.required)
 
-    def positive(self, counts: Int[np.ndarray, "string letter"]) -> Bool[np.ndarray, " string"]:
+    def labels_of_counts(
+        self, counts: Int64[np.ndarray, "string letter"]
+    ) -> Bool[np.ndarray, " string"]:
         """Which of the strings with these letter counts are in the language."""
         return np.asarray((counts[:, self.required] > 0).all(axis=1))
+
+    def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+        """Which of the strings are in the language."""
+        return self.labels_of_counts(strings.counts)
+
+    def has(self, length: int, positive: bool) -> bool:
+        """Whether any string of that many letters is positive, or negative."""
+        if positive:
+            return length >= len(self.required)
+        return length < len(self.required) or self.num_letters > 1
+
+    def draw(
+        self, rng: np.random.Generator, length: int, positive: bool
+    ) -> UInt8[np.ndarray, " position"]:
+        """A uniform string of that length and label."""
+        return np.asarray(self.draw_many(rng, np.array([length]), positive)[0])
+
+    def draw_many(
+        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"], positive: bool
+    ) -> UInt8[np.ndarray, "string position"]:
+        """As `draw`, of a string for each length."""
+        return _automaton(self.num_letters, self.required).draw(rng, lengths, positive)
+
+    def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
+        """How often each letter occurs."""
+        return letter_counts(self.alphabet, strings)
+
+    def describe(self) -> str:
+        """The language in one sentence."""
+        letters = [f"at least one {letter}" for letter in self.required_letters]
+        return f"Strings with {' and '.join(letters)} are positive."
+
+
+@lru_cache(maxsize=64)
+def _automaton(num_letters: int, required: tuple[int, ...]) -> Automaton:
+    """Its states are the sets of required letters that have occurred, as bits."""
+    bits = np.zeros(num_letters, dtype=np.int64)
+    bits[list(required)] = 1 << np.arange(len(required))
+    sets = np.arange(1 << len(required))
+    return Automaton(sets[:, None] | bits, sets == len(sets) - 1)

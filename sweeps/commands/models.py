@@ -146,7 +146,7 @@ def list_sensitive(db: str | None, as_json: bool) -> None:
 def _check_exhaustively(store: Store, run_id: int) -> Verdict:
     config = queries.run_config(store, run_id)
     # Imported where it is used: the compiled engine takes half a second to load.
-    from seqcls.verdict import unaffordable, verdicts
+    from seqcls.exhaustive import unaffordable, verdicts
     from seqcls.weights import from_bytes
 
     obstacle = unaffordable(config)

@@ -214,7 +214,7 @@ def test_runs_that_rounding_decides_are_listed(short_spec: Path, tmp_path: Path)
 
 def test_engines_are_chosen_with_a_reason_that_is_stored(short_spec: Path, tmp_path: Path) -> None:
     assert "no sweep specification 'nope'" in refused("engines", "nope")
-    assert "no dropout, on the CPU" in run_here("engines", str(short_spec)).stdout
+    assert "letter counts suffice, on the CPU" in run_here("engines", str(short_spec)).stdout
     short_spec.write_text(short_spec.read_text() + "dropout_rate = [0.0, 0.1]\n")
     assert (
         "dropout_rate=0.1 makes equal letters differ" in run_here("engines", str(short_spec)).stdout
@@ -226,8 +226,8 @@ def test_engines_are_chosen_with_a_reason_that_is_stored(short_spec: Path, tmp_p
         (r["dropout_rate"], r["engine"]) for r in json.loads(run_here("runs", *db, "--json").stdout)
     }
     assert stored == {
-        (0.0, "fused: no dropout, on the CPU"),
-        (0.1, "torch: dropout_rate=0.1 makes equal letters differ"),
+        (0.0, "fused: letter counts suffice, on the CPU"),
+        (0.1, "strings: dropout_rate=0.1 makes equal letters differ"),
     }
 
 

@@ -9,6 +9,7 @@ import jaxtyping
 import numpy as np
 import pytest
 
+from seqcls.data import count_task_of
 from seqcls.inside.beyond import beyond
 from seqcls.inside.errors import errors_up_to
 from seqcls.inside.explain import explain
@@ -121,7 +122,7 @@ def test_every_error_of_a_shipped_model_has_the_cause_it_is_said_to_have(run: in
     truth = true_logits(network, counts)
     wrong = truth > 0
     # A string that single precision alone misclassifies has no cause in double precision.
-    failing = wrong != network.config.language.positive(counts)
+    failing = wrong != count_task_of(network.config).labels_of_counts(counts)
     counts, truth, wrong = counts[failing], truth[failing], wrong[failing]
     assert len(counts) >= len(texts) * 0.9
     assert_removals_flip(network, counts, wrong)
@@ -169,12 +170,12 @@ def assert_smallest_parts_are_minimal(
     parts = np.array([smallest_part(network, tuple(row)).counts for row in counts.tolist()])
     assert (parts <= counts).all()
     assert ((true_logits(network, parts) > 0) == wrong).all()
-    assert (network.config.language.positive(parts) == ~wrong).all()
+    assert (count_task_of(network.config).labels_of_counts(parts) == ~wrong).all()
     for letter in range(3):
         has = parts[:, letter] > 0
         fewer = parts[has]
         fewer[:, letter] -= 1
-        with_label = network.config.language.positive(fewer) == ~wrong[has]
+        with_label = count_task_of(network.config).labels_of_counts(fewer) == ~wrong[has]
         assert ((true_logits(network, fewer) > 0) != wrong[has])[with_label].all()
 
 

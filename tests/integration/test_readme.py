@@ -16,7 +16,7 @@ import typer
 from typer.testing import CliRunner
 
 from dashboard.cli import app
-from seqcls.tokenizer import Tokenizer
+from seqcls.tokenizer import LETTERS, Tokenizer
 from sweeps.spec import parse_spec
 from sweeps.store.tables import Base
 from tests.conftest import ROOT
@@ -90,7 +90,7 @@ def test_the_queries_answer() -> None:
     assert all(accuracies[length] == 1.0 for length in range(1, 69))
     assert accuracies[69] < 1.0
     assert "b{2}c{152}" in strings
-    assert all(0 in Tokenizer(3).counts(string)[:2] for string in strings)
+    assert all(0 in Tokenizer(LETTERS[:3]).counts(string)[:2] for string in strings)
 
 
 def test_the_specification_is_a_ten_line_sweep() -> None:

@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from seqcls.config import RunConfig
+from seqcls.counts.forward import group_logits, log_counts
+from seqcls.data import network_of
 from seqcls.inside.cause import Mechanism
 from seqcls.inside.network import Network
-from seqcls.model import Recorder, Transformer
-from seqcls.multiset import group_logits, log_counts
+from seqcls.models.base import Recorder
+from seqcls.models.transformer import Transformer
 from seqcls.tokenizer import CLS, FIRST_LETTER
 from tests.unit.networks import Case, cases, plain_model
 
@@ -21,7 +23,9 @@ Patch = Callable[[np.ndarray], np.ndarray]
 
 def networks_of(case: Case) -> list[Network]:
     """Each member of a case, to be looked into."""
-    config = RunConfig(**{**case.config.model_dump(), "required_letters": "a"})
+    config = RunConfig(
+        **{**case.config.model_dump(exclude={"trained_length"}), "required_letters": "a"}
+    )
     return [
         Network.of(config, {name: value.numpy() for name, value in member.items()})
         for member in case.members
@@ -45,7 +49,7 @@ def random_network(seed: int = 0, **fields: object) -> Network:
     """An untrained network with larger weights than usual, so that its states differ."""
     config = RunConfig.from_mapping({"precision": "float64", **fields})
     random = np.random.default_rng(seed)
-    shapes = {name: p.shape for name, p in Transformer(config).state_dict().items()}
+    shapes = {name: p.shape for name, p in Transformer(network_of(config)).state_dict().items()}
     return Network.of(config, {name: random.normal(size=shape) for name, shape in shapes.items()})
 
 
@@ -87,17 +91,19 @@ def patched_logits(
 
     weights = {name: torch.from_numpy(value) for name, value in network.weights.items()}
     config = network.config.model_copy(update={"precision": "float64"})
-    model = plain_model(config, weights)
+    model = plain_model(network_of(config), weights)
     given["blocks.0.attention.scores"] = weigh
     with torch.no_grad():
-        return model._run(ids, Patched(given)).numpy()
+        return model.run(ids, Patched(given), None).numpy()
 
 
 def true_logits(network: Network, counts: np.ndarray) -> np.ndarray:
     """Logits of strings of any length, from PyTorch's function of letter counts in float64."""
     config = network.config.model_copy(update={"precision": "float64"})
     stacked = {name: torch.from_numpy(value)[None] for name, value in network.weights.items()}
-    return group_logits(config, stacked, log_counts(config, counts))[0].numpy()
+    return group_logits(network_of(config), stacked, log_counts(network_of(config), counts))[
+        0
+    ].numpy()
 
 
 def counterfactual_logits(

@@ -5,11 +5,12 @@ from collections import Counter
 import pytest
 
 from seqcls.config import RunConfig
+from seqcls.data import network_of, sampler_of, tokenizer_of
 from seqcls.evaluation import drawn_test_set, evaluate
-from seqcls.initialization import initial_parameters
+from seqcls.models.base import read_ids
+from seqcls.models.initialization import initial_parameters
 from seqcls.results import Confusion
 from seqcls.sampling.streams import stream
-from seqcls.tokenizer import Tokenizer
 from seqcls.training import train_group
 from tests.conftest import short_config
 from tests.unit.networks import plain_model
@@ -18,18 +19,18 @@ from tests.unit.test_initialization import REPORT
 
 def test_results_are_those_of_counting_string_by_string() -> None:
     config = short_config(test_max_length=60)
-    weights = {k: v.numpy() for k, v in initial_parameters(config, 0).items()}
+    weights = {k: v.numpy() for k, v in initial_parameters(network_of(config), 0).items()}
     result = evaluate([config], [weights])[0]
 
     import torch
 
-    strings = stream(config.test_strings).epoch(0)
-    model = plain_model(config, initial_parameters(config, 0))
-    logits = model(torch.from_numpy(strings.ids).int()).tolist()
-    tokenizer = Tokenizer(config.num_letters)
+    drawn = stream(sampler_of(config, "test")).epoch(0)
+    model = plain_model(network_of(config), initial_parameters(network_of(config), 0))
+    logits = model(torch.from_numpy(read_ids(drawn.strings, "first")).int()).tolist()
+    tokenizer = tokenizer_of(config)
     cells: Counter[tuple[str, int]] = Counter()
     wrong: Counter[str] = Counter()
-    for ids, positive, logit in zip(strings.ids, strings.positive, logits, strict=True):
+    for ids, positive, logit in zip(drawn.strings.ids, drawn.labels, logits, strict=True):
         text = tokenizer.decode(ids)
         right = (logit > 0) == positive
         cell = ("t" if right else "f") + ("p" if logit > 0 else "n")

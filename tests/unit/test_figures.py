@@ -13,7 +13,7 @@ from dashboard.figures.mechanisms import causes
 from dashboard.figures.projection import project
 from seqcls.config import RunConfig
 from seqcls.inside.network import Network
-from seqcls.training import draw_initial
+from seqcls.models.initialization import draw_initial
 from tests.histories import shipped
 
 STRINGS = ("aac", "baac", "ab{100}c{55}", "b{2}c{152}")

@@ -15,15 +15,16 @@ from numba import njit
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from seqcls.config import RunConfig
-from seqcls.engines import kernel, rooms
+from seqcls.counts.forward import group_logits, log_counts
+from seqcls.data import network_of
 from seqcls.engines.choice import choose_engine
-from seqcls.engines.elementary import cross_entropy_row, exp_row, normal_rows
-from seqcls.engines.fused import fused_logits, shape_of
-from seqcls.engines.packing import pack, unpack
+from seqcls.engines.fused import kernel, rooms
+from seqcls.engines.fused.elementary import cross_entropy_row, exp_row, normal_rows
+from seqcls.engines.fused.packing import pack, unpack
+from seqcls.engines.fused.tiles import make_tiles
+from seqcls.engines.fused.training import fused_logits, shape_of
 from seqcls.engines.stacked import sigmoid_scaled
-from seqcls.engines.tiles import make_tiles
 from seqcls.errors import EngineError
-from seqcls.multiset import group_logits, log_counts
 from seqcls.training import train_group
 from tests.conftest import short_config
 from tests.unit.networks import Case, cases
@@ -108,13 +109,15 @@ def test_gradients_are_those_of_autograd(case: Case, scaled: bool) -> None:
     config, own = case.config, case.members[0]
     positive = np.arange(len(case.strings)) % 2 == 0
     tiles = make_tiles(case.counts, positive, len(case.strings), "float64")
-    flat = pack(config, {name: value.numpy() for name, value in own.items()})
-    shape = shape_of(config)._replace(scaled_loss=scaled)
+    flat = pack(network_of(config), {name: value.numpy() for name, value in own.items()})
+    shape = shape_of(network_of(config))._replace(scaled_loss=scaled)
     scratch = np.empty(rooms.TILE, np.int64)
     loss, gradient = gradients_of(flat, shape, scratch, *tiles[:3])
 
     parameters = {name: value[None].clone().requires_grad_() for name, value in own.items()}
-    logits = group_logits(config, parameters, log_counts(config, case.counts))
+    logits = group_logits(
+        network_of(config), parameters, log_counts(network_of(config), case.counts)
+    )
     targets = torch.from_numpy(positive).double()[None]
     scores = sigmoid_scaled(logits) if scaled else logits
     expected = binary_cross_entropy_with_logits(scores, targets)
@@ -150,7 +153,7 @@ def test_parameters_come_back_from_the_flat_array(case: Case) -> None:
 def bits(config: RunConfig, seeds: list[int]) -> dict[int, bytes]:
     """The trained parameters of every seed, to the last bit."""
     members = train_group([(config, seed) for seed in seeds], engine="fused")
-    return {m.model_seed: pack(config, m.kept_weights).tobytes() for m in members}
+    return {m.model_seed: pack(network_of(config), m.kept_weights).tobytes() for m in members}
 
 
 @pytest.mark.parametrize("fields", [{}, {"hidden_size": 16, "layer_norm": "nn"}], ids=str)
@@ -165,12 +168,13 @@ def test_a_members_result_is_its_own_to_the_last_bit(fields: dict[str, Any]) -> 
 
 TRAIN_ONE = """
 import hashlib
-from seqcls.engines.packing import pack
+from seqcls.data import network_of
+from seqcls.engines.fused.packing import pack
 from seqcls.training import train_group
 from tests.conftest import short_config
 config = short_config()
 member = train_group([(config, 3)], engine="fused")[0]
-print(hashlib.sha256(pack(config, member.kept_weights).tobytes()).hexdigest())
+print(hashlib.sha256(pack(network_of(config), member.kept_weights).tobytes()).hexdigest())
 """
 
 
@@ -186,12 +190,12 @@ def test_code_compiled_now_and_code_from_the_cache_give_the_same_bits(tmp_path: 
 
 
 def test_the_engine_is_chosen_and_says_why() -> None:
-    assert str(choose_engine(RunConfig())) == "fused: no dropout, on the CPU"
+    assert str(choose_engine(RunConfig())) == "fused: letter counts suffice, on the CPU"
     assert choose_engine(RunConfig(), "torch").reason == "asked for"
-    assert choose_engine(RunConfig(), device="cuda").name == "torch"
+    assert choose_engine(RunConfig(), device="cuda").name == "counts"
     dropout = RunConfig(dropout_rate=0.5)
-    assert str(choose_engine(dropout)) == "torch: dropout_rate=0.5 makes equal letters differ"
+    assert str(choose_engine(dropout)) == "strings: dropout_rate=0.5 makes equal letters differ"
     with pytest.raises(EngineError, match="engine 'fused' cannot train this: dropout_rate"):
         choose_engine(dropout, "fused")
-    with pytest.raises(EngineError, match="engine 'jax': expected auto, fused or torch"):
+    with pytest.raises(EngineError, match="engine 'jax': expected auto, torch, fused, "):
         choose_engine(dropout, "jax")

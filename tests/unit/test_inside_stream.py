@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import seqcls.inside
+from seqcls.counts.forward import group_logits, log_counts
 from seqcls.errors import StringError
 from seqcls.inside.circuits import circuits
 from seqcls.inside.network import Network, gelu, softmax
 from seqcls.inside.order import letter_orders
 from seqcls.inside.readout import read_out
 from seqcls.inside.stream import Activations, activations
-from seqcls.multiset import group_logits, log_counts
 from seqcls.tokenizer import CLS
 from tests.unit.insides import cases_of_a_task, networks_of, random_network, texts_of
 from tests.unit.networks import Case, plain_model

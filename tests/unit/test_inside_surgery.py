@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from seqcls.data import sampler_of
 from seqcls.errors import ConfigError
 from seqcls.evaluation import distinct_test_strings
 from seqcls.inside.errors import errors_up_to
@@ -76,11 +77,11 @@ def test_a_dimension_that_is_off_is_zero_throughout(norm: dict[str, object]) -> 
 def test_an_outcome_counts_every_test_string() -> None:
     network = network_for_surgery()
     outcome = operate(network, Surgery(off=frozenset({0, 1, 2})))
-    test = distinct_test_strings(network.config.test_strings)
+    test = distinct_test_strings(sampler_of(network.config, "test"))
     assert sum(outcome.evaluation.confusion) == sum(outcome.before.confusion) == 512
     # Without heads all strings are the same to it.
     assert len(set(outcome.logits.tolist())) == 1
-    right = (outcome.logits > 0) == test.positive
+    right = (outcome.logits > 0) == test.labels
     confusion = outcome.evaluation.confusion
     assert confusion.tn + confusion.tp == test.occurrences[right].sum()
     unchanged = operate(network, Surgery())
@@ -123,10 +124,10 @@ def test_pruning_removes_the_cheapest_part_until_none_is_left(parts: str) -> Non
 def test_the_loss_of_a_surgery_is_that_of_training() -> None:
     network = network_for_surgery()
     cost = prune(network, "heads")[0].cost
-    test = distinct_test_strings(network.config.test_strings)
-    logits = torch.from_numpy(true_logits(network, test.counts))
+    test = distinct_test_strings(sampler_of(network.config, "test"))
+    logits = torch.from_numpy(true_logits(network, test.strings.counts))
     loss = torch.nn.functional.binary_cross_entropy_with_logits(
-        logits, torch.from_numpy(test.positive).double(), torch.from_numpy(test.occurrences)
+        logits, torch.from_numpy(test.labels).double(), torch.from_numpy(test.occurrences)
     )
     mean = float(loss) * len(logits) / test.occurrences.sum()
     assert cost.loss == pytest.approx(mean)

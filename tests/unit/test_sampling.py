@@ -7,59 +7,62 @@ import numpy as np
 import pytest
 
 from seqcls.config import RunConfig
-from seqcls.sampling import Strings
+from seqcls.data import sampler_of, tokenizer_of
+from seqcls.sampling import LabelledStrings
 from seqcls.sampling.streams import stream
-from seqcls.tokenizer import Tokenizer
+from seqcls.tokenizer import LETTERS, Tokenizer
 from tests.conftest import asset
 
 FIXED = RunConfig(train_sampler="fixed_length")
 STREAMS = {
-    "variable_length/train": (RunConfig().train_strings, 0),
-    "variable_length/train, second epoch": (RunConfig().train_strings, 1),
-    "variable_length/validation": (RunConfig().validation_strings, 0),
-    "variable_length/test": (RunConfig().test_strings, 0),
-    "variable_length/batches of 4": (RunConfig(train_batch_size=4).train_strings, 0),
-    "fixed_length/train, epoch 1": (FIXED.train_strings, 0),
-    "fixed_length/train, epoch 2": (FIXED.train_strings, 1),
+    "variable_length/train": (sampler_of(RunConfig(), "train"), 0),
+    "variable_length/train, second epoch": (sampler_of(RunConfig(), "train"), 1),
+    "variable_length/validation": (sampler_of(RunConfig(), "validation"), 0),
+    "variable_length/test": (sampler_of(RunConfig(), "test"), 0),
+    "variable_length/batches of 4": (sampler_of(RunConfig(train_batch_size=4), "train"), 0),
+    "fixed_length/train, epoch 1": (sampler_of(FIXED, "train"), 0),
+    "fixed_length/train, epoch 2": (sampler_of(FIXED, "train"), 1),
 }
 
 
 @pytest.mark.parametrize("name", STREAMS)
 def test_the_published_batches_are_drawn(name: str) -> None:
     sampler, epoch = STREAMS[name]
-    tokenizer = Tokenizer(3)
+    tokenizer = Tokenizer(LETTERS[:3])
     strings = stream(sampler).epoch(epoch)
     batches = asset("strings.json")[name]
     assert batches
     for number, batch in enumerate(batches):
         start = number * sampler.batch_size
         drawn = strings.take(slice(start, start + len(batch)))
-        texts = [tokenizer.decode(ids) for ids in drawn.ids]
+        texts = [tokenizer.decode(ids) for ids in drawn.strings.ids]
         # The published text of unsorted strings is spelled out.
         assert texts == [tokenizer.decode(tokenizer.encode(text)) for text, _ in batch]
-        assert drawn.positive.tolist() == [bool(label) for _, label in batch]
+        assert drawn.labels.tolist() == [bool(label) for _, label in batch]
 
 
 def test_an_epoch_has_the_published_size() -> None:
     config = RunConfig()
-    assert len(stream(config.train_strings).epoch(0)) == 156 * 64
-    assert len(stream(config.validation_strings).epoch(0)) == 15 * 64
-    test = stream(config.test_strings).epoch(0)
-    assert (len(test), int(test.positive.sum())) == (9984, 5655)
+    assert len(stream(sampler_of(config, "train")).epoch(0)) == 156 * 64
+    assert len(stream(sampler_of(config, "validation")).epoch(0)) == 15 * 64
+    test = stream(sampler_of(config, "test")).epoch(0)
+    assert (len(test), int(test.labels.sum())) == (9984, 5655)
 
 
 def test_fixed_length_is_every_string_once() -> None:
-    strings = stream(FIXED.train_strings).epoch(0)
+    drawn = stream(sampler_of(FIXED, "train")).epoch(0)
+    strings = drawn.strings
     assert len({ids.tobytes() for ids in strings.ids}) == len(strings) == 3**9
     assert strings.lengths.tolist() == [9] * 3**9
-    assert int((~strings.positive).sum()) == 1023
+    assert int((~drawn.labels).sum()) == 1023
 
 
 def test_ids_counts_and_labels_of_a_string_agree() -> None:
     config = RunConfig(num_letters=5, required_letters="bd", test_size=512, test_batch_size=64)
-    tokenizer = Tokenizer(5)
-    strings = stream(config.test_strings).epoch(0)
-    for ids, counts, positive in zip(strings.ids, strings.counts, strings.positive, strict=True):
+    tokenizer = Tokenizer(LETTERS[:5])
+    drawn = stream(sampler_of(config, "test")).epoch(0)
+    own = drawn.strings
+    for ids, counts, positive in zip(own.ids, own.counts, drawn.labels, strict=True):
         assert tokenizer.counts(tokenizer.decode(ids)) == tuple(counts)
         assert tokenizer.text_of_counts(counts) == tokenizer.decode(ids)
         assert positive == (counts[1] > 0 and counts[3] > 0)
@@ -67,7 +70,7 @@ def test_ids_counts_and_labels_of_a_string_agree() -> None:
 
 def naive_batch(config: RunConfig, seed: int) -> tuple[list[list[int]], int]:
     """One batch of `variable_length`, word for word as the protocol tells it, and the next seed."""
-    alphabet = Tokenizer(config.num_letters).alphabet
+    alphabet = tokenizer_of(config).alphabet
     required = sorted(config.required_letters)
     others = [x for x in alphabet if x not in required]
     rng = np.random.RandomState(seed)
@@ -130,19 +133,20 @@ def test_other_alphabets_follow_the_same_protocol(
                 epoch += batch
             yield epoch
 
-    drawn = config.train_strings.epochs()
+    drawn = sampler_of(config, "train").epochs()
     for strings, expected in itertools.islice(zip(drawn, naive_epochs(), strict=False), 3):
-        assert strings.counts.tolist() == expected
+        assert strings.strings.counts.tolist() == expected
 
 
 def test_a_stream_is_drawn_once_however_many_runs_read_it() -> None:
-    first = stream(RunConfig().train_strings)
-    again = stream(RunConfig(hidden_size=16).train_strings)
+    first = stream(sampler_of(RunConfig(), "train"))
+    again = stream(sampler_of(RunConfig(hidden_size=16), "train"))
     assert first is again
     assert first.epoch(0) is again.epoch(0)
-    assert stream(RunConfig(train_seed=1).train_strings) is not first
+    assert stream(sampler_of(RunConfig(train_seed=1), "train")) is not first
 
 
 def test_the_first_batches_do_not_depend_on_how_long_the_epoch_is() -> None:
-    short: Strings = next(RunConfig(train_size=128).train_strings.epochs())
-    assert np.array_equal(short.counts, stream(RunConfig().train_strings).epoch(0).counts[:128])
+    short: LabelledStrings = next(sampler_of(RunConfig(train_size=128), "train").epochs())
+    whole = stream(sampler_of(RunConfig(), "train")).epoch(0)
+    assert np.array_equal(short.strings.counts, whole.strings.counts[:128])

@@ -10,11 +10,12 @@ import torch
 from torch.utils.data import DataLoader
 
 from seqcls.config import RunConfig
+from seqcls.data import sampler_of
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import Stream
 
-TRAIN = RunConfig(train_size=256).train_strings
-FIXED = RunConfig(train_sampler="fixed_length", sequence_length=5).train_strings
+TRAIN = sampler_of(RunConfig(train_size=256), "train")
+FIXED = sampler_of(RunConfig(train_sampler="fixed_length", sequence_length=5), "train")
 
 
 @pytest.fixture(autouse=True)
@@ -24,29 +25,29 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def drawn(sampler: Sampler, epochs: int) -> list[np.ndarray]:
-    return [strings.ids for strings in itertools.islice(sampler.epochs(), epochs)]
+    return [drawn.strings.letters for drawn in itertools.islice(sampler.epochs(), epochs)]
 
 
 def same(stream: Stream, sampler: Sampler, epochs: int) -> None:
     for index, ids in enumerate(drawn(sampler, epochs)):
-        strings = stream.epoch(index)
-        assert np.array_equal(strings.ids, ids)
-        assert np.array_equal(strings.positive, sampler.language.positive(strings.counts))
+        read = stream.epoch(index)
+        assert np.array_equal(read.strings.letters, ids)
+        assert np.array_equal(read.labels, sampler.task.labels(read.strings))
 
 
 @pytest.mark.parametrize("sampler", [TRAIN, FIXED], ids=["variable", "fixed"])
 def test_a_stream_is_the_same_drawn_and_read(sampler: Sampler, cache: Path) -> None:
     same(Stream(sampler), sampler, 3)
-    assert len(list(cache.rglob("*.ids"))) == 3
+    assert len(list(cache.rglob("*.strings"))) == 3
     read = Stream(sampler)
     read._source = iter(())  # nothing may be drawn any more
     same(read, sampler, 3)
 
 
 def test_a_later_epoch_may_be_asked_for_first(cache: Path) -> None:
-    assert np.array_equal(Stream(TRAIN).epoch(4).ids, drawn(TRAIN, 5)[4])
+    assert np.array_equal(Stream(TRAIN).epoch(4).strings.letters, drawn(TRAIN, 5)[4])
     same(Stream(TRAIN), TRAIN, 7)
-    assert len(list(cache.rglob("*.ids"))) == 7
+    assert len(list(cache.rglob("*.strings"))) == 7
 
 
 @pytest.mark.parametrize(
@@ -55,7 +56,7 @@ def test_a_later_epoch_may_be_asked_for_first(cache: Path) -> None:
 def test_a_damaged_file_is_drawn_again(damage: object, cache: Path) -> None:
     assert callable(damage)
     same(Stream(TRAIN), TRAIN, 2)
-    for file in cache.rglob("*.ids"):
+    for file in cache.rglob("*.strings"):
         whole = file.read_bytes()
         file.write_bytes(damage(whole))
         same(Stream(TRAIN), TRAIN, 2)
@@ -72,12 +73,12 @@ def test_without_a_folder_to_write_to_strings_are_drawn(
 
 def test_other_settings_are_another_stream(cache: Path) -> None:
     for fields in ({}, {"train_seed": 1}, {"train_alpha": 0.5}, {"train_batch_size": 32}):
-        Stream(RunConfig(train_size=256, **fields).train_strings).epoch(0)
+        Stream(sampler_of(RunConfig(train_size=256, **fields), "train")).epoch(0)
     assert len(list((cache / "strings").iterdir())) == 4
 
 
 def _read(sampler: Sampler) -> bytes:
-    return b"".join(Stream(sampler).epoch(index).ids.tobytes() for index in range(6))
+    return b"".join(Stream(sampler).epoch(index).strings.letters.tobytes() for index in range(6))
 
 
 def test_processes_may_share_the_folder() -> None:
@@ -94,8 +95,10 @@ def test_fixed_length_shuffles_as_pytorchs_loader() -> None:
         shuffle=True,
         generator=generator,
     )
-    sampler = RunConfig(train_sampler="fixed_length", sequence_length=5, train_seed=5).train_strings
+    sampler = sampler_of(
+        RunConfig(train_sampler="fixed_length", sequence_length=5, train_seed=5), "train"
+    )
     place_values = 3 ** np.arange(4)[::-1]
     for ids in drawn(sampler, 4):
         order = torch.cat(list(numbers)).numpy()
-        assert np.array_equal((ids[:, 1:].astype(int) - 2) @ place_values, order)
+        assert np.array_equal(ids.astype(int) @ place_values, order)

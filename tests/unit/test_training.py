@@ -7,13 +7,16 @@ import pytest
 import torch
 from torch import nn
 
-from seqcls.config import RunConfig
+from seqcls.config import NetworkConfig, RunConfig
+from seqcls.data import network_of, sampler_of
 from seqcls.engines.stacked import choose_device, sigmoid_scaled
 from seqcls.errors import DeviceError, GroupError
 from seqcls.evaluation import evaluate
-from seqcls.initialization import initial_parameters
-from seqcls.model import Transformer
+from seqcls.models.base import read_ids
+from seqcls.models.initialization import initial_parameters
+from seqcls.models.transformer import Transformer
 from seqcls.results import TrainedMember
+from seqcls.sampling import LabelledStrings
 from seqcls.sampling.streams import stream
 from seqcls.training import train_group
 from tests.conftest import short_config
@@ -23,26 +26,26 @@ from tests.unit.test_initialization import REPORT
 def plainly_trained(config: RunConfig, seed: int) -> tuple[Transformer, list[float], list[float]]:
     """One plain model, trained for all epochs by PyTorch's own loss, optimizer and schedule."""
     dtype = getattr(torch, config.precision)
-    model = Transformer(config).to(dtype)
-    model.load_state_dict(initial_parameters(config, seed))
+    model = Transformer(network_of(config)).to(dtype)
+    model.load_state_dict(initial_parameters(network_of(config), seed))
     model.use_dropout_generator(torch.Generator().manual_seed(config.train_seed))
     loss_of = nn.BCEWithLogitsLoss()
     optimizer = torch.optim.AdamW(model.parameters(), lr=config.learning_rate)
     schedule = torch.optim.lr_scheduler.LinearLR(
         optimizer, 1.0, config.final_learning_rate_factor, total_iters=config.max_num_epochs
     )
-    validation = stream(config.validation_strings).epoch(0)
+    validation = stream(sampler_of(config, "validation")).epoch(0)
     train_losses, validation_losses = [], []
 
-    def loss(strings: Any) -> torch.Tensor:
-        logits = model(torch.from_numpy(strings.ids).int())
+    def loss(drawn: LabelledStrings) -> torch.Tensor:
+        logits = model(torch.from_numpy(read_ids(drawn.strings, config.readout)).int())
         if config.train_loss == "sigmoid_scaled":
             logits = sigmoid_scaled(logits)
-        value: torch.Tensor = loss_of(logits, torch.from_numpy(strings.positive).to(dtype))
+        value: torch.Tensor = loss_of(logits, torch.from_numpy(drawn.labels).to(dtype))
         return value
 
     for epoch in range(config.max_num_epochs):
-        strings = stream(config.train_strings).epoch(epoch)
+        strings = stream(sampler_of(config, "train")).epoch(epoch)
         total = 0.0
         model.train()
         for start in range(0, len(strings), config.train_batch_size):
@@ -120,16 +123,15 @@ DIVERGING = 1e30
 def test_a_member_that_diverges_fails_and_leaves_its_neighbours_alone(
     monkeypatch: pytest.MonkeyPatch, engine: str
 ) -> None:
-    def exploding(config: RunConfig, seed: int) -> dict[str, torch.Tensor]:
-        parameters = initial_parameters(config, seed)
+    def exploding(network: NetworkConfig, seed: int) -> dict[str, torch.Tensor]:
+        parameters = initial_parameters(network, seed)
         if seed == 1:
             parameters["embedding.weight"] *= DIVERGING
         return parameters
 
     config = short_config(layer_norm_eps=0.0)
     beside_sane = train_group([(config, 0), (config, 2)], engine=engine)
-    monkeypatch.setattr("seqcls.engines.group.initial_parameters", exploding)
-    monkeypatch.setattr("seqcls.initialization.initial_parameters", exploding)
+    monkeypatch.setattr("seqcls.models.initialization.initial_parameters", exploding)
     first, failed, last = train_group([(config, seed) for seed in (0, 1, 2)], engine=engine)
     assert failed.failure is not None
     assert failed.failure.startswith("diverged in epoch 1: the training loss became ")
@@ -141,11 +143,10 @@ def test_a_member_that_diverges_fails_and_leaves_its_neighbours_alone(
 
 
 def test_a_group_of_which_all_diverge_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    def exploding(config: RunConfig, seed: int) -> dict[str, torch.Tensor]:
-        return {k: v * DIVERGING for k, v in initial_parameters(config, seed).items()}
+    def exploding(network: NetworkConfig, seed: int) -> dict[str, torch.Tensor]:
+        return {k: v * DIVERGING for k, v in initial_parameters(network, seed).items()}
 
-    monkeypatch.setattr("seqcls.engines.group.initial_parameters", exploding)
-    monkeypatch.setattr("seqcls.initialization.initial_parameters", exploding)
+    monkeypatch.setattr("seqcls.models.initialization.initial_parameters", exploding)
     members = train_group([(short_config(layer_norm_eps=0.0), seed) for seed in (0, 1)])
     assert all(member.failure for member in members)
 

@@ -6,9 +6,10 @@ import pytest
 
 from seqcls.config import RunConfig
 from seqcls.evaluation import logits_of
-from seqcls.tokenizer import Tokenizer
-from seqcls.training import draw_initial
-from seqcls.verdict import all_multisets, num_multisets, unaffordable, verdicts
+from seqcls.exhaustive import all_multisets, num_multisets, unaffordable, verdicts
+from seqcls.models.initialization import draw_initial
+from seqcls.strings import TokenStrings
+from seqcls.tokenizer import LETTERS, Tokenizer
 
 
 @pytest.mark.parametrize(("letters", "length"), [(1, 4), (2, 5), (3, 6), (5, 3)])
@@ -29,7 +30,7 @@ def test_a_verdict_is_that_of_trying_every_string(engine: str) -> None:
     weights = draw_initial([(config, seed) for seed in range(3)])
     counts = all_multisets(3, 12)
     for own, verdict in zip(weights, verdicts(config, weights, engine=engine), strict=True):
-        logits = logits_of(config, [own], counts, engine="torch")[0]
+        logits = logits_of(config, [own], TokenStrings.of_counts(3, counts), engine="torch")[0]
         wrong = {
             tuple(row): logit > 0
             for row, logit in zip(counts.tolist(), logits, strict=True)
@@ -40,7 +41,7 @@ def test_a_verdict_is_that_of_trying_every_string(engine: str) -> None:
         assert verdict.false_positives == sum(wrong.values())
         assert verdict.false_negatives == len(wrong) - sum(wrong.values())
         assert verdict.shortest_error is not None
-        shortest = Tokenizer(3).counts(verdict.shortest_error)
+        shortest = Tokenizer(LETTERS[:3]).counts(verdict.shortest_error)
         assert shortest in wrong
         assert sum(shortest) == min(map(sum, wrong))
 

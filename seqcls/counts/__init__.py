@@ -1,0 +1,1 @@
+"""Models as functions of letter counts, and where that is exact."""

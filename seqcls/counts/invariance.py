@@ -1,0 +1,24 @@
+"""Whether letter counts alone determine what a model answers."""
+
+from seqcls.config import RunConfig
+
+
+def counts_suffice(config: RunConfig, *, training: bool) -> str | None:
+    """Why letter counts do not determine the model's answers; None where they do.
+
+    Without positions, with every token attending to every other and a readout that does not depend
+    on a place, equal tokens have equal states in every block, so a string is only its counts.
+
+    Args:
+        config: the model's configuration.
+        training: whether the answers in training are meant, where dropout acts.
+    """
+    if config.architecture != "transformer":
+        return f"architecture={config.architecture!r} reads tokens in their order"
+    if config.positions != "none":
+        return f"positions={config.positions!r} makes equal tokens differ by their place"
+    if config.attention_mask != "full":
+        return f"attention_mask={config.attention_mask!r} makes equal tokens differ by their place"
+    if training and config.dropout_rate > 0:
+        return f"dropout_rate={config.dropout_rate} makes equal letters differ"
+    return None

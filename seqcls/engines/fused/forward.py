@@ -1,0 +1,129 @@
+"""Counts to logits, a tile of strings at a time; the formulas stand in `kernel`."""
+
+import math
+
+import numpy as np
+
+from seqcls.engines.fused.compiling import inlined
+from seqcls.engines.fused.elementary import exp_row, normal_rows
+from seqcls.engines.fused.rooms import TILE
+
+
+@inlined
+def dot(x, y):
+    """The sum of the products of two rows."""
+    total = x.dtype.type(0)
+    for s in range(x.size):
+        total += x[s] * y[s]
+    return total
+
+
+@inlined
+def add(out, factor, x):
+    """Adds a multiple of one row to another."""
+    for s in range(x.size):
+        out[s] += factor * x[s]
+
+
+@inlined
+def norm_forward(x, parameters, shape, unit, out, scale, mean):
+    """Normalizes every column of x (H, N) into `out`; keeps what `norm_backward` needs."""
+    number = x.dtype.type
+    if shape.norm == 0:
+        out[:] = x
+        return
+    share = number(1) / number(shape.hidden)
+    mean[:] = number(0)
+    if shape.norm == 2:
+        for i in range(shape.hidden):
+            add(mean, share, x[i])
+    scale[:] = number(shape.eps)
+    for i in range(shape.hidden):
+        for s in range(scale.size):
+            unit[i, s] = x[i, s] - mean[s]
+            scale[s] += share * unit[i, s] * unit[i, s]
+    for s in range(scale.size):
+        scale[s] = number(1) / math.sqrt(scale[s])
+    for i in range(shape.hidden):
+        weight, bias = parameters[0, i], parameters[1, i]
+        for s in range(scale.size):
+            unit[i, s] *= scale[s]
+            out[i, s] = weight * unit[i, s] + bias
+
+
+@inlined
+def kinds_forward(p, shape, kinds):
+    """What all strings share: the kinds' keys, values and scores, and e."""
+    number = p.embedding.dtype.type
+    per_root = number(1 / math.sqrt(shape.head_size))
+    for k in range(shape.kinds):
+        for i in range(shape.hidden):
+            kinds.state[i, k] = p.embedding[k, i]
+    norm_forward(kinds.state, p.norm_a, shape, kinds.unit, kinds.normed, kinds.scale, kinds.row)
+    kinds.key[:] = number(0)
+    kinds.value[:] = number(0)
+    kinds.score[:] = number(0)
+    for j in range(kinds.query.size):
+        kinds.query[j] = dot(p.query[j], kinds.normed[:, 0])
+        for i in range(shape.hidden):
+            add(kinds.key[j], p.key[j, i], kinds.normed[i])
+            add(kinds.value[j], p.value[j, i], kinds.normed[i])
+        add(kinds.score[j // shape.head_size], kinds.query[j] * per_root, kinds.key[j])
+    kinds.effect[:] = number(0)
+    for i in range(shape.hidden):
+        add(kinds.effect, p.classifier[0, i], p.outer[i])
+
+
+@inlined
+def attend(counts, score, shape, attention, tile):
+    """The attention weights (K, T) of one head; all zero where nothing can be attended to."""
+    number = counts.dtype.type
+    zero, one = number(0), number(1)
+    greatest, total = tile.row, tile.other
+    greatest[:] = number(-np.inf)
+    for k in range(shape.first_kind, shape.kinds):
+        for s in range(TILE):
+            here = score[k] if counts[k, s] > zero else number(-np.inf)
+            greatest[s] = max(greatest[s], here)
+    total[:] = zero
+    for k in range(shape.first_kind, shape.kinds):
+        weights = attention[k]
+        for s in range(TILE):
+            # A kind that is absent may score higher than all that are there; it weighs nothing.
+            weights[s] = min(score[k] - greatest[s], zero)
+        exp_row(weights, tile.powers, tile.exponents)
+        for s in range(TILE):
+            weights[s] *= counts[k, s]
+            total[s] += weights[s]
+    for s in range(TILE):
+        total[s] = one / total[s] if total[s] > zero else zero
+    for k in range(shape.first_kind, shape.kinds):
+        for s in range(TILE):
+            attention[k, s] *= total[s]
+
+
+@inlined
+def forward(counts, p, shape, kinds, tile):
+    """The logits of a tile of strings, given as counts (K, T)."""
+    number = counts.dtype.type
+    tile.mixed[:] = number(0)
+    for head in range(shape.heads):
+        attend(counts, kinds.score[head], shape, tile.attention[head], tile)
+        for j in range(head * shape.head_size, (head + 1) * shape.head_size):
+            for k in range(shape.first_kind, shape.kinds):
+                add(tile.mixed[j], kinds.value[j, k], tile.attention[head, k])
+    for i in range(shape.hidden):
+        tile.state[i] = p.embedding[0, i]
+        for j in range(tile.mixed.shape[0]):
+            add(tile.state[i], p.output[i, j], tile.mixed[j])
+    norm_forward(tile.state, p.norm_f, shape, tile.unit, tile.normed, tile.scale, tile.row)
+    tile.logit[:] = number(0)
+    for i in range(shape.hidden):
+        add(tile.logit, p.classifier[0, i], tile.state[i])
+    tile.inner[:] = number(0)
+    for f in range(shape.feed_forward):
+        for i in range(shape.hidden):
+            add(tile.inner[f], p.inner[f, i], tile.normed[i])
+        normal_rows(tile.inner[f], tile.below[f], tile.density[f], tile.powers, tile.exponents)
+        for s in range(TILE):
+            tile.logit[s] += kinds.effect[f] * tile.inner[f, s] * tile.below[f, s]

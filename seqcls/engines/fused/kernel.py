@@ -1,0 +1,132 @@
+r"""Forward, backward and AdamW of one model as one compiled function of letter counts.
+
+Shapes: K kinds of token (CLS, then the n letters), H hidden, h heads of size d, J = h d, F feed-
+forward, and a tile of T strings. Arrays have the string or the kind as their last axis, so that
+every inner loop runs along contiguous numbers. n_ks is how often kind k occurs in string s. A norm
+is x^ = weight r (x - mean) + bias with r = (mean((x - mean)^2) + eps)^(-1/2), mean = 0 for `rms`;
+without norms x^ = x. Once a step, for the kinds:
+
+    x = embedding (H, K)        x^ = norm(x)            q = Wq x^_CLS (J)
+    key = Wk x^ (J, K)          v = Wv x^ (J, K)        score_hk = q_h . key_hk / sqrt(d)
+
+For every string (the index s is left out), with w the classifier and e_f = sum_i w_i W2_if:
+
+    a_hk = n_k exp(score_hk) / sum_k' n_k' exp(score_hk')      u_j = sum_k a_hk v_jk  (j in head h)
+    y = x_CLS + Wo u (H)        z = W1 norm(y) (F)
+    logit = w . y + e . (z Phi(z))
+
+since the logit reads W2 only through e. The loss is the mean over the batch of the binary cross
+entropy. Backward, D x for d loss / d x, summed over strings where x has none:
+
+    D e = sum D logit z Phi(z)           D z = D logit e (Phi(z) + z phi(z))
+    D w = sum D logit y + W2 D e         D W2 = w (x) D e
+    D W1 = sum D z (x) y^                D y = D logit w + norm'(W1^T D z)
+    D Wo = sum D y (x) u                 D u = Wo^T D y
+    D v_jk = sum a_hk D u_j              D score_hk = sum a_hk (D u_h . v_hk - D u_h . u_h)
+    D q_h = sum_k D score_hk key_hk / sqrt(d)          D key_hk = D score_hk q_h / sqrt(d)
+    D Wq = D q (x) x^_CLS    D Wk = D key x^^T    D Wv = D v x^^T
+    D x^ = Wk^T D key + Wv^T D v, and Wq^T D q at CLS;   D x = norm'(D x^), and sum D y at CLS
+
+A member's numbers depend on nothing but its parameters and strings: the sums over strings are made
+in the order of the tiles, each within a tile as the compiler arranged it once for all.
+"""
+
+import math
+
+import numpy as np
+
+from seqcls.engines.fused.backward import backward, kinds_backward
+from seqcls.engines.fused.compiling import entry, inlined
+from seqcls.engines.fused.forward import forward, kinds_forward
+from seqcls.engines.fused.loss import losses
+from seqcls.engines.fused.rooms import new_kinds, new_tile, views
+
+
+@inlined
+def gradients(p, d, shape, kinds, tile, counts, targets, weights):
+    """Adds the gradients of the weighted loss of some tiles to `d`; returns their summed losses."""
+    kinds.d_score[:] = 0
+    kinds.d_value[:] = 0
+    kinds.d_effect[:] = 0
+    kinds.d_cls[:] = 0
+    kinds_forward(p, shape, kinds)
+    total = 0.0
+    for number in range(counts.shape[0]):
+        forward(counts[number], p, shape, kinds, tile)
+        total += losses(targets[number], weights[number], shape, tile)
+        backward(p, d, shape, kinds, tile)
+    kinds_backward(p, d, shape, kinds)
+    return total
+
+
+BETA_1, BETA_2, ADAM_EPS, WEIGHT_DECAY = 0.9, 0.999, 1e-8, 0.01
+"""PyTorch's defaults of AdamW."""
+
+
+@inlined
+def adamw(flat, gradient, mean, square, step, learning_rate):
+    """One step of AdamW (Loshchilov & Hutter 2019) on all parameters; clears the gradient."""
+    number = flat.dtype.type
+    beta_1, beta_2, eps = number(BETA_1), number(BETA_2), number(ADAM_EPS)
+    rest_1, rest_2 = number(1 - BETA_1), number(1 - BETA_2)
+    kept = number(1 - learning_rate * WEIGHT_DECAY)
+    size = number(learning_rate / (1 - BETA_1**step))
+    correction = number(1 / math.sqrt(1 - BETA_2**step))
+    for i in range(flat.size):
+        g = gradient[i]
+        mean[i] = beta_1 * mean[i] + rest_1 * g
+        square[i] = beta_2 * square[i] + rest_2 * g * g
+        flat[i] = flat[i] * kept - size * mean[i] / (math.sqrt(square[i]) * correction + eps)
+        gradient[i] = number(0)
+
+
+@entry
+def train_epoch(
+    flat, mean, square, step, learning_rate, shape, exponents, counts, targets, weights, ends
+):
+    """Trains one model for an epoch, in place; returns the sum of its losses over all strings.
+
+    Args:
+        flat: the parameters, one after another.
+        mean: AdamW's first moments.
+        square: its second moments.
+        step: steps done before.
+        learning_rate: of this epoch.
+        shape: a `Shape`.
+        exponents: scratch of TILE integers as wide as the parameters.
+        counts: (tile, K, T).
+        targets: (tile, T) 1 for positive strings, else 0.
+        weights: (tile, T) what each loss counts for in the gradient of its batch; 0 where there is
+            no string.
+        ends: the number of the first tile after each batch.
+    """
+    gradient = np.zeros_like(flat)
+    p, d = views(flat, shape), views(gradient, shape)
+    kinds, tile = new_kinds(flat, shape), new_tile(flat, exponents, shape)
+    total = 0.0
+    first = 0
+    for number in range(ends.size):
+        end = ends[number]
+        total += gradients(
+            p, d, shape, kinds, tile, counts[first:end], targets[first:end], weights[first:end]
+        )
+        adamw(flat, gradient, mean, square, step + number + 1, learning_rate)
+        first = end
+    return total
+
+
+@entry
+def evaluate(flat, shape, exponents, counts, targets, weights, logits):
+    """Writes the logits of strings to `logits` (tile, T); returns the sum of their losses.
+
+    The other arguments are those of `train_epoch`.
+    """
+    p = views(flat, shape)
+    kinds, tile = new_kinds(flat, shape), new_tile(flat, exponents, shape)
+    kinds_forward(p, shape, kinds)
+    total = 0.0
+    for number in range(counts.shape[0]):
+        forward(counts[number], p, shape, kinds, tile)
+        logits[number] = tile.logit
+        total += losses(targets[number], weights[number], shape, tile)
+    return total

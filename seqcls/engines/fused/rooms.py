@@ -1,0 +1,163 @@
+"""The shapes of a network and the memory that its states are written to."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from seqcls.engines.fused.compiling import inlined
+
+TILE = 64
+"""Strings computed at once: enough to fill vectors, few enough to stay in the fastest cache."""
+
+NORMS = {"none": 0, "rms": 1, "nn": 2}
+
+
+class Shape(NamedTuple):
+    """The sizes and switches of a network, as the compiled code takes them."""
+
+    kinds: int
+    hidden: int
+    heads: int
+    head_size: int
+    feed_forward: int
+    first_kind: int
+    """0 where CLS attends to itself, else 1."""
+    norm: int
+    """A value of `NORMS`."""
+    eps: float
+    scaled_loss: bool
+
+
+class Parameters(NamedTuple):
+    """A model's parameters, or their gradients: views of one flat array."""
+
+    embedding: np.ndarray  # (K, H): CLS, then the letters
+    norm_a: np.ndarray  # (2, H): weight and bias
+    query: np.ndarray  # (J, H)
+    key: np.ndarray  # (J, H)
+    value: np.ndarray  # (J, H)
+    output: np.ndarray  # (H, J)
+    norm_f: np.ndarray  # (2, H)
+    inner: np.ndarray  # (F, H)
+    outer: np.ndarray  # (H, F)
+    classifier: np.ndarray  # (1, H)
+
+
+class Kinds(NamedTuple):
+    """Room for the states of the kinds of token, computed once a step."""
+
+    state: np.ndarray  # (H, K): x
+    unit: np.ndarray  # (H, K)
+    normed: np.ndarray  # (H, K): x^
+    scale: np.ndarray  # (K)
+    query: np.ndarray  # (J)
+    key: np.ndarray  # (J, K)
+    value: np.ndarray  # (J, K)
+    score: np.ndarray  # (h, K)
+    effect: np.ndarray  # (F): e
+    d_score: np.ndarray  # (h, K)
+    d_value: np.ndarray  # (J, K)
+    d_effect: np.ndarray  # (F)
+    d_cls: np.ndarray  # (H): sum of D y
+    d_normed: np.ndarray  # (H, K)
+    row: np.ndarray  # (K)
+    other: np.ndarray  # (K)
+
+
+class Tile(NamedTuple):
+    """Room for the states of a tile of strings, overwritten by every tile."""
+
+    attention: np.ndarray  # (h, K, T)
+    mixed: np.ndarray  # (J, T): u
+    state: np.ndarray  # (H, T): y
+    unit: np.ndarray  # (H, T): r (y - mean)
+    normed: np.ndarray  # (H, T): y^
+    scale: np.ndarray  # (T): r
+    inner: np.ndarray  # (F, T): z
+    below: np.ndarray  # (F, T): Phi(z)
+    density: np.ndarray  # (F, T): phi(z)
+    logit: np.ndarray  # (T)
+    loss: np.ndarray  # (T)
+    slope: np.ndarray  # (T): D logit
+    row: np.ndarray  # (T)
+    other: np.ndarray  # (T)
+    d_mixed: np.ndarray  # (J, T)
+    d_state: np.ndarray  # (H, T)
+    powers: np.ndarray  # (T) scratch of exp_row
+    exponents: np.ndarray  # the same memory as integers
+
+
+@inlined
+def views(flat, shape):
+    """The parameters that stand one after another in a flat array."""
+    h, j, f = shape.hidden, shape.heads * shape.head_size, shape.feed_forward
+    a = shape.kinds * h
+    b = a + 2 * h
+    c = b + 4 * j * h
+    d = c + 2 * h
+    e = d + 2 * f * h
+    return Parameters(
+        flat[:a].reshape(shape.kinds, h),
+        flat[a:b].reshape(2, h),
+        flat[b : b + j * h].reshape(j, h),
+        flat[b + j * h : b + 2 * j * h].reshape(j, h),
+        flat[b + 2 * j * h : b + 3 * j * h].reshape(j, h),
+        flat[b + 3 * j * h : c].reshape(h, j),
+        flat[c:d].reshape(2, h),
+        flat[d : d + f * h].reshape(f, h),
+        flat[d + f * h : e].reshape(h, f),
+        flat[e : e + h].reshape(1, h),
+    )
+
+
+@inlined
+def new_kinds(dtype_of, shape):
+    """Room for the kinds, of the type of an array."""
+    t = dtype_of.dtype
+    j, h, f, k = shape.heads * shape.head_size, shape.hidden, shape.feed_forward, shape.kinds
+    return Kinds(
+        np.zeros((h, k), t),
+        np.zeros((h, k), t),
+        np.zeros((h, k), t),
+        np.zeros(k, t),
+        np.zeros(j, t),
+        np.zeros((j, k), t),
+        np.zeros((j, k), t),
+        np.zeros((shape.heads, k), t),
+        np.zeros(f, t),
+        np.zeros((shape.heads, k), t),
+        np.zeros((j, k), t),
+        np.zeros(f, t),
+        np.zeros(h, t),
+        np.zeros((h, k), t),
+        np.zeros(k, t),
+        np.zeros(k, t),
+    )
+
+
+@inlined
+def new_tile(dtype_of, exponents, shape):
+    """Room for one tile, of the type of an array."""
+    t = dtype_of.dtype
+    j, h, f = shape.heads * shape.head_size, shape.hidden, shape.feed_forward
+    powers = exponents.view(t)
+    return Tile(
+        np.zeros((shape.heads, shape.kinds, TILE), t),
+        np.zeros((j, TILE), t),
+        np.zeros((h, TILE), t),
+        np.zeros((h, TILE), t),
+        np.zeros((h, TILE), t),
+        np.zeros(TILE, t),
+        np.zeros((f, TILE), t),
+        np.zeros((f, TILE), t),
+        np.zeros((f, TILE), t),
+        np.zeros(TILE, t),
+        np.zeros(TILE, t),
+        np.zeros(TILE, t),
+        np.zeros(TILE, t),
+        np.zeros(TILE, t),
+        np.zeros((j, TILE), t),
+        np.zeros((h, TILE), t),
+        powers,
+        exponents,
+    )

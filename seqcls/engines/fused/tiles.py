@@ -1,0 +1,60 @@
+"""Strings as the fused engine reads them: letter counts in tiles of strings."""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int64
+
+from seqcls.engines.fused.rooms import TILE
+from seqcls.sampling import Sampler
+from seqcls.sampling.streams import stream
+
+
+class Tiles(NamedTuple):
+    """Strings in tiles; a batch begins with a new tile, and its last one may not be full."""
+
+    counts: Float[np.ndarray, "tile kind string"]
+    """Kinds are CLS, which occurs once, and the letters."""
+    targets: Float[np.ndarray, "tile string"]
+    weights: Float[np.ndarray, "tile string"]
+    """One over the size of the batch; 0 where there is no string."""
+    ends: Int64[np.ndarray, " batch"]
+    """The number of the first tile after each batch."""
+
+
+def make_tiles(
+    counts: Int64[np.ndarray, "string letter"],
+    positive: Bool[np.ndarray, " string"],
+    batch_size: int,
+    precision: str,
+) -> Tiles:
+    """Strings in tiles, `batch_size` strings in a batch; the last batch may be short."""
+    starts = range(0, len(counts), batch_size)
+    sizes = [min(batch_size, len(counts) - start) for start in starts]
+    tiles = [-(-size // TILE) for size in sizes]
+    # Where each string goes: its batch's first tile, then one after another.
+    firsts = np.repeat(np.cumsum([0, *tiles[:-1]]) * TILE - np.array(starts), sizes)
+    place = firsts + np.arange(len(counts))
+    room = sum(tiles) * TILE
+    columns = np.zeros((counts.shape[1] + 1, room), precision)
+    columns[0] = 1
+    columns[1:, place] = counts.T
+    targets = np.zeros(room, precision)
+    targets[place] = positive
+    weights = np.zeros(room, precision)
+    weights[place] = np.repeat(1 / np.array(sizes), sizes)
+    shaped = columns.reshape(len(columns), -1, TILE).transpose(1, 0, 2)
+    return Tiles(
+        np.ascontiguousarray(shaped),
+        targets.reshape(-1, TILE),
+        weights.reshape(-1, TILE),
+        np.cumsum(tiles),
+    )
+
+
+@lru_cache(maxsize=256)
+def epoch_tiles(sampler: Sampler, epoch: int, precision: str) -> Tiles:
+    """An epoch of a stream in tiles, made once for all members that read it."""
+    drawn = stream(sampler).epoch(epoch)
+    return make_tiles(drawn.strings.counts, drawn.labels, sampler.batch_size, precision)

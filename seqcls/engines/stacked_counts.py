@@ -1,0 +1,66 @@
+"""The PyTorch engine by letter counts: all members of a group in one step."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from seqcls.config import RunConfig
+from seqcls.counts.invariance import counts_suffice
+from seqcls.engines.base import Member, Progress
+from seqcls.results import TrainedMember, Weights
+from seqcls.strings import TokenStrings
+
+
+class StackedCounts:
+    """All members at once, from letter counts."""
+
+    name = "counts"
+
+    def obstacle(self, config: RunConfig, device: str) -> str | None:
+        """Why it cannot train and test this configuration; None where it can."""
+        del device
+        return counts_suffice(config, training=True)
+
+    def group_size(self, config: RunConfig) -> int:
+        """Beyond this many members a step's arithmetic outweighs what stacking saves."""
+        del config
+        return 64
+
+    def train(
+        self,
+        members: Sequence[Member],
+        initial: Sequence[Weights] | None,
+        *,
+        every_epoch: bool,
+        progress: Progress,
+        device: str,
+    ) -> list[TrainedMember]:
+        """As `Engine.train`."""
+        from seqcls.data import network_of
+        from seqcls.engines.by_counts import ByCounts
+        from seqcls.engines.stacked import GroupTraining, choose_device, group_of
+
+        config, where = members[0][0], choose_device(device)
+        group = group_of(members, initial, where)
+        way = ByCounts(network_of(config), group, config.train_batch_size, where)
+        return GroupTraining(members, group, way, where, every_epoch=every_epoch).run(progress)
+
+    def logits(
+        self,
+        config: RunConfig,
+        weights: Sequence[Weights],
+        strings: TokenStrings,
+        *,
+        device: str,
+    ) -> Float[np.ndarray, "member string"]:
+        """As `Engine.logits`."""
+        from seqcls.data import network_of
+        from seqcls.engines.by_counts import ByCounts
+        from seqcls.engines.group import Group
+        from seqcls.engines.stacked import choose_device
+        from seqcls.engines.steps import all_logits
+
+        where = choose_device(device)
+        way = ByCounts(network_of(config), Group(weights, where), len(strings), where)
+        return all_logits(way, strings, len(weights))

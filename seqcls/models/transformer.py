@@ -1,0 +1,207 @@
+"""The Transformer, one string a row: the readable truth that all else is tested against.
+
+Every intermediate state has a stable name, as `Transformer.activations` gives them.
+"""
+
+import math
+from collections.abc import Iterable
+from typing import cast
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn import functional
+
+from seqcls.config import NetworkConfig
+from seqcls.models.base import Classifier, Ids, Places, Recorder
+from seqcls.models.layers import (
+    Dropout,
+    Embedding,
+    Linear,
+    make_norm,
+    masked_mean,
+    masked_softmax,
+)
+from seqcls.models.positions import POSITIONS
+from seqcls.models.positions.base import Positions
+from seqcls.models.positions.places import testing_places
+from seqcls.tokenizer import CLS, PAD
+
+Hidden = Float[Tensor, "string position hidden"]
+Heads = Float[Tensor, "string head position head_size"]
+Attendable = Bool[Tensor, "string #position position"]
+Scale = Float[Tensor, "string #head #position #position"]
+
+
+class Attention(nn.Module):
+    """Multi-headed attention; a position with nothing to attend to gets the value zero."""
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__()
+        self.heads = (config.num_attention_heads, config.attention_head_size)
+        size, hidden, bias = math.prod(self.heads), config.hidden_size, config.biases
+        self.query = Linear(hidden, size, bias=bias)
+        self.key = Linear(hidden, size, bias=bias)
+        self.value = Linear(hidden, size, bias=bias)
+        self.output = Linear(size, hidden, bias=bias)
+        self.dropout = Dropout(config.dropout_rate)
+
+    def forward(
+        self,
+        states: Hidden,
+        attendable: Attendable,
+        scale: Scale,
+        positions: Positions,
+        places: Places,
+        record: Recorder,
+    ) -> Hidden:
+        query = record("query", positions.rotate(self._split(self.query(states)), places))
+        key = record("key", positions.rotate(self._split(self.key(states)), places))
+        value = record("value", self._split(self.value(states)))
+        scores = query @ key.transpose(-1, -2) * scale / math.sqrt(self.heads[1])
+        bias = positions.bias(places, places)
+        scores = record("scores", scores if bias is None else scores + bias)
+        weights = record("weights", masked_softmax(scores, attendable.unsqueeze(1)))
+        mixed = record("mixed_value", self.dropout(weights) @ value)
+        output: Tensor = self.output(mixed.transpose(1, 2).flatten(2))
+        return record("output", output)
+
+    def _split(self, states: Float[Tensor, "string position size"]) -> Heads:
+        split: Tensor = states.unflatten(2, self.heads)
+        return split.transpose(1, 2)
+
+
+class FeedForward(nn.Module):
+    """Linear, exact GELU or ReLU, linear."""
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__()
+        hidden, inner = config.hidden_size, config.feed_forward_size
+        self.input = Linear(hidden, inner, bias=config.biases)
+        self.activation = functional.relu if config.activation == "relu" else functional.gelu
+        self.output = Linear(inner, hidden, bias=config.biases)
+        self.dropout = Dropout(config.dropout_rate)
+
+    def forward(self, states: Hidden, record: Recorder) -> Hidden:
+        inner = record("input", self.input(states))
+        activation = record("activation", self.activation(inner))
+        output: Tensor = self.output(self.dropout(activation))
+        return record("output", output)
+
+
+class Block(nn.Module):
+    """Attention, then feed-forward, each added to its input.
+
+    With the norms before, each works on a normalized copy; with the norms after, each sum is
+    normalized.
+    """
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__()
+        self.norms_first = config.norm_placement == "pre"
+        self.attention_norm = make_norm(config)
+        self.attention = Attention(config)
+        self.feed_forward_norm = make_norm(config)
+        self.feed_forward = FeedForward(config)
+        self.dropout = Dropout(config.dropout_rate)
+
+    def forward(
+        self,
+        states: Hidden,
+        attendable: Attendable,
+        scale: Scale,
+        positions: Positions,
+        places: Places,
+        record: Recorder,
+    ) -> Hidden:
+        def attend(states: Hidden) -> Hidden:
+            inside = record.within("attention")
+            attended = self.attention(states, attendable, scale, positions, places, inside)
+            dropped: Tensor = self.dropout(attended)
+            return dropped
+
+        def feed(states: Hidden) -> Hidden:
+            fed = self.feed_forward(states, record.within("feed_forward"))
+            dropped: Tensor = self.dropout(fed)
+            return dropped
+
+        if self.norms_first:
+            normalized = record("attention_norm", self.attention_norm(states))
+            states = record("after_attention", states + attend(normalized))
+            normalized = record("feed_forward_norm", self.feed_forward_norm(states))
+            return record("after_feed_forward", states + feed(normalized))
+        states = record("after_attention", states + attend(states))
+        states = record("attention_norm", self.attention_norm(states))
+        states = record("after_feed_forward", states + feed(states))
+        return record("feed_forward_norm", self.feed_forward_norm(states))
+
+
+class Transformer(Classifier):
+    """Blocks over padded token ids, and a logit read off one place or off the mean of all.
+
+    A new model's values are undefined: `seqcls.models.initialization` draws them.
+    """
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__(config)
+        self.embedding = Embedding(config.vocabulary_size, config.hidden_size)
+        blocks = nn.ModuleList([Block(config) for _ in range(config.num_blocks)])
+        self.blocks = cast("Iterable[Block]", blocks)
+        self.classifier = Linear(config.hidden_size, 1, bias=config.biases)
+        self.dropout = Dropout(config.dropout_rate)
+        self.positions: Positions = POSITIONS[config.positions].load()(config)
+
+    def run(self, ids: Ids, record: Recorder, places: Places | None) -> Float[Tensor, " string"]:
+        """As `Classifier.run`."""
+        if places is None:
+            places = testing_places(self.config, ids)
+        attendable, scale = attendable_tokens(self.config, ids), length_scale(self.config, ids)
+        embedded = self.positions.embed(self.embedding(ids), places)
+        states = record("embedding", self.dropout(embedded))
+        for number, block in enumerate(self.blocks):
+            inside = record.within(f"blocks.{number}")
+            states = block(states, attendable, scale, self.positions, places, inside)
+        read = record("readout", read_states(self.config, states, ids))
+        logits: Tensor = self.classifier(self.dropout(read)).squeeze(-1)
+        return record("logit", logits)
+
+
+def attendable_tokens(config: NetworkConfig, ids: Ids) -> Attendable:
+    """Which tokens each token attends to: never padding; with a causal mask none after it."""
+    attendable = (ids != PAD).unsqueeze(1)
+    if config.no_attend_cls:
+        attendable = attendable & (ids != CLS).unsqueeze(1)
+    if config.attention_mask == "causal":
+        attendable = attendable & _earlier(ids)
+    return attendable
+
+
+def length_scale(config: NetworkConfig, ids: Ids) -> Scale:
+    """What scores are multiplied by beside 1 / sqrt(head size): 1, or ln N.
+
+    N is the number of tokens that the model reads (Chiang & Cholak 2022); with a causal mask of
+    those up to the attending one, which knows of no other.
+    """
+    dtype = getattr(torch, config.precision)
+    if config.attention_scale == "sqrt":
+        return torch.ones((), dtype=dtype, device=ids.device).expand(len(ids), 1, 1, 1)
+    read = (ids != PAD).unsqueeze(1)
+    if config.attention_mask == "causal":
+        read = read & _earlier(ids)
+    return read.sum(dim=2).clamp_min(1).to(dtype).log()[:, None, :, None]
+
+
+def read_states(config: NetworkConfig, states: Hidden, ids: Ids) -> Float[Tensor, "string hidden"]:
+    """The states that the logit is read off."""
+    if config.readout == "first":
+        return states[:, 0]
+    read = ids != PAD
+    if config.readout == "mean":
+        return masked_mean(states, read)
+    return states[torch.arange(len(ids), device=ids.device), read.sum(dim=1) - 1]
+
+
+def _earlier(ids: Ids) -> Bool[Tensor, "1 position position"]:
+    """Which tokens stand no later than each token."""
+    size = ids.shape[1]
+    return torch.ones(1, size, size, dtype=torch.bool, device=ids.device).tril()

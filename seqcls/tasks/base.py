@@ -1,0 +1,77 @@
+"""What every language answers, whatever decides membership in it."""
+
+from collections.abc import Mapping
+from typing import ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Bool, Int64, UInt8
+
+from seqcls.strings import TokenStrings
+
+
+@runtime_checkable
+class Task(Protocol):
+    """One language over an alphabet of one-character tokens; hashable.
+
+    Its constructor takes the fields of a configuration that `reads` names, by their names, and
+    refuses with a ConfigError what is no language.
+    """
+
+    order_sensitive: ClassVar[bool]
+    """Whether two strings with the same letter counts may have different labels."""
+    reads: ClassVar[frozenset[str]]
+    """The fields of a configuration that determine the language."""
+
+    def __hash__(self) -> int: ...
+
+    @property
+    def alphabet(self) -> str:
+        """One character a token; a letter's number is its place here."""
+        ...
+
+    def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+        """Which of the strings are in the language."""
+        ...
+
+    def has(self, length: int, positive: bool) -> bool:
+        """Whether any string of that many tokens is in the language, or is not."""
+        ...
+
+    def draw(
+        self, rng: np.random.Generator, length: int, positive: bool
+    ) -> UInt8[np.ndarray, " position"]:
+        """The letters of a string of that length and label, uniform where the language allows it.
+
+        The caller has asked `has`.
+        """
+        ...
+
+    def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
+        """Numbers by which strings of this language differ, for charts: one array each, by name."""
+        ...
+
+    def describe(self) -> str:
+        """The language in one sentence, such as: Strings with an odd number of 1s are positive."""
+        ...
+
+
+@runtime_checkable
+class CountTask(Task, Protocol):
+    """A language in which only letter counts decide."""
+
+    def labels_of_counts(
+        self, counts: Int64[np.ndarray, "string letter"]
+    ) -> Bool[np.ndarray, " string"]:
+        """Which of the strings with these letter counts are in the language."""
+        ...
+
+
+@runtime_checkable
+class BulkTask(Task, Protocol):
+    """A language that draws many strings faster than one after another."""
+
+    def draw_many(
+        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"], positive: bool
+    ) -> UInt8[np.ndarray, "string position"]:
+        """As `draw`, of a string for each length; what follows a string's end means nothing."""
+        ...

@@ -1,0 +1,11 @@
+"""Axes of charts that every language has: how often each token occurs."""
+
+import numpy as np
+from jaxtyping import Int64
+
+from seqcls.strings import TokenStrings
+
+
+def letter_counts(alphabet: str, strings: TokenStrings) -> dict[str, Int64[np.ndarray, " string"]]:
+    """How often each token of the alphabet occurs in each string, by a name such as `a's`."""
+    return {f"{letter}'s": strings.counts[:, number] for number, letter in enumerate(alphabet)}
