@@ -7,7 +7,7 @@ import streamlit as st
 
 from dashboard import data
 from dashboard.model.opened import OpenedModel
-from dashboard.model.words import verbatim
+from dashboard.words import verbatim
 from seqcls.config import RunConfig
 from seqcls.data import tokenizer_of
 from seqcls.errors import SeqclsError, StringError, UnknownRunError

@@ -6,7 +6,7 @@ import streamlit as st
 from dashboard import data
 from dashboard.model import breaking, choice, looks, surgery, verdict, why
 from dashboard.model.opened import OpenedModel, open_model
-from dashboard.model.words import verbatim
+from dashboard.words import verbatim
 from seqcls.config import RunConfig
 from seqcls.data import sampler_of
 from seqcls.errors import SeqclsError
