@@ -9,6 +9,7 @@ from seqcls.data import count_task_of
 from seqcls.errors import ConfigError
 from seqcls.exhaustive import MAX_MULTISETS, all_multisets, num_multisets
 from seqcls.inside.network import Network
+from seqcls.inside.obstacle import refuse
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +58,10 @@ def errors_up_to(network: Network, max_length: int | None = None) -> Errors:
         max_length: the longest test string's if not given.
 
     Raises:
-        ConfigError: there are more than `MAX_MULTISETS`.
+        ConfigError: there are more than `MAX_MULTISETS`, or the order of tokens has a part.
     """
-    letters = network.config.num_letters
+    refuse(network.config, "labels")
+    letters = network.num_letters
     length = network.config.test_max_length if max_length is None else max_length
     multisets = num_multisets(letters, length)
     if multisets > MAX_MULTISETS:
