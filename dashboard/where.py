@@ -35,7 +35,7 @@ def show(run_id: int, errors: pd.DataFrame, config: RunConfig) -> None:
     left.altair_chart(errors_by_length(_by_length(run_id)))
     with right:
         found = features(config, tuple(errors["string"]))
-        across, up = _axes(config, list(found))
+        across, up = _axes(config, [str(name) for name in found])
         drawn = errors.assign(first=found[across].to_numpy(), second=found[up].to_numpy())
         st.altair_chart(feature_plane(drawn, across, up))
     if len(errors) == MAX_POINTS:

@@ -1,4 +1,4 @@
-"""A sweep of one's own: the settings in groups, and what is wrong beside the field that it is of."""
+"""A sweep of one's own: settings in groups, and what is wrong beside the field that it is of."""
 
 import re
 from typing import Any
@@ -26,7 +26,7 @@ MEANING = {
 FIRST_ALPHABET = "ab"
 
 _NAMED = re.compile(r"\b([a-z_]+)=")
-_DASHED = re.compile(r"(\d{1,19})\s*(?:-|–|\.{2,})\s*(\d{1,19})")
+_DASHED = re.compile(r"(\d{1,19})\s*(?:-|\u2013|\.{2,})\s*(\d{1,19})")
 
 
 def show() -> list[SweepSpec]:

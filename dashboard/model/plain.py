@@ -94,6 +94,6 @@ def _training(run_id: int, config: RunConfig) -> None:
     if frame.empty:
         return
     st.subheader("Training")
-    validated = frame[frame["part"] == "validation"]
-    kept = None if validated.empty else int(validated.loc[validated["loss"].idxmin(), "epoch"])
-    stretch(losses(frame, kept, kept or 0), "loss")
+    validated = frame[frame["part"] == "validation"].sort_values("loss")
+    kept = int(validated["epoch"].iloc[0])
+    stretch(losses(frame, kept, kept), "loss")

@@ -46,9 +46,7 @@ def _model(run_id: int, config: RunConfig) -> None:
         st.caption(verbatim(task_sentence(config)))
         st.markdown(verbatim(verdict_sentence(own.iloc[0], config)))
     reasons = {name: obstacle(config, needs) for name, (_, needs) in SECTIONS.items()}
-    sections = {
-        name: show_it for name, (show_it, _) in SECTIONS.items() if reasons[name] is None
-    }
+    sections = {name: show_it for name, (show_it, _) in SECTIONS.items() if reasons[name] is None}
     _say_what_is_absent({name: reason for name, reason in reasons.items() if reason})
     if not sections:
         plain.show(run_id, config)
