@@ -81,7 +81,8 @@ def _verdict(
         shortest = min(map(tokenizer.text_of_counts, least))
     return Verdict(
         max_length=config.test_max_length,
-        multisets=len(counts),
+        unit="multiset",
+        inputs=len(counts),
         false_positives=false_positives,
         false_negatives=len(wrong) - false_positives,
         shortest_error=shortest,
