@@ -120,7 +120,7 @@ def show_verdict(db: str | None, reference: str, as_json: bool) -> None:
         f"run {run_id}: of {found.inputs:,} {found.unit}s up to length {found.max_length}, "
         f"{wrong:,} are misclassified ({found.false_positives:,} false positives, "
         f"{found.false_negatives:,} false negatives)"
-        + (f"; the shortest is {found.shortest_error}" if wrong else "")
+        + (f"; the shortest is {found.shortest_error or 'the empty string'}" if wrong else "")
     )
 
 
