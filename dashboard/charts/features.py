@@ -43,7 +43,7 @@ def feature_plane(errors: pd.DataFrame, x: str, y: str) -> alt.Chart:
 def _counted(values: "pd.Series[Any]", name: str) -> dict[str, Any]:
     low, high = float(values.min()), float(values.max())
     return {
-        "title": name[:1].upper() + name[1:] if len(name.split()[0]) > 2 else name,
+        "title": name[:1].upper() + name[1:] if "'" not in name else name,
         "axis": alt.Axis(tickMinStep=1, format="d"),
         "scale": alt.Scale(domain=[min(0.0, low), max(1.0, high)]),
     }
