@@ -1,5 +1,15 @@
 """`python -m sweeps` is the `seqcls` command."""
 
-from sweeps.cli import main
+import signal
+import sys
+
+# Until the command is loaded, Ctrl-C ends it as every other signal does: at once and in silence.
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+if not sys.flags.safe_path:
+    # Python looks for modules in the working directory first, where any `array.py` may lie.
+    sys.path.append(sys.path.pop(0))
+
+from sweeps.cli import main  # noqa: E402 (only now is it safe)
 
 main()

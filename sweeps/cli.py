@@ -13,6 +13,7 @@ from seqcls import __version__
 from seqcls.errors import ClusterError, SeqclsError, StoreUnavailableError
 from sweeps import cli_databases, cli_inside, cli_sweeps
 from sweeps.exit_codes import BAD_INPUT, UNAVAILABLE
+from sweeps.interruption import heeded
 from sweeps.options import MAX_SEED, AsJson, Db, Device, Engine, Epoch, Run, Spec
 
 MODELS = "Models"
@@ -34,7 +35,7 @@ app.add_typer(cli_sweeps.app)
 
 def main() -> None:
     """Runs the command; what goes wrong is told in one line and by the exit status."""
-    for end in (signal.SIGTERM, signal.SIGHUP):
+    for end in (ends := heeded()):
         signal.signal(end, _terminated)
     _show_log()
     warnings.showwarning = _show_warning
@@ -48,6 +49,10 @@ def main() -> None:
         _fail(error, UNAVAILABLE)
     except (SeqclsError, UnicodeError) as error:
         _fail(error, BAD_INPUT)
+    finally:
+        # What Python does at its very end cannot be interrupted without a traceback.
+        for end in ends:
+            signal.signal(end, signal.SIG_DFL)
 
 
 def _terminated(number: int, _: object) -> NoReturn:
@@ -175,6 +180,17 @@ def predict(
 
 app.add_typer(cli_inside.app)
 app.add_typer(cli_databases.app)
+
+
+@app.command(rich_help_panel="This machine")
+def cache(
+    clear: Annotated[bool, typer.Option("--clear", help="Remove it all.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what is kept on this machine so as not to make it again: strings and machine code."""
+    from sweeps.commands.caching import show_cache
+
+    show_cache(clear, as_json)
 
 
 @app.command(rich_help_panel="Dashboard")

@@ -10,6 +10,12 @@ from types import FrameType
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
+def heeded() -> list[signal.Signals]:
+    """The signals that end this program: `nohup` has it ignore that its terminal is closed."""
+    ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    return [number for number in SIGNALS if not (ignored and number == signal.SIGHUP)]
+
+
 class Interruption:
     """Whether the program was asked to end, and by which signal."""
 
@@ -32,7 +38,7 @@ def gentle_interruption() -> Iterator[Interruption]:
     if threading.current_thread() is not threading.main_thread():
         yield interruption
         return
-    before = {number: signal.signal(number, interruption.receive) for number in SIGNALS}
+    before = {number: signal.signal(number, interruption.receive) for number in heeded()}
     try:
         yield interruption
     finally:

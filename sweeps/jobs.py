@@ -10,9 +10,13 @@ from seqcls.results import Evaluation, TrainedMember, Verdict, Weights
 from seqcls.training import train_group
 from seqcls.weights import to_bytes
 from sweeps.grouping import RunGroup
+from sweeps.memory import parameter_bytes, shortage
 from sweeps.outcome import Outcome
 
 _numbers = itertools.count()
+
+MAX_DRAWN_BYTES = 1_000_000
+"""Models up to this size cost nothing worth mentioning to draw here and to hand over."""
 
 Report = Callable[[float], None]
 """Told how many members' worth of training is done, parts included."""
@@ -28,27 +32,42 @@ class Job:
     engine: Choice
     device: str
     initial: list[Weights] | None
-    """The members' initial parameters, where the engine does not draw them."""
+    """The members' initial parameters; None where they are drawn where the group is trained."""
 
 
 def make_job(group: RunGroup, engine: str, device: str) -> Job:
-    """Chooses the engine. For the fused one it draws the initial parameters.
+    """Chooses the engine. For the fused one it draws the initial parameters of small models.
 
-    That takes PyTorch, which this process loads once so that no worker has to.
+    That takes PyTorch, which this process loads once so that no worker has to. Large ones are drawn
+    where they are trained: what cannot be allocated is a failure of those runs, and of no others.
     """
     choice = choose_engine(group[0].config, engine, device)
-    members = [(run.config, run.model_seed) for run in group]
-    initial = None
-    if choice.name == "fused":
-        # Imported where it is used: it loads PyTorch.
-        from seqcls.models.initialization import draw_initial
-
-        initial = draw_initial(members)
+    small = parameter_bytes(group[0].config) <= MAX_DRAWN_BYTES
+    initial = _drawn(group) if choice.name == "fused" and small else None
     return Job(next(_numbers), group, choice, device, initial)
 
 
+def _drawn(group: RunGroup) -> list[Weights] | None:
+    # Imported where it is used: it loads PyTorch.
+    from seqcls.models.initialization import draw_initial
+
+    try:
+        return draw_initial([(run.config, run.model_seed) for run in group])
+    except (MemoryError, RuntimeError):
+        # PyTorch raises the latter where it gets no memory. Where there is none even for a small
+        # model, the training process may still find some.
+        return None
+
+
 def run_job(job: Job, report: Report) -> list[Outcome]:
-    """Trains and tests the runs of one group, in their order, on one thread."""
+    """Trains and tests the runs of one group, in their order, on one thread.
+
+    Raises:
+        MemoryError: this machine has less memory than that takes.
+    """
+    # Asked first: some systems promise any memory, and kill whoever uses more than there is.
+    if too_large := shortage(job.group[0].config, len(job.group)):
+        raise MemoryError(too_large)
     with _one_thread(job.engine):
         trained = train_group(
             [(run.config, run.model_seed) for run in job.group],
@@ -85,17 +104,21 @@ def _tested(
 def _outcome(
     job: Job, member: TrainedMember, evaluation: Evaluation | None, verdict: Verdict | None
 ) -> Outcome:
-    return Outcome(
+    outcome = Outcome(
         train_losses=member.train_losses,
         validation_losses=member.validation_losses,
         train_seconds=member.train_seconds,
-        engine=str(job.engine),
+        engine=job.engine.name,
+        engine_reason=job.engine.reason,
         failure=member.failure,
         best_epoch=member.best_epoch,
         evaluation=evaluation,
         verdict=verdict,
         checkpoints={epoch: to_bytes(own) for epoch, own in member.weights.items()},
     )
+    # Here, where the results are made, and not where they are stored: nothing that happens to them
+    # on the way goes unnoticed, and this process has a core to itself.
+    return outcome.sealed(member.config.key, member.model_seed)
 
 
 @contextmanager

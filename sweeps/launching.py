@@ -9,7 +9,6 @@ import hashlib
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -19,6 +18,7 @@ from pathlib import Path
 import platformdirs
 import psutil
 
+from sweeps.python import python
 from sweeps.store.engine import Store
 
 _started: list[subprocess.Popen[bytes]] = []
@@ -101,7 +101,7 @@ def _start(folder: Path, names: list[str]) -> _Record:
     # The database goes by the environment: a command line, which all may read, shows no password.
     with log.open("xb") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "sweeps", "work", "--", *names],
+            python("sweeps", "work", "--", *names),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

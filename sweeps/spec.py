@@ -4,7 +4,6 @@ import itertools
 import json
 import math
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +12,15 @@ from typing import Any
 from seqcls.config import RunConfig, canonical_json, check_model_seed, nearest
 from seqcls.data import configuration
 from seqcls.errors import ConfigError, SpecError
+from sweeps.toml import parse_toml
 
 MAX_RUNS = 100_000
 """A larger grid is refused before anything of it is expanded."""
+
+MAX_BYTES = 1_000_000
+"""A larger file is refused before it is read to its end."""
+
+MAX_NAME = 200
 
 CHECKPOINTS = ("best_epoch", "every_epoch")
 SHIPPED = Path(__file__).with_name("specs")
@@ -97,7 +102,7 @@ def load_specs(reference: str) -> list[SweepSpec]:
     """
     for path in (Path(reference), SHIPPED / reference, SHIPPED / f"{reference}.toml"):
         if path.is_dir():
-            files = sorted(path.glob("*.toml"))
+            files = sorted(file for file in path.glob("*.toml") if file.is_file())
             if files:
                 return [read_spec(file) for file in files]
         elif path.is_file():
@@ -139,12 +144,19 @@ def read_spec(path: Path) -> SweepSpec:
         SpecError: as `parse_spec`, with the file named.
     """
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-        return parse_spec(data)
+        return parse_spec(parse_toml(_read(path)))
     except (ValueError, RecursionError, OSError) as error:
         raise SpecError(f"cannot read {str(path)!r}: {error}") from None
     except SpecError as error:
         raise SpecError(f"{str(path)!r}: {error}") from None
+
+
+def _read(path: Path) -> str:
+    with path.open("rb") as file:
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise SpecError(f"it has more than {MAX_BYTES:,} bytes; split it into several files")
+    return content.decode("utf-8-sig")
 
 
 def parse_spec(data: Mapping[str, Any]) -> SweepSpec:
@@ -183,6 +195,10 @@ def _text(data: Mapping[str, Any], key: str, default: str | None = None) -> str:
     value = data.get(key, default)
     if not isinstance(value, str) or (default is None and not value.strip()):
         raise SpecError(f"{key}={value!r}: expected text in quotes")
+    if key == "name" and len(value) > MAX_NAME:
+        raise SpecError(
+            f"name={value[:40]!r}… has {len(value):,} characters, expected at most {MAX_NAME}"
+        )
     if "\0" in value or (not value.isascii() and any(0xD800 <= ord(x) < 0xE000 for x in value)):
         raise SpecError(f"{key}={value!r}: has a character that no database can hold; remove it")
     if key == "name" and not value.isprintable():
@@ -276,7 +292,10 @@ def _refuse_twice_given(spec: SweepSpec) -> None:
 
 def _json(data: Mapping[str, Any]) -> str:
     try:
-        return canonical_json(data)
-    except (TypeError, ValueError) as error:
+        text = canonical_json(data)
+    except (TypeError, ValueError, RecursionError) as error:
         # TOML knows dates and infinities; no field is one.
         raise SpecError(f"a value that no field can have: {error}") from None
+    if len(text) > MAX_BYTES:
+        raise SpecError(f"as JSON it has more than {MAX_BYTES:,} characters; make several of it")
+    return text

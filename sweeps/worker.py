@@ -170,6 +170,8 @@ class _Held:
     claim: writer.Claim
     job: Job
     began: float = field(default_factory=time.monotonic)
+    leave_at: float | None = None
+    """When it is left at the latest, once it was seen to be stopped."""
 
 
 class _Worker:
@@ -199,7 +201,6 @@ class _Worker:
         self._waiting: list[RunGroup] = []
         self._held: dict[int, _Held] = {}
         self._looked = self._planned = 0.0
-        self._deadline: float | None = None
         self.worked = Worked()
         # In this very process training takes all the time there is: it looks from within.
         progress.watcher = self._look
@@ -239,7 +240,7 @@ class _Worker:
         self._planned = time.monotonic()
         self._patiently(partial(writer.release_dead, self._store))
         queued = self._patiently(partial(queries.queued_runs, self._reader, self._sweep_ids))
-        self._waiting = make_groups(queued)
+        self._waiting = make_groups(queued, self._how.engine, self._how.device)
         if queued:
             configs = {run.config.key: run.config for run in queued}
             prepare(configs.values(), self._how.engine, self._how.device, self._how.dask)
@@ -282,7 +283,8 @@ class _Worker:
             return
         self._looked = now
         for held in self._stopped_groups():
-            if not self._is_nearly_done(held, now):
+            held.leave_at = held.leave_at or now + NEARLY_DONE_SECONDS
+            if now > held.leave_at or not self._is_nearly_done(held, now):
                 del self._held[held.job.number]
                 self._executor.abandon(held.job)
                 self._give_back(held)
@@ -290,8 +292,6 @@ class _Worker:
     def _stopped_groups(self) -> list[_Held]:
         held = list(self._held.values())
         if self._interruption.signal is not None:
-            if self._deadline is None:
-                self._deadline = time.monotonic() + NEARLY_DONE_SECONDS
             return held
         ids = [run.id for own in held for run in own.claim.runs]
         try:
@@ -302,13 +302,11 @@ class _Worker:
         return [own for own in held if not going_on.intersection(own.claim.attempts)]
 
     def _is_nearly_done(self, held: _Held, now: float) -> bool:
-        """Whether a stopped group will end soon; after a signal, until the time for that is up."""
-        if self._deadline is not None and now > self._deadline:
-            return False
+        """Whether a stopped group will end soon, as far as can be told."""
         share = self._progress.share(held.job)
         if share is None:
             # It has only begun, or is on a cluster, which does not tell how far it is.
-            return self._how.dask is not None and self._deadline is not None
+            return self._how.dask is not None and self._interruption.signal is not None
         return share > 0 and (now - held.began) * (1 - share) / share <= NEARLY_DONE_SECONDS
 
     def _give_back(self, held: _Held) -> None:

@@ -20,6 +20,7 @@ from rich.progress import (
 
 from seqcls.engines.choice import choose_engine
 from seqcls.errors import ConfigError, StoreMissingError
+from sweeps import memory
 from sweeps.commands.show import count, duration, print_json, print_table, table_of
 from sweeps.estimate import estimate
 from sweeps.executors.dask_cluster import check_address
@@ -28,7 +29,7 @@ from sweeps.machine import check_device
 from sweeps.progress import SweepProgress, progress
 from sweeps.spec import SweepSpec, at_precision, load_specs
 from sweeps.store import queries, writer
-from sweeps.store.engine import Store, locate, open_reader, open_writer
+from sweeps.store.engine import Store, open_reader, open_writer
 from sweeps.store.tables import RunState
 from sweeps.worker import How, Worked, work
 
@@ -39,6 +40,7 @@ STATUS_SECONDS = 2.0
 def submit_sweeps(reference: str, db: str | None, precision: str | None) -> None:
     """Queues what is missing of the sweeps meant, and trains nothing."""
     specs = _specs(reference, precision)
+    _warn_of_memory(specs)
     store = open_writer(db)
     sweep_ids = [writer.submit(store, spec) for spec in specs]
     queued = queries.counts_by_state(store, sweep_ids).get(RunState.QUEUED, 0)
@@ -53,9 +55,11 @@ def run_sweeps(reference: str, db: str | None, precision: str | None, how: How) 
     specs = _specs(reference, precision)
     _check(specs, how)
     # Looked up read-only first: a complete database is not touched at all.
-    if _is_complete(specs, db):
-        typer.echo(f"{_named(specs)}: all runs are in {locate(db)}.")
+    if (complete := _complete(specs, db)) is not None:
+        typer.echo(f"{_named(specs)}: all runs are in {complete.name}.")
         return
+    if how.dask is None:
+        _warn_of_memory(specs, max(how.workers, 1))
     store = open_writer(db)
     sweep_ids = [writer.submit(store, spec) for spec in specs]
     _work(store, sweep_ids, how, _named(specs))
@@ -143,6 +147,7 @@ def show_estimate(reference: str, db: str | None, workers: int, as_json: bool) -
     except StoreMissingError:
         store = None
     found = estimate(store, specs, workers)
+    _warn_of_memory(specs, workers)
     if as_json:
         values = {name: getattr(found, name) for name in ("runs", "there", "seconds", "basis")}
         print_json(pd.DataFrame([values]))
@@ -161,6 +166,11 @@ def _specs(reference: str, precision: str | None) -> list[SweepSpec]:
     return specs if precision is None else [at_precision(spec, precision) for spec in specs]
 
 
+def _warn_of_memory(specs: list[SweepSpec], workers: int = 1) -> None:
+    if said := memory.warning((config for spec in specs for config in spec.configs()), workers):
+        typer.echo(f"seqcls: {said}", err=True)
+
+
 def _check(specs: list[SweepSpec], how: How) -> None:
     """Refuses what cannot be trained like this before anything is written."""
     check_device(how.device)
@@ -171,11 +181,13 @@ def _check(specs: list[SweepSpec], how: How) -> None:
             choose_engine(config, how.engine, how.device)
 
 
-def _is_complete(specs: list[SweepSpec], db: str | None) -> bool:
+def _complete(specs: list[SweepSpec], db: str | None) -> Store | None:
+    """The database, where it has all runs."""
     try:
-        return queries.missing_runs(open_reader(db), specs) == 0
+        store = open_reader(db)
     except StoreMissingError:
-        return False
+        return None
+    return store if queries.missing_runs(store, specs) == 0 else None
 
 
 def _work(store: Store, sweep_ids: list[int] | None, how: How, what: str) -> None:

@@ -1,10 +1,12 @@
 """Opening the database: which one is meant, which version it has, and what may be done with it."""
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from sqlalchemy import URL, Connection, Engine, inspect, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
@@ -14,11 +16,12 @@ from sweeps.store import postgres, sqlite
 
 DEFAULT_DB = "runs.db"
 DB_VARIABLE = "SEQCLS_DB"
-SCHEMA_VERSIONS = ("0001", "0002")
+SCHEMA_VERSIONS = ("0001", "0002", "0003")
 """The migrations, oldest first; a test holds them against the migrations themselves."""
 
 SCHEMA_VERSION = SCHEMA_VERSIONS[-1]
 
+EXPECTED_URL = "expected postgresql://USER:PASSWORD@HOST:PORT/NAME"
 MAKE_ONE = "`seqcls sweep report` trains the report's models into it"
 
 
@@ -60,6 +63,19 @@ class Store:
             # What SQLite says of a damaged schema need not even be text.
             raise StoreError(f"{self.name!r}: {sqlite.DAMAGED} ({error.reason})") from error
 
+    @contextmanager
+    def change(self, *what: Literal["configs", "members"]) -> Iterator[Connection]:
+        """One transaction that raises the revision, by which readers know that theirs is old.
+
+        Args:
+            what: besides what is known of runs, which every change may change.
+        """
+        with self.begin() as connection:
+            yield connection
+            # At the end, so that whoever else is writing waits for this row and for nothing after.
+            raised = ", ".join(f"{name} = {name} + 1" for name in ("runs", *what))
+            connection.exec_driver_sql(f"UPDATE revision SET {raised}")
+
 
 def locate(db: str | None) -> Path | URL:
     """The database that is meant: the one named, else `SEQCLS_DB`, else `runs.db`.
@@ -70,23 +86,36 @@ def locate(db: str | None) -> Path | URL:
     named = db or os.environ.get(DB_VARIABLE) or DEFAULT_DB
     if named.startswith(("postgresql:", "postgres:")) and "://" not in named:
         raise StoreError("a URL that begins with postgresql: expected postgresql:// there")
-    if "://" in named:
-        scheme, path = named.partition("://")[0], named.partition(":///")[2]
-        if scheme.partition("+")[0] in ("postgresql", "postgres"):
-            return _postgres_url(named)
-        if scheme != "sqlite" or not path:
-            raise StoreError(
-                f"cannot open a database of the kind {scheme!r}: expected a file, "
-                "sqlite:///FILE or postgresql://USER@HOST/NAME"
-            )
-        named = path
+    scheme, path = named.partition("://")[0], named.partition(":///")[2]
+    if "://" not in named:
+        return _file(named)
+    if scheme.partition("+")[0] in ("postgresql", "postgres"):
+        return _postgres_url(named)
+    if scheme == "sqlite" and path:
+        return _file(path)
+    kind = "this kind" if postgres.is_meant(named) else f"the kind {scheme!r}"
+    raise StoreError(
+        f"cannot open a database of {kind}: expected a file, sqlite:///FILE or "
+        "postgresql://USER@HOST/NAME"
+    )
+
+
+def _file(named: str) -> Path:
+    """The file of that name, which need not exist: a regular one, else opening it could hang."""
     try:
-        if Path(named).is_dir():
-            raise StoreError(f"cannot open {named!r}: it is a folder; name a file in it")
-        Path(named).exists()
+        mode = os.stat(named).st_mode
+    except FileNotFoundError:
+        if postgres.is_meant(named):
+            raise StoreError(f"cannot read the database's URL: {EXPECTED_URL}") from None
+        return Path(named)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise StoreError(f"cannot open {named[:80]!r}: {reason}; name another file") from None
+        shown = "the database" if postgres.is_meant(named) else repr(named[:80])
+        raise StoreError(f"cannot open {shown}: {reason}; name another file") from None
+    if stat.S_ISDIR(mode):
+        raise StoreError(f"cannot open {named!r}: it is a folder; name a file in it")
+    if not stat.S_ISREG(mode):
+        raise StoreError(f"cannot open {named!r}: it is no regular file; name another")
     return Path(named)
 
 
@@ -190,14 +219,14 @@ def _opened(located: Path | URL, *, read_only: bool) -> Store:
 
 
 def _postgres_url(text: str) -> URL:
-    expected = "expected postgresql://USER:PASSWORD@HOST:PORT/NAME"
     try:
         url = make_url(text)
     except (ArgumentError, ValueError):
-        raise StoreError(f"cannot read the database's URL: {expected}") from None
-    if "@" in (url.host or ""):
+        raise StoreError(f"cannot read the database's URL: {EXPECTED_URL}") from None
+    if "@" in f"{url.host}{url.database}":
         raise StoreError(
-            f"cannot read the database's URL: {expected}; write an @ in the password as %40"
+            f"cannot read the database's URL: {EXPECTED_URL}; write an @ in the password as %40, "
+            "a / as %2F"
         )
     return url.set(drivername="postgresql+psycopg")
 

@@ -1,5 +1,7 @@
 """PostgreSQL: how a server is reached, and what its errors mean."""
 
+import re
+
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, text
 from sqlalchemy.exc import InterfaceError, OperationalError, SQLAlchemyError
 
@@ -9,6 +11,14 @@ CONNECT_SECONDS = 10
 
 _SUBMITTING = 0x5E9C15
 """The advisory lock of what must not happen twice at once: making tables, submitting sweeps."""
+
+
+_SHOWN_OPTIONS = ("host", "port", "user", "dbname", "service", "sslmode", "connect_timeout")
+_LIKE_A_URL = (
+    re.compile(r"^postgres.*@", re.IGNORECASE | re.DOTALL),
+    re.compile(r"(^|//)[^/]*:.*@", re.DOTALL),
+    re.compile(r"pass\w*=", re.IGNORECASE),
+)
 
 
 def connect(url: URL, *, read_only: bool) -> Engine:
@@ -37,9 +47,18 @@ def connect(url: URL, *, read_only: bool) -> Engine:
 
 
 def name_of(url: URL) -> str:
-    """The URL as it may be shown: without its password, wherever that stands in it."""
-    shown = url.set(drivername="postgresql").difference_update_query(["password", "sslpassword"])
+    """The URL as it may be shown: without its password, wherever that stands in it.
+
+    This alone shows URLs. An option that is not known may be a password whose name has a slip.
+    """
+    options = {name: value for name, value in url.query.items() if name in _SHOWN_OPTIONS}
+    shown = url.set(drivername="postgresql", query=options)
     return shown.render_as_string(hide_password=True)
+
+
+def is_meant(text: str) -> bool:
+    """Whether a text looks like a server's URL, though it may be none: it may hold a password."""
+    return any(pattern.search(text) for pattern in _LIKE_A_URL)
 
 
 def take_turns(connection: Connection) -> None:

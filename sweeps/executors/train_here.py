@@ -1,0 +1,63 @@
+"""What a training process does: `python -m sweeps.executors.train_here SOCKET PIPE`.
+
+It trains the groups that come by the socket, one after another, answers each, and tells the pipe
+how far it is. It ends with the process at the other end, however that goes.
+"""
+
+import os
+import socket
+import sys
+import threading
+from queue import SimpleQueue
+
+from sweeps.executors.interface import named
+from sweeps.executors.messages import Inbox, packed
+from sweeps.executors.training_process import CHUNK_BYTES, PROGRESS, Answer
+from sweeps.jobs import Job, run_job
+
+
+def main(channel: socket.socket, told: int) -> None:
+    """Trains until the other end is gone."""
+    jobs: SimpleQueue[Job] = SimpleQueue()
+    threading.Thread(target=_receive, args=(channel, jobs), daemon=True).start()
+    while True:
+        answer = _packed_answer(jobs.get(), told)
+        try:
+            channel.sendall(answer)
+        except OSError:
+            os._exit(1)
+
+
+def _receive(channel: socket.socket, jobs: "SimpleQueue[Job]") -> None:
+    inbox = Inbox()
+    try:
+        while piece := channel.recv(CHUNK_BYTES):
+            inbox.add(piece)
+            while (job := inbox.next()) is not None:
+                jobs.put(job)
+    finally:
+        # Nobody is there any longer who would take what is trained here.
+        os._exit(1)
+
+
+def _packed_answer(job: Job, told: int) -> bytes:
+    def report(done: float) -> None:
+        try:
+            os.write(told, PROGRESS.pack(done))
+        except OSError:
+            # Nobody reads it at the moment. How far this is can wait; training does not.
+            return
+
+    try:
+        return packed((run_job(job, report), None))
+    except Exception as error:
+        answer: Answer = ([], named(error))
+        return packed(answer)
+
+
+if __name__ == "__main__":
+    numbers = [int(argument) for argument in sys.argv[1:]]
+    for number in numbers:
+        os.set_inheritable(number, False)
+    os.set_blocking(numbers[1], False)
+    main(socket.socket(fileno=numbers[0]), numbers[1])

@@ -1,0 +1,152 @@
+"""One process that trains, as the process that hands out groups sees it.
+
+The two share a socket, of whose other end this process keeps no copy: when the training process
+dies, however far it was in what it said, the end of the stream is seen here. Nothing here waits for
+it: a process that is stopped in the middle of a message holds nobody up.
+"""
+
+import os
+import selectors
+import signal
+import socket
+import struct
+import subprocess
+from contextlib import suppress
+
+from sweeps.executors.messages import Inbox, packed
+from sweeps.interruption import SIGNALS
+from sweeps.jobs import Job
+from sweeps.outcome import Outcome
+from sweeps.python import python
+
+CHUNK_BYTES = 1 << 20
+PROGRESS = struct.Struct("=d")
+"""How far a training process is; written whole or not at all, since it is shorter than a pipe."""
+
+DEATH_SECONDS = 5.0
+"""How long the end of a killed process is waited for; one that hangs in the kernel takes longer."""
+
+Answer = tuple[list[Outcome], str | None]
+"""The outcomes of a group, or none and the reason why it was lost."""
+
+
+class ProcessDiedError(Exception):
+    """The process is gone, and with it what it trained."""
+
+
+class TrainingProcess:
+    """Trains one group at a time."""
+
+    def __init__(self) -> None:
+        self._channel, theirs = socket.socketpair()
+        self._progress, told = os.pipe()
+        try:
+            self._process = _started(theirs.fileno(), told)
+        except BaseException:
+            self._close()
+            raise
+        finally:
+            # Else neither this process nor the next that is started would ever see the end of it.
+            theirs.close()
+            os.close(told)
+        self._channel.setblocking(False)
+        os.set_blocking(self._progress, False)
+        self._outgoing = memoryview(b"")
+        self._inbox = Inbox()
+        self._done = 0.0
+
+    def fileno(self) -> int:
+        return self._channel.fileno()
+
+    @property
+    def pid(self) -> int:
+        """Its number, as the system knows it."""
+        return self._process.pid
+
+    @property
+    def events(self) -> int:
+        """What is waited for: an answer, and that it takes the rest of a group."""
+        return selectors.EVENT_READ | (selectors.EVENT_WRITE if self._outgoing else 0)
+
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def begin(self, job: Job) -> None:
+        """Hands it a group to train; what does not go through at once goes with `go_on`."""
+        self.progress()
+        self._done = 0.0
+        self._outgoing = memoryview(packed(job))
+        # Where it is dead already, `go_on` finds that out.
+        with suppress(ProcessDiedError):
+            self._send()
+
+    def go_on(self) -> Answer | None:
+        """Takes and gives what is ready to be; the answer once it is there.
+
+        Raises:
+            ProcessDiedError: there will be none.
+        """
+        self._send()
+        self._receive()
+        answer: Answer | None = self._inbox.next()
+        return answer
+
+    def progress(self) -> float:
+        """How many members' worth of training is done of the group that was begun last."""
+        with suppress(BlockingIOError):
+            while told := os.read(self._progress, CHUNK_BYTES):
+                (self._done,) = PROGRESS.unpack(told[-PROGRESS.size :])
+        return self._done
+
+    def kill(self) -> str:
+        """Ends it, whatever it is at; how it ended."""
+        self._process.kill()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(DEATH_SECONDS)
+        self._close()
+        return _end(self._process.returncode)
+
+    def _close(self) -> None:
+        self._channel.close()
+        os.close(self._progress)
+
+    def _send(self) -> None:
+        try:
+            while self._outgoing:
+                self._outgoing = self._outgoing[self._channel.send(self._outgoing) :]
+        except BlockingIOError:
+            return
+        except OSError as error:
+            raise ProcessDiedError from error
+
+    def _receive(self) -> None:
+        try:
+            while piece := self._channel.recv(CHUNK_BYTES):
+                self._inbox.add(piece)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            raise ProcessDiedError from error
+        raise ProcessDiedError
+
+
+def _started(channel: int, told: int) -> "subprocess.Popen[bytes]":
+    # Signals reach every process of a terminal; the one that hands out groups decides. A process
+    # inherits what is blocked while it is made, and never unblocks it.
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        return subprocess.Popen(
+            python("sweeps.executors.train_here", str(channel), str(told)),
+            stdin=subprocess.DEVNULL,
+            pass_fds=(channel, told),
+        )
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+
+def _end(status: int | None) -> str:
+    if status is not None and status >= 0:
+        return f"its process ended by itself, with status {status}"
+    if status in (None, -signal.SIGKILL):
+        return "its process was killed, perhaps for lack of memory"
+    return f"its process was ended by {signal.Signals(-status).name}"

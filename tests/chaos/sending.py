@@ -1,0 +1,107 @@
+"""Training processes that are killed or stopped while they send what they have trained."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import psutil
+
+from tests.conftest import ROOT, SHORT
+
+SWEEP = [sys.executable, "-m", "sweeps", "sweep"]
+FIXED = {**SHORT, "max_num_epochs": 6, "min_num_epochs": 6, "hidden_size": 32}
+GROUPS = 6
+
+SPEC = "\n".join(
+    [
+        'name = "sending"\nmodel_seeds = "0..7"\ncheckpoints = "every_epoch"\n[fixed]',
+        *(f"{name} = {value}" for name, value in FIXED.items()),
+        f"feed_forward_size = 64\n[axes]\ntrain_seed = {list(range(GROUPS))}\n",
+    ]
+)
+"""Groups whose results, a megabyte each, fill every buffer between two processes."""
+
+MAX_LOST = 2
+"""A run that is lost once more counts as failed."""
+
+
+def training_process(process: psutil.Process) -> psutil.Process | None:
+    """The child that has computed most; None where none computes yet."""
+    try:
+        children = process.children(recursive=True)
+        return max(children, key=computed, default=None)
+    except psutil.NoSuchProcess:
+        return None
+
+
+def computed(process: psutil.Process) -> float:
+    """Seconds of computing, 0 where the process is dead."""
+    try:
+        dead = process.status() == psutil.STATUS_ZOMBIE
+        return 0.0 if dead else sum(process.cpu_times()[:2])
+    except psutil.NoSuchProcess:
+        return 0.0
+
+
+def wait_until_it_sends(sweep: psutil.Process, db: Path) -> psutil.Process | None:
+    """Stops the sweep while a group is trained, and waits until the child waits for it.
+
+    Returns:
+        The child; None where the sweep ended before that. The sweep stays stopped.
+    """
+    while sweep.is_running() and sweep.status() != psutil.STATUS_ZOMBIE:
+        if not in_training(db):
+            time.sleep(0.01)
+            continue
+        child = training_process(sweep)
+        if child is not None and computed(child) > 0.3:
+            sweep.suspend()
+            if in_training(db):
+                wait_until_still(child)
+                return child
+            sweep.resume()
+        time.sleep(0.01)
+    return None
+
+
+def in_training(db: Path) -> bool:
+    """Whether there are runs in training that may be lost without being given up."""
+    try:
+        with closing(sqlite3.connect(f"file:{db}?mode=ro", uri=True, timeout=5)) as connection:
+            ((failures,),) = connection.execute(
+                "SELECT max(failures) FROM run WHERE state = 'running'"
+            )
+    except sqlite3.Error:
+        return False
+    return failures is not None and failures < MAX_LOST
+
+
+def wait_until_still(child: psutil.Process) -> None:
+    """Until a process computes nothing any longer: it waits for somebody to read."""
+    before = -1.0
+    while (now := computed(child)) != before:
+        before = now
+        time.sleep(0.3)
+
+
+def sweep_with_kills(spec: Path, db: Path, kills: int) -> tuple[int, str, int]:
+    """Sweeps with one process that is killed so often while it sends.
+
+    Returns:
+        The exit status, what was said, and how often it was killed.
+    """
+    command = [*SWEEP, str(spec), "--db", str(db), "--workers", "1"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        sweep = psutil.Process(process.pid)
+        killed = 0
+        while killed < kills and (child := wait_until_it_sends(sweep, db)) is not None:
+            os.kill(child.pid, signal.SIGKILL)
+            sweep.resume()
+            killed += 1
+        _, said = process.communicate(timeout=120)
+    return process.returncode, said, killed

@@ -1,0 +1,151 @@
+"""Whatever becomes of a process that sends its results, its worker goes on, and ends when asked."""
+
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+import sweeps.worker
+from sweeps.executors.training_process import TrainingProcess
+from sweeps.grouping import make_groups
+from sweeps.jobs import make_job
+from sweeps.spec import read_spec
+from sweeps.store import queries, writer
+from sweeps.store.engine import open_reader, open_writer
+from sweeps.worker import How, Worked, work
+from tests.chaos.contents import contents
+from tests.chaos.sending import (
+    SPEC,
+    SWEEP,
+    computed,
+    sweep_with_kills,
+    training_process,
+    wait_until_still,
+)
+from tests.conftest import ROOT
+
+END_SECONDS = 20.0
+"""Within this a worker ends that is asked to."""
+
+
+@pytest.fixture(scope="module")
+def spec(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("sending") / "sending.toml"
+    path.write_text(SPEC)
+    return path
+
+
+@pytest.fixture(scope="module")
+def undisturbed(spec: Path) -> dict[str, str]:
+    db = spec.with_name("undisturbed.db")
+    store = open_writer(str(db))
+    work(store, [writer.submit(store, read_spec(spec))], How(0))
+    return contents(store)
+
+
+@pytest.mark.timeout(7200)
+def test_a_process_killed_while_it_sends_is_seen_to_be_dead(
+    spec: Path, undisturbed: dict[str, str], tmp_path: Path, long: bool
+) -> None:
+    wanted, killed, number = (200 if long else 2), 0, 0
+    while killed < wanted:
+        db = tmp_path / f"{number}.db"
+        status, said, kills = sweep_with_kills(spec, db, min(8, wanted - killed))
+        assert status == 0, said
+        assert "Traceback" not in said
+        assert said.count("its process was killed") == kills > 0
+        assert contents(open_reader(str(db))) == undisturbed
+        killed, number = killed + kills, number + 1
+    print(f"{killed} processes killed while they sent, in {number} sweeps")
+
+
+def test_half_an_answer_holds_nobody_up(spec: Path, tmp_path: Path) -> None:
+    store = open_writer(str(tmp_path / "x.db"))
+    writer.submit(store, read_spec(spec))
+    job = make_job(make_groups(queries.queued_runs(store, None))[0], "auto", "auto")
+    process = TrainingProcess()
+    process.begin(job)
+    child = psutil.Process(process.pid)
+    while computed(child) < 0.3 or process.progress() < len(job.group):
+        assert child.is_running()
+    wait_until_still(child)
+    child.suspend()
+    # It gives what came through, and waits for no more of it.
+    assert process.go_on() is None
+    assert process.progress() == len(job.group)
+    assert process.kill() == "its process was killed, perhaps for lack of memory"
+    assert not child.is_running()
+
+
+def test_a_stopped_process_is_left_when_its_sweep_is_stopped(
+    spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweeps.worker, "NEARLY_DONE_SECONDS", 0.5)
+    store = open_writer(str(tmp_path / "x.db"))
+    sweep_id = writer.submit(store, read_spec(spec))
+    worked: list[Worked] = []
+    thread = threading.Thread(target=lambda: worked.append(work(store, [sweep_id], How(1))))
+    thread.start()
+    child = None
+    while child is None or computed(child) < 0.3:
+        child = training_process(psutil.Process())
+    child.suspend()
+    writer.stop(store, [sweep_id])
+    thread.join(END_SECONDS)
+    assert not thread.is_alive()
+    assert not child.is_running()
+    assert worked[0].abandoned == 8
+    assert set(queries.counts_by_state(store)) <= {"queued", "done"}
+
+
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_sweep_that_is_asked_to_end_does_so_quietly(
+    spec: Path, undisturbed: dict[str, str], tmp_path: Path, long: bool, end: signal.Signals
+) -> None:
+    db = tmp_path / "x.db"
+    command = [*SWEEP, str(spec), "--db", str(db), "--workers", "2"]
+    stops, slowest = 100 if long else 1, 0.0
+    for number in range(stops):
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
+            # Later and later, from the first import to the end.
+            time.sleep(4.0 * (number + 0.5) / stops)
+            asked = time.monotonic()
+            process.send_signal(end)
+            try:
+                _, said = process.communicate(timeout=END_SECONDS)
+            finally:
+                process.kill()
+            slowest = max(slowest, time.monotonic() - asked)
+        assert process.returncode in (0, 128 + end, -end), said
+        assert "Traceback" not in said
+        assert "Error" not in said
+        if process.returncode == 0:
+            assert contents(open_reader(str(db))) == undisturbed
+            db.unlink()
+    print(f"{stops} times {end.name}: the slowest end took {slowest:.1f} s")
+    store = open_writer(str(db))
+    assert writer.release_dead(store) == 0
+    work(store, None, How(0))
+    assert contents(store) == undisturbed
+
+
+def test_a_sweep_under_nohup_outlives_its_terminal(
+    spec: Path, undisturbed: dict[str, str], tmp_path: Path
+) -> None:
+    db = tmp_path / "x.db"
+    command = ["nohup", *SWEEP, str(spec), "--db", str(db), "--workers", "1"]
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=ROOT
+    ) as process:
+        child = None
+        while child is None:
+            child = training_process(psutil.Process(process.pid))
+        process.send_signal(signal.SIGHUP)
+        _, said = process.communicate(timeout=120)
+    assert process.returncode == 0, said
+    assert contents(open_reader(str(db))) == undisturbed
