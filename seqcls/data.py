@@ -82,6 +82,17 @@ def sampler_of(config: RunConfig, part: str) -> Sampler:
     return drawn_by
 
 
+def strings_read(config: RunConfig, part: str) -> tuple[str, ...]:
+    """The fields of a configuration that determine the strings of a part, sorted."""
+    sampler: type[Sampler] = _named(f"{part}_sampler", getattr(config, f"{part}_sampler"), SAMPLERS)
+    own = _own_settings(sampler, part).values()
+    names = {"task", "plugins", f"{part}_sampler", *task_of(config).reads, *own}
+    if "disjoint" in names and config.disjoint:
+        # What was trained on is kept out, so it matters what that was.
+        names |= {"max_num_epochs", *strings_read(config, "train")}
+    return tuple(sorted(names))
+
+
 def _own_settings(sampler: type[Sampler], part: str) -> dict[str, str]:
     """What a sampler reads, and the fields of a configuration that say it for this part."""
     known = default_fields()

@@ -10,7 +10,7 @@ from torch import Tensor
 from seqcls.config import NetworkConfig
 from seqcls.data import configuration, network_of
 from seqcls.errors import ConfigError, StringError
-from seqcls.evaluation import evaluate
+from seqcls.evaluation import drawn_test_set, evaluate
 from seqcls.models.base import read_ids
 from seqcls.models.initialization import draw_initial, initial_parameters
 from seqcls.models.positions import POSITIONS
@@ -160,13 +160,14 @@ def test_beyond_a_learned_table_lengths_have_no_number() -> None:
     # Whatever the letters, this one says no.
     weights["classifier.weight"][:] = 0
     (tested,) = evaluate([config], [weights])
-    assert max(tested.by_length) == 10
-    assert sum(tested.confusion) == sum(sum(own) for own in tested.by_length.values()) < 512
-    assert all(error.length <= 10 for error in tested.errors)
-    assert tested.solved_length == min(error.length for error in tested.errors) - 1
+    assert tested.lengths.max() == 10
+    assert sum(tested.confusion) == tested.cells.sum() < 512
+    lengths = drawn_test_set(config).lengths[tested.errors.numbers]
+    assert lengths.max() <= 10
+    assert tested.solved_length == lengths.min() - 1
     said = predict(config, to_bytes(weights), ["ab", "a{10}"])
     assert [own.logit for own in said] == [0, 0]
-    with pytest.raises(StringError, match=r"11 tokens, and positions='learned' .* end at 10"):
+    with pytest.raises(StringError, match="longer than the model has places for"):
         predict(config, to_bytes(weights), ["a{11}"])
 
 
@@ -189,7 +190,7 @@ def test_all_right_as_far_as_the_table_goes_is_solved_that_far() -> None:
     for name in ("value", "output"):
         weights[f"blocks.0.attention.{name}.weight"][0, 0] = 1
     (tested,) = evaluate([config], [weights])
-    assert tested.errors == []
+    assert len(tested.errors.numbers) == 0
     assert tested.solved_length == 10
 
 
