@@ -112,6 +112,8 @@ class NetworkConfig(_NetworkFields):
     """Tokens of the alphabet, whatever they are."""
     trained_length: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     """Tokens of the longest string that it is trained on."""
+    place_seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
+    """Draws the places of tested strings, with `position_range`."""
 
     @property
     def vocabulary_size(self) -> int:

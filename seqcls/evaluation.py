@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from jaxtyping import Bool, Float, Int64
@@ -10,10 +10,11 @@ from jaxtyping import Bool, Float, Int64
 from seqcls.config import RunConfig
 from seqcls.data import sampler_of
 from seqcls.engines.choice import choose_engine, engine_named
-from seqcls.results import Confusion, Evaluation, StringError, Weights
+from seqcls.results import Confusion, Evaluation, StringErrors, Weights
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
 from seqcls.strings import TokenStrings
+from seqcls.testset import TestSet
 from seqcls.tokenizer import Tokenizer
 
 
@@ -25,6 +26,25 @@ class DistinctStrings:
     occurrences: Int64[np.ndarray, " string"]
     labels: Bool[np.ndarray, " string"]
     texts: list[str]
+
+    @cached_property
+    def numbers(self) -> Int64[np.ndarray, " string"]:
+        """Each string's number in the test set: its place among the texts, sorted."""
+        numbers = np.empty(len(self.texts), dtype=np.int64)
+        numbers[self._order] = np.arange(len(self.texts))
+        return numbers
+
+    @cached_property
+    def test_set(self) -> TestSet:
+        """The same strings in the order of their numbers."""
+        return TestSet(
+            [self.texts[row] for row in self._order],
+            *(x[self._order] for x in (self.strings.lengths, self.labels, self.occurrences)),
+        )
+
+    @cached_property
+    def _order(self) -> list[int]:
+        return sorted(range(len(self.texts)), key=self.texts.__getitem__)
 
 
 @lru_cache(maxsize=16)
@@ -86,28 +106,21 @@ def evaluation_of(
     wrong = np.flatnonzero(predicted != test.labels)
     # One count for every length and cell, the cells in the order of Confusion.
     lengths = test.strings.lengths
-    cells = 4 * lengths + 2 * test.labels + predicted
-    table = np.bincount(cells, test.occurrences, 4 * (config.test_max_length + 1))
-    by_length = table.astype(np.int64).reshape(-1, 4).tolist()
+    places = 4 * lengths + 2 * test.labels + predicted
+    table = np.bincount(places, test.occurrences, 4 * (config.test_max_length + 1))
+    cells = table.astype(np.int64).reshape(-1, 4)
+    tested = np.flatnonzero(cells.any(axis=1))
+    wrong = wrong[np.argsort(test.numbers[wrong])]
     return Evaluation(
-        confusion=Confusion(*map(sum, zip(*by_length, strict=True))),
-        by_length={
-            length: Confusion(*confusion)
-            for length, confusion in enumerate(by_length)
-            if any(confusion)
-        },
-        errors=sorted(
-            (
-                StringError(
-                    string=test.texts[row],
-                    length=int(lengths[row]),
-                    label=int(test.labels[row]),
-                    logit=float(logits[row]),
-                    occurrences=int(test.occurrences[row]),
-                )
-                for row in wrong
-            ),
-            key=lambda error: error.string,
-        ),
+        confusion=Confusion(*cells.sum(axis=0).tolist()),
+        lengths=tested,
+        cells=cells[tested],
+        errors=StringErrors(test.numbers[wrong], logits[wrong]),
         solved_length=(int(lengths[wrong].min()) - 1 if len(wrong) else config.test_max_length),
+        test_set=test.test_set.digest,
     )
+
+
+def drawn_test_set(config: RunConfig) -> TestSet:
+    """The strings that a configuration's models are tested on."""
+    return distinct_test_strings(sampler_of(config, "test")).test_set

@@ -16,7 +16,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
-from sweeps.store.tables import Base, Run, RunState, Sweep, SweepRun, SweepState
+from sweeps.store.tables import Base, Config, Run, RunState, Sweep, SweepRun, SweepState, TestSet
 
 CHUNK = 500
 """How many values one statement names; databases limit that."""
@@ -36,6 +36,17 @@ def insert_new(connection: Connection, table: type[Base], rows: Sequence[dict[st
     dialect = {"sqlite": sqlite, "postgresql": postgresql}[connection.dialect.name]
     if rows:
         connection.execute(dialect.insert(table).on_conflict_do_nothing(), list(rows))
+
+
+def ids_of(
+    connection: Connection, table: type[Config | TestSet], keys: Iterable[str]
+) -> dict[str, int]:
+    """The ids of the rows that have these keys."""
+    found: dict[str, int] = {}
+    for some in chunks(keys):
+        query = select(table.key, table.id).where(table.key.in_(some))
+        found |= dict(connection.execute(query).all())
+    return found
 
 
 def inserted_id(connection: Connection, statement: Insert) -> int:

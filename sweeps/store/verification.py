@@ -13,7 +13,8 @@ from seqcls.errors import StoreError
 from sweeps.spec import parse_spec
 from sweeps.store.engine import Store, schema_version
 from sweeps.store.stored import RESULT_TABLES, read_run
-from sweeps.store.tables import Config, Failure, Run, RunState, Sweep, SweepRun, SweepState
+from sweeps.store.tables import Config, Failure, Run, RunState, Sweep, SweepRun, SweepState, TestSet
+from sweeps.store.test_sets import stored_test_set
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ def verify(store: Store) -> Verification:
         "the file": _file,
         "the schema": _schema,
         "the configurations": _configs,
+        "the test sets": _test_sets,
         "the sweeps": _sweeps,
         "rows of results": _rows_without_run,
     }
@@ -105,6 +107,17 @@ def _configs(store: Store) -> Iterator[Damage]:
             yield Damage(f"configuration {config_id}", "does not fit its key")
 
 
+def _test_sets(store: Store) -> Iterator[Damage]:
+    with store.begin() as connection:
+        for row in connection.execute(select(TestSet.__table__)).all():
+            what = f"test set {row.id}"
+            strings = stored_test_set(connection, row.id)
+            if row.digest is None and len(strings.texts):
+                yield Damage(what, "it has strings and no digest")
+            elif row.digest is not None and strings.digest != row.digest:
+                yield Damage(what, "its strings do not fit its digest")
+
+
 def _run(store: Store, row: Any) -> Iterator[Damage]:
     what = f"run {row.id} (model seed {row.model_seed})"
     if row.key is None:
@@ -114,7 +127,7 @@ def _run(store: Store, row: Any) -> Iterator[Damage]:
         # Workers go on meanwhile: what this run is now, all of it of one moment.
         if connection.scalar(select(Run.id).where(Run.id == row.id)) is None:
             return
-        stored = read_run(connection, row.key, row.id)
+        stored = read_run(connection, row.id)
         last = select(Failure.reason).where(Failure.run_id == row.id)
         reason = connection.scalar(last.order_by(Failure.attempt.desc()).limit(1))
     state = stored.run["state"]

@@ -1,6 +1,7 @@
 """Networks and strings drawn at random, for tests of what the network computes."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -9,14 +10,25 @@ from torch import Tensor
 
 from seqcls.config import NetworkConfig
 from seqcls.data import network_of
+from seqcls.models.base import read_ids
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.transformer import Transformer
-from seqcls.tokenizer import CLS, FIRST_LETTER, pad
+from seqcls.strings import TokenStrings
 
 
 @st.composite
-def network_configs(draw: st.DrawFn) -> NetworkConfig:
-    """Any network without dropout, in float64."""
+def network_configs(draw: st.DrawFn, *, any_depth: bool = False) -> NetworkConfig:
+    """Any network without dropout or positions, in float64: the report's, or of any depth."""
+    more: dict[str, Any] = {}
+    if any_depth:
+        more = {
+            "num_blocks": draw(st.integers(1, 3)),
+            "readout": draw(st.sampled_from(["first", "last", "mean"])),
+            "attention_scale": draw(st.sampled_from(["sqrt", "log_length"])),
+            "norm_placement": draw(st.sampled_from(["pre", "post"])),
+            "activation": draw(st.sampled_from(["gelu", "relu"])),
+            "biases": draw(st.booleans()),
+        }
     return NetworkConfig(
         num_letters=draw(st.integers(1, 26)),
         hidden_size=draw(st.integers(1, 9)),
@@ -27,6 +39,7 @@ def network_configs(draw: st.DrawFn) -> NetworkConfig:
         layer_norm_eps=draw(st.sampled_from([0.0, 1e-5, 1e-2])),
         no_attend_cls=draw(st.booleans()),
         precision="float64",
+        **more,
     )
 
 
@@ -41,9 +54,9 @@ class Case:
 
     @property
     def ids(self) -> Tensor:
-        """The strings as padded token ids, shape (string, position)."""
-        spelled = [[CLS, *(FIRST_LETTER + x for x in string)] for string in self.strings]
-        return torch.from_numpy(pad(spelled)).int()
+        """The strings as the model reads them, padded, shape (string, position)."""
+        strings = TokenStrings.of_lists(self.config.num_letters, self.strings)
+        return torch.from_numpy(read_ids(strings, self.config.readout)).int()
 
     @property
     def counts(self) -> np.ndarray:
@@ -61,9 +74,9 @@ class Case:
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> Case:
+def cases(draw: st.DrawFn, *, any_depth: bool = False) -> Case:
     """A network with members whose every parameter is random, norms too, and strings."""
-    config = draw(network_configs())
+    config = draw(network_configs(any_depth=any_depth))
     generator = torch.Generator().manual_seed(draw(st.integers(0, 2**32)))
     members = []
     for seed in range(draw(st.integers(1, 3))):
