@@ -38,7 +38,7 @@ AXES: dict[str, list[Any]] = {
     "train_sampler": ["variable_length", "fixed_length"],
     "embeddings_init_strategy": ["default", "linear_like"],
 }
-SEEDS = 25
+SEEDS = 250
 ERRORS = 134
 """Misclassified strings of each run that fails; every fourth does not."""
 

@@ -1,13 +1,100 @@
 """Where this machine keeps what it would otherwise make again: machine code and drawn strings."""
 
+import contextlib
 import os
+import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 from platformdirs import user_cache_path
 
 CACHE_VARIABLE = "SEQCLS_CACHE"
 
+STRINGS = "strings"
+"""The folder of drawn strings, which alone would grow without end: every seed draws its own."""
+
+MAX_STRING_BYTES = 1_000_000_000
+TRIM_BYTES = MAX_STRING_BYTES // 20
+"""After so many new bytes a process looks again whether strings have to make room."""
+
+_unlooked = TRIM_BYTES
+"""Bytes that this process has written since it looked; at its first it looks at once."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What one folder of the cache holds."""
+
+    name: str
+    files: int
+    size: int
+    """Bytes."""
+
 
 def cache_folder() -> Path:
     """The folder named by `SEQCLS_CACHE`, else the user's cache folder. It may be deleted."""
     return Path(os.environ.get(CACHE_VARIABLE) or user_cache_path("seqcls"))
+
+
+def kept() -> list[Kept]:
+    """What is kept, by the folders of the cache; none where there is no cache."""
+    with contextlib.suppress(OSError):
+        folders = sorted(path for path in cache_folder().iterdir() if path.is_dir())
+        found = [(folder.name, _files(folder)) for folder in folders]
+        return [Kept(name, len(own), sum(size for _, size, _ in own)) for name, own in found]
+    return []
+
+
+def clear() -> int:
+    """Removes all that is kept; how many bytes that was."""
+    before = kept()
+    for own in before:
+        shutil.rmtree(cache_folder() / own.name, ignore_errors=True)
+    return sum(own.size for own in before) - sum(own.size for own in kept())
+
+
+def use(path: Path) -> None:
+    """Says that a file was of use just now: the one that was so longest ago goes first."""
+    with contextlib.suppress(OSError):
+        os.utime(path)
+
+
+def make_room(written: int) -> None:
+    """Removes the strings used longest ago where there are too many; now and then, since it looks
+    through all.
+
+    Args:
+        written: bytes that were just written.
+    """
+    global _unlooked
+    _unlooked += written
+    if _unlooked >= TRIM_BYTES:
+        _unlooked = 0
+        trim(MAX_STRING_BYTES)
+
+
+def trim(max_bytes: int) -> None:
+    """Removes the strings used longest ago until there are at most so many bytes of them."""
+    files = sorted(_files(cache_folder() / STRINGS))
+    size = sum(own for _, own, _ in files)
+    for _, own, path in files:
+        if size <= max_bytes:
+            return
+        # Whoever reads it at this moment has it open, and whoever comes later draws it again.
+        with contextlib.suppress(OSError):
+            path.unlink()
+        with contextlib.suppress(OSError):
+            path.parent.rmdir()
+        size -= own
+
+
+def _files(folder: Path) -> list[tuple[float, int, Path]]:
+    """When each file was used last, its bytes and its path."""
+    found = []
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            # Other processes remove and replace files meanwhile.
+            with contextlib.suppress(OSError):
+                status = os.stat(os.path.join(parent, name))
+                found.append((status.st_mtime, status.st_size, Path(parent, name)))
+    return found

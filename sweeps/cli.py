@@ -182,6 +182,17 @@ app.add_typer(cli_inside.app)
 app.add_typer(cli_databases.app)
 
 
+@app.command(rich_help_panel="This machine")
+def cache(
+    clear: Annotated[bool, typer.Option("--clear", help="Remove it all.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what is kept on this machine so as not to make it again: strings and machine code."""
+    from sweeps.commands.caching import show_cache
+
+    show_cache(clear, as_json)
+
+
 @app.command(rich_help_panel="Dashboard")
 def dashboard(
     db: Db = None,

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from seqcls.cache import cache_folder
+from seqcls.cache import STRINGS, cache_folder, make_room, use
 from seqcls.sampling.base import LabelledStrings, Sampler
 from seqcls.strings import TokenStrings
 
@@ -36,7 +36,7 @@ class Stream:
         self._drawn = 0
         self._epochs: dict[int, LabelledStrings] = {}
         key = hashlib.sha256(f"{VERSION} {sampler!r}".encode()).hexdigest()
-        self._folder = cache_folder() / "strings" / key[:32]
+        self._folder = cache_folder() / STRINGS / key[:32]
 
     def epoch(self, index: int) -> LabelledStrings:
         """The strings of an epoch; the first has the index 0."""
@@ -102,6 +102,7 @@ def _write(path: Path, drawn: LabelledStrings) -> None:
             os.replace(unfinished, path)
         except OSError:
             os.unlink(unfinished)
+    make_room(len(content))
 
 
 def _read(path: Path) -> dict[str, np.ndarray] | None:
@@ -112,5 +113,6 @@ def _read(path: Path) -> dict[str, np.ndarray] | None:
     digest, content = data[:HASH_BYTES], data[HASH_BYTES:]
     if hashlib.sha256(content).digest() != digest:
         return None
+    use(path)
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         return dict(arrays)

@@ -5,6 +5,7 @@ from typing import Any
 import numba
 from numba import njit
 
+from seqcls.engines.fused.checked_files import CheckedFiles
 from seqcls.engines.fused.machine_code import machine_code_folder
 
 # What the compiler may do to sums, so that they become vectors. Not assumed: that no number is NaN
@@ -31,6 +32,16 @@ def entry(function: Any) -> Any:
     before = config.CACHE_DIR
     config.CACHE_DIR = str(machine_code_folder())
     try:
-        return njit(**OPTIONS, cache=True, nogil=True)(function)
+        compiled = njit(**OPTIONS, cache=True, nogil=True)(function)
     finally:
         config.CACHE_DIR = before
+    _check_files(compiled._cache)
+    return compiled
+
+
+def _check_files(cache: Any) -> None:
+    cache._cache_file = CheckedFiles(
+        cache_path=cache.cache_path,
+        filename_base=cache._impl.filename_base,
+        source_stamp=cache._impl.locator.get_source_stamp(),
+    )

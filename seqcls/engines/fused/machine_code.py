@@ -3,6 +3,7 @@
 Numba is not loaded to know it.
 """
 
+import contextlib
 import hashlib
 from pathlib import Path
 
@@ -21,8 +22,25 @@ def machine_code_folder() -> Path:
 
 
 def is_compiled(precision: str) -> bool:
-    """Whether this machine has kept machine code for a precision."""
-    return _mark(precision).exists()
+    """Whether this machine has kept machine code for a precision; damaged files are removed."""
+    if not _mark(precision).exists():
+        return False
+    damaged = [path for path in machine_code_folder().rglob("*.nb[ci]") if not is_whole(path)]
+    for path in damaged:
+        # Where it cannot be removed, whoever loads it finds out again.
+        with contextlib.suppress(OSError):
+            path.unlink()
+    return not damaged
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a file of machine code is as it was written: its hash stands at its end."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return False
+    size = hashlib.sha256().digest_size
+    return hashlib.sha256(content[:-size]).digest() == content[-size:]
 
 
 def compile_ahead(precision: str) -> None:

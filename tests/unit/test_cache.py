@@ -1,0 +1,90 @@
+"""What a machine keeps: bounded, checked, shown and cleared."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from seqcls import cache
+from seqcls.data import sampler_of
+from seqcls.engines.fused.machine_code import is_compiled, machine_code_folder
+from seqcls.sampling.streams import Stream
+from sweeps.cli import app
+from tests.conftest import short_config
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SEQCLS_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def files(folder: Path) -> set[str]:
+    return {path.name for path in folder.rglob("*") if path.is_file()}
+
+
+def test_strings_used_longest_ago_make_room(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    strings = Stream(sampler_of(short_config(), "train"))
+    for epoch in range(4):
+        strings.epoch(epoch)
+    names = ["0.strings", "1.strings", "2.strings", "3.strings"]
+    assert files(folder) == set(names)
+    for age, path in enumerate(sorted(folder.rglob("*.strings"))):
+        os.utime(path, (age, age))
+    # The oldest was of use again just now.
+    Stream(sampler_of(short_config(), "train")).epoch(0)
+    (kept,) = cache.kept()
+    cache.trim(kept.size * 3 // 4)
+    assert files(folder) == set(names) - {"1.strings"}
+    # Written beyond the limit: what is new stays.
+    monkeypatch.setattr(cache, "MAX_STRING_BYTES", kept.size // 2)
+    monkeypatch.setattr(cache, "TRIM_BYTES", 1)
+    strings = Stream(sampler_of(short_config(train_seed=1), "train"))
+    strings.epoch(0)
+    (kept,) = cache.kept()
+    assert kept.size <= cache.MAX_STRING_BYTES
+    assert len(list(folder.rglob("0.strings"))) == 2
+    assert strings.epoch(0) == strings.epoch(0)
+
+
+def test_the_cache_is_shown_and_cleared(folder: Path) -> None:
+    Stream(sampler_of(short_config(), "test")).epoch(0)
+    said = CliRunner().invoke(app, ["cache", "--json"])
+    (shown,) = json.loads(said.stdout)
+    assert (shown["what"], shown["files"]) == ("strings", 1)
+    said = CliRunner().invoke(app, ["cache", "--clear"])
+    assert said.exit_code == 0
+    assert f"{shown['bytes']:,} bytes removed" in said.stderr
+    assert files(folder) == set()
+
+
+def made_anew(source: Path) -> int:
+    """Compiles the function of a file as the engine's entries are, and calls it."""
+    from seqcls.engines.fused.compiling import entry
+
+    space: dict[str, int] = {}
+    exec(compile(source.read_text(), str(source), "exec"), space)
+    return int(entry(space["twice"])(21))
+
+
+def test_damaged_machine_code_is_thrown_away_and_compiled_again(
+    folder: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "doubling.py"
+    source.write_text("def twice(x):\n    return 2 * x\n")
+    assert made_anew(source) == 42
+    machine_code_folder().joinpath("float32.compiled").touch()
+    assert is_compiled("float32")
+    whole = {path: path.read_bytes() for path in folder.rglob("*.nb[ci]")}
+    assert len(whole) == 2
+    for path, content in whole.items():
+        for damaged in (b"", content[: len(content) // 2], b"x" * len(content)):
+            path.write_bytes(damaged)
+            assert made_anew(source) == 42
+            assert is_compiled("float32")
+            path.write_bytes(damaged)
+            assert not is_compiled("float32")
+            assert not path.exists()
+            assert made_anew(source) == 42
