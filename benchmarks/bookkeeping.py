@@ -60,7 +60,8 @@ def _cost(store: Store, runs: int, outcome: Outcome) -> Cost:
         seconds, claimed = _timed(partial(writer.claim, store, worker_id, group))
         claim += seconds
         assert claimed is not None
-        seconds, _ = _timed(partial(writer.record, store, claimed, [outcome] * len(group)))
+        sealed = [outcome.sealed(run.config.key, run.model_seed) for run in group]
+        seconds, _ = _timed(partial(writer.record, store, claimed, sealed))
         record += seconds
     status, _ = _timed(partial(progress, store.reader()))
     return Cost(submit, plan, claim, record, status)

@@ -12,27 +12,24 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sqlalchemy import insert
+from sqlalchemy import bindparam, select, update
 
-from seqcls.config import RunConfig, canonical_json
-from seqcls.tokenizer import LETTERS, Tokenizer
+from seqcls.config import RunConfig
+from seqcls.evaluation import drawn_test_set
+from seqcls.results import Confusion, Evaluation, StringErrors
+from sweeps.outcome import Outcome
+from sweeps.spec import parse_spec
+from sweeps.store import writer
+from sweeps.store.bulk import insert_rows
 from sweeps.store.engine import Store, open_writer
-from sweeps.store.tables import (
-    Base,
-    Config,
-    Epoch,
-    LengthScore,
-    Run,
-    StringError,
-    Sweep,
-    SweepRun,
-    now,
-)
+from sweeps.store.recording import result_rows
+from sweeps.store.tables import Base, Config, Run, Sweep, now
+from sweeps.store.test_sets import store_test_set
 
 AXES: dict[str, list[Any]] = {
     "hidden_size": [2, 4, 8, 16, 32],
@@ -41,14 +38,13 @@ AXES: dict[str, list[Any]] = {
     "train_sampler": ["variable_length", "fixed_length"],
     "embeddings_init_strategy": ["default", "linear_like"],
 }
-SEEDS = 25
+SEEDS = 250
 ERRORS = 134
 """Misclassified strings of each run that fails; every fourth does not."""
 
 LENGTHS = 200
-STRINGS_A_LENGTH = 50
-POOL = 20_000
 EPOCHS = 10
+RUNS_AT_ONCE = 1_000
 
 PAGES = ("compare", "map", "failing", "sweeps")
 ROOT = Path(__file__).parent.parent
@@ -123,96 +119,80 @@ def make_database(
     generator = np.random.default_rng(0)
     store = open_writer(db)
     spec = {"name": "large", "model_seeds": f"0..{seeds - 1}", "axes": dict(axes)}
-    sweep = {"id": 1, "name": "large", "description": "", "spec": canonical_json(spec)}
-    created = {"created_at": now(), "state": "done", "launch_token": "large"}
-    _insert(store, Sweep, [sweep | created])
-    strings = _strings(generator)
-    for config_id, config in enumerate(_configs(axes), start=1):
-        row = {"id": config_id, "key": config.key, "json": canonical_json(config.model_dump())}
-        _insert(store, Config, [row])
-        first = (config_id - 1) * seeds + 1
-        own = [_Results(first + seed, generator, errors, strings) for seed in range(seeds)]
-        runs = [
-            {"config_id": config_id, "model_seed": seed, **result.run()}
-            for seed, result in enumerate(own)
-        ]
-        _insert(store, Run, runs)
-        _insert(store, SweepRun, [{"sweep_id": 1, "run_id": run["id"]} for run in runs])
-        _insert(store, LengthScore, [row for result in own for row in result.lengths()])
-        _insert(store, StringError, [row for result in own for row in result.strings()])
-        _insert(store, Epoch, [row for result in own for row in result.epochs()])
+    writer.submit(store, parse_spec(spec))
+    drawn = _Drawn(generator, errors)
+    with store.begin() as connection:
+        store_test_set(connection, RunConfig(), drawn.test_set)
+        runs = connection.execute(
+            select(Run.id, Run.model_seed, Config.key).join(Config).order_by(Run.id)
+        ).all()
+    for start in range(0, len(runs), RUNS_AT_ONCE):
+        _finish(store, runs[start : start + RUNS_AT_ONCE], drawn)
+    with store.change() as connection:
+        connection.execute(update(Sweep).values(state="done"))
     return store
 
 
-class _Results:
-    """What came out of one run, drawn at random but as a whole consistent."""
+def _finish(store: Store, runs: Sequence[Any], drawn: "_Drawn") -> None:
+    rows: dict[type[Base], list[Any]] = {}
+    done = []
+    for run_id, seed, key in runs:
+        outcome = drawn.outcome(run_id).sealed(key, seed)
+        for table, own in result_rows(run_id, outcome).items():
+            rows.setdefault(table, []).extend(own)
+        times = {"started_at": now(), "finished_at": now(), "train_seconds": 0.1}
+        state = {"state": "done", "attempt": 1, "engine": "fused", "digest": outcome.digest}
+        done.append({"own_id": run_id, **times, **state, **outcome.summary()})
+    columns: dict[str, Any] = {name: bindparam(name) for name in done[0] if name != "own_id"}
+    statement = update(Run).where(Run.id == bindparam("own_id")).values(columns)
+    with store.begin() as connection:
+        for table, own in rows.items():
+            insert_rows(connection, table, own)
+        connection.execute(statement, done)
 
-    def __init__(
-        self, run_id: int, generator: np.random.Generator, errors: int, strings: list[Any]
-    ) -> None:
-        self._run_id = run_id
+
+class _Drawn:
+    """Results drawn at random but as a whole consistent."""
+
+    def __init__(self, generator: np.random.Generator, errors: int) -> None:
         self._generator = generator
-        number = 0 if run_id % 4 == 0 else errors
-        chosen = generator.choice(len(strings), size=number, replace=False)
-        self._errors = [strings[place] for place in chosen]
+        self._errors = errors
+        self.test_set = drawn_test_set(RunConfig())
+        self._lengths = np.unique(self.test_set.lengths)
+        self._all = self._counted(np.arange(len(self.test_set.texts)))
 
-    def run(self) -> dict[str, Any]:
-        cells = {
-            name: sum(row[name] for row in self.lengths()) for name in ("tn", "fp", "fn", "tp")
-        }
-        solved = min((length for _, length, _ in self._errors), default=LENGTHS + 1) - 1
-        return {
-            "id": self._run_id,
-            "state": "done",
-            "attempt": 1,
-            "failures": 0,
-            "started_at": now(),
-            "finished_at": now(),
-            "epochs": EPOCHS,
-            "best_epoch": EPOCHS,
-            "best_validation_loss": 1.0,
-            "solved_length": solved,
-            "engine": "fused",
-            "train_seconds": 0.1,
-            "digest": "0" * 64,
-            **cells,
-        }
+    def outcome(self, run_id: int) -> Outcome:
+        tested = len(self.test_set.texts)
+        number = 0 if run_id % 4 == 0 else self._errors
+        numbers = np.sort(self._generator.choice(tested, size=number, replace=False))
+        labels = self.test_set.labels[numbers]
+        wrong = self._counted(numbers)
+        right = self._all - wrong
+        cells = np.stack([right[0], wrong[0], wrong[1], right[1]], axis=1)
+        lengths = self.test_set.lengths
+        return Outcome(
+            train_losses=[9.0] * EPOCHS,
+            validation_losses=[9.0] * EPOCHS,
+            train_seconds=0.1,
+            engine="fused",
+            best_epoch=EPOCHS,
+            evaluation=Evaluation(
+                Confusion(*cells.sum(axis=0).tolist()),
+                self._lengths,
+                cells,
+                StringErrors(numbers, np.where(labels, -1.0, 1.0)),
+                int(lengths[numbers].min() if number else lengths.max() + 1) - 1,
+                self.test_set.digest,
+            ),
+        )
 
-    def lengths(self) -> Iterator[dict[str, int]]:
-        wrong = np.zeros((2, LENGTHS + 1), dtype=int)
-        for _, length, label in self._errors:
-            wrong[label, length] += 1
-        for length in range(1, LENGTHS + 1):
-            positives = STRINGS_A_LENGTH // 2 if length > 1 else 0
-            negatives = STRINGS_A_LENGTH - positives
-            fp, fn = (int(wrong[label, length]) for label in (0, 1))
-            yield {
-                "run_id": self._run_id,
-                "length": length,
-                "tn": negatives - fp,
-                "fp": fp,
-                "fn": fn,
-                "tp": positives - fn,
-            }
-
-    def strings(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "run_id": self._run_id,
-                "string": string,
-                "length": length,
-                "label": label,
-                "logit": 1.0 - 2.0 * label,
-                "occurrences": 1,
-            }
-            for string, length, label in self._errors
-        ]
-
-    def epochs(self) -> list[dict[str, Any]]:
-        return [
-            {"run_id": self._run_id, "epoch": epoch, "train_loss": 9.0, "validation_loss": 9.0}
-            for epoch in range(1, EPOCHS + 1)
-        ]
+    def _counted(self, numbers: np.ndarray) -> np.ndarray:
+        """Occurrences of these strings, of shape (label, length)."""
+        places = np.searchsorted(self._lengths, self.test_set.lengths[numbers])
+        places += self.test_set.labels[numbers] * len(self._lengths)
+        weights = self.test_set.occurrences[numbers]
+        counted = np.bincount(places, weights, minlength=2 * len(self._lengths))
+        return counted.reshape(2, -1).astype(np.int64)
 
 
 def _configs(axes: Mapping[str, list[Any]]) -> Iterator[RunConfig]:
@@ -220,23 +200,6 @@ def _configs(axes: Mapping[str, list[Any]]) -> Iterator[RunConfig]:
     for places in grid.reshape(len(axes), -1).T:
         values = (own[place] for own, place in zip(axes.values(), places, strict=True))
         yield RunConfig.from_mapping(dict(zip(axes, values, strict=True)))
-
-
-def _strings(generator: np.random.Generator) -> list[tuple[str, int, int]]:
-    """Different strings of letters a, b and c: text, length, label."""
-    counts = {tuple(row) for row in generator.integers(0, LENGTHS // 3, size=(POOL, 3)).tolist()}
-    tokenizer = Tokenizer(LETTERS[:3])
-    return [
-        (tokenizer.text_of_counts(row), sum(row), int(row[0] > 0 and row[1] > 0))
-        for row in sorted(counts)
-        if sum(row) > 1
-    ]
-
-
-def _insert(store: Store, table: type[Base], rows: list[dict[str, Any]]) -> None:
-    if rows:
-        with store.begin() as connection:
-            connection.execute(insert(table), rows)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,9 @@ def main(seeds: int = SEEDS) -> None:
         with closing(sqlite3.connect(db)) as connection:
             (training,) = connection.execute("SELECT sum(train_seconds) FROM run").fetchone()
             (done,) = connection.execute("SELECT count(*) FROM run WHERE state='done'").fetchone()
-            (errors,) = connection.execute("SELECT count(*) FROM string_error").fetchone()
+            (errors,) = connection.execute(
+                "SELECT sum(length(numbers)) / 3 FROM error_pack"
+            ).fetchone()
         megabytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
         print(f"{done} seeds of the default configuration, tested on 9,984 strings and stored")
         print(f"  {seconds:.1f} s, {seconds / seeds * 1e3:.1f} ms a seed")

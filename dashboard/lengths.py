@@ -61,7 +61,7 @@ def limits(config_ids: Sequence[int]) -> pd.DataFrame:
     configs = data.some_configs(tuple(config_ids)).values()
     ends = {
         "training": {sampler_of(config, "train").longest for config in configs},
-        "validation": {config.validation_max_length for config in configs},
+        "validation": {sampler_of(config, "validation").longest for config in configs},
     }
     return pd.DataFrame(
         [

@@ -1,10 +1,11 @@
 """What stands beside every page: launch a sweep, see how sweeps go on, filter."""
 
-from dashboard import filters, launch, running
+from dashboard import filters, running
+from dashboard.launch import panel
 
 
 def show() -> None:
     """Draws all of it."""
-    launch.show()
+    panel.show()
     running.show()
     filters.show()

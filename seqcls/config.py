@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from seqcls.errors import ConfigError
-from seqcls.tokenizer import MAX_LETTERS
+from seqcls.tokenizer import MAX_LETTERS, NOTATION
 
 MAX_MODEL_SEED = 2**63 - 1
 MAX_REQUIRED_LETTERS = 10
@@ -112,6 +112,8 @@ class NetworkConfig(_NetworkFields):
     """Tokens of the alphabet, whatever they are."""
     trained_length: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     """Tokens of the longest string that it is trained on."""
+    place_seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
+    """Draws the places of tested strings, with `position_range`."""
 
     @property
     def vocabulary_size(self) -> int:
@@ -205,6 +207,19 @@ class RunConfig(_NetworkFields):
         if len(letters) > MAX_REQUIRED_LETTERS:
             raise ValueError(f"expected at most {MAX_REQUIRED_LETTERS} letters")
         return "".join(sorted(letters))
+
+    @field_validator("alphabet")
+    @classmethod
+    def _of_tokens(cls, alphabet: str) -> str:
+        if len(set(alphabet)) < len(alphabet):
+            raise ValueError("expected distinct tokens, one character each, such as 'ab'")
+        bad = [x for x in alphabet if x in NOTATION or x.isspace() or not x.isprintable()]
+        if bad:
+            raise ValueError(
+                f"expected no token {bad[0]!r}: {NOTATION} write repetitions, and the others must "
+                "be visible"
+            )
+        return alphabet
 
     @classmethod
     def from_mapping(cls, fields: Mapping[str, Any]) -> Self:

@@ -5,9 +5,13 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from seqcls.config import PARTS, NetworkConfig, RunConfig, default_fields, nearest
+from seqcls.config import ANY_SAMPLER, PARTS, NetworkConfig, RunConfig, default_fields, nearest
 from seqcls.errors import ConfigError
+from seqcls.models import MODELS
+from seqcls.models.fitting import check_network
+from seqcls.models.positions import POSITIONS
 from seqcls.sampling import SAMPLERS, Sampler
+from seqcls.sampling.balanced import Training
 from seqcls.tasks import TASKS, CountTask, Task
 from seqcls.tasks.contains_all import ContainsAll
 from seqcls.tokenizer import Tokenizer
@@ -31,8 +35,9 @@ def check(config: RunConfig) -> None:
     Raises:
         ConfigError: as `configuration`.
     """
-    for part in PARTS:
-        sampler_of(config, part)
+    longest = {part: sampler_of(config, part).longest for part in PARTS}
+    _check_read(config)
+    check_network(network_of(config), longest)
 
 
 @lru_cache(maxsize=4096)
@@ -60,15 +65,84 @@ def sampler_of(config: RunConfig, part: str) -> Sampler:
     obstacle = sampler.obstacle(task)
     if obstacle is not None:
         raise ConfigError(f"{field}={name!r} cannot serve task {config.task!r}: {obstacle}")
-    known = default_fields()
-    own = {x: f"{part}_{x}" if f"{part}_{x}" in known else x for x in sampler.reads}
+    own = _own_settings(sampler, part)
     settings = {x: getattr(config, setting) for x, setting in own.items()}
+    if "part" in sampler.reads:
+        settings["part"] = part
+    if "disjoint" in settings:
+        keep_out = settings.pop("disjoint")
+        training = sampler_of(config, "train") if keep_out else None
+        settings["trained"] = Training(training, config.max_num_epochs) if training else None
     make: Any = sampler
     try:
         drawn_by: Sampler = make(task=task, **settings)
     except ConfigError as error:
-        raise ConfigError(_of_part(str(error), own)) from None
+        task_too = f"task={config.task!r}, " if name == ANY_SAMPLER else ""
+        raise ConfigError(task_too + _of_part(str(error), own)) from None
     return drawn_by
+
+
+def strings_read(config: RunConfig, part: str) -> tuple[str, ...]:
+    """The fields of a configuration that determine the strings of a part, sorted."""
+    sampler: type[Sampler] = _named(f"{part}_sampler", getattr(config, f"{part}_sampler"), SAMPLERS)
+    own = _own_settings(sampler, part).values()
+    names = {"task", "plugins", f"{part}_sampler", *task_of(config).reads, *own}
+    if "disjoint" in names and config.disjoint:
+        # What was trained on is kept out, so it matters what that was.
+        names |= {"max_num_epochs", *strings_read(config, "train")}
+    return tuple(sorted(names))
+
+
+def _own_settings(sampler: type[Sampler], part: str) -> dict[str, str]:
+    """What a sampler reads, and the fields of a configuration that say it for this part."""
+    known = default_fields()
+    return {
+        x: f"{part}_{x}" if f"{part}_{x}" in known else x
+        for x in sampler.reads | sampler.reads_of_part.get(part, frozenset())
+        if x != "part"
+    }
+
+
+def _check_read(config: RunConfig) -> None:
+    """Refuses later fields that change nothing, so that what is the same has one key."""
+    read: dict[str, set[str]] = {"task": set(TASKS[config.task].reads)}
+    for part in PARTS:
+        sampler = SAMPLERS[getattr(config, f"{part}_sampler")]
+        read[f"{part}_sampler"] = set(_own_settings(sampler, part).values())
+    read["architecture"] = set(_named("architecture", config.architecture, MODELS).reads)
+    read["positions"] = set(_named("positions", config.positions, POSITIONS).reads)
+    for field, readers in _READERS.items():
+        if field in config.changed and not any(field in read[reader] for reader in readers):
+            by = ", ".join(f"{reader} {getattr(config, reader)!r}" for reader in readers)
+            raise ConfigError(f"{field}={config.changed[field]!r}: not read by {by}; leave it out")
+
+
+_SAMPLERS = tuple(f"{part}_sampler" for part in PARTS)
+
+_READERS: dict[str, tuple[str, ...]] = {
+    "alphabet": ("task",),
+    "pattern": ("task",),
+    "formula": ("task",),
+    "bracket_types": ("task",),
+    "max_depth": ("task",),
+    "train_min_length": ("train_sampler",),
+    "validation_min_length": ("validation_sampler",),
+    "test_min_length": ("test_sampler",),
+    "train_set": ("train_sampler",),
+    "negatives": _SAMPLERS,
+    "disjoint": ("test_sampler",),
+    "num_blocks": ("architecture",),
+    "positions": ("architecture",),
+    "position_range": ("positions",),
+    "attention_mask": ("architecture",),
+    "readout": ("architecture",),
+    "attention_scale": ("architecture",),
+    "norm_placement": ("architecture",),
+    "activation": ("architecture",),
+    "biases": ("architecture",),
+}
+"""Fields later than the first version's, and the fields that name who may read them. One that
+none of them reads has to keep its default."""
 
 
 def count_task_of(config: RunConfig) -> CountTask:
@@ -111,6 +185,7 @@ def network_of(config: RunConfig | NetworkConfig) -> NetworkConfig:
             **own,
             "num_letters": len(task_of(config).alphabet),
             "trained_length": sampler_of(config, "train").longest,
+            "place_seed": config.test_seed if config.position_range else 0,
         }
     )
 

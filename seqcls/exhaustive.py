@@ -7,11 +7,13 @@ from functools import lru_cache
 import numpy as np
 from jaxtyping import Bool, Int64
 
-from seqcls.config import RunConfig
-from seqcls.data import count_task_of, tokenizer_of
+from seqcls.config import ANY_SAMPLER, RunConfig
+from seqcls.counts.invariance import counts_suffice
+from seqcls.data import count_task_of, task_of, tokenizer_of
 from seqcls.evaluation import logits_of
 from seqcls.results import Verdict, Weights
 from seqcls.strings import TokenStrings
+from seqcls.tasks import CountTask
 
 MAX_MULTISETS = 2_000_000
 """What a model is checked on in a fraction of a second, in about 100 MB."""
@@ -23,11 +25,24 @@ def num_multisets(num_letters: int, max_length: int) -> int:
 
 
 def unaffordable(config: RunConfig) -> str | None:
-    """Why a configuration's models are not checked exhaustively; None where they are."""
-    multisets = num_multisets(config.num_letters, config.test_max_length)
+    """Why a configuration's models are not checked exhaustively; None where they are.
+
+    Multisets stand for all strings where letter counts decide both what is right and what the
+    model answers; dropout, which is off when it answers, has no part in it.
+    """
+    if not isinstance(task_of(config), CountTask):
+        return (
+            f"task={config.task!r}: the order of tokens decides, so there are far too many strings "
+            "to try them all"
+        )
+    reason = counts_suffice(config, training=False)
+    if reason is not None:
+        return f"{reason}, so there are far too many strings to try them all"
+    letters = len(task_of(config).alphabet)
+    multisets = num_multisets(letters, config.test_max_length)
     if multisets > MAX_MULTISETS:
         return (
-            f"there are {multisets:,} multisets of {config.num_letters} letters up to length "
+            f"there are {multisets:,} multisets of {letters} letters up to length "
             f"{config.test_max_length}, more than {MAX_MULTISETS:,}"
         )
     return None
@@ -48,6 +63,24 @@ def all_multisets(num_letters: int, max_length: int) -> Int64[np.ndarray, "multi
     return counts[1:]
 
 
+def multisets_of(
+    config: RunConfig, max_length: int | None = None
+) -> Int64[np.ndarray, "multiset letter"]:
+    """The multisets that stand for all strings of a configuration's language, up to a length.
+
+    The empty string is one of them where a test may hold it.
+
+    Args:
+        config: the configuration, of a language in which letter counts decide.
+        max_length: the longest test string's if not given.
+    """
+    length = config.test_max_length if max_length is None else max_length
+    counts = all_multisets(len(task_of(config).alphabet), length)
+    if config.test_sampler != ANY_SAMPLER:
+        return counts
+    return np.concatenate([np.zeros_like(counts[:1]), counts])
+
+
 def verdicts(
     config: RunConfig, weights: Sequence[Weights], *, engine: str = "auto"
 ) -> list[Verdict]:
@@ -55,12 +88,15 @@ def verdicts(
 
     The caller has asked `unaffordable`.
     """
-    counts = all_multisets(config.num_letters, config.test_max_length)
+    counts = multisets_of(config)
     positive = count_task_of(config).labels_of_counts(counts)
-    strings = TokenStrings.of_counts(config.num_letters, counts)
+    strings = TokenStrings.of_counts(counts.shape[1], counts)
+    # Without dropout, which is off here, any engine that trains by letter counts can answer.
+    asked = config.model_copy(update={"dropout_rate": 0.0})
+    by = "auto" if engine == "strings" else engine
     # One model at a time: each has more than a million logits.
     return [
-        _verdict(config, counts, positive, logits_of(config, [own], strings, engine=engine)[0] > 0)
+        _verdict(config, counts, positive, logits_of(asked, [own], strings, engine=by)[0] > 0)
         for own in weights
     ]
 
@@ -81,7 +117,8 @@ def _verdict(
         shortest = min(map(tokenizer.text_of_counts, least))
     return Verdict(
         max_length=config.test_max_length,
-        multisets=len(counts),
+        unit="multiset",
+        inputs=len(counts),
         false_positives=false_positives,
         false_negatives=len(wrong) - false_positives,
         shortest_error=shortest,

@@ -7,10 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from seqcls.config import RunConfig
+from seqcls.counts.invariance import counts_suffice
 from seqcls.data import tokenizer_of
+from seqcls.errors import StringError
 from seqcls.evaluation import logits_of
 from seqcls.strings import TokenStrings
+from seqcls.tokenizer import FIRST_LETTER, Tokenizer
 from seqcls.weights import from_bytes
+
+MAX_LENGTH = 10_000
+"""Tokens of a string that is read token by token: attention between all pairs still fits into
+memory. Where letter counts suffice there is no such limit."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +29,7 @@ class Prediction:
 
 
 def predict(config: RunConfig, weights: bytes, strings: Sequence[str]) -> list[Prediction]:
-    """The model's answer for each string, from its letter counts.
+    """The model's answer for each string: from its letter counts where they suffice.
 
     Args:
         config: the run's configuration.
@@ -30,13 +37,43 @@ def predict(config: RunConfig, weights: bytes, strings: Sequence[str]) -> list[P
         strings: in the notation of `seqcls.tokenizer`.
 
     Raises:
-        StringError: a string that is not of this alphabet.
+        StringError: a string that is not of this alphabet, or that the model cannot be asked.
     """
     tokenizer = tokenizer_of(config)
-    counts = np.array([tokenizer.counts(string) for string in strings], dtype=np.int64)
-    typed = TokenStrings.of_counts(tokenizer.num_letters, counts)
-    logits = logits_of(config, [from_bytes(weights)], typed)[0].tolist()
+    typed = _by_counts(tokenizer, strings)
+    # Dropout is off when a model answers, so it does not keep counts from being enough.
+    asked = config.model_copy(update={"dropout_rate": 0.0})
+    if counts_suffice(asked, training=False) is not None:
+        typed = _in_order(tokenizer, strings, typed)
+    logits = logits_of(asked, [from_bytes(weights)], typed)[0].tolist()
+    for string, logit in zip(strings, logits, strict=True):
+        if math.isnan(logit):
+            raise StringError(_no_answer(config, string))
     return [Prediction(logit, _sigmoid(logit)) for logit in logits]
+
+
+def _by_counts(tokenizer: Tokenizer, strings: Sequence[str]) -> TokenStrings:
+    counts = np.array([tokenizer.counts(string) for string in strings], dtype=np.int64)
+    return TokenStrings.of_counts(tokenizer.num_letters, counts.reshape(len(strings), -1))
+
+
+def _in_order(tokenizer: Tokenizer, strings: Sequence[str], counted: TokenStrings) -> TokenStrings:
+    for string, length in zip(strings, counted.lengths.tolist(), strict=True):
+        if length > MAX_LENGTH:
+            raise StringError(
+                f"{string[:60]!r} has {length:,} tokens, more than the {MAX_LENGTH:,} that are "
+                "read one by one; shorten it"
+            )
+    # Before the tokens stands CLS, which a model that reads it adds itself.
+    letters = [[x - FIRST_LETTER for x in tokenizer.encode(string)[1:]] for string in strings]
+    return TokenStrings.of_lists(tokenizer.num_letters, letters)
+
+
+def _no_answer(config: RunConfig, string: str) -> str:
+    return (
+        f"{string[:60]!r} is longer than the model has places for "
+        f"(positions={config.positions!r}): expected no more tokens than it was trained on"
+    )
 
 
 def _sigmoid(logit: float) -> float:

@@ -1,9 +1,10 @@
 """What training and testing make of a run: plain values that need no PyTorch to be read."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
+from jaxtyping import Float, Int64
 
 from seqcls.config import RunConfig
 
@@ -48,37 +49,56 @@ class Confusion(NamedTuple):
     tp: int
 
 
-class StringError(NamedTuple):
-    """One misclassified string, however often it occurs in the test set."""
+@dataclass(frozen=True, eq=False)
+class StringErrors:
+    """Misclassified test strings, each once, however often it occurs in the test set."""
 
-    string: str
-    length: int
-    label: int
-    logit: float
-    occurrences: int
+    numbers: Int64[np.ndarray, " error"]
+    """Of the test set's strings, ascending."""
+    logits: Float[np.ndarray, " error"]
+    """In the precision of the model."""
+
+    def __len__(self) -> int:
+        return len(self.numbers)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Evaluation:
     """One model's results on its test set."""
 
     confusion: Confusion
-    by_length: dict[int, Confusion]
-    errors: list[StringError]
-    """Sorted as text."""
+    lengths: Int64[np.ndarray, " length"]
+    """Those of which there are test strings, ascending."""
+    cells: Int64[np.ndarray, "length 4"]
+    """The confusion at each length, in the order of `Confusion`."""
+    errors: StringErrors
     solved_length: int
     """The greatest L such that no test string of length <= L is misclassified.
 
     Without any error it is the longest length that the test set may hold.
     """
+    test_set: str
+    """The digest of the test set's strings: by it numbers mean the same wherever they are read."""
+
+    @property
+    def by_length(self) -> dict[int, Confusion]:
+        """The confusion at each length."""
+        pairs = zip(self.lengths.tolist(), self.cells.tolist(), strict=True)
+        return {length: Confusion(*cells) for length, cells in pairs}
+
+
+Unit = Literal["multiset", "string"]
+"""What an exhaustive check counts once: all strings with the same letter counts, or each string."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a model makes of every string up to a length, each multiset of letters counted once."""
+    """What a model makes of every string up to a length."""
 
     max_length: int
-    multisets: int
+    unit: Unit
+    inputs: int
+    """How many multisets, or strings, were tried."""
     false_positives: int
     false_negatives: int
     shortest_error: str | None

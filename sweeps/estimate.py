@@ -11,7 +11,8 @@ from typing import Any
 from sqlalchemy import select
 
 from seqcls.config import RunConfig
-from sweeps.grouping import PlannedRun, make_groups, training_strings
+from sweeps.cost import cost_of_training, engine_of, is_here
+from sweeps.grouping import PlannedRun, make_groups
 from sweeps.spec import SweepSpec
 from sweeps.store.engine import Store
 from sweeps.store.statements import chunks
@@ -33,10 +34,11 @@ class Estimate:
 
 @dataclass(frozen=True)
 class _Measured:
-    """Seconds of training: of each configuration, and per unit of work over all of them."""
+    """Seconds of training: of each configuration, and per unit of cost over all of them."""
 
     by_key: Mapping[str, float]
-    per_unit: float
+    per_unit: Mapping[str, float]
+    """By the engine, since what one takes for a unit says little of another."""
     beside: float
     """Seconds a run beside its training: testing it and storing its results."""
     runs: int
@@ -46,8 +48,8 @@ class _Measured:
 def estimate(store: Store | None, specs: Iterable[SweepSpec], workers: int) -> Estimate:
     """What these sweeps will take with so many processes, judged by the runs in the database.
 
-    A configuration that was trained before takes what it took then; another one the same time for
-    every training string and multiply-add.
+    A configuration that was trained before takes what it took then; another one the time that the
+    same engine took for every unit of `sweeps.cost`.
 
     Args:
         store: the database; None where there is none yet.
@@ -62,6 +64,12 @@ def estimate(store: Store | None, specs: Iterable[SweepSpec], workers: int) -> E
         return Estimate(len(wanted), len(there), 0.0, "All runs are there.")
     if measured is None:
         basis = "No run was measured yet, so nothing tells how long it will take."
+        return Estimate(len(wanted), len(there), None, basis)
+    unknown = _never_measured([configs[key] for key, _ in missing], measured)
+    if unknown is not None:
+        basis = (
+            f"No run was measured yet that engine {unknown!r} trained, as it will some of these."
+        )
         return Estimate(len(wanted), len(there), None, basis)
     training = sum(_seconds(configs[key], measured) for key, _ in missing)
     where = "on this machine" if measured.here else "on another machine"
@@ -116,14 +124,23 @@ def _measured(store: Store) -> _Measured | None:
     used = own or rows
     if not used:
         return None
-    configs = {row.key: row.json for row in used}
-    seconds: dict[str, list[float]] = {key: [] for key in configs}
+    seconds: dict[str, list[float]] = {row.key: [] for row in used}
     for row in used:
         seconds[row.key].append(row.train_seconds)
-    units = {key: _units(RunConfig.from_mapping(json.loads(text))) for key, text in configs.items()}
-    rates = [statistics.fmean(seconds[key]) / units[key] for key in configs]
     by_key = {key: statistics.fmean(values) for key, values in seconds.items()}
-    return _Measured(by_key, statistics.median(rates), _beside(used), len(used), bool(own))
+    configs = {row.key: RunConfig.from_mapping(json.loads(row.json)) for row in used}
+    return _Measured(by_key, _rates(configs, by_key), _beside(used), len(used), bool(own))
+
+
+def _rates(configs: Mapping[str, RunConfig], seconds: Mapping[str, float]) -> dict[str, float]:
+    """Seconds a unit of cost, the median of each engine's configurations."""
+    rates: dict[str, list[float]] = {}
+    for key, config in configs.items():
+        # One of a plug-in that is not installed here says nothing that can be scaled.
+        if is_here(config):
+            own = rates.setdefault(engine_of(config), [])
+            own.append(seconds[key] / cost_of_training(config))
+    return {engine: statistics.median(values) for engine, values in rates.items()}
 
 
 def _beside(rows: Sequence[Any]) -> float:
@@ -146,15 +163,16 @@ def _num_groups(configs: Mapping[str, RunConfig], missing: "Wanted") -> int:
     return len(make_groups(runs))
 
 
+def _never_measured(configs: Iterable[RunConfig], measured: _Measured) -> str | None:
+    """An engine that will train one of these, and that never trained any; None for no such."""
+    for config in configs:
+        if config.key not in measured.by_key and engine_of(config) not in measured.per_unit:
+            return engine_of(config)
+    return None
+
+
 def _seconds(config: RunConfig, measured: _Measured) -> float:
     known = measured.by_key.get(config.key)
-    return known if known is not None else measured.per_unit * _units(config)
-
-
-def _units(config: RunConfig) -> float:
-    """Training strings times the multiply-adds that one of them takes, roughly."""
-    mixed = config.num_attention_heads * config.attention_head_size
-    hidden, inner = config.hidden_size, config.feed_forward_size
-    multiply_adds = mixed * (config.num_letters + hidden) + 2 * inner * hidden
-    # As much again as a small model's products takes what does not depend on its size.
-    return config.max_num_epochs * training_strings(config) * (100.0 + multiply_adds)
+    if known is not None:
+        return known
+    return measured.per_unit[engine_of(config)] * cost_of_training(config)

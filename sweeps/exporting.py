@@ -9,14 +9,26 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
-from sqlalchemy import inspect
 
 from seqcls.errors import ConfigError
 from sweeps.store import queries
 from sweeps.store.engine import Store
-from sweeps.store.tables import Base, LengthScore, RunState, StringError
+from sweeps.store.tables import RunState
 
 FORMATS = ("csv", "parquet")
+
+# Named types, since a part without rows says nothing of them.
+LENGTHS = pa.schema([(name, pa.int64()) for name in ("run_id", "length", "tn", "fp", "fn", "tp")])
+ERRORS = pa.schema(
+    [
+        ("run_id", pa.int64()),
+        ("string", pa.string()),
+        ("length", pa.int64()),
+        ("label", pa.int64()),
+        ("logit", pa.float64()),
+        ("occurrences", pa.int64()),
+    ]
+)
 RUNS_AT_ONCE = 500
 """Results of so many runs are held in memory at a time."""
 
@@ -47,8 +59,8 @@ def export(store: Store, folder: Path, kind: str, wanted: queries.RunFilter) -> 
     ids = frame.loc[frame["state"] == RunState.DONE, "id"].tolist()
     parts = {
         "runs": iter([pa.Table.from_pandas(frame, preserve_index=False)]),
-        "lengths": _in_parts(store, ids, queries.length_scores, LengthScore),
-        "errors": _in_parts(store, ids, queries.errors_of, StringError),
+        "lengths": _in_parts(store, ids, queries.length_scores, LENGTHS),
+        "errors": _in_parts(store, ids, queries.errors_of, ERRORS),
     }
     try:
         return _write_all(folder, kind, paths, parts)
@@ -78,12 +90,8 @@ def _in_parts(
     store: Store,
     ids: Sequence[int],
     query: Callable[[Store, Sequence[int]], pd.DataFrame],
-    table: type[Base],
+    schema: pa.Schema,
 ) -> Iterator[pa.Table]:
-    # Named types, since a part without rows says nothing of them.
-    types = {int: pa.int64(), float: pa.float64(), str: pa.string()}
-    columns = inspect(table).columns
-    schema = pa.schema([(column.name, types[column.type.python_type]) for column in columns])
     for start in range(0, max(len(ids), 1), RUNS_AT_ONCE):
         part = query(store, ids[start : start + RUNS_AT_ONCE])
         yield pa.Table.from_pandas(part, schema=schema, preserve_index=False)

@@ -4,16 +4,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from seqcls.config import RunConfig
+from seqcls.engines.choice import choose_engine, engine_named
+from sweeps.cost import cost_of_training
 
-MAX_MEMBERS = 64
-"""Beyond this many members a step's arithmetic outweighs what stacking saves."""
+STEP_MEMBERS = 10
+"""A step costs about as much as so many members' arithmetic before the first member is counted."""
 
 MAX_FAILURES = 3
 """A run that failed this often is not tried again by itself."""
-
-FEW_MEMBERS = 16
-"""Members that are trained one after another gain nothing from company: small groups keep all of a
-machine's cores at work, and lose little when one is."""
 
 
 @dataclass(frozen=True)
@@ -34,40 +32,45 @@ class PlannedRun:
 RunGroup = tuple[PlannedRun, ...]
 
 
-def make_groups(runs: Iterable[PlannedRun]) -> list[RunGroup]:
-    """Groups of runs that can train together, the longest first, so that cores end together."""
+def make_groups(
+    runs: Iterable[PlannedRun], engine: str = "auto", device: str = "auto"
+) -> list[RunGroup]:
+    """Groups of runs that can train together, the longest first, so that cores end together.
+
+    Args:
+        runs: what is to be trained.
+        engine: as for `choose_engine`; how many members a group has is the engine's to say.
+        device: likewise.
+
+    Raises:
+        EngineError: the engine is unknown, or cannot train one of them.
+    """
     by_key: dict[tuple[str, bool, bool, int], list[PlannedRun]] = {}
+    largest: dict[str, int] = {}
     for run in sorted(runs, key=lambda run: run.id):
-        size = _size(run)
-        key = (run.config.group_key, run.every_epoch, run.verdict, size)
+        alike = run.config.group_key
+        if alike not in largest:
+            own = engine_named(choose_engine(run.config, engine, device).name)
+            largest[alike] = own.group_size(run.config)
+        size = _size(run, largest[alike])
+        key = (alike, run.every_epoch, run.verdict, size)
         by_key.setdefault(key, []).append(run)
     groups = [
-        tuple(alike[start : start + size])
-        for (*_, size), alike in by_key.items()
-        for start in range(0, len(alike), size)
+        tuple(own_runs[start : start + size])
+        for (*_, size), own_runs in by_key.items()
+        for start in range(0, len(own_runs), size)
     ]
     return sorted(groups, key=_expected_cost, reverse=True)
 
 
-def _size(run: PlannedRun) -> int:
+def _size(run: PlannedRun, largest: int) -> int:
     """How many members its group may have.
 
     A run that was lost with its group is tried in a smaller one, at last alone: so one run that
     kills its process takes no other with it for good.
     """
-    largest = FEW_MEMBERS if run.config.dropout_rate == 0 else MAX_MEMBERS
-    return (largest, largest // 8, 1)[min(run.failures, MAX_FAILURES - 1)]
-
-
-def training_strings(config: RunConfig) -> int:
-    """How many strings one epoch has."""
-    if config.train_sampler == "fixed_length":
-        return int(config.num_letters ** (config.sequence_length - 1))
-    return config.train_size
+    return (largest, max(1, largest // 8), 1)[min(run.failures, MAX_FAILURES - 1)]
 
 
 def _expected_cost(group: RunGroup) -> float:
-    config = group[0].config
-    steps = config.max_num_epochs * training_strings(config) / config.train_batch_size
-    # A step costs about as much as ten members' arithmetic before the first member is counted.
-    return steps * (10 + len(group))
+    return cost_of_training(group[0].config) * (STEP_MEMBERS + len(group))

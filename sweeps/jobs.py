@@ -104,17 +104,21 @@ def _tested(
 def _outcome(
     job: Job, member: TrainedMember, evaluation: Evaluation | None, verdict: Verdict | None
 ) -> Outcome:
-    return Outcome(
+    outcome = Outcome(
         train_losses=member.train_losses,
         validation_losses=member.validation_losses,
         train_seconds=member.train_seconds,
-        engine=str(job.engine),
+        engine=job.engine.name,
+        engine_reason=job.engine.reason,
         failure=member.failure,
         best_epoch=member.best_epoch,
         evaluation=evaluation,
         verdict=verdict,
         checkpoints={epoch: to_bytes(own) for epoch, own in member.weights.items()},
     )
+    # Here, where the results are made, and not where they are stored: nothing that happens to them
+    # on the way goes unnoticed, and this process has a core to itself.
+    return outcome.sealed(member.config.key, member.model_seed)
 
 
 @contextmanager

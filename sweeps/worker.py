@@ -240,7 +240,7 @@ class _Worker:
         self._planned = time.monotonic()
         self._patiently(partial(writer.release_dead, self._store, self._worker_id))
         queued = self._patiently(partial(queries.queued_runs, self._reader, self._sweep_ids))
-        self._waiting = make_groups(queued)
+        self._waiting = make_groups(queued, self._how.engine, self._how.device)
         if queued:
             configs = {run.config.key: run.config for run in queued}
             prepare(configs.values(), self._how.engine, self._how.device, self._how.dask)

@@ -8,7 +8,8 @@ import typer
 from dashboard.figures.gallery import figures
 from dashboard.figures.history import History
 from dashboard.figures.writing import write_figures
-from seqcls.errors import UnknownRunError
+from seqcls.errors import ConfigError, UnknownRunError
+from seqcls.inside.obstacle import obstacle
 from sweeps.store import queries
 from sweeps.store.engine import open_reader
 from sweeps.store.models import stored_model
@@ -31,6 +32,9 @@ def write_all(
     """
     store = open_reader(db)
     stored = stored_model(store, queries.find_run(store, reference))
+    reason = obstacle(stored.config, "states")
+    if reason is not None:
+        raise ConfigError(f"run {stored.run_id}: its figures are drawn by letter counts: {reason}")
     history = History.of(stored, with_initial=True)
     shown = stored.kept_epoch if epoch is None else epoch
     if shown not in history.networks:

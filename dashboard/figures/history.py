@@ -55,21 +55,30 @@ class History:
         return Traces(self, tuple(strings), states)
 
     def losses_by_part(self) -> pd.DataFrame:
-        """One row an epoch and part: epoch, part, loss (mean nats a string), sum (nats)."""
-        parts = {
-            "training": ("train_loss", sampler_of(self.config, "train").epoch_size),
-            "validation": (
-                "validation_loss",
-                sampler_of(self.config, "validation").epoch_size,
-            ),
-        }
-        epochs = self.losses["epoch"]
-        frames = [
-            pd.DataFrame({"epoch": epochs, "part": part, "loss": sums / strings, "sum": sums})
-            for part, (column, strings) in parts.items()
-            for sums in [self.losses[column]]
-        ]
-        return pd.concat(frames, ignore_index=True)
+        """As the function of this name."""
+        return losses_by_part(self.config, self.losses)
+
+
+def losses_by_part(config: RunConfig, losses: pd.DataFrame) -> pd.DataFrame:
+    """One row an epoch and part: epoch, part, loss (mean nats a string), sum (nats).
+
+    Args:
+        config: of the run.
+        losses: epoch, train_loss, validation_loss: sums over an epoch's strings, in nats.
+    """
+    columns = {"training": ("train_loss", "train"), "validation": ("validation_loss", "validation")}
+    frames = [
+        pd.DataFrame(
+            {
+                "epoch": losses["epoch"],
+                "part": part,
+                "loss": losses[column] / sampler_of(config, drawn_by).epoch_size,
+                "sum": losses[column],
+            }
+        )
+        for part, (column, drawn_by) in columns.items()
+    ]
+    return pd.concat(frames, ignore_index=True)
 
 
 @dataclass(frozen=True, eq=False)

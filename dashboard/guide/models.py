@@ -10,7 +10,7 @@ from dashboard.charts.sweeps_compared import OUTCOMES, sweeps_compared
 from dashboard.figures.gallery import figures
 from dashboard.model.drawing import draw, stretch
 from dashboard.model.opened import OpenedModel, open_model
-from dashboard.model.words import verbatim
+from dashboard.words import verbatim
 from seqcls.errors import StoreMissingError, UnknownRunError
 from sweeps.store import queries
 from sweeps.store.engine import open_reader

@@ -12,7 +12,7 @@ from dashboard.model.drawing import stretch
 from dashboard.model.opened import OpenedModel
 from dashboard.model.surgery import pruned
 from dashboard.model.why import explained
-from dashboard.model.words import verbatim
+from dashboard.words import verbatim
 from seqcls.inside.family import parse_family
 from seqcls.inside.sentences import sentences
 from seqcls.inside.words import curve_sentences

@@ -7,7 +7,7 @@ from dashboard.figures.families import boundary_frame, cells_frame, curve_frame,
 from dashboard.model.choice import Chosen, examples
 from dashboard.model.drawing import place, stretch
 from dashboard.model.opened import remembered
-from dashboard.model.words import verbatim
+from dashboard.words import verbatim
 from seqcls.errors import StringError
 from seqcls.inside.family import Curve, Map, area, curve, parse_family
 from seqcls.inside.words import curve_sentences, map_sentences

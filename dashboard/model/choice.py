@@ -6,10 +6,11 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import data
+from dashboard.languages import shortest_strings
 from dashboard.model.opened import OpenedModel
-from dashboard.model.words import verbatim
-from seqcls.config import RunConfig
-from seqcls.data import tokenizer_of
+from dashboard.words import verbatim
+from seqcls.config import REPORT_TASK, RunConfig
+from seqcls.data import task_of, tokenizer_of
 from seqcls.errors import SeqclsError, StringError, UnknownRunError
 from sweeps.store import queries
 from sweeps.store.engine import open_reader
@@ -222,14 +223,19 @@ def _readable(config: RunConfig, string: str) -> str | None:
     return string
 
 
-def examples(config: RunConfig) -> tuple[tuple[str, str], str]:
-    """A short negative and a short positive string of any task, and a family that may break."""
+def examples(config: RunConfig) -> tuple[tuple[str, ...], str]:
+    """A short negative and a short positive string, and a family that may break.
+
+    The family is of tasks with required letters only.
+    """
+    task = task_of(config)
     required = config.required_letters
-    alphabet = tokenizer_of(config).alphabet
-    other = next(letter for letter in alphabet if letter not in required)
-    negative = f"{required[0] * 2 if len(required) > 1 else other}{other}"
-    positive = f"{required[::-1]}{required[0]}{other}"
-    return (negative, positive), f"{required}{{n}}"
+    other = next((x for x in task.alphabet if x not in required), None)
+    if config.task == REPORT_TASK and other is not None:
+        negative = f"{required[0] * 2 if len(required) > 1 else other}{other}"
+        return (negative, f"{required[::-1]}{required[0]}{other}"), f"{required}{{n}}"
+    positive, negative_ones = (list(filter(None, x)) for x in shortest_strings(task))
+    return (*negative_ones[-1:], *positive[-1:]), f"{required}{{n}}"
 
 
 def show_missing(error: SeqclsError) -> None:

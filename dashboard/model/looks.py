@@ -8,7 +8,7 @@ from dashboard.model.choice import Chosen
 from dashboard.model.drawing import draw
 from dashboard.model.opened import remembered
 from dashboard.model.why import explained, heads_for
-from dashboard.model.words import verbatim
+from dashboard.words import verbatim
 from seqcls.errors import StringError
 from seqcls.inside.order import letter_orders
 

@@ -8,7 +8,7 @@ from dashboard.figures.misclassified import cells_frame, lengths_frame, likelies
 from dashboard.model.choice import Chosen
 from dashboard.model.drawing import place, stretch
 from dashboard.model.opened import OpenedModel, remembered
-from dashboard.model.words import verbatim
+from dashboard.words import verbatim
 from seqcls.errors import ConfigError
 from seqcls.exhaustive import unaffordable
 from seqcls.inside.beyond import Beyond, SupportProof, beyond

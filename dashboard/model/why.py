@@ -8,7 +8,7 @@ from dashboard.figures.mechanisms import causes
 from dashboard.model.choice import Chosen, explain_next
 from dashboard.model.drawing import draw
 from dashboard.model.opened import OpenedModel, remembered
-from dashboard.model.words import verbatim
+from dashboard.words import verbatim
 from seqcls.inside.cause import Explanation
 from seqcls.inside.explain import explain
 from seqcls.inside.sentences import sentences

@@ -1,28 +1,18 @@
 """Which models fail, on which strings, and which strings break most seeds."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, filters, links, measures, names
-from dashboard.charts.errors_by_length import errors_by_length
-from dashboard.charts.letter_counts import letter_counts
-from dashboard.lengths import named
-from seqcls.data import tokenizer_of
+from dashboard import data, filters, links, measures, names, where
 from seqcls.errors import SeqclsError
-from seqcls.tokenizer import Tokenizer
 from sweeps.store.overview import KINDS, ErrorSearch, View
 
 KINDS_OF_ERRORS = ["false_positives", "false_negatives"]
 MODELS_A_PAGE = 100
 STRINGS_A_PAGE = 200
 BREAKING = 100
-MAX_POINTS = 5_000
-
-# Lengths in one bar.
-WIDTH = 5
 
 
 def show() -> None:
@@ -85,11 +75,11 @@ def _model(own: "pd.Series[Any]", view: View) -> None:
     run_id, config_id = int(own["run_id"]), int(own["config_id"])
     st.subheader(f"Model {run_id}")
     st.text(f"Seed {own['model_seed']:.0f} of {names.full_name(config_id)}")
-    errors = data.string_errors(run_id, ErrorSearch(), MAX_POINTS)
+    errors = data.string_errors(run_id, ErrorSearch(), where.MAX_POINTS)
     _in_short(errors, int(own["solved_length"]))
     links.to_model(run_id, "Look inside this model")
     _strings(run_id, view)
-    _where(run_id, errors, config_id)
+    where.show(run_id, errors, data.some_configs((config_id,))[config_id])
 
 
 def _in_short(errors: pd.DataFrame, solved_length: int) -> None:
@@ -147,43 +137,6 @@ def _strings(run_id: int, view: View) -> None:
             links.to_model(
                 run_id, "Look inside this model at the selected string", table["string"].iloc[row]
             )
-
-
-def _where(run_id: int, errors: pd.DataFrame, config_id: int) -> None:
-    left, right = st.columns(2)
-    left.altair_chart(errors_by_length(_by_length(run_id)))
-    config = data.some_configs((config_id,))[config_id]
-    tokenizer = tokenizer_of(config)
-    with right:
-        x, y = _letters(tokenizer.alphabet, config.required_letters)
-        counted = errors.join(_counts(errors["string"].tolist(), tokenizer))
-        st.altair_chart(letter_counts(counted, x, y))
-    if len(errors) == MAX_POINTS:
-        st.caption(f"Drawn by their letters are the {MAX_POINTS:,} shortest strings.")
-
-
-def _letters(alphabet: str, required: str) -> tuple[str, str]:
-    # The letters that decide are the ones to begin with.
-    first = [*required, *(letter for letter in alphabet if letter not in required)]
-    return first[0], first[1] if len(first) > 1 else first[0]
-
-
-def _counts(strings: Sequence[str], tokenizer: Tokenizer) -> pd.DataFrame:
-    counts = [tokenizer.counts(text) for text in strings]
-    return pd.DataFrame(counts, columns=list(tokenizer.alphabet))
-
-
-def _by_length(run_id: int) -> pd.DataFrame:
-    scores = data.scores_by_length((run_id,), WIDTH)
-    scores["lengths"] = named(scores)
-    kept = scores[["first_length", "last_length", "lengths"]]
-    parts = []
-    for kind, wrong, right in (("false positive", "fp", "tn"), ("false negative", "fn", "tp")):
-        tested = scores[wrong] + scores[right]
-        part = kept.assign(kind=kind, strings=scores[wrong], tested=tested)
-        part["rate"] = part["strings"] / part["tested"].where(part["tested"] > 0)
-        parts.append(part[part["strings"] > 0])
-    return pd.concat(parts)
 
 
 def _breaking(view: View, number: int) -> None:

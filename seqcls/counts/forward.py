@@ -1,22 +1,24 @@
 r"""The Transformer as a function of letter counts, for all members of a group at once.
 
-Without positions a string is only its letter counts: equal letters have equal states. For each
-head the `CLS` query q scores each *kind* of token once, and a letter that occurs n times weighs
-n exp(score), so with v the kinds' values
+Without positions a string is only its letter counts: equal letters have equal states, in every
+block. For each head a query q scores each *type* of token once, and a letter that occurs n times
+weighs n exp(score), so with v the types' values
 
     attention = sum_k softmax_k(q . key_k / sqrt(head_size) + log n_k) v_k
 
-costs the same for 10 letters and for 10 million. Kinds are the letters and, where it is attended
-to, `CLS`, which occurs once; `PAD` vanishes. `seqcls.models.transformer` is the same function,
-string by string.
+costs the same for 10 letters and for 10 million. Token types are the letters and, where the logit
+is read at a place of its own, `CLS`, which occurs once; `PAD` vanishes. Before the first block all
+strings share their types' states; after it each has its own. `seqcls.models.transformer` is the
+same function, string by string.
 """
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 from torch.nn import functional
 
@@ -26,13 +28,17 @@ from seqcls.tokenizer import CLS, FIRST_LETTER
 Parameters = Mapping[str, Tensor]
 """Parameters by the names of the plain model, each with a leading member axis."""
 
+States = Float[Tensor, "member #string token_type hidden"]
+Attending = Float[Tensor, "member #string attending hidden"]
+Heads = Float[Tensor, "member #string head token_type head_size"]
+
 
 def log_counts(
     config: NetworkConfig, counts: Int64[np.ndarray, "string letter"]
 ) -> Float[Tensor, "string kind"]:
-    """The logarithm of how often each kind of token occurs, -inf where it does not."""
+    """The logarithm of how often each token type that is attended to occurs, -inf for never."""
     occurrences = torch.from_numpy(counts).double()
-    if not config.no_attend_cls:
+    if config.readout != "mean" and not config.no_attend_cls:
         occurrences = functional.pad(occurrences, (1, 0), value=1.0)
     return occurrences.log().to(getattr(torch, config.precision))
 
@@ -40,63 +46,131 @@ def log_counts(
 def group_logits(
     config: NetworkConfig, parameters: Parameters, log_counts: Float[Tensor, "string kind"]
 ) -> Float[Tensor, "member string"]:
-    """Logits of every member for every string; dropout is off."""
-    embedding = parameters["embedding.weight"]
-    cls = embedding[:, CLS : CLS + 1]
-    letters = embedding[:, FIRST_LETTER:]
-    kinds = letters if config.no_attend_cls else torch.cat([cls, letters], dim=1)
+    """Logits of every member for every string; dropout is off.
 
-    attention = _attention(config, parameters, cls, kinds, log_counts)
-    states = cls + attention
-    normalized = _norm(config, parameters, "feed_forward_norm", states)
-    inner = functional.gelu(_linear(parameters, "feed_forward.input", normalized))
-    states = states + _linear(parameters, "feed_forward.output", inner)
-    logits: Tensor = (states @ parameters["classifier.weight"].mT).squeeze(-1)
-    return logits
-
-
-def _attention(
-    config: NetworkConfig,
-    parameters: Parameters,
-    cls: Float[Tensor, "member 1 hidden"],
-    kinds: Float[Tensor, "member kind hidden"],
-    log_counts: Float[Tensor, "string kind"],
-) -> Float[Tensor, "member string hidden"]:
-    heads = (config.num_attention_heads, config.attention_head_size)
-    kinds = _norm(config, parameters, "attention_norm", kinds)
-    cls = _norm(config, parameters, "attention_norm", cls)
-
-    def split(states: Tensor) -> Float[Tensor, "member head position head_size"]:
-        unflattened: Tensor = states.unflatten(2, heads)
-        return unflattened.transpose(1, 2)
-
-    query = split(_linear(parameters, "attention.query", cls))
-    key = split(_linear(parameters, "attention.key", kinds))
-    value = split(_linear(parameters, "attention.value", kinds))
-    scores = query @ key.mT / math.sqrt(config.attention_head_size)
-    # The least finite number instead of -inf, whose softmax has no gradient for an empty string.
-    weights = (scores + log_counts.clamp_min(torch.finfo(scores.dtype).min)).softmax(dim=-1)
-    mixed = (weights * log_counts.isfinite()) @ value
-    return _linear(parameters, "attention.output", mixed.transpose(1, 2).flatten(2))
+    Args:
+        config: the network, of which `counts_suffice` holds.
+        parameters: all members'.
+        log_counts: the strings, as the function of that name gives them.
+    """
+    states = parameters["embedding.weight"].unsqueeze(1)
+    if config.readout == "mean":
+        states = states[:, :, FIRST_LETTER:]
+    else:
+        states = torch.cat([states[:, :, CLS : CLS + 1], states[:, :, FIRST_LETTER:]], dim=2)
+    tokens = _Tokens.of(config, log_counts)
+    for number in range(config.num_blocks):
+        block = _Block(config, parameters, f"blocks.{number}.", tokens)
+        reads_place = number == config.num_blocks - 1 and config.readout != "mean"
+        states = block.output(states[:, :, :1] if reads_place else states, states)
+    mean = config.readout == "mean"
+    read = (tokens.shares @ states).squeeze(2) if mean else states[:, :, 0]
+    logits = read @ parameters["classifier.weight"].mT
+    if config.biases:
+        logits = logits + parameters["classifier.bias"].unsqueeze(1)
+    return logits.squeeze(-1).expand(-1, len(log_counts))
 
 
-def _linear(
-    parameters: Parameters, name: str, states: Float[Tensor, "member string input"]
-) -> Float[Tensor, "member string output"]:
-    return states @ parameters[f"blocks.0.{name}.weight"].mT
+@dataclass(frozen=True)
+class _Tokens:
+    """The tokens that are attended to."""
+
+    logarithms: Float[Tensor, "string 1 1 kind"]
+    """Of how often each type occurs; the least finite number where it does not."""
+    occurring: Bool[Tensor, "string 1 1 kind"]
+    shares: Float[Tensor, "string 1 kind"]
+    """Of each type among them; zeros where there are none."""
+    scale: Float[Tensor, "string 1 1 1"] | float
+    """What scores are multiplied by beside 1 / sqrt(head size)."""
+
+    @classmethod
+    def of(cls, config: NetworkConfig, log_counts: Float[Tensor, "string kind"]) -> "_Tokens":
+        # The least finite number instead of -inf, whose softmax has no gradient for an empty
+        # string.
+        finite = log_counts.clamp_min(torch.finfo(log_counts.dtype).min)
+        occurring = log_counts.isfinite()
+        scale: Tensor | float = 1.0
+        if config.attention_scale == "log_length":
+            unattended = config.readout != "mean" and config.no_attend_cls
+            read = functional.pad(finite, (1, 0), value=0.0) if unattended else finite
+            scale = read.logsumexp(dim=1).clamp_min(0)[:, None, None, None]
+        return cls(
+            finite[:, None, None],
+            occurring[:, None, None],
+            (finite.softmax(dim=1) * occurring).unsqueeze(1),
+            scale,
+        )
 
 
-def _norm(
-    config: NetworkConfig,
-    parameters: Parameters,
-    name: str,
-    states: Float[Tensor, "member string hidden"],
-) -> Float[Tensor, "member string hidden"]:
-    if not config.has_norms:
-        return states
-    weight = parameters[f"blocks.0.{name}.weight"].unsqueeze(1)
-    shape = (config.hidden_size,)
-    if config.layer_norm == "rms":
-        return functional.rms_norm(states, shape, eps=config.layer_norm_eps) * weight
-    bias = parameters[f"blocks.0.{name}.bias"].unsqueeze(1)
-    return functional.layer_norm(states, shape, eps=config.layer_norm_eps) * weight + bias
+class _Block:
+    """One block of all members."""
+
+    def __init__(
+        self, config: NetworkConfig, parameters: Parameters, prefix: str, tokens: _Tokens
+    ) -> None:
+        self._config = config
+        self._parameters = parameters
+        self._prefix = prefix
+        self._tokens = tokens
+
+    def output(self, own: Attending, states: States) -> Attending:
+        """The states after the block of the attending types, given theirs and those of all."""
+        if self._config.norm_placement == "pre":
+            normed = self._norm("attention_norm", states)
+            own = own + self._attention(self._norm("attention_norm", own), normed)
+            return own + self._feed_forward(self._norm("feed_forward_norm", own))
+        own = self._norm("attention_norm", own + self._attention(own, states))
+        return self._norm("feed_forward_norm", own + self._feed_forward(own))
+
+    def _attention(self, own: Attending, states: States) -> Attending:
+        config, tokens = self._config, self._tokens
+        heads = (config.num_attention_heads, config.attention_head_size)
+        if config.readout != "mean" and config.no_attend_cls:
+            states = states[:, :, 1:]
+
+        def split(name: str, states: States) -> Heads:
+            unflattened: Tensor = self._linear(name, states).unflatten(3, heads)
+            return unflattened.transpose(2, 3)
+
+        query = split("attention.query", own)
+        key, value = split("attention.key", states), split("attention.value", states)
+        scores = query @ key.mT * tokens.scale / math.sqrt(config.attention_head_size)
+        weights = (scores + tokens.logarithms).softmax(dim=-1)
+        mixed = _mixed(weights * tokens.occurring, value)
+        return self._linear("attention.output", mixed.transpose(2, 3).flatten(3))
+
+    def _feed_forward(self, states: Attending) -> Attending:
+        inner = self._linear("feed_forward.input", states)
+        relu = self._config.activation == "relu"
+        active = functional.relu(inner) if relu else functional.gelu(inner)
+        return self._linear("feed_forward.output", active)
+
+    def _linear(
+        self, name: str, states: Float[Tensor, "member string token_type input"]
+    ) -> Float[Tensor, "member string token_type output"]:
+        weight = self._parameters[f"{self._prefix}{name}.weight"]
+        mapped: Tensor = (states.flatten(1, 2) @ weight.mT).unflatten(1, states.shape[1:3])
+        if self._config.biases:
+            mapped = mapped + self._parameters[f"{self._prefix}{name}.bias"][:, None, None]
+        return mapped
+
+    def _norm(self, name: str, states: States) -> States:
+        if not self._config.has_norms:
+            return states
+        weight = self._parameters[f"{self._prefix}{name}.weight"][:, None, None]
+        shape, eps = (self._config.hidden_size,), self._config.layer_norm_eps
+        if self._config.layer_norm == "rms":
+            return functional.rms_norm(states, shape, eps=eps) * weight
+        bias = self._parameters[f"{self._prefix}{name}.bias"][:, None, None]
+        return functional.layer_norm(states, shape, eps=eps) * weight + bias
+
+
+def _mixed(
+    weights: Float[Tensor, "member string head attending kind"], value: Heads
+) -> Float[Tensor, "member string head attending head_size"]:
+    """The values of each string's token types, or those that all strings share, by weight."""
+    if value.shape[1] != 1:
+        return weights @ value
+    mixed: Tensor = weights.transpose(1, 2).flatten(2, 3) @ value.squeeze(1)
+    by_string: Tensor = mixed.unflatten(2, (weights.shape[1], weights.shape[3]))
+    return by_string.transpose(1, 2)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from seqcls.results import Weights
 
@@ -16,7 +15,13 @@ class Group:
     """
 
     def __init__(
-        self, initial: Sequence[Weights], learning_rate: float, device: torch.device
+        self,
+        initial: Sequence[Weights],
+        device: torch.device,
+        *,
+        learning_rate: float = 0.0,
+        weight_decay: float = 0.0,
+        gradient_clip: float = 0.0,
     ) -> None:
         self.parameters = {
             name: torch.from_numpy(np.stack([own[name] for own in initial]))
@@ -24,6 +29,8 @@ class Group:
             .requires_grad_()
             for name in initial[0]
         }
+        self._weight_decay = weight_decay
+        self._gradient_clip = gradient_clip
         self.optimizer = self._new_optimizer(learning_rate)
 
     def __len__(self) -> int:
@@ -33,11 +40,19 @@ class Group:
         for settings in self.optimizer.param_groups:
             settings["lr"] = learning_rate
 
-    def step(self, loss: Tensor) -> None:
-        """One step of AdamW down the gradient of the members' summed losses."""
-        loss.backward()
+    def step(self) -> None:
+        """One step of AdamW down the gradients, each member's no longer than it may be."""
+        if self._gradient_clip:
+            self._clip()
         self.optimizer.step()
-        self.optimizer.zero_grad()
+
+    def _clip(self) -> None:
+        gradients = [x.grad for x in self.parameters.values() if x.grad is not None]
+        squares = torch.stack([x.square().flatten(1).sum(dim=1) for x in gradients])
+        # As `torch.nn.utils.clip_grad_norm_` does it, for every member by itself.
+        share = (self._gradient_clip / (squares.sum(dim=0).sqrt() + 1e-6)).clamp_max(1)
+        for gradient in gradients:
+            gradient.mul_(share.view(-1, *[1] * (gradient.ndim - 1)))
 
     def keep(self, rows: Sequence[int]) -> None:
         """Drops all members but these, with their optimizer state."""
@@ -54,4 +69,9 @@ class Group:
             }
 
     def _new_optimizer(self, learning_rate: float) -> torch.optim.AdamW:
-        return torch.optim.AdamW(self.parameters.values(), lr=learning_rate, fused=True)
+        return torch.optim.AdamW(
+            self.parameters.values(),
+            lr=learning_rate,
+            weight_decay=self._weight_decay,
+            fused=True,
+        )

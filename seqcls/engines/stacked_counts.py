@@ -37,11 +37,17 @@ class StackedCounts:
         device: str,
     ) -> list[TrainedMember]:
         """As `Engine.train`."""
-        from seqcls.engines.stacked import train_stacked
+        from seqcls.data import network_of
+        from seqcls.engines.by_counts import ByCounts
+        from seqcls.engines.group import Group
+        from seqcls.engines.stacked import GroupTraining, choose_device, optimized
+        from seqcls.models.initialization import draw_initial
 
-        return train_stacked(
-            members, initial, device=device, every_epoch=every_epoch, progress=progress
-        )
+        config, where = members[0][0], choose_device(device)
+        weights = draw_initial(members) if initial is None else initial
+        group = Group(weights, where, **optimized(config))
+        way = ByCounts(network_of(config), group, config.train_batch_size, where)
+        return GroupTraining(members, group, way, where, every_epoch=every_epoch).run(progress)
 
     def logits(
         self,
@@ -53,6 +59,11 @@ class StackedCounts:
     ) -> Float[np.ndarray, "member string"]:
         """As `Engine.logits`."""
         from seqcls.data import network_of
-        from seqcls.engines.stacked import stacked_logits
+        from seqcls.engines.by_counts import ByCounts
+        from seqcls.engines.group import Group
+        from seqcls.engines.stacked import choose_device
+        from seqcls.engines.steps import all_logits
 
-        return stacked_logits(network_of(config), weights, strings.counts, device=device)
+        where = choose_device(device)
+        way = ByCounts(network_of(config), Group(weights, where), len(strings), where)
+        return all_logits(way, strings, len(weights))

@@ -6,7 +6,6 @@ import numpy as np
 from jaxtyping import Float
 
 from seqcls.config import RunConfig
-from seqcls.counts.invariance import counts_suffice
 from seqcls.engines.base import Member, Progress
 from seqcls.results import TrainedMember, Weights
 from seqcls.strings import TokenStrings
@@ -19,9 +18,8 @@ class StackedStrings:
 
     def obstacle(self, config: RunConfig, device: str) -> str | None:
         """Why it cannot train and test this configuration; None where it can."""
-        del device
-        # What is not there in the plain model yet.
-        return counts_suffice(config, training=False)
+        del config, device
+        return None
 
     def group_size(self, config: RunConfig) -> int:
         """Beyond this many members a step's arithmetic outweighs what stacking saves."""
@@ -38,11 +36,27 @@ class StackedStrings:
         device: str,
     ) -> list[TrainedMember]:
         """As `Engine.train`."""
-        from seqcls.engines.stacked import train_stacked
+        from seqcls.data import network_of
+        from seqcls.engines.group import Group
+        from seqcls.engines.stacked import GroupTraining, choose_device, optimized
+        from seqcls.engines.steps import Members, Way
+        from seqcls.engines.strings.arena import Arena
+        from seqcls.engines.strings.one_by_one import OneByOne
+        from seqcls.engines.strings.stacked import Stacked
+        from seqcls.models.initialization import draw_initial
 
-        return train_stacked(
-            members, initial, device=device, every_epoch=every_epoch, progress=progress
-        )
+        config, where = members[0][0], choose_device(device)
+        weights = draw_initial(members) if initial is None else initial
+        own = (network_of(config), config.train_batch_size, where, config.train_seed)
+        group: Members
+        way: Way
+        if where.type == "cuda" and config.dropout_rate == 0:
+            group = stacked = Group(weights, where, **optimized(config))
+            way = Stacked(stacked, *own)
+        else:
+            group = arena = Arena(weights, where, **optimized(config))
+            way = OneByOne(arena, *own)
+        return GroupTraining(members, group, way, where, every_epoch=every_epoch).run(progress)
 
     def logits(
         self,
@@ -54,6 +68,11 @@ class StackedStrings:
     ) -> Float[np.ndarray, "member string"]:
         """As `Engine.logits`."""
         from seqcls.data import network_of
-        from seqcls.engines.stacked import stacked_logits
+        from seqcls.engines.stacked import choose_device
+        from seqcls.engines.steps import all_logits
+        from seqcls.engines.strings.arena import Arena
+        from seqcls.engines.strings.one_by_one import OneByOne
 
-        return stacked_logits(network_of(config), weights, strings.counts, device=device)
+        where = choose_device(device)
+        way = OneByOne(Arena(weights, where), network_of(config), len(strings), where)
+        return all_logits(way, strings, len(weights))

@@ -1,89 +1,76 @@
-"""Members' logits in training: by letter counts, or through the plain model where it must be."""
+"""How the members of a group compute their logits and gradients: what each way answers."""
 
-from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
 
-import torch
-from jaxtyping import Float
+import numpy as np
+from jaxtyping import Float, Int64
 from torch import Tensor
-from torch.func import functional_call
 
-from seqcls.config import RunConfig
-from seqcls.counts.forward import Parameters, group_logits, log_counts
-from seqcls.data import network_of
-from seqcls.models.base import read_ids
-from seqcls.models.transformer import Transformer
 from seqcls.strings import TokenStrings
+
+Losses = Callable[[Float[Tensor, "*member string"]], Float[Tensor, "*member string"]]
+"""The loss of every logit of one batch."""
 
 
 @runtime_checkable
-class TrainingLogits(Protocol):
-    """How a group's logits are computed while it trains."""
+class Members(Protocol):
+    """The parameters of a group's members, and the optimizer that moves them.
 
-    def encode(self, strings: TokenStrings) -> Tensor:
-        """An epoch's strings as one tensor, its leading axis `string`."""
-        ...
-
-    def __call__(
-        self, parameters: Parameters, encoded: Tensor
-    ) -> Float[Tensor, "member string"]: ...
-
-    def keep(self, rows: Sequence[int]) -> None:
-        """Drops all members but these."""
-        ...
-
-
-def training_logits(config: RunConfig, members: int, device: torch.device) -> TrainingLogits:
-    """By letter counts where equal letters stay equal; dropout makes them differ."""
-    if config.dropout_rate > 0:
-        return PlainLogits(config, members, device)
-    return MultisetLogits(config, device)
-
-
-class MultisetLogits:
-    """All members at once, from letter counts."""
-
-    def __init__(self, config: RunConfig, device: torch.device) -> None:
-        self._network = network_of(config)
-        self._device = device
-
-    def encode(self, strings: TokenStrings) -> Tensor:
-        return log_counts(self._network, strings.counts).to(self._device)
-
-    def __call__(self, parameters: Parameters, encoded: Tensor) -> Float[Tensor, "member string"]:
-        return group_logits(self._network, parameters, encoded)
-
-    def keep(self, rows: Sequence[int]) -> None:
-        """Holds nothing of any member."""
-
-
-class PlainLogits:
-    """One member after another through the plain model, each with its own stream of dropout.
-
-    As in the report's program the stream begins at `train_seed`, so a member drops the same
-    whoever trains beside it.
+    It works on each value alone, so no member's step depends on who trains beside it.
     """
 
-    def __init__(self, config: RunConfig, members: int, device: torch.device) -> None:
-        self._network = network_of(config)
-        self._model = (
-            Transformer(self._network).to(device, getattr(torch, config.precision)).train()
-        )
-        self._device = device
-        self._generators = [
-            torch.Generator(device).manual_seed(config.train_seed) for _ in range(members)
-        ]
+    @property
+    def parameters(self) -> Mapping[str, Tensor]:
+        """Every parameter, with a leading member axis."""
+        ...
 
-    def encode(self, strings: TokenStrings) -> Tensor:
-        return torch.from_numpy(read_ids(strings, self._network.readout)).int().to(self._device)
+    def __len__(self) -> int: ...
 
-    def __call__(self, parameters: Parameters, encoded: Tensor) -> Float[Tensor, "member string"]:
-        logits = []
-        for member, generator in enumerate(self._generators):
-            self._model.use_dropout_generator(generator)
-            own = {name: values[member] for name, values in parameters.items()}
-            logits.append(functional_call(self._model, own, (encoded,)))
-        return torch.stack(logits)
+    def set_learning_rate(self, learning_rate: float) -> None:
+        """The rate of the next steps."""
+        ...
+
+    def step(self) -> None:
+        """One step of AdamW down the gradients, each member's no longer than it may be."""
+        ...
 
     def keep(self, rows: Sequence[int]) -> None:
-        self._generators = [self._generators[row] for row in rows]
+        """Drops all members but these, with their optimizer state."""
+        ...
+
+
+@runtime_checkable
+class Way(Protocol):
+    """One way through the models of a group, which share their strings and nothing else."""
+
+    def batches(self, strings: TokenStrings) -> Iterator[Any]:
+        """An epoch's batches, in order, as this way reads them."""
+        ...
+
+    def backward(self, batch: Any, losses: Losses) -> Float[Tensor, " member"]:
+        """Each member's mean loss, its gradients left with the group's parameters."""
+        ...
+
+    def pieces(self, strings: TokenStrings) -> Iterator[tuple[Int64[np.ndarray, " row"], Any]]:
+        """All of the strings in pieces that fit in memory, with their rows."""
+        ...
+
+    def logits(self, piece: Any) -> Float[Tensor, "member string"]:
+        """Every member's logits, without dropout and without gradients."""
+        ...
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """Drops all members but these; the group has already dropped them."""
+        ...
+
+
+def all_logits(way: Way, strings: TokenStrings, members: int) -> Float[np.ndarray, "member string"]:
+    """Every member's logits for every string, piece by piece."""
+    logits: np.ndarray | None = None
+    for rows, piece in way.pieces(strings):
+        own = way.logits(piece).cpu().numpy()
+        if logits is None:
+            logits = np.empty((members, len(strings)), dtype=own.dtype)
+        logits[:, rows] = own
+    return np.empty((members, 0)) if logits is None else logits

@@ -1,5 +1,6 @@
 """One model looked into: its states, its circuits, why it fails, where it breaks, what it needs.
 
+    obstacle(config)                            why what follows would not be true of a model
     network = Network.of(config, weights)       a model as a function of letter counts, in float64
     activations(network, strings)               every state, by name
     read_out(network, string)                   what each part adds to the logit

@@ -17,6 +17,7 @@ import numpy as np
 
 from seqcls.data import count_task_of, required_letters_of
 from seqcls.inside.network import Network
+from seqcls.inside.obstacle import refuse
 from seqcls.inside.simplex import Cells, divide
 
 MOST_LETTERS = 4
@@ -87,24 +88,28 @@ def beyond(network: Network, *, least_length: int | None = None) -> Beyond:
         network: the model.
         least_length: of the strings that the proofs are about, where `CLS` is attended to; one more
             than the longest test string if not given.
+
+    Raises:
+        ConfigError: of this model or task the proofs would not be true.
     """
     config = network.config
+    refuse(config)
     length = least_length or config.test_max_length + 1
     if config.no_attend_cls:
         length = 1
-    letters = range(config.num_letters)
+    letters = range(network.num_letters)
     small = [s for n in letters[:MOST_LETTERS] for s in combinations(letters, n + 1)]
     names = ["".join(network.tokenizer.alphabet[x] for x in support) for support in small]
     proofs = [prove(network, support, length) for support in small[:MOST_SUPPORTS]]
     left_out = names[MOST_SUPPORTS:]
-    if config.num_letters > MOST_LETTERS:
+    if network.num_letters > MOST_LETTERS:
         left_out.append(f"more than {MOST_LETTERS} letters")
     return Beyond(length, tuple(proofs), tuple(left_out))
 
 
 def prove(network: Network, support: tuple[int, ...], least_length: int) -> SupportProof:
     """What is proved of the strings of `least_length` letters and more with this support."""
-    counts = np.isin(np.arange(network.config.num_letters), support).astype(np.int64)
+    counts = np.isin(np.arange(network.num_letters), support).astype(np.int64)
     label = bool(count_task_of(network.config).labels_of_counts(counts[None])[0])
     limits = divide(network, support, 0.0)
     cells = limits

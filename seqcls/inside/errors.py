@@ -7,8 +7,9 @@ from jaxtyping import Bool, Float, Int64
 
 from seqcls.data import count_task_of
 from seqcls.errors import ConfigError
-from seqcls.exhaustive import MAX_MULTISETS, all_multisets, num_multisets
+from seqcls.exhaustive import MAX_MULTISETS, multisets_of, num_multisets
 from seqcls.inside.network import Network
+from seqcls.inside.obstacle import refuse
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +48,7 @@ class Errors:
 
 
 def errors_up_to(network: Network, max_length: int | None = None) -> Errors:
-    """Every misclassified multiset of 1 to `max_length` letters, in float64.
+    """Every misclassified multiset of at most `max_length` letters, in float64.
 
     The stored verdict is that of the run's own precision: the two may differ in multisets whose
     logit is zero but for rounding.
@@ -57,9 +58,10 @@ def errors_up_to(network: Network, max_length: int | None = None) -> Errors:
         max_length: the longest test string's if not given.
 
     Raises:
-        ConfigError: there are more than `MAX_MULTISETS`.
+        ConfigError: there are more than `MAX_MULTISETS`, or the order of tokens has a part.
     """
-    letters = network.config.num_letters
+    refuse(network.config, "labels")
+    letters = network.num_letters
     length = network.config.test_max_length if max_length is None else max_length
     multisets = num_multisets(letters, length)
     if multisets > MAX_MULTISETS:
@@ -67,7 +69,7 @@ def errors_up_to(network: Network, max_length: int | None = None) -> Errors:
             f"max_length={length}: there are {multisets:,} multisets of {letters} letters, "
             f"expected at most {MAX_MULTISETS:,}; lower max_length"
         )
-    counts = all_multisets(letters, length)
+    counts = multisets_of(network.config, length)
     logits = network.logits(counts)
     label = count_task_of(network.config).labels_of_counts(counts)
     wrong = np.flatnonzero((logits > 0) != label)
@@ -77,7 +79,7 @@ def errors_up_to(network: Network, max_length: int | None = None) -> Errors:
     wrong = wrong[order]
     return Errors(
         max_length=length,
-        multisets=multisets,
+        multisets=len(counts),
         counts=counts[wrong],
         logits=logits[wrong],
         label=label[wrong],

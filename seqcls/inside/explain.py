@@ -14,6 +14,7 @@ from seqcls.inside.cause import (
 )
 from seqcls.inside.mechanism import mechanism_of
 from seqcls.inside.network import Network, sigmoid
+from seqcls.inside.obstacle import refuse
 from seqcls.inside.shrink import additions, removals, smallest_part, without_part
 from seqcls.inside.stream import Activations, activations
 
@@ -25,8 +26,10 @@ def explain(network: Network, string: str) -> Explanation:
     again: see `seqcls.inside.shrink` and `seqcls.inside.mechanism`.
 
     Raises:
+        ConfigError: of this model or task the explanation would not be true.
         StringError: the string is not of this alphabet.
     """
+    refuse(network.config)
     states = activations(network, [string])
     counts = network.tokenizer.counts(string)
     label = bool(count_task_of(network.config).labels_of_counts(np.array([counts]))[0])

@@ -15,6 +15,7 @@ from seqcls.data import count_task_of
 from seqcls.errors import StringError
 from seqcls.inside.lines import sign_changes
 from seqcls.inside.network import Network, sigmoid
+from seqcls.inside.obstacle import refuse
 from seqcls.tokenizer import LETTERS, Tokenizer
 
 MAX_COUNT = 1_000_000
@@ -131,8 +132,10 @@ def curve(network: Network, family: Family, *, points: int = 241) -> Curve:
     """The logit of a family with one free count, and where the answer changes.
 
     Raises:
+        ConfigError: the task gives strings of one family different labels.
         StringError: the family has two free counts.
     """
+    refuse(network.config)
     if len(family.names) != 1:
         raise StringError(f"{family.text!r} has two free counts; expected one, as in ab{{n}}")
     start, step = np.array(family.fixed), np.array(family.free[0])
@@ -155,8 +158,10 @@ def area(network: Network, family: Family, *, points: int = 61) -> Map:
     """The logit of a family with two free counts on a grid, and the boundary between answers.
 
     Raises:
+        ConfigError: as `curve`.
         StringError: the family has one free count.
     """
+    refuse(network.config)
     if len(family.names) != 2:
         raise StringError(f"{family.text!r} has one free count; expected two, as in a{{m}}b{{n}}")
     grid = _grid(points)

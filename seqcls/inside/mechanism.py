@@ -29,6 +29,7 @@ from seqcls.data import required_letters_of
 from seqcls.inside.cause import Mechanism
 from seqcls.inside.counterfactual import Subject
 from seqcls.inside.network import Network
+from seqcls.inside.obstacle import refuse
 from seqcls.inside.shrink import Counts
 
 DEAF = 0.1
@@ -36,7 +37,12 @@ FLOOR = 0.05
 
 
 def mechanism_of(network: Network, counts: Counts) -> Mechanism:
-    """The mechanism of a misclassified string."""
+    """The mechanism of a misclassified string.
+
+    Raises:
+        ConfigError: of this model or task it would not be true.
+    """
+    refuse(network.config)
     subject = Subject(network, np.array(counts, dtype=np.int64))
     asked: tuple[Callable[[Subject], Iterator[Mechanism]], ...] = (
         (_on_one_letter_positive, _mixing, _mixture, _saturation)

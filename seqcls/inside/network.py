@@ -16,6 +16,7 @@ from jaxtyping import Float, Int64
 from seqcls.config import RunConfig
 from seqcls.data import tokenizer_of
 from seqcls.engines.fused.erfc import ERFC_DOUBLE
+from seqcls.inside.obstacle import refuse
 from seqcls.results import Weights
 from seqcls.tokenizer import CLS, FIRST_LETTER, Tokenizer
 from seqcls.weights import from_bytes
@@ -50,10 +51,17 @@ class Network:
         """The network of a configuration with these parameters, or their safetensors bytes.
 
         Raises:
+            ConfigError: the model is no function of letter counts, or not this one.
             StoreError: the bytes are damaged.
         """
+        refuse(config, "states")
         named = from_bytes(weights) if isinstance(weights, bytes) else weights
         return cls(config, {name: value.astype(np.float64) for name, value in named.items()})
+
+    @property
+    def num_letters(self) -> int:
+        """Letters of the language's alphabet."""
+        return self.tokenizer.num_letters
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
@@ -66,7 +74,7 @@ class Network:
 
     @cached_property
     def embedding(self) -> Float[np.ndarray, "kind hidden"]:
-        rows = [CLS, *range(FIRST_LETTER, FIRST_LETTER + self.config.num_letters)]
+        rows = [CLS, *range(FIRST_LETTER, FIRST_LETTER + self.num_letters)]
         return np.asarray(self.weights["embedding.weight"][rows])
 
     @cached_property
@@ -135,7 +143,7 @@ class Network:
         self, counts: Int64[np.ndarray, "string letter"]
     ) -> Float[np.ndarray, "string kind"]:
         """How often each kind occurs that can be attended to."""
-        occurrences = np.zeros((len(counts), self.config.num_letters + 1))
+        occurrences = np.zeros((len(counts), self.num_letters + 1))
         occurrences[:, 0] = not self.config.no_attend_cls
         occurrences[:, 1:] = counts
         return occurrences
@@ -223,7 +231,7 @@ class Network:
             StringError: a string that is not of this alphabet.
         """
         rows = [self.tokenizer.counts(string) for string in strings]
-        return np.array(rows, dtype=np.int64).reshape(len(rows), self.config.num_letters)
+        return np.array(rows, dtype=np.int64).reshape(len(rows), self.num_letters)
 
     def _split(self, name: str) -> Float[np.ndarray, "head kind head_size"]:
         heads, size = self.config.num_attention_heads, self.config.attention_head_size

@@ -68,7 +68,7 @@ def _outputs(
 ) -> Float[np.ndarray, "cell corner head hidden"]:
     """What the heads add at the corners, with so much of `CLS` to one of all letters."""
     cells, points, _ = corners.shape
-    occurrences = np.zeros((cells, points, network.config.num_letters + 1))
+    occurrences = np.zeros((cells, points, network.num_letters + 1))
     occurrences[:, :, 0] = cls
     occurrences[:, :, [1 + x for x in support]] = corners
     flat = occurrences.reshape(cells * points, occurrences.shape[2])

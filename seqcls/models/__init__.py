@@ -1,1 +1,49 @@
 """The models, one architecture a file: the readable truth, one string a row."""
+
+from collections.abc import Mapping
+
+from seqcls.config import NetworkConfig
+from seqcls.models.kinds import Kind
+
+
+def _no_blind_readout(config: NetworkConfig) -> str | None:
+    if config.readout == "first" and config.attention_mask == "causal":
+        return (
+            "readout='first' with attention_mask='causal': CLS stands before the string and has "
+            "read nothing of it; use readout='last' or 'mean'"
+        )
+    return None
+
+
+def _no_first_readout(config: NetworkConfig) -> str | None:
+    if config.readout == "first":
+        return (
+            f"readout='first' with architecture={config.architecture!r}: CLS stands before the "
+            "string and has read nothing of it; use readout='last' or 'mean'"
+        )
+    return None
+
+
+_OF_TRANSFORMERS = frozenset(
+    {
+        "num_blocks",
+        "positions",
+        "attention_mask",
+        "readout",
+        "attention_scale",
+        "norm_placement",
+        "activation",
+        "biases",
+    }
+)
+_OF_RECURRENT = frozenset({"num_blocks", "readout", "biases"})
+_RECURRENT = "seqcls.models.recurrent"
+
+MODELS: Mapping[str, Kind] = {
+    "transformer": Kind(
+        "seqcls.models.transformer:Transformer", _OF_TRANSFORMERS, _no_blind_readout
+    ),
+    "rnn": Kind(f"{_RECURRENT}:RNN", _OF_RECURRENT, _no_first_readout),
+    "gru": Kind(f"{_RECURRENT}:GRU", _OF_RECURRENT, _no_first_readout),
+    "lstm": Kind(f"{_RECURRENT}:LSTM", _OF_RECURRENT, _no_first_readout),
+}

@@ -1,27 +1,83 @@
 """What every model is: token ids in, a logit out, every state on the way under a stable name."""
 
-from typing import Literal
+from abc import ABC, abstractmethod
+from typing import ClassVar
 
-import numpy as np
-from jaxtyping import UInt8
+import torch
+from jaxtyping import Float, Integer
+from torch import Tensor, nn
 
-from seqcls.strings import TokenStrings
-from seqcls.tokenizer import CLS, PAD
+from seqcls.config import NetworkConfig
+from seqcls.models.layers import Dropout
+from seqcls.models.reading import Readout as Readout
+from seqcls.models.reading import read_ids as read_ids
 
-Readout = Literal["first", "last", "mean"]
+Ids = Integer[Tensor, "string position"]
+"""Token ids as a model reads them: the special token in its place, `PAD` after each string."""
+
+Places = Integer[Tensor, "#string position"]
+"""Where each token stands, for every string alike or for each its own."""
 
 
-def read_ids(strings: TokenStrings, readout: Readout) -> UInt8[np.ndarray, "string position"]:
-    """The token ids that a model reads, `PAD` after each string's end.
+class Recorder:
+    """Keeps the states that a forward pass names, where anybody asked for them."""
 
-    With the readout `first`, `CLS` stands before the letters; with `last`, the same token stands
-    after them, as an end token; with `mean` there are only the letters.
+    def __init__(self, prefix: str = "", kept: dict[str, Tensor] | None = None) -> None:
+        self._prefix = prefix
+        self._kept = kept
+
+    def __call__(self, name: str, state: Tensor) -> Tensor:
+        if self._kept is not None:
+            self._kept[self._prefix + name] = state
+        return state
+
+    def within(self, name: str) -> "Recorder":
+        """A recorder of a part, whose names begin with the part's."""
+        return Recorder(f"{self._prefix}{name}.", self._kept)
+
+
+class Classifier(nn.Module, ABC):
+    """A model of one architecture; its values are undefined until they are drawn or loaded.
+
+    An architecture from outside is a subclass whose constructor takes the network's settings and
+    which says in `run` what it computes.
     """
-    ids = strings.ids
-    if readout == "mean":
-        return ids
-    if readout == "first":
-        return np.insert(ids, 0, CLS, axis=1)
-    ended = np.pad(ids, ((0, 0), (0, 1)), constant_values=PAD)
-    ended[np.arange(len(strings)), strings.lengths] = CLS
-    return ended
+
+    reads: ClassVar[frozenset[str]] = frozenset()
+    """The settings that it reads beside the report's, such as `num_blocks`."""
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__()
+        self.config = config
+
+    @classmethod
+    def obstacle(cls, config: NetworkConfig) -> str | None:
+        """Why there is no such network, naming the setting; None where there is."""
+        del config
+        return None
+
+    @abstractmethod
+    def run(self, ids: Ids, record: Recorder, places: Places | None) -> Float[Tensor, " string"]:
+        """The logits of strings, every state on the way recorded under its name.
+
+        Args:
+            ids: the tokens.
+            record: to be called with each state's name and value; returns the value.
+            places: where they stand; None for the places that the model gives them itself.
+        """
+
+    def forward(self, ids: Ids, places: Places | None = None) -> Float[Tensor, " string"]:
+        """Logits of strings; positive means in the language."""
+        return self.run(ids, Recorder(), places)
+
+    def activations(self, ids: Ids, places: Places | None = None) -> dict[str, Tensor]:
+        """Every intermediate state by its name, in the order of the computation."""
+        kept: dict[str, Tensor] = {}
+        self.run(ids, Recorder(kept=kept), places)
+        return kept
+
+    def use_dropout_generator(self, generator: torch.Generator) -> None:
+        """Draws every dropout mask from this generator, in the order of the computation."""
+        for module in self.modules():
+            if isinstance(module, Dropout):
+                module.generator = generator

@@ -9,9 +9,22 @@ from torch import Tensor, nn
 
 from seqcls.config import NetworkConfig, RunConfig
 from seqcls.data import network_of
+from seqcls.models import MODELS
+from seqcls.models.base import Classifier
+from seqcls.models.layers import Embedding, Linear
+from seqcls.models.recurrent import Cell
 from seqcls.models.transformer import Transformer
 from seqcls.results import Weights
 from seqcls.tokenizer import PAD
+
+Draw = tuple[Callable[..., Any], Tensor]
+"""How a parameter is drawn, and the parameter."""
+
+
+def make_model(config: NetworkConfig) -> Classifier:
+    """A model of the configuration's architecture, its values still undefined."""
+    model: Classifier = MODELS[config.architecture].load()(config)
+    return model
 
 
 def initial_parameters(config: NetworkConfig, model_seed: int) -> dict[str, Tensor]:
@@ -19,15 +32,21 @@ def initial_parameters(config: NetworkConfig, model_seed: int) -> dict[str, Tens
 
     The draws are those of PyTorch's own layers after `torch.manual_seed(model_seed)`, made from a
     generator of their own. They are made in float32 whatever the precision, so that a run in
-    float64 starts from the same model.
+    float64 starts from the same model. Biases and what belongs to positions are drawn last: the
+    other parameters are what they would be without.
     """
     generator = torch.Generator().manual_seed(model_seed)
-    model = Transformer(config)
+    with torch.random.fork_rng(devices=[]):
+        # Parts from outside may be PyTorch's own, which draw their values when they are made.
+        torch.default_generator.manual_seed(model_seed)
+        model = make_model(config)
     with torch.no_grad():
-        for draw, weight in [*_default_draws(model), *_redraws(config, model)]:
+        for draw, weight in _draws(config, model):
             if weight.numel():
                 draw(weight, generator=generator)
-        model.embedding.weight[PAD] = 0
+        for module in model.children():
+            if isinstance(module, Embedding) and len(module.weight) == config.vocabulary_size:
+                module.weight[PAD] = 0
     dtype = getattr(torch, config.precision)
     return {name: value.detach().to(dtype) for name, value in model.named_parameters()}
 
@@ -51,23 +70,41 @@ def _fan_out(weight: Tensor, **generator: Any) -> None:
     _linear(weight, "fan_out", **generator)
 
 
-def _default_draws(model: Transformer) -> Iterator[tuple[Callable[..., Any], Tensor]]:
-    yield nn.init.normal_, model.embedding.weight
-    for block in model.blocks:
-        attention, feed_forward = block.attention, block.feed_forward
-        for linear in (attention.query, attention.key, attention.value, attention.output):
-            yield _linear, linear.weight
-        for linear in (feed_forward.input, feed_forward.output):
-            yield _linear, linear.weight
-    yield _linear, model.classifier.weight
+def _uniform(size: int) -> Callable[..., Any]:
+    bound = 1 / math.sqrt(size) if size else 0.0
+    return lambda weight, **generator: nn.init.uniform_(weight, -bound, bound, **generator)
 
 
-def _redraws(
-    config: NetworkConfig, model: Transformer
-) -> Iterator[tuple[Callable[..., Any], Tensor]]:
-    if config.embeddings_init_strategy == "linear_like":
-        yield _linear, model.embedding.weight
-    for block in model.blocks:
+def _draws(config: NetworkConfig, model: Classifier) -> Iterator[Draw]:
+    positions = set(model.positions.modules()) if isinstance(model, Transformer) else set()
+    own = [module for module in model.modules() if module not in positions]
+    for module in own:
+        yield from _default_draws(module)
+    yield from _redraws(config, model)
+    for module in own:
+        if isinstance(module, Linear) and module.bias is not None:
+            yield _uniform(module.weight.shape[1]), module.bias
+    for module in model.modules():
+        if module in positions:
+            yield from _default_draws(module)
+
+
+def _default_draws(module: nn.Module) -> Iterator[Draw]:
+    if isinstance(module, Embedding):
+        yield nn.init.normal_, module.weight
+    elif isinstance(module, Linear):
+        yield _linear, module.weight
+    elif isinstance(module, Cell):
+        # PyTorch's recurrent layers draw all of a layer alike, one after another.
+        for value in module.parameters():
+            yield _uniform(module.state_weight.shape[1]), value
+
+
+def _redraws(config: NetworkConfig, model: Classifier) -> Iterator[Draw]:
+    embedding = getattr(model, "embedding", None)
+    if config.embeddings_init_strategy == "linear_like" and isinstance(embedding, Embedding):
+        yield _linear, embedding.weight
+    for block in model.blocks if isinstance(model, Transformer) else ():
         if config.attention_init_strategy == "output_fan_out":
             yield _fan_out, block.attention.output.weight
         if config.feed_forward_init_strategy == "output_fan_out":

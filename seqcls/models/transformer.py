@@ -1,7 +1,6 @@
 """The Transformer, one string a row: the readable truth that all else is tested against.
 
-Every intermediate state has a stable name, as `Transformer.activations` gives them. No layer has
-a bias, but ordinary layer norm.
+Every intermediate state has a stable name, as `Transformer.activations` gives them.
 """
 
 import math
@@ -9,82 +8,29 @@ from collections.abc import Iterable
 from typing import cast
 
 import torch
-from jaxtyping import Bool, Float, Integer
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
 from seqcls.config import NetworkConfig
+from seqcls.models.base import Classifier, Ids, Places, Recorder
+from seqcls.models.layers import (
+    Dropout,
+    Embedding,
+    Linear,
+    make_norm,
+    masked_mean,
+    masked_softmax,
+)
+from seqcls.models.positions import POSITIONS
+from seqcls.models.positions.base import Positions
+from seqcls.models.positions.places import places_of
 from seqcls.tokenizer import CLS, PAD
 
 Hidden = Float[Tensor, "string position hidden"]
 Heads = Float[Tensor, "string head position head_size"]
-
-
-class Recorder:
-    """Keeps the states that a forward pass names, where anybody asked for them."""
-
-    def __init__(self, prefix: str = "", kept: dict[str, Tensor] | None = None) -> None:
-        self._prefix = prefix
-        self._kept = kept
-
-    def __call__(self, name: str, state: Tensor) -> Tensor:
-        if self._kept is not None:
-            self._kept[self._prefix + name] = state
-        return state
-
-    def within(self, name: str) -> "Recorder":
-        """A recorder of a part, whose names begin with the part's."""
-        return Recorder(f"{self._prefix}{name}.", self._kept)
-
-
-class Dropout(nn.Module):
-    """Dropout that draws from a generator of its own, never from the global one."""
-
-    def __init__(self, rate: float) -> None:
-        super().__init__()
-        self.rate = rate
-        self.generator: torch.Generator | None = None
-
-    def forward(self, states: Tensor) -> Tensor:
-        if not self.training or self.rate == 0:
-            return states
-        kept = torch.empty_like(states).bernoulli_(1 - self.rate, generator=self.generator)
-        return states * kept.div_(1 - self.rate)
-
-
-class Linear(nn.Module):
-    """A linear layer without bias, its values left to `seqcls.models.initialization` to draw.
-
-    Not `nn.Linear`, which draws values of its own from the global generator; PyTorch's way around
-    that loads a part of it that takes seconds.
-    """
-
-    def __init__(self, inputs: int, outputs: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.empty(outputs, inputs))
-
-    def forward(self, states: Float[Tensor, "*batch input"]) -> Float[Tensor, "*batch output"]:
-        return functional.linear(states, self.weight)
-
-
-class Embedding(nn.Module):
-    """A vector for every token id, its values left to `seqcls.models.initialization` to draw."""
-
-    def __init__(self, tokens: int, hidden: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.empty(tokens, hidden))
-
-    def forward(self, ids: Integer[Tensor, "*batch"]) -> Float[Tensor, "*batch hidden"]:
-        return functional.embedding(ids, self.weight)
-
-
-def make_norm(config: NetworkConfig) -> nn.Module:
-    """The norm before each half of a block: `weight * x / sqrt(mean(x^2) + eps)` for `rms`."""
-    if not config.has_norms:
-        return nn.Identity()
-    kind: type[nn.RMSNorm | nn.LayerNorm]
-    kind = nn.RMSNorm if config.layer_norm == "rms" else nn.LayerNorm
-    return kind(config.hidden_size, eps=config.layer_norm_eps)
+Attendable = Bool[Tensor, "string #position position"]
+Scale = Float[Tensor, "string #head #position #position"]
 
 
 class Attention(nn.Module):
@@ -93,23 +39,28 @@ class Attention(nn.Module):
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
         self.heads = (config.num_attention_heads, config.attention_head_size)
-        size = math.prod(self.heads)
-        self.query = Linear(config.hidden_size, size)
-        self.key = Linear(config.hidden_size, size)
-        self.value = Linear(config.hidden_size, size)
-        self.output = Linear(size, config.hidden_size)
+        size, hidden, bias = math.prod(self.heads), config.hidden_size, config.biases
+        self.query = Linear(hidden, size, bias=bias)
+        self.key = Linear(hidden, size, bias=bias)
+        self.value = Linear(hidden, size, bias=bias)
+        self.output = Linear(size, hidden, bias=bias)
         self.dropout = Dropout(config.dropout_rate)
 
     def forward(
         self,
         states: Hidden,
-        attendable: Bool[Tensor, "string #position position"],
+        attendable: Attendable,
+        scale: Scale,
+        positions: Positions,
+        places: Places,
         record: Recorder,
     ) -> Hidden:
-        query = record("query", self._split(self.query(states)))
-        key = record("key", self._split(self.key(states)))
+        query = record("query", positions.rotate(self._split(self.query(states)), places))
+        key = record("key", positions.rotate(self._split(self.key(states)), places))
         value = record("value", self._split(self.value(states)))
-        scores = record("scores", query @ key.transpose(-1, -2) / math.sqrt(self.heads[1]))
+        scores = query @ key.transpose(-1, -2) * scale / math.sqrt(self.heads[1])
+        bias = positions.bias(places, places)
+        scores = record("scores", scores if bias is None else scores + bias)
         weights = record("weights", masked_softmax(scores, attendable.unsqueeze(1)))
         mixed = record("mixed_value", self.dropout(weights) @ value)
         output: Tensor = self.output(mixed.transpose(1, 2).flatten(2))
@@ -121,27 +72,33 @@ class Attention(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """Linear, exact GELU, linear."""
+    """Linear, exact GELU or ReLU, linear."""
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
         hidden, inner = config.hidden_size, config.feed_forward_size
-        self.input = Linear(hidden, inner)
-        self.output = Linear(inner, hidden)
+        self.input = Linear(hidden, inner, bias=config.biases)
+        self.activation = functional.relu if config.activation == "relu" else functional.gelu
+        self.output = Linear(inner, hidden, bias=config.biases)
         self.dropout = Dropout(config.dropout_rate)
 
     def forward(self, states: Hidden, record: Recorder) -> Hidden:
         inner = record("input", self.input(states))
-        activation = record("activation", functional.gelu(inner))
+        activation = record("activation", self.activation(inner))
         output: Tensor = self.output(self.dropout(activation))
         return record("output", output)
 
 
 class Block(nn.Module):
-    """Attention, then feed-forward, each on a normalized copy and added to its input."""
+    """Attention, then feed-forward, each added to its input.
+
+    With the norms before, each works on a normalized copy; with the norms after, each sum is
+    normalized.
+    """
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
+        self.norms_first = config.norm_placement == "pre"
         self.attention_norm = make_norm(config)
         self.attention = Attention(config)
         self.feed_forward_norm = make_norm(config)
@@ -151,64 +108,100 @@ class Block(nn.Module):
     def forward(
         self,
         states: Hidden,
-        attendable: Bool[Tensor, "string #position position"],
+        attendable: Attendable,
+        scale: Scale,
+        positions: Positions,
+        places: Places,
         record: Recorder,
     ) -> Hidden:
-        normalized = record("attention_norm", self.attention_norm(states))
-        output = self.attention(normalized, attendable, record.within("attention"))
-        states = record("after_attention", states + self.dropout(output))
-        normalized = record("feed_forward_norm", self.feed_forward_norm(states))
-        output = self.feed_forward(normalized, record.within("feed_forward"))
-        return record("after_feed_forward", states + self.dropout(output))
+        def attend(states: Hidden) -> Hidden:
+            inside = record.within("attention")
+            attended = self.attention(states, attendable, scale, positions, places, inside)
+            dropped: Tensor = self.dropout(attended)
+            return dropped
+
+        def feed(states: Hidden) -> Hidden:
+            fed = self.feed_forward(states, record.within("feed_forward"))
+            dropped: Tensor = self.dropout(fed)
+            return dropped
+
+        if self.norms_first:
+            normalized = record("attention_norm", self.attention_norm(states))
+            states = record("after_attention", states + attend(normalized))
+            normalized = record("feed_forward_norm", self.feed_forward_norm(states))
+            return record("after_feed_forward", states + feed(normalized))
+        states = record("after_attention", states + attend(states))
+        states = record("attention_norm", self.attention_norm(states))
+        states = record("after_feed_forward", states + feed(states))
+        return record("feed_forward_norm", self.feed_forward_norm(states))
 
 
-class Transformer(nn.Module):
-    """One block over padded token ids; the logit is read off the `CLS` position.
+class Transformer(Classifier):
+    """Blocks over padded token ids, and a logit read off one place or off the mean of all.
 
     A new model's values are undefined: `seqcls.models.initialization` draws them.
     """
 
     def __init__(self, config: NetworkConfig) -> None:
-        super().__init__()
-        self.config = config
+        super().__init__(config)
         self.embedding = Embedding(config.vocabulary_size, config.hidden_size)
-        self.blocks = cast("Iterable[Block]", nn.ModuleList([Block(config)]))
-        self.classifier = Linear(config.hidden_size, 1)
+        blocks = nn.ModuleList([Block(config) for _ in range(config.num_blocks)])
+        self.blocks = cast("Iterable[Block]", blocks)
+        self.classifier = Linear(config.hidden_size, 1, bias=config.biases)
         self.dropout = Dropout(config.dropout_rate)
+        self.positions: Positions = POSITIONS[config.positions].load()(config)
 
-    def forward(self, ids: Integer[Tensor, "string position"]) -> Float[Tensor, " string"]:
-        """Logits of strings given as `CLS`, letters and `PAD`; positive means in the language."""
-        return self._run(ids, Recorder())
-
-    def activations(self, ids: Integer[Tensor, "string position"]) -> dict[str, Tensor]:
-        """Every intermediate state by its name, in the order of the computation."""
-        kept: dict[str, Tensor] = {}
-        self._run(ids, Recorder(kept=kept))
-        return kept
-
-    def use_dropout_generator(self, generator: torch.Generator) -> None:
-        """Draws every dropout mask from this generator, in the order of the computation."""
-        for module in self.modules():
-            if isinstance(module, Dropout):
-                module.generator = generator
-
-    def _run(
-        self, ids: Integer[Tensor, "string position"], record: Recorder
-    ) -> Float[Tensor, " string"]:
-        attendable = (ids != PAD).unsqueeze(1)
-        if self.config.no_attend_cls:
-            attendable = attendable & (ids != CLS).unsqueeze(1)
-        states = record("embedding", self.dropout(self.embedding(ids)))
+    def run(self, ids: Ids, record: Recorder, places: Places | None) -> Float[Tensor, " string"]:
+        """As `Classifier.run`."""
+        if places is None:
+            places = places_of(self.config, ids)
+        attendable, scale = attendable_tokens(self.config, ids), length_scale(self.config, ids)
+        embedded = self.positions.embed(self.embedding(ids), places)
+        states = record("embedding", self.dropout(embedded))
         for number, block in enumerate(self.blocks):
-            states = block(states, attendable, record.within(f"blocks.{number}"))
-        logits: Tensor = self.classifier(self.dropout(states[:, 0])).squeeze(-1)
+            inside = record.within(f"blocks.{number}")
+            states = block(states, attendable, scale, self.positions, places, inside)
+        read = record("readout", read_states(self.config, states, ids))
+        logits: Tensor = self.classifier(self.dropout(read)).squeeze(-1)
         return record("logit", logits)
 
 
-def masked_softmax(
-    scores: Float[Tensor, "*batch position"], attendable: Bool[Tensor, "*#batch position"]
-) -> Float[Tensor, "*batch position"]:
-    """Softmax over the last axis where attendable; zeros where nothing is."""
-    # The least finite number instead of -inf, whose softmax has no gradient where all are masked.
-    masked = scores.masked_fill(~attendable, torch.finfo(scores.dtype).min)
-    return masked.softmax(dim=-1) * attendable
+def attendable_tokens(config: NetworkConfig, ids: Ids) -> Attendable:
+    """Which tokens each token attends to: never padding; with a causal mask none after it."""
+    attendable = (ids != PAD).unsqueeze(1)
+    if config.no_attend_cls:
+        attendable = attendable & (ids != CLS).unsqueeze(1)
+    if config.attention_mask == "causal":
+        attendable = attendable & _earlier(ids)
+    return attendable
+
+
+def length_scale(config: NetworkConfig, ids: Ids) -> Scale:
+    """What scores are multiplied by beside 1 / sqrt(head size): 1, or ln N.
+
+    N is the number of tokens that the model reads (Chiang & Cholak 2022); with a causal mask of
+    those up to the attending one, which knows of no other.
+    """
+    dtype = getattr(torch, config.precision)
+    if config.attention_scale == "sqrt":
+        return torch.ones((), dtype=dtype, device=ids.device).expand(len(ids), 1, 1, 1)
+    read = (ids != PAD).unsqueeze(1)
+    if config.attention_mask == "causal":
+        read = read & _earlier(ids)
+    return read.sum(dim=2).clamp_min(1).to(dtype).log()[:, None, :, None]
+
+
+def read_states(config: NetworkConfig, states: Hidden, ids: Ids) -> Float[Tensor, "string hidden"]:
+    """The states that the logit is read off."""
+    if config.readout == "first":
+        return states[:, 0]
+    read = ids != PAD
+    if config.readout == "mean":
+        return masked_mean(states, read)
+    return states[torch.arange(len(ids), device=ids.device), read.sum(dim=1) - 1]
+
+
+def _earlier(ids: Ids) -> Bool[Tensor, "1 position position"]:
+    """Which tokens stand no later than each token."""
+    size = ids.shape[1]
+    return torch.ones(1, size, size, dtype=torch.bool, device=ids.device).tril()

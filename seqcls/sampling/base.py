@@ -1,6 +1,6 @@
 """Labelled strings, and what every way of drawing them answers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
@@ -37,7 +37,10 @@ class Sampler(Protocol):
 
     reads: ClassVar[frozenset[str]]
     """The settings that it takes beside the task: `max_length` stands for the part's own,
-    such as `test_max_length`, where there is such a field, else for the field of that name."""
+    such as `test_max_length`, where there is such a field, else for the field of that name;
+    `part` is the part's name."""
+    reads_of_part: ClassVar[Mapping[str, frozenset[str]]]
+    """What it takes besides of one part alone."""
 
     def __hash__(self) -> int: ...
 
@@ -55,6 +58,11 @@ class Sampler(Protocol):
     @property
     def epoch_size(self) -> int:
         """Strings of one epoch."""
+        ...
+
+    @property
+    def repeats(self) -> bool:
+        """Whether every epoch holds the strings of the first."""
         ...
 
     @classmethod

@@ -1,6 +1,6 @@
 """Every string of one length, shuffled anew each epoch."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -24,6 +24,7 @@ class FixedLength:
     seed: int
 
     reads: ClassVar[frozenset[str]] = frozenset({"sequence_length", "batch_size", "seed"})
+    reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {}
 
     def __post_init__(self) -> None:
         letters = len(self.task.alphabet)
@@ -47,6 +48,10 @@ class FixedLength:
     @property
     def epoch_size(self) -> int:
         return int(len(self.task.alphabet) ** self.longest)
+
+    @property
+    def repeats(self) -> bool:
+        return True
 
     def epochs(self) -> Iterator[LabelledStrings]:
         """Epochs of all strings, in the order of PyTorch's shuffling data loader.

@@ -1,6 +1,6 @@
 """Strings of all lengths up to a limit, with balanced sets of required letters."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -32,6 +32,7 @@ class VariableLength:
     reads: ClassVar[frozenset[str]] = frozenset(
         {"max_length", "alpha", "size", "batch_size", "seed"}
     )
+    reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {}
 
     def __post_init__(self) -> None:
         required = self.task.required_letters
@@ -65,6 +66,10 @@ class VariableLength:
     @property
     def epoch_size(self) -> int:
         return self.size // self.batch_size * self.batch_size
+
+    @property
+    def repeats(self) -> bool:
+        return False
 
     def epochs(self) -> Iterator[LabelledStrings]:
         """Epochs of `size // batch_size` full batches each."""

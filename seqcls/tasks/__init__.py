@@ -1,8 +1,45 @@
 """The languages to learn, one a file. A new one is a file and a line here."""
 
 from seqcls.tasks.base import CountTask, Task
+from seqcls.tasks.binary import BinaryAddition, BinaryMultiplication, ComputeSqrt
 from seqcls.tasks.contains_all import ContainsAll
+from seqcls.tasks.counting import Counting
+from seqcls.tasks.cycle_navigation import CycleNavigation
+from seqcls.tasks.dyck import Dyck
+from seqcls.tasks.even_pairs import EvenPairs
+from seqcls.tasks.first import First
+from seqcls.tasks.majority import Majority
+from seqcls.tasks.marked import BucketSort, MarkedCopy, MarkedReversal, OddsFirst
+from seqcls.tasks.missing_duplicate import MissingDuplicate
+from seqcls.tasks.modular_arithmetic import ModularArithmetic
+from seqcls.tasks.parity import Parity
+from seqcls.tasks.regular import Regular
+from seqcls.tasks.repeat_01 import Repeat01
+from seqcls.tasks.stack_manipulation import StackManipulation
+from seqcls.tasks.unmarked_reversal import UnmarkedReversal
 
-TASKS: dict[str, type[Task]] = {"contains_all": ContainsAll}
+TASKS: dict[str, type[Task]] = {
+    "contains_all": ContainsAll,
+    "counting": Counting,
+    "regular": Regular,
+    "even_pairs": EvenPairs,
+    "repeat_01": Repeat01,
+    "parity": Parity,
+    "first": First,
+    "majority": Majority,
+    "cycle_navigation": CycleNavigation,
+    "modular_arithmetic": ModularArithmetic,
+    "dyck": Dyck,
+    "stack_manipulation": StackManipulation,
+    "marked_reversal": MarkedReversal,
+    "unmarked_reversal": UnmarkedReversal,
+    "marked_copy": MarkedCopy,
+    "missing_duplicate": MissingDuplicate,
+    "odds_first": OddsFirst,
+    "bucket_sort": BucketSort,
+    "binary_addition": BinaryAddition,
+    "binary_multiplication": BinaryMultiplication,
+    "compute_sqrt": ComputeSqrt,
+}
 
 __all__ = ["TASKS", "CountTask", "Task"]

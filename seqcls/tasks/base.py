@@ -64,3 +64,14 @@ class CountTask(Task, Protocol):
     ) -> Bool[np.ndarray, " string"]:
         """Which of the strings with these letter counts are in the language."""
         ...
+
+
+@runtime_checkable
+class BulkTask(Task, Protocol):
+    """A language that draws many strings faster than one after another."""
+
+    def draw_many(
+        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"], positive: bool
+    ) -> UInt8[np.ndarray, "string position"]:
+        """As `draw`, of a string for each length; what follows a string's end means nothing."""
+        ...

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -10,6 +10,7 @@ from jaxtyping import Bool, Int64, UInt8
 
 from seqcls.errors import ConfigError
 from seqcls.strings import TokenStrings
+from seqcls.tasks.automaton import Automaton
 from seqcls.tasks.letters import letter_counts
 from seqcls.tokenizer import LETTERS
 
@@ -69,11 +70,14 @@ class ContainsAll:
     def draw(
         self, rng: np.random.Generator, length: int, positive: bool
     ) -> UInt8[np.ndarray, " position"]:
-        """A uniform string of that length and label, drawn again until it has the label."""
-        while True:
-            letters = rng.integers(self.num_letters, size=length, dtype=np.uint8)
-            if np.isin(self.required, letters).all() == positive:
-                return letters
+        """A uniform string of that length and label."""
+        return np.asarray(self.draw_many(rng, np.array([length]), positive)[0])
+
+    def draw_many(
+        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"], positive: bool
+    ) -> UInt8[np.ndarray, "string position"]:
+        """As `draw`, of a string for each length."""
+        return _automaton(self.num_letters, self.required).draw(rng, lengths, positive)
 
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
         """How often each letter occurs."""
@@ -83,3 +87,12 @@ class ContainsAll:
         """The language in one sentence."""
         letters = [f"at least one {letter}" for letter in self.required_letters]
         return f"Strings with {' and '.join(letters)} are positive."
+
+
+@lru_cache(maxsize=64)
+def _automaton(num_letters: int, required: tuple[int, ...]) -> Automaton:
+    """Its states are the sets of required letters that have occurred, as bits."""
+    bits = np.zeros(num_letters, dtype=np.int64)
+    bits[list(required)] = 1 << np.arange(len(required))
+    sets = np.arange(1 << len(required))
+    return Automaton(sets[:, None] | bits, sets == len(sets) - 1)

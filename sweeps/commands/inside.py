@@ -7,10 +7,12 @@ from typing import Any
 
 import typer
 
+from seqcls.errors import ConfigError
 from seqcls.inside.beyond import Beyond, SupportProof, beyond
 from seqcls.inside.explain import explain
 from seqcls.inside.family import Curve, Map, area, curve, parse_family
 from seqcls.inside.network import Network
+from seqcls.inside.obstacle import obstacle
 from seqcls.inside.sentences import sentences
 from seqcls.inside.words import beyond_sentences, curve_sentences, map_sentences
 from sweeps.store import queries
@@ -21,7 +23,7 @@ def explain_string(
     db: str | None, reference: str, string: str, epoch: int | None, as_json: bool
 ) -> None:
     """Prints the cause of a model's answer."""
-    run_id, network = _network(db, reference, epoch)
+    run_id, network = _network(db, reference, epoch, "explain")
     found = explain(network, string)
     said = sentences(found)
     _show(as_json, said, {"run": run_id, **asdict(found), "sentences": said})
@@ -31,7 +33,7 @@ def show_family(
     db: str | None, reference: str, text: str, epoch: int | None, as_json: bool
 ) -> None:
     """Prints where a model's answer for a family of strings changes."""
-    run_id, network = _network(db, reference, epoch)
+    run_id, network = _network(db, reference, epoch, "family")
     family = parse_family(text, network.config.num_letters)
     if len(family.names) == 1:
         found = curve(network, family)
@@ -43,16 +45,21 @@ def show_family(
 
 def show_beyond(db: str | None, reference: str, as_json: bool) -> None:
     """Prints what is proved of a model's answers for strings of every length."""
-    run_id, network = _network(db, reference, None)
+    run_id, network = _network(db, reference, None, "verdict --beyond")
     found = beyond(network)
     _show(as_json, beyond_sentences(found), {"run": run_id, **_beyond_record(found)})
 
 
-def _network(db: str | None, reference: str, epoch: int | None) -> tuple[int, Network]:
+def _network(
+    db: str | None, reference: str, epoch: int | None, command: str
+) -> tuple[int, Network]:
     store = open_reader(db)
     run_id = queries.find_run(store, reference)
-    weights = queries.weights(store, run_id, epoch)
-    return run_id, Network.of(queries.run_config(store, run_id), weights)
+    config = queries.run_config(store, run_id)
+    reason = obstacle(config)
+    if reason is not None:
+        raise ConfigError(f"run {run_id}: `{command}` would say what is not so of it: {reason}")
+    return run_id, Network.of(config, queries.weights(store, run_id, epoch))
 
 
 def _show(as_json: bool, said: Sequence[str], record: dict[str, Any]) -> None:

@@ -117,10 +117,10 @@ def show_verdict(db: str | None, reference: str, as_json: bool) -> None:
         return
     wrong = found.false_positives + found.false_negatives
     typer.echo(
-        f"run {run_id}: of {found.multisets:,} multisets up to length {found.max_length}, "
+        f"run {run_id}: of {found.inputs:,} {found.unit}s up to length {found.max_length}, "
         f"{wrong:,} are misclassified ({found.false_positives:,} false positives, "
         f"{found.false_negatives:,} false negatives)"
-        + (f"; the shortest is {found.shortest_error}" if wrong else "")
+        + (f"; the shortest is {found.shortest_error or 'the empty string'}" if wrong else "")
     )
 
 

@@ -114,7 +114,7 @@ def claim(store: Store, worker_id: int, group: RunGroup) -> Claim | None:
         .where(Run.id.in_(ids), Run.state == RunState.QUEUED, goes_on)
         .with_for_update(skip_locked=True, of=Run, key_share=True)
     )
-    with store.begin() as connection:
+    with store.change() as connection:
         # An id may have been given to another run since the group was planned, and a sweep that
         # was submitted since may want more of a run.
         wants = wanted_of(connection, ids)
@@ -159,7 +159,7 @@ def is_alive(pid: int, started_at: str) -> bool:
 
 def _queue_again(store: Store, whose: ColumnElement[bool]) -> int:
     lost = select(Run.id).where(whose, Run.state == RunState.RUNNING)
-    with store.begin() as connection:
+    with store.change() as connection:
         connection.execute(lost.order_by(Run.id).with_for_update(key_share=True))
         affected = sweeps_of(connection, lost)
         released = connection.execute(

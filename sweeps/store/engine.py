@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from sqlalchemy import URL, Connection, Engine, inspect, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
@@ -15,7 +16,7 @@ from sweeps.store import postgres, sqlite
 
 DEFAULT_DB = "runs.db"
 DB_VARIABLE = "SEQCLS_DB"
-SCHEMA_VERSIONS = ("0001", "0002")
+SCHEMA_VERSIONS = ("0001", "0002", "0003")
 """The migrations, oldest first; a test holds them against the migrations themselves."""
 
 SCHEMA_VERSION = SCHEMA_VERSIONS[-1]
@@ -61,6 +62,19 @@ class Store:
         except UnicodeDecodeError as error:
             # What SQLite says of a damaged schema need not even be text.
             raise StoreError(f"{self.name!r}: {sqlite.DAMAGED} ({error.reason})") from error
+
+    @contextmanager
+    def change(self, *what: Literal["configs", "members"]) -> Iterator[Connection]:
+        """One transaction that raises the revision, by which readers know that theirs is old.
+
+        Args:
+            what: besides what is known of runs, which every change may change.
+        """
+        with self.begin() as connection:
+            yield connection
+            # At the end, so that whoever else is writing waits for this row and for nothing after.
+            raised = ", ".join(f"{name} = {name} + 1" for name in ("runs", *what))
+            connection.exec_driver_sql(f"UPDATE revision SET {raised}")
 
 
 def locate(db: str | None) -> Path | URL:

@@ -10,7 +10,8 @@ from typing import Any
 from sqlalchemy import Connection, delete, insert, select, update
 
 from seqcls.config import canonical_json
-from sweeps.store.digest import RESULT_COLUMNS
+from sweeps.digest import RESULT_COLUMNS
+from sweeps.store.bulk import insert_rows
 from sweeps.store.engine import Store
 from sweeps.store.postgres import take_turns
 from sweeps.store.statements import chunks, insert_new, inserted_id, update_states
@@ -18,15 +19,18 @@ from sweeps.store.stored import RESULT_TABLES, StoredRun, read_run
 from sweeps.store.tables import (
     Checkpoint,
     Config,
+    ErrorPack,
     Failure,
     Run,
     RunState,
     Sweep,
     SweepRun,
     SweepState,
+    TestSet,
     Verdict,
     now,
 )
+from sweeps.store.test_sets import insert_test_strings, stored_test_set
 
 _KEPT_COLUMNS = (
     *RESULT_COLUMNS,
@@ -35,6 +39,7 @@ _KEPT_COLUMNS = (
     "finished_at",
     "error",
     "engine",
+    "engine_reason",
     "train_seconds",
     "digest",
 )
@@ -65,7 +70,7 @@ def merge(store: Store, other: Store) -> Merged:
     were here stay.
     """
     merged = Merged()
-    with other.begin() as source, store.begin() as target:
+    with other.begin() as source, store.change("configs", "members") as target:
         take_turns(target)
         config_ids = _merge_configs(source, target)
         run_ids = {
@@ -84,10 +89,35 @@ def _runs() -> Any:
 
 def _merge_configs(source: Connection, target: Connection) -> dict[int, int]:
     """The ids here of the configurations there."""
-    theirs = source.execute(select(Config.id, Config.key, Config.json)).all()
-    insert_new(target, Config, [{"key": row.key, "json": row.json} for row in theirs])
+    _merge_test_sets(source, target)
+    columns = (Config.id, Config.key, Config.json, TestSet.key.label("test_set"))
+    query = select(*columns).outerjoin(TestSet, TestSet.id == Config.test_set_id)
+    theirs = source.execute(query.order_by(Config.id)).all()
+    test_sets = dict(target.execute(select(TestSet.key, TestSet.id)).all())
+    rows = [
+        {"key": row.key, "json": row.json, "test_set_id": test_sets.get(row.test_set)}
+        for row in theirs
+    ]
+    insert_new(target, Config, rows)
     ours = dict(target.execute(select(Config.key, Config.id)).all())
     return {row.id: ours[row.key] for row in theirs}
+
+
+def _merge_test_sets(source: Connection, target: Connection) -> None:
+    """Adds their test sets to ours, and strings where we have none."""
+    theirs = source.execute(select(TestSet.__table__).order_by(TestSet.id)).all()
+    insert_new(target, TestSet, [{"key": row.key, "json": row.json} for row in theirs])
+    empty = select(TestSet.key, TestSet.id).where(TestSet.digest.is_(None))
+    without = dict(target.execute(empty.with_for_update()).all())
+    for row in theirs:
+        if row.digest is None or row.key not in without:
+            continue
+        strings = stored_test_set(source, row.id)
+        # Of damaged strings nothing is taken over; nor of the runs that were tested on them.
+        if strings.digest == row.digest:
+            own = TestSet.id == without[row.key]
+            target.execute(update(TestSet).where(own).values(digest=row.digest))
+            insert_test_strings(target, without[row.key], strings)
 
 
 def _merge_run(
@@ -104,8 +134,8 @@ def _merge_run(
             merged.waiting += 1
             _copy_failures(source, target, run, own_id)
         return own_id
-    theirs = read_run(source, run.key, run.id)
-    if theirs.digest() != theirs.run["digest"]:
+    theirs = read_run(source, run.id)
+    if theirs.digest() != theirs.run["digest"] or theirs.test_set != _test_set(target, config_id):
         merged.damaged.append(f"run {run.id} (model seed {run.model_seed})")
     elif ours is None or ours.state != RunState.DONE:
         merged.results += 1
@@ -113,6 +143,12 @@ def _merge_run(
     else:
         _compare(target, theirs, own_id, merged)
     return own_id
+
+
+def _test_set(target: Connection, config_id: int) -> str | None:
+    """The digest of the strings that a configuration of ours is tested on."""
+    query = select(TestSet.digest).join(Config, Config.test_set_id == TestSet.id)
+    return target.scalars(query.where(Config.id == config_id)).one_or_none()
 
 
 def _queue(target: Connection, config_id: int, model_seed: int) -> int:
@@ -134,8 +170,7 @@ def _copy_failures(source: Connection, target: Connection, run: Any, own_id: int
 def _copy_results(target: Connection, theirs: StoredRun, own_id: int) -> None:
     for table in RESULT_TABLES:
         target.execute(delete(table).where(table.run_id == own_id))
-        if rows := theirs.rows[table]:
-            target.execute(insert(table), [{**row, "run_id": own_id} for row in rows])
+        insert_rows(target, table, theirs.rows(table, own_id))
     _copy_verdict(target, theirs, own_id)
     values = {name: theirs.run[name] for name in _KEPT_COLUMNS}
     target.execute(update(Run).where(Run.id == own_id).values({**values, "worker_id": None}))
@@ -147,7 +182,7 @@ def _copy_verdict(target: Connection, theirs: StoredRun, own_id: int) -> None:
 
 
 def _compare(target: Connection, theirs: StoredRun, own_id: int, merged: Merged) -> None:
-    ours = read_run(target, theirs.key, own_id)
+    ours = read_run(target, own_id)
     differing = list(_differences(ours, theirs))
     if not differing:
         merged.same += 1
@@ -165,16 +200,12 @@ def _differences(ours: StoredRun, theirs: StoredRun) -> Iterator[str]:
     if any(ours.run[name] != theirs.run[name] for name in ("tn", "fp", "fn", "tp")):
         yield "confusion matrix"
     for table in RESULT_TABLES:
-        one, two = (_without_id(stored.rows[table]) for stored in (ours, theirs))
+        one, two = (stored.rows(table, 0) for stored in (ours, theirs))
         if table is Checkpoint:
-            common = {row["epoch"] for row in one} & {row["epoch"] for row in two}
-            one, two = ([row for row in rows if row["epoch"] in common] for rows in (one, two))
-        if sorted(map(repr, one)) != sorted(map(repr, two)):
-            yield table.__tablename__
-
-
-def _without_id(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{name: row[name] for name in row if name != "run_id"} for row in rows]
+            common = {row[1] for row in one} & {row[1] for row in two}
+            one, two = ([row for row in rows if row[1] in common] for rows in (one, two))
+        if one != two:
+            yield "string_error" if table is ErrorPack else table.__tablename__
 
 
 def _merge_sweeps(

@@ -20,6 +20,8 @@ class Upgraded:
     after: str
     backup: Path | None
     """The copy of the file as it was; None for a server, whose own tools copy it."""
+    damaged: list[str]
+    """Runs that did not fit their digests before, and are kept as damaged."""
 
 
 def alembic_config() -> Config:
@@ -30,8 +32,11 @@ def alembic_config() -> Config:
     return config
 
 
-def upgrade(store: Store) -> None:
+def upgrade(store: Store) -> list[str]:
     """Runs every migration that the database lacks, all in one transaction.
+
+    Returns:
+        What was found to be damaged, a line each.
 
     Raises:
         StoreError: a migration failed; the database is as before.
@@ -41,6 +46,8 @@ def upgrade(store: Store) -> None:
         take_turns(connection)
         config.attributes["connection"] = connection
         alembic_upgrade(config, "head")
+    damaged: list[str] = config.attributes.get("damaged", [])
+    return damaged
 
 
 def upgrade_with_backup(store: Store) -> Upgraded | None:
@@ -56,8 +63,7 @@ def upgrade_with_backup(store: Store) -> Upgraded | None:
     if version is None or version == SCHEMA_VERSION:
         return None
     backup = None if store.path is None else _backed_up(store, store.path, version)
-    upgrade(store)
-    return Upgraded(version, SCHEMA_VERSION, backup)
+    return Upgraded(version, SCHEMA_VERSION, backup, upgrade(store))
 
 
 def _backed_up(store: Store, path: Path, version: str) -> Path:

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 from sqlalchemy import (
-    BindParameter,
     ColumnElement,
+    Connection,
     Float,
     Integer,
     Select,
     and_,
-    bindparam,
     case,
     cast,
     func,
@@ -23,23 +23,23 @@ from sqlalchemy import (
 
 from seqcls.config import RunConfig, default_fields
 from sweeps.store.engine import Store
+from sweeps.store.errors import errors_of_runs, strings_of
+from sweeps.store.packing import unpacked_numbers
+from sweeps.store.statements import one_of
 from sweeps.store.tables import (
     Config,
+    ErrorPack,
     Failure,
     LengthScore,
+    Revision,
     Run,
     RunState,
-    StringError,
     Sweep,
     SweepRun,
 )
 
 Kind = Literal["false positives", "false negatives"]
 KINDS: tuple[Kind, ...] = ("false positives", "false negatives")
-
-
-# A negative string that is misclassified is a false positive.
-_KIND = case((StringError.label == 0, "false positive"), else_="false negative")
 
 
 @dataclass(frozen=True)
@@ -61,21 +61,16 @@ class View:
     """Only runs that made at least one error of this kind."""
 
 
-def configs_revision(store: Store) -> tuple[Any, ...]:
-    """A value that differs whenever configurations were added or deleted."""
-    query = select(func.count(), func.max(Config.id), func.min(Config.key), func.max(Config.key))
+def configs_revision(store: Store) -> int:
+    """A number that is raised whenever configurations are added or deleted."""
     with store.begin() as connection:
-        return tuple(connection.execute(query).one())
+        return connection.scalars(select(Revision.configs)).one()
 
 
-def members_revision(store: Store) -> tuple[Any, ...]:
-    """A value that differs whenever a run entered or left a sweep."""
-    runs = select(func.count(), func.sum(SweepRun.run_id), func.sum(SweepRun.sweep_id))
+def members_revision(store: Store) -> int:
+    """A number that is raised whenever a sweep, or what runs it has, changes."""
     with store.begin() as connection:
-        return (
-            *connection.execute(runs).one(),
-            *map(tuple, connection.execute(select(Sweep.id, Sweep.name))),
-        )
+        return connection.scalars(select(Revision.members)).one()
 
 
 def settings(store: Store) -> pd.DataFrame:
@@ -94,7 +89,7 @@ def settings(store: Store) -> pd.DataFrame:
 
 def some_configs(store: Store, config_ids: Sequence[int]) -> dict[int, RunConfig]:
     """These configurations by their id."""
-    query = select(Config.id, Config.json).where(_one_of(Config.id, config_ids))
+    query = select(Config.id, Config.json).where(one_of(Config.id, config_ids))
     with store.begin() as connection:
         rows = connection.execute(query).all()
     return {config_id: RunConfig.from_mapping(json.loads(text)) for config_id, text in rows}
@@ -224,7 +219,7 @@ def scores_by_length(store: Store, run_ids: Sequence[int], width: int) -> pd.Dat
                 for cell in (LengthScore.tn, LengthScore.fp, LengthScore.fn, LengthScore.tp)
             ),
         )
-        .where(_one_of(LengthScore.run_id, run_ids))
+        .where(one_of(LengthScore.run_id, run_ids))
         .group_by(LengthScore.run_id, bins)
         .order_by(LengthScore.run_id, bins)
     )
@@ -242,9 +237,7 @@ class ErrorSearch:
 
 def count_string_errors(store: Store, run_id: int, search: ErrorSearch) -> int:
     """How many different strings a run misclassified, of those meant."""
-    query = select(func.count()).where(StringError.run_id == run_id, _found(search))
-    with store.begin() as connection:
-        return connection.scalars(query).one()
+    return len(_found(store, run_id, search))
 
 
 def string_errors(
@@ -260,19 +253,13 @@ def string_errors(
         string, kind, length (letters), label (1: in the language), logit, occurrences (in the
         test set).
     """
-    query = (
-        select(
-            StringError.string,
-            _KIND.label("kind"),
-            StringError.length,
-            StringError.label,
-            StringError.logit,
-            StringError.occurrences,
-        )
-        .where(StringError.run_id == run_id, _found(search))
-        .order_by(StringError.length, StringError.string)
-    )
-    return _frame(store, query.limit(limit).offset(offset))
+    found = _found(store, run_id, search)
+    # Numbers sort strings as text, in every database alike.
+    found = found.sort_values(["length", "number"], ignore_index=True)
+    found["kind"] = _kinds(found["label"])
+    columns = ["string", "kind", "length", "label", "logit", "occurrences"]
+    end = None if limit is None else offset + limit
+    return found.iloc[offset:end][columns].reset_index(drop=True)
 
 
 def breaking_strings(store: Store, view: View, limit: int) -> pd.DataFrame:
@@ -281,23 +268,45 @@ def breaking_strings(store: Store, view: View, limit: int) -> pd.DataFrame:
     Returns:
         string, kind, length, models (how many runs misclassified it).
     """
-    runs = select(Run.id).where(_in_scope(view), _picked(view), Run.state == RunState.DONE)
-    count = func.count().label("models")
-    query = (
-        select(
-            StringError.string,
-            _KIND.label("kind"),
-            StringError.length,
-            count,
-        )
-        .where(_found(ErrorSearch(kind=view.kind)))
-        .group_by(StringError.string, StringError.label, StringError.length)
-        .order_by(count.desc(), StringError.length, StringError.string)
-        .limit(limit)
+    packs = (
+        select(Config.test_set_id, ErrorPack.numbers)
+        .join(Run, Run.id == ErrorPack.run_id)
+        .join(Config, Config.id == Run.config_id)
+        .where(_in_scope(view), _picked(view), Run.state == RunState.DONE)
     )
-    if view != View():
-        query = query.where(StringError.run_id.in_(runs))
-    return _frame(store, query)
+    by_set: dict[Any, list[bytes]] = {}
+    with store.begin() as connection:
+        for test_set_id, numbers in connection.execute(packs):
+            by_set.setdefault(test_set_id, []).append(bytes(numbers))
+        parts = [
+            _counted(connection, test_set_id, b"".join(own), view)
+            for test_set_id, own in by_set.items()
+        ]
+    columns = ["string", "kind", "length", "models"]
+    if not parts:
+        return pd.DataFrame(columns=columns)
+    same = pd.concat(parts).groupby(["string", "label", "length"])
+    counted: pd.DataFrame = same.agg(models=("models", "sum")).reset_index()
+    ascending = [False, True, True]
+    counted = counted.sort_values(["models", "length", "string"], ascending=ascending)
+    counted["kind"] = _kinds(counted["label"])
+    return counted[columns].head(limit).reset_index(drop=True)
+
+
+def _counted(connection: Connection, test_set_id: int, numbers: bytes, view: View) -> pd.DataFrame:
+    """How many runs got each string of a test set wrong: string, label, length, models."""
+    models = np.bincount(unpacked_numbers(numbers))
+    strings = strings_of(connection, test_set_id)
+    wrong = np.flatnonzero(models)
+    strings = strings.loc[wrong].assign(models=models[wrong])
+    if view.kind is not None:
+        strings = strings[strings["label"] == KINDS.index(view.kind)]
+    return strings[["string", "label", "length", "models"]]
+
+
+def _kinds(labels: "pd.Series[int]") -> list[str]:
+    """What an error is, by the label of its string: a negative one is a false positive."""
+    return ["false negative" if label else "false positive" for label in labels]
 
 
 def specifications(store: Store) -> dict[str, str]:
@@ -398,7 +407,7 @@ def _in_scope(view: View) -> ColumnElement[bool]:
     if view.model_seeds:
         conditions.append(Run.model_seed.in_(view.model_seeds))
     if view.config_ids is not None:
-        conditions.append(_one_of(Run.config_id, view.config_ids))
+        conditions.append(one_of(Run.config_id, view.config_ids))
     return and_(true(), *conditions)
 
 
@@ -412,21 +421,13 @@ def _picked(view: View) -> ColumnElement[bool]:
     return and_(true(), *conditions)
 
 
-def _found(search: ErrorSearch) -> ColumnElement[bool]:
-    conditions: list[ColumnElement[bool]] = []
+def _found(store: Store, run_id: int, search: ErrorSearch) -> pd.DataFrame:
+    with store.begin() as connection:
+        found = errors_of_runs(connection, [run_id])
     if search.text:
-        conditions.append(StringError.string.contains(search.text, autoescape=True))
+        found = found[found["string"].str.contains(search.text, regex=False)]
     if search.kind is not None:
-        conditions.append(StringError.label == KINDS.index(search.kind))
-    return and_(true(), *conditions)
-
-
-def _one_of(column: Any, values: Sequence[int]) -> ColumnElement[bool]:
-    # Rendered into the statement: a database takes only so many parameters.
-    chosen: BindParameter[Any] = bindparam(
-        "chosen", [int(x) for x in values], unique=True, expanding=True, literal_execute=True
-    )
-    found: ColumnElement[bool] = column.in_(chosen)
+        found = found[found["label"] == KINDS.index(search.kind)]
     return found
 
 

@@ -15,6 +15,7 @@ from seqcls.errors import UnknownRunError
 from sweeps.grouping import PlannedRun
 from sweeps.spec import SweepSpec
 from sweeps.store.engine import Store
+from sweeps.store.errors import errors_of_runs
 from sweeps.store.statements import chunks, wanted_of
 from sweeps.store.tables import (
     Base,
@@ -22,9 +23,9 @@ from sweeps.store.tables import (
     Config,
     Epoch,
     LengthScore,
+    Revision,
     Run,
     RunState,
-    StringError,
     Sweep,
     SweepRun,
     SweepState,
@@ -45,13 +46,10 @@ class RunFilter:
     """Values that fields of the configuration must have."""
 
 
-def revision(store: Store) -> tuple[tuple[Any, ...], ...]:
-    """A value that differs whenever a run's state or a sweep has changed."""
-    per_state = select(Run.state, func.count(), func.max(Run.finished_at)).group_by(Run.state)
-    per_sweep = select(Sweep.id, Sweep.spec, Sweep.description)
+def revision(store: Store) -> int:
+    """A number that every write raises, heartbeats apart."""
     with store.begin() as connection:
-        rows = [*connection.execute(per_state), *connection.execute(per_sweep)]
-    return tuple(map(tuple, rows))
+        return connection.scalars(select(Revision.runs)).one()
 
 
 def sweeps(store: Store) -> pd.DataFrame:
@@ -113,20 +111,13 @@ def length_scores(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
 
 def string_errors(store: Store, run_id: int) -> pd.DataFrame:
     """A run's misclassified strings, sorted as text: string, length, label, logit, occurrences."""
-    query = select(
-        StringError.string,
-        StringError.length,
-        StringError.label,
-        StringError.logit,
-        StringError.occurrences,
-    ).where(StringError.run_id == run_id)
-    return _frame(store, query.order_by(StringError.string))
+    return errors_of(store, [run_id]).drop(columns="run_id")
 
 
 def errors_of(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
     """Misclassified strings of these runs: run_id, string, length, label, logit, occurrences."""
-    query = select(*_columns(StringError)).where(StringError.run_id.in_(run_ids))
-    return _frame(store, query.order_by(StringError.run_id, StringError.string))
+    with store.begin() as connection:
+        return errors_of_runs(connection, run_ids).drop(columns="number")
 
 
 def epochs(store: Store, run_id: int) -> pd.DataFrame:

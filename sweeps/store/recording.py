@@ -7,25 +7,28 @@ from typing import Any
 from sqlalchemy import Connection, delete, insert, select, update
 
 from seqcls import results
+from sweeps.digest import verdict_digest
 from sweeps.grouping import MAX_FAILURES, PlannedRun
 from sweeps.outcome import Outcome
+from sweeps.store.bulk import insert_rows
 from sweeps.store.claiming import Claim
-from sweeps.store.digest import run_digest, verdict_digest
 from sweeps.store.engine import Store
+from sweeps.store.packing import packed
 from sweeps.store.statements import sweeps_of, update_states
 from sweeps.store.tables import (
     Base,
     Checkpoint,
     Config,
     Epoch,
+    ErrorPack,
     Failure,
     LengthScore,
     Run,
     RunState,
-    StringError,
     Verdict,
     now,
 )
+from sweeps.store.test_sets import missing_test_set, store_test_set
 
 
 def record(store: Store, claimed: Claim, outcomes: Sequence[Outcome]) -> int:
@@ -37,23 +40,38 @@ def record(store: Store, claimed: Claim, outcomes: Sequence[Outcome]) -> int:
     Returns:
         How many runs were recorded.
     """
-    with store.begin() as connection:
+    config = claimed.runs[0].config
+    tested = [outcome for outcome in outcomes if outcome.evaluation is not None]
+    drawn = missing_test_set(store, config) if tested else None
+    with store.change() as connection:
         held = _held(connection, claimed)
+        digest = store_test_set(connection, config, drawn) if tested else None
         for run, outcome in zip(claimed.runs, outcomes, strict=True):
             if run.id not in held:
                 continue
-            if outcome.failure is None:
+            failure = outcome.failure or _tested_on_others(outcome, digest)
+            if failure is None:
                 _insert_results(connection, run, outcome)
             else:
-                # Training again would diverge again: nothing in it is left to chance.
-                _insert_failure(connection, claimed, run.id, outcome.failure, final=True)
+                # Training again would end like that again: nothing in it is left to chance.
+                _insert_failure(connection, claimed, run.id, failure, final=True)
         update_states(connection, sweeps_of(connection, select(Run.id).where(Run.id.in_(held))))
     return len(held)
 
 
+def _tested_on_others(outcome: Outcome, digest: str | None) -> str | None:
+    """Why the numbers of misclassified strings would mean other strings here; None where not."""
+    if outcome.evaluation is None or outcome.evaluation.test_set == digest:
+        return None
+    return (
+        "it was tested on other strings than those of this database: use one version of seqcls "
+        "and of NumPy on all machines"
+    )
+
+
 def record_lost(store: Store, claimed: Claim, reason: str) -> None:
     """Stores that an attempt ended without a result; queues its runs again, but not for ever."""
-    with store.begin() as connection:
+    with store.change() as connection:
         held = _held(connection, claimed)
         for run_id, failures in held.items():
             final = failures + 1 >= MAX_FAILURES
@@ -64,7 +82,7 @@ def record_lost(store: Store, claimed: Claim, reason: str) -> None:
 def record_verdict(store: Store, run_id: int, found: results.Verdict) -> None:
     """Stores what the exhaustive check of a finished run has found."""
     own = select(Config.key, Run.model_seed).join(Run, Run.config_id == Config.id)
-    with store.begin() as connection:
+    with store.change() as connection:
         key, model_seed = connection.execute(own.where(Run.id == run_id)).one()
         connection.execute(delete(Verdict).where(Verdict.run_id == run_id))
         _insert_verdict(connection, run_id, key, model_seed, found)
@@ -92,62 +110,37 @@ def _held(connection: Connection, claimed: Claim) -> dict[int, int]:
     }
 
 
-def _insert_results(connection: Connection, run: PlannedRun, outcome: Outcome) -> None:
+def result_rows(run_id: int, outcome: Outcome) -> dict[type[Base], list[tuple[Any, ...]]]:
+    """A run's rows in the tables of results, in the order of their columns."""
     evaluation = outcome.evaluation
     assert evaluation is not None
-    assert outcome.best_epoch is not None
-    rows = _result_rows(outcome, evaluation)
-    for table, own in rows.items():
-        if own:
-            connection.execute(insert(table).values(run_id=run.id), own)
+    epochs = range(1, len(outcome.train_losses) + 1)
+    losses = zip(epochs, outcome.train_losses, outcome.validation_losses, strict=True)
+    scores = zip(evaluation.lengths.tolist(), evaluation.cells.tolist(), strict=True)
+    return {
+        Epoch: [(run_id, *row) for row in losses],
+        LengthScore: [(run_id, length, *cells) for length, cells in scores],
+        ErrorPack: [(run_id, *packed(evaluation.errors))] if len(evaluation.errors) else [],
+        Checkpoint: [(run_id, *own) for own in outcome.checkpoints.items()],
+    }
+
+
+def _insert_results(connection: Connection, run: PlannedRun, outcome: Outcome) -> None:
+    for table, rows in result_rows(run.id, outcome).items():
+        insert_rows(connection, table, rows)
     if outcome.verdict is not None:
         _insert_verdict(connection, run.id, run.config.key, run.model_seed, outcome.verdict)
-    summary = {
-        "epochs": len(outcome.train_losses),
-        "best_epoch": outcome.best_epoch,
-        "best_validation_loss": outcome.validation_losses[outcome.best_epoch - 1],
-        "solved_length": evaluation.solved_length,
-        **evaluation.confusion._asdict(),
-    }
-    digest = run_digest(
-        run.config.key,
-        run.model_seed,
-        summary,
-        epochs=rows[Epoch],
-        lengths=rows[LengthScore],
-        errors=rows[StringError],
-        checkpoints=rows[Checkpoint],
-    )
     done = {
         "state": RunState.DONE,
         "finished_at": now(),
         "error": None,
         "engine": outcome.engine,
+        "engine_reason": outcome.engine_reason,
         "train_seconds": outcome.train_seconds,
-        "digest": digest,
-        **summary,
+        "digest": outcome.digest,
+        **outcome.summary(),
     }
     connection.execute(update(Run).where(Run.id == run.id).values(done))
-
-
-def _result_rows(
-    outcome: Outcome, evaluation: results.Evaluation
-) -> dict[type[Base], list[dict[str, Any]]]:
-    losses = zip(outcome.train_losses, outcome.validation_losses, strict=True)
-    return {
-        Epoch: [
-            {"epoch": epoch, "train_loss": train, "validation_loss": validation}
-            for epoch, (train, validation) in enumerate(losses, start=1)
-        ],
-        LengthScore: [
-            {"length": length, **confusion._asdict()}
-            for length, confusion in evaluation.by_length.items()
-        ],
-        StringError: [error._asdict() for error in evaluation.errors],
-        Checkpoint: [
-            {"epoch": epoch, "weights": weights} for epoch, weights in outcome.checkpoints.items()
-        ],
-    }
 
 
 def _insert_verdict(

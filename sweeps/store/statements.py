@@ -5,10 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from sqlalchemy import (
+    BindParameter,
     ColumnElement,
     Connection,
     Insert,
     Select,
+    bindparam,
     case,
     exists,
     select,
@@ -16,7 +18,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
-from sweeps.store.tables import Base, Run, RunState, Sweep, SweepRun, SweepState
+from sweeps.store.tables import Base, Config, Run, RunState, Sweep, SweepRun, SweepState, TestSet
 
 CHUNK = 500
 """How many values one statement names; databases limit that."""
@@ -31,11 +33,33 @@ def chunks(values: Iterable[Value]) -> Iterator[list[Value]]:
         yield listed[start : start + CHUNK]
 
 
+def one_of(column: Any, values: Iterable[int]) -> ColumnElement[bool]:
+    """Whether a column has one of these values, of which there may be more than a database takes
+    as parameters: they stand in the statement itself.
+    """
+    chosen: BindParameter[Any] = bindparam(
+        "chosen", [int(x) for x in values], unique=True, expanding=True, literal_execute=True
+    )
+    found: ColumnElement[bool] = column.in_(chosen)
+    return found
+
+
 def insert_new(connection: Connection, table: type[Base], rows: Sequence[dict[str, Any]]) -> None:
     """Inserts those rows that break no unique constraint, and leaves out the others."""
     dialect = {"sqlite": sqlite, "postgresql": postgresql}[connection.dialect.name]
     if rows:
         connection.execute(dialect.insert(table).on_conflict_do_nothing(), list(rows))
+
+
+def ids_of(
+    connection: Connection, table: type[Config | TestSet], keys: Iterable[str]
+) -> dict[str, int]:
+    """The ids of the rows that have these keys."""
+    found: dict[str, int] = {}
+    for some in chunks(keys):
+        query = select(table.key, table.id).where(table.key.in_(some))
+        found |= dict(connection.execute(query).all())
+    return found
 
 
 def inserted_id(connection: Connection, statement: Insert) -> int:

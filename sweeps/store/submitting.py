@@ -7,27 +7,30 @@ from sqlalchemy import Connection, insert, literal, select, update
 from sqlalchemy import delete as delete_rows
 
 from seqcls.config import RunConfig, canonical_json
+from seqcls.testset import test_set_json, test_set_key
 from sweeps.spec import SweepSpec
 from sweeps.store.engine import Store
 from sweeps.store.postgres import take_turns
-from sweeps.store.statements import chunks, insert_new, inserted_id, update_states
+from sweeps.store.statements import chunks, ids_of, insert_new, inserted_id, update_states
 from sweeps.store.tables import (
     Checkpoint,
     Config,
     Epoch,
+    ErrorPack,
     Failure,
     LengthScore,
     Run,
     RunState,
-    StringError,
     Sweep,
     SweepRun,
     SweepState,
+    TestSet,
+    TestString,
     Verdict,
     now,
 )
 
-RESULTS = (Epoch, LengthScore, StringError, Checkpoint, Verdict, Failure)
+RESULTS = (Epoch, LengthScore, ErrorPack, Checkpoint, Verdict, Failure)
 """The tables whose rows belong to one run."""
 
 
@@ -47,7 +50,7 @@ def submit(store: Store, spec: SweepSpec, launch_token: str | None = None) -> in
         The sweep's id.
     """
     configs = list(spec.configs())
-    with store.begin() as connection:
+    with store.change("configs", "members") as connection:
         take_turns(connection)
         token = launch_token or uuid.uuid4().hex
         known = connection.scalar(select(Sweep.id).where(Sweep.launch_token == token))
@@ -85,7 +88,7 @@ def retry(store: Store, sweep_ids: Sequence[int]) -> int:
         How many runs that were.
     """
     members = select(SweepRun.run_id).where(SweepRun.sweep_id.in_(sweep_ids))
-    with store.begin() as connection:
+    with store.change() as connection:
         again = connection.execute(
             update(Run)
             .where(Run.id.in_(members), Run.state == RunState.FAILED)
@@ -112,7 +115,7 @@ def delete(store: Store, sweep_id: int) -> int:
     Returns:
         How many runs that were.
     """
-    with store.begin() as connection:
+    with store.change("configs", "members") as connection:
         take_turns(connection)
         own = select(SweepRun.run_id).where(SweepRun.sweep_id == sweep_id)
         shared = select(SweepRun.run_id).where(SweepRun.sweep_id != sweep_id)
@@ -154,10 +157,13 @@ def _delete_runs(connection: Connection, run_ids: Sequence[int]) -> None:
     if run_ids:
         used = select(Run.config_id)
         connection.execute(delete_rows(Config).where(Config.id.not_in(used)))
+        tested = select(Config.test_set_id).where(Config.test_set_id.is_not(None))
+        connection.execute(delete_rows(TestString).where(TestString.test_set_id.not_in(tested)))
+        connection.execute(delete_rows(TestSet).where(TestSet.id.not_in(tested)))
 
 
 def _set_state(store: Store, sweep_ids: Sequence[int], state: SweepState) -> None:
-    with store.begin() as connection:
+    with store.change() as connection:
         connection.execute(update(Sweep).where(Sweep.id.in_(sweep_ids)).values(state=state))
         update_states(connection, sweep_ids)
 
@@ -178,14 +184,27 @@ def _sweep_id(connection: Connection, spec: SweepSpec, token: str) -> int:
 
 
 def _config_ids(connection: Connection, configs: Sequence[RunConfig]) -> list[int]:
-    texts = {config.key: canonical_json(config.model_dump()) for config in configs}
-    insert_new(connection, Config, [{"key": key, "json": text} for key, text in texts.items()])
-    ids: list[int] = []
-    for keys in chunks(texts):
-        found = select(Config.key, Config.id).where(Config.key.in_(keys))
-        by_key = dict(connection.execute(found).all())
-        ids.extend(by_key[key] for key in keys)
-    return ids
+    by_key = {config.key: config for config in configs}
+    test_set_ids = _test_set_ids(connection, configs)
+    rows = [
+        {
+            "key": key,
+            "json": canonical_json(config.model_dump()),
+            "test_set_id": test_set_ids[test_set_key(config)],
+        }
+        for key, config in by_key.items()
+    ]
+    insert_new(connection, Config, rows)
+    ids = ids_of(connection, Config, by_key)
+    return [ids[key] for key in by_key]
+
+
+def _test_set_ids(connection: Connection, configs: Sequence[RunConfig]) -> dict[str, int]:
+    """The test sets of these configurations, by their keys."""
+    fields = {test_set_key(config): test_set_json(config) for config in configs}
+    rows = [{"key": key, "json": canonical_json(own)} for key, own in fields.items()]
+    insert_new(connection, TestSet, rows)
+    return ids_of(connection, TestSet, fields)
 
 
 def _insert_runs(

@@ -7,7 +7,7 @@ from sweeps.store.engine import Store
 
 _RUN = (
     "key, model_seed, run.state, error, epochs, best_epoch, best_validation_loss, tn, fp, fn, tp, "
-    "solved_length, engine, digest"
+    "solved_length, engine, engine_reason, digest"
 )
 _QUERIES = {
     "run": f"SELECT {_RUN} FROM run JOIN config ON config.id = config_id",
@@ -26,9 +26,9 @@ _QUERIES = {
             "epoch": "epoch, train_loss, validation_loss",
             "length_score": "length, length_score.tn, length_score.fp, length_score.fn, "
             "length_score.tp",
-            "string_error": "string, length, label, logit, occurrences",
+            "misclassified": "string, length, label, logit, occurrences",
             "checkpoint": "epoch, weights",
-            "verdict": "max_length, multisets, false_positives, false_negatives, shortest_error",
+            "verdict": "max_length, unit, inputs, false_positives, false_negatives, shortest_error",
         }.items()
     },
 }

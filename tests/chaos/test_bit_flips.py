@@ -33,7 +33,9 @@ RESULTS = {
     "sweep_run": "sweep_id, run_id",
     "epoch": "*",
     "length_score": "*",
-    "string_error": "*",
+    "test_set": "*",
+    "test_string": "*",
+    "error_pack": "*",
     "checkpoint": "*",
     "verdict": "*",
 }

@@ -185,8 +185,8 @@ def test_a_run_without_a_stored_check_is_checked_and_keeps_it(
     run_here("sweep", str(short_spec), *db, "--workers", "0").check_returncode()
     first = json.loads(run_here("verdict", "1", *db, "--json").stdout)
     with closing(sqlite3.connect(db[1])) as connection:
-        assert connection.execute("SELECT run_id, multisets FROM verdict").fetchall() == [
-            (1, first[0]["multisets"])
+        assert connection.execute("SELECT run_id, inputs FROM verdict").fetchall() == [
+            (1, first[0]["inputs"])
         ]
     assert json.loads(run_here("verdict", "1", *db, "--json").stdout) == first
 

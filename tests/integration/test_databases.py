@@ -1,11 +1,14 @@
 """Merging, exporting, verifying and upgrading whole databases."""
 
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, StoreError, StoreVersionError
 from sweeps.exporting import export
 from sweeps.store import queries, writer
@@ -15,7 +18,7 @@ from sweeps.store.verification import verify
 from tests.chaos.contents import contents
 from tests.conftest import ASSETS, ROOT
 from tests.databases import rows, spec
-from tests.integration.test_store import claimed, outcome
+from tests.integration.test_store import claimed, outcomes
 
 OLD = sorted((ASSETS / "databases").glob("*.db"))
 
@@ -33,7 +36,8 @@ def other(tmp_path: Path) -> Store:
 def filled(store: Store, first: int = 0, **changes: object) -> Store:
     """Three finished runs, whose results depend on `first`."""
     sweep_id = writer.submit(store, spec(**changes))
-    writer.record(store, claimed(store, sweep_id)[1], [outcome(first + n) for n in range(3)])
+    _, claim = claimed(store, sweep_id)
+    writer.record(store, claim, outcomes(claim, first))
     return store
 
 
@@ -120,7 +124,10 @@ def test_a_damaged_run_is_not_taken_over(store: Store, other: Store) -> None:
     [
         ("UPDATE epoch SET train_loss = train_loss + 1 WHERE run_id = 2", "run 2"),
         ("UPDATE run SET tp = tp + 1 WHERE id = 3", "run 3"),
-        ("UPDATE run SET state = 'dune' WHERE id = 1", "run 1"),
+        ("UPDATE error_pack SET numbers = substr(logits, 1, 3)", "run 2"),
+        ("DELETE FROM error_pack", "run 2"),
+        ("UPDATE test_string SET occurrences = 77 WHERE number = 5", "test set 1"),
+        ("DELETE FROM test_string WHERE number = 5", "test set 1"),
         ("DELETE FROM sweep_run WHERE run_id = 1", "sweep 's'"),
         ("UPDATE sweep SET name = 'x'", "sweep 'x'"),
         ("UPDATE config SET json = '{}'", "configuration 1"),
@@ -175,10 +182,51 @@ def test_a_database_of_every_older_version_is_upgraded(old: Path, tmp_path: Path
     assert rows(upgraded.backup, "SELECT id, state, digest FROM run ORDER BY id") == before
     store = open_writer(str(path))
     assert schema_version(store) == upgraded.after
-    assert rows(store, "SELECT id, state, digest FROM run ORDER BY id") == before
+    assert rows(store, "SELECT id, state FROM run ORDER BY id") == [row[:2] for row in before]
+    after = rows(store, "SELECT digest FROM run WHERE state = 'done'")
+    assert after
+    assert all(digest.startswith("v2:") for (digest,) in after)
+    wrong = "SELECT run_id, string, length, label, logit, occurrences FROM {} ORDER BY 1, 2"
+    errors = rows(upgraded.backup, wrong.format("string_error"))
+    assert rows(store, wrong.format("misclassified")) == errors != []
+    ((fields,),) = rows(
+        store,
+        "SELECT DISTINCT json_array_length(json_group_array(key)) FROM "
+        "(SELECT config.id, field.key FROM config, json_each(config.json) AS field) GROUP BY id",
+    )
+    assert fields == len(RunConfig.model_fields)
+    assert upgraded.damaged == []
     assert verify(store).damages == []
     assert rows(store, "SELECT failures FROM run WHERE state = 'failed'") == [(3,)]
     assert upgrade_with_backup(store) is None
+
+
+def test_an_upgrade_blesses_no_damage(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    # The first whose checks have digests too.
+    shutil.copy(ASSETS / "databases" / "0002.db", path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE verdict SET multisets = 1 WHERE run_id = 1")
+        connection.execute("UPDATE epoch SET train_loss = train_loss + 1 WHERE run_id = 2")
+        connection.execute("UPDATE string_error SET string = 'no' || string WHERE run_id = 3")
+        connection.execute("UPDATE length_score SET tp = 'many' WHERE run_id = 4 AND length = 9")
+        connection.commit()
+    upgraded = upgrade_with_backup(open_writer(str(path), any_version=True))
+    assert upgraded is not None
+    assert upgraded.damaged == [
+        "run 1 (model seed 0): its exhaustive check",
+        "run 2 (model seed 1)",
+        "run 3 (model seed 0)",
+        "run 4 (model seed 1)",
+    ]
+    store = open_reader(str(path))
+    assert [str(damage) for damage in verify(store).damages] == [
+        "run 1 (model seed 0): its exhaustive check does not fit its digest",
+        "run 2 (model seed 1): its results do not fit its digest",
+        "run 3 (model seed 0): its results do not fit its digest",
+        "run 4 (model seed 1): its results do not fit its digest",
+    ]
+    assert len(queries.runs(store)) == 7
 
 
 def test_an_upgrade_overwrites_no_copy(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_the_strings_that_break_most_models_come_first(small: Store, view: View)
     seeds = {run_id: seed for run_id, (_, seed, *_) in cells(small).items()}
     broken = Counter(
         string
-        for run_id, string in rows(small, "SELECT run_id, string FROM string_error")
+        for run_id, string in rows(small, "SELECT run_id, string FROM misclassified")
         if not view.model_seeds or seeds[run_id] in view.model_seeds
     )
     assert found["models"].tolist() == [count for _, count in broken.most_common(10)]

@@ -5,37 +5,52 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 from seqcls.config import RunConfig
 from seqcls.errors import UnknownRunError
-from seqcls.results import Confusion, Evaluation, StringError
-from sweeps.grouping import make_groups
+from seqcls.evaluation import drawn_test_set
+from seqcls.results import Confusion, Evaluation, StringErrors
+from sweeps.grouping import PlannedRun, make_groups
 from sweeps.outcome import Outcome
 from sweeps.store import queries, writer
 from sweeps.store.engine import Store, open_reader, open_writer
-from sweeps.store.stored import read_run
+from sweeps.store.stored import read_runs
 from tests.conftest import ROOT
 from tests.databases import rows, spec
 
 
-def outcome(number: int) -> Outcome:
-    """Results that only a test could get, different for every number."""
-    errors = [StringError("ab{9}", 10, 1, -0.5 - number, 1)] * (number % 2)
-    return Outcome(
+def outcome(number: int, run: PlannedRun | None = None) -> Outcome:
+    """Results that only a test could get, different for every number; of a run where one is named.
+
+    An odd number's misclassifies a string that a default configuration is tested on.
+    """
+    test_set = drawn_test_set(run.config if run else RunConfig())
+    wrong = np.flatnonzero((test_set.lengths == 10) & test_set.labels)[: number % 2]
+    made = Outcome(
         train_losses=[3.0, 2.0 + number],
         validation_losses=[2.0, 1.0 + number],
         train_seconds=0.25,
         engine="torch",
+        engine_reason="asked for",
         best_epoch=2,
         evaluation=Evaluation(
             confusion=Confusion(5, 0, number % 2, 4),
-            by_length={1: Confusion(5, 0, 0, 0), 10: Confusion(0, 0, number % 2, 4)},
-            errors=errors,
-            solved_length=9 if errors else 200,
+            lengths=np.array([1, 10]),
+            cells=np.array([[5, 0, 0, 0], [0, 0, number % 2, 4]]),
+            errors=StringErrors(wrong, np.full(len(wrong), -0.5 - number)),
+            solved_length=9 if len(wrong) else 200,
+            test_set=test_set.digest,
         ),
         checkpoints={2: b"weights"},
     )
+    return made.sealed(run.config.key, run.model_seed) if run else made
+
+
+def outcomes(claim: writer.Claim, first: int = 0) -> list[Outcome]:
+    """One for each run of a claim, numbered on from the first."""
+    return [outcome(first + n, run) for n, run in enumerate(claim.runs)]
 
 
 @pytest.fixture
@@ -90,9 +105,9 @@ def test_a_groups_results_and_states_are_one_transaction(store: Store) -> None:
     with pytest.raises(AssertionError):
         writer.record(store, claim, broken)
     assert set(queries.runs(store)["state"]) == {"running"}
-    for table in ("epoch", "length_score", "string_error", "checkpoint"):
+    for table in ("epoch", "length_score", "error_pack", "checkpoint"):
         assert rows(store, f"SELECT count(*) FROM {table}") == [(0,)]
-    assert writer.record(store, claim, [outcome(0), outcome(1), outcome(2)]) == 3
+    assert writer.record(store, claim, outcomes(claim)) == 3
     assert set(queries.runs(store)["state"]) == {"done"}
     assert rows(store, "SELECT count(*) FROM length_score") == [(6,)]
     assert queries.sweeps(store)["state"].tolist() == ["done"]
@@ -111,9 +126,9 @@ def test_a_worker_that_lost_its_claim_records_nothing(store: Store) -> None:
     slow, old_claim = claimed(store, sweep_id)
     assert writer.release(store, slow) == 3
     _, new_claim = claimed(store, sweep_id)
-    assert writer.record(store, old_claim, [outcome(n) for n in range(3)]) == 0
+    assert writer.record(store, old_claim, outcomes(old_claim)) == 0
     assert rows(store, "SELECT count(*) FROM epoch") == [(0,)]
-    assert writer.record(store, new_claim, [outcome(n) for n in range(3)]) == 3
+    assert writer.record(store, new_claim, outcomes(new_claim)) == 3
     assert rows(store, "SELECT DISTINCT attempt FROM run") == [(2,)]
 
 
@@ -170,11 +185,8 @@ def test_a_stopped_sweep_does_not_use_up_the_attempts_of_its_runs(store: Store) 
 def digests(store: Store) -> Iterator[tuple[str, str]]:
     """Every run's stored digest, and the one that its stored rows have."""
     with store.begin() as connection:
-        runs = connection.exec_driver_sql(
-            "SELECT run.id, key FROM run JOIN config ON config.id = config_id"
-        )
-        for run_id, key in runs.all():
-            stored = read_run(connection, key, run_id)
+        ids = [run_id for (run_id,) in connection.exec_driver_sql("SELECT id FROM run").all()]
+        for stored in read_runs(connection, ids):
             yield stored.run["digest"], stored.digest()
 
 
@@ -197,7 +209,7 @@ def test_the_digest_is_that_of_the_stored_rows() -> None:
 )
 def test_a_changed_result_does_not_fit_its_digest(store: Store, change: str) -> None:
     _, claim = claimed(store, writer.submit(store, spec()))
-    writer.record(store, claim, [outcome(n) for n in range(3)])
+    writer.record(store, claim, outcomes(claim))
     assert all(stored == found for stored, found in digests(store))
     with store.begin() as connection:
         connection.exec_driver_sql(change)
@@ -206,7 +218,7 @@ def test_a_changed_result_does_not_fit_its_digest(store: Store, change: str) -> 
 
 def test_filters_leave_the_runs_that_are_meant(store: Store) -> None:
     _, claim = claimed(store, writer.submit(store, spec()))
-    writer.record(store, claim, [outcome(n) for n in range(3)])
+    writer.record(store, claim, outcomes(claim))
     writer.submit(store, spec(name="t", fixed={"hidden_size": 16}))
 
     def seeds(**wanted: Any) -> list[int]:
@@ -226,7 +238,7 @@ def test_the_revision_changes_with_what_is_stored(store: Store) -> None:
     seen.append(queries.revision(store))
     _, claim = claimed(store, sweep_id)
     seen.append(queries.revision(store))
-    writer.record(store, claim, [outcome(n) for n in range(3)])
+    writer.record(store, claim, outcomes(claim))
     seen.append(queries.revision(store))
     assert len(set(seen)) == len(seen)
     assert queries.revision(store) == seen[-1]

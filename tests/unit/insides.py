@@ -13,7 +13,8 @@ from seqcls.counts.forward import group_logits, log_counts
 from seqcls.data import network_of
 from seqcls.inside.cause import Mechanism
 from seqcls.inside.network import Network
-from seqcls.models.transformer import Recorder, Transformer
+from seqcls.models.base import Recorder
+from seqcls.models.transformer import Transformer
 from seqcls.tokenizer import CLS, FIRST_LETTER
 from tests.unit.networks import Case, cases, plain_model
 
@@ -93,7 +94,7 @@ def patched_logits(
     model = plain_model(network_of(config), weights)
     given["blocks.0.attention.scores"] = weigh
     with torch.no_grad():
-        return model._run(ids, Patched(given)).numpy()
+        return model.run(ids, Patched(given), None).numpy()
 
 
 def true_logits(network: Network, counts: np.ndarray) -> np.ndarray:

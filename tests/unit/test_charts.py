@@ -11,8 +11,8 @@ from dashboard.charts.colors import FALSE_NEGATIVE, FALSE_POSITIVE, GREY
 from dashboard.charts.errors_by_length import errors_by_length
 from dashboard.charts.every_seed import CLICKED as CLICKED_POINT
 from dashboard.charts.every_seed import every_seed
+from dashboard.charts.features import feature_plane
 from dashboard.charts.heat_map import heat_map
-from dashboard.charts.letter_counts import letter_counts
 from dashboard.charts.scales import row_height, rows
 from dashboard.charts.seed_grid import CLICKED as CLICKED_CELL
 from dashboard.charts.seed_grid import seed_grid
@@ -194,12 +194,13 @@ def test_strings_lie_where_their_letters_say_even_if_none_has_the_letter() -> No
             "length": [1, 2],
             "logit": 1.0,
             "occurrences": 1,
-            "a": [0, 0],
-            "b": [1, 2],
+            "first": [0, 0],
+            "second": [1, 2],
         }
     )
-    encoding = letter_counts(errors, "a", "b").to_dict()["encoding"]
-    assert encoding["x"]["title"] == "Letters a in the string"
+    encoding = feature_plane(errors, "a's", "nesting depth").to_dict()["encoding"]
+    assert encoding["x"]["title"] == "a's"
+    assert encoding["y"]["title"] == "Nesting depth"
     assert encoding["x"]["scale"]["domain"] == [0, 1]
     assert encoding["y"]["scale"]["domain"] == [0, 2]
     assert "String" in titles(encoding)

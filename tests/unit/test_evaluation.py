@@ -6,7 +6,7 @@ import pytest
 
 from seqcls.config import RunConfig
 from seqcls.data import network_of, sampler_of, tokenizer_of
-from seqcls.evaluation import evaluate
+from seqcls.evaluation import drawn_test_set, evaluate
 from seqcls.models.base import read_ids
 from seqcls.models.initialization import initial_parameters
 from seqcls.results import Confusion
@@ -47,12 +47,15 @@ def test_results_are_those_of_counting_string_by_string() -> None:
     assert result.by_length == {
         length: counted(length) for length in sorted({x for _, x in cells} - {0})
     }
-    assert [(error.string, error.occurrences) for error in result.errors] == sorted(wrong.items())
+    test_set = drawn_test_set(config)
+    numbers = result.errors.numbers.tolist()
+    told = [(test_set.texts[number], test_set.occurrences[number]) for number in numbers]
+    assert told == sorted(wrong.items())
     assert wrong, "an untrained model misclassifies something"
-    for error in result.errors:
-        assert error.length == sum(tokenizer.counts(error.string))
-        assert (error.logit > 0) != bool(error.label)
-    assert result.solved_length == min(error.length for error in result.errors) - 1
+    for number, logit in zip(numbers, result.errors.logits, strict=True):
+        assert test_set.lengths[number] == sum(tokenizer.counts(test_set.texts[number]))
+        assert (logit > 0) != test_set.labels[number]
+    assert result.solved_length == test_set.lengths[numbers].min() - 1
 
 
 @pytest.mark.parametrize("members", [1, 3])
@@ -68,6 +71,6 @@ def test_members_are_evaluated_each_on_its_own(members: int) -> None:
 def test_without_errors_every_tested_length_is_solved() -> None:
     config = RunConfig(**REPORT)
     result = evaluate([config], [train_group([(config, 5)])[0].kept_weights])[0]
-    assert result.errors == []
+    assert len(result.errors) == 0
     assert result.solved_length == 200
     assert sum(x.tn + x.tp for x in result.by_length.values()) == 9984

@@ -3,7 +3,8 @@
 import random
 
 from seqcls.config import RunConfig
-from sweeps.grouping import MAX_MEMBERS, PlannedRun, make_groups
+from seqcls.engines.choice import choose_engine, engine_named
+from sweeps.grouping import PlannedRun, make_groups
 
 
 def planned(number: int, config: RunConfig) -> PlannedRun:
@@ -18,7 +19,8 @@ def test_the_same_groups_whoever_asks() -> None:
     assert make_groups(runs) == groups
     assert sorted(run.id for group in groups for run in group) == list(range(300))
     for group in groups:
-        assert len(group) <= MAX_MEMBERS
+        engine = engine_named(choose_engine(group[0].config).name)
+        assert len(group) <= engine.group_size(group[0].config)
         assert len({run.config.group_key for run in group}) == 1
 
 

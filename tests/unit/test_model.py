@@ -31,6 +31,7 @@ NAMES_AND_SHAPES = {
     "blocks.0.feed_forward.activation": "string position ff",
     "blocks.0.feed_forward.output": "string position hidden",
     "blocks.0.after_feed_forward": "string position hidden",
+    "readout": "string hidden",
     "logit": "string",
 }
 SIZES = {"string": 2, "position": 6, "hidden": 3, "head": 4, "head_size": 5, "ff": 7}

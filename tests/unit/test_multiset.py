@@ -10,7 +10,7 @@ from seqcls.models.initialization import initial_parameters
 from tests.unit.networks import Case, cases, plain_model
 
 
-@given(cases())
+@given(cases(any_depth=True))
 @settings(max_examples=200)
 def test_logits_and_gradients_are_those_of_the_plain_model(case: Case) -> None:
     parameters = case.stacked()
@@ -33,7 +33,7 @@ def test_logits_and_gradients_are_those_of_the_plain_model(case: Case) -> None:
             )
 
 
-@given(cases())
+@given(cases(any_depth=True))
 def test_a_members_logits_do_not_depend_on_the_other_members(case: Case) -> None:
     encoded = log_counts(case.config, case.counts)
     together = group_logits(case.config, case.stacked(), encoded)

@@ -37,7 +37,7 @@ def test_a_verdict_is_that_of_trying_every_string(engine: str) -> None:
             if (logit > 0) != (row[0] > 0 and row[1] > 0)
         }
         assert wrong, "an untrained model misclassifies something"
-        assert verdict.multisets == len(counts)
+        assert verdict.inputs == len(counts)
         assert verdict.false_positives == sum(wrong.values())
         assert verdict.false_negatives == len(wrong) - sum(wrong.values())
         assert verdict.shortest_error is not None

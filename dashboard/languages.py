@@ -1,0 +1,72 @@
+"""A language as pages show it: its sentence, and a few strings of either label."""
+
+import itertools
+from collections.abc import Iterator
+from functools import lru_cache
+
+import numpy as np
+import streamlit as st
+
+from dashboard.words import verbatim
+from seqcls.strings import TokenStrings
+from seqcls.tasks import Task
+
+MOST_LOOKED_AT = 4_000
+"""Strings that are tried, from the shortest, to find some of either label."""
+
+LONGEST_DRAWN = 60
+"""Where none so short is found, one up to this length is drawn."""
+
+EMPTY = "ε"
+
+
+@lru_cache(maxsize=256)
+def shortest_strings(task: Task, wanted: int = 6) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The shortest strings of a language, and the shortest of its alphabet that are not in it.
+
+    Args:
+        task: the language.
+        wanted: how many of either label.
+
+    Returns:
+        Positive and negative strings, spelled out; the empty one is "".
+    """
+    found: dict[bool, list[str]] = {True: [], False: []}
+    for letters in _by_length(len(task.alphabet)):
+        strings = TokenStrings.of_letters(len(task.alphabet), letters)
+        for row, label in zip(letters.tolist(), task.labels(strings).tolist(), strict=True):
+            found[label].append("".join(task.alphabet[letter] for letter in row))
+        if all(len(strings) >= wanted for strings in found.values()):
+            break
+    for positive, strings_found in found.items():
+        if not strings_found:
+            strings_found.extend(_drawn(task, positive))
+    return tuple(found[True][:wanted]), tuple(found[False][:wanted])
+
+
+def _by_length(num_letters: int) -> Iterator[np.ndarray]:
+    """All strings of length 0, of length 1, and so on, an array of letter numbers each."""
+    looked_at = 0
+    for length in itertools.count():
+        looked_at += num_letters**length
+        if looked_at > MOST_LOOKED_AT:
+            return
+        rows = list(itertools.product(range(num_letters), repeat=length))
+        yield np.array(rows, dtype=np.uint8).reshape(len(rows), length)
+
+
+def _drawn(task: Task, positive: bool) -> list[str]:
+    rng = np.random.default_rng(0)
+    for length in range(LONGEST_DRAWN + 1):
+        if task.has(length, positive):
+            row = task.draw(rng, length, positive)
+            return ["".join(task.alphabet[letter] for letter in row.tolist())]
+    return []
+
+
+def show(task: Task) -> None:
+    """Draws the sentence and the strings."""
+    st.markdown(verbatim(task.describe()))
+    for name, strings in zip(("Positive", "Negative"), shortest_strings(task), strict=True):
+        listed = "  ".join(verbatim(text or EMPTY) for text in strings)
+        st.caption(f"{name}: {listed or 'none that is short'}")

@@ -1,0 +1,186 @@
+"""Which settings the launch panel offers: those that something chosen reads, in groups."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import TypeAdapter, ValidationError
+
+from seqcls.config import ANY_SAMPLER, PARTS, REPORT_TASK, RunConfig, default_fields
+from seqcls.errors import ConfigError, SpecError
+from seqcls.models import MODELS
+from seqcls.models.positions import POSITIONS
+from seqcls.sampling import SAMPLERS
+from seqcls.tasks import TASKS
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "Task": (
+        "task", "alphabet", "pattern", "formula", "bracket_types", "max_depth",
+        "num_letters", "required_letters",
+    ),
+    "Strings": (
+        "train_max_length", "test_max_length", "negatives", "train_set", "disjoint",
+        "train_sampler", "train_min_length", "train_alpha", "train_size", "sequence_length",
+        "train_batch_size", "train_seed",
+        "validation_max_length", "validation_sampler", "validation_min_length",
+        "validation_alpha", "validation_size", "validation_batch_size", "validation_seed",
+        "test_sampler", "test_min_length", "test_alpha", "test_size", "test_batch_size",
+        "test_seed",
+    ),
+    "Network": (
+        "architecture", "hidden_size", "num_attention_heads", "num_blocks", "positions",
+        "position_range", "readout", "attention_mask", "attention_head_size",
+        "feed_forward_size", "layer_norm", "layer_norm_eps", "norm_placement",
+        "no_attend_cls", "attention_scale", "activation", "biases", "dropout_rate",
+        "embeddings_init_strategy", "attention_init_strategy", "feed_forward_init_strategy",
+        "precision",
+    ),
+    "Training": (
+        "learning_rate", "max_num_epochs", "final_learning_rate_factor", "train_loss",
+        "min_num_epochs", "patience", "min_validation_loss", "weight_decay", "gradient_clip",
+    ),
+}  # fmt: skip
+"""Every field but `plugins`, which is filled in, those first that are asked for most."""
+
+USUAL = {
+    "Task": GROUPS["Task"],
+    "Strings": ("train_max_length", "test_max_length"),
+    "Network": ("architecture", "hidden_size", "num_attention_heads", "num_blocks"),
+    "Training": (),
+}
+"""The settings that are offered at once; the others of a group can be added."""
+
+OF_ATTENTION = frozenset(
+    {
+        "num_attention_heads", "attention_head_size", "feed_forward_size", "layer_norm",
+        "layer_norm_eps", "no_attend_cls", "attention_init_strategy",
+        "feed_forward_init_strategy",
+    }
+)  # fmt: skip
+"""The report's settings that mean nothing to a recurrent network."""
+
+RECURRENT = frozenset({"rnn", "gru", "lstm"})
+
+TYPED = frozenset({"alphabet", "pattern", "formula", "required_letters"})
+"""Settings that are typed, one value at a time."""
+
+REGISTERED: dict[str, Mapping[str, Any]] = {
+    "task": TASKS,
+    "architecture": MODELS,
+    "positions": POSITIONS,
+}
+
+SIZES = [1, 2, 4, 8, 16, 32]
+LENGTHS = [10, 20, 40, 50, 100, 200, 500]
+
+Values = Callable[[str], list[Any]]
+"""The values that are chosen for a field; its own one where none is."""
+
+
+def own_value(field: str, task: Any) -> Any:
+    """What a field is where nothing is chosen for it."""
+    if field in {f"{part}_sampler" for part in PARTS} and task != REPORT_TASK:
+        return ANY_SAMPLER
+    return default_fields()[field]
+
+
+def offered(values: Values) -> dict[str, list[str]]:
+    """The fields of each group that everything chosen reads, in the order of `GROUPS`."""
+    read = _read_by_task(values) | _read_by_samplers(values) | _read_by_network(values)
+    read |= set(GROUPS["Training"])
+    return {group: [name for name in names if name in read] for group, names in GROUPS.items()}
+
+
+def _read_by_task(values: Values) -> set[str]:
+    return {"task"} | _by_all(TASKS[name].reads for name in values("task") if name in TASKS)
+
+
+def _read_by_samplers(values: Values) -> set[str]:
+    known = default_fields()
+    read = {f"{part}_sampler" for part in PARTS}
+    for part in PARTS:
+        chosen = [SAMPLERS[name] for name in values(f"{part}_sampler") if name in SAMPLERS]
+        own = _by_all(
+            sampler.reads | sampler.reads_of_part.get(part, frozenset()) for sampler in chosen
+        )
+        read |= {f"{part}_{name}" if f"{part}_{name}" in known else name for name in own}
+    return read
+
+
+def _read_by_network(values: Values) -> set[str]:
+    chosen = [name for name in values("architecture") if name in MODELS]
+    read = set(GROUPS["Network"]) - _later_fields() - {"position_range"}
+    if RECURRENT & set(chosen):
+        read -= OF_ATTENTION
+    read |= _by_all(MODELS[name].reads for name in chosen)
+    if "positions" in read:
+        read |= _by_all(POSITIONS[x].reads for x in values("positions") if x in POSITIONS)
+    return read | {"architecture"}
+
+
+def _later_fields() -> set[str]:
+    """Settings that only those networks have that say so."""
+    return set().union(*(kind.reads for kind in MODELS.values()))
+
+
+def _by_all(reads: Iterable[frozenset[str]]) -> set[str]:
+    every = list(reads)
+    return set(frozenset.intersection(*every)) if every else set()
+
+
+def options(field: str, values: Values) -> list[Any]:
+    """The values of a field that are offered to choose from."""
+    if field in {f"{part}_sampler" for part in PARTS}:
+        return [x for x, sampler in sorted(SAMPLERS.items()) if not _obstacle(sampler, values)]
+    if field in REGISTERED:
+        return list(REGISTERED[field])
+    if literals := _literals(field):
+        return literals
+    default = default_fields()[field]
+    if isinstance(default, bool):
+        return [False, True]
+    if field.endswith("_max_length"):
+        return LENGTHS
+    return SIZES if field.endswith(("_size", "_heads", "_blocks", "_types")) else [default]
+
+
+def _obstacle(sampler: Any, values: Values) -> bool:
+    for name in values("task"):
+        reads = TASKS[name].reads if name in TASKS else ()
+        try:
+            task = TASKS[name](**{field: values(field)[0] for field in reads})
+        except (ConfigError, KeyError):
+            continue
+        if sampler.obstacle(task) is not None:
+            return True
+    return False
+
+
+def is_open_ended(field: str) -> bool:
+    """Whether a value can be typed, beside those that are offered."""
+    closed = field in REGISTERED or field.endswith("_sampler") or bool(_literals(field))
+    return not closed and not isinstance(default_fields()[field], bool)
+
+
+def _literals(field: str) -> list[Any]:
+    annotation = RunConfig.model_fields[field].annotation
+    return list(get_args(annotation)) if get_origin(annotation) is Literal else []
+
+
+def typed(field: str, value: Any) -> list[Any]:
+    """A value that was typed, as what the field holds; several may be separated by commas.
+
+    Raises:
+        SpecError: it is none.
+    """
+    if not isinstance(value, str) or field in TYPED:
+        return [value]
+    return [_parsed(field, part.strip()) for part in value.split(",") if part.strip()]
+
+
+def _parsed(field: str, text: str) -> Any:
+    annotation: Any = RunConfig.model_fields[field].annotation
+    try:
+        return TypeAdapter(annotation).validate_strings(text)
+    except ValidationError as error:
+        expected = error.errors()[0]["msg"].removeprefix("Input should be ")
+        raise SpecError(f"{field}={text!r}: expected {expected}") from None

@@ -1,0 +1,122 @@
+"""Launching a sweep: one that is shipped, or one of your own."""
+
+import json
+import os
+import uuid
+from collections.abc import Callable
+
+import streamlit as st
+
+from dashboard import data, steering
+from dashboard.durations import spoken
+from dashboard.launch import own
+from seqcls.errors import SeqclsError, StoreMissingError
+from sweeps.estimate import Estimate, estimate
+from sweeps.spec import SweepSpec, load_specs, shipped_names
+from sweeps.store import overview
+from sweeps.store.engine import open_reader
+
+TOKEN = "launch token"
+PANEL = "launch"
+
+
+def show() -> None:
+    """Draws the panel; what it would launch is worked out only while it is open."""
+    panel = st.expander("Launch a sweep", key=PANEL, on_change="rerun", icon=":material/rocket:")
+    if not panel.open:
+        return
+    with panel:
+        choices: dict[str, Callable[[], list[SweepSpec]]] = {
+            "Preset": _preset,
+            "Your own": own.show,
+        }
+        kind = st.segmented_control(
+            "What to train",
+            list(choices),
+            default="Preset",
+            required=True,
+            key="launch_kind",
+            label_visibility="collapsed",
+        )
+        try:
+            specs = choices[kind]()
+            if specs:
+                _offer(specs)
+            else:
+                st.caption("It can be launched when the settings above are complete.")
+        except SeqclsError as error:
+            st.error("This cannot be launched.")
+            st.code(str(error), language=None, wrap_lines=True)
+
+
+def _preset() -> list[SweepSpec]:
+    name = st.selectbox(
+        "Preset",
+        shipped_names(),
+        key="launch_preset",
+        help="The specifications that come with seqcls; `report` is all of the report's.",
+    )
+    specs = load_specs(name)
+    st.caption(specs[0].description if len(specs) == 1 else f"{len(specs)} sweeps")
+    return specs
+
+
+def _offer(specs: list[SweepSpec]) -> None:
+    """Says what launching would mean, and the button."""
+    expected = _estimate(specs)
+    missing = expected.runs - expected.there
+    if missing:
+        time = "" if expected.seconds is None else f", in about {spoken(expected.seconds)}"
+        st.markdown(
+            f"**{expected.runs:,} models**: {expected.there:,} trained already, {missing:,} to "
+            f"train{time}.",
+            help=expected.basis,
+        )
+    else:
+        st.markdown(f"**{expected.runs:,} models**, all trained already.")
+    stored = _stored(specs)
+    if stored == "as it is" and missing:
+        st.caption("It has been launched: see Running, or the page Sweeps.")
+    elif stored == "otherwise":
+        st.caption("A sweep of this name exists; launching replaces what it asks for.")
+    st.button(
+        f"Launch {missing:,} models" if missing else "Launch",
+        key="launch_button",
+        type="primary",
+        width="stretch",
+        disabled=stored == "as it is",
+        on_click=_launch,
+        args=(specs, st.session_state.setdefault(TOKEN, uuid.uuid4().hex)),
+    )
+
+
+def _launch(specs: list[SweepSpec], token: str) -> None:
+    steering.launch(specs, token)
+    # The next launch is another one, also of the same specification.
+    st.session_state[TOKEN] = uuid.uuid4().hex
+    # Closed, so that what was launched is seen going on.
+    st.session_state[PANEL] = False
+
+
+def _estimate(specs: list[SweepSpec]) -> Estimate:
+    workers = os.cpu_count() or 1
+    try:
+        return data.estimated(tuple(spec.submitted for spec in specs), workers)
+    except StoreMissingError:
+        return estimate(None, specs, workers)
+
+
+def _stored(specs: list[SweepSpec]) -> str | None:
+    """Whether the database has these sweeps: as they are here, otherwise, or not (None)."""
+    try:
+        named = overview.specifications(open_reader())
+    except StoreMissingError:
+        return None
+    own = [named.get(spec.name) for spec in specs]
+    if all(text == spec.submitted for text, spec in zip(own, specs, strict=True)):
+        return "as it is"
+    differ = [
+        text is not None and json.loads(text) != json.loads(spec.submitted)
+        for text, spec in zip(own, specs, strict=True)
+    ]
+    return "otherwise" if any(differ) else None

@@ -1,0 +1,140 @@
+"""What a sweep of one's own starts from, and what is changed against it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from dashboard import data, names
+from dashboard.launch.fields import own_value
+from seqcls.config import RunConfig, canonical_json
+from seqcls.errors import SeqclsError
+from sweeps.spec import load_specs
+from sweeps.store import overview, queries
+from sweeps.store.engine import open_reader
+
+REPORT = "The report's model"
+DEFAULTS = "The defaults of every setting"
+REPORT_SPEC = "report/all_initializations"
+MOST_CONFIGURATIONS = 5
+
+KEY = "launch_start"
+
+
+@dataclass(frozen=True)
+class Start:
+    """A specification to begin with; its name is not taken over."""
+
+    spec: Mapping[str, Any]
+
+    def values(self, field: str) -> list[Any]:
+        """The values that it gives a field; the field's own where it names none."""
+        axes, fixed = self.spec.get("axes", {}), self.spec.get("fixed", {})
+        if field in axes:
+            return list(axes[field])
+        if field in fixed:
+            return [fixed[field]]
+        own = [x[field] for x in self.spec.get("configurations", []) if field in x]
+        if own:
+            return list({canonical_json(value): value for value in own}.values())
+        return [own_value(field, fixed.get("task", own_value("task", None)))]
+
+    def names_field(self, field: str) -> bool:
+        """Whether it says anything of a field."""
+        tables = (self.spec.get("fixed", {}), self.spec.get("axes", {}))
+        return any(field in x for x in (*tables, *self.spec.get("configurations", [])))
+
+    def with_changes(
+        self, chosen: Mapping[str, Sequence[Any]], read: set[str], **keys: Any
+    ) -> dict[str, Any]:
+        """The specification with other values of these fields.
+
+        Args:
+            chosen: values by field; several make an axis.
+            read: the fields that mean anything now; what it says of others is left out.
+            **keys: of the specification, such as its name.
+        """
+        fixed, axes = dict(self.spec.get("fixed", {})), dict(self.spec.get("axes", {}))
+        configurations = [dict(x) for x in self.spec.get("configurations", [])]
+        for table in (fixed, axes, *configurations):
+            for field in [x for x in table if x in chosen or x not in read]:
+                del table[field]
+        for field, values in chosen.items():
+            if len(values) == 1:
+                fixed[field] = values[0]
+            else:
+                axes[field] = list(values)
+        kept = {key: keys[key] for key in keys if keys[key] is not None}
+        distinct = {canonical_json(x): x for x in configurations}
+        several = {"configurations": list(distinct.values())} if configurations else {}
+        return {**kept, "fixed": fixed, "axes": axes, **several}
+
+    def changes(self, chosen: Mapping[str, Sequence[Any]], read: set[str]) -> list[str]:
+        """What is changed, such as `hidden_size 2 → 4, 8`."""
+        told = [
+            f"{field} {shown(self.values(field))} → {shown(values)}"
+            for field, values in chosen.items()
+            if list(values) != self.values(field)
+        ]
+        dropped = [x for x in RunConfig.model_fields if self.names_field(x) and x not in read]
+        return [*told, *(f"without {field}" for field in dropped)]
+
+
+def shown(values: Sequence[Any]) -> str:
+    """Values as they are written in TOML, separated by commas."""
+    return ", ".join(json.dumps(x) if isinstance(x, bool) else str(x) for x in values)
+
+
+def choose() -> Start:
+    """A box with all that can be started from."""
+    offered = _offered()
+    if st.session_state.get(KEY) not in offered:
+        st.session_state[KEY] = REPORT
+    label = st.selectbox(
+        "Start from",
+        list(offered),
+        key=KEY,
+        help="What is not changed below is as it is there, so that results can be compared.",
+    )
+    return Start(offered[label])
+
+
+def of_sweep(name: str) -> str:
+    """What a sweep is called among what can be started from."""
+    return f"Sweep {name}"
+
+
+def _offered() -> dict[str, Mapping[str, Any]]:
+    (report,) = load_specs(REPORT_SPEC)
+    offered: dict[str, Mapping[str, Any]] = {
+        REPORT: {"fixed": dict(report.fixed or {})},
+        DEFAULTS: {},
+    }
+    try:
+        offered |= _linked()
+        stored = overview.specifications(open_reader())
+    except SeqclsError:
+        return offered
+    return offered | {of_sweep(name): json.loads(text) for name, text in stored.items()}
+
+
+def _linked() -> dict[str, Mapping[str, Any]]:
+    """The model and the configurations that the page is about."""
+    found: dict[str, Mapping[str, Any]] = {}
+    if run := st.query_params.get("run"):
+        own = data.model(queries.find_run(open_reader(), run))
+        if len(own):
+            config_id = int(own["config_id"].iloc[0])
+            found[f"Model {own['run_id'].iloc[0]}"] = _fixed(config_id)
+    ids = [int(x) for x in st.query_params.get_all("config") if x.isdecimal() and len(x) < 19]
+    known = [x for x in ids if x in data.settings().index][:MOST_CONFIGURATIONS]
+    for config_id, name in names.configuration_names(known).items():
+        found[f"Configuration {name}"] = _fixed(config_id)
+    return found
+
+
+def _fixed(config_id: int) -> Mapping[str, Any]:
+    changed = data.some_configs((config_id,))[config_id].changed
+    return {"fixed": {name: value for name, value in changed.items() if name != "plugins"}}

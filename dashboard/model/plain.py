@@ -1,0 +1,101 @@
+"""What holds for any model, however it works: its answers, its errors and its training."""
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import data, measures, where
+from dashboard.charts.losses import losses
+from dashboard.figures.history import losses_by_part
+from dashboard.languages import shortest_strings
+from dashboard.model.drawing import stretch
+from dashboard.words import verbatim
+from seqcls.config import RunConfig
+from seqcls.data import task_of
+from seqcls.errors import SeqclsError
+from sweeps.store import queries
+from sweeps.store.engine import open_reader
+from sweeps.store.overview import ErrorSearch
+
+LISTED = 200
+MOST_ASKED = 50
+
+
+def show(run_id: int, config: RunConfig) -> None:
+    """Strings to ask the model, what it got wrong in the test, and how its loss went."""
+    errors = data.string_errors(run_id, ErrorSearch())
+    _ask(run_id, config, errors)
+    _errors(run_id, config, errors)
+    _training(run_id, config)
+
+
+def _ask(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
+    st.subheader("Ask the model")
+    positive, negative = shortest_strings(task_of(config))
+    first = [*errors["string"].head(3), *filter(None, (*positive[:3], *negative[:3]))]
+    typed = st.text_input(
+        "Strings, separated by spaces",
+        " ".join(dict.fromkeys(first)),
+        key=f"asked {run_id}",
+        help="a{100} is the letter a, a hundred times; <ab>{50} is ab, fifty times.",
+    )
+    strings = tuple(typed.split()[:MOST_ASKED])
+    if not strings:
+        return
+    try:
+        labels = task_of(config).labels(where.token_strings(config, strings)).tolist()
+        logits = _logits(run_id, config, strings)
+    except SeqclsError as error:
+        st.error(verbatim(str(error)))
+        return
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "string": strings,
+                "label": [int(label) for label in labels],
+                "predicted": [int(logit > 0) for logit in logits],
+                "correct": [
+                    label == (logit > 0) for label, logit in zip(labels, logits, strict=True)
+                ],
+                "logit": logits,
+            }
+        ),
+        hide_index=True,
+        column_config={
+            **measures.string_columns(),
+            "predicted": "Predicted",
+            "correct": st.column_config.CheckboxColumn("Correct"),
+        },
+    )
+
+
+@st.cache_data(show_spinner="Asking", max_entries=64)
+def _logits(run_id: int, _config: RunConfig, strings: tuple[str, ...]) -> list[float]:
+    # Imported where it is used: PyTorch takes a second or two to load.
+    from seqcls.prediction import predict
+
+    weights = queries.weights(open_reader(), run_id)
+    return [answer.logit for answer in predict(_config, weights, strings)]
+
+
+def _errors(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
+    st.subheader("Misclassified test strings")
+    if errors.empty:
+        st.success("There are none.")
+        return
+    where.show(run_id, errors, config)
+    st.dataframe(
+        errors.head(LISTED),
+        hide_index=True,
+        column_config=measures.string_columns(),
+        height=min(38 + 35 * len(errors), 320),
+    )
+
+
+def _training(run_id: int, config: RunConfig) -> None:
+    frame = losses_by_part(config, queries.epochs(open_reader(), run_id))
+    if frame.empty:
+        return
+    st.subheader("Training")
+    validated = frame[frame["part"] == "validation"].sort_values("loss")
+    kept = int(validated["epoch"].iloc[0])
+    stretch(losses(frame, kept, kept), "loss")

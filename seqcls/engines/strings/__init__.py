@@ -1,0 +1,1 @@
+"""The plain models, string by string, without what nobody reads of them."""

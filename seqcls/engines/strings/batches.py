@@ -1,0 +1,122 @@
+"""Batches of strings as models read them, made once for all members of a group."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int64, Integer
+from torch import Tensor
+
+from seqcls.config import NetworkConfig
+from seqcls.models.base import Ids, Places, read_ids
+from seqcls.models.positions.places import TrainingPlaces, places_of
+from seqcls.models.reading import special_tokens
+from seqcls.models.transformer import attendable_tokens, length_scale
+from seqcls.strings import TokenStrings
+from seqcls.tokenizer import PAD
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Strings that go through a model at once, no wider than the longest of them."""
+
+    config: NetworkConfig
+    ids: Ids
+    places: Places
+
+    @cached_property
+    def lengths(self) -> Int64[Tensor, " string"]:
+        """Tokens that the model reads of each string."""
+        return (self.ids != PAD).sum(dim=1)
+
+    @cached_property
+    def attendable(self) -> Bool[Tensor, "string #position position"]:
+        return attendable_tokens(self.config, self.ids)
+
+    @cached_property
+    def mask(self) -> Float[Tensor, "string 1 #position position"]:
+        """What is added to scores: 0, or the least number where nothing is attended to."""
+        dtype = getattr(torch, self.config.precision)
+        zeros = torch.zeros((), dtype=dtype, device=self.ids.device)
+        return torch.where(self.attendable, zeros, torch.finfo(dtype).min).unsqueeze(1)
+
+    @cached_property
+    def idle(self) -> Bool[Tensor, "string 1 #position 1"] | None:
+        """Where a token has nothing to attend to; None where all have something."""
+        idle = ~self.attendable.any(dim=2)
+        return idle[:, None, :, None] if idle.any() else None
+
+    @cached_property
+    def scale(self) -> Float[Tensor, "string 1 #position 1"] | None:
+        """What scores are multiplied by beside 1 / sqrt(head size); None for nothing."""
+        if self.config.attention_scale == "sqrt":
+            return None
+        return length_scale(self.config, self.ids)
+
+    @cached_property
+    def read_rows(self) -> Int64[Tensor, " string"]:
+        """Where the logit is read, with the readouts `first` and `last`."""
+        if self.config.readout == "first":
+            return torch.zeros_like(self.lengths)
+        return self.lengths - 1
+
+
+def training_batches(
+    config: NetworkConfig,
+    strings: TokenStrings,
+    batch_size: int,
+    places: TrainingPlaces,
+    device: torch.device,
+) -> Iterator[Batch]:
+    """An epoch's batches, in order."""
+    for start in range(0, len(strings), batch_size):
+        ids = trimmed_ids(config, strings, slice(start, start + batch_size))
+        drawn = places.draw(ids.shape[1])
+        if drawn is None:
+            drawn = places_of(config, ids)
+        yield Batch(config, ids.to(device), drawn.to(device))
+
+
+PAIRS_AT_ONCE = 2**22
+"""Scores of one head in a piece: keeps the widest state of a piece within tens of megabytes."""
+
+STATES_AT_ONCE = 2**23
+"""Numbers in the widest state of one token each, likewise."""
+
+
+def testing_pieces(
+    config: NetworkConfig, strings: TokenStrings, device: torch.device
+) -> Iterator[tuple[Int64[np.ndarray, " row"], Batch]]:
+    """Pieces of strings that fit in memory, and their rows among the strings, shortest first."""
+    order = np.argsort(strings.lengths, kind="stable")
+    widths = strings.lengths[order] + special_tokens(config)
+    start = 0
+    while start < len(order):
+        end = start + 1
+        while end < len(order) and _fits(config, end + 1 - start, int(widths[end])):
+            end += 1
+        rows = order[start:end]
+        ids = trimmed_ids(config, strings, rows)
+        yield rows, Batch(config, ids.to(device), places_of(config, ids).to(device))
+        start = end
+
+
+def trimmed_ids(
+    config: NetworkConfig, strings: TokenStrings, rows: slice | Int64[np.ndarray, " row"]
+) -> Integer[Tensor, "string position"]:
+    """The token ids of some strings, no wider than the longest of them."""
+    own = strings.take(rows)
+    ids = read_ids(own, config.readout)
+    width = int(own.lengths.max(initial=0)) + special_tokens(config)
+    return torch.from_numpy(ids[:, :width].astype(np.int32))
+
+
+def _fits(config: NetworkConfig, strings: int, width: int) -> bool:
+    heads = max(config.num_attention_heads, 1)
+    widest = max(4 * config.hidden_size, config.feed_forward_size)
+    return (
+        strings * width * width * heads <= PAIRS_AT_ONCE
+        and strings * width * widest <= STATES_AT_ONCE
+    )

@@ -1,0 +1,41 @@
+"""Whether a network can be what a configuration says. No PyTorch is loaded to know it."""
+
+from collections.abc import Mapping
+
+from seqcls.config import NetworkConfig
+from seqcls.errors import ConfigError
+from seqcls.models import MODELS
+from seqcls.models.positions import POSITIONS, longest_readable
+from seqcls.models.reading import special_tokens
+
+
+def check_network(config: NetworkConfig, longest: Mapping[str, int]) -> None:
+    """Refuses a network that cannot be, or that cannot read what it must.
+
+    Args:
+        config: the network, of an architecture and positions that there are.
+        longest: tokens of the longest string of `train`, `validation` and `test`.
+
+    Raises:
+        ConfigError: settings that the architecture or the positions cannot have.
+    """
+    for kind in (MODELS[config.architecture], POSITIONS[config.positions]):
+        obstacle = kind.obstacle(config)
+        if obstacle is not None:
+            raise ConfigError(obstacle)
+    end = longest_readable(config)
+    for part, length in longest.items():
+        if end is None or length <= end:
+            continue
+        if config.position_range:
+            raise ConfigError(
+                f"position_range={config.position_range}: expected at least "
+                f"{length + special_tokens(config)}, the tokens that are read of the longest "
+                f"{part} string"
+            )
+        # In testing those strings are not asked about, and their lengths have no number.
+        if part != "test":
+            raise ConfigError(
+                f"{part}_max_length={length}: positions={config.positions!r} ends at {end}, the "
+                f"longest string trained on; lower {part}_max_length to it"
+            )

@@ -1,0 +1,42 @@
+"""The parts of a network that a configuration names; to name one loads no PyTorch."""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from seqcls.config import NetworkConfig
+
+
+def nothing(config: NetworkConfig) -> None:
+    """What a part says that has no obstacle, or places without end."""
+    del config
+
+
+@dataclass(frozen=True)
+class Kind:
+    """An architecture or a position scheme: where its class stands, and what it asks of settings.
+
+    One from outside is its class itself, of which these are attributes and class methods.
+    """
+
+    path: str
+    """Its module and its name in it, with a colon between."""
+    reads: frozenset[str] = frozenset()
+    """The settings that it reads beside the report's, such as `num_blocks`."""
+    obstacle: Callable[[NetworkConfig], str | None] = nothing
+    """Why a network cannot have it, naming the setting; None where it can."""
+    table_size: Callable[[NetworkConfig], int | None] = nothing
+    """Of positions: how many places there are; None where there is no end to them."""
+
+    def load(self) -> Any:
+        """Its class."""
+        module, _, name = self.path.partition(":")
+        return getattr(importlib.import_module(module), name)
+
+
+def kind_of(part: Any) -> Kind:
+    """What a class from outside says of itself."""
+    path = f"{part.__module__}:{part.__qualname__}"
+    table_size = getattr(part, "table_size", nothing)
+    return Kind(path, frozenset(part.reads), part.obstacle, table_size)

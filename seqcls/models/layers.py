@@ -1,0 +1,76 @@
+"""The layers that models are made of, their values left to `seqcls.models.initialization`."""
+
+import torch
+from jaxtyping import Bool, Float, Integer
+from torch import Tensor, nn
+from torch.nn import functional
+
+from seqcls.config import NetworkConfig
+
+
+class Dropout(nn.Module):
+    """Dropout that draws from a generator of its own, never from the global one."""
+
+    def __init__(self, rate: float) -> None:
+        super().__init__()
+        self.rate = rate
+        self.generator: torch.Generator | None = None
+
+    def forward(self, states: Tensor) -> Tensor:
+        if not self.training or self.rate == 0:
+            return states
+        kept = torch.empty_like(states).bernoulli_(1 - self.rate, generator=self.generator)
+        return states * kept.div_(1 - self.rate)
+
+
+class Linear(nn.Module):
+    """A linear layer, its values left to `seqcls.models.initialization` to draw.
+
+    Not `nn.Linear`, which draws values of its own from the global generator; PyTorch's way around
+    that loads a part of it that takes seconds.
+    """
+
+    def __init__(self, inputs: int, outputs: int, *, bias: bool = False) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(outputs, inputs))
+        self.bias = nn.Parameter(torch.empty(outputs)) if bias else None
+
+    def forward(self, states: Float[Tensor, "*batch input"]) -> Float[Tensor, "*batch output"]:
+        return functional.linear(states, self.weight, self.bias)
+
+
+class Embedding(nn.Module):
+    """A vector for every token id, its values left to `seqcls.models.initialization` to draw."""
+
+    def __init__(self, tokens: int, hidden: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(tokens, hidden))
+
+    def forward(self, ids: Integer[Tensor, "*batch"]) -> Float[Tensor, "*batch hidden"]:
+        return functional.embedding(ids, self.weight)
+
+
+def make_norm(config: NetworkConfig) -> nn.Module:
+    """The norm of each half of a block: `weight * x / sqrt(mean(x^2) + eps)` for `rms`."""
+    if not config.has_norms:
+        return nn.Identity()
+    kind: type[nn.RMSNorm | nn.LayerNorm]
+    kind = nn.RMSNorm if config.layer_norm == "rms" else nn.LayerNorm
+    return kind(config.hidden_size, eps=config.layer_norm_eps)
+
+
+def masked_softmax(
+    scores: Float[Tensor, "*batch position"], attendable: Bool[Tensor, "*#batch position"]
+) -> Float[Tensor, "*batch position"]:
+    """Softmax over the last axis where attendable; zeros where nothing is."""
+    # The least finite number instead of -inf, whose softmax has no gradient where all are masked.
+    masked = scores.masked_fill(~attendable, torch.finfo(scores.dtype).min)
+    return masked.softmax(dim=-1) * attendable
+
+
+def masked_mean(
+    states: Float[Tensor, "string position hidden"], read: Bool[Tensor, "string position"]
+) -> Float[Tensor, "string hidden"]:
+    """The mean over the positions that are read; zeros where none is."""
+    kept = read.unsqueeze(2)
+    return (states * kept).sum(dim=1) / kept.sum(dim=1).clamp_min(1)

@@ -1,0 +1,45 @@
+"""How tokens differ by their places, one scheme a file; how many places there are."""
+
+from collections.abc import Mapping
+
+from seqcls.config import NetworkConfig
+from seqcls.models.kinds import Kind
+from seqcls.models.reading import special_tokens
+
+_RANDOMIZED = frozenset({"position_range"})
+
+
+def _even_head_size(config: NetworkConfig) -> str | None:
+    if config.attention_head_size % 2 == 0:
+        return None
+    return (
+        f"positions='rotary' turns pairs: attention_head_size={config.attention_head_size}: "
+        "expected an even number"
+    )
+
+
+def _longest_trained(config: NetworkConfig) -> int:
+    return config.trained_length + special_tokens(config)
+
+
+_HERE = "seqcls.models.positions"
+
+POSITIONS: Mapping[str, Kind] = {
+    "none": Kind(f"{_HERE}.base:Positions"),
+    "sinusoidal": Kind(f"{_HERE}.sinusoidal:Sinusoidal", _RANDOMIZED),
+    "learned": Kind(f"{_HERE}.learned:Learned", _RANDOMIZED, table_size=_longest_trained),
+    "rotary": Kind(f"{_HERE}.rotary:Rotary", _RANDOMIZED, _even_head_size),
+    "alibi": Kind(f"{_HERE}.alibi:Alibi", _RANDOMIZED),
+    "relative": Kind(f"{_HERE}.relative:Relative"),
+}
+
+
+def table_size(config: NetworkConfig) -> int | None:
+    """How many places a network's tokens may have; None where there is no end to them."""
+    return config.position_range or POSITIONS[config.positions].table_size(config)
+
+
+def longest_readable(config: NetworkConfig) -> int | None:
+    """Tokens of the longest string that a network can be asked about; None for any."""
+    size = table_size(config)
+    return None if size is None else size - special_tokens(config)

@@ -1,0 +1,56 @@
+"""Where tokens stand: one after another, or at places drawn at random (Ruoss et al. 2023).
+
+With `position_range` n tokens stand at a sorted sample, without replacement, of so many places. In
+training it is drawn anew for every batch. In testing a string's places depend on its length and on
+a seed of their own and on nothing else, so they are the same in whatever company it is tested.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+import torch
+from jaxtyping import Int64, Integer
+from torch import Tensor
+
+from seqcls.config import NetworkConfig
+from seqcls.tokenizer import PAD
+
+_TRAINING, _TESTING = 1, 2
+"""Streams apart from each other, and from those that draw strings from the same seeds."""
+
+
+class TrainingPlaces:
+    """The places of one batch after another; the members of a group share them as their strings."""
+
+    def __init__(self, config: NetworkConfig, seed: int) -> None:
+        self._range = config.position_range
+        self._rng = np.random.default_rng((seed, _TRAINING))
+
+    def draw(self, tokens: int) -> Int64[Tensor, "1 position"] | None:
+        """The places of the next batch, whose longest string has so many tokens as it is read."""
+        if not self._range:
+            return None
+        drawn = self._rng.choice(self._range, tokens, replace=False)
+        return torch.from_numpy(np.sort(drawn)).unsqueeze(0)
+
+
+def places_of(
+    config: NetworkConfig, ids: Integer[Tensor, "string position"]
+) -> Int64[Tensor, "#string position"]:
+    """Where tokens stand when nothing is learned; what padding gets is looked at by nobody."""
+    if not config.position_range:
+        return torch.arange(ids.shape[1], device=ids.device).unsqueeze(0)
+    lengths = (ids != PAD).sum(dim=1)
+    known, rows = lengths.unique(return_inverse=True)
+    places = np.zeros((len(known), ids.shape[1]), dtype=np.int64)
+    order = _order(config.position_range, config.place_seed)
+    for row, length in zip(places, known.tolist(), strict=True):
+        own = np.sort(order[:length])
+        row[: len(own)] = own
+    return torch.from_numpy(places).to(ids.device)[rows]
+
+
+@lru_cache(maxsize=16)
+def _order(places: int, seed: int) -> Int64[np.ndarray, " place"]:
+    """All places in the order in which ever longer strings take them."""
+    return np.random.default_rng((seed, _TESTING)).permutation(places)

@@ -1,0 +1,160 @@
+"""Recurrent networks, one string a row and one token after another: the readable truth.
+
+The cells are those of `torch.nn.RNN` (tanh), `GRU` and `LSTM`, gate by gate and with their biases.
+Padding comes after a string, so no state that is read depends on it.
+"""
+
+from collections.abc import Iterable
+from typing import ClassVar, NamedTuple, cast
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional
+
+from seqcls.config import NetworkConfig
+from seqcls.models.base import Classifier, Ids, Places, Recorder
+from seqcls.models.layers import Dropout, Embedding, Linear
+from seqcls.models.transformer import read_states
+
+State = Float[Tensor, "string hidden"]
+Gates = Float[Tensor, "string gates"]
+"""The gates of a cell beside one another, each of the hidden size."""
+
+
+class Step(NamedTuple):
+    """What a cell makes of one token: the new state, and every gate by its name."""
+
+    state: State
+    cell: State
+    gates: dict[str, State]
+
+
+class Cell(nn.Module):
+    """One layer's parameters; `step` is its formula."""
+
+    gates: ClassVar[tuple[str, ...]] = ()
+    """The names of its gates, in the order of the parameters' rows; none for a plain one."""
+    has_cell: ClassVar[bool] = False
+    """Whether it keeps a second state beside the one that it gives on."""
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__()
+        hidden = config.hidden_size
+        rows = hidden * max(len(self.gates), 1)
+        self.input_weight = nn.Parameter(torch.empty(rows, hidden))
+        self.state_weight = nn.Parameter(torch.empty(rows, hidden))
+        self.input_bias = nn.Parameter(torch.empty(rows)) if config.biases else None
+        self.state_bias = nn.Parameter(torch.empty(rows)) if config.biases else None
+
+    def from_input(self, states: State) -> Gates:
+        return functional.linear(states, self.input_weight, self.input_bias)
+
+    def from_state(self, state: State) -> Gates:
+        return functional.linear(state, self.state_weight, self.state_bias)
+
+    def step(self, given: Gates, state: State, cell: State) -> Step:
+        """One token: what its input gives to the gates, and the state and cell before it."""
+        raise NotImplementedError
+
+    def forward(
+        self, states: Float[Tensor, "string position hidden"], record: Recorder
+    ) -> Float[Tensor, "string position hidden"]:
+        """The state after every token."""
+        given = self.from_input(states)
+        state = cell = states.new_zeros(len(states), states.shape[2])
+        steps = []
+        for place in range(states.shape[1]):
+            steps.append(self.step(given[:, place], state, cell))
+            state, cell = steps[-1].state, steps[-1].cell
+
+        def along(values: Iterable[State]) -> Tensor:
+            kept = list(values)
+            return torch.stack(kept, dim=1) if kept else torch.zeros_like(states)
+
+        for gate in self.gates:
+            record(gate, along(step.gates[gate] for step in steps))
+        if self.has_cell:
+            record("cell", along(step.cell for step in steps))
+        return record("state", along(step.state for step in steps))
+
+
+class RNNCell(Cell):
+    """tanh(W x + U h)."""
+
+    def step(self, given: Gates, state: State, cell: State) -> Step:
+        """As `Cell.step`."""
+        return Step((given + self.from_state(state)).tanh(), cell, {})
+
+
+class GRUCell(Cell):
+    """(1 - z) n + z h, with the candidate n = tanh(W x + r (U h)) and the gates r and z."""
+
+    gates = ("reset_gate", "update_gate", "candidate")
+
+    def step(self, given: Gates, state: State, cell: State) -> Step:
+        """As `Cell.step`."""
+        reset, update, candidate = given.chunk(3, dim=1)
+        own_reset, own_update, own_candidate = self.from_state(state).chunk(3, dim=1)
+        reset, update = (reset + own_reset).sigmoid(), (update + own_update).sigmoid()
+        candidate = (candidate + reset * own_candidate).tanh()
+        after = (1 - update) * candidate + update * state
+        return Step(after, cell, dict(zip(self.gates, (reset, update, candidate), strict=True)))
+
+
+class LSTMCell(Cell):
+    """o tanh(c), with the cell c = f c + i g, the candidate g and the gates i, f and o."""
+
+    gates = ("input_gate", "forget_gate", "candidate", "output_gate")
+    has_cell = True
+
+    def step(self, given: Gates, state: State, cell: State) -> Step:
+        """As `Cell.step`."""
+        gates = (given + self.from_state(state)).chunk(4, dim=1)
+        take, keep, give = (gates[row].sigmoid() for row in (0, 1, 3))
+        candidate = gates[2].tanh()
+        cell = keep * cell + take * candidate
+        named = dict(zip(self.gates, (take, keep, candidate, give), strict=True))
+        return Step(give * cell.tanh(), cell, named)
+
+
+class Recurrent(Classifier):
+    """Layers of cells, and a logit read off the last state or off the mean of all."""
+
+    cell: ClassVar[type[Cell]]
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__(config)
+        self.embedding = Embedding(config.vocabulary_size, config.hidden_size)
+        layers = nn.ModuleList([self.cell(config) for _ in range(config.num_blocks)])
+        self.layers = cast("Iterable[Cell]", layers)
+        self.classifier = Linear(config.hidden_size, 1, bias=config.biases)
+        self.dropout = Dropout(config.dropout_rate)
+
+    def run(self, ids: Ids, record: Recorder, places: Places | None) -> Float[Tensor, " string"]:
+        """As `Classifier.run`; places mean nothing here."""
+        del places
+        states = record("embedding", self.dropout(self.embedding(ids)))
+        for number, layer in enumerate(self.layers):
+            states = self.dropout(layer(states, record.within(f"layers.{number}")))
+        read = record("readout", read_states(self.config, states, ids))
+        logits: Tensor = self.classifier(read).squeeze(-1)
+        return record("logit", logits)
+
+
+class RNN(Recurrent):
+    """The plain recurrent network, with tanh."""
+
+    cell = RNNCell
+
+
+class GRU(Recurrent):
+    """The gated recurrent unit."""
+
+    cell = GRUCell
+
+
+class LSTM(Recurrent):
+    """The long short-term memory."""
+
+    cell = LSTMCell

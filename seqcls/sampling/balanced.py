@@ -1,0 +1,263 @@
+"""Strings of any language, half of them positive, of uniform lengths."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import count
+from typing import ClassVar, Literal
+
+import numpy as np
+from jaxtyping import Bool, Int64, UInt8, UInt64
+
+from seqcls.errors import ConfigError
+from seqcls.sampling.base import LabelledStrings, Sampler
+from seqcls.sampling.edits import edited
+from seqcls.sampling.streams import stream
+from seqcls.strings import NO_LETTER, TokenStrings
+from seqcls.tasks.base import BulkTask, Task
+
+Lengths = Int64[np.ndarray, " string"]
+Letters = UInt8[np.ndarray, "string position"]
+Rows = Int64[np.ndarray, " row"]
+Candidates = Callable[[np.random.Generator, int], TokenStrings]
+
+PARTS = ("train", "validation", "test")
+
+MAX_DRAWS = 100
+"""Draws for each negative string that is wanted, on average, and `SPARE_DRAWS` in all besides: what
+is then not found is drawn by the language itself: of a uniform length among those that have a
+negative string, and then uniform."""
+
+SPARE_DRAWS = 2_000
+
+MAX_REPEATED_DRAWS = 200
+"""Test strings that were trained on are drawn again so often at most."""
+
+MAX_TOKENS = 2**30
+"""Tokens that the strings of an epoch may have, each as long as the longest."""
+
+MAX_CANDIDATES = 4_000
+
+BLOCK_TOKENS = 2**22
+"""Strings are drawn in blocks of about so many tokens, to bound what the drawing takes."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """What a model is trained on: so many epochs of a sampler."""
+
+    sampler: Sampler
+    epochs: int
+
+    @cached_property
+    def fingerprints(self) -> UInt64[np.ndarray, " string"]:
+        """Of every string that any epoch trains on, in ascending order."""
+        drawn = stream(self.sampler)
+        epochs = 1 if self.sampler.repeats else self.epochs
+        found = [fingerprints(drawn.epoch(epoch).strings.letters) for epoch in range(epochs)]
+        return np.unique(np.concatenate(found))
+
+
+@dataclass(frozen=True)
+class BalancedStrings:
+    """A string's label is a fair coin; its length is uniform; then the string is drawn.
+
+    A positive string's length is uniform among those that have one, and then the string is
+    uniform where the language allows it. Negative strings, by `negatives`: `uniform`, of a
+    uniform length; `edits`, a positive string with 1 + Geometric(1/2) edits (1, 2, 3, ... of them
+    with probabilities 1/2, 1/4, 1/8, ...), of an allowed length; `mixed`, either, by a fair coin;
+    each drawn again, length and all, until it is negative.
+
+    The streams of training, validation and test differ where all settings are the same.
+    """
+
+    task: Task
+    part: str
+    min_length: int
+    max_length: int
+    size: int
+    batch_size: int
+    seed: int
+    negatives: Literal["uniform", "edits", "mixed"]
+    train_set: Literal["fresh", "fixed"] = "fresh"
+    trained: Training | None = None
+    """What no string may occur in, where tests are disjoint from training."""
+
+    reads: ClassVar[frozenset[str]] = frozenset(
+        {"part", "min_length", "max_length", "size", "batch_size", "seed", "negatives"}
+    )
+    reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {
+        "train": frozenset({"train_set"}),
+        "test": frozenset({"disjoint"}),
+    }
+
+    def __post_init__(self) -> None:
+        if self.min_length > self.max_length:
+            raise ConfigError(
+                f"min_length={self.min_length}: expected at most max_length={self.max_length}"
+            )
+        if self.size * self.max_length > MAX_TOKENS:
+            raise ConfigError(
+                f"size={self.size}: {self.size:,} strings of up to {self.max_length:,} tokens take "
+                f"more memory than {MAX_TOKENS:,} tokens; lower size or max_length"
+            )
+        for positive, label in ((True, "positive"), (False, "negative")):
+            if not len(self._lengths[positive]):
+                raise ConfigError(
+                    f"max_length={self.max_length}: no string of {self.min_length} to "
+                    f"{self.max_length} tokens is {label}; change the language or the lengths "
+                    f"({self.task.describe()})"
+                )
+
+    @classmethod
+    def obstacle(cls, task: Task) -> str | None:
+        """It can draw the strings of any task."""
+        del task
+        return None
+
+    @property
+    def longest(self) -> int:
+        return self.max_length
+
+    @property
+    def epoch_size(self) -> int:
+        return self.size
+
+    @property
+    def repeats(self) -> bool:
+        return self.train_set == "fixed"
+
+    @cached_property
+    def _lengths(self) -> dict[bool, Lengths]:
+        """The allowed lengths that have a positive, and a negative string."""
+        allowed = range(self.min_length, self.max_length + 1)
+        return {
+            label: np.array([n for n in allowed if self.task.has(n, label)], dtype=np.int64)
+            for label in (False, True)
+        }
+
+    def epochs(self) -> Iterator[LabelledStrings]:
+        """Epochs of `size` strings.
+
+        Raises:
+            ConfigError: nearly all strings of the allowed lengths were trained on, where they
+                must not be.
+        """
+        first = self._epoch(self._generator(0))
+        yield first
+        for epoch in count(1):
+            rng = self._generator(epoch)
+            yield first.take(rng.permutation(self.size)) if self.repeats else self._epoch(rng)
+
+    def _generator(self, epoch: int) -> np.random.Generator:
+        return np.random.default_rng([self.seed, PARTS.index(self.part), epoch])
+
+    def _epoch(self, rng: np.random.Generator) -> LabelledStrings:
+        labels = rng.integers(2, size=self.size).astype(bool)
+        block = max(1, BLOCK_TOKENS // max(1, self.max_length))
+        starts = range(0, self.size, block)
+        letters = np.concatenate([self._draw(rng, labels[i : i + block]) for i in starts])
+        if self.trained is not None:
+            self._draw_again(rng, letters, labels)
+        return LabelledStrings(_strings(self.task, letters), labels)
+
+    def _draw_again(
+        self, rng: np.random.Generator, letters: Letters, labels: Bool[np.ndarray, " string"]
+    ) -> None:
+        """Replaces the strings that were trained on by others with the same labels."""
+        assert self.trained is not None
+        known = self.trained.fingerprints
+        rows = np.flatnonzero(np.isin(fingerprints(letters), known))
+        for _ in range(MAX_REPEATED_DRAWS):
+            if not len(rows):
+                return
+            letters[rows] = self._draw(rng, labels[rows])
+            rows = rows[np.isin(fingerprints(letters[rows]), known)]
+        if len(rows):
+            label = "positive" if labels[rows[0]] else "negative"
+            raise ConfigError(
+                f"disjoint=True: in {MAX_REPEATED_DRAWS} draws no {label} string of "
+                f"{self.min_length} to {self.max_length} tokens was found that is not trained on; "
+                "raise test_max_length, or train on fewer strings"
+            )
+
+    def _draw(self, rng: np.random.Generator, labels: Bool[np.ndarray, " string"]) -> Letters:
+        letters = np.full((len(labels), self.max_length), NO_LETTER, dtype=np.uint8)
+        positive, negative = np.flatnonzero(labels), np.flatnonzero(~labels)
+        _put(letters, positive, self._of_label(rng, len(positive), positive=True))
+        edits = np.full(len(negative), self.negatives == "edits")
+        if self.negatives == "mixed":
+            edits = rng.integers(2, size=len(negative)).astype(bool)
+        self._put_negative(rng, letters, negative[~edits], self._uniform)
+        self._put_negative(rng, letters, negative[edits], self._edited)
+        return letters
+
+    def _put_negative(
+        self, rng: np.random.Generator, letters: Letters, rows: Rows, candidates: Candidates
+    ) -> None:
+        """Fills rows with the first candidates that are negative and of an allowed length."""
+        left = MAX_DRAWS * len(rows) + SPARE_DRAWS
+        while len(rows) and left > 0:
+            drawn = candidates(rng, min(2 * len(rows) + 16, MAX_CANDIDATES))
+            left -= len(drawn)
+            fits = (drawn.lengths >= self.min_length) & (drawn.lengths <= self.max_length)
+            found = np.flatnonzero(fits & ~self.task.labels(drawn))[: len(rows)]
+            _put(letters, rows[: len(found)], drawn.take(found))
+            rows = rows[len(found) :]
+        _put(letters, rows, self._of_label(rng, len(rows), positive=False))
+
+    def _of_label(self, rng: np.random.Generator, size: int, *, positive: bool) -> TokenStrings:
+        lengths = rng.choice(self._lengths[positive], size=size)
+        return draw_many(self.task, rng, lengths, positive)
+
+    def _uniform(self, rng: np.random.Generator, size: int) -> TokenStrings:
+        lengths = rng.choice(self._lengths[False], size=size)
+        num_letters = len(self.task.alphabet)
+        shape = (size, int(lengths.max(initial=0)))
+        return TokenStrings.of_letters(
+            num_letters, rng.integers(num_letters, size=shape, dtype=np.uint8), lengths
+        )
+
+    def _edited(self, rng: np.random.Generator, size: int) -> TokenStrings:
+        # A uniform number's binary exponent is 0, -1, -2, ... with probabilities 1/2, 1/4, 1/8, ...
+        _, exponents = np.frexp(rng.random(size))
+        return edited(rng, self._of_label(rng, size, positive=True), 1 - exponents.astype(np.int64))
+
+
+def draw_many(
+    task: Task, rng: np.random.Generator, lengths: Lengths, positive: bool
+) -> TokenStrings:
+    """Strings of these lengths and one label, at once where the language can."""
+    num_letters = len(task.alphabet)
+    if isinstance(task, BulkTask):
+        return TokenStrings.of_letters(num_letters, task.draw_many(rng, lengths, positive), lengths)
+    letters = np.full((len(lengths), int(lengths.max(initial=0))), NO_LETTER, dtype=np.uint8)
+    for row, length in enumerate(lengths.tolist()):
+        letters[row, :length] = task.draw(rng, length, positive)
+    return TokenStrings.of_letters(num_letters, letters, lengths)
+
+
+def fingerprints(letters: Letters) -> UInt64[np.ndarray, " string"]:
+    """A number of 64 bits for each string: the same for the same tokens, whatever follows them.
+
+    A sum of odd factors, one for each place and letter: two of a billion strings that differ
+    would have the same about once in forty tries, and then one is drawn again for nothing.
+    """
+    factors = np.random.default_rng(0).integers(
+        2**64, size=letters.shape[1], dtype=np.uint64, endpoint=False
+    )
+    # Nothing has the factor 0, so that strings in arrays of different widths compare.
+    values = (letters + np.uint8(1)).astype(np.uint64)
+    values *= factors | np.uint64(1)
+    return np.asarray(values.sum(axis=1, dtype=np.uint64))
+
+
+def _strings(task: Task, letters: Letters) -> TokenStrings:
+    lengths = (letters != NO_LETTER).sum(axis=1)
+    return TokenStrings(len(task.alphabet), lengths, letters)
+
+
+def _put(letters: Letters, rows: Int64[np.ndarray, " row"], strings: TokenStrings) -> None:
+    width = min(letters.shape[1], strings.letters.shape[1])
+    letters[rows] = NO_LETTER
+    letters[rows, :width] = strings.letters[:, :width]

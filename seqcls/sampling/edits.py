@@ -1,0 +1,50 @@
+"""Random edits of strings."""
+
+import numpy as np
+from jaxtyping import Int64
+
+from seqcls.strings import NO_LETTER, TokenStrings
+
+_INSERT, _REPLACE, _DELETE = range(3)
+
+
+def edited(
+    rng: np.random.Generator, strings: TokenStrings, edits: Int64[np.ndarray, " string"]
+) -> TokenStrings:
+    """The strings after so many random edits each, one after another.
+
+    Each edit is an insertion, a replacement by another letter, or a deletion, all alike likely, at
+    a uniform place. There is nothing to replace or delete in the empty string: it stays.
+    """
+    total = int(edits.sum())
+    kinds = iter(rng.integers(3, size=total).tolist())
+    places = iter(rng.random(total).tolist())
+    letters = iter(rng.integers(strings.num_letters, size=total).tolist())
+    shifts = iter(rng.integers(1, max(strings.num_letters, 2), size=total).tolist())
+    rows = []
+    # Letters are bytes: a slice of a byte string is copied faster than anything can be indexed.
+    for row, length, number in zip(
+        strings.letters, strings.lengths.tolist(), edits.tolist(), strict=True
+    ):
+        string = row[:length].tobytes()
+        for _ in range(number):
+            kind, share, letter, shift = next(kinds), next(places), next(letters), next(shifts)
+            place = int(share * (len(string) + (kind == _INSERT)))
+            before, after = string[:place], string[place + (kind != _INSERT) :]
+            if kind == _INSERT:
+                string = before + bytes([letter]) + after
+            elif string and kind == _REPLACE:
+                other = (string[place] + shift) % strings.num_letters
+                string = before + bytes([other]) + after
+            elif string:
+                string = before + after
+        rows.append(string)
+    return _of_bytes(strings.num_letters, rows)
+
+
+def _of_bytes(num_letters: int, rows: list[bytes]) -> TokenStrings:
+    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    width = int(lengths.max(initial=0))
+    filled = b"".join([row.ljust(width, bytes([NO_LETTER])) for row in rows])
+    letters = np.frombuffer(filled, dtype=np.uint8).reshape(len(rows), width)
+    return TokenStrings(num_letters, lengths, letters)

@@ -1,0 +1,45 @@
+"""Does the last digit say where on a cycle of five places the moves lead?"""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from seqcls.tasks.language import Language, LetterRow
+
+MOVES = "+-="
+PLACES = 5
+
+_SHAPE = re.compile(r"[-+=]*[0-4]")
+
+
+@dataclass(frozen=True)
+class CycleNavigation(Language):
+    """Moves (+ one on, - one back, = none), then the place where they end, counted modulo 5.
+
+    `++=2`, `-4` and `0` are positive; `+0`, `++` and the empty string are negative.
+    """
+
+    alphabet = MOVES + "01234"
+
+    def accepts(self, text: str) -> bool:
+        if _SHAPE.fullmatch(text) is None:
+            return False
+        return (text.count("+") - text.count("-")) % PLACES == int(text[-1])
+
+    def has_positive(self, length: int) -> bool:
+        return length > 0
+
+    def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
+        """Uniform: the moves are, and determine the last token."""
+        letters = rng.integers(len(MOVES), size=length, dtype=np.uint8)
+        moves = letters[:-1]
+        place = (np.count_nonzero(moves == 0) - np.count_nonzero(moves == 1)) % PLACES
+        letters[-1] = len(MOVES) + place
+        return letters
+
+    def describe(self) -> str:
+        return (
+            "Moves on a cycle of five places (+ one on, - one back, = none) that end with the "
+            "place where they lead are positive."
+        )

@@ -1,0 +1,89 @@
+"""Is every bracket closed, in the right order?"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Bool, Int64
+
+from seqcls.strings import NO_LETTER, TokenStrings
+from seqcls.tasks.language import Language, LetterRow
+from seqcls.tasks.paths import excursion
+
+BRACKETS = ("()", "()[]")
+
+
+@dataclass(frozen=True)
+class Dyck(Language):
+    """Balanced brackets of one or two types, at most `max_depth` open at once (0: no limit).
+
+    `(())()` and the empty string are positive; `)(`, `(()` and, with two types, `([)]` are
+    negative.
+    """
+
+    bracket_types: int
+    max_depth: int
+
+    reads: ClassVar[frozenset[str]] = frozenset({"bracket_types", "max_depth"})
+
+    @property
+    def alphabet(self) -> str:
+        return BRACKETS[self.bracket_types - 1]
+
+    def accepts(self, text: str) -> bool:
+        pending: list[str] = []
+        for bracket in text:
+            place = self.alphabet.index(bracket)
+            if place % 2 == 0:
+                pending.append(self.alphabet[place + 1])
+                if 0 < self.max_depth < len(pending):
+                    return False
+            elif not pending or pending.pop() != bracket:
+                return False
+        return not pending
+
+    def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+        depths = _depths(strings)
+        balanced = depths[:, -1:].sum(axis=1) == 0
+        balanced &= depths.min(axis=1, initial=0) >= 0
+        if self.max_depth:
+            balanced &= depths.max(axis=1, initial=0) <= self.max_depth
+        if self.bracket_types > 1:
+            # Few of most strings are left whose types must be looked at one by one.
+            rows = np.flatnonzero(balanced)
+            balanced[rows] = super().labels(strings.take(rows))
+        return np.asarray(balanced)
+
+    def has_positive(self, length: int) -> bool:
+        return length % 2 == 0
+
+    def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
+        """Uniform: a path of depths is, and so are the types of the brackets that open."""
+        pairs = length // 2
+        opening = excursion(rng, pairs, self.max_depth or pairs)
+        letters = np.where(opening, 0, 1).astype(np.uint8)
+        if self.bracket_types > 1:
+            types = iter(rng.integers(self.bracket_types, size=pairs).tolist())
+            pending: list[int] = []
+            for place, opens in enumerate(opening.tolist()):
+                if opens:
+                    pending.append(next(types))
+                letters[place] += 2 * (pending[-1] if opens else pending.pop())
+        return letters
+
+    def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
+        """How often each bracket occurs, and how many are open at once at most."""
+        deepest = _depths(strings).max(axis=1, initial=0)
+        return {**super().features(strings), "nesting depth": deepest}
+
+    def describe(self) -> str:
+        limit = f", at most {self.max_depth} open at once," if self.max_depth else ""
+        return f"Strings of balanced brackets {self.alphabet}{limit} are positive."
+
+
+def _depths(strings: TokenStrings) -> Int64[np.ndarray, "string position"]:
+    """How many more brackets have opened than closed, up to each token."""
+    letters = strings.letters
+    steps = np.where(letters == NO_LETTER, 0, 1 - 2 * (letters % 2).astype(np.int64))
+    return np.cumsum(steps, axis=1, dtype=np.int64)

@@ -1,0 +1,92 @@
+"""What languages have in common that say of one text whether it belongs."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Bool, UInt8
+
+from seqcls.strings import TokenStrings
+from seqcls.tasks.letters import letter_counts
+
+LetterRow = UInt8[np.ndarray, " position"]
+
+
+class Language(ABC):
+    """A language from three answers: which texts belong, at which lengths any does, and one such.
+
+    Of every length but 0 it is taken to have strings that do not belong, and enough of them that
+    one of some uniform strings is one; a language where that is not so says it in `has`.
+    """
+
+    order_sensitive: ClassVar[bool] = True
+    reads: ClassVar[frozenset[str]] = frozenset()
+
+    @property
+    @abstractmethod
+    def alphabet(self) -> str:
+        """One character a token; a letter's number is its place here."""
+
+    @abstractmethod
+    def accepts(self, text: str) -> bool:
+        """Whether a string is in the language, spelled out, one character a token."""
+
+    @abstractmethod
+    def has_positive(self, length: int) -> bool:
+        """Whether any string of that length, at least 1, is in the language."""
+
+    @abstractmethod
+    def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
+        """The letters of a string of that length in the language; the caller has asked `has`."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """The language in one sentence."""
+
+    def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+        """Which of the strings are in the language."""
+        rows = texts(self.alphabet, strings)
+        return np.fromiter(map(self.accepts, rows), dtype=bool, count=len(rows))
+
+    def has(self, length: int, positive: bool) -> bool:
+        """Whether any string of that many tokens is in the language, or is not."""
+        if length == 0:
+            return self.accepts("") == positive
+        return self.has_positive(length) if positive else True
+
+    def draw(self, rng: np.random.Generator, length: int, positive: bool) -> LetterRow:
+        """The letters of a string of that length and label.
+
+        A negative one is uniform: drawn among all strings until it is one.
+        """
+        if positive:
+            return self.positive(rng, length)
+        while True:
+            letters = rng.integers(len(self.alphabet), size=length, dtype=np.uint8)
+            if not self.accepts("".join([self.alphabet[letter] for letter in letters.tolist()])):
+                return letters
+
+    def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
+        """How often each token occurs."""
+        return letter_counts(self.alphabet, strings)
+
+
+def texts(alphabet: str, strings: TokenStrings) -> list[str]:
+    """Strings spelled out, one character a token."""
+    characters = np.frombuffer(alphabet.encode("utf-32-le"), dtype="<u4")
+    padded = np.append(characters, np.zeros(256 - len(characters), dtype="<u4"))
+    spelled = padded[strings.letters].tobytes().decode("utf-32-le")
+    width = strings.letters.shape[1]
+    ends = strings.lengths.tolist()
+    return [spelled[row * width : row * width + end] for row, end in enumerate(ends)]
+
+
+def letters_of(alphabet: str, text: str) -> LetterRow:
+    """The numbers of a text's letters in an alphabet."""
+    return np.array([alphabet.index(character) for character in text], dtype=np.uint8)
+
+
+def random_bits(rng: np.random.Generator, length: int) -> LetterRow:
+    """Fair bits."""
+    return rng.integers(2, size=length, dtype=np.uint8)

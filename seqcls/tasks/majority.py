@@ -1,0 +1,47 @@
+"""Are there more 1s than 0s?"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Bool, Int64
+
+from seqcls.strings import TokenStrings
+from seqcls.tasks.language import Language, LetterRow, random_bits
+
+
+@dataclass(frozen=True)
+class Majority(Language):
+    """Strings with strictly more 1s than 0s are positive.
+
+    `1` and `110` are positive; `10`, `0` and the empty string are negative.
+    """
+
+    order_sensitive: ClassVar[bool] = False
+    alphabet = "01"
+
+    def accepts(self, text: str) -> bool:
+        return 2 * text.count("1") > len(text)
+
+    def labels_of_counts(
+        self, counts: Int64[np.ndarray, "string letter"]
+    ) -> Bool[np.ndarray, " string"]:
+        """Which of the strings with these letter counts are in the language."""
+        return np.asarray(counts[:, 1] > counts[:, 0])
+
+    def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+        return self.labels_of_counts(strings.counts)
+
+    def has_positive(self, length: int) -> bool:
+        return length > 0
+
+    def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
+        """Uniform: fair bits, turned over where the 0s prevail, drawn again where none does."""
+        while True:
+            bits = random_bits(rng, length)
+            excess = 2 * int(bits.sum()) - length
+            if excess:
+                return bits if excess > 0 else 1 - bits
+
+    def describe(self) -> str:
+        return "Strings with more 1s than 0s are positive."

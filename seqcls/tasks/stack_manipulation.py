@@ -1,0 +1,87 @@
+"""Is what follows `#` the stack that the operations leave, read from its top?"""
+
+import math
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from seqcls.tasks.drawing import choose
+from seqcls.tasks.language import Language, LetterRow, random_bits
+from seqcls.tasks.paths import first_passage
+
+_SHAPE = re.compile(r"([01]*)((?:-|\+[01])*)#([01]*)")
+_PUSH, _POP, _MARK = 2, 3, 4
+
+
+@dataclass(frozen=True)
+class StackManipulation(Language):
+    """A stack of bits, bottom first; then pushes (`+0`, `+1`) and pops (`-`); `#`; the final stack.
+
+    The final stack is read from its top. `01#10`, `01-+0#00` and `#` are positive; `01#01`, `-#`
+    (nothing there to pop) and the empty string are negative.
+    """
+
+    alphabet = "01+-#"
+
+    def accepts(self, text: str) -> bool:
+        shape = _SHAPE.fullmatch(text)
+        if shape is None:
+            return False
+        stack = list(shape[1])
+        # A pushed bit stands for its push: only pops are written otherwise.
+        for operation in shape[2].replace("+", ""):
+            if operation != "-":
+                stack.append(operation)
+            elif stack:
+                stack.pop()
+            else:
+                return False
+        return "".join(reversed(stack)) == shape[3]
+
+    def has_positive(self, length: int) -> bool:
+        # Two tokens for each bit of the first stack, three for each push, whatever is popped.
+        return length not in (0, 2)
+
+    def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
+        """Uniform: the number of pushes by how many strings have it, then operations and bits."""
+        pushes = choose(rng, _ways(length))
+        size = (length - 1 - 3 * pushes) // 2
+        # With one step up more, each way to end the pops is one path: what follows that step is
+        # the only way down.
+        path = first_passage(rng, pushes + 1, size)
+        operations = path[: int(np.flatnonzero(path)[-1])]
+        stack = random_bits(rng, size).tolist()
+        letters = list(stack)
+        bits = iter(random_bits(rng, pushes).tolist())
+        for pushed in operations.tolist():
+            if pushed:
+                stack.append(next(bits))
+                letters += [_PUSH, stack[-1]]
+            else:
+                stack.pop()
+                letters.append(_POP)
+        return np.array([*letters, _MARK, *reversed(stack)], dtype=np.uint8)
+
+    def describe(self) -> str:
+        return (
+            "A stack of bits, pushes (+0, +1) and pops (-), a #, and the stack that they leave, "
+            "read from its top: such strings are positive."
+        )
+
+
+@lru_cache(maxsize=4096)
+def _ways(length: int) -> tuple[int, ...]:
+    """How many positive strings of a length have so many pushes, for each number of them.
+
+    From n bits, k pushes and any pops are (n+1)/(2k+n+3) * C(2k+n+3, k+1) sequences: the paths
+    that `first_passage` draws from, counted.
+    """
+    ways = []
+    for pushes in range((length - 1) // 3 + 1):
+        size, odd = divmod(length - 1 - 3 * pushes, 2)
+        steps = 2 * pushes + size + 3
+        paths = (size + 1) * math.comb(steps, pushes + 1) // steps
+        ways.append(0 if odd else paths << (size + pushes))
+    return tuple(ways)

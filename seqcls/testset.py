@@ -1,0 +1,48 @@
+"""The strings that configurations are tested on: which they are, and each one's number."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Bool, Int64
+
+from seqcls.config import RunConfig, canonical_json, default_fields
+from seqcls.data import strings_read
+
+
+def test_set_json(config: RunConfig) -> dict[str, Any]:
+    """All of a configuration that determines its test strings."""
+    return {name: getattr(config, name) for name in strings_read(config, "test")}
+
+
+def test_set_key(config: RunConfig) -> str:
+    """A hash of what determines the test strings, as 64 hexadecimal digits.
+
+    As with a configuration's own key, a field added later, at its default, changes no key.
+    """
+    defaults = default_fields()
+    changed = {k: v for k, v in test_set_json(config).items() if v != defaults[k]}
+    return hashlib.sha256(canonical_json(changed).encode()).hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class TestSet:
+    """The distinct strings of a test set. A string's number is its place, sorted as text."""
+
+    __test__: ClassVar[bool] = False
+
+    texts: Sequence[str]
+    lengths: Int64[np.ndarray, " string"]
+    labels: Bool[np.ndarray, " string"]
+    occurrences: Int64[np.ndarray, " string"]
+
+    @cached_property
+    def digest(self) -> str:
+        """The SHA-256 of the strings in their order, as 64 hexadecimal digits."""
+        hasher = hashlib.sha256("\n".join(self.texts).encode())
+        for column in (self.lengths, self.labels, self.occurrences):
+            hasher.update(np.ascontiguousarray(column, dtype="<i8").tobytes())
+        return hasher.hexdigest()

@@ -1,0 +1,79 @@
+"""A versioned hash over a run's results, by which a damaged file can be found out.
+
+It is made where the results are, in the training process, and held against what is stored whenever
+that is checked. It covers named columns: one that is added later changes no digest.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from seqcls.config import canonical_json
+from seqcls.results import Verdict
+
+VERSION = "v2"
+
+RESULT_COLUMNS = (
+    *("epochs", "best_epoch", "best_validation_loss"),
+    *("tn", "fp", "fn", "tp", "solved_length"),
+)
+"""The columns of `run` that the digest covers; times it does not."""
+
+COLUMNS = {
+    "epoch": {"epoch": "<i8", "train_loss": "<f8", "validation_loss": "<f8"},
+    "length_score": dict.fromkeys(("length", "tn", "fp", "fn", "tp"), "<i8"),
+    "string_error": {"number": "<i8", "logit": "<f8"},
+}
+"""What it covers of the tables of results, rows sorted by their first column, packed as named."""
+
+Columns = Mapping[str, np.ndarray]
+"""The columns of one run's rows in a table, by name."""
+
+
+def run_digest(
+    config_key: str,
+    model_seed: int,
+    run: Mapping[str, Any],
+    tables: Mapping[str, Columns],
+    checkpoints: Mapping[int, bytes],
+    test_set: str,
+) -> str:
+    """The digest of one run's results: the version and 64 hexadecimal digits.
+
+    Args:
+        config_key: of the run's configuration.
+        model_seed: the run's.
+        run: at least `RESULT_COLUMNS`.
+        tables: at least `COLUMNS`, rows in ascending order of each table's first column.
+        checkpoints: weights by epoch.
+        test_set: the digest of the test set that errors refer to.
+    """
+    weights = sorted((epoch, _sha256(own)) for epoch, own in checkpoints.items())
+    head = {
+        "config": config_key,
+        "model_seed": model_seed,
+        "run": {name: run[name] for name in RESULT_COLUMNS},
+        "checkpoints": weights,
+        "test_set": test_set,
+    }
+    hasher = hashlib.sha256(canonical_json(head).encode())
+    for table, columns in COLUMNS.items():
+        for name, packed in columns.items():
+            values = tables[table][name]
+            hasher.update(f"{table}.{name} {len(values)}\n".encode())
+            # Adding zero makes -0.0 what it equals: databases do not keep its sign.
+            hasher.update((values.astype(packed) + 0).tobytes())
+    return f"{VERSION}:{hasher.hexdigest()}"
+
+
+def verdict_digest(config_key: str, model_seed: int, verdict: Verdict) -> str:
+    """The digest of what an exhaustive check has found."""
+    content = {"config": config_key, "model_seed": model_seed, "verdict": asdict(verdict)}
+    return f"{VERSION}:{_sha256(canonical_json(content).encode())}"
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,63 @@
+"""Misclassified strings, from their packs and from the strings of the test sets."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from sqlalchemy import Connection, select
+
+from sweeps.store.packing import unpacked
+from sweeps.store.statements import one_of
+from sweeps.store.tables import Config, ErrorPack, Run, TestString
+
+STRING_COLUMNS = ("string", "length", "label", "occurrences")
+
+
+def errors_of_runs(connection: Connection, run_ids: Sequence[int]) -> pd.DataFrame:
+    """Misclassified strings of these runs, by run and number, which sorts them as text.
+
+    Returns:
+        run_id, number, string, length, label, logit, occurrences.
+    """
+    packs = (
+        select(ErrorPack.run_id, Config.test_set_id, ErrorPack.numbers, ErrorPack.logits)
+        .join(Run, Run.id == ErrorPack.run_id)
+        .join(Config, Config.id == Run.config_id)
+        .where(one_of(ErrorPack.run_id, run_ids))
+        .order_by(ErrorPack.run_id)
+    )
+    rows = connection.execute(packs).all()
+    strings = {
+        test_set_id: strings_of(connection, test_set_id)
+        for test_set_id in {row.test_set_id for row in rows}
+    }
+    parts = []
+    for run_id, test_set_id, numbers, logits in rows:
+        errors = unpacked(bytes(numbers), bytes(logits))
+        part = strings[test_set_id].loc[errors.numbers].reset_index()
+        part.insert(0, "run_id", run_id)
+        part["logit"] = errors.logits
+        parts.append(part)
+    columns = ["run_id", "number", "string", "length", "label", "logit", "occurrences"]
+    if not parts:
+        return _none(columns)
+    return pd.concat(parts, ignore_index=True)[columns]
+
+
+def strings_of(
+    connection: Connection, test_set_id: int, numbers: Sequence[int] | None = None
+) -> pd.DataFrame:
+    """A test set's strings, or those of these numbers: `STRING_COLUMNS`, indexed by number."""
+    query = select(TestString.number, *(getattr(TestString, name) for name in STRING_COLUMNS))
+    query = query.where(TestString.test_set_id == test_set_id)
+    if numbers is not None:
+        query = query.where(one_of(TestString.number, numbers))
+    rows = connection.execute(query.order_by(TestString.number)).all()
+    frame = pd.DataFrame(rows, columns=["number", *STRING_COLUMNS])
+    return frame.set_index("number")
+
+
+def _none(columns: list[str]) -> pd.DataFrame:
+    """No error, in columns of the types that errors have."""
+    types = {"string": object, "logit": np.float64}
+    return pd.DataFrame({name: pd.Series(dtype=types.get(name, np.int64)) for name in columns})

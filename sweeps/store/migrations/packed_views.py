@@ -1,0 +1,103 @@
+"""Packed errors as rows, in plain SQL: anyone's `sqlite3` or `psql` can read them.
+
+A logit is taken apart as IEEE 754 says: a sign, an exponent and a fraction, of which the last two
+have 8 and 23 bits in single precision, 11 and 52 in double.
+"""
+
+_MISCLASSIFIED = """
+CREATE VIEW misclassified AS
+SELECT wrong.run_id, said.string, said.length, said.label, wrong.logit, said.occurrences
+FROM string_error AS wrong
+JOIN run ON run.id = wrong.run_id
+JOIN config ON config.id = run.config_id
+JOIN test_string AS said
+    ON said.test_set_id = config.test_set_id AND said.number = wrong.number
+"""
+
+_STRING_ERROR = """
+CREATE VIEW string_error AS
+SELECT run_id, number, (1 - 2 * sign) * {size} AS logit
+FROM (
+    SELECT run_id, number, high >> 31 AS sign,
+        CASE width WHEN 4 THEN ((high >> 23) & 255) - 127
+            ELSE ((high >> 20) & 2047) - 1023 END AS exponent,
+        CASE width WHEN 4 THEN -127 ELSE -1023 END AS least,
+        CASE width WHEN 4 THEN (high & 8388607) / 8388608.0
+            ELSE (((high & 1048575) << 32) | low) / 4503599627370496.0 END AS fraction
+    FROM ({bits}) AS bits
+) AS parts
+"""
+
+# The least exponent is that of zero, and of numbers too small for a leading one.
+_SIZE = "CASE exponent WHEN least THEN fraction * {smallest} ELSE (1.0 + fraction) * {power} END"
+
+# A test set's own numbers serve to count: a run has no more errors than there are strings.
+_SQLITE_BITS = """
+    SELECT run_id, {number} AS number, {high} AS high, {low} AS low, width
+    FROM (
+        SELECT pack.run_id AS run_id,
+            length(pack.logits) * 3 / length(pack.numbers) AS width,
+            hex(substr(pack.numbers, 1 + 3 * place.number, 3)) AS numbers,
+            hex(substr(pack.logits,
+                1 + length(pack.logits) * 3 / length(pack.numbers) * place.number, 8)) AS logits
+        FROM error_pack AS pack
+        JOIN run ON run.id = pack.run_id
+        JOIN config ON config.id = run.config_id
+        JOIN test_string AS place ON place.test_set_id = config.test_set_id
+            AND place.number < length(pack.numbers) / 3
+    ) AS texts
+"""
+
+_POSTGRES_BITS = """
+    SELECT pack.run_id AS run_id, width,
+        get_byte(pack.numbers, 3 * place) * 65536 + get_byte(pack.numbers, 3 * place + 1) * 256
+            + get_byte(pack.numbers, 3 * place + 2) AS number,
+        {high} AS high, {low} AS low
+    FROM error_pack AS pack
+    CROSS JOIN LATERAL (SELECT length(pack.logits) * 3 / length(pack.numbers) AS width) AS wide
+    CROSS JOIN LATERAL generate_series(0, length(pack.numbers) / 3 - 1) AS place
+"""
+
+
+def sqlite_views() -> list[str]:
+    """The views `string_error` and `misclassified` for SQLite."""
+    bits = _SQLITE_BITS.format(
+        number=_of_digits("numbers", 1, 6),
+        high=_of_digits("logits", 1, 8),
+        low=_of_digits("logits", 9, 8),
+    )
+    smallest = "CASE least WHEN -127 THEN {} ELSE {} END".format(*map(_power, ("-126", "-1022")))
+    size = _SIZE.format(smallest=smallest, power=_power("exponent"))
+    return [_STRING_ERROR.format(size=size, bits=bits), _MISCLASSIFIED]
+
+
+def postgres_views() -> list[str]:
+    """The views `string_error` and `misclassified` for PostgreSQL."""
+    four = "('x' || encode(substring(pack.logits FROM place * width + {} FOR 4), 'hex'))"
+    high, low = (f"{four.format(start)}::bit(32)::bigint & 4294967295" for start in (1, 5))
+    bits = _POSTGRES_BITS.format(high=high, low=low)
+    two = "power(2::double precision, {})"
+    size = _SIZE.format(smallest=two.format("least + 1"), power=two.format("exponent"))
+    return [_STRING_ERROR.format(size=size, bits=bits), _MISCLASSIFIED]
+
+
+def _power(exponent: str) -> str:
+    """Two to the power of an expression: not every SQLite has the function."""
+    # As products: SQLite reads numbers of more digits with rounding.
+    factors = ["2.0", "4.0", "16.0", "256.0", "65536.0", "4294967296.0"]
+    factors += [" * ".join(["4294967296.0"] * count) for count in (2, 4, 8, 16)]
+    product = " * ".join(
+        f"CASE WHEN abs({exponent}) & {1 << bit} THEN {factor} ELSE 1.0 END"
+        for bit, factor in enumerate(factors)
+    )
+    return f"CASE WHEN {exponent} < 0 THEN 1.0 / ({product}) ELSE {product} END"
+
+
+def _of_digits(text: str, first: int, count: int) -> str:
+    """The number that some hexadecimal digits of a column of text mean."""
+    digits = [
+        f"(instr('123456789ABCDEF', substr({text}, {first + place}, 1)) "
+        f"<< {4 * (count - 1 - place)})"
+        for place in range(count)
+    ]
+    return f"({' + '.join(digits)})"

@@ -1,0 +1,192 @@
+"""`balanced_strings`: half positive, of uniform lengths, never mislabelled, reproducible."""
+
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pytest
+
+from seqcls.config import RunConfig
+from seqcls.data import configuration, sampler_of
+from seqcls.errors import ConfigError
+from seqcls.sampling import LabelledStrings, Sampler
+from seqcls.sampling.balanced import fingerprints
+from seqcls.sampling.edits import edited
+from seqcls.strings import TokenStrings
+from seqcls.tasks import TASKS
+from seqcls.tasks.language import texts
+from tests.unit.test_languages import SMALL
+
+
+def sampler(part: str = "train", **fields: Any) -> Sampler:
+    return sampler_of(RunConfig.from_mapping({"task": "parity", **fields}), part)
+
+
+def epochs(drawn: Sampler, number: int = 1) -> list[LabelledStrings]:
+    return list(islice(drawn.epochs(), number))
+
+
+def spelled(drawn: LabelledStrings) -> list[str]:
+    return texts("0123456789"[: drawn.strings.num_letters], drawn.strings)
+
+
+@pytest.mark.parametrize("negatives", ["uniform", "edits", "mixed"])
+@pytest.mark.parametrize("name", sorted(TASKS))
+def test_strings_of_every_language_are_balanced_and_rightly_labelled(
+    name: str, negatives: str
+) -> None:
+    fields: dict[str, Any] = {
+        "task": name,
+        **SMALL.get(name, {}),
+        "train_sampler": "balanced_strings",
+    }
+    drawn = sampler(
+        **fields, negatives=negatives, train_min_length=3, train_max_length=30, train_size=1_000
+    )
+    (epoch,) = epochs(drawn)
+    assert (drawn.task.labels(epoch.strings) == epoch.labels).all()
+    assert abs(epoch.labels.mean() - 0.5) < 0.1
+    assert epoch.strings.lengths.min() >= 3
+    assert epoch.strings.lengths.max() <= 30
+
+
+def test_positive_lengths_are_uniform_among_those_that_have_a_positive_string() -> None:
+    (epoch,) = epochs(sampler(task="repeat_01", train_max_length=9, train_size=20_000))
+    lengths = np.bincount(epoch.strings.lengths[epoch.labels], minlength=10)
+    assert (lengths[1::2] == 0).all()
+    expected = lengths.sum() / 5
+    assert (np.abs(lengths[0::2] - expected) < 6 * expected**0.5).all()
+
+
+def test_negatives_by_edits_are_near_a_positive_string() -> None:
+    fields: dict[str, Any] = {"task": "repeat_01", "train_min_length": 20, "train_max_length": 20}
+    near, far = (
+        epochs(sampler(**fields, negatives=negatives, train_size=400))[0]
+        for negatives in ("edits", "uniform")
+    )
+    distances = [
+        np.mean(
+            [
+                sum(x != y for x, y in zip(text, "01" * 10, strict=True))
+                for text, label in zip(spelled(drawn), drawn.labels, strict=True)
+                if not label
+            ]
+        )
+        for drawn in (near, far)
+    ]
+    assert distances[0] < 0.8 * distances[1]
+
+
+def test_one_seed_gives_one_stream_and_the_parts_have_streams_of_their_own() -> None:
+    once, again = epochs(sampler(train_size=300), 2), epochs(sampler(train_size=300), 2)
+    assert [spelled(epoch) for epoch in once] == [spelled(epoch) for epoch in again]
+    assert spelled(once[0]) != spelled(once[1])
+    same: dict[str, Any] = {
+        "train_size": 100,
+        "validation_size": 100,
+        "test_size": 100,
+        "test_seed": 0,
+    }
+    same |= {f"{part}_max_length": 12 for part in ("train", "validation", "test")}
+    parts = [
+        tuple(spelled(epochs(sampler(part, **same))[0])) for part in ("train", "validation", "test")
+    ]
+    assert len(set(parts)) == 3
+    assert spelled(epochs(sampler(train_seed=1, train_size=300))[0]) != spelled(once[0])
+
+
+def test_a_stream_is_what_it_was_when_it_was_first_written() -> None:
+    (epoch,) = epochs(sampler(task="dyck", train_max_length=6, train_size=8))
+    assert texts("()", epoch.strings) == ["", "()(())", "()()", "((", "))()", "(", "()((()", "))"]
+
+
+def test_a_fixed_training_set_is_shuffled() -> None:
+    first, second, third = (
+        spelled(x) for x in epochs(sampler(train_set="fixed", train_size=300), 3)
+    )
+    assert first != second != third
+    assert sorted(first) == sorted(second) == sorted(third)
+
+
+def test_disjoint_test_strings_occur_in_no_epoch_of_training() -> None:
+    fields: dict[str, Any] = {
+        "train_max_length": 12,
+        "train_size": 500,
+        "max_num_epochs": 3,
+        "test_max_length": 14,
+        "test_size": 500,
+    }
+    trained = {text for epoch in epochs(sampler(**fields), 3) for text in spelled(epoch)}
+    (plain,) = epochs(sampler("test", **fields))
+    (disjoint,) = epochs(sampler("test", **fields, disjoint=True))
+    assert set(spelled(plain)) & trained
+    assert not set(spelled(disjoint)) & trained
+    assert (disjoint.labels == plain.labels).all()
+
+
+def test_tests_that_cannot_be_disjoint_end_in_one_line() -> None:
+    drawn = sampler(
+        "test", train_size=200, train_max_length=3, test_max_length=3, test_size=50, disjoint=True
+    )
+    with pytest.raises(ConfigError, match=r"disjoint=True.*raise test_max_length") as caught:
+        next(drawn.epochs())
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"task": "repeat_01", "train_min_length": 3, "train_max_length": 3}, "is positive"),
+        ({"task": "even_pairs", "test_max_length": 1}, "test_max_length=1.*is negative"),
+        ({"train_min_length": 11}, "train_min_length=11: expected at most train_max_length=10"),
+        ({"train_size": 1_000_000, "train_max_length": 10_000}, "train_size"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused_by_name(fields: dict[str, Any], message: str) -> None:
+    fields = {"task": "parity", **fields}
+    with pytest.raises(ConfigError, match=message) as caught:
+        configuration(fields)
+    assert str(caught.value).startswith(f"task={fields['task']!r}, ")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"task": "parity", "bracket_types": 2},
+        {"task": "parity", "pattern": "a*"},
+        {"negatives": "edits"},
+        {"disjoint": True},
+        {"train_set": "fixed"},
+        {"test_min_length": 3},
+        {"task": "parity", "train_sampler": "fixed_length", "train_min_length": 3},
+    ],
+)
+def test_a_setting_that_changes_nothing_is_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=r"not read by .*leave it out"):
+        configuration(fields)
+
+
+def test_edits_change_lengths_and_tokens_alike_often() -> None:
+    strings = TokenStrings.of_letters(3, np.zeros((6_000, 10), dtype=np.uint8))
+    once = edited(np.random.default_rng(1), strings, np.ones(6_000, dtype=np.int64))
+    sizes = np.bincount(once.lengths, minlength=12)
+    assert sizes[[9, 10, 11]].sum() == 6_000
+    assert (np.abs(sizes[[9, 10, 11]] - 2_000) < 200).all()
+    replaced = once.take(np.flatnonzero(once.lengths == 10))
+    # A replacement puts another letter there.
+    assert ((replaced.letters[:, :10] != 0).sum(axis=1) == 1).all()
+    assert (replaced.letters[:, :10] < 3).all()
+
+
+def test_the_empty_string_grows_by_insertions_alone() -> None:
+    empty = TokenStrings.of_lists(2, [[]] * 300)
+    once = edited(np.random.default_rng(1), empty, np.ones(300, dtype=np.int64))
+    assert set(once.lengths.tolist()) == {0, 1}
+
+
+def test_fingerprints_tell_strings_apart_whatever_the_arrays_width() -> None:
+    rows = [[], [0], [1], [0, 0], [0, 1], [1, 0], [0, 0, 0]]
+    narrow = TokenStrings.of_lists(2, rows)
+    wide = TokenStrings.of_lists(2, [*rows, [0] * 50])
+    assert len(set(fingerprints(narrow.letters).tolist())) == len(rows)
+    assert (fingerprints(wide.letters)[:-1] == fingerprints(narrow.letters)).all()

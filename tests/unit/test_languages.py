@@ -1,0 +1,189 @@
+"""Every language against labelled strings, against enumeration, and against its own words."""
+
+import gzip
+import itertools
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from seqcls.config import RunConfig
+from seqcls.data import task_of
+from seqcls.errors import ConfigError
+from seqcls.sampling.balanced import draw_many
+from seqcls.strings import TokenStrings
+from seqcls.tasks import TASKS, CountTask, Task
+from seqcls.tasks.language import letters_of, texts
+
+LABELLED = Path(__file__).parents[1] / "assets" / "languages"
+
+DYCK_2_3: dict[str, Any] = {"task": "dyck", "bracket_types": 2, "max_depth": 3}
+TOKENS = {
+    "binary-multiplication": {"\N{MULTIPLICATION SIGN}": "*"},
+    "cycle-navigation": {">": "+", "<": "-"},
+    "dyck-2-3": {"(0": "(", ")0": ")", "(1": "[", ")1": "]"},
+    "stack-manipulation": {"PUSH": "+", "POP": "-"},
+}
+NAMES: dict[str, dict[str, Any]] = {
+    "dyck-2-3": DYCK_2_3,
+    "missing-duplicate-string": {"task": "missing_duplicate"},
+    "modular-arithmetic-simple": {"task": "modular_arithmetic"},
+}
+SMALL: dict[str, dict[str, Any]] = {
+    "dyck": {"bracket_types": 2},
+    "regular": {"alphabet": "ab", "pattern": "(ab)*"},
+    "counting": {"alphabet": "abc", "formula": "a == b and c <= 3"},
+}
+"""Settings of the tasks that need some."""
+
+
+def language(**fields: Any) -> Task:
+    return task_of(RunConfig.from_mapping(fields))
+
+
+def refusal(fields: dict[str, Any]) -> str:
+    """Why a language is refused; nothing where it is not."""
+    try:
+        language(**fields)
+    except ConfigError as error:
+        return str(error)
+    return ""
+
+
+def every_string(task: Task, length: int) -> list[str]:
+    return ["".join(letters) for letters in itertools.product(task.alphabet, repeat=length)]
+
+
+def strings_of(task: Task, rows: list[str]) -> TokenStrings:
+    letters = [letters_of(task.alphabet, text).tolist() for text in rows]
+    return TokenStrings.of_lists(len(task.alphabet), letters)
+
+
+def positives(task: Task, length: int) -> list[str]:
+    rows = every_string(task, length)
+    return list(itertools.compress(rows, task.labels(strings_of(task, rows)).tolist()))
+
+
+def small(name: str) -> Task:
+    return language(task=name, **SMALL.get(name, {}))
+
+
+@pytest.mark.parametrize("path", sorted(LABELLED.glob("*.gz")), ids=lambda path: path.stem[:-6])
+def test_every_labelled_string_gets_its_label(path: Path) -> None:
+    name = path.name.removesuffix(".jsonl.gz")
+    task = language(**NAMES.get(name, {"task": name.replace("-", "_")}))
+    with gzip.open(path, "rt") as file:
+        rows = [json.loads(line) for line in file]
+    mapped = TOKENS.get(name, {})
+    strings = ["".join(mapped.get(token, token) for token in row["tokens"].split()) for row in rows]
+    labels = task.labels(strings_of(task, strings))
+    wrong = [
+        text
+        for text, row, label in zip(strings, rows, labels, strict=True)
+        if label != row["label"]
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", sorted(TASKS))
+def test_the_examples_in_a_languages_own_words_are_true(name: str) -> None:
+    task = small(name)
+    words = (type(task).__doc__ or "").replace("the empty string", "``")
+    examples = words.strip().split("\n\n")[-1].rpartition(": ")[2]
+    claims = [part for part in examples.split(";") if "`" in part]
+    assert len(claims) == 2
+    for claim, label in zip(claims, (True, False), strict=True):
+        assert ("positive" if label else "negative") in claim
+        rows = [
+            re.sub(r"(.)\{(\d+)\}", lambda run: run[1] * int(run[2]), text)
+            for text in re.findall(r"`([^`]*)`", claim)
+        ]
+        # An example may be of the language with other settings.
+        known = [text for text in rows if set(text) <= set(task.alphabet)]
+        assert known
+        wanted = dict.fromkeys(known, label)
+        found = task.labels(strings_of(task, known)).tolist()
+        assert dict(zip(known, found, strict=True)) == wanted
+
+
+@pytest.mark.parametrize("name", sorted(TASKS))
+def test_whether_any_string_is_there_is_known_of_each_length_and_label(name: str) -> None:
+    task = small(name)
+    for length in range(8 if len(task.alphabet) <= 3 else 5):
+        rows = every_string(task, length)
+        labels = task.labels(strings_of(task, rows))
+        assert (task.has(length, True), task.has(length, False)) == (
+            bool(labels.any()),
+            not bool(labels.all()),
+        ), length
+
+
+@pytest.mark.parametrize("positive", [True, False])
+@pytest.mark.parametrize("name", sorted(TASKS))
+def test_strings_are_drawn_with_the_length_and_label_that_were_asked_for(
+    name: str, positive: bool
+) -> None:
+    task = small(name)
+    rng = np.random.default_rng(5)
+    for length in [*range(12), 60, 61, 500, 501]:
+        if not task.has(length, positive):
+            continue
+        drawn = TokenStrings.of_letters(
+            len(task.alphabet), np.stack([task.draw(rng, length, positive) for _ in range(5)])
+        )
+        assert drawn.lengths.tolist() == [length] * 5
+        assert task.labels(drawn).tolist() == [positive] * 5
+
+
+@pytest.mark.parametrize("name", sorted(set(TASKS) - {"binary_multiplication"}))
+def test_positive_strings_of_a_length_are_drawn_uniformly(name: str) -> None:
+    task = small(name)
+    lengths = range(2, 9 if len(task.alphabet) <= 3 else 6)
+    for length in lengths:
+        if not task.has(length, True):
+            continue
+        members = positives(task, length)
+        rng = np.random.default_rng(length)
+        size = min(30 * len(members), 6_000)
+        drawn = draw_many(task, rng, np.full(size, length), positive=True)
+        found = Counter(texts(task.alphabet, drawn))
+        expected = size / len(members)
+        statistic = sum((found[text] - expected) ** 2 / expected for text in members)
+        freedom = len(members) - 1
+        # Six standard deviations: such a seed would be found once in a billion.
+        assert statistic <= freedom + 6 * (2 * freedom) ** 0.5, (length, statistic)
+        assert set(found) <= set(members)
+
+
+@pytest.mark.parametrize("name", sorted(TASKS))
+def test_order_matters_only_where_a_language_says_so(name: str) -> None:
+    task = small(name)
+    rows = every_string(task, 4)
+    strings = strings_of(task, rows)
+    labels = task.labels(strings)
+    by_counts: dict[tuple[int, ...], set[bool]] = {}
+    for counts, label in zip(strings.counts.tolist(), labels.tolist(), strict=True):
+        by_counts.setdefault(tuple(counts), set()).add(label)
+    if not task.order_sensitive:
+        assert isinstance(task, CountTask)
+        assert all(len(found) == 1 for found in by_counts.values())
+        assert (task.labels_of_counts(strings.counts) == labels).all()
+    else:
+        assert not isinstance(task, CountTask)
+
+
+@pytest.mark.parametrize("name", sorted(TASKS))
+def test_a_language_describes_itself_in_one_sentence(name: str) -> None:
+    task = small(name)
+    words = task.describe()
+    assert words[0].isupper()
+    assert words.endswith(".")
+    assert not set(task.alphabet) & set("<>{}")
+    hash(task)
+    assert set(task.features(strings_of(task, every_string(task, 2)))) >= {
+        f"{letter}'s" for letter in task.alphabet
+    }
