@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dashboard import data
-from dashboard.model.words import UNSEEN, verbatim
+from dashboard.words import UNSEEN, verbatim
 from sweeps.cli import app as command
 from sweeps.store import writer
 from sweeps.store.engine import open_writer
