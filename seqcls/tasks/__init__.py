@@ -1,5 +1,6 @@
 """The languages to learn, one a file. A new one is a file and a line here."""
 
+from seqcls.plugins import Registry
 from seqcls.tasks.base import CountTask, Task
 from seqcls.tasks.binary import BinaryAddition, BinaryMultiplication, ComputeSqrt
 from seqcls.tasks.contains_all import ContainsAll
@@ -18,7 +19,7 @@ from seqcls.tasks.repeat_01 import Repeat01
 from seqcls.tasks.stack_manipulation import StackManipulation
 from seqcls.tasks.unmarked_reversal import UnmarkedReversal
 
-TASKS: dict[str, type[Task]] = {
+_OWN: dict[str, type[Task]] = {
     "contains_all": ContainsAll,
     "counting": Counting,
     "regular": Regular,
@@ -41,5 +42,7 @@ TASKS: dict[str, type[Task]] = {
     "binary_multiplication": BinaryMultiplication,
     "compute_sqrt": ComputeSqrt,
 }
+
+TASKS: Registry[type[Task]] = Registry("seqcls.tasks", _OWN)
 
 __all__ = ["TASKS", "CountTask", "Task"]
