@@ -21,8 +21,9 @@ from seqcls.engines.choice import choose_engine
 from seqcls.engines.fused import kernel, rooms
 from seqcls.engines.fused.elementary import cross_entropy_row, exp_row, normal_rows
 from seqcls.engines.fused.packing import pack, unpack
+from seqcls.engines.fused.shapes import shape_of
 from seqcls.engines.fused.tiles import make_tiles
-from seqcls.engines.fused.training import fused_logits, shape_of
+from seqcls.engines.fused.training import fused_logits
 from seqcls.engines.stacked import sigmoid_scaled
 from seqcls.errors import EngineError
 from seqcls.training import train_group
@@ -94,12 +95,12 @@ def test_the_loss_is_that_of_pytorch_rounding_included() -> None:
 
 @njit(error_model="numpy")
 def gradients_of(
-    flat: Any, shape: Any, exponents: Any, counts: Any, targets: Any, weights: Any
+    flat: Any, shape: Any, exponents: Any, counts: Any, factors: Any, targets: Any, weights: Any
 ) -> Any:
     gradient = np.zeros_like(flat)
     p, d = rooms.views(flat, shape), rooms.views(gradient, shape)
     kinds, tile = rooms.new_kinds(flat, shape), rooms.new_tile(flat, exponents, shape)
-    loss = kernel.gradients(p, d, shape, kinds, tile, counts, targets, weights)
+    loss = kernel.gradients(p, d, shape, kinds, tile, counts, factors, targets, weights)
     return loss, gradient
 
 
@@ -112,7 +113,7 @@ def test_gradients_are_those_of_autograd(case: Case, scaled: bool) -> None:
     flat = pack(network_of(config), {name: value.numpy() for name, value in own.items()})
     shape = shape_of(network_of(config))._replace(scaled_loss=scaled)
     scratch = np.empty(rooms.TILE, np.int64)
-    loss, gradient = gradients_of(flat, shape, scratch, *tiles[:3])
+    loss, gradient = gradients_of(flat, shape, scratch, *tiles[:4])
 
     parameters = {name: value[None].clone().requires_grad_() for name, value in own.items()}
     logits = group_logits(

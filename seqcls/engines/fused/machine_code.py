@@ -10,13 +10,16 @@ from pathlib import Path
 from seqcls.cache import cache_folder
 
 
-def machine_code_folder() -> Path:
-    """The folder of this source's machine code.
+def machine_code_folder(part: str = "") -> Path:
+    """The folder of the machine code of what stands here, or in a folder of this one.
 
     Numba would notice a change of the file that a compiled function stands in, not of those that it
     calls, so the folder is named by the source of all.
     """
-    sources = sorted(Path(__file__).parent.glob("*.py"))
+    here = Path(__file__).parent
+    sources = sorted(here.glob("*.py"))
+    if part:
+        sources += sorted((here / part).glob("*.py"))
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     return cache_folder() / "compiled" / digest[:16]
 
