@@ -208,4 +208,4 @@ def test_what_is_not_compiled_is_said(fields: dict[str, Any], reason: str) -> No
 @pytest.mark.parametrize("positions", SCHEMES)
 def test_one_block_with_positions_is_compiled(positions: str) -> None:
     config = RunConfig(task="parity", positions=positions, attention_head_size=2)
-    assert choose_engine(config).name == "fused"
+    assert str(choose_engine(config)) == "fused: one block is read at one place, on the CPU"
