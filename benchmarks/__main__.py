@@ -3,7 +3,7 @@
 import os
 import platform
 
-from benchmarks import bookkeeping, fused, pages, plain, report, seeds, steps
+from benchmarks import bookkeeping, fused, pages, plain, report, seeds, steps, tables
 
 
 def main() -> None:
@@ -11,6 +11,7 @@ def main() -> None:
     print(f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}\n")
     mains = (
         fused.main,
+        tables.main,
         steps.main,
         plain.main,
         report.main,

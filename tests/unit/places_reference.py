@@ -8,13 +8,15 @@ from torch import Tensor
 from torch.nn import functional
 
 from seqcls.config import NetworkConfig
+from seqcls.models.initialization import initial_parameters
 
-BETWEEN = {
+SLOPES = {
     1: [1 / 256],
     2: [1 / 16, 1 / 256],
     3: [1 / 16, 1 / 256, 1 / 4],
     4: [1 / 4, 1 / 16, 1 / 64, 1 / 256],
 }
+"""ALiBi's, by the number of heads."""
 
 
 def reference_logit(
@@ -52,9 +54,8 @@ def reference_logit(
         for token, place in enumerate(places):
             distance = place - places[special]
             if config.positions == "alibi":
-                scores[token] = scores[token] - BETWEEN[config.num_attention_heads][head] * abs(
-                    distance
-                )
+                slope = SLOPES[config.num_attention_heads][head]
+                scores[token] = scores[token] - slope * abs(distance)
             if config.positions == "relative":
                 row = bucket(distance, config.attention_mask == "full")
                 scores[token] = scores[token] + w["positions.table.weight"][row, head]
@@ -107,15 +108,8 @@ def bucket(distance: int, both: bool) -> int:
 
 def random_weights(config: NetworkConfig, seed: int) -> dict[str, np.ndarray]:
     """Parameters all of which are drawn at random, by name."""
-    from seqcls.engines.fused.packing import pack, unpack
-
-    flat = np.zeros(sum(math.prod(shape) for _, shape in _shapes(config)), np.float64)
-    del pack
-    flat[:] = np.random.default_rng(seed).normal(size=flat.size) * 0.7
-    return unpack(config, flat)
-
-
-def _shapes(config: NetworkConfig) -> list[tuple[str, tuple[int, ...]]]:
-    from seqcls.engines.fused import packing
-
-    return list(packing._slots(config))
+    rng = np.random.default_rng(seed)
+    return {
+        name: 0.7 * rng.normal(size=value.shape)
+        for name, value in initial_parameters(config, 0).items()
+    }

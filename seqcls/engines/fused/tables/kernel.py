@@ -13,12 +13,13 @@ import numpy as np
 from seqcls.engines.fused.adamw import adamw
 from seqcls.engines.fused.compiling import entry
 from seqcls.engines.fused.loss import losses
+from seqcls.engines.fused.machine_code import TABLES
 from seqcls.engines.fused.rooms import new_kinds, new_tile, views
 from seqcls.engines.fused.tables.rooms import new_table
 from seqcls.engines.fused.tables.rows import rows_backward, rows_forward
 from seqcls.engines.fused.tables.strings import strings_backward, strings_forward
 
-table_entry = partial(entry, part="tables")
+table_entry = partial(entry, part=TABLES)
 
 
 @table_entry

@@ -111,7 +111,9 @@ def _turns(config: NetworkConfig, distances: np.ndarray) -> np.ndarray:
 
 
 def _biases(config: NetworkConfig, distances: np.ndarray) -> np.ndarray:
-    return -np.abs(distances)[:, None, :] * np.array(slopes(config.num_attention_heads))[:, None]
+    slope: np.ndarray = np.array(slopes(config.num_attention_heads))
+    biases: np.ndarray = -np.abs(distances)[:, None, :] * slope[:, None]
+    return biases
 
 
 def slopes(heads: int) -> list[float]:
@@ -136,4 +138,5 @@ def buckets(distances: np.ndarray, *, both_directions: bool) -> np.ndarray:
     single = size // 2
     share = np.log(np.maximum(distances, single) / single) / math.log(FARTHEST / single)
     far = np.minimum(single + (share * (size - single)).astype(np.int64), size - 1)
-    return after + np.where(distances < single, distances, far)
+    found: np.ndarray = after + np.where(distances < single, distances, far)
+    return found

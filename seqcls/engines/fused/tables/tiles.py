@@ -63,11 +63,12 @@ def make_letter_tiles(
     lengths[at], targets[at], weights[at] = strings.lengths, labels, 1 / sizes[batches]
     scaled = config.attention_scale == "log_length"
     factors = np.log(lengths + 1) if scaled else np.ones(room)
-    shaped = (x.reshape(-1, TILE).astype(config.precision) for x in (factors, targets, weights))
+    tiled = [x.reshape(-1, TILE).astype(config.precision) for x in (factors, targets, weights)]
     by_place = letters.reshape(-1, TILE, letters.shape[1]).transpose(0, 2, 1)
     longest = lengths.reshape(-1, TILE).max(axis=1, initial=0)
-    own = LetterTiles(np.ascontiguousarray(by_place), longest, *shaped, np.cumsum(tiles))
-    return own, at
+    ends = np.cumsum(tiles)
+    own = (np.ascontiguousarray(by_place), longest, tiled[0], tiled[1], tiled[2], ends)
+    return LetterTiles(*own), at
 
 
 def _from_reader(
