@@ -22,6 +22,9 @@ FIRST_LETTER = 2
 
 LETTERS = string.ascii_lowercase
 MAX_LETTERS = len(LETTERS)
+NOTATION = "<>{}"
+"""What no token may be: it writes repetitions."""
+
 MAX_COUNT = 2**63 - 1
 """The largest count that fits the integers of every database and array."""
 
