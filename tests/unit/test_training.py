@@ -149,9 +149,9 @@ def test_string_by_string_a_member_is_to_the_last_bit_what_it_is_alone(
     config = short_config(
         attention_head_size=2, test_max_length=50, patience=1, max_num_epochs=5, **fields
     )
-    together = train_group([(config, seed) for seed in range(4)])
+    together = train_group([(config, seed) for seed in range(4)], engine="strings")
     for seed in (0, 3):
-        alone = train_group([(config, seed)])[0]
+        alone = train_group([(config, seed)], engine="strings")[0]
         assert alone.validation_losses == together[seed].validation_losses
         for name, value in alone.kept_weights.items():
             assert np.array_equal(value, together[seed].kept_weights[name])
