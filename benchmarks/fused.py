@@ -9,11 +9,12 @@ from numba import njit
 from benchmarks.steps import SHAPES
 from seqcls.config import RunConfig
 from seqcls.data import network_of, sampler_of
+from seqcls.engines.fused.adamw import Update
 from seqcls.engines.fused.kernel import train_epoch
 from seqcls.engines.fused.packing import pack
 from seqcls.engines.fused.rooms import TILE
+from seqcls.engines.fused.shapes import shape_of
 from seqcls.engines.fused.tiles import epoch_tiles
-from seqcls.engines.fused.training import shape_of
 from seqcls.exhaustive import verdicts
 from seqcls.models.initialization import draw_initial
 from seqcls.training import train_group
@@ -65,14 +66,15 @@ def step_flops(config: RunConfig) -> int:
 def _step_seconds(config: RunConfig) -> float:
     (initial,) = draw_initial([(config, 0)])
     flat = pack(network_of(config), initial)
-    mean, square = np.zeros_like(flat), np.zeros_like(flat)
+    moments = np.zeros((2, len(flat)), flat.dtype)
     tiles = epoch_tiles(sampler_of(config, "train"), 0, config.precision)
-    scratch = np.empty(TILE, np.int32)
+    scratch, shape = np.empty(TILE, np.int32), shape_of(network_of(config))
+    update = Update(1e-3, config.weight_decay, config.gradient_clip)
     seconds = []
     for epoch in range(REPEATS + 1):
         started = time.perf_counter()
         steps = epoch * len(tiles.ends)
-        train_epoch(flat, mean, square, steps, 1e-3, shape_of(network_of(config)), scratch, *tiles)
+        train_epoch(flat, moments, steps, update, shape, scratch, *tiles)
         seconds.append((time.perf_counter() - started) / len(tiles.ends))
     return statistics.median(seconds[1:])
 

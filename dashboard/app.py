@@ -6,7 +6,7 @@ this one, whenever the first link that a new server is asked for leads to it.
 
 import streamlit as st
 
-from dashboard import filters, links, sidebar
+from dashboard import filters, links, sidebar, steady
 
 st.set_page_config(page_title="seqcls", layout="wide")
 page = st.navigation(
@@ -20,8 +20,9 @@ page = st.navigation(
     ],
     position="top",
 )
-if links.was_switched():
-    filters.send_again()
-with st.sidebar:
-    sidebar.show()
-page.run()
+with steady.redrawn_if_changed():
+    if links.was_switched():
+        filters.send_again()
+    with st.sidebar:
+        sidebar.show()
+    page.run()

@@ -1,8 +1,15 @@
 """Text on the page: what comes from the database or a user is shown as it is."""
 
+import re
 import string
+
+UNSEEN = "\N{WORD JOINER}"
+"""Has no width. Within what looks like an address it keeps the page from making a link of it."""
+
+_ADDRESS = re.compile(r"(?<=[:@])(?=[\w/])|(?<=www)(?=\.)", re.IGNORECASE)
 
 
 def verbatim(text: str) -> str:
-    """Text that Markdown shows unchanged."""
-    return "".join(f"\\{c}" if c in string.punctuation else c for c in text)
+    """Text that Markdown shows unchanged, without links."""
+    plain = _ADDRESS.sub(UNSEEN, text)
+    return "".join(f"\\{c}" if c in string.punctuation else c for c in plain)

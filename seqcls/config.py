@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from seqcls.errors import ConfigError
-from seqcls.tokenizer import MAX_LETTERS
+from seqcls.tokenizer import MAX_LETTERS, NOTATION
 
 MAX_MODEL_SEED = 2**63 - 1
 MAX_REQUIRED_LETTERS = 10
@@ -207,6 +207,19 @@ class RunConfig(_NetworkFields):
         if len(letters) > MAX_REQUIRED_LETTERS:
             raise ValueError(f"expected at most {MAX_REQUIRED_LETTERS} letters")
         return "".join(sorted(letters))
+
+    @field_validator("alphabet")
+    @classmethod
+    def _of_tokens(cls, alphabet: str) -> str:
+        if len(set(alphabet)) < len(alphabet):
+            raise ValueError("expected distinct tokens, one character each, such as 'ab'")
+        bad = [x for x in alphabet if x in NOTATION or x.isspace() or not x.isprintable()]
+        if bad:
+            raise ValueError(
+                f"expected no token {bad[0]!r}: {NOTATION} write repetitions, and the others must "
+                "be visible"
+            )
+        return alphabet
 
     @classmethod
     def from_mapping(cls, fields: Mapping[str, Any]) -> Self:

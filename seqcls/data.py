@@ -10,6 +10,7 @@ from seqcls.errors import ConfigError
 from seqcls.models import MODELS
 from seqcls.models.fitting import check_network
 from seqcls.models.positions import POSITIONS
+from seqcls.plugins import check_packages, packages_of
 from seqcls.sampling import SAMPLERS, Sampler
 from seqcls.sampling.balanced import Training
 from seqcls.tasks import TASKS, CountTask, Task
@@ -25,8 +26,21 @@ def configuration(fields: Mapping[str, Any]) -> RunConfig:
             is not there, or parts that do not fit each other.
     """
     config = RunConfig.from_mapping(fields)
+    if not config.plugins:
+        config = RunConfig.from_mapping({**fields, "plugins": plugins_of(config)})
     check(config)
     return config
+
+
+def plugins_of(config: RunConfig) -> str:
+    """Names and versions of the installed packages that a configuration's parts are from."""
+    return packages_of(
+        {
+            "task": (TASKS, config.task),
+            "architecture": (MODELS, config.architecture),
+            "positions": (POSITIONS, config.positions),
+        }
+    )
 
 
 def check(config: RunConfig) -> None:
@@ -35,6 +49,7 @@ def check(config: RunConfig) -> None:
     Raises:
         ConfigError: as `configuration`.
     """
+    check_packages(config.plugins, plugins_of(config))
     longest = {part: sampler_of(config, part).longest for part in PARTS}
     _check_read(config)
     check_network(network_of(config), longest)
@@ -47,6 +62,7 @@ def task_of(config: RunConfig) -> Task:
     Raises:
         ConfigError: there is no such task, or its settings are no language.
     """
+    check_packages(config.plugins, plugins_of(config))
     task: type[Task] = _named("task", config.task, TASKS)
     return task(**{name: getattr(config, name) for name in task.reads})
 

@@ -8,8 +8,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int64
 
 from seqcls.config import RunConfig
-from seqcls.data import sampler_of
+from seqcls.data import network_of, sampler_of
 from seqcls.engines.choice import choose_engine, engine_named
+from seqcls.models.positions import longest_readable
 from seqcls.results import Confusion, Evaluation, StringErrors, Weights
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
@@ -71,10 +72,23 @@ def logits_of(
 ) -> Float[np.ndarray, "member string"]:
     """Logits of models of one shape for strings; positive means label 1.
 
-    Dropout is off. Engine and device are as for `seqcls.training.train_group`.
+    Dropout is off. Engine and device are as for `seqcls.training.train_group`. Strings beyond the
+    places that the models know, about which they cannot be asked, have none but NaN.
     """
     own = engine_named(choose_engine(config, engine, device).name)
-    return own.logits(config, weights, strings, device=device)
+    readable = readable_strings(config, strings)
+    if readable.all():
+        return own.logits(config, weights, strings, device=device)
+    known = own.logits(config, weights, strings.take(np.flatnonzero(readable)), device=device)
+    logits = np.full((len(weights), len(strings)), np.nan, dtype=known.dtype)
+    logits[:, readable] = known
+    return logits
+
+
+def readable_strings(config: RunConfig, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+    """Which strings a configuration's models can be asked about: all, or those with places."""
+    end = longest_readable(network_of(config))
+    return strings.lengths <= (np.inf if end is None else end)
 
 
 def evaluate(
@@ -103,11 +117,12 @@ def evaluation_of(
 ) -> Evaluation:
     """What these logits of the test strings make of one model."""
     predicted = logits > 0
-    wrong = np.flatnonzero(predicted != test.labels)
+    asked = readable_strings(config, test.strings)
+    wrong = np.flatnonzero((predicted != test.labels) & asked)
     # One count for every length and cell, the cells in the order of Confusion.
     lengths = test.strings.lengths
     places = 4 * lengths + 2 * test.labels + predicted
-    table = np.bincount(places, test.occurrences, 4 * (config.test_max_length + 1))
+    table = np.bincount(places, test.occurrences * asked, 4 * (config.test_max_length + 1))
     cells = table.astype(np.int64).reshape(-1, 4)
     tested = np.flatnonzero(cells.any(axis=1))
     wrong = wrong[np.argsort(test.numbers[wrong])]
@@ -116,9 +131,17 @@ def evaluation_of(
         lengths=tested,
         cells=cells[tested],
         errors=StringErrors(test.numbers[wrong], logits[wrong]),
-        solved_length=(int(lengths[wrong].min()) - 1 if len(wrong) else config.test_max_length),
+        solved_length=_solved_length(config, lengths[wrong]),
         test_set=test.test_set.digest,
     )
+
+
+def _solved_length(config: RunConfig, wrong: Int64[np.ndarray, " error"]) -> int:
+    """The greatest length up to which all are right, given those of the errors."""
+    if len(wrong):
+        return int(wrong.min()) - 1
+    end = longest_readable(network_of(config))
+    return config.test_max_length if end is None else min(end, config.test_max_length)
 
 
 def drawn_test_set(config: RunConfig) -> TestSet:

@@ -1,7 +1,8 @@
 r"""Strings of letters: `ab{100}c{55}` as text, as token ids and as letter counts.
 
-The vocabulary is `CLS`=0, `PAD`=1 and then the first `num_letters` lowercase letters. In text,
-`x{k}` stands for the letter `x` k times, k >= 1; a count of 1 is left out.
+The vocabulary is `CLS`=0, `PAD`=1 and then the letters of the alphabet. In text, `x{k}` stands for
+the letter `x` k times, k >= 1; a count of 1 is left out. `<xy>{k}` stands for what is in the group
+k times; groups may hold groups.
 """
 
 import re
@@ -22,14 +23,28 @@ FIRST_LETTER = 2
 
 LETTERS = string.ascii_lowercase
 MAX_LETTERS = len(LETTERS)
+NOTATION = "<>{}"
+"""What no token may be: it writes repetitions."""
+
 MAX_COUNT = 2**63 - 1
 """The largest count that fits the integers of every database and array."""
 
 MAX_SPELLED_LENGTH = 1_000_000
 """Letters that are spelled out at most; longer strings exist only as counts."""
 
-_PIECE = re.compile(r"(?P<letter>[^{}])(?:\{(?P<count>[^{}]*)\})?", re.DOTALL)
+MAX_NESTING = 8
+"""Groups inside groups at most."""
+
+MIN_REPEATED = 8
+"""No fewer pieces hold a repetition that is shorter as a group."""
+
 _COUNT = re.compile(r"[1-9][0-9]*")
+
+_REPEATED = re.compile(r"(..)\1{3,}|(.{3,5}?)\2{2,}|(.{6,16}?)\3+", re.DOTALL)
+"""Runs that repeat often enough to be shorter as a group, one character a run."""
+
+_FIRST_RUN = 0xF0000
+"""Characters that no alphabet needs stand for runs while repetitions are looked for."""
 
 
 @dataclass(frozen=True)
@@ -43,20 +58,13 @@ class Tokenizer:
         return len(self.alphabet)
 
     def pieces(self, text: str) -> list[tuple[int, int]]:
-        """The (letter number, count) pairs of a text, in order.
+        """The (letter number, count) pairs of a text, in order, with its groups written out.
 
         Raises:
-            StringError: the text is not written in this notation, or not in this alphabet.
+            StringError: the text is not written in this notation, or not in this alphabet, or its
+                groups are too many pieces to be written out.
         """
-        pieces = []
-        position = 0
-        while position < len(text):
-            match = _PIECE.match(text, position)
-            if match is None:
-                raise StringError(self._bad_brace(text, position))
-            pieces.append((self._letter(text, match["letter"]), _count(text, match["count"])))
-            position = match.end()
-        return pieces
+        return _written_out(_parse(self, text), text)
 
     def counts(self, text: str) -> tuple[int, ...]:
         """How often each letter of the alphabet occurs; the length does not matter.
@@ -65,8 +73,7 @@ class Tokenizer:
             StringError: as `pieces`, and where one letter's count exceeds `MAX_COUNT`.
         """
         counts = [0] * self.num_letters
-        for letter, count in self.pieces(text):
-            counts[letter] += count
+        _add(counts, _parse(self, text), 1)
         if max(counts) > MAX_COUNT:
             raise StringError(f"{_shown(text)} repeats a letter more than {MAX_COUNT:,} times")
         return tuple(counts)
@@ -77,20 +84,24 @@ class Tokenizer:
         Raises:
             StringError: as `pieces`, and where the string is too long to be spelled out.
         """
-        pieces = self.pieces(text)
-        length = sum(count for _, count in pieces)
+        parsed = _parse(self, text)
+        length = _length(parsed)
         if length > MAX_SPELLED_LENGTH:
             raise StringError(
                 f"{_shown(text)} has {length:,} letters, more than the {MAX_SPELLED_LENGTH:,} "
                 "that can be spelled out; shorten it, or work with its counts"
             )
         ids = [CLS]
-        for letter, count in pieces:
+        for letter, count in _written_out(parsed, text):
             ids.extend([FIRST_LETTER + letter] * count)
         return ids
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of token ids; `CLS` and `PAD` have none.
+
+        Equal letters in a row are one piece, `a{3}`. Two to sixteen pieces that are repeated are a
+        group, `<ab>{50}`, where that is shorter even of pieces of one character; of several ways
+        to see repetitions, from left to right, the shortest group.
 
         Raises:
             StringError: an id outside the vocabulary.
@@ -102,7 +113,13 @@ class Tokenizer:
                     f"token id {letter + FIRST_LETTER} is outside the vocabulary of "
                     f"{FIRST_LETTER + self.num_letters} tokens"
                 )
-        return "".join(self._piece(letter, len(list(run))) for letter, run in groupby(letters))
+        runs = [(letter, len(list(run))) for letter, run in groupby(letters)]
+        texts = [self._piece(letter, count) for letter, count in runs]
+        if len(runs) < MIN_REPEATED:
+            return "".join(texts)
+        numbers: dict[tuple[int, int], int] = {}
+        row = "".join([chr(_FIRST_RUN + numbers.setdefault(run, len(numbers))) for run in runs])
+        return _grouped(row, texts)
 
     def text_of_counts(self, counts: Sequence[int]) -> str:
         """The text of the string that has these counts and its letters in order."""
@@ -113,7 +130,12 @@ class Tokenizer:
     def _piece(self, letter: int, count: int) -> str:
         return self.alphabet[letter] + (f"{{{count}}}" if count > 1 else "")
 
-    def _letter(self, text: str, letter: str) -> int:
+    def letter(self, text: str, letter: str) -> int:
+        """A letter's number.
+
+        Raises:
+            StringError: it is outside the alphabet.
+        """
         number = self.alphabet.find(letter)
         if number < 0:
             raise StringError(
@@ -121,11 +143,114 @@ class Tokenizer:
             )
         return number
 
-    def _bad_brace(self, text: str, position: int) -> str:
-        following = "a count must follow a letter, as in a{3}"
-        if text[position] == "{" and position and text[position - 1] != "}":
-            following = "'{' is not closed: write a count as in a{3}"
-        return f"cannot read {_shown(text)} at character {position + 1}: {following}"
+
+@dataclass(frozen=True)
+class _Group:
+    pieces: "list[_Piece]"
+
+
+_Piece = tuple[int | _Group, int]
+"""A letter's number or a group, and how often it is repeated."""
+
+
+def _parse(tokenizer: Tokenizer, text: str) -> list[_Piece]:
+    """The pieces of a text; groups are kept as groups."""
+    open_groups: list[tuple[int, list[_Piece]]] = [(0, [])]
+    place = 0
+    while place < len(text):
+        character = text[place]
+        if character in "{}":
+            raise StringError(_bad_brace(text, place))
+        place += 1
+        if character == "<":
+            if len(open_groups) > MAX_NESTING:
+                raise StringError(
+                    f"cannot read {_shown(text)} at character {place}: groups inside groups are "
+                    f"more than {MAX_NESTING} deep"
+                )
+            open_groups.append((place, []))
+            continue
+        what: int | _Group
+        if character == ">":
+            start, pieces = open_groups.pop()
+            if not open_groups or not pieces:
+                raise StringError(_bad_group(text, place))
+            what = _Group(pieces)
+        else:
+            what = tokenizer.letter(text, character)
+        count, place = _count_at(text, place)
+        open_groups[-1][1].append((what, count))
+    start, pieces = open_groups.pop()
+    if open_groups:
+        raise StringError(_bad_group(text, start))
+    return pieces
+
+
+def _count_at(text: str, place: int) -> tuple[int, int]:
+    """The count that stands at a place, 1 where none does, and what place follows it."""
+    if text[place : place + 1] != "{":
+        return 1, place
+    end = min((x for x in (text.find(y, place + 1) for y in "{}") if x >= 0), default=-1)
+    if end < 0 or text[end] == "{":
+        raise StringError(_bad_brace(text, place))
+    return _count(text, text[place + 1 : end]), end + 1
+
+
+def _length(pieces: list[_Piece]) -> int:
+    return sum(
+        count * (_length(what.pieces) if isinstance(what, _Group) else 1) for what, count in pieces
+    )
+
+
+def _add(counts: list[int], pieces: list[_Piece], times: int) -> None:
+    for what, count in pieces:
+        if isinstance(what, _Group):
+            _add(counts, what.pieces, times * count)
+        else:
+            counts[what] += times * count
+
+
+def _written_out(pieces: list[_Piece], text: str) -> list[tuple[int, int]]:
+    written: list[tuple[int, int]] = []
+    for what, count in pieces:
+        if isinstance(what, _Group):
+            inner = _written_out(what.pieces, text)
+            if len(written) + len(inner) * count > MAX_SPELLED_LENGTH:
+                raise StringError(
+                    f"{_shown(text)} has more than the {MAX_SPELLED_LENGTH:,} pieces that can be "
+                    "spelled out; shorten it, or work with its counts"
+                )
+            written += inner * count
+        else:
+            written.append((what, count))
+    return written
+
+
+def _grouped(row: str, texts: list[str]) -> str:
+    """A text of runs with their repetitions as groups; in the row a character is a run."""
+    parts: list[str] = []
+    done = 0
+    for repeated in _REPEATED.finditer(row):
+        size = len(repeated[repeated.lastindex or 0])
+        parts += texts[done : repeated.start()]
+        unit = "".join(texts[repeated.start() : repeated.start() + size])
+        parts.append(f"<{unit}>{{{len(repeated[0]) // size}}}")
+        done = repeated.end()
+    return "".join(parts + texts[done:])
+
+
+def _bad_brace(text: str, place: int) -> str:
+    following = "a count must follow a letter or a group, as in a{3} or <ab>{3}"
+    if text[place] == "{" and place and text[place - 1] != "}":
+        following = "'{' is not closed: write a count as in a{3}"
+    return f"cannot read {_shown(text)} at character {place + 1}: {following}"
+
+
+def _bad_group(text: str, place: int) -> str:
+    return (
+        f"cannot read {_shown(text)} at character {place}: a group has a '<', one or more letters "
+        "and a '>', as in <ab>{3}"
+    )
 
 
 def pad(sequences: Sequence[Sequence[int]]) -> UInt8[np.ndarray, "string position"]:
@@ -136,9 +261,7 @@ def pad(sequences: Sequence[Sequence[int]]) -> UInt8[np.ndarray, "string positio
     return padded
 
 
-def _count(text: str, count: str | None) -> int:
-    if count is None:
-        return 1
+def _count(text: str, count: str) -> int:
     # A count longer than MAX_COUNT is refused before int() would have to read it.
     if _COUNT.fullmatch(count) is None:
         raise StringError(

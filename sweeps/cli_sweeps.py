@@ -31,7 +31,16 @@ def _how(
 ) -> "How":
     from sweeps.worker import How
 
-    return How(os.cpu_count() or 1 if workers is None else workers, engine, device, dask, watch)
+    return How(_processes(workers), engine, device, dask, watch)
+
+
+def _processes(wanted: int | None) -> int:
+    """So many processes as there are cores, or fewer: more would only wait for each other."""
+    cores = os.cpu_count() or 1
+    if wanted is not None and wanted > cores:
+        has = "1 core" if cores == 1 else f"{cores} cores"
+        typer.echo(f"seqcls: --workers {wanted}: this machine has {has}; using {cores}", err=True)
+    return cores if wanted is None else min(wanted, cores)
 
 
 @app.command(rich_help_panel=PANEL)

@@ -66,5 +66,6 @@ def _progress(sweep_id: int, name: str, state: str, counted: dict[str, int | str
     if per_state[RunState.RUNNING] and counted["ended"]:
         began = datetime.fromisoformat(str(counted["since"]))
         seconds = min((datetime.now(UTC) - began).total_seconds(), WINDOW_SECONDS)
-        rate = int(counted["ended"]) / max(seconds, 1e-3)
+        # Where the clock was set back since they began, no rate is known.
+        rate = int(counted["ended"]) / seconds if seconds > 0 else None
     return SweepProgress(sweep_id, name, state, **per_state, runs_per_second=rate)

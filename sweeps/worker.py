@@ -238,7 +238,7 @@ class _Worker:
 
     def _plan(self) -> None:
         self._planned = time.monotonic()
-        self._patiently(partial(writer.release_dead, self._store))
+        self._patiently(partial(writer.release_dead, self._store, self._worker_id))
         queued = self._patiently(partial(queries.queued_runs, self._reader, self._sweep_ids))
         self._waiting = make_groups(queued, self._how.engine, self._how.device)
         if queued:

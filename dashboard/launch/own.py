@@ -84,23 +84,27 @@ class _Form:
         st.markdown(f"**{group}**")
         offered = self.offered[group]
         usual = [field for field in fields.USUAL[group] if field in offered]
-        others = [field for field in offered if field not in usual]
         for field in usual:
             self._field(field)
         if group == "Task":
             self._language()
+        for field in self._more(group, [x for x in offered if x not in usual]):
+            self._field(field)
+        self.slots[group] = st.container()
+
+    def _more(self, group: str, others: list[str]) -> list[str]:
+        """The settings that are added to a group's usual ones."""
+        if not others:
+            return []
         key = f"launch_more {group}"
         st.session_state[key] = [x for x in st.session_state.get(key, []) if x in others]
-        more = st.multiselect(
+        return st.multiselect(
             f"More settings: {group.lower()}",
             others,
             key=key,
             placeholder=f"More settings: {group.lower()}",
             label_visibility="collapsed",
         )
-        for field in more:
-            self._field(field)
-        self.slots[group] = st.container()
 
     def _field(self, field: str) -> None:
         draw = self._typed if field in fields.TYPED else self._axis

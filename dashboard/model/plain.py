@@ -12,7 +12,6 @@ from dashboard.words import verbatim
 from seqcls.config import RunConfig
 from seqcls.data import task_of
 from seqcls.errors import SeqclsError
-from seqcls.prediction import Prediction, predict
 from sweeps.store import queries
 from sweeps.store.engine import open_reader
 from sweeps.store.overview import ErrorSearch
@@ -44,7 +43,7 @@ def _ask(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
         return
     try:
         labels = task_of(config).labels(where.token_strings(config, strings)).tolist()
-        answers = _answers(run_id, config, strings)
+        logits = _logits(run_id, config, strings)
     except SeqclsError as error:
         st.error(verbatim(str(error)))
         return
@@ -53,12 +52,11 @@ def _ask(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
             {
                 "string": strings,
                 "label": [int(label) for label in labels],
-                "predicted": [int(answer.logit > 0) for answer in answers],
+                "predicted": [int(logit > 0) for logit in logits],
                 "correct": [
-                    label == (answer.logit > 0)
-                    for label, answer in zip(labels, answers, strict=True)
+                    label == (logit > 0) for label, logit in zip(labels, logits, strict=True)
                 ],
-                "logit": [answer.logit for answer in answers],
+                "logit": logits,
             }
         ),
         hide_index=True,
@@ -71,8 +69,12 @@ def _ask(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
 
 
 @st.cache_data(show_spinner="Asking", max_entries=64)
-def _answers(run_id: int, _config: RunConfig, strings: tuple[str, ...]) -> list[Prediction]:
-    return predict(_config, queries.weights(open_reader(), run_id), strings)
+def _logits(run_id: int, _config: RunConfig, strings: tuple[str, ...]) -> list[float]:
+    # Imported where it is used: PyTorch takes a second or two to load.
+    from seqcls.prediction import predict
+
+    weights = queries.weights(open_reader(), run_id)
+    return [answer.logit for answer in predict(_config, weights, strings)]
 
 
 def _errors(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:

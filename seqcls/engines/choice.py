@@ -46,7 +46,7 @@ def choose_engine(config: RunConfig, engine: str = "auto", device: str = "auto")
     for name in wanted[engine]:
         obstacle = engine_named(name).obstacle(config, device)
         if obstacle is None:
-            return Choice(name, _reason(engine, obstacles))
+            return Choice(name, _reason(config, engine, obstacles))
         obstacles.append(obstacle)
     raise EngineError(
         f"engine {engine!r} cannot train this: {obstacles[-1]}"
@@ -59,7 +59,11 @@ def engine_named(name: str) -> Engine:
     return {own.name: own for own in ENGINES}[name]
 
 
-def _reason(engine: str, obstacles: list[str]) -> str:
+def _reason(config: RunConfig, engine: str, obstacles: list[str]) -> str:
     if obstacles:
         return obstacles[-1]
-    return "letter counts suffice, on the CPU" if engine == "auto" else "asked for"
+    if engine != "auto":
+        return "asked for"
+    if config.positions == "none":
+        return "letter counts suffice, on the CPU"
+    return "one block is read at one place, on the CPU"

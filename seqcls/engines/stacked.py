@@ -7,6 +7,7 @@ who trains beside it. A member that has stopped is dropped from the group.
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TypedDict
 
 import torch
 from jaxtyping import Float
@@ -15,11 +16,9 @@ from torch.nn import functional
 
 from seqcls.config import RunConfig
 from seqcls.data import sampler_of
-from seqcls.engines.group import Group
 from seqcls.engines.member import MemberTraining, learning_rate
-from seqcls.engines.steps import Losses, Way
+from seqcls.engines.steps import Losses, Members, Way
 from seqcls.errors import DeviceError
-from seqcls.models.initialization import draw_initial
 from seqcls.results import TrainedMember, Weights
 from seqcls.sampling import LabelledStrings
 from seqcls.sampling.streams import stream
@@ -45,7 +44,7 @@ class GroupTraining:
     def __init__(
         self,
         members: Sequence[tuple[RunConfig, int]],
-        group: Group,
+        group: Members,
         way: Way,
         device: torch.device,
         *,
@@ -129,16 +128,17 @@ class GroupTraining:
             self.way.keep(rows)
 
 
-def group_of(
-    members: Sequence[tuple[RunConfig, int]],
-    initial: Sequence[Weights] | None,
-    device: torch.device,
-) -> Group:
-    """The parameters of (configuration, model seed) pairs of one shape, before training."""
-    config = members[0][0]
-    return Group(
-        draw_initial(members) if initial is None else initial,
-        device,
+class Optimized(TypedDict):
+    """What an optimizer is told of a configuration."""
+
+    learning_rate: float
+    weight_decay: float
+    gradient_clip: float
+
+
+def optimized(config: RunConfig) -> Optimized:
+    """How the members of a group are moved."""
+    return Optimized(
         learning_rate=config.learning_rate,
         weight_decay=config.weight_decay,
         gradient_clip=config.gradient_clip,

@@ -39,10 +39,13 @@ class StackedCounts:
         """As `Engine.train`."""
         from seqcls.data import network_of
         from seqcls.engines.by_counts import ByCounts
-        from seqcls.engines.stacked import GroupTraining, choose_device, group_of
+        from seqcls.engines.group import Group
+        from seqcls.engines.stacked import GroupTraining, choose_device, optimized
+        from seqcls.models.initialization import draw_initial
 
         config, where = members[0][0], choose_device(device)
-        group = group_of(members, initial, where)
+        weights = draw_initial(members) if initial is None else initial
+        group = Group(weights, where, **optimized(config))
         way = ByCounts(network_of(config), group, config.train_batch_size, where)
         return GroupTraining(members, group, way, where, every_epoch=every_epoch).run(progress)
 

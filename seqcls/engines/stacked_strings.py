@@ -37,16 +37,25 @@ class StackedStrings:
     ) -> list[TrainedMember]:
         """As `Engine.train`."""
         from seqcls.data import network_of
-        from seqcls.engines.stacked import GroupTraining, choose_device, group_of
+        from seqcls.engines.group import Group
+        from seqcls.engines.stacked import GroupTraining, choose_device, optimized
+        from seqcls.engines.steps import Members, Way
+        from seqcls.engines.strings.arena import Arena
         from seqcls.engines.strings.one_by_one import OneByOne
         from seqcls.engines.strings.stacked import Stacked
+        from seqcls.models.initialization import draw_initial
 
         config, where = members[0][0], choose_device(device)
-        group = group_of(members, initial, where)
-        stacks = where.type == "cuda" and config.dropout_rate == 0
-        way = (Stacked if stacks else OneByOne)(
-            network_of(config), group, config.train_batch_size, where, config.train_seed
-        )
+        weights = draw_initial(members) if initial is None else initial
+        own = (network_of(config), config.train_batch_size, where, config.train_seed)
+        group: Members
+        way: Way
+        if where.type == "cuda" and config.dropout_rate == 0:
+            group = stacked = Group(weights, where, **optimized(config))
+            way = Stacked(stacked, *own)
+        else:
+            group = arena = Arena(weights, where, **optimized(config))
+            way = OneByOne(arena, *own)
         return GroupTraining(members, group, way, where, every_epoch=every_epoch).run(progress)
 
     def logits(
@@ -57,13 +66,13 @@ class StackedStrings:
         *,
         device: str,
     ) -> Float[np.ndarray, "member string"]:
-        """As `Engine.logits`; NaN for strings beyond the places that the model has."""
+        """As `Engine.logits`."""
         from seqcls.data import network_of
-        from seqcls.engines.group import Group
         from seqcls.engines.stacked import choose_device
         from seqcls.engines.steps import all_logits
+        from seqcls.engines.strings.arena import Arena
         from seqcls.engines.strings.one_by_one import OneByOne
 
         where = choose_device(device)
-        way = OneByOne(network_of(config), Group(weights, where), len(strings), where)
+        way = OneByOne(Arena(weights, where), network_of(config), len(strings), where)
         return all_logits(way, strings, len(weights))

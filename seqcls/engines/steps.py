@@ -1,6 +1,6 @@
 """How the members of a group compute their logits and gradients: what each way answers."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -11,6 +11,33 @@ from seqcls.strings import TokenStrings
 
 Losses = Callable[[Float[Tensor, "*member string"]], Float[Tensor, "*member string"]]
 """The loss of every logit of one batch."""
+
+
+@runtime_checkable
+class Members(Protocol):
+    """The parameters of a group's members, and the optimizer that moves them.
+
+    It works on each value alone, so no member's step depends on who trains beside it.
+    """
+
+    @property
+    def parameters(self) -> Mapping[str, Tensor]:
+        """Every parameter, with a leading member axis."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def set_learning_rate(self, learning_rate: float) -> None:
+        """The rate of the next steps."""
+        ...
+
+    def step(self) -> None:
+        """One step of AdamW down the gradients, each member's no longer than it may be."""
+        ...
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """Drops all members but these, with their optimizer state."""
+        ...
 
 
 @runtime_checkable

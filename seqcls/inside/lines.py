@@ -12,6 +12,9 @@ from jaxtyping import Float, Int64
 from seqcls.inside.bounds import logit_bounds
 from seqcls.inside.network import Network
 
+LARGEST = 2.0**63 - 1024
+"""The largest float that is a whole number of 64 bits."""
+
 SHORT = 16
 """An interval of so many whole numbers is tried one by one."""
 
@@ -45,7 +48,7 @@ def sign_changes(
         bounds = logit_bounds(network, np.stack(np.split(ends, 2), axis=1))
         open_ = (bounds.low <= 0) & (bounds.high > 0)
         low, high = low[open_], high[open_]
-        middle = np.clip(np.sqrt((low + 1.0) * (high + 1.0)).astype(np.int64), low + 1, high - 1)
+        middle = np.clip(_whole(np.sqrt((low + 1.0) * (high + 1.0))), low + 1, high - 1)
         low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
     return np.sort(np.concatenate([*found, np.zeros(0, np.int64)]))
 
@@ -62,9 +65,14 @@ def _geometric(first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
     """Intervals that share their ends, from first to last."""
     if last <= first:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    ends = np.unique(np.geomspace(first + 1, last + 1, 33).round().astype(np.int64) - 1)
+    ends = np.unique(_whole(np.geomspace(first + 1, last + 1, 33).round()) - 1)
     ends[0], ends[-1] = first, last
     return ends[:-1], ends[1:]
+
+
+def _whole(values: Float[np.ndarray, " value"]) -> Int64[np.ndarray, " value"]:
+    # Next to the largest whole number, the nearest float is one too large.
+    return np.minimum(values, LARGEST).astype(np.int64)
 
 
 def _tried(

@@ -12,7 +12,7 @@ from jaxtyping import Int64
 from seqcls.data import count_task_of, required_letters_of
 from seqcls.inside.bounds import Interval, logit_bounds
 from seqcls.inside.cause import Removal, SmallestPart
-from seqcls.inside.lines import head_outputs, sign_changes
+from seqcls.inside.lines import LARGEST, head_outputs, sign_changes
 from seqcls.inside.network import Network
 
 Counts = tuple[int, ...]
@@ -168,7 +168,8 @@ def _halved(
     rows = np.arange(len(low))
     side = np.log((high + 1.0) / (low + 1.0)).argmax(axis=1)
     bottom, top = low[rows, side], high[rows, side]
-    middle = np.clip(np.sqrt((bottom + 1.0) * (top + 1.0)).astype(np.int64) - 1, bottom, top - 1)
+    root = np.minimum(np.sqrt((bottom + 1.0) * (top + 1.0)), LARGEST)
+    middle = np.clip(root.astype(np.int64) - 1, bottom, top - 1)
     below, above = high.copy(), low.copy()
     below[rows, side], above[rows, side] = middle, middle + 1
     return np.concatenate([low, above]), np.concatenate([below, high])

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from seqcls.config import NetworkConfig
-from seqcls.models.kinds import Kind
+from seqcls.models.kinds import Kind, kind_of
+from seqcls.plugins import Registry
 
 
 def _no_blind_readout(config: NetworkConfig) -> str | None:
@@ -39,7 +40,7 @@ _OF_TRANSFORMERS = frozenset(
 _OF_RECURRENT = frozenset({"num_blocks", "readout", "biases"})
 _RECURRENT = "seqcls.models.recurrent"
 
-MODELS: Mapping[str, Kind] = {
+_OWN: Mapping[str, Kind] = {
     "transformer": Kind(
         "seqcls.models.transformer:Transformer", _OF_TRANSFORMERS, _no_blind_readout
     ),
@@ -47,3 +48,5 @@ MODELS: Mapping[str, Kind] = {
     "gru": Kind(f"{_RECURRENT}:GRU", _OF_RECURRENT, _no_first_readout),
     "lstm": Kind(f"{_RECURRENT}:LSTM", _OF_RECURRENT, _no_first_readout),
 }
+
+MODELS: Registry[Kind] = Registry("seqcls.models", _OWN, kind_of)

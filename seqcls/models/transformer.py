@@ -24,7 +24,7 @@ from seqcls.models.layers import (
 )
 from seqcls.models.positions import POSITIONS
 from seqcls.models.positions.base import Positions
-from seqcls.models.positions.places import testing_places
+from seqcls.models.positions.places import places_of
 from seqcls.tokenizer import CLS, PAD
 
 Hidden = Float[Tensor, "string position hidden"]
@@ -154,7 +154,7 @@ class Transformer(Classifier):
     def run(self, ids: Ids, record: Recorder, places: Places | None) -> Float[Tensor, " string"]:
         """As `Classifier.run`."""
         if places is None:
-            places = testing_places(self.config, ids)
+            places = places_of(self.config, ids)
         attendable, scale = attendable_tokens(self.config, ids), length_scale(self.config, ids)
         embedded = self.positions.embed(self.embedding(ids), places)
         states = record("embedding", self.dropout(embedded))

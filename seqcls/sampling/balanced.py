@@ -23,7 +23,7 @@ Candidates = Callable[[np.random.Generator, int], TokenStrings]
 
 PARTS = ("train", "validation", "test")
 
-MAX_DRAWS = 200
+MAX_DRAWS = 100
 """Draws for each negative string that is wanted, on average, and `SPARE_DRAWS` in all besides: what
 is then not found is drawn by the language itself: of a uniform length among those that have a
 negative string, and then uniform."""
@@ -36,7 +36,7 @@ MAX_REPEATED_DRAWS = 200
 MAX_TOKENS = 2**30
 """Tokens that the strings of an epoch may have, each as long as the longest."""
 
-MAX_CANDIDATES = 10_000
+MAX_CANDIDATES = 4_000
 
 BLOCK_TOKENS = 2**22
 """Strings are drawn in blocks of about so many tokens, to bound what the drawing takes."""

@@ -1,7 +1,7 @@
-"""Random edits of many strings at once."""
+"""Random edits of strings."""
 
 import numpy as np
-from jaxtyping import Int64, UInt8
+from jaxtyping import Int64
 
 from seqcls.strings import NO_LETTER, TokenStrings
 
@@ -16,38 +16,35 @@ def edited(
     Each edit is an insertion, a replacement by another letter, or a deletion, all alike likely, at
     a uniform place. There is nothing to replace or delete in the empty string: it stays.
     """
-    most = int(edits.max(initial=0))
-    padding = np.full((len(strings), most), NO_LETTER, dtype=np.uint8)
-    letters = np.concatenate([strings.letters, padding], axis=1)
-    lengths = strings.lengths.copy()
-    for done in range(most):
-        rows = np.flatnonzero(edits > done)
-        letters[rows], lengths[rows] = _edit(rng, strings.num_letters, letters[rows], lengths[rows])
-    return TokenStrings.of_letters(strings.num_letters, letters, lengths)
+    total = int(edits.sum())
+    kinds = iter(rng.integers(3, size=total).tolist())
+    places = iter(rng.random(total).tolist())
+    letters = iter(rng.integers(strings.num_letters, size=total).tolist())
+    shifts = iter(rng.integers(1, max(strings.num_letters, 2), size=total).tolist())
+    rows = []
+    # Letters are bytes: a slice of a byte string is copied faster than anything can be indexed.
+    for row, length, number in zip(
+        strings.letters, strings.lengths.tolist(), edits.tolist(), strict=True
+    ):
+        string = row[:length].tobytes()
+        for _ in range(number):
+            kind, share, letter, shift = next(kinds), next(places), next(letters), next(shifts)
+            place = int(share * (len(string) + (kind == _INSERT)))
+            before, after = string[:place], string[place + (kind != _INSERT) :]
+            if kind == _INSERT:
+                string = before + bytes([letter]) + after
+            elif string and kind == _REPLACE:
+                other = (string[place] + shift) % strings.num_letters
+                string = before + bytes([other]) + after
+            elif string:
+                string = before + after
+        rows.append(string)
+    return _of_bytes(strings.num_letters, rows)
 
 
-def _edit(
-    rng: np.random.Generator,
-    num_letters: int,
-    letters: UInt8[np.ndarray, "string position"],
-    lengths: Int64[np.ndarray, " string"],
-) -> tuple[UInt8[np.ndarray, "string position"], Int64[np.ndarray, " string"]]:
-    kinds = rng.integers(3, size=len(lengths))
-    places = rng.integers(np.maximum(lengths + (kinds == _INSERT), 1))
-    new = rng.integers(num_letters, size=len(lengths))
-    others = rng.integers(max(num_letters - 1, 1), size=len(lengths))
-    rows = np.arange(len(lengths))
-    # The other letters in a circle, beginning after the one that is there.
-    old = letters[rows, places].astype(np.int64)
-    replaced = (old + 1 + others) % num_letters
-    positions = np.arange(letters.shape[1])
-    after = positions > places[:, None]
-    inserts, deletes = kinds == _INSERT, (kinds == _DELETE) & (lengths > 0)
-    source = positions - (after & inserts[:, None])
-    source += (positions >= places[:, None]) & deletes[:, None]
-    # What a deletion takes in at the array's end lies beyond the string's.
-    moved = np.take_along_axis(letters, np.minimum(source, letters.shape[1] - 1), axis=1)
-    moved[rows[inserts], places[inserts]] = new[inserts]
-    replaces = (kinds == _REPLACE) & (lengths > 0)
-    moved[rows[replaces], places[replaces]] = replaced[replaces]
-    return moved, lengths + inserts - deletes
+def _of_bytes(num_letters: int, rows: list[bytes]) -> TokenStrings:
+    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    width = int(lengths.max(initial=0))
+    filled = b"".join([row.ljust(width, bytes([NO_LETTER])) for row in rows])
+    letters = np.frombuffer(filled, dtype=np.uint8).reshape(len(rows), width)
+    return TokenStrings(num_letters, lengths, letters)

@@ -21,7 +21,7 @@ from seqcls.cache import STRINGS, cache_folder, make_room, use
 from seqcls.sampling.base import LabelledStrings, Sampler
 from seqcls.strings import TokenStrings
 
-VERSION = 2
+VERSION = 3
 """To be raised with every change of what a sampler draws or how a file is written."""
 
 HASH_BYTES = hashlib.sha256().digest_size

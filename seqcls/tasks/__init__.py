@@ -1,8 +1,10 @@
 """The languages to learn, one a file. A new one is a file and a line here."""
 
+from seqcls.plugins import Registry
 from seqcls.tasks.base import CountTask, Task
 from seqcls.tasks.binary import BinaryAddition, BinaryMultiplication, ComputeSqrt
 from seqcls.tasks.contains_all import ContainsAll
+from seqcls.tasks.counting import Counting
 from seqcls.tasks.cycle_navigation import CycleNavigation
 from seqcls.tasks.dyck import Dyck
 from seqcls.tasks.even_pairs import EvenPairs
@@ -12,12 +14,15 @@ from seqcls.tasks.marked import BucketSort, MarkedCopy, MarkedReversal, OddsFirs
 from seqcls.tasks.missing_duplicate import MissingDuplicate
 from seqcls.tasks.modular_arithmetic import ModularArithmetic
 from seqcls.tasks.parity import Parity
+from seqcls.tasks.regular import Regular
 from seqcls.tasks.repeat_01 import Repeat01
 from seqcls.tasks.stack_manipulation import StackManipulation
 from seqcls.tasks.unmarked_reversal import UnmarkedReversal
 
-TASKS: dict[str, type[Task]] = {
+_OWN: dict[str, type[Task]] = {
     "contains_all": ContainsAll,
+    "counting": Counting,
+    "regular": Regular,
     "even_pairs": EvenPairs,
     "repeat_01": Repeat01,
     "parity": Parity,
@@ -37,5 +42,7 @@ TASKS: dict[str, type[Task]] = {
     "binary_multiplication": BinaryMultiplication,
     "compute_sqrt": ComputeSqrt,
 }
+
+TASKS: Registry[type[Task]] = Registry("seqcls.tasks", _OWN)
 
 __all__ = ["TASKS", "CountTask", "Task"]

@@ -66,24 +66,33 @@ class Automaton:
             ConfigError: there are too many states to count strings of that length.
         """
         longest = int(lengths.max(initial=0))
-        mantissas, exponents = self._ways[positive].up_to(longest)
+        ways = self._ways[positive].up_to(longest)
         letters = np.full((len(lengths), longest), NO_LETTER, dtype=np.uint8)
+        order = np.argsort(-lengths, kind="stable")
         states = np.full(len(lengths), self.start, dtype=np.int64)
-        for place in range(longest):
-            rows = np.flatnonzero(lengths > place)
-            following = self.table[states[rows]]
-            remaining = (lengths[rows] - place - 1)[:, None]
-            powers = exponents[remaining, following]
-            ways = np.ldexp(
-                mantissas[remaining, following], powers - powers.max(axis=1, keepdims=True)
-            )
-            sums = np.cumsum(ways, axis=1)
+        # The longest begin first, so that all strings have as many tokens left.
+        for remaining in range(longest - 1, -1, -1):
+            active = order[: np.count_nonzero(lengths > remaining)]
+            own = states[: len(active)]
+            sums = _running_sums(self.table, *(part[remaining] for part in ways))[own]
             # A product that was rounded up to the whole sum would be past the last letter.
-            chosen = np.minimum(rng.random(len(rows)) * sums[:, -1], np.nextafter(sums[:, -1], 0))
+            chosen = np.minimum(rng.random(len(own)) * sums[:, -1], np.nextafter(sums[:, -1], 0))
             drawn = (sums <= chosen[:, None]).sum(axis=1)
-            letters[rows, place] = drawn
-            states[rows] = following[np.arange(len(rows)), drawn]
+            letters[active, lengths[active] - remaining - 1] = drawn
+            states[: len(active)] = self.table[own, drawn]
         return letters
+
+
+def _running_sums(
+    table: Int64[np.ndarray, "state letter"],
+    mantissas: Float64[np.ndarray, " state"],
+    exponents: Int32[np.ndarray, " state"],
+) -> Float64[np.ndarray, "state letter"]:
+    """Running sums over letters of how many strings follow, each state in a scale of its own."""
+    powers = exponents[table]
+    ways = np.ldexp(mantissas[table], powers - powers.max(axis=1, keepdims=True))
+    sums: np.ndarray = np.cumsum(ways, axis=1)
+    return sums
 
 
 class _Ways:
@@ -122,11 +131,7 @@ class _Ways:
         return mantissas, exponents
 
     def _step(self, mantissas: np.ndarray, exponents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        powers = exponents[self._table]
-        top = powers.max(axis=1)
-        ways = np.ldexp(mantissas[self._table], powers - top[:, None])
-        total = ways[:, 0].copy()
-        for letter in range(1, ways.shape[1]):
-            total += ways[:, letter]
+        total = _running_sums(self._table, mantissas, exponents)[:, -1]
+        top = exponents[self._table].max(axis=1)
         mantissa, exponent = np.frexp(total)
         return mantissa, np.where(total > 0, exponent + top, _NOTHING)

@@ -1,6 +1,7 @@
 """Many rows at once, past what SQLAlchemy does for each."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from typing import Any
 
 from sqlalchemy import Connection
@@ -27,13 +28,39 @@ def insert_rows(connection: Connection, table: type[Base], rows: Sequence[Sequen
     )
 
 
-def _copy(connection: Connection, statement: str, rows: Iterable[Sequence[Any]]) -> None:
-    import psycopg
+def plain_rows(
+    connection: Connection, table: type[Base], columns: Sequence[str], run_ids: Iterable[int]
+) -> list[tuple[Any, ...]]:
+    """Columns of these runs' rows in the order of the table's keys, as the driver's own tuples.
 
+    As part of the connection's transaction.
+    """
+    keys = ", ".join(column.name for column in table.__table__.primary_key)
+    chosen = ", ".join(str(int(run_id)) for run_id in run_ids)
+    statement = (
+        f"SELECT {', '.join(columns)} FROM {table.__tablename__} "
+        f"WHERE run_id IN ({chosen or 'NULL'}) ORDER BY {keys}"
+    )
+    with closing(connection.connection.cursor()) as cursor:
+        try:
+            cursor.execute(statement)
+            found = list(cursor.fetchall())
+        except connection.dialect.loaded_dbapi.Error as error:
+            raise _wrapped(statement, error, connection) from error
+    return found
+
+
+def _wrapped(statement: str, error: Exception, connection: Connection) -> Exception:
+    """A driver's error as SQLAlchemy's, by which `Store.begin` knows it."""
+    base = connection.dialect.loaded_dbapi.Error
+    return DBAPIError.instance(statement, None, error, base, dialect=connection.dialect)
+
+
+def _copy(connection: Connection, statement: str, rows: Iterable[Sequence[Any]]) -> None:
     driver: Any = connection.connection.driver_connection
     try:
         with driver.cursor() as cursor, cursor.copy(statement) as copy:
             for row in rows:
                 copy.write_row(row)
-    except psycopg.Error as error:
-        raise DBAPIError.instance(statement, None, error, psycopg.Error) from error
+    except connection.dialect.loaded_dbapi.Error as error:
+        raise _wrapped(statement, error, connection) from error

@@ -47,10 +47,11 @@ def beat(store: Store, worker_id: int) -> None:
         connection.execute(update(Worker).where(Worker.id == worker_id).values(heartbeat_at=now()))
 
 
-def release_dead(store: Store) -> int:
+def release_dead(store: Store, asking: int | None = None) -> int:
     """Queues the runs again whose worker is dead.
 
-    A process of this machine is dead at once when it is no more; any worker is when its heartbeat
+    The worker that asks, if one does, is not, whatever the clock says: it may just have been set. A
+    process of this machine is dead at once when it is no more; any worker is when its heartbeat
     has been missing for `GRACE_SECONDS`.
 
     Returns:
@@ -68,8 +69,11 @@ def release_dead(store: Store) -> int:
     dead = [
         worker.id
         for worker in workers
-        if worker.heartbeat_at < silent
-        or (worker.host == here and not is_alive(worker.pid, worker.started_at))
+        if worker.id != asking
+        and (
+            worker.heartbeat_at < silent
+            or (worker.host == here and not is_alive(worker.pid, worker.started_at))
+        )
     ]
     return _queue_again(store, Run.worker_id.in_(dead)) if dead else 0
 

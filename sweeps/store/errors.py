@@ -1,13 +1,13 @@
 """Misclassified strings, from their packs and from the strings of the test sets."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, select
 
 from sweeps.store.packing import unpacked
+from sweeps.store.statements import one_of
 from sweeps.store.tables import Config, ErrorPack, Run, TestString
 
 STRING_COLUMNS = ("string", "length", "label", "occurrences")
@@ -23,7 +23,7 @@ def errors_of_runs(connection: Connection, run_ids: Sequence[int]) -> pd.DataFra
         select(ErrorPack.run_id, Config.test_set_id, ErrorPack.numbers, ErrorPack.logits)
         .join(Run, Run.id == ErrorPack.run_id)
         .join(Config, Config.id == Run.config_id)
-        .where(ErrorPack.run_id.in_(_literal(run_ids)))
+        .where(one_of(ErrorPack.run_id, run_ids))
         .order_by(ErrorPack.run_id)
     )
     rows = connection.execute(packs).all()
@@ -51,7 +51,7 @@ def strings_of(
     query = select(TestString.number, *(getattr(TestString, name) for name in STRING_COLUMNS))
     query = query.where(TestString.test_set_id == test_set_id)
     if numbers is not None:
-        query = query.where(TestString.number.in_(_literal(numbers)))
+        query = query.where(one_of(TestString.number, numbers))
     rows = connection.execute(query.order_by(TestString.number)).all()
     frame = pd.DataFrame(rows, columns=["number", *STRING_COLUMNS])
     return frame.set_index("number")
@@ -61,9 +61,3 @@ def _none(columns: list[str]) -> pd.DataFrame:
     """No error, in columns of the types that errors have."""
     types = {"string": object, "logit": np.float64}
     return pd.DataFrame({name: pd.Series(dtype=types.get(name, np.int64)) for name in columns})
-
-
-def _literal(values: Sequence[int]) -> Any:
-    # In the statement itself: a database takes only so many parameters.
-    chosen = [int(value) for value in values]
-    return bindparam("chosen", chosen, unique=True, expanding=True, literal_execute=True)

@@ -170,7 +170,7 @@ def _copy_failures(source: Connection, target: Connection, run: Any, own_id: int
 def _copy_results(target: Connection, theirs: StoredRun, own_id: int) -> None:
     for table in RESULT_TABLES:
         target.execute(delete(table).where(table.run_id == own_id))
-        insert_rows(target, table, [(own_id, *row[1:]) for row in theirs.rows[table]])
+        insert_rows(target, table, theirs.rows(table, own_id))
     _copy_verdict(target, theirs, own_id)
     values = {name: theirs.run[name] for name in _KEPT_COLUMNS}
     target.execute(update(Run).where(Run.id == own_id).values({**values, "worker_id": None}))
@@ -200,10 +200,10 @@ def _differences(ours: StoredRun, theirs: StoredRun) -> Iterator[str]:
     if any(ours.run[name] != theirs.run[name] for name in ("tn", "fp", "fn", "tp")):
         yield "confusion matrix"
     for table in RESULT_TABLES:
-        one, two = ([row[1:] for row in stored.rows[table]] for stored in (ours, theirs))
+        one, two = (stored.rows(table, 0) for stored in (ours, theirs))
         if table is Checkpoint:
-            common = {row[0] for row in one} & {row[0] for row in two}
-            one, two = ([row for row in rows if row[0] in common] for rows in (one, two))
+            common = {row[1] for row in one} & {row[1] for row in two}
+            one, two = ([row for row in rows if row[1] in common] for rows in (one, two))
         if one != two:
             yield "string_error" if table is ErrorPack else table.__tablename__
 

@@ -8,14 +8,12 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from sqlalchemy import (
-    BindParameter,
     ColumnElement,
     Connection,
     Float,
     Integer,
     Select,
     and_,
-    bindparam,
     case,
     cast,
     func,
@@ -27,6 +25,7 @@ from seqcls.config import RunConfig, default_fields
 from sweeps.store.engine import Store
 from sweeps.store.errors import errors_of_runs, strings_of
 from sweeps.store.packing import unpacked_numbers
+from sweeps.store.statements import one_of
 from sweeps.store.tables import (
     Config,
     ErrorPack,
@@ -90,7 +89,7 @@ def settings(store: Store) -> pd.DataFrame:
 
 def some_configs(store: Store, config_ids: Sequence[int]) -> dict[int, RunConfig]:
     """These configurations by their id."""
-    query = select(Config.id, Config.json).where(_one_of(Config.id, config_ids))
+    query = select(Config.id, Config.json).where(one_of(Config.id, config_ids))
     with store.begin() as connection:
         rows = connection.execute(query).all()
     return {config_id: RunConfig.from_mapping(json.loads(text)) for config_id, text in rows}
@@ -220,7 +219,7 @@ def scores_by_length(store: Store, run_ids: Sequence[int], width: int) -> pd.Dat
                 for cell in (LengthScore.tn, LengthScore.fp, LengthScore.fn, LengthScore.tp)
             ),
         )
-        .where(_one_of(LengthScore.run_id, run_ids))
+        .where(one_of(LengthScore.run_id, run_ids))
         .group_by(LengthScore.run_id, bins)
         .order_by(LengthScore.run_id, bins)
     )
@@ -408,7 +407,7 @@ def _in_scope(view: View) -> ColumnElement[bool]:
     if view.model_seeds:
         conditions.append(Run.model_seed.in_(view.model_seeds))
     if view.config_ids is not None:
-        conditions.append(_one_of(Run.config_id, view.config_ids))
+        conditions.append(one_of(Run.config_id, view.config_ids))
     return and_(true(), *conditions)
 
 
@@ -429,15 +428,6 @@ def _found(store: Store, run_id: int, search: ErrorSearch) -> pd.DataFrame:
         found = found[found["string"].str.contains(search.text, regex=False)]
     if search.kind is not None:
         found = found[found["label"] == KINDS.index(search.kind)]
-    return found
-
-
-def _one_of(column: Any, values: Sequence[int]) -> ColumnElement[bool]:
-    # Rendered into the statement: a database takes only so many parameters.
-    chosen: BindParameter[Any] = bindparam(
-        "chosen", [int(x) for x in values], unique=True, expanding=True, literal_execute=True
-    )
-    found: ColumnElement[bool] = column.in_(chosen)
     return found
 
 

@@ -5,10 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from sqlalchemy import (
+    BindParameter,
     ColumnElement,
     Connection,
     Insert,
     Select,
+    bindparam,
     case,
     exists,
     select,
@@ -29,6 +31,17 @@ def chunks(values: Iterable[Value]) -> Iterator[list[Value]]:
     listed = list(values)
     for start in range(0, len(listed), CHUNK):
         yield listed[start : start + CHUNK]
+
+
+def one_of(column: Any, values: Iterable[int]) -> ColumnElement[bool]:
+    """Whether a column has one of these values, of which there may be more than a database takes
+    as parameters: they stand in the statement itself.
+    """
+    chosen: BindParameter[Any] = bindparam(
+        "chosen", [int(x) for x in values], unique=True, expanding=True, literal_execute=True
+    )
+    found: ColumnElement[bool] = column.in_(chosen)
+    return found
 
 
 def insert_new(connection: Connection, table: type[Base], rows: Sequence[dict[str, Any]]) -> None:

@@ -5,12 +5,14 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, bindparam, inspect, select
+from sqlalchemy import Connection, inspect, select
 
 from seqcls import results
 from seqcls.results import StringErrors
 from sweeps.digest import COLUMNS, Columns, run_digest, verdict_digest
+from sweeps.store.bulk import plain_rows
 from sweeps.store.packing import NO_ERRORS, unpacked
+from sweeps.store.statements import one_of
 from sweeps.store.tables import (
     Base,
     Checkpoint,
@@ -27,6 +29,7 @@ RESULT_TABLES = (Epoch, LengthScore, ErrorPack, Checkpoint)
 """The tables that a run's digest covers."""
 
 Row = dict[str, Any]
+Rows = list[tuple[Any, ...]]
 
 
 @dataclass(frozen=True)
@@ -37,32 +40,41 @@ class StoredRun:
     test_set: str | None
     """The digest of its test set."""
     run: Row
-    rows: dict[type[Base], list[tuple[Any, ...]]]
-    """Their values, in the order of the tables' columns and of their first column but `run_id`."""
+    columns: dict[str, Columns]
+    """Of the tables `epoch` and `length_score`, rows in the order of their keys."""
+    pack: tuple[bytes, bytes] | None
+    """The misclassified strings; None where there are none."""
+    checkpoints: dict[int, bytes]
     verdict: Row | None
 
-    def tables(self) -> dict[str, Columns]:
-        """What the digest covers of the tables of results."""
-        found: dict[str, Columns] = {}
-        for table in (Epoch, LengthScore):
-            names = list(COLUMNS[table.__tablename__])
-            values = np.array([row[1:] for row in self.rows[table]], dtype=np.float64)
-            columns = values.reshape(-1, len(names)).T
-            found[table.__tablename__] = dict(zip(names, columns, strict=True))
-        errors = self.errors()
-        found["string_error"] = {"number": errors.numbers, "logit": errors.logits}
-        return found
+    @property
+    def has_results(self) -> bool:
+        """Whether there is any row of results."""
+        counted = any(len(column) for own in self.columns.values() for column in own.values())
+        return counted or self.pack is not None or bool(self.checkpoints)
+
+    def rows(self, table: type[Base], run_id: int) -> Rows:
+        """The rows of a table of results, as those of a run with this id."""
+        if table is Checkpoint:
+            return [(run_id, *own) for own in self.checkpoints.items()]
+        if table is ErrorPack:
+            return [(run_id, *self.pack)] if self.pack else []
+        values = [column.tolist() for column in self.columns[table.__tablename__].values()]
+        return [(run_id, *row) for row in zip(*values, strict=True)]
 
     def errors(self) -> StringErrors:
         """The misclassified strings."""
-        packs = self.rows[ErrorPack]
-        return unpacked(*packs[0][1:]) if packs else NO_ERRORS
+        return unpacked(*self.pack) if self.pack else NO_ERRORS
 
     def digest(self) -> str:
         """The digest that these rows have, which need not be the one that is stored."""
-        weights = {epoch: own for _, epoch, own in self.rows[Checkpoint]}
+        errors = self.errors()
+        tables = {
+            **self.columns,
+            "string_error": {"number": errors.numbers, "logit": errors.logits},
+        }
         seed = self.run["model_seed"]
-        return run_digest(self.key, seed, self.run, self.tables(), weights, str(self.test_set))
+        return run_digest(self.key, seed, self.run, tables, self.checkpoints, str(self.test_set))
 
     def verdict_digest(self) -> str | None:
         """The digest that the stored check has; None where there is no check."""
@@ -80,38 +92,76 @@ def read_run(connection: Connection, run_id: int) -> StoredRun:
 
 
 def read_runs(connection: Connection, run_ids: Sequence[int]) -> Iterator[StoredRun]:
-    """Everything that is stored of these runs, in ascending order; of those that exist."""
+    """Everything that is stored of these runs, in ascending order; of those that exist.
+
+    Raises:
+        ValueError: a value is not of the type that its column has.
+    """
     own = (
         select(Run.__table__, Config.key.label("config_key"), TestSet.digest.label("test_set"))
         .outerjoin(Config, Config.id == Run.config_id)
         .outerjoin(TestSet, TestSet.id == Config.test_set_id)
-        .where(Run.id.in_(_literal(run_ids)))
+        .where(one_of(Run.id, run_ids))
         .order_by(Run.id)
     )
-    rows = {table: _by_run(connection, table, run_ids) for table in RESULT_TABLES}
-    verdicts = _by_run(connection, Verdict, run_ids)
+    counted = {
+        table.__tablename__: _columns_by_run(connection, table, run_ids)
+        for table in (Epoch, LengthScore)
+    }
+    packs, checkpoints, verdicts = (
+        _rows_by_run(connection, table, run_ids) for table in (ErrorPack, Checkpoint, Verdict)
+    )
     names = inspect(Verdict).local_table.columns.keys()
     for run in connection.execute(own).mappings().all():
-        found: dict[type[Base], list[tuple[Any, ...]]] = {
-            table: rows[table].get(run["id"], []) for table in RESULT_TABLES
-        }
-        (verdict,) = verdicts.get(run["id"], [None])
-        row = None if verdict is None else dict(zip(names, verdict, strict=True))
-        yield StoredRun(str(run["config_key"]), run["test_set"], dict(run), found, row)
+        run_id = run["id"]
+        yield StoredRun(
+            key=str(run["config_key"]),
+            test_set=run["test_set"],
+            run=dict(run),
+            columns={name: by_run.of(run_id) for name, by_run in counted.items()},
+            pack=next(((bytes(n), bytes(x)) for _, n, x in packs.get(run_id, [])), None),
+            checkpoints={epoch: bytes(x) for _, epoch, x in checkpoints.get(run_id, [])},
+            verdict=next(
+                (dict(zip(names, x, strict=True)) for x in verdicts.get(run_id, [])), None
+            ),
+        )
 
 
-def _by_run(
+@dataclass(frozen=True)
+class _ByRun:
+    """Columns of a table's rows, sorted by run."""
+
+    run_ids: np.ndarray
+    columns: Columns
+
+    def of(self, run_id: int) -> Columns:
+        start, end = np.searchsorted(self.run_ids, [run_id, run_id + 1])
+        return {name: column[start:end] for name, column in self.columns.items()}
+
+
+def _columns_by_run(connection: Connection, table: type[Base], run_ids: Sequence[int]) -> _ByRun:
+    packed = {"run_id": "<i8", **COLUMNS[table.__tablename__]}
+    rows = plain_rows(connection, table, list(packed), run_ids)
+    values = zip(*rows, strict=True) if rows else [()] * len(packed)
+    columns = {
+        name: _column(own, kind) for own, (name, kind) in zip(values, packed.items(), strict=True)
+    }
+    return _ByRun(columns.pop("run_id"), columns)
+
+
+def _column(values: Sequence[Any], kind: str) -> np.ndarray:
+    column = np.array(values) if len(values) else np.empty(0, kind)
+    if column.dtype.kind not in ("i" if kind == "<i8" else "if"):
+        raise ValueError(f"expected numbers, got {column.dtype}")
+    return column.astype(kind)
+
+
+def _rows_by_run(
     connection: Connection, table: type[Base], run_ids: Sequence[int]
-) -> dict[int, list[tuple[Any, ...]]]:
+) -> dict[int, Rows]:
     described = inspect(table).local_table
-    query = select(described).where(described.c.run_id.in_(_literal(run_ids)))
-    found: dict[int, list[tuple[Any, ...]]] = {}
+    query = select(described).where(one_of(described.c.run_id, run_ids))
+    found: dict[int, Rows] = {}
     for row in connection.execute(query.order_by(*described.primary_key)):
-        values: tuple[Any, ...] = tuple(bytes(x) if isinstance(x, memoryview) else x for x in row)
-        found.setdefault(values[0], []).append(values)
+        found.setdefault(row[0], []).append(tuple(row))
     return found
-
-
-def _literal(run_ids: Sequence[int]) -> Any:
-    # In the statement itself: a database takes only so many parameters.
-    return bindparam("chosen", list(run_ids), unique=True, expanding=True, literal_execute=True)

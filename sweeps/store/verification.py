@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -12,9 +13,15 @@ from seqcls.config import RunConfig
 from seqcls.errors import StoreError
 from sweeps.spec import parse_spec
 from sweeps.store.engine import Store, schema_version
-from sweeps.store.stored import RESULT_TABLES, read_run
+from sweeps.store.statements import one_of
+from sweeps.store.stored import RESULT_TABLES, StoredRun, read_runs
 from sweeps.store.tables import Config, Failure, Run, RunState, Sweep, SweepRun, SweepState, TestSet
 from sweeps.store.test_sets import stored_test_set
+
+RUNS_AT_ONCE = 500
+"""Results of so many runs are held in memory at a time."""
+
+OnProgress = Callable[[float, int], None]
 
 
 @dataclass(frozen=True)
@@ -36,11 +43,15 @@ class Verification:
     damages: list[Damage]
 
 
-def verify(store: Store) -> Verification:
+def verify(store: Store, on_progress: OnProgress | None = None) -> Verification:
     """Checks the file, every configuration, every run against its digest, and every sweep.
 
     A damaged database may answer any query with an error or with nonsense; each check that cannot
     be made is reported like one that fails.
+
+    Args:
+        store: the database.
+        on_progress: told how many runs are checked, and of how many.
     """
     damages: list[Damage] = []
     runs = _guarded(damages, "the table of runs", partial(_run_rows, store))
@@ -54,9 +65,23 @@ def verify(store: Store) -> Verification:
     }
     for what, check in checks.items():
         damages += _guarded(damages, what, partial(check, store))
-    for row in runs:
-        damages += _guarded(damages, f"run {row.id}", partial(_run, store, row))
+    for start in range(0, len(runs), RUNS_AT_ONCE):
+        some = runs[start : start + RUNS_AT_ONCE]
+        damages += _runs(store, some)
+        if on_progress is not None:
+            on_progress(start + len(some), len(runs))
     return Verification(len(runs), damages)
+
+
+def _runs(store: Store, rows: list[Any]) -> list[Damage]:
+    """What is damaged of these runs: read at once where they can be, else one by one."""
+    try:
+        return list(_some_runs(store, rows))
+    except Exception:
+        damages: list[Damage] = []
+        for row in rows:
+            damages += _guarded(damages, f"run {row.id}", partial(_some_runs, store, [row]))
+        return damages
 
 
 def _guarded(damages: list[Damage], what: str, check: Callable[[], Iterator[Any]]) -> list[Any]:
@@ -118,18 +143,31 @@ def _test_sets(store: Store) -> Iterator[Damage]:
                 yield Damage(what, "its strings do not fit its digest")
 
 
-def _run(store: Store, row: Any) -> Iterator[Damage]:
-    what = f"run {row.id} (model seed {row.model_seed})"
-    if row.key is None:
-        yield Damage(what, "its configuration is missing")
-        return
+def _some_runs(store: Store, rows: list[Any]) -> Iterator[Damage]:
+    for row in rows:
+        if row.key is None:
+            yield Damage(_name(row), "its configuration is missing")
+    ids = [row.id for row in rows if row.key is not None]
     with store.begin() as connection:
-        # Workers go on meanwhile: what this run is now, all of it of one moment.
-        if connection.scalar(select(Run.id).where(Run.id == row.id)) is None:
-            return
-        stored = read_run(connection, row.id)
-        last = select(Failure.reason).where(Failure.run_id == row.id)
-        reason = connection.scalar(last.order_by(Failure.attempt.desc()).limit(1))
+        # Workers go on meanwhile: what these runs are now, all of it of one moment.
+        last = (
+            select(Failure.run_id, Failure.reason)
+            .where(one_of(Failure.run_id, ids))
+            .order_by(Failure.run_id, Failure.attempt)
+        )
+        reasons = dict(connection.execute(last).all())
+        found = list(read_runs(connection, ids))
+    by_id = {row.id: row for row in rows}
+    for stored in found:
+        run_id = stored.run["id"]
+        yield from _run(_name(by_id[run_id]), stored, reasons.get(run_id))
+
+
+def _name(row: Any) -> str:
+    return f"run {row.id} (model seed {row.model_seed})"
+
+
+def _run(what: str, stored: StoredRun, reason: str | None) -> Iterator[Damage]:
     state = stored.run["state"]
     if state not in set(RunState):
         yield Damage(what, f"its state is {state!r}")
@@ -138,10 +176,21 @@ def _run(store: Store, row: Any) -> Iterator[Damage]:
             yield Damage(what, "its results do not fit its digest")
         if stored.verdict is not None and stored.verdict_digest() != stored.verdict["digest"]:
             yield Damage(what, "its exhaustive check does not fit its digest")
-    elif any(stored.rows.values()):
+    elif stored.has_results:
         yield Damage(what, f"it is {state} and has results")
     if state == RunState.FAILED and stored.run["error"] != reason:
         yield Damage(what, "its error is not that of its last attempt")
+    for name in ("started_at", "finished_at"):
+        if not _is_time(stored.run[name]):
+            yield Damage(what, f"its {name} is no time: {stored.run[name]!r}")
+
+
+def _is_time(text: str | None) -> bool:
+    """Whether a column holds a time, or nothing."""
+    try:
+        return text is None or datetime.fromisoformat(text).tzinfo is not None
+    except (TypeError, ValueError):
+        return False
 
 
 def _rows_without_run(store: Store) -> Iterator[Damage]:
@@ -167,6 +216,8 @@ def _sweep(connection: Connection, sweep: Any) -> Iterator[Damage]:
         return
     if (spec.name, spec.description) != (sweep["name"], sweep["description"]):
         yield Damage(what, "its name or description is not that of its specification")
+    if not _is_time(sweep["created_at"]):
+        yield Damage(what, f"its created_at is no time: {sweep['created_at']!r}")
     if sweep["state"] not in set(SweepState):
         yield Damage(what, f"its state is {sweep['state']!r}")
     members = (

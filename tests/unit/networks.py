@@ -10,9 +10,9 @@ from torch import Tensor
 
 from seqcls.config import NetworkConfig
 from seqcls.data import network_of
-from seqcls.models.base import read_ids
-from seqcls.models.initialization import initial_parameters
-from seqcls.models.transformer import Transformer
+from seqcls.models.base import Classifier, read_ids
+from seqcls.models.initialization import initial_parameters, make_model
+from seqcls.models.positions import POSITIONS
 from seqcls.strings import TokenStrings
 
 
@@ -91,8 +91,57 @@ def cases(draw: st.DrawFn, *, any_depth: bool = False) -> Case:
     return Case(config, members, strings)
 
 
-def plain_model(config: NetworkConfig, parameters: dict[str, Tensor]) -> Transformer:
+@st.composite
+def ordered_networks(draw: st.DrawFn) -> NetworkConfig:
+    """Any network that there is, whether letter counts suffice or not, in float64."""
+    architecture = draw(st.sampled_from(["transformer", "transformer", "rnn", "gru", "lstm"]))
+    transformer = architecture == "transformer"
+    more: dict[str, Any] = {}
+    mask = "full"
+    if transformer:
+        positions = draw(st.sampled_from(sorted(POSITIONS)))
+        mask = draw(st.sampled_from(["full", "causal"]))
+        randomized = "position_range" in POSITIONS[positions].reads and draw(st.booleans())
+        more = {
+            "positions": positions,
+            "position_range": 40 if randomized else 0,
+            "attention_mask": mask,
+            "attention_head_size": 2 * draw(st.integers(1, 3)),
+            "attention_scale": draw(st.sampled_from(["sqrt", "log_length"])),
+            "norm_placement": draw(st.sampled_from(["pre", "post"])),
+            "activation": draw(st.sampled_from(["gelu", "relu"])),
+            "no_attend_cls": draw(st.booleans()),
+        }
+    blind = not transformer or mask == "causal"
+    return NetworkConfig(
+        architecture=architecture,
+        num_letters=draw(st.integers(1, 5)),
+        hidden_size=draw(st.integers(1, 6)),
+        num_attention_heads=draw(st.integers(0, 3)),
+        feed_forward_size=draw(st.integers(0, 6)),
+        layer_norm=draw(st.sampled_from(["rms", "nn"])),
+        layer_norm_eps=draw(st.sampled_from([0.0, 1e-2])),
+        num_blocks=draw(st.integers(1, 3)),
+        readout=draw(st.sampled_from(["last", "mean", *([] if blind else ["first"])])),
+        biases=draw(st.booleans()),
+        trained_length=30,
+        precision="float64",
+        **more,
+    )
+
+
+@st.composite
+def ordered_cases(draw: st.DrawFn) -> Case:
+    """A network of any kind with members whose parameters are random, and strings."""
+    config = draw(ordered_networks())
+    members = [initial_parameters(config, seed) for seed in range(draw(st.integers(1, 2)))]
+    letter = st.integers(0, config.num_letters - 1)
+    strings = draw(st.lists(st.lists(letter, max_size=12), min_size=1, max_size=5))
+    return Case(config, members, strings)
+
+
+def plain_model(config: NetworkConfig, parameters: dict[str, Tensor]) -> Classifier:
     """The readable model with these parameters, in evaluation mode."""
-    model = Transformer(network_of(config)).to(getattr(torch, config.precision))
+    model = make_model(network_of(config)).to(getattr(torch, config.precision))
     model.load_state_dict(parameters)
     return model.eval()

@@ -14,20 +14,24 @@ from hypothesis import strategies as st
 from numba import njit
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from seqcls.config import RunConfig
+from seqcls.config import NetworkConfig, RunConfig
 from seqcls.counts.forward import group_logits, log_counts
 from seqcls.data import network_of
 from seqcls.engines.choice import choose_engine
 from seqcls.engines.fused import kernel, rooms
+from seqcls.engines.fused.adamw import BETA_1, Update
 from seqcls.engines.fused.elementary import cross_entropy_row, exp_row, normal_rows
 from seqcls.engines.fused.packing import pack, unpack
+from seqcls.engines.fused.shapes import shape_of
 from seqcls.engines.fused.tiles import make_tiles
-from seqcls.engines.fused.training import fused_logits, shape_of
+from seqcls.engines.fused.training import fused_logits
 from seqcls.engines.stacked import sigmoid_scaled
 from seqcls.errors import EngineError
+from seqcls.strings import TokenStrings
 from seqcls.training import train_group
 from tests.conftest import short_config
 from tests.unit.networks import Case, cases
+from tests.unit.places_reference import random_weights, reference_logit
 
 FORMATS = [(np.float32, np.int32, 1e-6), (np.float64, np.int64, 1e-13)]
 
@@ -94,12 +98,12 @@ def test_the_loss_is_that_of_pytorch_rounding_included() -> None:
 
 @njit(error_model="numpy")
 def gradients_of(
-    flat: Any, shape: Any, exponents: Any, counts: Any, targets: Any, weights: Any
+    flat: Any, shape: Any, exponents: Any, counts: Any, factors: Any, targets: Any, weights: Any
 ) -> Any:
     gradient = np.zeros_like(flat)
     p, d = rooms.views(flat, shape), rooms.views(gradient, shape)
     kinds, tile = rooms.new_kinds(flat, shape), rooms.new_tile(flat, exponents, shape)
-    loss = kernel.gradients(p, d, shape, kinds, tile, counts, targets, weights)
+    loss = kernel.gradients(p, d, shape, kinds, tile, counts, factors, targets, weights)
     return loss, gradient
 
 
@@ -112,7 +116,7 @@ def test_gradients_are_those_of_autograd(case: Case, scaled: bool) -> None:
     flat = pack(network_of(config), {name: value.numpy() for name, value in own.items()})
     shape = shape_of(network_of(config))._replace(scaled_loss=scaled)
     scratch = np.empty(rooms.TILE, np.int64)
-    loss, gradient = gradients_of(flat, shape, scratch, *tiles[:3])
+    loss, gradient = gradients_of(flat, shape, scratch, *tiles[:4])
 
     parameters = {name: value[None].clone().requires_grad_() for name, value in own.items()}
     logits = group_logits(
@@ -170,6 +174,7 @@ TRAIN_ONE = """
 import hashlib
 from seqcls.data import network_of
 from seqcls.engines.fused.packing import pack
+from seqcls.strings import TokenStrings
 from seqcls.training import train_group
 from tests.conftest import short_config
 config = short_config()
@@ -199,3 +204,46 @@ def test_the_engine_is_chosen_and_says_why() -> None:
         choose_engine(dropout, "fused")
     with pytest.raises(EngineError, match="engine 'jax': expected auto, torch, fused, "):
         choose_engine(dropout, "jax")
+
+
+OPTIONS = [
+    {"attention_scale": "log_length"},
+    {"activation": "relu", "biases": True},
+    {"attention_scale": "log_length", "layer_norm": "nn", "biases": True, "no_attend_cls": True},
+    {"readout": "last", "attention_mask": "causal"},
+]
+
+
+@pytest.mark.parametrize("clip", [0.0, 0.01])
+@pytest.mark.parametrize("fields", OPTIONS, ids=str)
+def test_every_option_is_computed_as_one_string_at_a_time(
+    fields: dict[str, Any], clip: float
+) -> None:
+    config = NetworkConfig(precision="float64", hidden_size=5, feed_forward_size=3, **fields)
+    weights, rows = random_weights(config, 0), [[0, 1, 2, 1], [], [2] * 9, [0, 0, 1]]
+    own = {name: torch.from_numpy(x.copy()).requires_grad_() for name, x in weights.items()}
+    logits = [reference_logit(config, own, row, list(range(len(row) + 1))) for row in rows]
+    labels = np.array([True, False, False, True])
+    targets = torch.from_numpy(labels).double()
+    binary_cross_entropy_with_logits(torch.stack(logits), targets).backward()
+    torch.nn.utils.clip_grad_norm_(own.values(), clip or math.inf)
+
+    strings = TokenStrings.of_lists(3, rows)
+    found = fused_logits(config, [weights], strings.counts)[0]
+    np.testing.assert_allclose(found, [x.item() for x in logits], rtol=1e-12)
+    tiles, flat = make_tiles(strings.counts, labels, len(rows), "float64"), pack(config, weights)
+    moments = np.zeros((2, len(flat)))
+    update = Update(1e-2, 0.5, clip)
+    scratch = np.empty(rooms.TILE, np.int64)
+    kernel.train_epoch(flat, moments, 0, update, shape_of(config), scratch, *tiles)
+    # After one step AdamW's first moments are a share of the gradient.
+    optimizer = torch.optim.AdamW(own.values(), lr=1e-2, weight_decay=0.5)
+    optimizer.step()
+    after = unpack(config, flat)
+    for name, gradient in unpack(config, moments[0] / (1 - BETA_1)).items():
+        exact = own[name].grad
+        assert exact is not None
+        np.testing.assert_allclose(gradient, exact.numpy(), rtol=1e-9, atol=1e-12)
+        # Where a gradient is rounding alone, its sign is, and with it the step.
+        sure = np.abs(exact.numpy()) > 1e-9
+        np.testing.assert_allclose(after[name][sure], own[name].detach().numpy()[sure], rtol=1e-6)

@@ -13,6 +13,7 @@ import pytest
 
 from seqcls.config import RunConfig
 from seqcls.data import task_of
+from seqcls.errors import ConfigError
 from seqcls.sampling.balanced import draw_many
 from seqcls.strings import TokenStrings
 from seqcls.tasks import TASKS, CountTask, Task
@@ -42,6 +43,15 @@ SMALL: dict[str, dict[str, Any]] = {
 
 def language(**fields: Any) -> Task:
     return task_of(RunConfig.from_mapping(fields))
+
+
+def refusal(fields: dict[str, Any]) -> str:
+    """Why a language is refused; nothing where it is not."""
+    try:
+        language(**fields)
+    except ConfigError as error:
+        return str(error)
+    return ""
 
 
 def every_string(task: Task, length: int) -> list[str]:

@@ -101,3 +101,84 @@ def test_ids_outside_the_vocabulary_are_refused() -> None:
 
 def test_padding_fills_up_with_pad() -> None:
     assert pad([[0, 2], [0]]).tolist() == [[0, 2], [0, PAD]]
+
+
+BITS = Tokenizer("01")
+
+
+def test_groups_are_repeated() -> None:
+    assert THREE.encode("<ab>{3}c") == THREE.encode("abababc")
+    assert THREE.encode("<a{2}<bc>{2}>{2}") == THREE.encode("aabcbcaabcbc")
+    assert THREE.encode("<ab>") == THREE.encode("ab")
+    assert THREE.counts("<ab{2}>{1000000000}c") == (10**9, 2 * 10**9, 1)
+    assert THREE.counts("<<ab>{9}>{9}") == (81, 81, 0)
+
+
+@pytest.mark.parametrize(
+    ("letters", "text"),
+    [
+        ("ab" * 50, "<ab>{50}"),
+        ("ab" * 3, "ababab"),
+        ("ab" * 4, "<ab>{4}"),
+        ("aab" * 9 + "c", "<a{2}b>{9}c"),
+        ("c" + "abc" * 3, "<cab>{3}c"),
+        ("aaabbc", "a{3}b{2}c"),
+    ],
+)
+def test_what_is_repeated_is_written_as_a_group_where_that_is_shorter(
+    letters: str, text: str
+) -> None:
+    assert THREE.decode(THREE.encode(letters)) == text
+    assert THREE.encode(text) == THREE.encode(letters)
+
+
+@given(st.lists(st.sampled_from(["01", "0", "1", "001", "0110100"]), max_size=40), st.data())
+def test_a_text_with_groups_is_the_same_string_and_written_one_way(
+    parts: list[str], data: st.DataObject
+) -> None:
+    letters = "".join(part * data.draw(st.integers(1, 9)) for part in parts)
+    text = BITS.decode(BITS.encode(letters))
+    assert BITS.encode(text) == BITS.encode(letters)
+    assert BITS.decode(BITS.encode(text)) == text
+    assert BITS.counts(text) == (letters.count("0"), letters.count("1"))
+
+
+@given(st.text("ab<>{}0123456789", max_size=30))
+def test_any_text_is_a_string_or_refused_in_one_line(text: str) -> None:
+    try:
+        counts = THREE.counts(text)
+    except StringError as error:
+        problem = str(error)
+    else:
+        problem = ""
+        if sum(counts) < 10_000:
+            assert THREE.counts(THREE.decode(THREE.encode(text))) == counts
+    assert "\n" not in problem
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("<ab", "at character 1: a group has"),
+        ("ab>", "at character 3: a group has"),
+        ("<>{3}", "a group has"),
+        ("<ab>{0}", "cannot read the count '0'"),
+        ("<ab>{3", "'{' is not closed|a count must follow"),
+        ("<" * 9 + "a" + ">" * 9, "more than 8 deep"),
+    ],
+)
+def test_groups_that_cannot_be_read(text: str, says: str) -> None:
+    with pytest.raises(StringError, match=says):
+        THREE.counts(text)
+
+
+def test_a_group_that_cannot_be_spelled_out_is_refused() -> None:
+    with pytest.raises(StringError, match="can be spelled out"):
+        THREE.encode("<<<<ab>{99}>{99}>{99}>{99}")
+    with pytest.raises(StringError, match="can be spelled out"):
+        THREE.pieces("<<<<ab>{99}>{99}>{99}>{99}")
+
+
+def test_alphabets_of_other_signs_are_written_alike() -> None:
+    brackets = Tokenizer("()[]")
+    assert brackets.decode(brackets.encode("()" * 9 + "[[[")) == "<()>{9}[{3}"

@@ -8,37 +8,45 @@ import torch
 from torch import nn
 
 from seqcls.config import NetworkConfig, RunConfig
-from seqcls.data import network_of, sampler_of
+from seqcls.data import check, network_of, sampler_of
 from seqcls.engines.stacked import choose_device, sigmoid_scaled
 from seqcls.errors import DeviceError, GroupError
 from seqcls.evaluation import evaluate
-from seqcls.models.base import read_ids
-from seqcls.models.initialization import initial_parameters
-from seqcls.models.transformer import Transformer
+from seqcls.models.base import Classifier, read_ids
+from seqcls.models.initialization import initial_parameters, make_model
+from seqcls.models.positions.places import TrainingPlaces
 from seqcls.results import TrainedMember
 from seqcls.sampling import LabelledStrings
 from seqcls.sampling.streams import stream
+from seqcls.tokenizer import PAD
 from seqcls.training import train_group
 from tests.conftest import short_config
 from tests.unit.test_initialization import REPORT
 
 
-def plainly_trained(config: RunConfig, seed: int) -> tuple[Transformer, list[float], list[float]]:
+def plainly_trained(config: RunConfig, seed: int) -> tuple[Classifier, list[float], list[float]]:
     """One plain model, trained for all epochs by PyTorch's own loss, optimizer and schedule."""
     dtype = getattr(torch, config.precision)
-    model = Transformer(network_of(config)).to(dtype)
+    model = make_model(network_of(config)).to(dtype)
     model.load_state_dict(initial_parameters(network_of(config), seed))
     model.use_dropout_generator(torch.Generator().manual_seed(config.train_seed))
     loss_of = nn.BCEWithLogitsLoss()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=config.learning_rate)
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
+    )
     schedule = torch.optim.lr_scheduler.LinearLR(
         optimizer, 1.0, config.final_learning_rate_factor, total_iters=config.max_num_epochs
     )
     validation = stream(sampler_of(config, "validation")).epoch(0)
+    places = TrainingPlaces(network_of(config), config.train_seed)
     train_losses, validation_losses = [], []
 
     def loss(drawn: LabelledStrings) -> torch.Tensor:
-        logits = model(torch.from_numpy(read_ids(drawn.strings, config.readout)).int())
+        ids = torch.from_numpy(read_ids(drawn.strings, config.readout)).int()
+        own = places.draw(int((ids != PAD).sum(dim=1).max())) if model.training else None
+        if own is not None:
+            own = nn.functional.pad(own, (0, ids.shape[1] - own.shape[1]))
+        logits = model(ids, own)
         if config.train_loss == "sigmoid_scaled":
             logits = sigmoid_scaled(logits)
         value: torch.Tensor = loss_of(logits, torch.from_numpy(drawn.labels).to(dtype))
@@ -52,6 +60,8 @@ def plainly_trained(config: RunConfig, seed: int) -> tuple[Transformer, list[flo
             batch = strings.take(slice(start, start + config.train_batch_size))
             mean = loss(batch)
             mean.backward()
+            if config.gradient_clip:
+                nn.utils.clip_grad_norm_(model.parameters(), config.gradient_clip)
             optimizer.step()
             optimizer.zero_grad()
             total += mean.item() * len(batch)
@@ -92,6 +102,59 @@ def test_training_a_group_is_training_plain_models_one_by_one(
         assert member.validation_losses == pytest.approx(validation_losses, rel=1e-9)
         for name, value in model.state_dict().items():
             np.testing.assert_allclose(member.weights[3][name], value, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"num_blocks": 2, "weight_decay": 0.5, "gradient_clip": 0.1},
+        {"readout": "mean", "attention_scale": "log_length", "biases": True},
+        {"positions": "sinusoidal", "attention_mask": "causal", "readout": "last"},
+        {"positions": "rotary", "position_range": 60, "num_blocks": 2, "gradient_clip": 0.1},
+        {"positions": "learned", "position_range": 60, "weight_decay": 0.5},
+        {"positions": "relative", "norm_placement": "post", "activation": "relu"},
+        {"positions": "alibi", "position_range": 60, "dropout_rate": 0.3},
+        {"architecture": "rnn", "readout": "last", "biases": True, "gradient_clip": 0.1},
+        {"architecture": "gru", "readout": "mean", "num_blocks": 2},
+        {"architecture": "lstm", "readout": "last", "num_blocks": 2, "dropout_rate": 0.3},
+    ],
+    ids=str,
+)
+def test_a_group_of_any_network_trains_as_plain_models_one_by_one(fields: dict[str, Any]) -> None:
+    config = short_config(
+        precision="float64", patience=99, attention_head_size=2, test_max_length=50, **fields
+    )
+    check(config)
+    members = train_group([(config, seed) for seed in (0, 1)], engine="torch", every_epoch=True)
+    for seed, member in enumerate(members):
+        model, train_losses, validation_losses = plainly_trained(config, seed)
+        assert member.train_losses == pytest.approx(train_losses, rel=1e-9)
+        assert member.validation_losses == pytest.approx(validation_losses, rel=1e-9)
+        for name, value in model.state_dict().items():
+            np.testing.assert_allclose(member.weights[3][name], value, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"positions": "rotary", "position_range": 60, "gradient_clip": 0.1, "hidden_size": 16},
+        {"architecture": "lstm", "readout": "last", "hidden_size": 7},
+        {"positions": "alibi", "attention_mask": "causal", "readout": "mean", "num_blocks": 2},
+    ],
+    ids=str,
+)
+def test_string_by_string_a_member_is_to_the_last_bit_what_it_is_alone(
+    fields: dict[str, Any],
+) -> None:
+    config = short_config(
+        attention_head_size=2, test_max_length=50, patience=1, max_num_epochs=5, **fields
+    )
+    together = train_group([(config, seed) for seed in range(4)])
+    for seed in (0, 3):
+        alone = train_group([(config, seed)])[0]
+        assert alone.validation_losses == together[seed].validation_losses
+        for name, value in alone.kept_weights.items():
+            assert np.array_equal(value, together[seed].kept_weights[name])
 
 
 def same(one: TrainedMember, other: TrainedMember) -> None:

@@ -32,8 +32,16 @@ def norm_backward(d, parameters, d_parameters, shape, unit, scale, along, mean):
 
 
 @inlined
-def backward(p, d, shape, kinds, tile):
+def backward(factor, p, d, shape, kinds, tile):
     """Adds a tile's share of all gradients to `d` and to the sums in `kinds`."""
+    read_backward(p, d, shape, kinds, tile)
+    for head in range(shape.heads):
+        attention_backward(head, factor, shape, kinds, tile)
+
+
+@inlined
+def read_backward(p, d, shape, kinds, tile):
+    """From the slope of the logits to the gradients of the mixed values."""
     number = tile.logit.dtype.type
     tile.d_state[:] = number(0)
     for f in range(shape.feed_forward):
@@ -42,6 +50,8 @@ def backward(p, d, shape, kinds, tile):
         for s in range(TILE):
             kinds.d_effect[f] += tile.slope[s] * z[s] * below[s]
             tile.row[s] = tile.slope[s] * effect * (below[s] + z[s] * density[s])
+        if shape.biases:
+            d.inner_bias[f] += tile.row.sum()
         for i in range(shape.hidden):
             d.inner[f, i] += dot(tile.row, tile.normed[i])
             add(tile.d_state[i], p.inner[f, i], tile.row)
@@ -52,16 +62,22 @@ def backward(p, d, shape, kinds, tile):
     for i in range(shape.hidden):
         d.classifier[0, i] += dot(tile.slope, tile.state[i])
         add(tile.d_state[i], p.classifier[0, i], tile.slope)
-        kinds.d_cls[i] += tile.d_state[i].sum()
+        d_read = tile.d_state[i].sum()
+        kinds.d_read[i] += d_read
+        if shape.biases:
+            d.output_bias[i] += d_read
+            d_outer = p.classifier[0, i] * tile.slope.sum()
+            d.outer_bias[i] += d_outer
+            d.classifier[0, i] += p.outer_bias[i] * tile.slope.sum()
         for j in range(tile.mixed.shape[0]):
             d.output[i, j] += dot(tile.d_state[i], tile.mixed[j])
             add(tile.d_mixed[j], p.output[i, j], tile.d_state[i])
-    for head in range(shape.heads):
-        attention_backward(head, shape, kinds, tile)
+    if shape.biases:
+        d.classifier_bias[0] += tile.slope.sum()
 
 
 @inlined
-def attention_backward(head, shape, kinds, tile):
+def attention_backward(head, factor, shape, kinds, tile):
     """Adds a tile's share of one head's D v and D score."""
     number = tile.logit.dtype.type
     common = tile.other
@@ -76,18 +92,37 @@ def attention_backward(head, shape, kinds, tile):
         for j in members:
             kinds.d_value[j, k] += dot(weights, tile.d_mixed[j])
             add(tile.row, kinds.value[j, k], tile.d_mixed[j])
-        for s in range(TILE):
-            kinds.d_score[head, k] += weights[s] * (tile.row[s] - common[s])
+        if shape.log_length:
+            for s in range(TILE):
+                kinds.d_score[head, k] += factor[s] * weights[s] * (tile.row[s] - common[s])
+        else:
+            for s in range(TILE):
+                kinds.d_score[head, k] += weights[s] * (tile.row[s] - common[s])
 
 
 @inlined
 def kinds_backward(p, d, shape, kinds):
     """Turns the sums over strings into the gradients of the parameters."""
+    effect_backward(p, d, shape, kinds)
+    project_backward(p, d, shape, kinds)
+    states_backward(p, d, shape, kinds)
+    embedding_backward(d, shape, kinds)
+
+
+@inlined
+def embedding_backward(d, shape, kinds):
+    """Adds D x of the kinds, and of the one that is read, to the gradient of the embedding."""
+    for i in range(shape.hidden):
+        for k in range(shape.kinds):
+            d.embedding[k, i] += kinds.d_normed[i, k]
+        d.embedding[0, i] += kinds.d_read[i]
+
+
+@inlined
+def project_backward(p, d, shape, kinds):
+    """From D score and D v of the kinds to D x^ and the gradients of what projects them."""
     number = p.embedding.dtype.type
     per_root = number(1 / math.sqrt(shape.head_size))
-    for i in range(shape.hidden):
-        d.classifier[0, i] += dot(p.outer[i], kinds.d_effect)
-        add(d.outer[i], p.classifier[0, i], kinds.d_effect)
     kinds.d_normed[:] = number(0)
     for j in range(kinds.query.size):
         d_score = kinds.d_score[j // shape.head_size]
@@ -101,10 +136,23 @@ def kinds_backward(p, d, shape, kinds):
             kinds.d_normed[i, 0] += p.query[j, i] * d_query
             add(kinds.d_normed[i], p.key[j, i] * factor, d_score)
             add(kinds.d_normed[i], p.value[j, i], kinds.d_value[j])
+        if shape.biases:
+            d.query_bias[j] += d_query
+            d.key_bias[j] += factor * d_score.sum()
+            d.value_bias[j] += kinds.d_value[j].sum()
+
+
+@inlined
+def effect_backward(p, d, shape, kinds):
+    """The share of D e in the gradients of what e is made of."""
+    for i in range(shape.hidden):
+        d.classifier[0, i] += dot(p.outer[i], kinds.d_effect)
+        add(d.outer[i], p.classifier[0, i], kinds.d_effect)
+
+
+@inlined
+def states_backward(p, d, shape, kinds):
+    """Turns D x^ of the kinds, in place, into D x."""
     norm_backward(
         kinds.d_normed, p.norm_a, d.norm_a, shape, kinds.unit, kinds.scale, kinds.row, kinds.other
     )
-    for i in range(shape.hidden):
-        for k in range(shape.kinds):
-            d.embedding[k, i] += kinds.d_normed[i, k]
-        d.embedding[0, i] += kinds.d_cls[i]

@@ -20,17 +20,27 @@ OPTIONS: dict[str, Any] = {
 INLINED: dict[str, Any] = {
     **OPTIONS,
     "forceinline": True,
+    # No counting of references to the arrays that are handed on: they all belong to the entry, and
+    # counting took three quarters of a small network's step.
+    "_nrt": False,
     "no_cpython_wrapper": True,
     "no_cfunc_wrapper": True,
 }
 inlined = njit(**INLINED)
+# What makes arrays or views and returns them has to count references.
+allocating = njit(**{**INLINED, "_nrt": True})
 
 
-def entry(function: Any) -> Any:
-    """Compiles a function that Python calls; its machine code is kept for the next process."""
+def entry(function: Any, part: str = "") -> Any:
+    """Compiles a function that Python calls; its machine code is kept for the next process.
+
+    Args:
+        function: the function.
+        part: the folder that it stands in, within this one.
+    """
     config: Any = numba.config
     before = config.CACHE_DIR
-    config.CACHE_DIR = str(machine_code_folder())
+    config.CACHE_DIR = str(machine_code_folder(part))
     try:
         compiled = njit(**OPTIONS, cache=True, nogil=True)(function)
     finally:

@@ -30,7 +30,7 @@ FORMATS: dict[Any, tuple[Any, Any, int, int, int, int, tuple[float, ...]]] = {
 }
 LOG_2 = (0.693359375, -2.1219444005469057e-4)
 # No `fastmath` here: regrouped, the two parts of log 2 would be of no use.
-JIT_OPTIONS: Any = {"error_model": "numpy", "forceinline": True}
+JIT_OPTIONS: Any = {"error_model": "numpy", "forceinline": True, "_nrt": False}
 
 
 def exp_row(x: Any, powers: Any, exponents: Any) -> None:

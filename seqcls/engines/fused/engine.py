@@ -6,26 +6,14 @@ import numpy as np
 from jaxtyping import Float
 
 from seqcls.config import RunConfig
-from seqcls.counts.invariance import counts_suffice
 from seqcls.engines.base import Member, Progress
+from seqcls.engines.fused.tables.places import ADDED, SCHEMES
 from seqcls.results import TrainedMember, Weights
 from seqcls.strings import TokenStrings
 
-DEFAULTS = {
-    "num_blocks": 1,
-    "readout": "first",
-    "attention_scale": "sqrt",
-    "norm_placement": "pre",
-    "activation": "gelu",
-    "biases": False,
-    "weight_decay": 0.01,
-    "gradient_clip": 0.0,
-}
-"""What is compiled has these values of some fields, and no others."""
-
 
 class Fused:
-    """One member after another, each in compiled code from counts to AdamW."""
+    """One member after another, each in compiled code from counts or places to AdamW."""
 
     name = "fused"
 
@@ -33,11 +21,7 @@ class Fused:
         """Why it cannot train and test this configuration; None where it can."""
         if device == "cuda":
             return "device='cuda' is no CPU"
-        for field, value in DEFAULTS.items():
-            own = getattr(config, field)
-            if own != value:
-                return f"{field}={own!r} is not compiled"
-        return counts_suffice(config, training=True)
+        return _not_compiled(config)
 
     def group_size(self, config: RunConfig) -> int:
         """Few: members are trained one after another, and small groups keep all cores at work."""
@@ -76,4 +60,35 @@ class Fused:
         from seqcls.data import network_of
         from seqcls.engines.fused.training import fused_logits
 
-        return fused_logits(network_of(config), weights, strings.counts)
+        network = network_of(config)
+        if config.positions == "none":
+            return fused_logits(network, weights, strings.counts)
+        from seqcls.engines.fused.packing import pack
+        from seqcls.engines.fused.tables.program import table_logits
+
+        return table_logits(network, [pack(network, own) for own in weights], strings)
+
+
+def _not_compiled(config: RunConfig) -> str | None:
+    if config.architecture != "transformer":
+        return f"architecture={config.architecture!r} is not compiled"
+    if config.num_blocks > 1:
+        return f"num_blocks={config.num_blocks}: one block is compiled"
+    if config.dropout_rate > 0:
+        return f"dropout_rate={config.dropout_rate} makes equal letters differ"
+    if config.readout == "mean":
+        return "readout='mean': reading at one place is compiled"
+    if config.norm_placement == "post" and config.has_norms:
+        return "norm_placement='post' is not compiled"
+    # At the end, where it is read, one block with a causal mask has seen all, as without one.
+    return None if config.positions == "none" else _places_not_compiled(config)
+
+
+def _places_not_compiled(config: RunConfig) -> str | None:
+    if config.positions not in SCHEMES:
+        return f"positions={config.positions!r} are not compiled"
+    if config.readout == "last" and config.positions in ADDED:
+        return f"readout='last' with positions={config.positions!r} is not compiled"
+    if config.readout == "last" and config.position_range:
+        return f"readout='last' with position_range={config.position_range} is not compiled"
+    return None

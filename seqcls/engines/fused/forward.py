@@ -26,11 +26,20 @@ def add(out, factor, x):
 
 
 @inlined
+def lift(out, constant):
+    """Adds a constant to a row."""
+    for s in range(out.size):
+        out[s] += constant
+
+
+@inlined
 def norm_forward(x, parameters, shape, unit, out, scale, mean):
     """Normalizes every column of x (H, N) into `out`; keeps what `norm_backward` needs."""
     number = x.dtype.type
     if shape.norm == 0:
-        out[:] = x
+        for i in range(shape.hidden):
+            for s in range(scale.size):
+                out[i, s] = x[i, s]
         return
     share = number(1) / number(shape.hidden)
     mean[:] = number(0)
@@ -54,11 +63,17 @@ def norm_forward(x, parameters, shape, unit, out, scale, mean):
 @inlined
 def kinds_forward(p, shape, kinds):
     """What all strings share: the kinds' keys, values and scores, and e."""
-    number = p.embedding.dtype.type
-    per_root = number(1 / math.sqrt(shape.head_size))
     for k in range(shape.kinds):
         for i in range(shape.hidden):
             kinds.state[i, k] = p.embedding[k, i]
+    project(p, shape, kinds)
+
+
+@inlined
+def project(p, shape, kinds):
+    """From the states of the kinds to their keys, values and scores, and e."""
+    number = p.embedding.dtype.type
+    per_root = number(1 / math.sqrt(shape.head_size))
     norm_forward(kinds.state, p.norm_a, shape, kinds.unit, kinds.normed, kinds.scale, kinds.row)
     kinds.key[:] = number(0)
     kinds.value[:] = number(0)
@@ -68,6 +83,10 @@ def kinds_forward(p, shape, kinds):
         for i in range(shape.hidden):
             add(kinds.key[j], p.key[j, i], kinds.normed[i])
             add(kinds.value[j], p.value[j, i], kinds.normed[i])
+        if shape.biases:
+            kinds.query[j] += p.query_bias[j]
+            lift(kinds.key[j], p.key_bias[j])
+            lift(kinds.value[j], p.value_bias[j])
         add(kinds.score[j // shape.head_size], kinds.query[j] * per_root, kinds.key[j])
     kinds.effect[:] = number(0)
     for i in range(shape.hidden):
@@ -75,22 +94,58 @@ def kinds_forward(p, shape, kinds):
 
 
 @inlined
-def attend(counts, score, shape, attention, tile):
-    """The attention weights (K, T) of one head; all zero where nothing can be attended to."""
+def steps(x, below, density):
+    """What stands for the normal distribution where x Phi(x) is to be max(x, 0)."""
+    number = x.dtype.type
+    for s in range(TILE):
+        below[s] = number(1) if x[s] > number(0) else number(0)
+        density[s] = number(0)
+
+
+@inlined
+def below_greatest(counts, score, shape, attention, greatest):
+    """How far each kind's score (K) lies below the greatest of those that a string holds."""
     number = counts.dtype.type
-    zero, one = number(0), number(1)
-    greatest, total = tile.row, tile.other
+    zero = number(0)
     greatest[:] = number(-np.inf)
     for k in range(shape.first_kind, shape.kinds):
         for s in range(TILE):
             here = score[k] if counts[k, s] > zero else number(-np.inf)
             greatest[s] = max(greatest[s], here)
+    for k in range(shape.first_kind, shape.kinds):
+        for s in range(TILE):
+            # A kind that is absent may score higher than all that are there; it weighs nothing.
+            attention[k, s] = min(score[k] - greatest[s], zero)
+
+
+@inlined
+def scaled_below_greatest(counts, factor, score, shape, attention, greatest):
+    """The same with every score times the string's own factor (T)."""
+    number = counts.dtype.type
+    zero = number(0)
+    greatest[:] = number(-np.inf)
+    for k in range(shape.first_kind, shape.kinds):
+        for s in range(TILE):
+            here = score[k] * factor[s] if counts[k, s] > zero else number(-np.inf)
+            greatest[s] = max(greatest[s], here)
+    for k in range(shape.first_kind, shape.kinds):
+        for s in range(TILE):
+            attention[k, s] = min(score[k] * factor[s] - greatest[s], zero)
+
+
+@inlined
+def attend(counts, factor, score, shape, attention, tile):
+    """The attention weights (K, T) of one head; all zero where nothing can be attended to."""
+    number = counts.dtype.type
+    zero, one = number(0), number(1)
+    total = tile.other
+    if shape.log_length:
+        scaled_below_greatest(counts, factor, score, shape, attention, tile.row)
+    else:
+        below_greatest(counts, score, shape, attention, tile.row)
     total[:] = zero
     for k in range(shape.first_kind, shape.kinds):
         weights = attention[k]
-        for s in range(TILE):
-            # A kind that is absent may score higher than all that are there; it weighs nothing.
-            weights[s] = min(score[k] - greatest[s], zero)
         exp_row(weights, tile.powers, tile.exponents)
         for s in range(TILE):
             weights[s] *= counts[k, s]
@@ -103,27 +158,43 @@ def attend(counts, score, shape, attention, tile):
 
 
 @inlined
-def forward(counts, p, shape, kinds, tile):
-    """The logits of a tile of strings, given as counts (K, T)."""
+def forward(counts, factor, p, shape, kinds, tile):
+    """The logits of a tile of strings, given as counts (K, T) and the factors of their scores."""
     number = counts.dtype.type
     tile.mixed[:] = number(0)
     for head in range(shape.heads):
-        attend(counts, kinds.score[head], shape, tile.attention[head], tile)
+        attend(counts, factor, kinds.score[head], shape, tile.attention[head], tile)
         for j in range(head * shape.head_size, (head + 1) * shape.head_size):
             for k in range(shape.first_kind, shape.kinds):
                 add(tile.mixed[j], kinds.value[j, k], tile.attention[head, k])
+    read(p, shape, kinds, tile)
+
+
+@inlined
+def read(p, shape, kinds, tile):
+    """From the mixed values of a tile of strings and the reader's own state to the logits."""
+    number = tile.logit.dtype.type
     for i in range(shape.hidden):
-        tile.state[i] = p.embedding[0, i]
+        tile.state[i] = kinds.state[i, kinds.reader]
+        if shape.biases:
+            lift(tile.state[i], p.output_bias[i])
         for j in range(tile.mixed.shape[0]):
             add(tile.state[i], p.output[i, j], tile.mixed[j])
     norm_forward(tile.state, p.norm_f, shape, tile.unit, tile.normed, tile.scale, tile.row)
     tile.logit[:] = number(0)
+    if shape.biases:
+        tile.logit[:] = p.classifier_bias[0] + dot(p.classifier[0], p.outer_bias)
     for i in range(shape.hidden):
         add(tile.logit, p.classifier[0, i], tile.state[i])
     tile.inner[:] = number(0)
     for f in range(shape.feed_forward):
+        if shape.biases:
+            tile.inner[f] = p.inner_bias[f]
         for i in range(shape.hidden):
             add(tile.inner[f], p.inner[f, i], tile.normed[i])
-        normal_rows(tile.inner[f], tile.below[f], tile.density[f], tile.powers, tile.exponents)
+        if shape.relu:
+            steps(tile.inner[f], tile.below[f], tile.density[f])
+        else:
+            normal_rows(tile.inner[f], tile.below[f], tile.density[f], tile.powers, tile.exponents)
         for s in range(TILE):
             tile.logit[s] += kinds.effect[f] * tile.inner[f, s] * tile.below[f, s]

@@ -31,10 +31,9 @@ A member's numbers depend on nothing but its parameters and strings: the sums ov
 in the order of the tiles, each within a tile as the compiler arranged it once for all.
 """
 
-import math
-
 import numpy as np
 
+from seqcls.engines.fused.adamw import adamw
 from seqcls.engines.fused.backward import backward, kinds_backward
 from seqcls.engines.fused.compiling import entry, inlined
 from seqcls.engines.fused.forward import forward, kinds_forward
@@ -43,58 +42,37 @@ from seqcls.engines.fused.rooms import new_kinds, new_tile, views
 
 
 @inlined
-def gradients(p, d, shape, kinds, tile, counts, targets, weights):
+def gradients(p, d, shape, kinds, tile, counts, factors, targets, weights):
     """Adds the gradients of the weighted loss of some tiles to `d`; returns their summed losses."""
     kinds.d_score[:] = 0
     kinds.d_value[:] = 0
     kinds.d_effect[:] = 0
-    kinds.d_cls[:] = 0
+    kinds.d_read[:] = 0
     kinds_forward(p, shape, kinds)
     total = 0.0
     for number in range(counts.shape[0]):
-        forward(counts[number], p, shape, kinds, tile)
+        forward(counts[number], factors[number], p, shape, kinds, tile)
         total += losses(targets[number], weights[number], shape, tile)
-        backward(p, d, shape, kinds, tile)
+        backward(factors[number], p, d, shape, kinds, tile)
     kinds_backward(p, d, shape, kinds)
     return total
 
 
-BETA_1, BETA_2, ADAM_EPS, WEIGHT_DECAY = 0.9, 0.999, 1e-8, 0.01
-"""PyTorch's defaults of AdamW."""
-
-
-@inlined
-def adamw(flat, gradient, mean, square, step, learning_rate):
-    """One step of AdamW (Loshchilov & Hutter 2019) on all parameters; clears the gradient."""
-    number = flat.dtype.type
-    beta_1, beta_2, eps = number(BETA_1), number(BETA_2), number(ADAM_EPS)
-    rest_1, rest_2 = number(1 - BETA_1), number(1 - BETA_2)
-    kept = number(1 - learning_rate * WEIGHT_DECAY)
-    size = number(learning_rate / (1 - BETA_1**step))
-    correction = number(1 / math.sqrt(1 - BETA_2**step))
-    for i in range(flat.size):
-        g = gradient[i]
-        mean[i] = beta_1 * mean[i] + rest_1 * g
-        square[i] = beta_2 * square[i] + rest_2 * g * g
-        flat[i] = flat[i] * kept - size * mean[i] / (math.sqrt(square[i]) * correction + eps)
-        gradient[i] = number(0)
-
-
 @entry
 def train_epoch(
-    flat, mean, square, step, learning_rate, shape, exponents, counts, targets, weights, ends
+    flat, moments, step, update, shape, exponents, counts, factors, targets, weights, ends
 ):
     """Trains one model for an epoch, in place; returns the sum of its losses over all strings.
 
     Args:
         flat: the parameters, one after another.
-        mean: AdamW's first moments.
-        square: its second moments.
+        moments: (2, parameter) AdamW's first and second moments.
         step: steps done before.
-        learning_rate: of this epoch.
+        update: an `Update`.
         shape: a `Shape`.
         exponents: scratch of TILE integers as wide as the parameters.
         counts: (tile, K, T).
+        factors: (tile, T) what scores are multiplied with where the shape says so.
         targets: (tile, T) 1 for positive strings, else 0.
         weights: (tile, T) what each loss counts for in the gradient of its batch; 0 where there is
             no string.
@@ -108,15 +86,23 @@ def train_epoch(
     for number in range(ends.size):
         end = ends[number]
         total += gradients(
-            p, d, shape, kinds, tile, counts[first:end], targets[first:end], weights[first:end]
+            p,
+            d,
+            shape,
+            kinds,
+            tile,
+            counts[first:end],
+            factors[first:end],
+            targets[first:end],
+            weights[first:end],
         )
-        adamw(flat, gradient, mean, square, step + number + 1, learning_rate)
+        adamw(flat, gradient, moments, step + number + 1, update)
         first = end
     return total
 
 
 @entry
-def evaluate(flat, shape, exponents, counts, targets, weights, logits):
+def evaluate(flat, shape, exponents, counts, factors, targets, weights, logits):
     """Writes the logits of strings to `logits` (tile, T); returns the sum of their losses.
 
     The other arguments are those of `train_epoch`.
@@ -126,7 +112,7 @@ def evaluate(flat, shape, exponents, counts, targets, weights, logits):
     kinds_forward(p, shape, kinds)
     total = 0.0
     for number in range(counts.shape[0]):
-        forward(counts[number], p, shape, kinds, tile)
+        forward(counts[number], factors[number], p, shape, kinds, tile)
         logits[number] = tile.logit
         total += losses(targets[number], weights[number], shape, tile)
     return total

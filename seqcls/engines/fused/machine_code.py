@@ -9,23 +9,29 @@ from pathlib import Path
 
 from seqcls.cache import cache_folder
 
+TABLES = "tables"
+"""The part for networks with positions; for all others it is what stands here itself."""
 
-def machine_code_folder() -> Path:
-    """The folder of this source's machine code.
+
+def machine_code_folder(part: str = "") -> Path:
+    """The folder of the machine code of what stands here, or in a folder of this one.
 
     Numba would notice a change of the file that a compiled function stands in, not of those that it
     calls, so the folder is named by the source of all.
     """
-    sources = sorted(Path(__file__).parent.glob("*.py"))
+    here = Path(__file__).parent
+    sources = sorted(here.glob("*.py"))
+    if part:
+        sources += sorted((here / part).glob("*.py"))
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     return cache_folder() / "compiled" / digest[:16]
 
 
-def is_compiled(precision: str) -> bool:
-    """Whether this machine has kept machine code for a precision; damaged files are removed."""
-    if not _mark(precision).exists():
+def is_compiled(precision: str, part: str = "") -> bool:
+    """Whether this machine has kept a part's machine code for a precision; damaged files go."""
+    if not _mark(precision, part).exists():
         return False
-    damaged = [path for path in machine_code_folder().rglob("*.nb[ci]") if not is_whole(path)]
+    damaged = [path for path in machine_code_folder(part).rglob("*.nb[ci]") if not is_whole(path)]
     for path in damaged:
         # Where it cannot be removed, whoever loads it finds out again.
         with contextlib.suppress(OSError):
@@ -43,7 +49,7 @@ def is_whole(path: Path) -> bool:
     return hashlib.sha256(content[:-size]).digest() == content[-size:]
 
 
-def compile_ahead(precision: str) -> None:
+def compile_ahead(precision: str, part: str = "") -> None:
     """Compiles what training and testing at a precision need, so that no other process has to."""
     # Imported where it is used: compiling is what loads Numba.
     from seqcls.config import RunConfig
@@ -52,6 +58,7 @@ def compile_ahead(precision: str) -> None:
     config = RunConfig.from_mapping(
         {
             "precision": precision,
+            "positions": "alibi" if part == TABLES else "none",
             "train_size": 64,
             "validation_size": 64,
             "max_num_epochs": 1,
@@ -59,11 +66,11 @@ def compile_ahead(precision: str) -> None:
     )
     train_group([(config, 0)], engine="fused")
     try:
-        _mark(precision).touch()
+        _mark(precision, part).touch()
     except OSError:
         # Where nothing can be kept, every process compiles for itself.
         return
 
 
-def _mark(precision: str) -> Path:
-    return machine_code_folder() / f"{precision}.compiled"
+def _mark(precision: str, part: str) -> Path:
+    return machine_code_folder(part) / f"{precision}.compiled"

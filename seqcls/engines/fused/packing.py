@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from seqcls.config import NetworkConfig
+from seqcls.engines.fused.tables.places import LEARNED, learned_places
 from seqcls.results import Weights
 from seqcls.tokenizer import PAD
 
@@ -54,6 +55,15 @@ def _slots(config: NetworkConfig) -> Iterator[tuple[str, tuple[int, ...]]]:
     yield "blocks.0.feed_forward.input.weight", (inner, hidden)
     yield "blocks.0.feed_forward.output.weight", (hidden, inner)
     yield "classifier.weight", (1, hidden)
+    if config.biases:
+        for name in ("query", "key", "value"):
+            yield f"blocks.0.attention.{name}.bias", (heads,)
+        yield "blocks.0.attention.output.bias", (hidden,)
+        yield "blocks.0.feed_forward.input.bias", (inner,)
+        yield "blocks.0.feed_forward.output.bias", (hidden,)
+        yield "classifier.bias", (1,)
+    if config.positions in LEARNED:
+        yield "positions.table.weight", learned_places(config)
 
 
 def _has(config: NetworkConfig, name: str) -> bool:

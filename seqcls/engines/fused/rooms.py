@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seqcls.engines.fused.compiling import inlined
+from seqcls.engines.fused.compiling import allocating
 
 TILE = 64
 """Strings computed at once: enough to fill vectors, few enough to stay in the fastest cache."""
@@ -26,6 +26,13 @@ class Shape(NamedTuple):
     """A value of `NORMS`."""
     eps: float
     scaled_loss: bool
+    log_length: bool
+    relu: bool
+    biases: bool
+    places: int
+    """Rows of a table of places that is learned; 0 where there is none."""
+    per_place: int
+    """Numbers in each of its rows."""
 
 
 class Parameters(NamedTuple):
@@ -41,11 +48,22 @@ class Parameters(NamedTuple):
     inner: np.ndarray  # (F, H)
     outer: np.ndarray  # (H, F)
     classifier: np.ndarray  # (1, H)
+    # Of size 0 where the network has no biases.
+    query_bias: np.ndarray  # (J)
+    key_bias: np.ndarray  # (J)
+    value_bias: np.ndarray  # (J)
+    output_bias: np.ndarray  # (H)
+    inner_bias: np.ndarray  # (F)
+    outer_bias: np.ndarray  # (H)
+    classifier_bias: np.ndarray  # (1)
+    places: np.ndarray  # (R, H) or (R, h): what is learned of each place or distance
 
 
 class Kinds(NamedTuple):
     """Room for the states of the kinds of token, computed once a step."""
 
+    reader: int
+    """The kind whose state is read."""
     state: np.ndarray  # (H, K): x
     unit: np.ndarray  # (H, K)
     normed: np.ndarray  # (H, K): x^
@@ -58,7 +76,7 @@ class Kinds(NamedTuple):
     d_score: np.ndarray  # (h, K)
     d_value: np.ndarray  # (J, K)
     d_effect: np.ndarray  # (F)
-    d_cls: np.ndarray  # (H): sum of D y
+    d_read: np.ndarray  # (H): sum of D y
     d_normed: np.ndarray  # (H, K)
     row: np.ndarray  # (K)
     other: np.ndarray  # (K)
@@ -87,7 +105,7 @@ class Tile(NamedTuple):
     exponents: np.ndarray  # the same memory as integers
 
 
-@inlined
+@allocating
 def views(flat, shape):
     """The parameters that stand one after another in a flat array."""
     h, j, f = shape.hidden, shape.heads * shape.head_size, shape.feed_forward
@@ -96,6 +114,11 @@ def views(flat, shape):
     c = b + 4 * j * h
     d = c + 2 * h
     e = d + 2 * f * h
+    b0 = e + h
+    b1 = b0 + 3 * j
+    b2 = b1 + h
+    b3 = b2 + f
+    b4 = b3 + h
     return Parameters(
         flat[:a].reshape(shape.kinds, h),
         flat[a:b].reshape(2, h),
@@ -106,16 +129,25 @@ def views(flat, shape):
         flat[c:d].reshape(2, h),
         flat[d : d + f * h].reshape(f, h),
         flat[d + f * h : e].reshape(h, f),
-        flat[e : e + h].reshape(1, h),
+        flat[e:b0].reshape(1, h),
+        flat[b0 : b0 + j],
+        flat[b0 + j : b0 + 2 * j],
+        flat[b0 + 2 * j : b1],
+        flat[b1:b2],
+        flat[b2:b3],
+        flat[b3:b4],
+        flat[b4 : b4 + 1],
+        flat[flat.size - shape.places * shape.per_place :].reshape(shape.places, shape.per_place),
     )
 
 
-@inlined
+@allocating
 def new_kinds(dtype_of, shape):
     """Room for the kinds, of the type of an array."""
     t = dtype_of.dtype
     j, h, f, k = shape.heads * shape.head_size, shape.hidden, shape.feed_forward, shape.kinds
     return Kinds(
+        0,
         np.zeros((h, k), t),
         np.zeros((h, k), t),
         np.zeros((h, k), t),
@@ -135,7 +167,7 @@ def new_kinds(dtype_of, shape):
     )
 
 
-@inlined
+@allocating
 def new_tile(dtype_of, exponents, shape):
     """Room for one tile, of the type of an array."""
     t = dtype_of.dtype

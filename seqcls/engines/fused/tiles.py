@@ -16,6 +16,8 @@ class Tiles(NamedTuple):
 
     counts: Float[np.ndarray, "tile kind string"]
     """Kinds are CLS, which occurs once, and the letters."""
+    factors: Float[np.ndarray, "tile string"]
+    """The logarithm of the number of tokens that the model reads; 0 where it reads none."""
     targets: Float[np.ndarray, "tile string"]
     weights: Float[np.ndarray, "tile string"]
     """One over the size of the batch; 0 where there is no string."""
@@ -44,9 +46,11 @@ def make_tiles(
     targets[place] = positive
     weights = np.zeros(room, precision)
     weights[place] = np.repeat(1 / np.array(sizes), sizes)
+    factors = np.log(np.maximum(columns.sum(axis=0), 1))
     shaped = columns.reshape(len(columns), -1, TILE).transpose(1, 0, 2)
     return Tiles(
         np.ascontiguousarray(shaped),
+        factors.reshape(-1, TILE),
         targets.reshape(-1, TILE),
         weights.reshape(-1, TILE),
         np.cumsum(tiles),

@@ -6,15 +6,18 @@ A member's result depends on nothing but its configuration and seed, to the last
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 from jaxtyping import Float, Int64
 
 from seqcls.config import NetworkConfig, RunConfig
 from seqcls.data import network_of, sampler_of
+from seqcls.engines.fused.adamw import Update
 from seqcls.engines.fused.kernel import evaluate, train_epoch
 from seqcls.engines.fused.packing import pack, unpack
-from seqcls.engines.fused.rooms import NORMS, TILE, Shape
+from seqcls.engines.fused.rooms import TILE
+from seqcls.engines.fused.shapes import integers, shape_of, training_shape
 from seqcls.engines.fused.tiles import Tiles, epoch_tiles, make_tiles
 from seqcls.engines.member import MemberTraining, learning_rate
 from seqcls.results import TrainedMember, Weights
@@ -58,8 +61,9 @@ def tile_logits(
     evaluate(
         pack(config, weights),
         shape_of(config),
-        np.empty(TILE, _integers(config)),
+        np.empty(TILE, integers(config)),
         tiles.counts,
+        tiles.factors,
         tiles.targets,
         tiles.weights,
         logits,
@@ -77,44 +81,66 @@ def _train(
     started = time.perf_counter()
     training = MemberTraining(config, model_seed, every_epoch)
     network = network_of(config)
+    program = program_of(config)
     flat = pack(network, initial)
-    mean, square = np.zeros_like(flat), np.zeros_like(flat)
-    shape, scratch = training_shape(config), np.empty(TILE, _integers(network))
-    validation = epoch_tiles(sampler_of(config, "validation"), 0, config.precision)
-    logits = np.empty_like(validation.targets)
+    moments = np.zeros((2, len(flat)), flat.dtype)
     epoch, steps, goes_on = 0, 0, True
     while goes_on:
-        tiles = epoch_tiles(sampler_of(config, "train"), epoch, config.precision)
-        epoch += 1
-        rate = learning_rate(config, epoch)
-        train_loss = train_epoch(flat, mean, square, steps, rate, shape, scratch, *tiles)
-        steps += len(tiles.ends)
-        validation_loss = evaluate(flat, shape, scratch, *validation[:3], logits)
+        rate = learning_rate(config, epoch + 1)
+        update = Update(rate, config.weight_decay, config.gradient_clip)
+        train_loss, own_steps = program.epoch(flat, moments, steps, update, epoch)
+        epoch, steps = epoch + 1, steps + own_steps
+        validation_loss = program.validation_loss(flat)
         goes_on = training.goes_on_after(train_loss, validation_loss, lambda: unpack(network, flat))
         progress(epoch / config.max_num_epochs if goes_on else 1.0)
     training.result.train_seconds = time.perf_counter() - started
     return training.result
 
 
-def training_shape(config: RunConfig) -> Shape:
-    """The sizes and switches of a network in training."""
-    return shape_of(network_of(config), scaled_loss=config.train_loss == "sigmoid_scaled")
+class Program(Protocol):
+    """One member's epochs and validation."""
+
+    def epoch(
+        self, flat: np.ndarray, moments: np.ndarray, steps: int, update: Update, number: int
+    ) -> tuple[float, int]:
+        """Trains for an epoch, in place; the sum of its losses, and how many steps it had."""
+        ...
+
+    def validation_loss(self, flat: np.ndarray) -> float:
+        """The sum of the losses over the validation strings."""
+        ...
 
 
-def shape_of(config: NetworkConfig, *, scaled_loss: bool = False) -> Shape:
-    """The sizes and switches of a network, as the compiled code takes them."""
-    return Shape(
-        kinds=config.num_letters + 1,
-        hidden=config.hidden_size,
-        heads=config.num_attention_heads,
-        head_size=config.attention_head_size,
-        feed_forward=config.feed_forward_size,
-        first_kind=int(config.no_attend_cls),
-        norm=NORMS[config.layer_norm if config.has_norms else "none"],
-        eps=config.layer_norm_eps,
-        scaled_loss=scaled_loss,
-    )
+def program_of(config: RunConfig) -> Program:
+    """What trains a configuration: from letter counts, or from a table of its places."""
+    if config.positions == "none":
+        return CountsProgram(config)
+    from seqcls.engines.fused.tables.program import TableProgram
+
+    return TableProgram(config)
 
 
-def _integers(config: NetworkConfig) -> str:
-    return config.precision.replace("float", "int")
+class CountsProgram:
+    """A member's epochs and validation from letter counts."""
+
+    def __init__(self, config: RunConfig) -> None:
+        self._shape = training_shape(config)
+        self._precision = config.precision
+        self._scratch = np.empty(TILE, integers(network_of(config)))
+        self._train, validation = sampler_of(config, "train"), sampler_of(config, "validation")
+        self._validation = epoch_tiles(validation, 0, config.precision)
+        self._logits = np.empty_like(self._validation.targets)
+
+    def epoch(
+        self, flat: np.ndarray, moments: np.ndarray, steps: int, update: Update, number: int
+    ) -> tuple[float, int]:
+        """As `Program.epoch`."""
+        tiles = epoch_tiles(self._train, number, self._precision)
+        loss = train_epoch(flat, moments, steps, update, self._shape, self._scratch, *tiles)
+        return loss, len(tiles.ends)
+
+    def validation_loss(self, flat: np.ndarray) -> float:
+        """As `Program.validation_loss`."""
+        tiles = self._validation[:4]
+        loss: float = evaluate(flat, self._shape, self._scratch, *tiles, self._logits)
+        return loss

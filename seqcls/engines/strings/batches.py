@@ -11,7 +11,7 @@ from torch import Tensor
 
 from seqcls.config import NetworkConfig
 from seqcls.models.base import Ids, Places, read_ids
-from seqcls.models.positions.places import TrainingPlaces, testing_places
+from seqcls.models.positions.places import TrainingPlaces, places_of
 from seqcls.models.reading import special_tokens
 from seqcls.models.transformer import attendable_tokens, length_scale
 from seqcls.strings import TokenStrings
@@ -75,7 +75,7 @@ def training_batches(
         ids = trimmed_ids(config, strings, slice(start, start + batch_size))
         drawn = places.draw(ids.shape[1])
         if drawn is None:
-            drawn = testing_places(config, ids)
+            drawn = places_of(config, ids)
         yield Batch(config, ids.to(device), drawn.to(device))
 
 
@@ -99,7 +99,7 @@ def testing_pieces(
             end += 1
         rows = order[start:end]
         ids = trimmed_ids(config, strings, rows)
-        yield rows, Batch(config, ids.to(device), testing_places(config, ids).to(device))
+        yield rows, Batch(config, ids.to(device), places_of(config, ids).to(device))
         start = end
 
 

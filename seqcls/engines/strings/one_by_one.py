@@ -9,8 +9,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from seqcls.config import NetworkConfig
-from seqcls.engines.group import Group
 from seqcls.engines.steps import Losses
+from seqcls.engines.strings.arena import Arena
 from seqcls.engines.strings.batches import Batch, testing_pieces, training_batches
 from seqcls.engines.strings.recurrent import recurrent_logits
 from seqcls.engines.strings.transformer import transformer_logits
@@ -44,22 +44,22 @@ class OneByOne:
 
     def __init__(
         self,
+        arena: Arena,
         config: NetworkConfig,
-        group: Group,
         batch_size: int,
         device: torch.device,
         seed: int = 0,
     ) -> None:
         self._config = config
-        self._group = group
+        self._arena = arena
         self._batch_size = batch_size
         self._device = device
         self._places = TrainingPlaces(config, seed)
         dtype = getattr(torch, config.precision)
-        self._models = [make_model(config).to(device, dtype) for _ in range(len(group))]
-        for model in self._models:
+        self.models = [make_model(config).to(device, dtype) for _ in range(len(arena))]
+        for row, model in enumerate(self.models):
             model.use_dropout_generator(torch.Generator(device).manual_seed(seed))
-        self._share_memory()
+            arena.bind(row, model)
 
     def batches(self, strings: TokenStrings) -> Iterator[Batch]:
         """An epoch's batches, in order."""
@@ -75,10 +75,8 @@ class OneByOne:
     def backward(self, batch: Batch, losses: Losses) -> Float[Tensor, " member"]:
         """Each member's mean loss, its gradients left with the group's parameters."""
         means = []
-        for value in self._group.parameters.values():
-            if value.grad is not None:
-                value.grad.zero_()
-        for model in self._models:
+        self._arena.forget_gradients()
+        for model in self.models:
             if self._config.dropout_rate > 0:
                 logits = model.train()(batch.ids, batch.places)
             else:
@@ -95,20 +93,13 @@ class OneByOne:
     @torch.no_grad()
     def logits(self, piece: Batch) -> Float[Tensor, "member string"]:
         """Every member's logits; dropout is off."""
-        return torch.stack([plain_logits(model.eval(), piece) for model in self._models])
+        return torch.stack([plain_logits(model.eval(), piece) for model in self.models])
 
     def keep(self, rows: Sequence[int]) -> None:
         """Drops the models of all members but these."""
-        self._models = [self._models[row] for row in rows]
-        self._share_memory()
-
-    def _share_memory(self) -> None:
-        """Makes values and gradients of the models parts of the group's, which its steps move."""
-        for name, values in self._group.parameters.items():
-            values.grad = torch.zeros_like(values)
-            for row, model in enumerate(self._models):
-                own = model.get_parameter(name)
-                own.data, own.grad = values.data[row], values.grad[row]
+        self.models = [self.models[row] for row in rows]
+        for row, model in enumerate(self.models):
+            self._arena.bind(row, model)
 
 
 def _widened(batch: Batch, width: int) -> Batch:

@@ -38,8 +38,8 @@ class Stacked:
 
     def __init__(
         self,
-        config: NetworkConfig,
         group: Group,
+        config: NetworkConfig,
         batch_size: int,
         device: torch.device,
         seed: int = 0,

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 
 from seqcls.config import NetworkConfig
-from seqcls.models.kinds import Kind
+from seqcls.models.kinds import Kind, kind_of
 from seqcls.models.reading import special_tokens
+from seqcls.plugins import Registry
 
 _RANDOMIZED = frozenset({"position_range"})
 
@@ -24,7 +25,7 @@ def _longest_trained(config: NetworkConfig) -> int:
 
 _HERE = "seqcls.models.positions"
 
-POSITIONS: Mapping[str, Kind] = {
+_OWN: Mapping[str, Kind] = {
     "none": Kind(f"{_HERE}.base:Positions"),
     "sinusoidal": Kind(f"{_HERE}.sinusoidal:Sinusoidal", _RANDOMIZED),
     "learned": Kind(f"{_HERE}.learned:Learned", _RANDOMIZED, table_size=_longest_trained),
@@ -32,6 +33,8 @@ POSITIONS: Mapping[str, Kind] = {
     "alibi": Kind(f"{_HERE}.alibi:Alibi", _RANDOMIZED),
     "relative": Kind(f"{_HERE}.relative:Relative"),
 }
+
+POSITIONS: Registry[Kind] = Registry("seqcls.positions", _OWN, kind_of)
 
 
 def table_size(config: NetworkConfig) -> int | None:

@@ -34,7 +34,7 @@ class TrainingPlaces:
         return torch.from_numpy(np.sort(drawn)).unsqueeze(0)
 
 
-def testing_places(
+def places_of(
     config: NetworkConfig, ids: Integer[Tensor, "string position"]
 ) -> Int64[Tensor, "#string position"]:
     """Where tokens stand when nothing is learned; what padding gets is looked at by nobody."""

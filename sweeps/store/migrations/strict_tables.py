@@ -66,7 +66,7 @@ CREATE TABLE run (
     fp INTEGER CHECK (fp >= 0),
     fn INTEGER CHECK (fn >= 0),
     tp INTEGER CHECK (tp >= 0),
-    solved_length INTEGER CHECK (solved_length >= 0),
+    solved_length INTEGER CHECK (solved_length >= -1),
     engine TEXT,
     engine_reason TEXT,
     train_seconds {real} CHECK (train_seconds >= 0),

@@ -1,0 +1,165 @@
+"""The plain engine's cost of a training step and model, against PyTorch's own layers."""
+
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from seqcls.config import RunConfig
+from seqcls.data import configuration, network_of, sampler_of
+from seqcls.models.base import read_ids
+from seqcls.sampling.streams import stream
+from seqcls.tokenizer import PAD
+from seqcls.training import train_group
+
+STEPS = 40
+REPEATS = 5
+MEMBERS = 2
+
+CASES: dict[str, dict[str, Any]] = {
+    "width 16, 1 head": {"hidden_size": 16, "num_attention_heads": 1, "attention_head_size": 16},
+    "width 16, 2 heads": {"hidden_size": 16, "num_attention_heads": 2, "attention_head_size": 8},
+    "width 16, 2 blocks": {
+        "hidden_size": 16,
+        "num_attention_heads": 2,
+        "attention_head_size": 8,
+        "num_blocks": 2,
+    },
+    "width 32, 2 blocks, mean": {
+        "hidden_size": 32,
+        "num_attention_heads": 2,
+        "attention_head_size": 16,
+        "num_blocks": 2,
+        "readout": "mean",
+    },
+    "LSTM of 32": {"architecture": "lstm", "hidden_size": 32, "readout": "last"},
+    "LSTM of 16, 2 layers": {
+        "architecture": "lstm",
+        "hidden_size": 16,
+        "readout": "last",
+        "num_blocks": 2,
+    },
+}
+
+
+def main() -> None:
+    """Prints microseconds per step and model, and the ratio to PyTorch's own layers."""
+    torch.set_num_threads(1)
+    print("the plain engine: microseconds per step and model, 64 strings of 0 to 40 tokens")
+    print(f"  {'':<26} {'torch.nn':>9} {'seqcls':>9}  ratio")
+    for name, fields in CASES.items():
+        config = _config(fields)
+        theirs, ours = _medians(
+            partial(_pytorch_epoch, config),
+            partial(train_group, [(config, x) for x in range(MEMBERS)], engine="strings"),
+        )
+        ours /= MEMBERS
+        print(f"  {name:<26} {theirs:>9.0f} {ours:>9.0f} {ours / theirs:>6.2f}", flush=True)
+
+
+def _config(fields: dict[str, Any]) -> RunConfig:
+    transformer = fields.get("architecture", "transformer") == "transformer"
+    own = {
+        "positions": "sinusoidal",
+        "feed_forward_size": 4 * fields["hidden_size"],
+        "layer_norm": "nn",
+    }
+    return configuration(
+        {
+            "task": "even_pairs",
+            "train_max_length": 40,
+            "train_size": 64 * STEPS,
+            "validation_max_length": 40,
+            "validation_size": 1,
+            "validation_batch_size": 1,
+            "max_num_epochs": 1,
+            "biases": True,
+            **(own if transformer else {}),
+            **fields,
+        }
+    )
+
+
+def _medians(*epochs: Callable[[], object]) -> list[float]:
+    """The median cost of a step of each, taken in turns, in microseconds."""
+    seconds: list[list[float]] = [[] for _ in epochs]
+    for repeat in range(REPEATS + 1):
+        for own, epoch in zip(seconds, epochs, strict=True):
+            started = time.process_time()
+            epoch()
+            if repeat:
+                own.append(time.process_time() - started)
+    return [statistics.median(own) / STEPS * 1e6 for own in seconds]
+
+
+class _Encoder(nn.Module):
+    """The network as one would write it with PyTorch's own layers."""
+
+    def __init__(self, config: RunConfig) -> None:
+        super().__init__()
+        self.readout = config.readout
+        hidden, network = config.hidden_size, network_of(config)
+        self.embedding = nn.Embedding(network.vocabulary_size, hidden, PAD)
+        layer = nn.TransformerEncoderLayer(
+            hidden,
+            config.num_attention_heads,
+            config.feed_forward_size,
+            0.0,
+            "gelu",
+            norm_first=True,
+            batch_first=True,
+        )
+        self.encoder = nn.TransformerEncoder(layer, config.num_blocks, enable_nested_tensor=False)
+        self.classifier = nn.Linear(hidden, 1)
+        angles = torch.arange(100)[:, None] * 10_000 ** (-torch.arange(0, hidden, 2) / hidden)
+        self.waves = torch.cat([angles.sin(), angles.cos()], dim=1)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        padding = ids == PAD
+        states = self.embedding(ids) + self.waves[: ids.shape[1]]
+        states = self.encoder(states, src_key_padding_mask=padding)
+        read = states[:, 0]
+        if self.readout == "mean":
+            kept = ~padding.unsqueeze(2)
+            read = (states * kept).sum(dim=1) / kept.sum(dim=1).clamp_min(1)
+        logits: Tensor = self.classifier(read).squeeze(1)
+        return logits
+
+
+class _LSTM(nn.Module):
+    """Likewise, with PyTorch's own recurrent layers."""
+
+    def __init__(self, config: RunConfig) -> None:
+        super().__init__()
+        hidden = config.hidden_size
+        self.embedding = nn.Embedding(network_of(config).vocabulary_size, hidden, PAD)
+        self.layers = nn.LSTM(hidden, hidden, config.num_blocks, batch_first=True)
+        self.classifier = nn.Linear(hidden, 1)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        states, _ = self.layers(self.embedding(ids))
+        last = (ids != PAD).sum(dim=1) - 1
+        logits: Tensor = self.classifier(states[torch.arange(len(ids)), last]).squeeze(1)
+        return logits
+
+
+def _pytorch_epoch(config: RunConfig) -> None:
+    model = (_LSTM if config.architecture == "lstm" else _Encoder)(config)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=config.learning_rate)
+    loss_of = nn.BCEWithLogitsLoss()
+    for ids, targets in _batches(config):
+        loss_of(model(ids), targets).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def _batches(config: RunConfig) -> Iterator[tuple[Tensor, Tensor]]:
+    drawn = stream(sampler_of(config, "train")).epoch(0)
+    ids = torch.from_numpy(read_ids(drawn.strings, config.readout)).int()
+    targets = torch.from_numpy(drawn.labels).float()
+    for own, labels in zip(ids.split(64), targets.split(64), strict=True):
+        yield own[:, : int((own != PAD).sum(dim=1).max())], labels

@@ -1,0 +1,37 @@
+"""The sizes and switches of a network, as the compiled code takes them."""
+
+from seqcls.config import NetworkConfig, RunConfig
+from seqcls.data import network_of
+from seqcls.engines.fused.rooms import NORMS, Shape
+from seqcls.engines.fused.tables.places import learned_places
+
+
+def training_shape(config: RunConfig) -> Shape:
+    """The sizes and switches of a network in training."""
+    return shape_of(network_of(config), scaled_loss=config.train_loss == "sigmoid_scaled")
+
+
+def shape_of(config: NetworkConfig, *, scaled_loss: bool = False) -> Shape:
+    """The sizes and switches of a network."""
+    places, per_place = learned_places(config)
+    return Shape(
+        kinds=config.num_letters + 1,
+        hidden=config.hidden_size,
+        heads=config.num_attention_heads,
+        head_size=config.attention_head_size,
+        feed_forward=config.feed_forward_size,
+        first_kind=int(config.no_attend_cls),
+        norm=NORMS[config.layer_norm if config.has_norms else "none"],
+        eps=config.layer_norm_eps,
+        scaled_loss=scaled_loss,
+        log_length=config.attention_scale == "log_length",
+        relu=config.activation == "relu",
+        biases=config.biases,
+        places=places,
+        per_place=per_place,
+    )
+
+
+def integers(config: NetworkConfig) -> str:
+    """The type of whole numbers that are as wide as the network's numbers."""
+    return config.precision.replace("float", "int")

@@ -1,0 +1,1 @@
+"""One block whose tokens differ by their places: keys and values of every (token, place)."""

@@ -1,0 +1,142 @@
+"""What places do to one block that is read at one of them, in NumPy; PyTorch is not loaded.
+
+Places are counted from the reader's, whose own comes first: those of the letters follow in the
+order of their distance. The definitions are those of `seqcls.models.positions`, and tested so.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int64
+
+from seqcls.config import NetworkConfig
+
+SINUSOIDAL, LEARNT, ROTARY, ALIBI, RELATIVE = range(5)
+SCHEMES = {
+    "sinusoidal": SINUSOIDAL,
+    "learned": LEARNT,
+    "rotary": ROTARY,
+    "alibi": ALIBI,
+    "relative": RELATIVE,
+}
+LEARNED = ("learned", "relative")
+ADDED = ("sinusoidal", "learned")
+"""Those that add to the embedding, so that keys and values depend on the place as well."""
+
+BUCKETS, FARTHEST = 32, 128
+_TRAINING, _TESTING = 1, 2
+"""Streams apart from each other, as in `seqcls.models.positions.places`."""
+
+
+class Places(NamedTuple):
+    """What the places of some batches, or of one for all, do; the unused one of the two is empty.
+
+    By scheme, for place 0 (the reader's) and those of the letters:
+    """
+
+    numbers: Float[np.ndarray, "batch number place"]
+    """`sinusoidal`: what is added; `rotary`: cosines, then sines, of the angles from the reader;
+    `alibi`: each head's bias."""
+    rows: Int64[np.ndarray, "batch place"]
+    """`learned`, `relative`: the row of the learned table."""
+
+
+def learned_places(config: NetworkConfig) -> tuple[int, int]:
+    """The shape of the learned table of places; no rows where none is learned."""
+    if config.positions == "learned":
+        return config.position_range or config.trained_length + 1, config.hidden_size
+    if config.positions == "relative":
+        return BUCKETS, config.num_attention_heads
+    return 0, 1
+
+
+def places_of(config: NetworkConfig, places: Int64[np.ndarray, "batch place"]) -> Places:
+    """What tokens at these places do, the reader's place first."""
+    no_numbers = np.zeros((len(places), 0, places.shape[1]), config.precision)
+    no_rows = np.zeros((len(places), 0), np.int64)
+    distances = places - places[:, :1]
+    if config.positions == "learned":
+        # Beyond the table there is only padding: strings that are longer are not asked about.
+        return Places(no_numbers, np.minimum(places, learned_places(config)[0] - 1))
+    if config.positions == "relative":
+        both = config.attention_mask == "full"
+        return Places(no_numbers, buckets(distances, both_directions=both))
+    numbers = {"sinusoidal": _waves, "rotary": _turns, "alibi": _biases}[config.positions](
+        config, places if config.positions == "sinusoidal" else distances
+    )
+    return Places(np.ascontiguousarray(numbers, config.precision), no_rows)
+
+
+def fixed_places(config: NetworkConfig, letters: int) -> Int64[np.ndarray, "1 place"]:
+    """One place after another; read at the end, distances from there."""
+    sign = -1 if config.readout == "last" else 1
+    return sign * np.arange(letters + 1)[None]
+
+
+def training_places(
+    config: NetworkConfig, rng: np.random.Generator, letters: list[int], most: int
+) -> Int64[np.ndarray, "batch place"]:
+    """The places of batches whose longest strings have so many letters, drawn one by one."""
+    places = np.zeros((len(letters), most + 1), np.int64)
+    for row, length in zip(places, letters, strict=True):
+        own = np.sort(rng.choice(config.position_range, length + 1, replace=False))
+        row[: len(own)] = own
+    return places
+
+
+def training_generator(seed: int) -> np.random.Generator:
+    """What draws the places of a run's batches."""
+    return np.random.default_rng((seed, _TRAINING))
+
+
+def testing_places(config: NetworkConfig, letters: int) -> Int64[np.ndarray, "1 place"]:
+    """The places of every string of so many letters when nothing is learned."""
+    order = np.random.default_rng((config.place_seed, _TESTING)).permutation(config.position_range)
+    return np.sort(order[: letters + 1])[None]
+
+
+def _waves(config: NetworkConfig, places: np.ndarray) -> np.ndarray:
+    hidden = config.hidden_size
+    frequencies = 10_000.0 ** (-np.arange(0, hidden, 2) / hidden)
+    angles = places[:, None, :] * frequencies[:, None]
+    return np.concatenate([np.sin(angles), np.cos(angles)], axis=1)[:, :hidden]
+
+
+def _turns(config: NetworkConfig, distances: np.ndarray) -> np.ndarray:
+    pairs = config.attention_head_size // 2
+    frequencies = 10_000.0 ** (-np.arange(pairs) / max(pairs, 1))
+    angles = distances[:, None, :] * frequencies[:, None]
+    return np.concatenate([np.cos(angles), np.sin(angles)], axis=1)
+
+
+def _biases(config: NetworkConfig, distances: np.ndarray) -> np.ndarray:
+    slope: np.ndarray = np.array(slopes(config.num_attention_heads))
+    biases: np.ndarray = -np.abs(distances)[:, None, :] * slope[:, None]
+    return biases
+
+
+def slopes(heads: int) -> list[float]:
+    """2^(-8(h+1)/H) for each head h of H; other numbers than powers of two as the authors do."""
+    if heads == 0:
+        return []
+    below = 2 ** int(math.log2(heads))
+    own = [2 ** (-8 * (head + 1) / below) for head in range(below)]
+    between = [2 ** (-8 * (head + 1) / (2 * below)) for head in range(0, 2 * below, 2)]
+    return own + between[: heads - below]
+
+
+def buckets(distances: np.ndarray, *, both_directions: bool) -> np.ndarray:
+    """The bucket of each distance, of the attended place minus the reader's."""
+    size, after = BUCKETS, np.zeros_like(distances)
+    if both_directions:
+        size //= 2
+        after = (distances > 0) * size
+        distances = np.abs(distances)
+    else:
+        distances = np.maximum(-distances, 0)
+    single = size // 2
+    share = np.log(np.maximum(distances, single) / single) / math.log(FARTHEST / single)
+    far = np.minimum(single + (share * (size - single)).astype(np.int64), size - 1)
+    found: np.ndarray = after + np.where(distances < single, distances, far)
+    return found

@@ -1,0 +1,125 @@
+"""Training and answering with tables of (token, place) rows."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from seqcls.config import NetworkConfig, RunConfig
+from seqcls.data import network_of, sampler_of
+from seqcls.engines.fused.adamw import Update
+from seqcls.engines.fused.rooms import TILE, Shape
+from seqcls.engines.fused.shapes import integers, shape_of, training_shape
+from seqcls.engines.fused.tables.kernel import evaluate_table, train_table_epoch
+from seqcls.engines.fused.tables.places import (
+    ADDED,
+    SCHEMES,
+    Places,
+    fixed_places,
+    learned_places,
+    places_of,
+    training_generator,
+    training_places,
+)
+from seqcls.engines.fused.tables.tiles import (
+    LetterTiles,
+    Question,
+    epoch_letter_tiles,
+    questions,
+    validation_questions,
+)
+from seqcls.strings import TokenStrings
+
+COLUMNS = 32
+"""Rows are filled up to a multiple of it, so that loops over them are whole vectors."""
+
+
+class TableProgram:
+    """One member's epochs and validation."""
+
+    def __init__(self, config: RunConfig) -> None:
+        self._network = network_of(config)
+        self._shape = training_shape(config)
+        self._train, validation = sampler_of(config, "train"), sampler_of(config, "validation")
+        self._validation = validation_questions(self._network, validation)
+        self._rng = training_generator(config.train_seed)
+        self._scratch = np.empty(TILE, integers(self._network))
+
+    def epoch(
+        self, flat: np.ndarray, moments: np.ndarray, steps: int, update: Update, number: int
+    ) -> tuple[float, int]:
+        """Trains for an epoch, in place; the sum of its losses, and how many steps it had."""
+        tiles = epoch_letter_tiles(self._network, self._train, number)
+        loss = train_table_epoch(
+            flat,
+            moments,
+            steps,
+            update,
+            self._shape,
+            rows_shape(self._network, self._shape, tiles.letters.shape[1]),
+            SCHEMES[self._network.positions],
+            self._scratch,
+            *self._places(tiles),
+            *tiles,
+        )
+        return loss, len(tiles.ends)
+
+    def validation_loss(self, flat: np.ndarray) -> float:
+        """The sum of the losses over the validation strings."""
+        logits = np.zeros(sum(len(own.strings) for own in self._validation), flat.dtype)
+        return sum(answer(self._network, self._shape, flat, x, logits) for x in self._validation)
+
+    def _places(self, tiles: LetterTiles) -> Places:
+        most = tiles.letters.shape[1]
+        if not self._network.position_range:
+            return places_of(self._network, fixed_places(self._network, most))
+        starts = np.concatenate([[0], tiles.ends[:-1]])
+        longest = tiles.slots[starts].tolist()
+        drawn = training_places(self._network, self._rng, longest, most)
+        return places_of(self._network, drawn)
+
+
+def rows_shape(config: NetworkConfig, shape: Shape, places: int) -> Shape:
+    """The shape with as many kinds as there are (token, place) rows of so many letters' places."""
+    if config.positions not in ADDED:
+        return shape
+    rows = 1 + places * config.num_letters
+    return shape._replace(kinds=-(-rows // COLUMNS) * COLUMNS)
+
+
+def answer(
+    config: NetworkConfig, shape: Shape, flat: np.ndarray, asked: Question, logits: np.ndarray
+) -> float:
+    """Writes the logits of a question's strings where they belong; the sum of their losses."""
+    own = np.empty_like(asked.tiles.targets)
+    loss: float = evaluate_table(
+        flat,
+        shape,
+        rows_shape(config, shape, asked.tiles.letters.shape[1]),
+        SCHEMES[config.positions],
+        np.empty(TILE, integers(config)),
+        *asked.places,
+        *asked.tiles[:5],
+        own,
+    )
+    logits[asked.strings] = own.reshape(-1)[asked.at]
+    return loss
+
+
+def table_logits(
+    config: NetworkConfig, flats: Sequence[np.ndarray], strings: TokenStrings
+) -> Float[np.ndarray, "member string"]:
+    """Logits of models of one shape; NaN for strings with more tokens than learned places."""
+    shape = shape_of(config)
+    known = np.arange(len(strings))
+    if config.positions == "learned" or config.position_range:
+        places = config.position_range or learned_places(config)[0]
+        known = np.flatnonzero(strings.lengths + 1 <= places)
+    asked = questions(config, strings.take(known), np.zeros(len(known), bool))
+    logits = np.full((len(flats), len(strings)), np.nan, config.precision)
+    for row, flat in zip(logits, flats, strict=True):
+        found = np.empty(len(known), config.precision)
+        for own in asked:
+            answer(config, shape, flat, own, found)
+        row[known] = found
+    return logits

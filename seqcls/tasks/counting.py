@@ -1,0 +1,234 @@
+"""Does a formula over letter counts hold?"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int64, UInt8
+
+from seqcls.errors import ConfigError
+from seqcls.strings import NO_LETTER, TokenStrings
+from seqcls.tasks.alphabet import check_alphabet
+from seqcls.tasks.count_vectors import (
+    MAX_VECTORS,
+    Vectors,
+    number_of_vectors,
+    running_weights,
+    shuffled,
+    vectors,
+)
+from seqcls.tasks.formula import Formula
+from seqcls.tasks.letters import letter_counts
+
+TRIES = 64
+"""Uniform strings that are drawn for each that is wanted, before counts are listed."""
+
+MANY_TRIES = 20_000
+"""The same, where there are too many counts to list."""
+
+FEW_VECTORS = 2_000
+"""So many counts are listed sooner than strings drawn."""
+
+PROBES = 64
+"""Strings of a length that are looked at before all its counts are."""
+
+NEAR = 4
+"""Tokens that are added to a known string in search of a longer one."""
+
+KEPT_VECTORS = 2_000_000
+"""Count vectors of all lengths that are kept from one draw to the next."""
+
+
+@dataclass(frozen=True)
+class Counting:
+    """Strings whose letter counts satisfy a formula are positive.
+
+    With the formula `a == b and c <= 3`: `abc`, `ba` and the empty string are positive; `a` and
+    `abcccc` are negative.
+    """
+
+    alphabet: str
+    formula: str
+
+    order_sensitive: ClassVar[bool] = False
+    reads: ClassVar[frozenset[str]] = frozenset({"alphabet", "formula"})
+
+    def __post_init__(self) -> None:
+        check_alphabet(self.alphabet, "counting")
+        if not self.formula.strip():
+            letter = self.alphabet[0]
+            raise ConfigError(
+                "formula='': task 'counting' expects a condition on letter counts, such as "
+                f"'{letter} % 2 == 1' (a token that is no letter is written with a #: '#0 > #1')"
+            )
+        assert self._counted
+
+    @cached_property
+    def _counted(self) -> "_Counted":
+        return _counted(self.alphabet, self.formula)
+
+    def labels_of_counts(
+        self, counts: Int64[np.ndarray, "string letter"]
+    ) -> Bool[np.ndarray, " string"]:
+        """Which of the strings with these letter counts are in the language."""
+        return np.array(self._counted.formula.holds(list(counts.T)))
+
+    def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+        """Which of the strings are in the language."""
+        return self.labels_of_counts(strings.counts)
+
+    def has(self, length: int, positive: bool) -> bool:
+        """Whether any string of that many tokens is in the language, or is not.
+
+        Raises:
+            ConfigError: no string with that label is among many, and there are too many letter
+                counts to look at all of them.
+        """
+        return self._counted.has(length, positive)
+
+    def draw(
+        self, rng: np.random.Generator, length: int, positive: bool
+    ) -> UInt8[np.ndarray, " position"]:
+        """A uniform string of that length and label."""
+        return np.asarray(self.draw_many(rng, np.array([length]), positive)[0])
+
+    def draw_many(
+        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"], positive: bool
+    ) -> UInt8[np.ndarray, "string position"]:
+        """As `draw`, of a string for each length."""
+        letters = np.full((len(lengths), int(lengths.max(initial=0))), NO_LETTER, dtype=np.uint8)
+        for length in np.unique(lengths).tolist():
+            rows = np.flatnonzero(lengths == length)
+            letters[rows, :length] = self._counted.draw(rng, length, positive, len(rows))
+        return letters
+
+    def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
+        """How often each letter occurs."""
+        return letter_counts(self.alphabet, strings)
+
+    def describe(self) -> str:
+        """The language in one sentence."""
+        formula = " ".join(self.formula.split())
+        return (
+            f"Strings of {self.alphabet} with {formula} are positive, where a letter "
+            "stands for how often it occurs."
+        )
+
+
+@lru_cache(maxsize=128)
+def _counted(alphabet: str, formula: str) -> "_Counted":
+    return _Counted(alphabet, formula)
+
+
+class _Counted:
+    """The strings of a formula's language, counted by classes of letters.
+
+    Each letter that the formula names is a class; all others are one.
+    """
+
+    def __init__(self, alphabet: str, formula: str) -> None:
+        self.formula = Formula(formula, alphabet)
+        self._num_letters = len(alphabet)
+        others = [x for x in range(len(alphabet)) if x not in self.formula.letters]
+        self._classes = [[x] for x in sorted(self.formula.letters)] + ([others] if others else [])
+        self._has: dict[tuple[int, bool], bool] = {}
+        self._kept: dict[tuple[int, bool], tuple[Vectors, Float64[np.ndarray, " vector"]]] = {}
+        self._num_kept = 0
+        self._last: dict[bool, Vectors] = {}
+
+    def has(self, length: int, positive: bool) -> bool:
+        key = (length, positive)
+        if key not in self._has:
+            self._has[key] = self._found(length, positive)
+        return self._has[key]
+
+    def draw(
+        self, rng: np.random.Generator, length: int, positive: bool, size: int
+    ) -> UInt8[np.ndarray, "string position"]:
+        found = self._by_chance(rng, length, positive, size)
+        missing = size - len(found)
+        if not missing:
+            return found
+        matching, sums = self._matching(length, positive)
+        numbers = np.minimum(rng.random(missing) * sums[-1], np.nextafter(sums[-1], 0))
+        chosen = matching[np.searchsorted(sums, numbers, "right")]
+        return np.concatenate([found, shuffled(rng, chosen, self._classes)])
+
+    def _by_chance(
+        self, rng: np.random.Generator, length: int, positive: bool, size: int
+    ) -> UInt8[np.ndarray, "string position"]:
+        """Uniform strings of that label, so many or, where it is rare, fewer."""
+        left = size * (TRIES if self._is_listed(length) else MANY_TRIES)
+        found = np.zeros((0, length), dtype=np.uint8)
+        while left > 0 and len(found) < size:
+            tries = min(left, 4 * (size - len(found)) + 16, 1 + 2**22 // (length + 1))
+            left -= tries
+            letters = rng.integers(self._num_letters, size=(tries, length), dtype=np.uint8)
+            found = np.concatenate([found, letters[self._labels(letters) == positive]])
+        return found[:size]
+
+    def _labels(self, letters: UInt8[np.ndarray, "string position"]) -> np.ndarray:
+        columns = [(letters == letter).sum(axis=1) for letter in range(self._num_letters)]
+        return self.formula.holds(columns)
+
+    def _found(self, length: int, positive: bool) -> bool:
+        if number_of_vectors(length, len(self._classes)) > FEW_VECTORS:
+            probes = np.random.default_rng(length).integers(
+                self._num_letters, size=(PROBES, length), dtype=np.uint8
+            )
+            if (self._labels(probes) == positive).any() or self._found_near(length, positive):
+                return True
+        matching = self._listed(length, positive)
+        if len(matching):
+            self._last[positive] = matching[len(matching) // 2 :][:1]
+        return len(matching) > 0
+
+    def _found_near(self, length: int, positive: bool) -> bool:
+        """Whether a string is found that is a little longer than one that was found before."""
+        known = self._last.get(positive)
+        if known is None or not 0 < (more := length - int(known.sum())) <= NEAR:
+            return False
+        near = known + vectors(more, len(self._classes))
+        near = near[self._holds(near) == positive]
+        if len(near):
+            self._last[positive] = near[len(near) // 2 :][:1]
+        return len(near) > 0
+
+    def _is_listed(self, length: int) -> bool:
+        return number_of_vectors(length, len(self._classes)) <= MAX_VECTORS
+
+    def _matching(
+        self, length: int, positive: bool
+    ) -> tuple[Vectors, Float64[np.ndarray, " vector"]]:
+        """The counts of strings of that length and label, and running sums of their weights."""
+        key = (length, positive)
+        if key in self._kept:
+            return self._kept[key]
+        counts = self._listed(length, positive)
+        sizes = tuple(len(members) for members in self._classes)
+        sums = running_weights(counts, sizes) if len(counts) else np.zeros(0)
+        if self._num_kept + len(counts) <= KEPT_VECTORS:
+            self._num_kept += len(counts)
+            self._kept[key] = (counts, sums)
+        return counts, sums
+
+    def _listed(self, length: int, positive: bool) -> Vectors:
+        if not self._is_listed(length):
+            raise ConfigError(
+                f"strings of {length:,} tokens have more than {MAX_VECTORS:,} different counts of "
+                f"the {len(self._classes)} letters that matter, too many to look for "
+                f"{'a positive' if positive else 'a negative'} one; lower max_length or name fewer "
+                "letters in the formula"
+            )
+        counts = vectors(length, len(self._classes))
+        matching: Vectors = counts[self._holds(counts) == positive]
+        return matching
+
+    def _holds(self, counts: Vectors) -> np.ndarray:
+        columns = [np.zeros(len(counts), dtype=np.int64)] * self._num_letters
+        for members, column in zip(self._classes, counts.T, strict=True):
+            # What the formula does not name may be any of them.
+            columns[members[0]] = column
+        return self.formula.holds(columns)

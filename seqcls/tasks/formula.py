@@ -1,0 +1,179 @@
+"""Formulas over letter counts: parsed by Python's grammar, never run by Python.
+
+A letter stands for how often it occurs. Whole numbers, + - * and % (by a number), comparisons, also
+chained, `and`, `or`, `not` and parentheses are understood. A token that is no letter is written
+with a #: `#0 > #1`.
+"""
+
+import ast
+import re
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from seqcls.errors import ConfigError
+
+MAX_DEPTH = 60
+MAX_NUMBER = 10**9
+
+_TOKEN = re.compile(r"#(\S)", re.DOTALL)
+_NAME = "_token_"
+
+_ARITHMETIC: dict[type, Any] = {ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply}
+_COMPARISONS: dict[type, Any] = {
+    ast.Lt: np.less,
+    ast.LtE: np.less_equal,
+    ast.Gt: np.greater,
+    ast.GtE: np.greater_equal,
+    ast.Eq: np.equal,
+    ast.NotEq: np.not_equal,
+}
+
+
+class Formula:
+    """A formula over the counts of an alphabet's letters.
+
+    Raises:
+        ConfigError: it cannot be read, or is no condition on these letters.
+    """
+
+    def __init__(self, text: str, alphabet: str) -> None:
+        self._text = text
+        self._alphabet = alphabet
+        self.letters: set[int] = set()
+        """The numbers of the letters that it names."""
+        self._tree = self._parsed()
+        self._check_condition(self._tree, 0)
+
+    def holds(self, counts: Sequence[np.ndarray]) -> np.ndarray:
+        """Where it holds, of one array of counts for each letter of the alphabet."""
+        most = [int(column.max(initial=0)) for column in counts]
+        if self._bound(self._tree, most) >= 2**62:
+            # Numbers that a machine word cannot hold: Python's, slower and exact.
+            counts = [column.astype(object) for column in counts]
+        shape = counts[0].shape
+        return np.broadcast_to(np.asarray(self._truth(self._tree, counts), dtype=bool), shape)
+
+    def _parsed(self) -> ast.expr:
+        named = _TOKEN.sub(lambda token: f" {_NAME}{ord(token[1])} ", self._text).strip()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return ast.parse(named, mode="eval").body
+        except (SyntaxError, ValueError, MemoryError, RecursionError):
+            raise self._refusal("it cannot be read") from None
+
+    def _check_condition(self, node: ast.expr, depth: int) -> None:
+        self._check_depth(depth)
+        match node:
+            case ast.BoolOp(values=values):
+                for value in values:
+                    self._check_condition(value, depth + 1)
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                self._check_condition(operand, depth + 1)
+            case ast.Compare(left=left, ops=ops, comparators=others):
+                if not all(type(op) in _COMPARISONS for op in ops):
+                    raise self._refusal("numbers are compared by < <= > >= == !=")
+                for value in (left, *others):
+                    self._check_number(value, depth + 1)
+            case _:
+                raise self._refusal(f"{self._shown(node)} is no comparison")
+
+    def _check_number(self, node: ast.expr, depth: int) -> None:
+        self._check_depth(depth)
+        match node:
+            case ast.Constant(value=int(value)) if not isinstance(value, bool):
+                if value > MAX_NUMBER:
+                    raise self._refusal(f"a number is more than {MAX_NUMBER:,}")
+            case ast.Name(id=name):
+                self.letters.add(self._letter(name))
+            case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
+                self._check_number(operand, depth + 1)
+            case ast.BinOp(left=left, op=ast.Mod(), right=ast.Constant(value=int(value))):
+                if isinstance(value, bool) or not 1 <= value <= MAX_NUMBER:
+                    raise self._refusal("what follows % is a whole number of at least 1")
+                self._check_number(left, depth + 1)
+            case ast.BinOp(op=ast.Mod()):
+                raise self._refusal("what follows % is a whole number of at least 1")
+            case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult(), right=right):
+                self._check_number(left, depth + 1)
+                self._check_number(right, depth + 1)
+            case _:
+                raise self._refusal(
+                    f"{self._shown(node)} is no whole number, letter, or sum, difference, product "
+                    "or remainder of such"
+                )
+
+    def _check_depth(self, depth: int) -> None:
+        if depth > MAX_DEPTH:
+            raise self._refusal(f"it is nested more than {MAX_DEPTH} deep")
+
+    def _letter(self, name: str) -> int:
+        token = chr(int(name.removeprefix(_NAME))) if name.startswith(_NAME) else name
+        number = self._alphabet.find(token) if len(token) == 1 else -1
+        if number < 0:
+            raise self._refusal(f"{token!r} is outside the alphabet {self._alphabet!r}")
+        return number
+
+    def _truth(self, node: ast.expr, counts: Sequence[np.ndarray]) -> Any:
+        match node:
+            case ast.BoolOp(op=op, values=values):
+                parts = [self._truth(value, counts) for value in values]
+                together = np.logical_and if isinstance(op, ast.And) else np.logical_or
+                result = parts[0]
+                for part in parts[1:]:
+                    result = together(result, part)
+                return result
+            case ast.UnaryOp(operand=operand):
+                return np.logical_not(self._truth(operand, counts))
+            case ast.Compare(left=left, ops=ops, comparators=others):
+                values = [self._value(value, counts) for value in (left, *others)]
+                result = True
+                for sign, one, other in zip(ops, values, values[1:], strict=False):
+                    compared = _COMPARISONS[type(sign)](one, other)
+                    result = np.logical_and(result, np.asarray(compared).astype(bool))
+                return result
+        raise AssertionError(node)
+
+    def _value(self, node: ast.expr, counts: Sequence[np.ndarray]) -> Any:
+        match node:
+            case ast.Constant(value=value):
+                return value
+            case ast.Name(id=name):
+                return counts[self._letter(name)]
+            case ast.UnaryOp(op=op, operand=operand):
+                value = self._value(operand, counts)
+                return -value if isinstance(op, ast.USub) else value
+            case ast.BinOp(left=left, op=ast.Mod(), right=right):
+                return self._value(left, counts) % self._value(right, counts)
+            case ast.BinOp(left=left, op=op, right=right):
+                operate = _ARITHMETIC[type(op)]
+                return operate(self._value(left, counts), self._value(right, counts))
+        raise AssertionError(node)
+
+    def _bound(self, node: ast.AST, most: Sequence[int]) -> int:
+        """No number on the way is larger than this, of either sign."""
+        match node:
+            case ast.Constant(value=int(value)):
+                return value
+            case ast.Name(id=name):
+                return most[self._letter(name)]
+            case ast.BinOp(left=left, op=ast.Mult(), right=right):
+                one, other = self._bound(left, most), self._bound(right, most)
+                return max(one, other, one * other)
+            case ast.BinOp(left=left, right=right):
+                return self._bound(left, most) + self._bound(right, most)
+        return max((self._bound(x, most) for x in ast.iter_child_nodes(node)), default=0)
+
+    def _shown(self, node: ast.expr) -> str:
+        shown = re.sub(rf"{_NAME}(\d+)", lambda name: "#" + chr(int(name[1])), ast.unparse(node))
+        return repr(shown if len(shown) <= 40 else shown[:40] + "…")
+
+    def _refusal(self, reason: str) -> ConfigError:
+        shown = self._text if len(self._text) <= 60 else self._text[:60] + "…"
+        return ConfigError(
+            f"formula={shown!r}: {reason}; expected a condition on letter counts, such as "
+            "'a > b' or 'a % 2 == 1'"
+        )

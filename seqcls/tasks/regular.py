@@ -1,0 +1,78 @@
+"""Does a regular expression match the whole string?"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Bool, Int64, UInt8
+
+from seqcls.errors import ConfigError
+from seqcls.strings import TokenStrings
+from seqcls.tasks.alphabet import check_alphabet
+from seqcls.tasks.automaton import Automaton
+from seqcls.tasks.expression import minimal_automaton
+from seqcls.tasks.letters import letter_counts
+
+
+@dataclass(frozen=True)
+class Regular:
+    """Strings that a regular expression matches as a whole are positive.
+
+    With the pattern `(ab)*`: `abab` and the empty string are positive; `aba` and `ba` are
+    negative.
+    """
+
+    alphabet: str
+    pattern: str
+
+    order_sensitive: ClassVar[bool] = True
+    reads: ClassVar[frozenset[str]] = frozenset({"alphabet", "pattern"})
+
+    def __post_init__(self) -> None:
+        check_alphabet(self.alphabet, "regular")
+        if not self.pattern:
+            raise ConfigError(
+                "pattern='': task 'regular' expects a regular expression over the alphabet "
+                f"{self.alphabet!r}, such as '({self.alphabet[0]}{self.alphabet[-1]})*'"
+            )
+        assert self.automaton
+
+    @cached_property
+    def automaton(self) -> Automaton:
+        """The minimal automaton of the pattern."""
+        return _automaton(self.alphabet, self.pattern)
+
+    def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+        """Which of the strings are in the language."""
+        return np.asarray(self.automaton.accepting[self.automaton.states(strings)])
+
+    def has(self, length: int, positive: bool) -> bool:
+        """Whether any string of that many tokens is in the language, or is not."""
+        return self.automaton.has(length, positive)
+
+    def draw(
+        self, rng: np.random.Generator, length: int, positive: bool
+    ) -> UInt8[np.ndarray, " position"]:
+        """A uniform string of that length and label."""
+        return np.asarray(self.draw_many(rng, np.array([length]), positive)[0])
+
+    def draw_many(
+        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"], positive: bool
+    ) -> UInt8[np.ndarray, "string position"]:
+        """As `draw`, of a string for each length."""
+        return self.automaton.draw(rng, lengths, positive)
+
+    def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
+        """How often each token occurs."""
+        return letter_counts(self.alphabet, strings)
+
+    def describe(self) -> str:
+        """The language in one sentence."""
+        return f"Strings of {self.alphabet} that match {self.pattern} as a whole are positive."
+
+
+@lru_cache(maxsize=128)
+def _automaton(alphabet: str, pattern: str) -> Automaton:
+    return minimal_automaton(pattern, alphabet)

@@ -1,0 +1,46 @@
+"""A clock that is set while workers work costs no result and trains nothing twice."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from sweeps.executors import in_process
+from sweeps.jobs import Job, Report, run_job
+from sweeps.outcome import Outcome
+from sweeps.progress import progress
+from sweeps.store import claiming, recording, writer
+from sweeps.store.engine import open_writer
+from sweeps.store.verification import verify
+from sweeps.worker import How, work
+from tests.conftest import SHORT
+from tests.databases import rows, spec
+
+
+@pytest.mark.parametrize("hours", [1, -1])
+def test_a_clock_that_steps_costs_no_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    store = open_writer(str(tmp_path / "x.db"))
+    sweep_id = writer.submit(store, spec(fixed=SHORT, axes={"hidden_size": [2, 3, 4]}))
+    step = timedelta()
+
+    def clock(seconds: float = 0.0) -> str:
+        return (datetime.now(UTC) + step - timedelta(seconds=seconds)).isoformat()
+
+    def stepping(job: Job, report: Report) -> list[Outcome]:
+        nonlocal step
+        step += timedelta(hours=hours)
+        # Others plan meanwhile, as this worker does between its groups.
+        assert claiming.release_dead(store, 1) == 0
+        assert all(one.seconds_left is None or one.seconds_left >= 0 for one in progress(store))
+        return run_job(job, report)
+
+    patched: list[tuple[object, Callable[..., object]]] = [(claiming, clock), (recording, clock)]
+    for module, own in patched:
+        monkeypatch.setattr(module, "now", own)
+    monkeypatch.setattr(in_process, "run_job", stepping)
+    assert work(store, [sweep_id], How(0)).recorded == 9
+    assert rows(store, "SELECT state, attempt, count(*) FROM run GROUP BY 1, 2") == [("done", 1, 9)]
+    assert verify(store).damages == []

@@ -1,0 +1,106 @@
+"""Which settings the launch panel offers, and how what is typed is understood."""
+
+from typing import Any
+
+import pytest
+
+from dashboard.languages import shortest_strings
+from dashboard.launch.fields import GROUPS, offered, options, own_value, typed
+from dashboard.launch.own import seeds_of
+from dashboard.launch.start import Start
+from seqcls.config import RunConfig
+from seqcls.data import configuration, task_of
+from seqcls.errors import ConfigError, SpecError
+from seqcls.tasks import TASKS
+from sweeps.spec import parse_spec
+
+
+def chosen(**fields: Any) -> set[str]:
+    """The fields that are offered where these are chosen."""
+    values = {name: value if isinstance(value, list) else [value] for name, value in fields.items()}
+    task = values.get("task", [None])[0] or "contains_all"
+    groups = offered(lambda name: values.get(name, [own_value(name, task)]))
+    return {name for names in groups.values() for name in names}
+
+
+def test_every_field_stands_in_one_group() -> None:
+    grouped = [name for names in GROUPS.values() for name in names]
+    assert sorted(grouped) == sorted(set(RunConfig.model_fields) - {"plugins"})
+
+
+def test_only_settings_that_the_task_reads_are_offered() -> None:
+    assert {"num_letters", "required_letters", "train_alpha"} <= chosen()
+    assert not {"bracket_types", "pattern", "formula", "alphabet", "negatives"} & chosen()
+    brackets = chosen(task="dyck")
+    assert {"bracket_types", "max_depth", "negatives", "train_min_length"} <= brackets
+    assert not {"num_letters", "required_letters", "train_alpha", "sequence_length"} & brackets
+    assert "bracket_types" not in chosen(task=["dyck", "parity"])
+
+
+def test_only_settings_that_the_network_reads_are_offered() -> None:
+    assert {"positions", "num_attention_heads", "no_attend_cls"} <= chosen()
+    assert "position_range" not in chosen()
+    assert "position_range" in chosen(positions="rotary")
+    assert "position_range" not in chosen(positions="relative")
+    recurrent = chosen(architecture="lstm")
+    assert {"hidden_size", "num_blocks", "readout", "biases"} <= recurrent
+    assert not {"positions", "num_attention_heads", "attention_mask", "layer_norm"} & recurrent
+
+
+@pytest.mark.parametrize("task", sorted(set(TASKS) - {"regular", "counting"}))
+def test_what_is_offered_is_never_refused_as_unread(task: str) -> None:
+    other = {"bracket_types": 2, "max_depth": 3, "negatives": "edits", "train_set": "fixed"}
+    for name in chosen(task=task) & set(other):
+        assert configuration({"task": task, name: other[name]})
+
+
+def test_only_samplers_that_can_serve_the_task_are_offered() -> None:
+    def values(name: str) -> list[Any]:
+        return [{"task": "parity"}.get(name, own_value(name, "parity"))]
+
+    assert options("train_sampler", values) == ["balanced_strings", "fixed_length"]
+
+
+@pytest.mark.parametrize(
+    ("text", "seeds"), [("0-9", "0..9"), ("0..9", "0..9"), (" 3 ", [3]), ("1, 5,7", [1, 5, 7])]
+)
+def test_seeds_are_understood_as_people_write_them(text: str, seeds: Any) -> None:
+    assert seeds_of(text) == seeds
+
+
+def test_several_values_are_typed_at_once() -> None:
+    assert typed("hidden_size", "2, 4,8") == [2, 4, 8]
+    with pytest.raises(SpecError, match="hidden_size='x'"):
+        typed("hidden_size", "2, x")
+
+
+def test_a_sweep_starts_from_another_and_says_what_is_changed() -> None:
+    begin = Start(
+        {"fixed": {"layer_norm_eps": 0.0, "no_attend_cls": True}, "axes": {"hidden_size": [2, 4]}}
+    )
+    read = set(RunConfig.model_fields)
+    made: dict[str, list[Any]] = {"hidden_size": [8], "dropout_rate": [0.0, 0.1]}
+    spec = parse_spec(begin.with_changes(made, read, name="s", model_seeds="0..1"))
+    assert [config.changed for config in spec.configs()] == [
+        {"hidden_size": 8, "layer_norm_eps": 0.0, "no_attend_cls": True} | other
+        for other in ({}, {"dropout_rate": 0.1})
+    ]
+    assert begin.changes(made, read - {"no_attend_cls"}) == [
+        "hidden_size 2, 4 → 8",
+        "dropout_rate 0.0 → 0.0, 0.1",
+        "without no_attend_cls",
+    ]
+
+
+def test_the_shortest_strings_of_a_language_are_shown_with_the_right_label() -> None:
+    for name in sorted(set(TASKS) - {"regular", "counting"}):
+        task = task_of(configuration({"task": name}))
+        positive, negative = shortest_strings(task)
+        assert positive, name
+        assert negative, name
+    assert shortest_strings(task_of(configuration({"task": "dyck"})))[0][:2] == ("", "()")
+
+
+def test_a_setting_that_nothing_reads_would_be_refused() -> None:
+    with pytest.raises(ConfigError, match="not read by task 'parity'"):
+        configuration({"task": "parity", "bracket_types": 2})
