@@ -1,0 +1,1 @@
+"""Why a trained model answers as it does."""

@@ -1,0 +1,111 @@
+"""The nearest string that a model answers rightly: one edit away, else two."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+
+from seqcls.interpretability.strings.asked import Answer, Answers, AskedModel, Letters
+
+MAX_TRIED = 20_000
+"""Strings that are tried at most: two edits of a long string are more than anyone waits for."""
+
+AT_ONCE = 256
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """The nearest string of a kind, or that none was found."""
+
+    answer: Answer | None
+    letters: Letters
+    """Of the string that was found."""
+    edits: int
+    """How many tokens were replaced, deleted or inserted; of a search in vain, how many at most."""
+    tried: int
+    complete: bool
+    """Whether all strings with fewer edits were tried, and of one found in vain all with two."""
+
+
+def nearest_right(
+    model: AskedModel,
+    letters: Sequence[int],
+    *,
+    other_answer: bool = False,
+    same_length: bool = False,
+    max_tried: int = MAX_TRIED,
+) -> Nearest:
+    """The nearest string that is answered rightly, its label asked of the language anew.
+
+    Tokens are replaced first, then deleted, then inserted, from left to right.
+
+    Args:
+        model: the model.
+        letters: the string to start from.
+        other_answer: only a string that the model answers otherwise than this one. Without it
+            the nearest may have the same answer, where the edit changes what is right.
+        same_length: only replacements.
+        max_tried: after so many strings the search is given up.
+    """
+    start = tuple(letters)
+    was = model.answer(start).predicted
+    least = 0 if model.knows_the_empty_string else 1
+    tried = 0
+    for edits, candidates in enumerate(_rings(start, model.num_letters, same_length), start=1):
+        wanted = (own for own in candidates if len(own) >= least)
+        while batch := list(islice(wanted, min(AT_ONCE, max_tried - tried))):
+            tried += len(batch)
+            found = _first_meant(model.ask_all(batch), was if other_answer else None)
+            if found is not None:
+                own = batch[found]
+                return Nearest(model.answer(own), own, edits, tried, True)
+        if tried >= max_tried:
+            return Nearest(None, (), edits, tried, False)
+    return Nearest(None, (), 2, tried, True)
+
+
+def edited(string: Letters, num_letters: int, same_length: bool = False) -> Iterator[Letters]:
+    """Every string one edit away, each once: replacements, deletions, insertions."""
+    replaced = (
+        (*string[:place], letter, *string[place + 1 :])
+        for place, own in enumerate(string)
+        for letter in range(num_letters)
+        if letter != own
+    )
+    if same_length:
+        return replaced
+    places = range(len(string))
+    # Of equal tokens beside one another it is the same to delete any, or to insert one more.
+    deleted = (
+        (*string[:place], *string[place + 1 :])
+        for place in places
+        if place == 0 or string[place] != string[place - 1]
+    )
+    inserted = (
+        (*string[:place], letter, *string[place:])
+        for place in range(len(string) + 1)
+        for letter in range(num_letters)
+        if place == 0 or letter != string[place - 1]
+    )
+    return chain(replaced, deleted, inserted)
+
+
+def _rings(string: Letters, num_letters: int, same_length: bool) -> Iterator[Iterator[Letters]]:
+    """The strings one edit away, then those two edits away, none of them twice."""
+    yield edited(string, num_letters, same_length)
+    yield _twice(string, num_letters, same_length)
+
+
+def _twice(string: Letters, num_letters: int, same_length: bool) -> Iterator[Letters]:
+    seen = {string, *edited(string, num_letters, same_length)}
+    for once in edited(string, num_letters, same_length):
+        for own in edited(once, num_letters, same_length):
+            if own not in seen:
+                seen.add(own)
+                yield own
+
+
+def _first_meant(answers: Answers, other_than: bool | None) -> int | None:
+    meant = answers.right
+    if other_than is not None:
+        meant = meant & (answers.predicted != other_than)
+    return int(meant.argmax()) if meant.any() else None

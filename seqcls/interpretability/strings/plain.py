@@ -1,0 +1,63 @@
+"""The readable model of a run in double precision, and strings as it reads them."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from seqcls.config import NetworkConfig
+from seqcls.data import network_of
+from seqcls.interpretability.strings.asked import AskedModel
+from seqcls.models.base import Classifier, Recorder, read_ids
+from seqcls.models.initialization import make_model
+from seqcls.strings import TokenStrings
+from seqcls.tokenizer import FIRST_LETTER, PAD
+
+Change = Callable[[str, Tensor], Tensor]
+"""What becomes of a state, by its name."""
+
+SPECIAL = {"first": "CLS", "last": "END"}
+"""What the token is called that is no letter, by the readout."""
+
+
+class Changing(Recorder):
+    """A recorder that gives the model other states than those that it computed."""
+
+    def __init__(self, change: Change, prefix: str = "") -> None:
+        super().__init__()
+        self._change = change
+        self._prefix = prefix
+
+    def __call__(self, name: str, state: Tensor) -> Tensor:
+        return self._change(self._prefix + name, state)
+
+    def within(self, name: str) -> "Changing":
+        """A recorder of a part, whose names begin with the part's."""
+        return Changing(self._change, f"{self._prefix}{name}.")
+
+
+def plain_network(model: AskedModel) -> NetworkConfig:
+    """The network's settings, in double precision."""
+    return network_of(model.config).model_copy(update={"precision": "float64"})
+
+
+def plain_model(model: AskedModel) -> Classifier:
+    """The readable model; dropout is off."""
+    own = make_model(plain_network(model)).to(torch.float64)
+    weights = {name: torch.from_numpy(value.copy()) for name, value in model.weights.items()}
+    own.load_state_dict({name: value.double() for name, value in weights.items()})
+    return own.eval()
+
+
+def ids_of(model: AskedModel, strings: Sequence[Sequence[int]]) -> Tensor:
+    """The token ids that the model reads of strings, padded, of shape (string, position)."""
+    own = TokenStrings.of_lists(model.num_letters, strings)
+    return torch.from_numpy(read_ids(own, plain_network(model).readout)).long()
+
+
+def token_names(model: AskedModel, letters: Sequence[int]) -> list[str]:
+    """What the model reads of a string, token by token."""
+    special = SPECIAL.get(plain_network(model).readout, "")
+    alphabet = model.tokenizer.alphabet
+    (row,) = ids_of(model, [letters]).tolist()
+    return [alphabet[x - FIRST_LETTER] if x >= FIRST_LETTER else special for x in row if x != PAD]

@@ -1,0 +1,31 @@
+"""Stored models, opened to be asked about any string of their language."""
+
+from pathlib import Path
+
+from seqcls.interpretability.strings.asked import AskedModel
+from seqcls.weights import from_bytes
+from sweeps.store import queries
+from sweeps.store.engine import Store, open_reader
+
+
+def asked_model(store: Store, run_id: int, epoch: int | None = None) -> AskedModel:
+    """A run's model after an epoch; of the best epoch if none is named.
+
+    Raises:
+        UnknownRunError: the run has no such weights.
+    """
+    config = queries.run_config(store, run_id)
+    return AskedModel(config, from_bytes(queries.weights(store, run_id, epoch)))
+
+
+def opened(
+    db: str | Path | None, reference: str, epoch: int | None = None
+) -> tuple[int, AskedModel]:
+    """The run that is meant and its model.
+
+    Raises:
+        UnknownRunError: there is no such run, or it has no such weights.
+    """
+    store = open_reader(None if db is None else str(db))
+    run_id = queries.find_run(store, reference)
+    return run_id, asked_model(store, run_id, epoch)

@@ -1,0 +1,31 @@
+"""Commands that hold for a model of any architecture, on any task."""
+
+from typing import Annotated
+
+import typer
+
+from sweeps.options import AsJson, Db, Epoch, Run
+
+PANEL = "Inside a model"
+
+app = typer.Typer()
+
+
+@app.command(rich_help_panel=PANEL)
+def minimal(
+    run: Run,
+    string: Annotated[
+        str | None,
+        typer.Argument(
+            help="A string that it gets wrong, such as (){30}.",
+            show_default="the shortest failing strings are looked for",
+        ),
+    ] = None,
+    db: Db = None,
+    epoch: Epoch = None,
+    as_json: AsJson = False,
+) -> None:
+    """Reduce a string that a model gets wrong to a minimal one, and find the nearest right one."""
+    from sweeps.commands.asking import show_minimal
+
+    show_minimal(db, run, string, epoch, as_json)

@@ -1,0 +1,93 @@
+"""How sure shares and their differences are: Wilson, Newcombe, exact McNemar."""
+
+import math
+from dataclasses import dataclass
+
+from scipy import stats
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate and the interval that holds the truth at the confidence asked for."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Table:
+    """Pairs of outcomes, such as whether the same seed fails in two configurations."""
+
+    both: int
+    only_first: int
+    only_second: int
+    none: int
+
+    @property
+    def pairs(self) -> int:
+        return self.both + self.only_first + self.only_second + self.none
+
+
+def wilson(count: int, n: int, confidence: float = CONFIDENCE) -> Interval:
+    """A share and its score interval (Wilson 1927); of no observations anything is possible."""
+    if n == 0:
+        return Interval(math.nan, 0.0, 1.0)
+    own = stats.binomtest(count, n).proportion_ci(confidence, method="wilson")
+    # At the ends rounding may leave the share itself just outside.
+    return Interval(count / n, min(float(own.low), count / n), max(float(own.high), count / n))
+
+
+def newcombe(
+    first: tuple[int, int], second: tuple[int, int], confidence: float = CONFIDENCE
+) -> Interval:
+    """The first share less the second, of independent samples (Newcombe 1998a, method 10).
+
+    Args:
+        first: how many, of how many.
+        second: likewise.
+        confidence: of the interval.
+    """
+    return _hybrid(wilson(*first, confidence), wilson(*second, confidence), 0.0)
+
+
+def paired_newcombe(table: Table, confidence: float = CONFIDENCE) -> Interval:
+    """The first share less the second, of pairs (Newcombe 1998b, method 10)."""
+    n = table.pairs
+    first = wilson(table.both + table.only_first, n, confidence)
+    second = wilson(table.both + table.only_second, n, confidence)
+    return _hybrid(first, second, _correlation(table))
+
+
+def mcnemar(table: Table) -> float:
+    """The exact two-sided p-value of no difference, from the pairs that disagree."""
+    unlike = table.only_first + table.only_second
+    if unlike == 0:
+        return 1.0
+    return float(stats.binomtest(table.only_first, unlike, 0.5).pvalue)
+
+
+def _correlation(table: Table) -> float:
+    """Phi, moved towards zero by half the pairs where it is positive."""
+    a, b, c, d = table.both, table.only_first, table.only_second, table.none
+    margins = (a + b) * (c + d) * (a + c) * (b + d)
+    if margins == 0:
+        return 0.0
+    product = a * d - b * c
+    if product > 0:
+        product = max(product - table.pairs / 2, 0)
+    return float(product / math.sqrt(margins))
+
+
+def _hybrid(first: Interval, second: Interval, phi: float) -> Interval:
+    """Square-and-add of the two shares' own limits."""
+    difference = first.value - second.value
+    below = _added(first.value - first.low, second.high - second.value, phi)
+    above = _added(first.high - first.value, second.value - second.low, phi)
+    return Interval(difference, difference - below, difference + above)
+
+
+def _added(first: float, second: float, phi: float) -> float:
+    return math.sqrt(max(first**2 - 2 * phi * first * second + second**2, 0.0))

@@ -1,0 +1,30 @@
+"""Small models of any architecture with random weights: they get much wrong, each its own way."""
+
+from typing import Any
+
+from seqcls.data import configuration
+from seqcls.interpretability.strings.asked import AskedModel
+from seqcls.models.initialization import draw_initial
+
+TWO_BLOCKS: dict[str, Any] = {
+    "num_blocks": 2,
+    "num_attention_heads": 2,
+    "positions": "sinusoidal",
+    "attention_mask": "causal",
+    "readout": "last",
+    "feed_forward_size": 4,
+}
+LSTM: dict[str, Any] = {"architecture": "lstm", "readout": "last", "biases": True}
+
+
+def untrained(seed: int = 0, **fields: Any) -> AskedModel:
+    config = configuration(
+        {
+            "task": "even_pairs",
+            "hidden_size": 4,
+            "attention_head_size": 2,
+            "precision": "float64",
+            **fields,
+        }
+    )
+    return AskedModel(config, draw_initial([(config, seed)])[0])

@@ -1,0 +1,137 @@
+"""Minimal, shortest and nearest strings, against trying every string there is."""
+
+import itertools
+from typing import Any
+
+import pytest
+
+from seqcls.errors import StringError
+from seqcls.interpretability.strings.asked import AskedModel, Letters
+from seqcls.interpretability.strings.enumeration import (
+    affordable_length,
+    all_strings,
+    num_strings,
+)
+from seqcls.interpretability.strings.minimal import (
+    delta_debugged,
+    minimal_failing,
+    shortest_failing,
+)
+from seqcls.interpretability.strings.nearest import edited, nearest_right
+from tests.unit.asked import LSTM, TWO_BLOCKS, untrained
+
+MODELS = pytest.mark.parametrize("fields", [TWO_BLOCKS, LSTM], ids=["transformer", "lstm"])
+
+
+def every(model: AskedModel, longest: int) -> dict[Letters, bool]:
+    """Every string up to a length, and whether the model gets it wrong."""
+    letters = range(model.num_letters)
+    strings = [own for n in range(longest + 1) for own in itertools.product(letters, repeat=n)]
+    return dict(zip(strings, model.ask_all(strings).wrong.tolist(), strict=True))
+
+
+def test_delta_debugging_finds_what_is_needed_and_nothing_else() -> None:
+    def fails(string: Letters) -> bool:
+        return 3 in string and string.count(7) >= 2
+
+    string = (1, 7, 2, 3, 4, 7, 7, 5, 3)
+    found = delta_debugged(string, lambda strings: [fails(own) for own in strings])
+    assert sorted(found) == [3, 7, 7]
+
+
+@MODELS
+def test_a_minimal_failing_string_fails_and_no_single_deletion_does(fields: dict[str, Any]) -> None:
+    model = untrained(**fields)
+    rows = [(0, 1, 1, 0, 1, 0, 0, 1) * 3, (1, 0) * 7, (0, 0, 0, 1) * 4 + (1,), (1,) * 9 + (0,)]
+    failing = [row for row in rows if model.answer(row).is_wrong]
+    assert failing
+    for row in failing[:2]:
+        found = minimal_failing(model, row)
+        assert found.given.is_wrong
+        assert found.found.is_wrong
+        left = model.letters(found.found.string)
+        smaller = [(*left[:place], *left[place + 1 :]) for place in range(len(left))]
+        assert not model.ask_all(smaller).wrong.any()
+
+
+def test_a_string_that_is_answered_rightly_has_no_minimal_one() -> None:
+    model = untrained(**LSTM)
+    right = next(own for own, wrong in every(model, 3).items() if not wrong)
+    with pytest.raises(StringError, match="answered rightly"):
+        minimal_failing(model, right)
+
+
+def test_a_string_that_was_never_in_a_test_is_not_looked_at() -> None:
+    model = untrained(task="contains_all", test_sampler="variable_length", **LSTM)
+    assert not model.knows_the_empty_string
+    (row, *_) = (own for own, wrong in every(model, 4).items() if wrong and len(own) > 2)
+    assert minimal_failing(model, row).found.length >= 1
+
+
+@MODELS
+def test_the_shortest_failing_strings_are_all_of_that_length(fields: dict[str, Any]) -> None:
+    model = untrained(**fields)
+    found = shortest_failing(model, 100)
+    wrong = [own for own, is_wrong in every(model, 5).items() if is_wrong]
+    least = min(map(len, wrong))
+    assert found.length == least
+    assert found.max_length == 5
+    expected = [model.text(own) for own in wrong if len(own) == least]
+    assert [answer.string for answer in found.answers] == expected
+    assert found.count == len(expected)
+
+
+def test_all_strings_are_there_once_the_shortest_first() -> None:
+    found = [tuple(row[row < 3]) for own in all_strings(3, 4, empty=True) for row in own.letters]
+    expected = [own for n in range(5) for own in itertools.product(range(3), repeat=n)]
+    assert found == expected
+    assert num_strings(3, 4) == len(expected) - 1
+
+
+def test_as_many_are_tried_as_fit() -> None:
+    assert affordable_length(2) == 16
+    assert affordable_length(3) == 10
+    assert num_strings(2, 16) <= 200_000 < num_strings(2, 17)
+
+
+def test_every_string_one_edit_away_is_there_once() -> None:
+    string = (0, 1, 1)
+    found = list(edited(string, 2))
+    expected = set()
+    for place in range(4):
+        for letter in range(2):
+            expected.add((*string[:place], letter, *string[place:]))
+            expected.add((*string[:place], letter, *string[place + 1 :]))
+        expected.add((*string[:place], *string[place + 1 :]))
+    assert len(found) == len(set(found))
+    assert set(found) == expected - {string} | {(0, 1, 1, 0), (0, 1, 1, 1)} - {string}
+
+
+@MODELS
+@pytest.mark.parametrize("other_answer", [False, True])
+def test_the_nearest_right_string_is_right_and_none_is_nearer(
+    fields: dict[str, Any], other_answer: bool
+) -> None:
+    model = untrained(**fields)
+    failing = [own for own, wrong in every(model, 5).items() if wrong and len(own) == 5]
+    for string in failing[:3]:
+        found = nearest_right(model, string, other_answer=other_answer)
+        once = list(edited(string, 2))
+        answers = model.ask_all(once)
+        meant = answers.right
+        if other_answer:
+            meant = meant & (answers.predicted != model.answer(string).predicted)
+        if found.edits == 1:
+            assert meant[once.index(found.letters)]
+        else:
+            assert not meant.any()
+            assert found.answer is None or not found.answer.is_wrong
+
+
+def test_a_search_that_is_given_up_says_so() -> None:
+    model = untrained(**LSTM)
+    string = next(own for own, wrong in every(model, 5).items() if wrong and len(own) == 5)
+    found = nearest_right(model, string, max_tried=0)
+    assert found.answer is None
+    assert not found.complete
+    assert found.tried == 0

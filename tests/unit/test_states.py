@@ -1,0 +1,130 @@
+"""States of any model: their parts sum to the logit, and what is carried over is what it says."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from seqcls.errors import ConfigError, StringError
+from seqcls.interpretability.strings.asked import AskedModel
+from seqcls.interpretability.strings.attribution import logit_steps
+from seqcls.interpretability.strings.patching import Site, patch, patch_everywhere
+from seqcls.interpretability.strings.plain import ids_of, plain_model
+from seqcls.interpretability.strings.states import (
+    attention_patterns,
+    prefix_logits,
+    principal_path,
+    recurrent_units,
+)
+from tests.unit.asked import LSTM, TWO_BLOCKS, untrained
+
+GRU: dict[str, Any] = {"architecture": "gru", "num_blocks": 2, "readout": "mean"}
+TRANSFORMERS: list[dict[str, Any]] = [
+    TWO_BLOCKS,
+    {**TWO_BLOCKS, "biases": True, "norm_placement": "post", "layer_norm": "nn"},
+    {**TWO_BLOCKS, "readout": "mean", "norm_placement": "post", "positions": "rotary"},
+    {"num_attention_heads": 3, "biases": True, "feed_forward_size": 3, "layer_norm": "nn"},
+]
+BASE, SOURCE = (0, 1, 1, 0, 1), (0, 1, 0, 0, 0)
+
+
+def logit(model: AskedModel, letters: tuple[int, ...]) -> float:
+    with torch.no_grad():
+        return float(plain_model(model)(ids_of(model, [letters])))
+
+
+@pytest.mark.parametrize("fields", TRANSFORMERS)
+def test_what_every_part_adds_sums_to_the_logit(fields: dict[str, Any]) -> None:
+    model = untrained(**fields)
+    for string in (BASE, (), (1,) * 30):
+        steps = logit_steps(model, string)
+        assert sum(step.adds for step in steps) == pytest.approx(logit(model, string), abs=1e-10)
+        assert steps[-1].logit == pytest.approx(logit(model, string), abs=1e-10)
+    heads = [(step.block, step.head) for step in steps if step.part == "head"]
+    config = model.config
+    assert heads == [
+        (block, head)
+        for block in range(config.num_blocks)
+        for head in range(config.num_attention_heads)
+    ]
+
+
+def test_attention_is_what_each_token_attends_to() -> None:
+    found = attention_patterns(untrained(**TWO_BLOCKS), BASE)
+    assert found.tokens == ("0", "1", "1", "0", "1", "END")
+    assert found.weights.shape == (2, 2, 6, 6)
+    np.testing.assert_allclose(found.weights.sum(axis=3), 1)
+    assert (found.weights[..., np.triu_indices(6, 1)[0], np.triu_indices(6, 1)[1]] == 0).all()
+
+
+@pytest.mark.parametrize("fields", [*TRANSFORMERS, LSTM, GRU])
+def test_a_string_patched_with_itself_is_answered_as_before(fields: dict[str, Any]) -> None:
+    model = untrained(**fields)
+    found = patch(model, BASE, BASE)
+    np.testing.assert_allclose(found.logits, logit(model, BASE), atol=1e-12)
+    assert not found.flips.any()
+
+
+@pytest.mark.parametrize("fields", TRANSFORMERS)
+def test_carrying_everything_over_gives_the_others_logit(fields: dict[str, Any]) -> None:
+    model = untrained(**fields)
+    last = model.config.num_blocks - 1
+    for site in (Site("embedding"), Site("block", last)):
+        found = patch_everywhere(model, BASE, SOURCE, site)
+        assert found == pytest.approx(logit(model, SOURCE), abs=1e-12)
+
+
+def test_the_state_that_is_read_is_all_that_the_last_block_has_to_say() -> None:
+    model = untrained(**TWO_BLOCKS)
+    found = patch(model, BASE, SOURCE)
+    last = found.sites.index(Site("block", 1))
+    np.testing.assert_allclose(found.logits[last, -1], found.source_logit)
+    np.testing.assert_allclose(found.logits[last, :-1], found.base_logit)
+
+
+def test_a_recurrent_networks_state_stands_for_all_that_it_has_read() -> None:
+    model = untrained(**LSTM)
+    found = patch(model, BASE, SOURCE)
+    for place in range(5):
+        mixed = (*SOURCE[: place + 1], *BASE[place + 1 :])
+        assert found.logits[0, place] == pytest.approx(logit(model, mixed), abs=1e-12)
+
+
+def test_units_are_those_that_the_answer_is_read_off() -> None:
+    model = untrained(**LSTM)
+    found = recurrent_units(model, BASE)
+    assert set(found.gates) == {"input_gate", "forget_gate", "candidate", "output_gate", "cell"}
+    assert found.tokens[-1] == "END"
+    read = found.states[-1, -1] @ model.weights["classifier.weight"][0]
+    bias = float(model.weights["classifier.bias"][0])
+    assert read + bias == pytest.approx(logit(model, BASE))
+    assert np.tanh(found.gates["cell"]) * found.gates["output_gate"] == pytest.approx(found.states)
+
+
+def test_every_prefix_is_asked_about() -> None:
+    model = untrained(**LSTM)
+    found = prefix_logits(model, BASE)
+    expected = [model.answer(BASE[:end]) for end in range(6)]
+    assert found.labels.tolist() == [answer.label for answer in expected]
+    np.testing.assert_allclose(found.logits, [answer.logit for answer in expected])
+
+
+def test_a_path_keeps_its_distances_in_the_plane() -> None:
+    plane = np.array([[0.0, 1.0], [3.0, -2.0], [5.0, 4.0], [-1.0, 0.5]])
+    turned = np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))[0][:2]
+    found = principal_path(plane @ turned)
+    assert sum(found.shares) == pytest.approx(1)
+    distances = [np.linalg.norm(x[:, None] - x, axis=2) for x in (plane, found.points)]
+    np.testing.assert_allclose(*distances)
+
+
+def test_what_is_not_there_is_refused_by_name() -> None:
+    with pytest.raises(ConfigError, match="architecture='lstm' has no attention"):
+        attention_patterns(untrained(**LSTM), BASE)
+    with pytest.raises(ConfigError, match="architecture='transformer' is not recurrent"):
+        recurrent_units(untrained(**TWO_BLOCKS), BASE)
+    with pytest.raises(StringError, match="has 5 tokens and '01' 2"):
+        patch(untrained(**LSTM), BASE, (0, 1))
+    with pytest.raises(StringError, match="has 600 tokens, more than the 512"):
+        prefix_logits(untrained(**LSTM), (0,) * 600)
