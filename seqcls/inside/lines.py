@@ -72,7 +72,7 @@ def _geometric(first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _whole(values: Float[np.ndarray, " value"]) -> Int64[np.ndarray, " value"]:
     # Next to the largest whole number, the nearest float is one too large.
-    return np.minimum(values, LARGEST).astype(np.int64)
+    return np.asarray(np.minimum(values, LARGEST), dtype=np.int64)
 
 
 def _tried(

@@ -27,6 +27,7 @@ from seqcls.engines.fused.tables.program import rows_shape, table_logits
 from seqcls.engines.fused.tables.tiles import make_letter_tiles
 from seqcls.models.base import read_ids
 from seqcls.models.initialization import initial_parameters, make_model
+from seqcls.models.reading import Readout
 from seqcls.strings import TokenStrings
 from tests.unit.places_reference import random_weights, reference_logit
 
@@ -36,7 +37,7 @@ LONGEST = 12
 @st.composite
 def networks(draw: st.DrawFn, positions: str) -> NetworkConfig:
     """Any network of one block with these positions that is compiled, in float64."""
-    readouts = ["first"] if positions in ADDED else ["first", "last"]
+    readouts: list[Readout] = ["first"] if positions in ADDED else ["first", "last"]
     readout = draw(st.sampled_from(readouts))
     return NetworkConfig(
         positions=positions,
