@@ -6,7 +6,7 @@ A member's result depends on nothing but its configuration and seed, to the last
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int64
@@ -97,6 +97,7 @@ def _train(
     return training.result
 
 
+@runtime_checkable
 class Program(Protocol):
     """One member's epochs and validation."""
 
