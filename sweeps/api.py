@@ -16,6 +16,10 @@ import pandas as pd
 
 from seqcls.config import RunConfig, check_model_seed, default_fields, nearest
 from seqcls.errors import ConfigError
+from seqcls.interpretability.strings.asked import AskedModel
+from seqcls.results import Verdict
+from sweeps.asking import asked_model
+from sweeps.compared import Compared, compare_configs
 from sweeps.progress import SweepProgress, progress
 from sweeps.spec import load_specs, parse_spec
 from sweeps.store import queries, writer
@@ -23,7 +27,18 @@ from sweeps.store.engine import Store, open_writer
 from sweeps.worker import How, Worked
 from sweeps.worker import work as work_on
 
-__all__ = ["errors", "lengths", "open_store", "runs", "status", "submit", "work"]
+__all__ = [
+    "compare",
+    "errors",
+    "lengths",
+    "model",
+    "open_store",
+    "runs",
+    "status",
+    "submit",
+    "verdict",
+    "work",
+]
 
 
 def open_store(db: str | Path | None = None) -> Store:
@@ -131,3 +146,48 @@ def lengths(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
 def errors(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
     """Misclassified test strings: run_id, string, length, label, logit (nats), occurrences."""
     return queries.errors_of(store.reader(), [int(run_id) for run_id in run_ids])
+
+
+def model(store: Store, run: int | str, epoch: int | None = None) -> AskedModel:
+    """A run's model, to be asked about strings; `seqcls.interpretability.strings` looks inside.
+
+    Args:
+        store: the database.
+        run: its id, or its sweep and model seed, as `heads/2`.
+        epoch: whose weights to use; the best one's if none is named.
+
+    Raises:
+        UnknownRunError: there is no such run, or it has no such weights.
+    """
+    return asked_model(store.reader(), queries.find_run(store.reader(), str(run)), epoch)
+
+
+def verdict(store: Store, run: int | str) -> Verdict:
+    """What a model makes of all strings up to a length: as stored, or else tried and stored.
+
+    Raises:
+        UnknownRunError: there is no such run, or it is not finished.
+    """
+    from sweeps.commands.models import check_exhaustively
+
+    run_id = queries.find_run(store.reader(), str(run))
+    found = queries.verdict(store.reader(), run_id)
+    if found is None:
+        found = check_exhaustively(store.reader(), run_id)
+        writer.record_verdict(store, run_id, found)
+    return found
+
+
+def compare(store: Store, a: str, b: str) -> Compared:
+    """Two configurations, seed by seed where seeds agree; differences are the first less the other.
+
+    Args:
+        store: the database.
+        a: a sweep of one configuration, `heads:hidden_size=16`, or a run, as `seqcls compare` does.
+        b: likewise.
+
+    Raises:
+        UnknownRunError: there is no such configuration, or no run of it is finished.
+        ConfigError: a field or a value that there is not.
+    """
+    return compare_configs(store.reader(), a, b)

@@ -29,3 +29,28 @@ def minimal(
     from sweeps.commands.asking import show_minimal
 
     show_minimal(db, run, string, epoch, as_json)
+
+
+@app.command(rich_help_panel=PANEL)
+def rules(run: Run, db: Db = None, epoch: Epoch = None, as_json: AsJson = False) -> None:
+    """Find the simple rules that predict a model's answers on all of its test strings."""
+    from sweeps.commands.compared import show_rules
+
+    show_rules(db, run, epoch, as_json)
+
+
+Configuration = Annotated[
+    str,
+    typer.Argument(
+        help="A sweep, SWEEP:FIELD=VALUE,…, or a run, which stands for its configuration.",
+        show_default=False,
+    ),
+]
+
+
+@app.command(rich_help_panel="Models")
+def compare(a: Configuration, b: Configuration, db: Db = None, as_json: AsJson = False) -> None:
+    """Compare two configurations seed by seed: who fails, by how much, on which strings."""
+    from sweeps.commands.compared import show_comparison
+
+    show_comparison(db, a, b, as_json)

@@ -110,7 +110,7 @@ def show_verdict(db: str | None, reference: str, as_json: bool) -> None:
     run_id = queries.find_run(store, reference)
     found = queries.verdict(store, run_id)
     if found is None:
-        found = _check_exhaustively(store, run_id)
+        found = check_exhaustively(store, run_id)
         writer.record_verdict(open_writer(db), run_id, found)
     if as_json:
         print_json(pd.DataFrame([asdict(found)]))
@@ -143,7 +143,8 @@ def list_sensitive(db: str | None, as_json: bool) -> None:
     print_table(shown, title)
 
 
-def _check_exhaustively(store: Store, run_id: int) -> Verdict:
+def check_exhaustively(store: Store, run_id: int) -> Verdict:
+    """What a finished run's model makes of all strings: by letter counts, or string by string."""
     config = queries.run_config(store, run_id)
     # Imported where it is used: the compiled engine takes half a second to load.
     from seqcls.exhaustive import unaffordable, verdicts

@@ -17,7 +17,10 @@ TWO_BLOCKS: dict[str, Any] = {
 LSTM: dict[str, Any] = {"architecture": "lstm", "readout": "last", "biases": True}
 
 
-def untrained(seed: int = 0, **fields: Any) -> AskedModel:
+def untrained(seed: int | None = None, **fields: Any) -> AskedModel:
+    """A model that answers some strings one way and some the other, where no seed is named."""
+    if seed is None:
+        seed = 1 if "architecture" in fields else 3
     config = configuration(
         {
             "task": "even_pairs",

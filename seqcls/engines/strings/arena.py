@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 import torch
 from torch import Tensor, nn
@@ -99,6 +100,12 @@ class Arena:
     def _optimize(self, learning_rate: float) -> None:
         self._values.requires_grad_()
         self._gradients = self._values.grad = torch.zeros_like(self._values)
-        self._optimizer = torch.optim.AdamW(
-            [self._values], lr=learning_rate, weight_decay=self._weight_decay, fused=True
+        self._learning_rate = learning_rate
+        self.__dict__.pop("_optimizer", None)
+
+    @cached_property
+    def _optimizer(self) -> torch.optim.AdamW:
+        """Made where there is a step to be made: PyTorch loads for seconds before its first one."""
+        return torch.optim.AdamW(
+            [self._values], lr=self._learning_rate, weight_decay=self._weight_decay, fused=True
         )

@@ -1,0 +1,58 @@
+"""Which configuration a user means."""
+
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from seqcls.config import RunConfig, default_fields, nearest
+from seqcls.errors import ConfigError, UnknownRunError
+from sweeps.store import queries
+from sweeps.store.engine import Store
+from sweeps.summaries import differing_fields
+
+
+def config_meant(store: Store, reference: str) -> int:
+    """The id of the configuration meant by `heads`, `heads:hidden_size=16`, `12` or `heads/2`.
+
+    A sweep means its configuration where it has one, or the one that has the values named after a
+    colon. A run, by its id or by its sweep and model seed, means its own configuration.
+
+    Raises:
+        UnknownRunError: there is none, or there are several.
+        ConfigError: there is no such field, or a value is not one of its values.
+    """
+    sweep, _, conditions = reference.partition(":")
+    if not conditions and (sweep.isdigit() or "/" in sweep):
+        return _config_of(store, queries.find_run(store, sweep))
+    queries.find_sweep(store, sweep)
+    fields = dict(_condition(reference, own) for own in conditions.split(",") if own)
+    found = queries.runs(store, queries.RunFilter((sweep,), fields=fields))
+    ids = sorted(set(found["config_id"]))
+    if len(ids) == 1:
+        return int(ids[0])
+    if not ids:
+        raise UnknownRunError(f"{reference!r}: no run of sweep {sweep!r} has these values")
+    names = differing_fields(found)
+    raise UnknownRunError(
+        f"{reference!r} means {len(ids)} configurations, which differ in {', '.join(names)}; name "
+        f"one, as in {sweep}:{names[0]}={found[names[0]].iloc[0]}"
+    )
+
+
+def _condition(reference: str, text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if name not in RunConfig.model_fields:
+        raise ConfigError(f"{reference!r}: {nearest(name, list(default_fields()))}")
+    if not equals:
+        raise ConfigError(f"{reference!r}: expected FIELD=VALUE after the colon, not {text!r}")
+    annotation: Any = RunConfig.model_fields[name].annotation
+    try:
+        return name, TypeAdapter(annotation).validate_strings(value)
+    except ValidationError as error:
+        expected = error.errors()[0]["msg"].removeprefix("Input should be ")
+        raise ConfigError(f"{reference!r}: {name} expected {expected}") from None
+
+
+def _config_of(store: Store, run_id: int) -> int:
+    frame = queries.runs(store)
+    return int(frame.loc[frame["id"] == run_id, "config_id"].iloc[0])

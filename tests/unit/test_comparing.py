@@ -1,0 +1,136 @@
+"""Two configurations compared, against published tables and SciPy."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from sweeps.comparing import by_length, compare, median_difference, string_differences
+from sweeps.intervals import Table, mcnemar, newcombe, paired_newcombe, wilson
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "low", "high"),
+    [
+        # Newcombe (1998a), Statistics in Medicine 17: 873, table II, method 10.
+        ((56, 70), (48, 80), 0.0524, 0.3339),
+        ((9, 10), (3, 10), 0.1705, 0.8090),
+        ((6, 7), (2, 7), 0.0582, 0.8062),
+        ((5, 56), (0, 29), -0.0381, 0.1926),
+        ((0, 10), (0, 20), -0.1611, 0.2775),
+        ((10, 10), (0, 10), 0.6075, 1.0000),
+    ],
+)
+def test_differences_of_shares_are_those_published(
+    first: tuple[int, int], second: tuple[int, int], low: float, high: float
+) -> None:
+    found = newcombe(first, second)
+    assert found.value == pytest.approx(first[0] / first[1] - second[0] / second[1])
+    assert (found.low, found.high) == pytest.approx((low, high), abs=6e-5)
+
+
+def test_without_correlation_pairs_are_as_independent_samples() -> None:
+    found = paired_newcombe(Table(both=6, only_first=6, only_second=4, none=4))
+    free = newcombe((12, 20), (10, 20))
+    assert (found.low, found.high) == pytest.approx((free.low, free.high))
+
+
+def test_agreement_of_pairs_narrows_the_interval() -> None:
+    found = paired_newcombe(Table(both=36, only_first=12, only_second=2, none=0))
+    # Newcombe (1998b), Statistics in Medicine 17: 2635, method 10.
+    assert (found.low, found.high) == pytest.approx((0.0569, 0.3404), abs=6e-5)
+    wide = paired_newcombe(Table(both=25, only_first=25, only_second=25, none=25))
+    narrow = paired_newcombe(Table(both=49, only_first=1, only_second=1, none=49))
+    assert narrow.high - narrow.low < (wide.high - wide.low) / 3
+
+
+@pytest.mark.parametrize(("count", "n"), [(0, 5), (5, 5), (3, 8), (484, 600)])
+def test_shares_have_wilsons_interval(count: int, n: int) -> None:
+    z, p = stats.norm.ppf(0.975), count / n
+    middle = (p + z * z / (2 * n)) / (1 + z * z / n)
+    reach = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    found = wilson(count, n)
+    assert (found.low, found.high) == pytest.approx((middle - reach, middle + reach), abs=1e-9)
+    assert found.low <= found.value <= found.high
+
+
+def test_mcnemar_counts_the_pairs_that_disagree() -> None:
+    assert mcnemar(Table(5, 0, 0, 5)) == 1
+    assert mcnemar(Table(0, 5, 0, 0)) == pytest.approx(2 / 32)
+    assert mcnemar(Table(9, 1, 9, 3)) == pytest.approx(2 * 11 / 1024)
+
+
+def outcomes(errors: list[int], seeds: list[int] | None = None) -> pd.DataFrame:
+    own = seeds or list(range(len(errors)))
+    accuracy = [1 - error / 100 for error in errors]
+    return pd.DataFrame({"model_seed": own, "accuracy": accuracy, "errors": errors})
+
+
+def test_a_configuration_compared_with_itself_has_no_difference() -> None:
+    own = outcomes([0, 3, 10, 0, 50])
+    found = compare(own, own)
+    assert found.is_same
+    assert found.table == Table(3, 0, 0, 2)
+    assert found.p_value == 1
+    assert found.difference.value == 0
+    assert found.difference.low < 0 < found.difference.high
+    interval = found.median_difference
+    assert (interval.value, interval.low, interval.high) == (0, 0, 0)
+
+
+def test_seeds_that_only_one_has_are_in_no_pair() -> None:
+    found = compare(outcomes([0, 5, 5, 5], [0, 1, 2, 3]), outcomes([0, 0, 7, 9], [1, 2, 3, 9]))
+    assert found.table == Table(both=1, only_first=2, only_second=0, none=0)
+    assert found.runs == (4, 4)
+    assert found.failing[0].value == 0.75
+    assert not found.is_same
+
+
+def test_without_a_common_seed_the_samples_are_independent() -> None:
+    found = compare(outcomes([0, 5], [0, 1]), outcomes([1, 1], [2, 3]))
+    assert not found.paired
+    assert found.p_value is None
+    free = newcombe((1, 2), (2, 2))
+    assert (found.difference.low, found.difference.high) == (free.low, free.high)
+
+
+def test_medians_are_drawn_pair_by_pair() -> None:
+    values = np.random.default_rng(1).normal(size=20)
+    paired = median_difference(values + 0.1, values, paired=True)
+    assert (paired.low, paired.value, paired.high) == pytest.approx((0.1, 0.1, 0.1))
+    alone = median_difference(values + 0.1, values, paired=False)
+    assert alone.low < 0 < alone.high
+    assert math.isnan(median_difference(values[:1], values[:1], paired=True).low)
+
+
+def test_accuracy_by_length_has_the_difference_and_its_band() -> None:
+    cells = {"fp": 0, "tp": 0}
+    a, b = (
+        pd.DataFrame(
+            [
+                {"model_seed": seed, "length": length, "tn": 10 - wrong, "fn": wrong, **cells}
+                for seed, wrong in enumerate(errors)
+                for length in (1, 2, 3)
+            ]
+        )
+        for errors in ([0, 1, 2], [4, 4, 4])
+    )
+    found = by_length(a, b, width=2)
+    assert found["length"].tolist() == [1, 3]
+    assert found["seeds"].tolist() == [3, 3]
+    expected = stats.ttest_rel([1, 0.9, 0.8], [0.6, 0.6, 0.6]).confidence_interval(0.95)
+    assert found["difference"].tolist() == pytest.approx([0.3, 0.3])
+    assert found["low"].tolist() == pytest.approx([expected.low] * 2)
+    assert found["high"].tolist() == pytest.approx([expected.high] * 2)
+
+
+def test_strings_that_one_gets_wrong_more_often_are_listed() -> None:
+    a, b = (
+        pd.DataFrame({"string": own, "length": [len(x) for x in own], "label": 1})
+        for own in (["ab", "ab", "b", "ba"], ["b", "abab", "ba", "ba", "ba"])
+    )
+    found = string_differences(a, b)
+    assert found["string"].tolist() == ["ab", "ba", "abab"]
+    assert found[["wrong_a", "wrong_b"]].to_numpy().tolist() == [[2, 0], [1, 3], [0, 1]]
