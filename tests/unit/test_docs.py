@@ -1,0 +1,68 @@
+"""What the pages on languages and models say is so."""
+
+import re
+import tomllib
+from typing import Any
+
+import pytest
+
+from seqcls.config import RunConfig, default_fields
+from seqcls.data import configuration, task_of, tokenizer_of
+from seqcls.models import MODELS
+from seqcls.models.positions import POSITIONS
+from seqcls.strings import TokenStrings
+from seqcls.tasks import TASKS
+from seqcls.tokenizer import FIRST_LETTER
+from sweeps.spec import parse_spec
+from tests.conftest import ROOT
+
+LANGUAGES = (ROOT / "docs" / "languages.md").read_text()
+MODELS_PAGE = (ROOT / "docs" / "models.md").read_text()
+SETTINGS: dict[str, dict[str, Any]] = {
+    "counting": {"alphabet": "ab", "formula": "a % 2 == 0"},
+    "regular": {"alphabet": "ab", "pattern": "(ab)*"},
+}
+
+
+def rows(page: str) -> dict[str, list[str]]:
+    """The cells of tables' rows whose first is one name."""
+    found = re.findall(r"^\| `(\w+)` \|(.*)\|$", page, re.MULTILINE)
+    cells = {name: [cell.strip() for cell in rest.split("|")] for name, rest in found}
+    return {name: own for name, own in cells.items() if name not in ("task", "field")}
+
+
+TABLE = rows(LANGUAGES)
+
+
+def test_every_language_has_a_row() -> None:
+    assert sorted(TABLE) == sorted(TASKS)
+
+
+@pytest.mark.parametrize("name", sorted(TASKS))
+def test_the_examples_of_a_language_have_their_labels(name: str) -> None:
+    tokens, _, fields, positive, negative = TABLE[name]
+    config = configuration({"task": name, **SETTINGS.get(name, {})})
+    read = set(re.findall(r"`(\w+)`", fields))
+    assert read == TASKS[name].reads <= set(default_fields())
+    alphabet = task_of(config).alphabet
+    if name not in ("contains_all", *SETTINGS):
+        assert tokens.split("`")[1] == alphabet
+    tokenizer = tokenizer_of(config)
+    texts = [positive.strip("`"), negative.strip("`")]
+    letters = [[x - FIRST_LETTER for x in tokenizer.encode(text)[1:]] for text in texts]
+    strings = TokenStrings.of_lists(len(alphabet), letters)
+    assert task_of(config).labels(strings).tolist() == [True, False]
+
+
+def test_the_specifications_shown_can_be_trained() -> None:
+    shown = re.findall(r"```toml\n(.*?)```", LANGUAGES, re.DOTALL)
+    assert [parse_spec(tomllib.loads(text)).num_runs() for text in shown] == [5, 5]
+
+
+def test_the_page_on_models_names_what_there_is() -> None:
+    table = rows(MODELS_PAGE)
+    assert set(re.findall(r"`(\w+)`", table["architecture"][0])) == set(MODELS)
+    assert set(re.findall(r"`(\w+)`", table["positions"][0])) == set(POSITIONS)
+    for field in ("attention_mask", "readout", "attention_scale", "norm_placement", "activation"):
+        for value in re.findall(r"`(\w+)`", table[field][0]):
+            assert getattr(RunConfig.from_mapping({field: value}), field) == value
