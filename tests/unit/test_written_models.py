@@ -22,7 +22,7 @@ READ = (Site("head", 1, 0), Site("attention", 1), Site("block", 1))
 
 @pytest.fixture(params=EXACT["models"])
 def written(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AskedModel:
-    monkeypatch.setitem(POSITIONS, "flag", kind_of(Flag))
+    monkeypatch.setattr(POSITIONS, "_own", {**POSITIONS._own, "flag": kind_of(Flag)})
     model = EXACT["models"][request.param]
     own = network(model).model_dump()
     fields = {name: own[name] for name in own if name in RunConfig.model_fields}
