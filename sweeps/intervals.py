@@ -75,10 +75,10 @@ def _correlation(table: Table) -> float:
     margins = (a + b) * (c + d) * (a + c) * (b + d)
     if margins == 0:
         return 0.0
-    product = a * d - b * c
+    product = float(a * d - b * c)
     if product > 0:
         product = max(product - table.pairs / 2, 0)
-    return float(product / math.sqrt(margins))
+    return product / math.sqrt(margins)
 
 
 def _hybrid(first: Interval, second: Interval, phi: float) -> Interval:

@@ -7,9 +7,11 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float
 
+from seqcls.data import network_of
 from seqcls.errors import ConfigError, StringError
 from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.interpretability.strings.plain import ids_of, plain_model, token_names
+from seqcls.models.positions import longest_readable
 from seqcls.models.recurrent import Recurrent
 from seqcls.models.transformer import Transformer
 
@@ -147,4 +149,9 @@ def check_length(model: AskedModel, letters: Sequence[int]) -> None:
             f"{model.text(letters)[:60]!r} has {len(letters):,} tokens, more than the "
             f"{MAX_TOKENS} whose states are looked at; shorten it"
         )
-    model.answer(letters)
+    end = longest_readable(network_of(model.config))
+    if end is not None and len(letters) > end:
+        raise StringError(
+            f"{model.text(letters)[:60]!r} has {len(letters):,} tokens, more than the {end} places "
+            f"that the model has (positions={model.config.positions!r}); shorten it"
+        )
