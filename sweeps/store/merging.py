@@ -179,6 +179,8 @@ def _copy_results(target: Connection, theirs: StoredRun, own_id: int) -> None:
 def _copy_verdict(target: Connection, theirs: StoredRun, own_id: int) -> None:
     if theirs.verdict is not None and theirs.verdict_digest() == theirs.verdict["digest"]:
         insert_new(target, Verdict, [{**theirs.verdict, "run_id": own_id}])
+        stored = select(Verdict.digest).where(Verdict.run_id == own_id).scalar_subquery()
+        target.execute(update(Run).where(Run.id == own_id).values(verdict_digest=stored))
 
 
 def _compare(target: Connection, theirs: StoredRun, own_id: int, merged: Merged) -> None:

@@ -5,11 +5,14 @@ from pathlib import Path
 
 from alembic.command import upgrade as alembic_upgrade
 from alembic.config import Config
+from sqlalchemy import text
 
-from seqcls.errors import StoreError
+from seqcls.errors import StoreBusyError, StoreError
 from sweeps.store import sqlite
+from sweeps.store.claiming import GRACE_SECONDS
 from sweeps.store.engine import SCHEMA_VERSION, Store, schema_version
 from sweeps.store.postgres import take_turns
+from sweeps.store.tables import now
 
 
 @dataclass(frozen=True)
@@ -62,8 +65,23 @@ def upgrade_with_backup(store: Store) -> Upgraded | None:
     version = schema_version(store)
     if version is None or version == SCHEMA_VERSION:
         return None
+    _refuse_while_trained(store)
     backup = None if store.path is None else _backed_up(store, store.path, version)
     return Upgraded(version, SCHEMA_VERSION, backup, upgrade(store))
+
+
+def _refuse_while_trained(store: Store) -> None:
+    """Workers of an older version would go on writing what the new tables do not have."""
+    at_work = text(
+        "SELECT count(*) FROM run JOIN worker ON worker.id = run.worker_id "
+        "WHERE run.state = 'running' AND worker.heartbeat_at >= :since"
+    )
+    with store.begin() as connection:
+        runs = connection.scalar(at_work, {"since": now(GRACE_SECONDS)})
+    if runs:
+        raise StoreBusyError(
+            f"workers are training {runs:,} runs into {store.name!r}; end them, then upgrade"
+        )
 
 
 def _backed_up(store: Store, path: Path, version: str) -> Path:

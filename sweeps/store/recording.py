@@ -148,6 +148,7 @@ def _insert_verdict(
 ) -> None:
     digest = verdict_digest(key, model_seed, found)
     connection.execute(insert(Verdict).values(run_id=run_id, digest=digest, **asdict(found)))
+    connection.execute(update(Run).where(Run.id == run_id).values(verdict_digest=digest))
 
 
 def _insert_failure(

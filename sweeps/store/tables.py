@@ -162,6 +162,8 @@ class Run(Base):
     engine_reason: Mapped[str | None] = mapped_column(Text)
     train_seconds: Mapped[float | None] = mapped_column(_REAL)
     digest: Mapped[str | None] = mapped_column(Text)
+    verdict_digest: Mapped[str | None] = mapped_column(Text)
+    """That of the exhaustive check, so that one that was deleted is missed."""
 
 
 class SweepRun(Base):

@@ -176,6 +176,8 @@ def _run(what: str, stored: StoredRun, reason: str | None) -> Iterator[Damage]:
             yield Damage(what, "its results do not fit its digest")
         if stored.verdict is not None and stored.verdict_digest() != stored.verdict["digest"]:
             yield Damage(what, "its exhaustive check does not fit its digest")
+        elif (stored.verdict or {}).get("digest") != stored.run["verdict_digest"]:
+            yield Damage(what, "its exhaustive check is not the one that was stored")
     elif stored.has_results:
         yield Damage(what, f"it is {state} and has results")
     if state == RunState.FAILED and stored.run["error"] != reason:

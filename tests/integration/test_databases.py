@@ -9,11 +9,13 @@ import pandas as pd
 import pytest
 
 from seqcls.config import RunConfig
-from seqcls.errors import ConfigError, StoreError, StoreVersionError
+from seqcls.errors import ConfigError, StoreBusyError, StoreError, StoreVersionError
 from sweeps.exporting import export
 from sweeps.store import queries, writer
+from sweeps.store.claiming import GRACE_SECONDS
 from sweeps.store.engine import Store, open_reader, open_writer, schema_version
 from sweeps.store.migrate import upgrade_with_backup
+from sweeps.store.tables import now
 from sweeps.store.verification import verify
 from tests.chaos.contents import contents
 from tests.conftest import ASSETS, ROOT
@@ -142,6 +144,18 @@ def test_damage_is_named(store: Store, change: str, named: str) -> None:
     assert any(damage.what.startswith(named) for damage in verify(store).damages)
 
 
+def test_a_check_that_is_gone_is_missed(tmp_path: Path) -> None:
+    path = tmp_path / "copy.db"
+    shutil.copy(ROOT / "runs.db", path)
+    assert verify(open_reader(str(path))).damages == []
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("DELETE FROM verdict WHERE run_id = 7")
+        connection.commit()
+    (damage,) = verify(open_reader(str(path))).damages
+    assert damage.what.startswith("run 7 ")
+    assert damage.how == "its exhaustive check is not the one that was stored"
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_exported_files_hold_what_the_database_does(tmp_path: Path, kind: str) -> None:
     shipped = open_reader(str(ROOT / "runs.db"))
@@ -227,6 +241,28 @@ def test_an_upgrade_blesses_no_damage(tmp_path: Path) -> None:
         "run 4 (model seed 1): its results do not fit its digest",
     ]
     assert len(queries.runs(store)) == 7
+
+
+def test_nothing_is_upgraded_under_a_worker(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    shutil.copy(ASSETS / "databases" / "0002.db", path)
+
+    def beat(seconds_ago: float) -> None:
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("UPDATE worker SET heartbeat_at = ?", (now(seconds_ago),))
+            connection.execute(
+                "UPDATE run SET state = 'running', worker_id = (SELECT min(id) FROM worker) "
+                "WHERE state = 'queued'"
+            )
+            connection.commit()
+
+    beat(seconds_ago=1)
+    with pytest.raises(StoreBusyError, match=r"workers are training \d runs into .*; end them"):
+        upgrade_with_backup(open_writer(str(path), any_version=True))
+    assert schema_version(open_writer(str(path), any_version=True)) == "0002"
+    assert [file.name for file in tmp_path.glob("*schema*")] == []
+    beat(seconds_ago=GRACE_SECONDS + 1)
+    assert upgrade_with_backup(open_writer(str(path), any_version=True)) is not None
 
 
 def test_an_upgrade_overwrites_no_copy(tmp_path: Path) -> None:

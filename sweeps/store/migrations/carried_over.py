@@ -183,6 +183,8 @@ class _Runs:
             new = verdict_digest(key, model_seed, found) if old == digest else digest
             row = (run_id, *asdict(found).values(), new)
             _insert(self._connection, "verdict", ", ".join(["run_id", *_VERDICT]), [row])
+            known = text("UPDATE run SET verdict_digest = :digest WHERE id = :run_id")
+            self._connection.execute(known, {"digest": new, "run_id": run_id})
             return bool(old == digest)
         return True
 

@@ -71,6 +71,7 @@ CREATE TABLE run (
     engine_reason TEXT,
     train_seconds {real} CHECK (train_seconds >= 0),
     digest TEXT,
+    verdict_digest TEXT,
     UNIQUE (config_id, model_seed)
 ){strict};
 CREATE INDEX run_state ON run (state);
