@@ -1,0 +1,21 @@
+"""Every specification that is shipped can be read, and its first configuration trained."""
+
+import pytest
+
+from seqcls.evaluation import evaluate
+from seqcls.training import train_group
+from sweeps.spec import load_specs, shipped_names
+from tests.conftest import SHORT
+
+NAMES = [name for name in shipped_names() if "/" in name]
+REDUCED = {**SHORT, "max_num_epochs": 1, "min_num_epochs": 0}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_shipped_specification_trains(name: str) -> None:
+    for spec in load_specs(name):
+        config = next(spec.configs()).model_copy(update=REDUCED)
+        (trained,) = train_group([(config, 0)])
+        assert trained.failure is None
+        (evaluation,) = evaluate([config], [trained.kept_weights])
+        assert sum(evaluation.confusion) == 512
