@@ -13,7 +13,6 @@ from seqcls.config import RunConfig
 from seqcls.data import count_task_of, sampler_of
 from seqcls.inside.network import Network
 from seqcls.inside.stream import Activations, activations
-from seqcls.models.initialization import draw_initial
 from sweeps.store.models import StoredModel
 
 
@@ -39,6 +38,9 @@ class History:
         """
         networks = {}
         if with_initial:
+            # Imported where it is used: it loads PyTorch.
+            from seqcls.models.initialization import draw_initial
+
             (initial,) = draw_initial([(stored.config, stored.model_seed)])
             networks[0] = Network.of(stored.config, initial)
         for epoch, weights in stored.weights.items():

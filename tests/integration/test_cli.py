@@ -222,12 +222,11 @@ def test_engines_are_chosen_with_a_reason_that_is_stored(short_spec: Path, tmp_p
     db = ("--db", str(tmp_path / "own.db"))
     assert "cannot train this" in refused("sweep", str(short_spec), *db, "--engine", "fused")
     run_here("sweep", str(short_spec), *db, "--workers", "0").check_returncode()
-    stored = {
-        (r["dropout_rate"], r["engine"]) for r in json.loads(run_here("runs", *db, "--json").stdout)
-    }
+    runs = json.loads(run_here("runs", *db, "--json").stdout)
+    stored = {(run["dropout_rate"], run["engine"], run["engine_reason"]) for run in runs}
     assert stored == {
-        (0.0, "fused: letter counts suffice, on the CPU"),
-        (0.1, "strings: dropout_rate=0.1 makes equal letters differ"),
+        (0.0, "fused", "letter counts suffice, on the CPU"),
+        (0.1, "strings", "dropout_rate=0.1 makes equal letters differ"),
     }
 
 
@@ -276,7 +275,10 @@ def test_the_environment_names_the_database(tmp_path: Path) -> None:
     [
         (["sweep", "nope"], "no sweep specification 'nope'"),
         (["sweep", "report", "--device", "tpu"], "device 'tpu': expected auto, cpu or cuda"),
-        (["sweep", "report", "--engine", "jax"], "engine 'jax': expected auto, fused or torch"),
+        (
+            ["sweep", "report", "--engine", "jax"],
+            "engine 'jax': expected auto, torch, fused",
+        ),
         (["sweep", "report", "--precision", "half"], "precision='half': expected 'float32' or"),
         (["verdict", "999"], "no run '999'"),
         (["runs", "--where", "hidden_size"], "expected FIELD=VALUE, as in hidden_size=16"),

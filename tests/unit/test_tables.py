@@ -21,7 +21,9 @@ from seqcls.engines.fused.tables.places import (
     SCHEMES,
     fixed_places,
     places_of,
-    testing_places,
+)
+from seqcls.engines.fused.tables.places import (
+    testing_places as places_in_testing,
 )
 from seqcls.engines.fused.tables.program import rows_shape, table_logits
 from seqcls.engines.fused.tables.tiles import make_letter_tiles
@@ -176,11 +178,11 @@ def test_longer_strings_than_learned_places_have_no_logit() -> None:
 
 def test_places_drawn_for_testing_depend_on_length_and_seed_alone() -> None:
     config = NetworkConfig(positions="alibi", position_range=50, place_seed=1)
-    (places,) = testing_places(config, 9)
+    (places,) = places_in_testing(config, 9)
     assert len(places) == 10
     assert (np.diff(places) > 0).all()
-    assert places.tolist() == testing_places(config, 9)[0].tolist()
-    other = testing_places(config.model_copy(update={"place_seed": 2}), 9)[0]
+    assert places.tolist() == places_in_testing(config, 9)[0].tolist()
+    other = places_in_testing(config.model_copy(update={"place_seed": 2}), 9)[0]
     assert places.tolist() != other.tolist()
 
 
