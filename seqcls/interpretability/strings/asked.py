@@ -53,19 +53,19 @@ class Answers:
 
     @property
     def predicted(self) -> Bool[np.ndarray, " string"]:
-        return self.logits > 0
+        return np.asarray(self.logits > 0)
 
     @property
     def known(self) -> Bool[np.ndarray, " string"]:
-        return ~np.isnan(self.logits)
+        return np.asarray(~np.isnan(self.logits))
 
     @property
     def wrong(self) -> Bool[np.ndarray, " string"]:
-        return self.known & (self.predicted != self.labels)
+        return np.asarray(self.known & (self.predicted != self.labels))
 
     @property
     def right(self) -> Bool[np.ndarray, " string"]:
-        return self.known & (self.predicted == self.labels)
+        return np.asarray(self.known & (self.predicted == self.labels))
 
 
 @dataclass(frozen=True, eq=False)

@@ -116,7 +116,7 @@ def _occurrences(
         yield f"positive iff no {letter} at all", own == 0
         yield f"positive iff there are two {letter} or more", own > 1
         yield f"positive iff there is at most one {letter}", own <= 1
-    every = (counts > 0).all(axis=1)
+    every = np.asarray((counts > 0).all(axis=1))
     yield "positive iff every token of the alphabet occurs", every
     yield "positive iff not every token of the alphabet occurs", ~every
 
