@@ -18,8 +18,6 @@ from sweeps.store.engine import open_reader
 
 TOKEN = "launch token"
 PANEL = "launch"
-KIND = "launch_kind"
-OWN = "Your own"
 
 
 def show() -> None:
@@ -30,14 +28,14 @@ def show() -> None:
     with panel:
         choices: dict[str, Callable[[], list[SweepSpec]]] = {
             "Preset": _preset,
-            OWN: own.show,
+            "Your own": own.show,
         }
         kind = st.segmented_control(
             "What to train",
             list(choices),
             default="Preset",
             required=True,
-            key=KIND,
+            key="launch_kind",
             label_visibility="collapsed",
         )
         try:
