@@ -219,7 +219,7 @@ def test_a_changed_string_or_epoch_is_answered(monkeypatch: pytest.MonkeyPatch, 
     rerun(app)
     assert app.select_slider(key="epoch").value == 5
     assert app.selectbox(key="string").value == other
-    assert not app.error
+    assert not app.exception
 
 
 def test_why_a_model_fails_is_told_without_pytorch() -> None:
