@@ -99,7 +99,9 @@ def test_the_original_programs_results_are_met(store: Store, model: dict[str, An
     run_id = queries.find_run(store, name)
     assert matrix(run) == model["confusion_matrix"]
     assert run.epochs == model["epochs"]
-    assert run.best_epoch == model["best_epoch"] or (name == TIED and run.best_epoch in (29, 30))
+    # Its last losses are the same to six digits: rounding chooses the epoch among them.
+    lowest, chosen = min(model["validation_losses"]), model["validation_losses"][run.best_epoch - 1]
+    assert run.best_epoch == model["best_epoch"] or (name == TIED and chosen < lowest * (1 + 5e-6))
 
     errors = queries.string_errors(store, run_id)
     assert errors["occurrences"].sum() == model["misclassified"]
