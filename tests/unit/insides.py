@@ -24,7 +24,10 @@ Patch = Callable[[np.ndarray], np.ndarray]
 def networks_of(case: Case) -> list[Network]:
     """Each member of a case, to be looked into."""
     config = RunConfig(
-        **{**case.config.model_dump(exclude={"trained_length"}), "required_letters": "a"}
+        **{
+            **case.config.model_dump(exclude={"trained_length", "place_seed"}),
+            "required_letters": "a",
+        }
     )
     return [
         Network.of(config, {name: value.numpy() for name, value in member.items()})
