@@ -23,7 +23,7 @@ from sqlalchemy import (
 
 from seqcls.config import RunConfig, default_fields
 from sweeps.store.engine import Store
-from sweeps.store.errors import errors_of_runs, strings_of
+from sweeps.store.errors import errors_of_runs, strings_of, those_of
 from sweeps.store.packing import unpacked_numbers
 from sweeps.store.statements import one_of
 from sweeps.store.stored import config_of
@@ -299,7 +299,7 @@ def _counted(connection: Connection, test_set_id: int, numbers: bytes, view: Vie
     models = np.bincount(unpacked_numbers(numbers))
     strings = strings_of(connection, test_set_id)
     wrong = np.flatnonzero(models)
-    strings = strings.loc[wrong].assign(models=models[wrong])
+    strings = those_of(strings, wrong).assign(models=models[wrong])
     if view.kind is not None:
         strings = strings[strings["label"] == KINDS.index(view.kind)]
     return strings[["string", "label", "length", "models"]]

@@ -20,6 +20,7 @@ from sqlalchemy import Table
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, SpecError, StoreDamagedError, StoreError
 from sweeps.spec import spec_as_written
+from sweeps.store.packing import unpacked
 from sweeps.store.tables import Base, RunState
 from sweeps.store.values import Checked, Kind, damaged
 
@@ -120,6 +121,7 @@ def look_through(path: Path) -> Survey:
             _configs(connection, found)
             _specs(connection, found)
             _what_rests_on_others(connection, found)
+            _errors_of_no_string(connection, found)
     except sqlite3.Error as error:
         raise StoreError(_why_not(error)) from error
     return found
@@ -271,6 +273,30 @@ def _what_rests_on_others(connection: sqlite3.Connection, found: Survey) -> None
             if other not in sound and own not in known and type(own) is int:
                 what = f"{parent} {_short(other)}, which is damaged or missing"
                 found.add(owner, own, f"{owner} {own}: it rests on {what}")
+
+
+def _errors_of_no_string(connection: sqlite3.Connection, found: Survey) -> None:
+    """Runs whose packed errors are torn, or are of strings that their test set does not have."""
+    known = found.ids.get("run", set())
+    sizes: dict[int, set[int]] = {}
+    packs = (
+        "SELECT pack.run_id, config.test_set_id, pack.numbers, pack.logits "
+        "FROM main.error_pack AS pack JOIN main.run ON run.id = pack.run_id "
+        "JOIN main.config ON config.id = run.config_id"
+    )
+    for run_id, test_set_id, numbers, logits in connection.execute(packs):
+        if run_id in known or type(run_id) is not int:
+            continue
+        if test_set_id not in sizes:
+            query = "SELECT number FROM main.test_string WHERE test_set_id = ?"
+            sizes[test_set_id] = {own for (own,) in connection.execute(query, (test_set_id,))}
+        try:
+            own = unpacked(numbers, logits).numbers.tolist()
+        except ValueError as error:
+            found.add("run", run_id, f"run {run_id} (error_pack): {error}")
+            continue
+        if not sizes[test_set_id].issuperset(own):
+            found.add("run", run_id, f"run {run_id}: strings that it got wrong are missing")
 
 
 def _fitting(table: Table, name: str) -> str:

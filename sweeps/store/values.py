@@ -112,7 +112,8 @@ class Checked(TypeDecorator[Any]):
 
     def __init__(self, kind: Kind, of: TypeEngine[Any]) -> None:
         # Not told to the base, which would make one of its own `impl`.
-        self.impl = self.impl_instance = of
+        self.impl_instance = of
+        vars(self)["impl"] = of
         self.kind = kind
         self.table = self.column = "?"
 
