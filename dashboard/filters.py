@@ -5,6 +5,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard import data
+from dashboard.words import verbatim
 from seqcls.errors import SeqclsError
 from sweeps.store.overview import KINDS, View
 
@@ -13,6 +14,9 @@ PLAIN: dict[str, Any] = {"sweep": [], "seed": [], "failing": False, "kind": None
 
 The fields of the configuration go by their own names.
 """
+
+
+UNKNOWN = "unknown in the link"
 
 
 def show() -> None:
@@ -26,6 +30,8 @@ def show() -> None:
     if not seeds:
         return
     st.header("Filters")
+    _say_what_is_unknown("sweep", names)
+    _say_what_is_unknown("seed", list(map(str, seeds)))
     st.multiselect("Sweeps", names, key="sweep", placeholder="All sweeps", bind="query-params")
     st.multiselect("Model seeds", seeds, key="seed", placeholder="All seeds", bind="query-params")
     _outcome()
@@ -65,12 +71,25 @@ def current() -> View:
     )
 
 
+def _say_what_is_unknown(param: str, known: list[str]) -> None:
+    """What the link filters by and the database does not have; it restricts nothing."""
+    if unknown := [x for x in st.query_params.get_all(param) if x not in known]:
+        st.session_state[UNKNOWN] = (param, unknown)
+    if missing := st.session_state.get(UNKNOWN):
+        name, values = missing
+        if name == param and not any(x in known for x in values):
+            listed = ", ".join(values)
+            st.warning(
+                verbatim(f"The link asks for {name} {listed}, which is not in this database.")
+            )
+
+
 def _outcome() -> None:
     st.toggle(
         "Only failing models",
         key="failing",
         bind="query-params",
-        help="Lists and draws failing models only. Shares and medians are still those of all.",
+        help="Lists and draws failing models only. Shares and medians are still over all models.",
     )
     st.number_input(
         "A model fails below an accuracy of (%)",
@@ -90,8 +109,8 @@ def _outcome() -> None:
         placeholder="Any",
         key="kind",
         bind="query-params",
-        help="False positive: said to be in the language, and is not. False negative: said not to "
-        "be, and is.",
+        help="False positive: predicted positive, but negative. False negative: predicted "
+        "negative, but positive.",
     )
 
 
@@ -114,11 +133,12 @@ def _config_ids() -> tuple[int, ...] | None:
 def _say_what_is_left() -> None:
     view = current()
     left, runs = data.count_runs(view), data.count_runs(View())
-    st.caption(f"The filters leave {left:,} of {runs:,} runs.")
+    st.caption(f"{left:,} of {runs:,} runs match the filters.")
     st.button("Clear filters", key="clear_filters", on_click=_clear, disabled=view == View())
 
 
 def _clear() -> None:
+    st.session_state.pop(UNKNOWN, None)
     st.session_state.update(PLAIN)
     for name in data.settings():
         st.session_state[str(name)] = []

@@ -8,6 +8,9 @@ import pandas as pd
 import streamlit as st
 
 MODEL_PAGE = "screens/model.py"
+COMPARE_PAGE = "screens/compare.py"
+MAP_PAGE = "screens/map.py"
+FAILING_PAGE = "screens/failing.py"
 SWITCHED = "switched"
 
 
@@ -22,6 +25,26 @@ def put(param: str, values: Sequence[int]) -> None:
         st.query_params[param] = [str(value) for value in values]
     if not values and param in st.query_params:
         del st.query_params[param]
+
+
+def columns(offered: Sequence[str], always: str) -> list[str]:
+    """The columns of a table that are shown: those of the link, else all.
+
+    Args:
+        offered: the columns that may be shown, in order.
+        always: the one that names the rows, which is shown besides.
+    """
+    if unknown := [x for x in st.query_params.get_all("columns") if x not in offered]:
+        st.caption(f"The link names columns that this table does not have: {', '.join(unknown)}.")
+    with st.popover("Columns", icon=":material/view_column:"):
+        chosen = st.multiselect(
+            f"Columns beside {always}",
+            list(offered),
+            key="columns",
+            placeholder="All",
+            bind="query-params",
+        )
+    return [name for name in offered if name in chosen] or list(offered)
 
 
 def selectable(

@@ -22,6 +22,14 @@ MAX_ROWS = 20
 # Columns that are shown only where they say something.
 RARE = ("unfinished", "failed")
 
+RESULTS = (
+    "failing", "failing_share", "failing_seeds", "median_accuracy", "interval",
+    "median_solved_length", "seeds", "unfinished", "failed", "false_positives", "false_negatives",
+)  # fmt: skip
+"""The columns of results, in order; the settings that differ come after them."""
+
+SWEEPS, CONFIGURATION = "sweeps", "configuration"
+
 
 def show() -> None:
     st.header("Which models generalize to longer strings?")
@@ -32,7 +40,7 @@ def show() -> None:
             return
         table = configurations.table(view)
         if table.empty:
-            st.success("No model that the filters leave fails. Clear them in the sidebar.")
+            st.success("No model that matches the filters fails. Clear them in the sidebar.")
             return
         chosen = _table(table, view)
         models = data.models(view)
@@ -66,38 +74,43 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
         st.caption("Why training failed is on the page Sweeps.")
     if not done and total["unfinished"]:
         st.info(
-            "None of these runs is finished yet, so there is nothing to compare. The sidebar says "
-            "how far they are; where nobody trains them, resume them there."
+            "None of these runs has finished yet, so there is nothing to compare. The sidebar "
+            "shows their progress; resume them there if no worker is training them."
         )
     elif not done:
-        st.info("No model came out of these runs: training failed for all of them.")
+        st.info("There is no model to compare: training failed for all of these runs.")
     return bool(done)
 
 
 def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
     """The table of configurations; returns the rows to draw."""
     st.subheader("Configurations")
-    st.caption(
-        "One row a configuration, the worst first; of its settings those that differ are shown. "
-        "Point at a heading for what it means. Select rows to draw only those."
-    )
-    shown = table.drop(columns=["config_id", *(x for x in RARE if not table[x].any())])
-    if shown["sweeps"].nunique() < len(shown):
-        # Sweeps do not tell these rows apart; their settings do, and so come first.
-        settings = [name for name in RunConfig.model_fields if name in shown]
-        shown = shown[["sweeps", *settings, *shown.columns.drop(["sweeps", *settings])]]
-        if shown["sweeps"].nunique() == 1:
-            shown = shown.drop(columns="sweeps")
+    st.caption("Worst first. Select rows to draw only those.")
+    named, own_settings = _identified(table)
+    results = [x for x in RESULTS if x not in RARE or table[x].any()]
+    shown = links.columns([*results, *own_settings], named)
     selected = links.selectable(
-        shown,
+        table.assign(**{CONFIGURATION: _names(table)})[[named, *shown]],
         table["config_id"].tolist(),
         "config",
         mode="multi-row",
-        columns=measures.setting_columns(["sweeps", *RunConfig.model_fields])
+        columns=measures.setting_columns([SWEEPS, CONFIGURATION, *RunConfig.model_fields])
         | measures.configuration_columns(view.below),
     )
     rows = table[table["config_id"].isin(selected)]
     return rows if len(rows) else table[table["seeds"] > 0]
+
+
+def _identified(table: pd.DataFrame) -> tuple[str, list[str]]:
+    """The column that names the rows, and the settings that differ."""
+    own = [name for name in RunConfig.model_fields if name in table]
+    return (SWEEPS if table[SWEEPS].is_unique else CONFIGURATION), own
+
+
+def _names(table: pd.DataFrame) -> list[str]:
+    config_ids = table["config_id"].tolist()
+    found = names.configuration_names(config_ids)
+    return [found[config_id] for config_id in config_ids]
 
 
 def _by_length(chosen: pd.DataFrame, models: pd.DataFrame, view: View) -> None:
@@ -105,8 +118,8 @@ def _by_length(chosen: pd.DataFrame, models: pd.DataFrame, view: View) -> None:
     measure, width = _length_controls()
     if len(chosen) > len(OKABE_ITO):
         st.caption(
-            f"Drawn are the first {len(OKABE_ITO)} of {len(chosen)} configurations: more colors "
-            "could not be told apart. Select others to see them."
+            f"The chart shows the first {len(OKABE_ITO)} of {len(chosen)} configurations, one "
+            "color each. Select others in the table to see them."
         )
         chosen = chosen.head(len(OKABE_ITO))
     named = names.configuration_names(chosen["config_id"].tolist())
@@ -161,8 +174,8 @@ def _few_enough(models: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
     most = max(1, MAX_POINTS // per_line // max(1, models["config_id"].nunique()))
     if models.groupby("config_id").size().max() > most:
         st.caption(
-            f"Of each configuration {most} models are drawn, evenly from the worst to the best. "
-            "Medians and intervals are those of all."
+            f"The chart shows {most} models of each configuration, evenly from the worst to the "
+            "best. Medians and intervals are over all of them."
         )
     kept = [
         own.sort_values("accuracy")["run_id"].iloc[
@@ -177,8 +190,8 @@ def _by_seed(chosen: pd.DataFrame, models: pd.DataFrame) -> None:
     st.subheader("Seed by seed")
     if len(chosen) > MAX_ROWS:
         st.caption(
-            f"Shown are the worst {MAX_ROWS} of {len(chosen)} configurations. Select others in "
-            "the table to see them."
+            f"The charts show the worst {MAX_ROWS} of {len(chosen)} configurations. Select others "
+            "in the table to see them."
         )
         chosen = chosen.head(MAX_ROWS)
     named = names.configuration_names(chosen["config_id"].tolist())
@@ -195,7 +208,7 @@ def _by_seed(chosen: pd.DataFrame, models: pd.DataFrame) -> None:
     )
     links.open_clicked(grid, seed_grid.CLICKED)
     st.caption(
-        "An empty cell: no finished model of that seed. Click a point or a cell to look inside "
+        "An empty cell has no finished model of that seed. Click a point or a cell to look inside "
         "the model."
     )
 

@@ -32,11 +32,11 @@ def show() -> None:
 def _nothing(view: View) -> None:
     tested = int(data.configurations(view)["seeds"].sum())
     if tested:
-        st.success(f"None of the {tested:,} tested models that the filters leave makes an error.")
+        st.success(f"None of the {tested:,} tested models that match the filters makes an error.")
     else:
         st.info(
-            "The filters leave no model that is trained and tested. Clear them in the sidebar, or "
-            "wait for the first results."
+            "No model that matches the filters is trained and tested. Clear them in the sidebar, "
+            "or wait for the first results."
         )
 
 
@@ -118,7 +118,7 @@ def _strings(run_id: int, view: View) -> None:
         disabled=not number,
     )
     if not number:
-        st.info("No misclassified string of this model is like that. Change what to find.")
+        st.info("No misclassified string of this model matches. Search for something else.")
         return
     page = _page(-(-number // STRINGS_A_PAGE), "strings_page")
     table = data.string_errors(run_id, search, STRINGS_A_PAGE, (page - 1) * STRINGS_A_PAGE)
@@ -144,8 +144,8 @@ def _breaking(view: View, number: int) -> None:
     table = data.breaking_strings(view, BREAKING)
     table["share"] = table["models"] / number
     st.caption(
-        f"Of the test strings that any of these {number:,} models misclassifies, the {len(table)} "
-        "that most of them do."
+        f"The {len(table)} test strings that are misclassified by the most of these {number:,} "
+        "models."
     )
     st.dataframe(
         table,

@@ -27,7 +27,7 @@ def show() -> None:
         models = models[models["picked"] > 0]
         if models.empty:
             st.info(
-                "The filters leave no model that is trained and tested. Clear them in the "
+                "No model that matches the filters is trained and tested. Clear them in the "
                 "sidebar, or wait for the first results."
             )
             return
@@ -44,15 +44,15 @@ def show() -> None:
 def _too_few(fields: list[str]) -> None:
     differs = f"only `{fields[0]}` differs" if fields else "no setting differs"
     st.info(
-        "A map needs two settings in which the models differ, and of those that the filters "
-        f"leave, {differs}. Clear the filters, or launch a sweep with two axes from the sidebar."
+        "A map needs two settings in which the models differ; among those that match the "
+        f"filters, {differs}. Clear the filters, or launch a sweep with two axes from the sidebar."
     )
 
 
 def _maps(models: pd.DataFrame, fields: list[str], view: View) -> None:
     x, y, facet = _axes(fields)
     if x == y or facet in (x, y):
-        st.info("Choose different settings for the two axes and for the maps beside each other.")
+        st.info("Choose different settings for the two axes and for the separate maps.")
         return
     grouped = [x, y] if facet is None else [x, y, facet]
     table = cells(models, grouped)
@@ -65,24 +65,24 @@ def _maps(models: pd.DataFrame, fields: list[str], view: View) -> None:
             st.altair_chart(heat_map(table, x, y, name, title, facet), key=f"map {name}")
     _say_what_is_pooled(table, fields, grouped)
     st.caption(
-        f"Accuracy: {measures.ACCURACY} Failing: {measures.failing(view.below)} Each number sums "
-        "up models, never their strings. No cell: no model is trained with these settings."
+        f"Accuracy: {measures.ACCURACY} Failing: {measures.failing(view.below)} Each number "
+        "summarizes models, not pooled strings. A missing cell has no model with these settings."
     )
 
 
 def _axes(fields: list[str]) -> tuple[str, str, str | None]:
     # Fields of numbers make the better axes, and come first.
     columns = st.columns(3)
-    x = columns[0].selectbox("Across", fields, index=0, key="x", bind="query-params")
-    y = columns[1].selectbox("Up", fields, index=1, key="y", bind="query-params")
+    x = columns[0].selectbox("Horizontal axis", fields, index=0, key="x", bind="query-params")
+    y = columns[1].selectbox("Vertical axis", fields, index=1, key="y", bind="query-params")
     facet = columns[2].selectbox(
-        "Side by side",
+        "One map for each",
         fields,
         index=None,
         placeholder="One map",
         key="facet",
         bind="query-params",
-        help="A map of its own for each value of this setting.",
+        help="Draws a map for each value of this setting.",
     )
     return x, y, facet
 
@@ -115,8 +115,8 @@ def _say_what_is_pooled(table: pd.DataFrame, fields: list[str], grouped: list[st
     if table["configurations"].max() > 1:
         others = ", ".join(f"`{name}`" for name in fields if name not in grouped)
         st.caption(
-            f"Some cells hold models that differ in other settings too ({others}): put one side "
-            "by side, or filter by it."
+            f"Some cells hold models that differ in other settings too ({others}): choose one "
+            "under One map for each, or filter by it."
         )
 
 

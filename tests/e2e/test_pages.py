@@ -27,7 +27,7 @@ def test_every_page_opens_by_its_link_with_the_filters(
     browser: Browser, shipped: str, path: str
 ) -> None:
     page = open_page(browser, f"{shipped}/{path}?seed=2&kind=false+positives")
-    expect(page.get_by_text("The filters leave 2 of 43 runs.")).to_be_visible()
+    expect(page.get_by_text("2 of 43 runs match the filters.")).to_be_visible()
     no_traceback(page)
     page.context.close()
 
@@ -59,7 +59,7 @@ def test_it_filters_by_seed_and_by_failing_and_the_link_reproduces_the_view(
     expect(copied.get_by_text("2 models misclassify test strings")).to_be_visible()
     expect(copied.get_by_role("heading", name="Model 38")).to_be_visible()
     copied.get_by_role("button", name="Clear filters").click()
-    expect(copied.get_by_text("The filters leave 43 of 43 runs.")).to_be_visible()
+    expect(copied.get_by_text("43 of 43 runs match the filters.")).to_be_visible()
     expect(copied.get_by_text("16 models misclassify test strings")).to_be_visible()
     copied.context.close()
 

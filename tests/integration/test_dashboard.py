@@ -110,7 +110,7 @@ def test_a_sweep_without_a_finished_run_is_said_to_be_unfinished(
 @every_filtered_page
 def test_filters_that_leave_nothing_say_so(monkeypatch: pytest.MonkeyPatch, page: str) -> None:
     app = open_app(monkeypatch, ROOT / "runs.db", page, seed="5", sweep="generalization_errors")
-    assert "The filters leave 0 of 43 runs." in said(app)
+    assert "0 of 43 runs match the filters." in said(app)
     expected = {"compare": "No run matches", "map": "leave no model", "failing": "leave no model"}
     assert expected.get(page, "Sweep") in said(app) + app.header[0].value
 
@@ -160,7 +160,7 @@ def test_it_shows_a_database_of_a_server(
 ) -> None:
     make_database(postgres_url, {"hidden_size": [2, 4], "num_attention_heads": [1, 2]}, seeds=4)
     app = open_app(monkeypatch, postgres_url, page, seed=["1", "2"])
-    assert "The filters leave 8 of 16 runs." in said(app)
+    assert "8 of 16 runs match the filters." in said(app)
     assert not app.error
 
 

@@ -45,10 +45,15 @@ def test_filters_come_from_the_address_bar(monkeypatch: pytest.MonkeyPatch) -> N
     app = open_app(monkeypatch, SHIPPED, seed="2", failing="true")
     assert app.multiselect(key="seed").value == [2]
     assert app.toggle(key="failing").value is True
-    assert "The filters leave 2 of 43 runs." in said(app)
+    assert "2 of 43 runs match the filters." in said(app)
     table = app.dataframe[0].value
     # A configuration's numbers are those of all its seeds in scope, failing or not.
     assert table["sweeps"].tolist() == [INITIALIZATIONS, "lower_magnitude_initializations"][::-1]
+
+
+def test_a_link_to_a_sweep_that_is_not_there_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_app(monkeypatch, SHIPPED, sweep="nope")
+    assert "The link asks for sweep nope" in app.warning[0].value.replace("\\", "")
 
 
 def test_a_setting_is_a_filter_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,7 +61,7 @@ def test_a_setting_is_a_filter_too(monkeypatch: pytest.MonkeyPatch) -> None:
     assert metrics(app)["Models tested"] == "9"
     assert app.multiselect(key="hidden_size").value == [2]
     app.button("clear_filters").click()
-    assert "leave 43 of 43" in said(rerun(app))
+    assert "43 of 43 runs match" in said(rerun(app))
 
 
 def test_the_threshold_says_what_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,12 +71,12 @@ def test_the_threshold_says_what_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     app = open_app(monkeypatch, SHIPPED, below="90")
     assert metrics(app)["Failing models"] == f"{below} ({below / 43:.0%})"
     app = open_app(monkeypatch, SHIPPED, below="90", failing="true")
-    assert f"The filters leave {below} of 43 runs." in said(app)
+    assert f"{below} of 43 runs match the filters." in said(app)
 
 
 def test_errors_of_a_kind_are_a_filter(monkeypatch: pytest.MonkeyPatch) -> None:
     app = open_app(monkeypatch, SHIPPED, kind="false positives")
-    assert "The filters leave 3 of 43 runs." in said(app)
+    assert "3 of 43 runs match the filters." in said(app)
     app = open_app(monkeypatch, SHIPPED, "failing", kind="false positives", seed="2")
     assert app.dataframe[0].value["false_positives"].tolist() == [1443, 6]
     assert set(app.dataframe[1].value["kind"]) == {"false positive"}
@@ -79,7 +84,7 @@ def test_errors_of_a_kind_are_a_filter(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_where_no_model_fails_the_pages_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     app = open_app(monkeypatch, SHIPPED, seed="5", failing="true", sweep="all_initializations")
-    assert "No model that the filters leave fails." in app.success[0].value
+    assert "No model that matches the filters fails." in app.success[0].value
     app = open_app(monkeypatch, SHIPPED, "failing", seed="5", sweep="all_initializations")
     assert "None of the 1 tested models" in app.success[0].value
 
@@ -141,7 +146,7 @@ def test_strings_are_searched_and_saved(monkeypatch: pytest.MonkeyPatch) -> None
     assert strings["string"].str.contains("b{100}", regex=False).all()
     assert "ab{100}c{55}" in strings["string"].tolist()
     app = open_app(monkeypatch, SHIPPED, "failing", **chosen, find="*no such*")
-    assert "No misclassified string of this model is like that" in app.info[0].value
+    assert "No misclassified string of this model matches" in app.info[0].value
 
 
 def test_the_strings_that_break_most_models_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,7 +197,15 @@ def test_configurations_of_one_sweep_are_told_apart_by_their_settings(
     spec = {"name": "grid", "model_seeds": [0], "fixed": fixed, "axes": axes}
     work(store, [writer.submit(store, parse_spec(spec))], How(workers=0))
     app = open_app(monkeypatch, file_of(store))
-    assert list(app.dataframe[0].value.columns[:2]) == ["hidden_size", "num_attention_heads"]
+    columns = list(app.dataframe[0].value.columns)
+    assert columns[:3] == ["configuration", "failing", "failing_share"], "results come first"
+    assert columns[-2:] == ["hidden_size", "num_attention_heads"]
+    chosen = open_app(monkeypatch, file_of(store), columns=["interval", "median_accuracy"])
+    assert list(chosen.dataframe[0].value.columns) == [
+        "configuration",
+        "median_accuracy",
+        "interval",
+    ]
     app = open_app(monkeypatch, file_of(store), "failing")
     models = app.dataframe[0].value[["hidden_size", "num_attention_heads"]]
     assert not models.duplicated().any()

@@ -118,7 +118,7 @@ def test_a_sweep_that_nobody_trains_is_said_to_wait_and_can_be_resumed(
     store = open_writer(str(tmp_path / "waiting.db"))
     writer.submit(store, parse_spec(OWN))
     app = open_app(monkeypatch, file_of(store))
-    assert "0 of 3 models · nobody trains it" in said(app)
+    assert "0 of 3 models · no worker" in said(app)
     app.button("resume sidebar 1").click()
     rerun(app)
     wait_for_end(store, 1)
