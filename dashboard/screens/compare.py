@@ -22,11 +22,11 @@ MAX_ROWS = 20
 # Columns that are shown only where they say something.
 RARE = ("unfinished", "failed")
 
+# The columns of results, in order; the settings that differ come after them.
 RESULTS = (
     "failing", "failing_share", "failing_seeds", "median_accuracy", "interval",
     "median_solved_length", "seeds", "unfinished", "failed", "false_positives", "false_negatives",
 )  # fmt: skip
-"""The columns of results, in order; the settings that differ come after them."""
 
 SWEEPS, CONFIGURATION = "sweeps", "configuration"
 

@@ -109,7 +109,7 @@ def test_a_language_is_typed_and_what_it_accepts_is_shown_at_once(
     [
         ({"task": "regular", "pattern": "(ab"}, "pattern='(ab'"),
         ({"task": "counting", "formula": "a >"}, "formula='a >'"),
-        ({"task": "counting", "formula": "a >= 0"}, "formula='a >= 0'"),
+        ({"task": "counting", "formula": "a >= d"}, "formula='a >= d'"),
         ({"task": "regular"}, "Type the pattern of the language."),
     ],
 )

@@ -20,8 +20,8 @@ every_page = pytest.mark.parametrize("page", [*PAGES, *INSIDE])
 every_filtered_page = pytest.mark.parametrize("page", PAGES)
 
 SHOWN = {
-    "compare": "One row a configuration",
-    "map": "Each number sums up models",
+    "compare": "Worst first. Select rows",
+    "map": "Each number summarizes models",
     "failing": "16 models misclassify test strings",
     "sweeps": "One string through a model",
     "model": "Why does this model fail?",
@@ -94,7 +94,7 @@ def test_a_sweep_without_a_finished_run_is_said_to_be_unfinished(
     writer.submit(store, parse_spec({"name": "<b>*new*</b>", "model_seeds": "0..3"}))
     app = open_app(monkeypatch, file_of(store), page)
     expected = {
-        "compare": "None of these runs is finished yet",
+        "compare": "None of these runs has finished yet",
         "map": "wait for the first results",
         "failing": "wait for the first results",
         "sweeps": "0 of 4 models",
@@ -111,7 +111,7 @@ def test_a_sweep_without_a_finished_run_is_said_to_be_unfinished(
 def test_filters_that_leave_nothing_say_so(monkeypatch: pytest.MonkeyPatch, page: str) -> None:
     app = open_app(monkeypatch, ROOT / "runs.db", page, seed="5", sweep="generalization_errors")
     assert "0 of 43 runs match the filters." in said(app)
-    expected = {"compare": "No run matches", "map": "leave no model", "failing": "leave no model"}
+    expected = {"compare": "No run matches", "map": "No model that", "failing": "No model that"}
     assert expected.get(page, "Sweep") in said(app) + app.header[0].value
 
 
@@ -146,8 +146,8 @@ def test_it_shows_a_large_database_and_reads_only_a_part(
     if page == "compare":
         assert metrics(app)["Models tested"] == "300"
         assert len(app.dataframe[0].value) == 50
-        assert "Drawn are the first 8 of 50 configurations" in said(app)
-        assert "Shown are the worst 20 of 50 configurations" in said(app)
+        assert "The chart shows the first 8 of 50 configurations" in said(app)
+        assert "The charts show the worst 20 of 50 configurations" in said(app)
     if page == "failing":
         assert "225 models misclassify test strings" in said(app)
         assert len(app.dataframe[0].value) == 100

@@ -182,7 +182,7 @@ def test_why_training_failed_is_on_the_page_of_sweeps(
             "VALUES (1, 1, '2026', 'diverged *here*')"
         )
     app = open_app(monkeypatch, file_of(store))
-    assert "training failed for all of them" in app.info[0].value
+    assert "training failed for all of these runs" in app.info[0].value
     app = open_app(monkeypatch, file_of(store), "sweeps")
     assert app.dataframe[1].value["reason"].tolist() == ["diverged *here*"]
     assert "Retry 1 failed" in [button.label for button in app.button]

@@ -137,7 +137,7 @@ def test_a_sweep_is_stopped_from_the_page_and_said_to_be(
     app.button("stop sidebar 1").click()
     rerun(app)
     assert rows(store, "SELECT state FROM sweep") == [("stopped",)]
-    assert "0 of 3 models · stopped" in said(app)
+    assert "0 of 3 models · 1 in training · stopped" in said(app)
     assert "resume sidebar 1" in [button.key for button in app.button]
 
 
