@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import data
+from dashboard import data, links
 from dashboard.words import verbatim
 from seqcls.errors import SeqclsError
 from sweeps.store.overview import KINDS, View
@@ -53,9 +53,17 @@ def send_again() -> None:
         names = [*PLAIN, *map(str, data.settings())]
     except SeqclsError:
         return
+    _take_clicked()
     for name in names:
         if name in st.session_state:
             st.session_state[name] = st.session_state[name]
+
+
+def _take_clicked() -> None:
+    """Filters by the settings of a cell that was clicked on a map."""
+    settings = data.settings()
+    for name, text in st.session_state.pop(links.CHOSEN, {}).items():
+        st.session_state[name] = [x for x in settings[name].unique().tolist() if str(x) == text]
 
 
 def current() -> View:

@@ -1,6 +1,6 @@
 """What a page puts into the address bar beside the filters, and links to other pages."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Literal
 
@@ -12,6 +12,7 @@ COMPARE_PAGE = "screens/compare.py"
 MAP_PAGE = "screens/map.py"
 FAILING_PAGE = "screens/failing.py"
 SWITCHED = "switched"
+CHOSEN = "settings that were clicked"
 
 
 def linked(param: str) -> list[int]:
@@ -101,6 +102,17 @@ def open_clicked(event: Any, param: str) -> None:
     if points:
         st.session_state[SWITCHED] = True
         st.switch_page(MODEL_PAGE, query_params={"run": str(points[0]["run_id"])})
+
+
+def to_compare(settings: Mapping[str, Any]) -> None:
+    """Goes to the page Compare, filtered by these settings and by what is filtered already.
+
+    Args:
+        settings: the value of each field, as the database has it or as text.
+    """
+    st.session_state[SWITCHED] = True
+    st.session_state[CHOSEN] = {name: str(value) for name, value in settings.items()}
+    st.switch_page(COMPARE_PAGE)
 
 
 def was_switched() -> bool:

@@ -3,7 +3,7 @@
 import altair as alt
 import pandas as pd
 
-from dashboard.charts.colors import GREY, OKABE_ITO
+from dashboard.charts.colors import GREY, INK, OKABE_ITO
 from dashboard.charts.scales import titled
 
 PLOT_HEIGHT = 340
@@ -71,7 +71,7 @@ def _band(medians: pd.DataFrame, x: alt.X, color: alt.Color) -> alt.Chart:
 
 
 def _seeds(seeds: pd.DataFrame, x: alt.X, color: alt.Color, measure: str) -> alt.Chart:
-    lines = alt.Chart(seeds).mark_line(strokeWidth=1, opacity=0.45)
+    lines = alt.Chart(seeds).mark_line(strokeWidth=1, opacity=0.6)
     chart: alt.Chart = lines.encode(x, _y("value", measure), color, detail="run_id:N")
     return chart
 
@@ -112,7 +112,7 @@ def _limits(limits: pd.DataFrame) -> list[alt.Chart]:
     rules = alt.Chart(limits).mark_rule(color=GREY, strokeDash=[4, 4]).encode(x="length:Q")
     labels = (
         alt.Chart(limits)
-        .mark_text(align="left", baseline="bottom", dx=4, dy=-4, color=GREY)
+        .mark_text(align="left", baseline="bottom", dx=4, dy=-4, color=INK)
         .encode(x="length:Q", y=alt.value("height"), text="label:N")
     )
     return [rules, labels]

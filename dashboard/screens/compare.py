@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dashboard import configurations, data, filters, links, measures, names
+from dashboard import configurations, data, drawing, filters, links, measures, names
 from dashboard.charts import accuracy_by_length, every_seed, seed_grid
 from dashboard.charts.colors import OKABE_ITO
 from dashboard.lengths import LENGTH_MEASURES, limits, points
@@ -32,7 +32,7 @@ SWEEPS, CONFIGURATION = "sweeps", "configuration"
 
 
 def show() -> None:
-    st.header("Which models generalize to longer strings?")
+    st.title("Which models generalize to longer strings?")
     try:
         view = filters.current()
         counts = data.configurations(view)
@@ -61,15 +61,17 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
         return False
     total = counts[["seeds", "unfinished", "failed", "failing"]].sum()
     done, failing = int(total["seeds"]), int(total["failing"])
-    columns = st.columns([3, 4, 3, 3])
-    columns[0].metric("Models tested", f"{done:,}", help=measures.SEEDS)
-    columns[1].metric(
-        "Failing models",
-        f"{failing:,} ({failing / done:.0%})" if done else "none yet",
-        help=measures.failing(view.below),
-    )
-    columns[2].metric("Queued or in training", f"{int(total['unfinished']):,}")
-    columns[3].metric("Training failed", f"{int(total['failed']):,}")
+    # In a row that wraps: in columns, names would be cut off at 820 pixels.
+    with st.container(horizontal=True, gap="large"):
+        st.metric("Models tested", f"{done:,}", help=measures.SEEDS, width="content")
+        st.metric(
+            "Failing models",
+            f"{failing:,} ({failing / done:.0%})" if done else "none yet",
+            help=measures.failing(view.below),
+            width="content",
+        )
+        st.metric("Queued or in training", f"{int(total['unfinished']):,}", width="content")
+        st.metric("Training failed", f"{int(total['failed']):,}", width="content")
     if total["failed"]:
         st.caption("Why training failed is on the page Sweeps.")
     if not done and total["unfinished"]:
@@ -135,9 +137,7 @@ def _by_length(chosen: pd.DataFrame, models: pd.DataFrame, view: View) -> None:
     chart = accuracy_by_length.accuracy_by_length(
         drawn.drop(columns="config_id"), medians, limits(tuple(named)), measure
     )
-    event = st.altair_chart(
-        chart, on_select="rerun", selection_mode=[accuracy_by_length.CLICKED], key="by_length"
-    )
+    event = drawing.show(chart, "by_length", click=accuracy_by_length.CLICKED)
     links.open_clicked(event, accuracy_by_length.CLICKED)
     st.caption(
         f"{LENGTH_MEASURES[measure]} Point at a line for its seed; click it to look inside the "
@@ -199,12 +199,12 @@ def _by_seed(chosen: pd.DataFrame, models: pd.DataFrame) -> None:
     own["configuration"] = own["config_id"].map(named)
     # Spread by the seed, so that the same models always lie at the same place.
     own["jitter"] = (own["model_seed"] * 0.618034) % 1 * 2 - 1
-    strip = st.altair_chart(
-        every_seed.every_seed(own, list(named.values())), on_select="rerun", key="every_seed"
+    strip = drawing.show(
+        every_seed.every_seed(own, list(named.values())), "every_seed", click=every_seed.CLICKED
     )
     links.open_clicked(strip, every_seed.CLICKED)
-    grid = st.altair_chart(
-        seed_grid.seed_grid(own, list(named.values())), on_select="rerun", key="seed_grid"
+    grid = drawing.show(
+        seed_grid.seed_grid(own, list(named.values())), "seed_grid", click=seed_grid.CLICKED
     )
     links.open_clicked(grid, seed_grid.CLICKED)
     st.caption(

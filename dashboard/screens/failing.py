@@ -16,7 +16,7 @@ BREAKING = 100
 
 
 def show() -> None:
-    st.header("Which models fail, and on which strings?")
+    st.title("Which models fail, and on which strings?")
     try:
         view = filters.current()
         number = data.count_failing_models(view)

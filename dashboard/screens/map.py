@@ -1,11 +1,15 @@
 """Two fields of the configuration against each other: where do models begin to generalize?"""
 
+from collections.abc import Iterable
+
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, filters, measures
-from dashboard.charts.heat_map import heat_map
+from dashboard import data, drawing, filters, links, measures
+from dashboard.charts.heat_map import CLICKED, heat_map
 from seqcls.errors import SeqclsError
+from sweeps.bootstrap import median_intervals
+from sweeps.intervals import wilson
 from sweeps.store.overview import View
 
 # Beyond so many values of a field, its cells could not be read.
@@ -20,7 +24,7 @@ SHARES = {
 
 
 def show() -> None:
-    st.header("Where do models begin to generalize?")
+    st.title("Where do models begin to generalize?")
     try:
         view = filters.current()
         models = data.models(view)
@@ -59,15 +63,33 @@ def _maps(models: pd.DataFrame, fields: list[str], view: View) -> None:
     if facet is None:
         for left, right in (("median", "failing_share"), ("worst", "best")):
             for column, name in zip(st.columns(2), (left, right), strict=True):
-                column.altair_chart(heat_map(table, x, y, name, SHARES[name]), key=f"map {name}")
+                with column:
+                    _map(table, grouped, name)
     else:
-        for name, title in SHARES.items():
-            st.altair_chart(heat_map(table, x, y, name, title, facet), key=f"map {name}")
+        for name in SHARES:
+            _map(table, grouped, name)
     _say_what_is_pooled(table, fields, grouped)
     st.caption(
         f"Accuracy: {measures.ACCURACY} Failing: {measures.failing(view.below)} Each number "
-        "summarizes models, not pooled strings. A missing cell has no model with these settings."
+        "summarizes models, not pooled strings. A missing cell has no model with these settings. "
+        "Click a cell to compare its models."
     )
+
+
+def _map(table: pd.DataFrame, grouped: list[str], value: str) -> None:
+    """One map; a click on a cell leads to its models."""
+    x, y, *facet = grouped
+    chart = heat_map(table, x, y, value, SHARES[value], *facet)
+    worst = table.loc[table["failing_share"].idxmax()]
+    says = (
+        f"{len(table)} cells. Most models fail with "
+        f"{', '.join(f'{name}={worst[name]}' for name in grouped)}: "
+        f"{worst['failing']} of {worst['seeds']}."
+    )
+    event = drawing.show(chart, f"map {value}", says=says, click=CLICKED)
+    for point in event["selection"].get(CLICKED) or []:
+        cell = table[table["cell"] == point["cell"]].iloc[0]
+        links.to_compare({name: cell[name] for name in grouped})
 
 
 def _axes(fields: list[str]) -> tuple[str, str, str | None]:
@@ -96,7 +118,8 @@ def cells(models: pd.DataFrame, fields: list[str]) -> pd.DataFrame:
 
     Returns:
         The fields; median, best and worst accuracy and failing_share in [0, 1]; seeds (models),
-        failing (models), configurations.
+        failing (models), configurations, their number (cell), and the 95% intervals of the median
+        and of the failing share as text: median_interval, failing_interval.
     """
     grouped = models.groupby(fields, sort=True)
     table = grouped.agg(
@@ -108,7 +131,22 @@ def cells(models: pd.DataFrame, fields: list[str]) -> pd.DataFrame:
         configurations=("config_id", "nunique"),
     ).reset_index()
     table["failing_share"] = table["failing"] / table["seeds"]
+    table["cell"] = range(len(table))
+    medians = median_intervals(models, "accuracy", fields)
+    table["median_interval"] = _spans(medians["low"], medians["high"])
+    shares = [
+        wilson(int(failing), int(seeds))
+        for failing, seeds in zip(table["failing"], table["seeds"], strict=True)
+    ]
+    table["failing_interval"] = _spans([x.low for x in shares], [x.high for x in shares])
     return table.astype(dict.fromkeys(fields, str))
+
+
+def _spans(lows: Iterable[float], highs: Iterable[float]) -> list[str]:
+    return [
+        "none: a single model" if pd.isna(low) else f"{low:.1%} to {high:.1%}"
+        for low, high in zip(lows, highs, strict=True)
+    ]
 
 
 def _say_what_is_pooled(table: pd.DataFrame, fields: list[str], grouped: list[str]) -> None:

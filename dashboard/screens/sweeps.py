@@ -22,7 +22,7 @@ MAX_FAILURES = 200
 
 
 def show() -> None:
-    st.header("Sweeps")
+    st.title("Sweeps")
     try:
         store = open_reader()
         sweeps = progress(store)[::-1]

@@ -112,7 +112,7 @@ def test_filters_that_leave_nothing_say_so(monkeypatch: pytest.MonkeyPatch, page
     app = open_app(monkeypatch, ROOT / "runs.db", page, seed="5", sweep="generalization_errors")
     assert "0 of 43 runs match the filters." in said(app)
     expected = {"compare": "No run matches", "map": "No model that", "failing": "No model that"}
-    assert expected.get(page, "Sweep") in said(app) + app.header[0].value
+    assert expected.get(page, "Sweep") in said(app) + app.title[0].value
 
 
 @every_filtered_page
@@ -201,7 +201,7 @@ def test_the_pages_load_no_pytorch() -> None:
         "    app = AppTest.from_file('dashboard/app.py', default_timeout=60)\n"
         "    app.session_state['launch'] = True\n"
         "    if page != 'compare': app.switch_page(f'screens/{page}.py')\n"
-        "    assert not app.run().exception and app.header\n"
+        "    assert not app.run().exception and len(app.title) == 1\n"
         "print('torch' in sys.modules)"
     )
     said = subprocess.run(
