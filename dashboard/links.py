@@ -112,7 +112,8 @@ def to_compare(settings: Mapping[str, Any]) -> None:
     """
     st.session_state[SWITCHED] = True
     st.session_state[CHOSEN] = {name: str(value) for name, value in settings.items()}
-    st.switch_page(COMPARE_PAGE)
+    # Without any parameters it would ask that filters in the link be cleared, and may not.
+    st.switch_page(COMPARE_PAGE, query_params={})
 
 
 def was_switched() -> bool:
