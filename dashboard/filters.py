@@ -19,8 +19,12 @@ The fields of the configuration go by their own names.
 UNKNOWN = "unknown in the link"
 
 
-def show() -> None:
-    """Draws the filters in the sidebar, where there is anything to filter."""
+def show(applied: bool = True) -> None:
+    """Draws the filters in the sidebar, where there is anything to filter.
+
+    Args:
+        applied: whether the page obeys them; else they are put away, and kept for the others.
+    """
     try:
         names = list(dict.fromkeys(data.memberships()["sweep"]))
         seeds = data.model_seeds()
@@ -29,7 +33,15 @@ def show() -> None:
         return
     if not seeds:
         return
-    st.header("Filters")
+    if applied:
+        st.header("Filters")
+        _show(names, seeds, fields)
+    else:
+        with st.expander("Filters of the other pages"):
+            _show(names, seeds, fields)
+
+
+def _show(names: list[str], seeds: list[int], fields: dict[str, list[Any]]) -> None:
     _say_what_is_unknown("sweep", names)
     _say_what_is_unknown("seed", list(map(str, seeds)))
     st.multiselect("Sweeps", names, key="sweep", placeholder="All sweeps", bind="query-params")
@@ -37,7 +49,7 @@ def show() -> None:
     _outcome()
     if fields:
         chosen = sum(bool(st.session_state.get(name)) for name in fields)
-        with st.expander(f"Settings ({chosen} chosen)" if chosen else "Settings"):
+        with st.popover(f"Settings ({chosen} chosen)" if chosen else "Settings", width="stretch"):
             for name, values in fields.items():
                 st.multiselect(name, values, key=name, placeholder="Any", bind="query-params")
     _say_what_is_left()

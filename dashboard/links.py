@@ -53,7 +53,7 @@ def selectable(
     ids: Sequence[int],
     param: str,
     *,
-    mode: Literal["multi-row", "single-row-required"],
+    mode: Literal["multi-row", "single-row", "single-row-required"],
     columns: Any,
     height: int | Literal["auto"] = "auto",
 ) -> list[int]:
@@ -63,7 +63,8 @@ def selectable(
         frame: what is shown.
         ids: what each row is called in the link.
         param: the parameter of the link.
-        mode: whether any number of rows may be selected, or one always is, the first by itself.
+        mode: whether any number of rows may be selected, one at most, or one always is, the first
+            by itself.
         columns: how the columns are shown.
         height: of the table, in pixels.
 
@@ -89,6 +90,41 @@ def selectable(
         return before
     put(param, chosen)
     return chosen
+
+
+def texts(
+    frame: pd.DataFrame, values: Sequence[str], param: str, *, columns: Any, height: int, key: str
+) -> str | None:
+    """A table of which one row may be selected; the text that it is known by is in the link.
+
+    Args:
+        frame: what is shown.
+        values: what each row is called in the link.
+        param: the parameter of the link.
+        columns: how the columns are shown.
+        height: of the table, in pixels.
+        key: tells the table from others; other rows are another table.
+
+    Returns:
+        The selected text; None where no row is selected.
+    """
+    rows = [place for place, own in enumerate(values) if own == st.query_params.get(param)]
+    selected = st.dataframe(
+        frame,
+        column_config=columns,
+        hide_index=True,
+        height=height,
+        on_select="rerun",
+        selection_mode="single-row",
+        selection_default={"selection": {"rows": rows[:1]}},
+        key=key,
+    )
+    chosen = [values[row] for row in selected["selection"]["rows"] if row < len(values)]
+    if chosen:
+        st.query_params[param] = chosen[0]
+    elif rows:
+        del st.query_params[param]
+    return chosen[0] if chosen else None
 
 
 def open_clicked(event: Any, param: str) -> None:

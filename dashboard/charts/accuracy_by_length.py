@@ -1,5 +1,7 @@
 """Accuracy, or a rate of errors, against string length: seeds thin, medians thick."""
 
+from collections.abc import Mapping
+
 import altair as alt
 import pandas as pd
 
@@ -15,7 +17,11 @@ CLICKED = "clicked_line"
 
 
 def accuracy_by_length(
-    seeds: pd.DataFrame, medians: pd.DataFrame, limits: pd.DataFrame, measure: str
+    seeds: pd.DataFrame,
+    medians: pd.DataFrame,
+    limits: pd.DataFrame,
+    measure: str,
+    colors: Mapping[str, str] | None = None,
 ) -> alt.LayerChart | alt.FacetChart:
     """The chart, as high as its legend needs it.
 
@@ -26,13 +32,15 @@ def accuracy_by_length(
             missing where there is none), n (seeds).
         limits: length and label of lengths to mark, such as where training ended.
         measure: what `value` is, for the axis: Accuracy, False positive rate.
+        colors: of each configuration; those of the palette in order, where none are given.
     """
     names = list(dict.fromkeys(medians["configuration"]))
+    own = colors or dict(zip(names, OKABE_ITO, strict=False))
     color = alt.Color(
         "configuration:N",
         title="Configuration",
         sort=names,
-        scale=alt.Scale(domain=names, range=OKABE_ITO[: len(names)]),
+        scale=alt.Scale(domain=names, range=[own[name] for name in names]),
         legend=alt.Legend(
             orient="bottom", columns=1, labelLimit=0, symbolOpacity=1, symbolStrokeWidth=3
         ),

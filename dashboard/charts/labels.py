@@ -34,9 +34,10 @@ def with_places(
     placed = points.assign(name_x=float("nan"), name_y=float("nan"))
     panels = points.groupby("panel", sort=False) if "panel" in points else [("", points)]
     for _, own in panels:
-        boxes = [_box(*_pixels(row.x, row.y, domains, side), 8, 8) for row in own.itertuples()]
+        at = [_pixels(x, y, domains, side) for x, y in zip(own["x"], own["y"], strict=True)]
+        boxes = [_box(x, y, 8, 8) for x, y in at]
         for place in reversed(range(len(own))):
-            x, y = _pixels(own["x"].iloc[place], own["y"].iloc[place], domains, side)
+            x, y = at[place]
             width = CHARACTER * len(str(own["name"].iloc[place]))
             for middle_x, middle_y in _around(x, y, width, side):
                 box = _box(middle_x, middle_y, width, LINE)

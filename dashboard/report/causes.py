@@ -1,6 +1,8 @@
 """Why the worst model of each configuration fails, as paragraphs."""
 
 import html
+from collections.abc import Hashable, Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -28,16 +30,16 @@ def why(store: Store, models: pd.DataFrame, named: dict[int, str], most: int) ->
     """
     wrong = models.assign(errors=models["false_positives"] + models["false_negatives"])
     wrong = wrong[wrong["errors"] > 0].sort_values("errors", ascending=False)
-    worst = wrong.drop_duplicates("config_id").set_index("config_id")
-    failing = [config_id for config_id in named if config_id in worst.index]
+    worst = {int(run["config_id"]): run for run in reversed(wrong.to_dict("records"))}
+    failing = [config_id for config_id in named if config_id in worst]
     if not failing:
         return ["<p>No model misclassifies a test string.</p>"]
-    told = [_paragraph(store, named[own], own, worst.loc[own]) for own in failing[:most]]
+    told = [_paragraph(store, named[own], own, worst[own]) for own in failing[:most]]
     left = len(failing) - most
     return [*told, f"<p>And {left:,} more configurations fail.</p>"] if left > 0 else told
 
 
-def _paragraph(store: Store, name: str, config_id: int, run: "pd.Series[int]") -> str:
+def _paragraph(store: Store, name: str, config_id: int, run: Mapping[Hashable, Any]) -> str:
     run_id = int(run["run_id"])
     errors = data.string_errors(run_id, ErrorSearch())["string"].tolist()
     shortest = ", ".join(

@@ -94,8 +94,8 @@ def _worst_first(table: pd.DataFrame) -> str:
     waiting = int(table["unfinished"].sum() + table["failed"].sum())
     unfinished = f" {waiting:,} runs are not trained and count in no number." if waiting else ""
     return (
-        f'<p class="quiet">Worst first. Median accuracy and solved length are over seeds. Solved length: '
-        f"{html.escape(measures.SOLVED_LENGTH)}{unfinished}</p>"
+        f'<p class="quiet">Worst first. Accuracy and solved length are medians over seeds. '
+        f"Solved length: {html.escape(measures.SOLVED_LENGTH)}{unfinished}</p>"
     )
 
 

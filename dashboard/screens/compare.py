@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dashboard import configurations, data, drawing, filters, links, measures, names
+from dashboard import configurations, data, drawing, filters, links, matters, measures, names
 from dashboard.charts import accuracy_by_length, every_seed, seed_grid
 from dashboard.charts.colors import OKABE_ITO
 from dashboard.lengths import LENGTH_MEASURES, limits, points
@@ -50,6 +50,7 @@ def show() -> None:
             return
         _by_length(chosen, models, view)
         _by_seed(chosen, models)
+        matters.show(chosen, models, _names(chosen))
     except SeqclsError as error:
         data.explain(error)
 
@@ -87,10 +88,11 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
 def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
     """The table of configurations; returns the rows to draw."""
     st.subheader("Configurations")
-    st.caption("Worst first. Select rows to draw only those.")
     named, own_settings = _identified(table)
     results = [x for x in RESULTS if x not in RARE or table[x].any()]
-    shown = links.columns([*results, *own_settings], named)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption("Worst first. Select rows to draw only those.")
+        shown = links.columns([*results, *own_settings], named)
     selected = links.selectable(
         table.assign(**{CONFIGURATION: _names(table)})[[named, *shown]],
         table["config_id"].tolist(),
@@ -132,10 +134,11 @@ def _by_length(chosen: pd.DataFrame, models: pd.DataFrame, view: View) -> None:
     scores = points(data.scores_by_length(tuple(everyone["run_id"]), width), measure)
     scores = scores.merge(everyone[["run_id", "config_id", "model_seed"]], on="run_id")
     scores["configuration"] = pd.Categorical(scores["config_id"].map(named), list(named.values()))
+    colors = {named[own]: color for own, color in names.colors(list(named)).items()}
     medians = median_intervals(scores, "value", ["configuration", "middle", "lengths"])
     drawn = _few_enough(models[models["config_id"].isin(named)], scores)
     chart = accuracy_by_length.accuracy_by_length(
-        drawn.drop(columns="config_id"), medians, limits(tuple(named)), measure
+        drawn.drop(columns="config_id"), medians, limits(tuple(named)), measure, colors
     )
     event = drawing.show(chart, "by_length", click=accuracy_by_length.CLICKED)
     links.open_clicked(event, accuracy_by_length.CLICKED)

@@ -80,7 +80,7 @@ def _map(table: pd.DataFrame, grouped: list[str], value: str) -> None:
     """One map; a click on a cell leads to its models."""
     x, y, *facet = grouped
     chart = heat_map(table, x, y, value, SHARES[value], *facet)
-    worst = table.loc[table["failing_share"].idxmax()]
+    worst = max(table.to_dict("records"), key=lambda cell: cell["failing_share"])
     says = (
         f"{len(table)} cells. Most models fail with "
         f"{', '.join(f'{name}={worst[name]}' for name in grouped)}: "

@@ -73,7 +73,7 @@ def list_errors(
     frame.insert(1, "kind", frame["label"].map({0: "false positive", 1: "false negative"}))
     frame = frame.sort_values([sort, *(name for name in SORTS if name != sort)])
     strings = f"{len(frame):,} distinct strings, {frame['occurrences'].sum():,} in the test set"
-    frame = frame.head(limit)
+    frame = frame if limit is None else frame.head(limit)
     if as_json:
         print_json(frame)
         return

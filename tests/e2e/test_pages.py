@@ -17,7 +17,7 @@ def test_it_opens_on_the_report_and_draws_it(browser: Browser, shipped: str) -> 
     expect(lines).to_contain_text("String length (letters)")
     expect(lines).to_contain_text("lower_magnitude_initializations")
     expect(lines).to_contain_text("end of training")
-    expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(3)
+    expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(5)
     no_traceback(page)
     page.context.close()
 
@@ -79,7 +79,7 @@ def test_a_line_and_a_cell_lead_to_their_model(browser: Browser, shipped: str) -
     page.wait_for_url("**seed=2**")
     page.context.close()
     page = open_page(browser, f"{shipped}/?seed=2")
-    page.get_by_test_id("stVegaLiteChart").last.locator(
+    page.get_by_test_id("stVegaLiteChart").nth(2).locator(
         'path[aria-label*="lower_magnitude_initializations"]'
     ).click()
     page.wait_for_url("**/model?**run=38**")

@@ -1,6 +1,7 @@
 """What each page says about the shipped models."""
 
 import io
+import json
 import tomllib
 from pathlib import Path
 
@@ -93,7 +94,7 @@ def test_selected_configurations_are_in_the_link(monkeypatch: pytest.MonkeyPatch
     app = open_app(monkeypatch, SHIPPED, config=["3", "7"])
     assert sorted(app.query_params["config"]) == ["3", "7"]
     drawn = list(app.get("vega_lite_chart"))
-    assert len(drawn) == 3
+    assert len(drawn) == 5
     assert "lower_magnitude_initializations" in str(drawn[0].proto)
     assert "increased_dimensionality" not in str(drawn[0].proto)
 
@@ -223,3 +224,62 @@ def test_what_is_saved_as_csv_reads_back(monkeypatch: pytest.MonkeyPatch) -> Non
     back = pd.read_csv(io.StringIO(saved))
     assert len(back) == 697 - back["occurrences"].sub(1).sum()
     assert list(back.columns) == ["string", "kind", "length", "label", "logit", "occurrences"]
+
+
+def test_a_link_to_a_model_that_the_table_does_not_show_shows_it_and_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = open_app(
+        monkeypatch, SHIPPED, "failing", run="5", sweep="lower_magnitude_initializations"
+    )
+    assert "Model 5" in [title.value for title in app.subheader]
+    assert "Model 5, which the link asks for, is not in the table above." in said(app)
+    app = open_app(monkeypatch, SHIPPED, "failing", run="999")
+    assert "model 999, which is not in this database" in app.warning[0].value
+    assert app.query_params["run"] != "999", "the worst is shown instead"
+
+
+def test_the_selected_string_is_in_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_app(monkeypatch, SHIPPED, "failing", run="5", string="ab{68}")
+    queries = [link.proto.query_string for link in app.page_link]
+    assert "run=5&string=ab%7B68%7D" in queries
+
+
+def test_the_page_of_a_model_puts_the_filters_away_and_keeps_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = open_app(monkeypatch, SHIPPED, "model", run="5", seed="2")
+    assert "Filters of the other pages" in [panel.label for panel in app.expander]
+    assert app.multiselect(key="seed").value == [2]
+
+
+def test_a_configuration_keeps_its_color_while_filters_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def colors(**filters: str) -> dict[str, str]:
+        app = open_app(monkeypatch, SHIPPED, **filters)
+        spec = json.loads(app.get("vega_lite_chart")[0].proto.spec)
+        scale = spec["layer"][-2]["encoding"]["color"]["scale"]
+        return dict(zip(scale["domain"], scale["range"], strict=True))
+
+    everything, few = colors(), colors(seed="2", failing="true")
+    assert len(few) < len(everything)
+    assert few.items() <= everything.items()
+
+
+def test_the_settings_that_matter_are_named_with_their_uncertainty(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = open_app(monkeypatch, SHIPPED)
+    assert "moves the failing share most: 100% of models fail" in said(app)
+    assert "95% interval" in said(app)
+    assert len(app.get("vega_lite_chart")) == 5
+    assert len(app.title) == 1, "one heading of the first level"
+
+
+def test_a_chart_has_words_and_the_shades_of_its_ground(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_app(monkeypatch, SHIPPED, "map")
+    for chart in app.get("vega_lite_chart"):
+        spec = json.loads(chart.proto.spec)
+        assert "Most models fail with" in spec["description"]
+        assert spec["config"]["axis"]["labelColor"] == "#5A5A5A"
