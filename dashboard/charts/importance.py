@@ -10,7 +10,7 @@ ROW = 34
 FURNITURE = 90
 
 
-def importance_chart(frame: pd.DataFrame) -> alt.LayerChart:
+def importance_chart(frame: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
     """A row a setting: the difference between its worst and its best value, with its interval.
 
     Args:

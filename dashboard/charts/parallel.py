@@ -25,15 +25,20 @@ def places(table: pd.DataFrame, fields: Sequence[str]) -> pd.DataFrame:
     for field in fields:
         values = sorted(table[field].unique())
         where = {value: i / max(1, len(values) - 1) for i, value in enumerate(values)}
-        placed = {"axis": field, "place": table[field].map(where), "value": table[field].map(str)}
-        rows.append(table[["configuration", "failing_share"]].assign(**placed))
+        rows.append(_axis(table, field, table[field].map(where), table[field].map(str)))
     share = table["failing_share"]
-    last = {"axis": OUTCOME, "place": share, "value": share.map("{:.0%}".format)}
-    rows.append(table[["configuration", "failing_share"]].assign(**last))
+    rows.append(_axis(table, OUTCOME, share, share.map("{:.0%}".format)))
     return pd.concat(rows, ignore_index=True)
 
 
-def parallel_coordinates(frame: pd.DataFrame) -> alt.LayerChart:
+def _axis(
+    table: pd.DataFrame, name: str, place: "pd.Series[float]", value: "pd.Series[str]"
+) -> pd.DataFrame:
+    own = table[["configuration", "failing_share"]]
+    return own.assign(axis=name, place=place, value=value)
+
+
+def parallel_coordinates(frame: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
     """A line a configuration, colored by its failing share.
 
     Args:

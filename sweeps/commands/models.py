@@ -13,7 +13,7 @@ from seqcls.config import RunConfig, nearest
 from seqcls.engines.choice import choose_engine
 from seqcls.errors import ConfigError, UnknownRunError
 from seqcls.results import Verdict
-from sweeps.commands.show import Look, count, print_json, print_table
+from sweeps.commands.show import Look, count, is_fitted, print_json, print_table
 from sweeps.spec import load_specs
 from sweeps.store import queries, writer
 from sweeps.store.engine import Store, open_reader, open_writer
@@ -46,7 +46,7 @@ def list_runs(
         return
     # In the order of their weight: a narrow terminal leaves the last out.
     shown = frame[["id", "sweeps", "model_seed", "accuracy", "fp", "fn", "solved_length"]].copy()
-    shown["sweeps"] = shown["sweeps"].map(", ".join if look.wide else _in_short)
+    shown["sweeps"] = shown["sweeps"].map(_in_short if is_fitted(look) else ", ".join)
     shown["accuracy"] = [_percent(value) for value in shown["accuracy"]]
     if (frame["state"] != RunState.DONE).any():
         shown.insert(3, "state", frame["state"])

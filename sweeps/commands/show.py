@@ -54,6 +54,11 @@ def cell_text(value: Any) -> str:
     return "" if pd.isna(value) else str(value)
 
 
+def is_fitted(look: Look) -> bool:
+    """Whether a table is to fit the terminal; in a file a line may be as long as it is."""
+    return not look.wide and look.columns is None and Console().is_terminal
+
+
 def print_table(frame: pd.DataFrame, title: str, look: Look | None = None) -> None:
     """Prints a frame as a table, of which a terminal shows as many columns as fit.
 
@@ -66,14 +71,10 @@ def print_table(frame: pd.DataFrame, title: str, look: Look | None = None) -> No
         ConfigError: a column is asked for that there is not.
     """
     look = look or Look()
-    console = Console()
-    if look.columns is not None:
-        chosen, fits = named_columns(frame, look.columns), False
-    elif look.wide or not console.is_terminal:
-        chosen, fits = list(frame.columns), False
-    else:
-        chosen, fits = fitting_columns(frame, console.width), True
-    # Into a file or another program a line may be as long as it is; so may what was asked for.
+    fits = is_fitted(look)
+    chosen = list(frame.columns) if look.columns is None else named_columns(frame, look.columns)
+    if fits:
+        chosen = fitting_columns(frame, Console().width)
     Console(width=None if fits else WIDE).print(table_of(frame[chosen], title))
     left = [str(name) for name in frame.columns if name not in chosen]
     if left and fits:
