@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from dashboard import data
+from dashboard import data, layout
 from dashboard.model import breaking, choice, looks, plain, surgery, verdict, why
 from dashboard.model.choice import Chosen
 from dashboard.model.opened import open_model
@@ -28,7 +28,7 @@ SECTIONS: dict[str, tuple[Callable[[Chosen], None], Needs]] = {
 
 
 def show() -> None:
-    st.header("Inside a model")
+    st.title("Inside a model")
     try:
         run_id = choice.choose_run()
         if run_id is None:
@@ -41,6 +41,7 @@ def show() -> None:
 
 
 def _model(run_id: int, config: RunConfig) -> None:
+    layout.name_tab(f"Model {run_id}")
     own = data.model(run_id)
     if len(own):
         st.caption(verbatim(task_sentence(config)))
