@@ -50,6 +50,8 @@ scores_by_length = _cached(overview.scores_by_length)
 settings = _cached(overview.settings, overview.configs_revision)
 some_configs = _cached(overview.some_configs, overview.configs_revision)
 string_errors = _cached(overview.string_errors)
+sweeps_of_run = _cached(overview.sweeps_of_run, overview.members_revision)
+worst_models = _cached(overview.worst_models)
 
 
 def _estimated(store: Store, submitted: tuple[str, ...], workers: int) -> Estimate:

@@ -111,6 +111,18 @@ def memberships(store: Store) -> pd.DataFrame:
     return _frame(store, query)
 
 
+def sweeps_of_run(store: Store, run_id: int) -> list[str]:
+    """The names of the sweeps that a run belongs to, in the order of their making."""
+    query = (
+        select(Sweep.name)
+        .join(SweepRun, SweepRun.sweep_id == Sweep.id)
+        .where(SweepRun.run_id == run_id)
+        .order_by(Sweep.id)
+    )
+    with store.begin() as connection:
+        return list(connection.scalars(query))
+
+
 def model_seeds(store: Store) -> list[int]:
     """The model seeds that there are, in order."""
     query = select(Run.model_seed).distinct().order_by(Run.model_seed)
@@ -173,13 +185,13 @@ def models(store: Store, view: View) -> pd.DataFrame:
 
 def failing_models(store: Store, view: View, limit: int, offset: int = 0) -> pd.DataFrame:
     """Runs with errors, the worst first, as `models`; errors of one kind first if that is meant."""
-    errors = {None: Run.fp + Run.fn, KINDS[0]: Run.fp, KINDS[1]: Run.fn}[view.kind]
-    query = (
-        select(*_model_columns(view))
-        .where(_in_scope(view), _picked(view), Run.state == RunState.DONE, errors > 0)
-        .order_by(errors.desc(), Run.id)
-    )
+    query = _worst_first(view).where(_picked(view), _errors(view) > 0)
     return _frame(store, query.limit(limit).offset(offset))
+
+
+def worst_models(store: Store, view: View, limit: int) -> pd.DataFrame:
+    """Finished runs in scope, as `models`, those with the most errors first."""
+    return _frame(store, _worst_first(view).limit(limit))
 
 
 def count_failing_models(store: Store, view: View) -> int:
@@ -384,6 +396,17 @@ def _model_columns(view: View) -> list[ColumnElement[Any]]:
         case((_fails(view), 1), else_=0).label("failing"),
         case((_picked(view), 1), else_=0).label("picked"),
     ]
+
+
+def _worst_first(view: View) -> Select[*tuple[Any, ...]]:
+    finished = select(*_model_columns(view)).where(_in_scope(view), Run.state == RunState.DONE)
+    return finished.order_by(_errors(view).desc(), Run.id)
+
+
+def _errors(view: View) -> ColumnElement[int]:
+    """How many errors a run made, of one kind if that is meant."""
+    errors: ColumnElement[int] = Run.fp + Run.fn
+    return {None: errors, KINDS[0]: Run.fp, KINDS[1]: Run.fn}[view.kind]
 
 
 def _tested() -> ColumnElement[Any]:

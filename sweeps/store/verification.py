@@ -208,9 +208,7 @@ def _rows_without_run(store: Store) -> Iterator[Damage]:
 def _sums(store: Store) -> Iterator[Damage]:
     with store.begin() as connection:
         for config_id in wrong_sums(connection):
-            yield Damage(
-                f"configuration {config_id}", "its sums by length are wrong"
-            )
+            yield Damage(f"configuration {config_id}", "its sums by length are wrong")
 
 
 def _sweeps(store: Store) -> Iterator[Damage]:
