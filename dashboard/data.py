@@ -10,7 +10,7 @@ import streamlit as st
 from seqcls.errors import SeqclsError, StoreMissingError
 from sweeps.estimate import Estimate, estimate
 from sweeps.spec import parse_spec
-from sweeps.store import overview, queries
+from sweeps.store import curves, overview, queries
 from sweeps.store.engine import Store, open_reader
 
 Arguments = ParamSpec("Arguments")
@@ -42,6 +42,7 @@ count_failing_models = _cached(overview.count_failing_models)
 count_runs = _cached(overview.count_runs)
 count_string_errors = _cached(overview.count_string_errors)
 failing_models = _cached(overview.failing_models)
+median_curves = _cached(curves.median_curves)
 memberships = _cached(overview.memberships, overview.members_revision)
 model = _cached(overview.model)
 model_seeds = _cached(overview.model_seeds, overview.members_revision)

@@ -74,7 +74,9 @@ def test_a_seed_narrows_what_is_offered_to_its_models(
     typed(app, "17")
     assert len(offered(app)) == 4
     assert all("seed 17: " in label for label in offered(app))
-    assert any("4 of the models like '17' are offered" in x.value.replace('\\', '') for x in app.caption)
+    assert any(
+        "4 of the models like '17' are offered" in x.value.replace("\\", "") for x in app.caption
+    )
     last = app.selectbox(key="model_run").options[-1]
     app.selectbox(key="model_run").select(last)
     rerun(app)
