@@ -112,6 +112,18 @@ def test_a_typed_value_must_be_one_of_its_field(
     assert "hidden_size='many': expected a valid integer" in said(app).replace("\\", "")
 
 
+def test_what_no_machine_can_hold_is_said_before_it_is_launched(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    app = write_own(open_app(monkeypatch, tmp_path / "none.db"))
+    assert not app.warning
+    # As on a machine with less memory than the smallest network takes.
+    monkeypatch.setattr("sweeps.memory.machine_bytes", lambda: 100)
+    rerun(app)
+    (warning,) = app.warning
+    assert "of memory to train, and this machine has" in warning.value
+
+
 def test_a_sweep_that_nobody_trains_is_said_to_wait_and_can_be_resumed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
