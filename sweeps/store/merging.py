@@ -13,6 +13,7 @@ from seqcls.config import canonical_json
 from sweeps.digest import RESULT_COLUMNS
 from sweeps.store.bulk import insert_rows
 from sweeps.store.engine import Store
+from sweeps.store.explained import copy_explained
 from sweeps.store.postgres import take_turns
 from sweeps.store.statements import chunks, insert_new, inserted_id, update_states
 from sweeps.store.stored import RESULT_TABLES, StoredRun, read_run
@@ -140,8 +141,9 @@ def _merge_run(
     elif ours is None or ours.state != RunState.DONE:
         merged.results += 1
         _copy_results(target, theirs, own_id)
-    else:
-        _compare(target, theirs, own_id, merged)
+        copy_explained(source, target, run.id, own_id)
+    elif _compare(target, theirs, own_id, merged):
+        copy_explained(source, target, run.id, own_id)
     return own_id
 
 
@@ -183,18 +185,20 @@ def _copy_verdict(target: Connection, theirs: StoredRun, own_id: int) -> None:
         target.execute(update(Run).where(Run.id == own_id).values(verdict_digest=stored))
 
 
-def _compare(target: Connection, theirs: StoredRun, own_id: int, merged: Merged) -> None:
+def _compare(target: Connection, theirs: StoredRun, own_id: int, merged: Merged) -> bool:
+    """Compares two finished runs; whether they have the same results."""
     ours = read_run(target, own_id)
     differing = list(_differences(ours, theirs))
     if not differing:
         merged.same += 1
         _copy_verdict(target, theirs, own_id)
-        return
+        return True
     matrix = "differs" if "confusion matrix" in differing else "is the same"
     merged.conflicts.append(
         f"run {own_id} (model seed {theirs.run['model_seed']}): {', '.join(differing)} differ, the "
         f"confusion matrix {matrix}"
     )
+    return False
 
 
 def _differences(ours: StoredRun, theirs: StoredRun) -> Iterator[str]:
