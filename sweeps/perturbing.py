@@ -9,9 +9,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from seqcls.config import RunConfig
+from seqcls.errors import UnknownRunError
 from seqcls.results import Confusion, Weights
 from sweeps.store import queries, writer
 from sweeps.store.engine import Store
+from sweeps.store.tables import RunState
 
 TIMES = 8
 """How often each run is trained again, unless asked for more."""
@@ -39,6 +41,9 @@ def perturb(
     """
     reader = store.reader()
     known = queries.runs(reader).set_index("id")
+    for run_id in run_ids:
+        if known.loc[run_id, "state"] != RunState.DONE:
+            raise UnknownRunError(f"run {run_id} is {known.loc[run_id, 'state']}, not finished")
     for done, run_id in enumerate(run_ids):
         own = known.loc[run_id]
         config = queries.run_config(reader, run_id)

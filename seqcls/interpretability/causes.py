@@ -1,13 +1,14 @@
 """Why each of a failing model's errors is one: by its mechanism, or by what it does.
 
 Where `seqcls.inside` has an exact account of a model, every error's mechanism is shown by a
-counterfactual. Of any other model only its behaviour is told, in these groups, the first that holds:
+counterfactual. Of any other model only its behaviour is told, in groups, the first that holds:
 
 - **constant answer**: it gives all test strings the same answer;
 - **simple rule**: one rule of the fixed list in `seqcls.interpretability.strings.rules` says what
   the model says on at least `AGREES` of all test strings and on at least `EXPLAINS` of its errors;
 - **errors beyond a bound**: they lie above, or at most at, one bound of the length or of a feature
   of the task, and what is answered rightly on the other side (balanced accuracy at least `PARTS`);
+  of fewer errors than `FEWEST` no bound is sought, which would always be found;
 - **one edit away**: of at most `EDITED` tokens, and a string one edit away is answered otherwise,
   and rightly; which edit is told;
 - **longer than in training**, else **as long as in training**: false positives and negatives apart.
@@ -37,7 +38,7 @@ SAMPLE = 50
 """Errors of a run that are looked at, unless more are asked for."""
 
 AGREES, EXPLAINS = 0.99, 0.9
-PARTS = 0.9
+PARTS, FEWEST = 0.9, 5
 EDITED = 16
 
 ROUNDING = "rounding"
@@ -196,7 +197,7 @@ def _rule(model: AskedModel, tested: _Tested) -> _Group | None:
 
 def _bound(model: AskedModel, tested: _Tested) -> _Group | None:
     """The bound of the length or of a feature that tells errors from right answers best."""
-    if tested.wrong.all() or not tested.wrong.any():
+    if tested.wrong.all() or int(tested.wrong.sum()) < FEWEST:
         return None
     strings, wrong = tested.test.strings.take(tested.rows), tested.wrong
     best: tuple[float, str, Bool[np.ndarray, " string"]] | None = None

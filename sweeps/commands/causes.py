@@ -1,15 +1,17 @@
-"""What `seqcls causes` does, and how it shows it."""
+"""What `seqcls causes` and `seqcls sensitive` do, and how they show it."""
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pandas as pd
 import typer
 
-from sweeps import causes
-from sweeps.commands.show import count, print_table
+from sweeps import causes, perturbing
 from sweeps.commands.asking import show
-from sweeps.store import explained
-from sweeps.store.engine import open_reader, open_writer
+from sweeps.commands.show import count, print_json, print_table
+from sweeps.store import explained, queries
+from sweeps.store.engine import Store, open_reader, open_writer
+from sweeps.store.tables import RunState
 from sweeps.summaries import differing_fields
 
 
@@ -30,6 +32,57 @@ def show_causes(db: str | None, sweep: str, sample: int, as_json: bool) -> None:
         return
     print_table(_shown_table(runs, table), f"{count(len(ids), 'failing run')} of {sweep}")
     print_table(_shown_causes(runs, found), "by run, of the errors that were looked at")
+
+
+def show_sensitivity(db: str | None, meant: Sequence[str], times: int, as_json: bool) -> None:
+    """Trains runs again from moved initial values, and prints which of them hang on rounding."""
+    reader = open_reader(db)
+    ids = list(dict.fromkeys(run_id for own in meant for run_id in _runs_meant(reader, own)))
+    known = explained.perturbations(reader, ids).groupby("run_id").size()
+    waiting = [run_id for run_id in ids if known.get(run_id, 0) != times]
+    if waiting:
+        perturbing.perturb(open_writer(db), waiting, times)
+    found = explained.sensitivity(reader)
+    found = found[found["run_id"].isin(ids)]
+    if as_json:
+        print_json(found)
+        return
+    number = int(found["sensitive"].sum())
+    title = (
+        f"{number} of {count(len(found), 'run')} come to another confusion matrix from initial "
+        f"values moved by one unit in the last place, {times} times each"
+    )
+    print_table(perturbed_table(reader, found[found["sensitive"]]), title)
+
+
+def perturbed_table(store: Store, found: pd.DataFrame) -> pd.DataFrame:
+    """Runs and how many test strings they misclassify, from the least to the most.
+
+    Args:
+        store: where to read.
+        found: as `sweeps.store.explained.sensitivity`.
+    """
+    runs = queries.runs(store).set_index("id")
+    shown = found[["run_id", "times", "wrong", "least", "most"]].copy()
+    for place, name in enumerate(("sweeps", "model_seed"), start=1):
+        shown.insert(place, name, [runs.loc[run_id, name] for run_id in found["run_id"]])
+    shown["sweeps"] = shown["sweeps"].map(", ".join)
+    return shown
+
+
+def _runs_meant(store: Store, reference: str) -> Iterator[int]:
+    """The finished runs of a sweep, or the one run of that reference.
+
+    Raises:
+        UnknownRunError: there is neither such a sweep nor such a run, or the run is not finished.
+    """
+    if reference in set(queries.sweeps(store)["name"]):
+        runs = queries.runs(store, queries.RunFilter((reference,)))
+        yield from (int(own) for own in runs.loc[runs["state"] == RunState.DONE, "id"])
+        return
+    if "/" not in reference and not reference.isdecimal():
+        queries.find_sweep(store, reference)
+    yield queries.find_run(store, reference)
 
 
 def _shown_table(runs: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:

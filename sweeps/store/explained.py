@@ -112,7 +112,10 @@ def misfits(connection: Connection) -> Iterator[tuple[str, str]]:
 
 
 def _of_other_tests() -> Select[int]:
-    unlike = [_positives(Perturbation) != _positives(Run), _negatives(Perturbation) != _negatives(Run)]
+    unlike = [
+        _positives(Perturbation) != _positives(Run),
+        _negatives(Perturbation) != _negatives(Run),
+    ]
     query = select(Perturbation.run_id).join(Run, Run.id == Perturbation.run_id)
     return query.where(Run.state == RunState.DONE, or_(*unlike)).distinct()
 
