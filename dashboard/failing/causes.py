@@ -41,9 +41,9 @@ def show(view: View) -> None:
 def _said(failing: int, attributed: int) -> None:
     st.caption(
         f"Found for {attributed:,} of {failing:,} failing models, from up to {causes.SAMPLE} "
-        "errors of each, spread evenly from the shortest to the longest. Where a model has an "
-        "exact account by letter counts, each error's mechanism is shown by changing one thing inside; "
-        "of other models it is only said what their errors have in common."
+        "errors of each, spread evenly from the shortest to the longest. Where letter counts "
+        "account for a model exactly, each error's mechanism is shown by changing one thing "
+        "inside; of other models it is only said what their errors have in common."
     )
 
 
