@@ -8,9 +8,10 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import streamlit as st
 
 from seqcls.errors import SeqclsError, StoreMissingError
+from sweeps import helping
 from sweeps.estimate import Estimate, estimate
 from sweeps.spec import parse_spec
-from sweeps.store import curves, overview, queries
+from sweeps.store import curves, explained, overview, queries
 from sweeps.store.engine import Store, open_reader
 
 Arguments = ParamSpec("Arguments")
@@ -37,6 +38,7 @@ def _cached(
 
 
 breaking_strings = _cached(overview.breaking_strings)
+causes = _cached(explained.causes)
 configurations = _cached(overview.configurations)
 count_failing_models = _cached(overview.count_failing_models)
 count_runs = _cached(overview.count_runs)
@@ -48,10 +50,12 @@ model = _cached(overview.model)
 model_seeds = _cached(overview.model_seeds, overview.members_revision)
 models = _cached(overview.models)
 scores_by_length = _cached(overview.scores_by_length)
+sensitivity = _cached(explained.sensitivity)
 settings = _cached(overview.settings, overview.configs_revision)
 some_configs = _cached(overview.some_configs, overview.configs_revision)
 string_errors = _cached(overview.string_errors)
 sweeps_of_run = _cached(overview.sweeps_of_run, overview.members_revision)
+trials = _cached(helping.trials)
 worst_models = _cached(overview.worst_models)
 
 

@@ -11,7 +11,7 @@ import typer
 
 from seqcls import __version__
 from seqcls.errors import ClusterError, SeqclsError, StoreUnavailableError
-from sweeps import cli_asking, cli_databases, cli_inside, cli_sweeps
+from sweeps import cli_asking, cli_causes, cli_databases, cli_inside, cli_sweeps
 from sweeps.examples import show_in_help
 from sweeps.exit_codes import BAD_INPUT, UNAVAILABLE
 from sweeps.interruption import heeded
@@ -140,8 +140,28 @@ def verdict(
 
 
 @app.command(rich_help_panel=MODELS)
-def sensitive(db: Db = None, as_json: AsJson = False) -> None:
-    """List the runs that single and double precision do not agree on."""
+def sensitive(
+    meant: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[RUN|SWEEP]...",
+            help="Runs, or sweeps, to train again from initial values moved by one unit in the "
+            "last place.",
+            show_default="list what is stored",
+        ),
+    ] = None,
+    db: Db = None,
+    times: Annotated[
+        int, typer.Option(min=1, max=1000, help="How often each run is trained again.")
+    ] = 8,
+    as_json: AsJson = False,
+) -> None:
+    """Find the runs whose outcome hangs on rounding."""
+    if meant:
+        from sweeps.commands.causes import show_sensitivity
+
+        show_sensitivity(db, meant, times, as_json)
+        return
     from sweeps.commands.models import list_sensitive
 
     list_sensitive(db, as_json)
@@ -215,6 +235,7 @@ def predict(
 
 app.add_typer(cli_inside.app)
 app.add_typer(cli_asking.app)
+app.add_typer(cli_causes.app)
 app.add_typer(cli_databases.app)
 
 

@@ -14,12 +14,14 @@ from sweeps.store.postgres import take_turns
 from sweeps.store.statements import chunks, ids_of, insert_new, inserted_id, update_states
 from sweeps.store.sums import lower_sums
 from sweeps.store.tables import (
+    Cause,
     Checkpoint,
     Config,
     Epoch,
     ErrorPack,
     Failure,
     LengthScore,
+    Perturbation,
     Run,
     RunState,
     Sweep,
@@ -31,7 +33,7 @@ from sweeps.store.tables import (
     now,
 )
 
-RESULTS = (Epoch, LengthScore, ErrorPack, Checkpoint, Verdict, Failure)
+RESULTS = (Epoch, LengthScore, ErrorPack, Checkpoint, Verdict, Cause, Perturbation, Failure)
 """The tables whose rows belong to one run."""
 
 

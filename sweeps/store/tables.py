@@ -260,6 +260,39 @@ class Verdict(Base):
     digest: Mapped[str] = mapped_column(Text)
 
 
+class Cause(Base):
+    """What some of a failing run's errors have in common: a mechanism, or how the model behaves."""
+
+    __tablename__ = "cause"
+    __table_args__ = (_STRICT,)
+    run_id: Mapped[int] = mapped_column(ForeignKey("run.id"), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True)
+    """0 is the cause of most errors."""
+    mechanism: Mapped[str] = mapped_column(Text)
+    head: Mapped[int | None]
+    tokens: Mapped[str] = mapped_column(Text)
+    """The tokens that it is about, or a rule in words."""
+    share: Mapped[float] = mapped_column(_REAL)
+    """Of the errors that were looked at, in (0, 1]."""
+    strings: Mapped[int]
+    """How many of the errors that were looked at."""
+    agreement: Mapped[float | None] = mapped_column(_REAL)
+    """Of a rule: on what share of all test strings it says what the model says."""
+
+
+class Perturbation(Base):
+    """A run trained again from initial values moved by one unit in the last place."""
+
+    __tablename__ = "perturbation"
+    __table_args__ = (_STRICT,)
+    run_id: Mapped[int] = mapped_column(ForeignKey("run.id"), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True)
+    tn: Mapped[int]
+    fp: Mapped[int]
+    fn: Mapped[int]
+    tp: Mapped[int]
+
+
 class Failure(Base):
     """One attempt that failed."""
 

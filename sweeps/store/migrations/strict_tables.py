@@ -131,6 +131,26 @@ CREATE TABLE verdict (
     shortest_error TEXT,
     digest TEXT NOT NULL
 ){strict};
+CREATE TABLE cause (
+    run_id INTEGER NOT NULL REFERENCES run (id),
+    number INTEGER NOT NULL CHECK (number >= 0),
+    mechanism TEXT NOT NULL,
+    head INTEGER CHECK (head >= 0),
+    tokens TEXT NOT NULL,
+    share {real} NOT NULL CHECK (share > 0 AND share <= 1),
+    strings INTEGER NOT NULL CHECK (strings >= 1),
+    agreement {real} CHECK (agreement >= 0 AND agreement <= 1),
+    PRIMARY KEY (run_id, number)
+){strict};
+CREATE TABLE perturbation (
+    run_id INTEGER NOT NULL REFERENCES run (id),
+    number INTEGER NOT NULL CHECK (number >= 0),
+    tn INTEGER NOT NULL CHECK (tn >= 0),
+    fp INTEGER NOT NULL CHECK (fp >= 0),
+    fn INTEGER NOT NULL CHECK (fn >= 0),
+    tp INTEGER NOT NULL CHECK (tp >= 0),
+    PRIMARY KEY (run_id, number)
+){strict};
 CREATE TABLE failure (
     run_id INTEGER NOT NULL REFERENCES run (id),
     attempt INTEGER NOT NULL CHECK (attempt >= 0),
