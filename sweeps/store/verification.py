@@ -55,6 +55,7 @@ def verify(store: Store, on_progress: OnProgress | None = None) -> Verification:
         store: the database.
         on_progress: told how many runs are checked, and of how many.
     """
+    store = store.as_it_is()
     damages: list[Damage] = []
     runs = _guarded(damages, "the table of runs", partial(_run_rows, store))
     checks = {
