@@ -246,16 +246,16 @@ class LengthSum(Base):
     __tablename__ = "length_sum"
     __table_args__ = (_BY_KEY,)
     config_id: Mapped[int] = mapped_column(
-        ForeignKey("config.id", ondelete="CASCADE"), primary_key=True
+        _whole(values.ID), ForeignKey("config.id", ondelete="CASCADE"), primary_key=True
     )
-    length: Mapped[int] = mapped_column(primary_key=True)
-    runs: Mapped[int]
-    failing: Mapped[int]
+    length: Mapped[int] = mapped_column(_whole(values.LENGTH), primary_key=True)
+    runs: Mapped[int] = mapped_column(_whole())
+    failing: Mapped[int] = mapped_column(_whole())
     """Runs that misclassify at least one string of this length."""
-    tn: Mapped[int] = mapped_column(_BIG)
-    fp: Mapped[int] = mapped_column(_BIG)
-    fn: Mapped[int] = mapped_column(_BIG)
-    tp: Mapped[int] = mapped_column(_BIG)
+    tn: Mapped[int] = mapped_column(_big())
+    fp: Mapped[int] = mapped_column(_big())
+    fn: Mapped[int] = mapped_column(_big())
+    tp: Mapped[int] = mapped_column(_big())
 
 
 class ErrorPack(Base):
@@ -307,18 +307,18 @@ class Cause(Base):
 
     __tablename__ = "cause"
     __table_args__ = (_STRICT,)
-    run_id: Mapped[int] = mapped_column(ForeignKey("run.id"), primary_key=True)
-    number: Mapped[int] = mapped_column(primary_key=True)
+    run_id: Mapped[int] = mapped_column(_whole(values.ID), ForeignKey("run.id"), primary_key=True)
+    number: Mapped[int] = mapped_column(_whole(), primary_key=True)
     """0 is the cause of most errors."""
-    mechanism: Mapped[str] = mapped_column(Text)
-    head: Mapped[int | None]
-    tokens: Mapped[str] = mapped_column(Text)
+    mechanism: Mapped[str] = mapped_column(_text())
+    head: Mapped[int | None] = mapped_column(_whole())
+    tokens: Mapped[str] = mapped_column(_text())
     """The tokens that it is about, or a rule in words."""
-    share: Mapped[float] = mapped_column(_REAL)
+    share: Mapped[float] = mapped_column(_real())
     """Of the errors that were looked at, in (0, 1]."""
-    strings: Mapped[int]
+    strings: Mapped[int] = mapped_column(_whole())
     """How many of the errors that were looked at."""
-    agreement: Mapped[float | None] = mapped_column(_REAL)
+    agreement: Mapped[float | None] = mapped_column(_real())
     """Of a rule: on what share of all test strings it says what the model says."""
 
 
@@ -327,12 +327,12 @@ class Perturbation(Base):
 
     __tablename__ = "perturbation"
     __table_args__ = (_STRICT,)
-    run_id: Mapped[int] = mapped_column(ForeignKey("run.id"), primary_key=True)
-    number: Mapped[int] = mapped_column(primary_key=True)
-    tn: Mapped[int]
-    fp: Mapped[int]
-    fn: Mapped[int]
-    tp: Mapped[int]
+    run_id: Mapped[int] = mapped_column(_whole(values.ID), ForeignKey("run.id"), primary_key=True)
+    number: Mapped[int] = mapped_column(_whole(), primary_key=True)
+    tn: Mapped[int] = mapped_column(_whole())
+    fp: Mapped[int] = mapped_column(_whole())
+    fn: Mapped[int] = mapped_column(_whole())
+    tp: Mapped[int] = mapped_column(_whole())
 
 
 class Failure(Base):
