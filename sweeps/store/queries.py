@@ -155,6 +155,8 @@ def find_run(store: Store, reference: str) -> int:
             f"id: {', '.join(map(str, sorted(found)[:10]))}"
         )
     if not found:
+        if slash:
+            find_sweep(store, sweep)
         damage = None if slash else store.left_out("run", int(number))
         if damage is not None:
             raise UnknownRunError(f"{store.name!r}: {damage}; train it again in another database")

@@ -35,8 +35,19 @@ STEPS = 100_000
 
 TABLES: dict[str, Table] = dict(Base.metadata.tables)
 
-OF_RUN = ("epoch", "length_score", "error_pack", "checkpoint", "verdict", "failure")
+OF_RUN = [name for name, table in TABLES.items() if table.primary_key.columns[0].name == "run_id"]
 """Tables whose rows are a run's: it is no run of which any of them means nothing."""
+
+SUMS = "length_sum"
+"""Is summed anew over the runs that can be trusted."""
+
+_SUMMED = """
+SELECT run.config_id AS config_id, score.length AS length, count(*) AS runs,
+    sum(score.fp + score.fn > 0) AS failing, sum(score.tn) AS tn, sum(score.fp) AS fp,
+    sum(score.fn) AS fn, sum(score.tp) AS tp
+FROM length_score AS score JOIN run ON run.id = score.run_id
+WHERE run.state = 'done' GROUP BY run.config_id, score.length
+"""
 
 _KINDS: list[Kind] = []
 """By the number that SQLite knows them by."""
@@ -115,9 +126,10 @@ def look_through(path: Path) -> Survey:
     found = Survey()
     try:
         with closing(connect(path)) as connection:
-            for table in TABLES.values():
-                _values(connection, table, found)
-                _twice(connection, table, found)
+            for name, table in TABLES.items():
+                if name != SUMS:
+                    _values(connection, table, found)
+                    _twice(connection, table, found)
             _configs(connection, found)
             _specs(connection, found)
             _what_rests_on_others(connection, found)
@@ -141,7 +153,10 @@ def where_damaged(path: Path, table: str, column: str) -> str | None:
 
 def views(survey: Survey) -> Iterator[str]:
     """What makes a connection see only what can be trusted: views that stand before the tables."""
+    yield f"CREATE TEMP VIEW {SUMS} AS {_SUMMED}"
     for name, table in TABLES.items():
+        if name == SUMS:
+            continue
         conditions = [_fitting(table, column.name) for column in table.primary_key]
         for column in table.columns:
             owner = _owner(table, column.name)

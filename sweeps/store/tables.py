@@ -237,6 +237,27 @@ class LengthScore(Base):
     tp: Mapped[int] = mapped_column(_whole())
 
 
+class LengthSum(Base):
+    """What all finished runs of a configuration come to on the test strings of one length.
+
+    Written with the results that it sums up, so that pages need not read those of every run.
+    """
+
+    __tablename__ = "length_sum"
+    __table_args__ = (_BY_KEY,)
+    config_id: Mapped[int] = mapped_column(
+        _whole(values.ID), ForeignKey("config.id", ondelete="CASCADE"), primary_key=True
+    )
+    length: Mapped[int] = mapped_column(_whole(values.LENGTH), primary_key=True)
+    runs: Mapped[int] = mapped_column(_whole())
+    failing: Mapped[int] = mapped_column(_whole())
+    """Runs that misclassify at least one string of this length."""
+    tn: Mapped[int] = mapped_column(_big())
+    fp: Mapped[int] = mapped_column(_big())
+    fn: Mapped[int] = mapped_column(_big())
+    tp: Mapped[int] = mapped_column(_big())
+
+
 class ErrorPack(Base):
     """The misclassified test strings of one run, packed: a row for each would be most of the file.
 
@@ -279,6 +300,39 @@ class Verdict(Base):
     false_negatives: Mapped[int] = mapped_column(_big())
     shortest_error: Mapped[str | None] = mapped_column(_text())
     digest: Mapped[str] = mapped_column(_text())
+
+
+class Cause(Base):
+    """What some of a failing run's errors have in common: a mechanism, or how the model behaves."""
+
+    __tablename__ = "cause"
+    __table_args__ = (_STRICT,)
+    run_id: Mapped[int] = mapped_column(_whole(values.ID), ForeignKey("run.id"), primary_key=True)
+    number: Mapped[int] = mapped_column(_whole(), primary_key=True)
+    """0 is the cause of most errors."""
+    mechanism: Mapped[str] = mapped_column(_text())
+    head: Mapped[int | None] = mapped_column(_whole())
+    tokens: Mapped[str] = mapped_column(_text())
+    """The tokens that it is about, or a rule in words."""
+    share: Mapped[float] = mapped_column(_real())
+    """Of the errors that were looked at, in (0, 1]."""
+    strings: Mapped[int] = mapped_column(_whole())
+    """How many of the errors that were looked at."""
+    agreement: Mapped[float | None] = mapped_column(_real())
+    """Of a rule: on what share of all test strings it says what the model says."""
+
+
+class Perturbation(Base):
+    """A run trained again from initial values moved by one unit in the last place."""
+
+    __tablename__ = "perturbation"
+    __table_args__ = (_STRICT,)
+    run_id: Mapped[int] = mapped_column(_whole(values.ID), ForeignKey("run.id"), primary_key=True)
+    number: Mapped[int] = mapped_column(_whole(), primary_key=True)
+    tn: Mapped[int] = mapped_column(_whole())
+    fp: Mapped[int] = mapped_column(_whole())
+    fn: Mapped[int] = mapped_column(_whole())
+    tp: Mapped[int] = mapped_column(_whole())
 
 
 class Failure(Base):
