@@ -67,7 +67,7 @@ def _step_seconds(config: RunConfig) -> float:
     (initial,) = draw_initial([(config, 0)])
     flat = pack(network_of(config), initial)
     moments = np.zeros((2, len(flat)), flat.dtype)
-    tiles = epoch_tiles(sampler_of(config, "train"), 0, config.precision)
+    tiles = epoch_tiles(sampler_of(config, "train"), 0, config.precision, special=True)
     scratch, shape = np.empty(TILE, np.int32), shape_of(network_of(config))
     update = Update(1e-3, config.weight_decay, config.gradient_clip)
     seconds = []

@@ -6,9 +6,8 @@ this one, whenever the first link that a new server is asked for leads to it.
 
 import streamlit as st
 
-from dashboard import filters, links, sidebar, steady
+from dashboard import filters, layout, links, sidebar, steady
 
-st.set_page_config(page_title="seqcls", layout="wide")
 page = st.navigation(
     [
         st.Page("screens/compare.py", title="Compare", default=True),
@@ -20,9 +19,10 @@ page = st.navigation(
     ],
     position="top",
 )
+layout.set_up(page.title)
 with steady.redrawn_if_changed():
     if links.was_switched():
         filters.send_again()
     with st.sidebar:
-        sidebar.show()
+        sidebar.show(filtered=page.title not in ("Model", "Guide"))
     page.run()

@@ -11,7 +11,7 @@ from seqcls.errors import SeqclsError, StoreMissingError
 from sweeps import helping
 from sweeps.estimate import Estimate, estimate
 from sweeps.spec import parse_spec
-from sweeps.store import explained, overview, queries
+from sweeps.store import curves, explained, overview, queries
 from sweeps.store.engine import Store, open_reader
 
 Arguments = ParamSpec("Arguments")
@@ -44,6 +44,7 @@ count_failing_models = _cached(overview.count_failing_models)
 count_runs = _cached(overview.count_runs)
 count_string_errors = _cached(overview.count_string_errors)
 failing_models = _cached(overview.failing_models)
+median_curves = _cached(curves.median_curves)
 memberships = _cached(overview.memberships, overview.members_revision)
 model = _cached(overview.model)
 model_seeds = _cached(overview.model_seeds, overview.members_revision)
@@ -53,7 +54,9 @@ sensitivity = _cached(explained.sensitivity)
 settings = _cached(overview.settings, overview.configs_revision)
 some_configs = _cached(overview.some_configs, overview.configs_revision)
 string_errors = _cached(overview.string_errors)
+sweeps_of_run = _cached(overview.sweeps_of_run, overview.members_revision)
 trials = _cached(helping.trials)
+worst_models = _cached(overview.worst_models)
 
 
 def _estimated(store: Store, submitted: tuple[str, ...], workers: int) -> Estimate:

@@ -4,7 +4,8 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import data
+from dashboard import data, links
+from dashboard.words import verbatim
 from seqcls.errors import SeqclsError
 from sweeps.store.overview import KINDS, View
 
@@ -15,8 +16,15 @@ The fields of the configuration go by their own names.
 """
 
 
-def show() -> None:
-    """Draws the filters in the sidebar, where there is anything to filter."""
+UNKNOWN = "unknown in the link"
+
+
+def show(applied: bool = True) -> None:
+    """Draws the filters in the sidebar, where there is anything to filter.
+
+    Args:
+        applied: whether the page obeys them; else they are put away, and kept for the others.
+    """
     try:
         names = list(dict.fromkeys(data.memberships()["sweep"]))
         seeds = data.model_seeds()
@@ -25,13 +33,23 @@ def show() -> None:
         return
     if not seeds:
         return
-    st.header("Filters")
+    if applied:
+        st.header("Filters")
+        _show(names, seeds, fields)
+    else:
+        with st.expander("Filters of the other pages"):
+            _show(names, seeds, fields)
+
+
+def _show(names: list[str], seeds: list[int], fields: dict[str, list[Any]]) -> None:
+    _say_what_is_unknown("sweep", names)
+    _say_what_is_unknown("seed", list(map(str, seeds)))
     st.multiselect("Sweeps", names, key="sweep", placeholder="All sweeps", bind="query-params")
     st.multiselect("Model seeds", seeds, key="seed", placeholder="All seeds", bind="query-params")
     _outcome()
     if fields:
         chosen = sum(bool(st.session_state.get(name)) for name in fields)
-        with st.expander(f"Settings ({chosen} chosen)" if chosen else "Settings"):
+        with st.popover(f"Settings ({chosen} chosen)" if chosen else "Settings", width="stretch"):
             for name, values in fields.items():
                 st.multiselect(name, values, key=name, placeholder="Any", bind="query-params")
     _say_what_is_left()
@@ -47,9 +65,17 @@ def send_again() -> None:
         names = [*PLAIN, *map(str, data.settings())]
     except SeqclsError:
         return
+    _take_clicked()
     for name in names:
         if name in st.session_state:
             st.session_state[name] = st.session_state[name]
+
+
+def _take_clicked() -> None:
+    """Filters by the settings of a cell that was clicked on a map."""
+    settings = data.settings()
+    for name, text in st.session_state.pop(links.CHOSEN, {}).items():
+        st.session_state[name] = [x for x in settings[name].unique().tolist() if str(x) == text]
 
 
 def current() -> View:
@@ -65,12 +91,25 @@ def current() -> View:
     )
 
 
+def _say_what_is_unknown(param: str, known: list[str]) -> None:
+    """What the link filters by and the database does not have; it restricts nothing."""
+    if unknown := [x for x in st.query_params.get_all(param) if x not in known]:
+        st.session_state[UNKNOWN] = (param, unknown)
+    if missing := st.session_state.get(UNKNOWN):
+        name, values = missing
+        if name == param and not any(x in known for x in values):
+            listed = ", ".join(values)
+            st.warning(
+                verbatim(f"The link asks for {name} {listed}, which is not in this database.")
+            )
+
+
 def _outcome() -> None:
     st.toggle(
         "Only failing models",
         key="failing",
         bind="query-params",
-        help="Lists and draws failing models only. Shares and medians are still those of all.",
+        help="Lists and draws failing models only. Shares and medians are still over all models.",
     )
     st.number_input(
         "A model fails below an accuracy of (%)",
@@ -90,8 +129,8 @@ def _outcome() -> None:
         placeholder="Any",
         key="kind",
         bind="query-params",
-        help="False positive: said to be in the language, and is not. False negative: said not to "
-        "be, and is.",
+        help="False positive: predicted positive, but negative. False negative: predicted "
+        "negative, but positive.",
     )
 
 
@@ -114,11 +153,12 @@ def _config_ids() -> tuple[int, ...] | None:
 def _say_what_is_left() -> None:
     view = current()
     left, runs = data.count_runs(view), data.count_runs(View())
-    st.caption(f"The filters leave {left:,} of {runs:,} runs.")
+    st.caption(f"{left:,} of {runs:,} runs match the filters.")
     st.button("Clear filters", key="clear_filters", on_click=_clear, disabled=view == View())
 
 
 def _clear() -> None:
+    st.session_state.pop(UNKNOWN, None)
     st.session_state.update(PLAIN)
     for name in data.settings():
         st.session_state[str(name)] = []

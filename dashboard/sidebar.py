@@ -4,8 +4,12 @@ from dashboard import filters, running
 from dashboard.launch import panel
 
 
-def show() -> None:
-    """Draws all of it."""
+def show(filtered: bool) -> None:
+    """Draws all of it.
+
+    Args:
+        filtered: whether the page obeys the filters.
+    """
     panel.show()
     running.show()
-    filters.show()
+    filters.show(filtered)

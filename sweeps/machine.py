@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from seqcls.config import RunConfig
 from seqcls.engines.choice import choose_engine
-from seqcls.engines.fused.machine_code import TABLES, compile_ahead, is_compiled
+from seqcls.engines.fused.machine_code import compile_ahead, is_compiled, part_of
 from seqcls.errors import DeviceError
 
 _log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ def prepare(configs: Iterable[RunConfig], engine: str, device: str, dask: str | 
     fused = [config for config in configs if choose_engine(config, engine, device).name == "fused"]
     if dask is not None:
         return
-    needed = {(own.precision, "" if own.positions == "none" else TABLES) for own in fused}
+    needed = {(own.precision, part_of(own)) for own in fused}
     for precision, part in sorted(needed):
         if not is_compiled(precision, part):
             _log.warning("compiling for this machine (%s), once: about a minute", precision)

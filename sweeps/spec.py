@@ -108,8 +108,8 @@ def load_specs(reference: str) -> list[SweepSpec]:
         elif path.is_file():
             return [read_spec(path)]
     raise SpecError(
-        f"no sweep specification {reference!r}: expected a TOML file, a folder with TOML files, "
-        f"or one of {', '.join(shipped_names())}"
+        f"no sweep specification {reference!r}: {nearest(reference, shipped_names())}; expected a "
+        "TOML file, a folder with TOML files, or the name of one that is shipped"
     )
 
 

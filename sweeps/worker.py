@@ -20,7 +20,7 @@ from sweeps.machine import check_device, prepare
 from sweeps.store import queries, writer
 from sweeps.store.engine import Store
 
-NEARLY_DONE_SECONDS = 10.0
+NEARLY_DONE_SECONDS = 5.0
 """A group that will end so soon is finished after a stop; any other is left for the next worker."""
 
 LOOK_SECONDS = 1.0

@@ -12,8 +12,10 @@ from hypothesis import settings
 from seqcls.config import RunConfig
 
 # The first example of a test pays for what PyTorch and beartype set up; that is no failure.
-# Locally every run tries new examples; in CI a run says something about the change alone.
-settings.register_profile("seqcls", deadline=None, derandomize="CI" in os.environ)
+# Locally every run tries new examples; in CI a run says something about the change alone,
+# and tries fewer.
+CI = "CI" in os.environ
+settings.register_profile("seqcls", deadline=None, derandomize=CI, max_examples=40 if CI else 100)
 settings.load_profile("seqcls")
 torch.set_num_threads(1)
 

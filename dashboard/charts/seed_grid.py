@@ -3,6 +3,7 @@
 import altair as alt
 import pandas as pd
 
+from dashboard.charts.coded import chart_of
 from dashboard.charts.colors import GREY
 from dashboard.charts.scales import LOW_TO_HIGH, row_height, rows, titled
 
@@ -24,7 +25,7 @@ def seed_grid(models: pd.DataFrame, names: list[str]) -> alt.Chart:
         names: the configurations, from the top.
     """
     clicked = alt.selection_point(name=CLICKED, fields=["run_id"], empty=False)
-    title = titled("Accuracy of each seed", subtitle="Grey: no error. The darker, the worse.")
+    title = titled("Accuracy of each seed", subtitle="Outlined: no error. The darker, the worse.")
     fails = alt.datum.accuracy < 1
     lowest = min(float(models["accuracy"].min()), 0.99)
     accuracy = alt.Color(
@@ -34,13 +35,14 @@ def seed_grid(models: pd.DataFrame, names: list[str]) -> alt.Chart:
         legend=alt.Legend(format="~%", tickCount=4, orient="bottom", gradientLength=240),
     )
     chart: alt.Chart = (
-        alt.Chart(models)
-        .mark_rect(cornerRadius=2)
+        chart_of(models, names)
+        .mark_rect(cornerRadius=2, stroke=GREY)
         .encode(
             x=alt.X("model_seed:O", title="Model seed", axis=alt.Axis(labelAngle=0), scale=SPACED),
-            y=rows(names),
+            y=rows(names, grid=False),
             color=alt.when(fails).then(accuracy).otherwise(alt.value(GREY)),
-            opacity=alt.when(fails).then(alt.value(1)).otherwise(alt.value(0.3)),
+            fillOpacity=alt.when(fails).then(alt.value(1)).otherwise(alt.value(0.12)),
+            strokeWidth=alt.when(fails).then(alt.value(0)).otherwise(alt.value(1)),
             tooltip=[
                 alt.Tooltip("configuration:N", title="Configuration"),
                 alt.Tooltip("model_seed:Q", title="Model seed"),

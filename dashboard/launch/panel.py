@@ -11,6 +11,7 @@ from dashboard import data, steering
 from dashboard.durations import spoken
 from dashboard.launch import own
 from seqcls.errors import SeqclsError, StoreMissingError
+from sweeps import memory
 from sweeps.estimate import Estimate, estimate
 from sweeps.spec import SweepSpec, load_specs, shipped_names
 from sweeps.store import overview
@@ -18,6 +19,8 @@ from sweeps.store.engine import open_reader
 
 TOKEN = "launch token"
 PANEL = "launch"
+KIND = "launch_kind"
+OWN = "Your own"
 
 
 def show() -> None:
@@ -28,14 +31,14 @@ def show() -> None:
     with panel:
         choices: dict[str, Callable[[], list[SweepSpec]]] = {
             "Preset": _preset,
-            "Your own": own.show,
+            OWN: own.show,
         }
         kind = st.segmented_control(
             "What to train",
             list(choices),
             default="Preset",
             required=True,
-            key="launch_kind",
+            key=KIND,
             label_visibility="collapsed",
         )
         try:
@@ -74,6 +77,9 @@ def _offer(specs: list[SweepSpec]) -> None:
         )
     else:
         st.markdown(f"**{expected.runs:,} models**, all trained already.")
+    configs = (config for spec in specs for config in spec.configs())
+    if missing and (short := memory.warning(configs, _workers())):
+        st.warning(short)
     stored = _stored(specs)
     if stored == "as it is" and missing:
         st.caption("It has been launched: see Running, or the page Sweeps.")
@@ -99,11 +105,14 @@ def _launch(specs: list[SweepSpec], token: str) -> None:
 
 
 def _estimate(specs: list[SweepSpec]) -> Estimate:
-    workers = os.cpu_count() or 1
     try:
-        return data.estimated(tuple(spec.submitted for spec in specs), workers)
+        return data.estimated(tuple(spec.submitted for spec in specs), _workers())
     except StoreMissingError:
-        return estimate(None, specs, workers)
+        return estimate(None, specs, _workers())
+
+
+def _workers() -> int:
+    return os.cpu_count() or 1
 
 
 def _stored(specs: list[SweepSpec]) -> str | None:

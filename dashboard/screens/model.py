@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from dashboard import data
+from dashboard import data, layout
 from dashboard.failing import helping
 from dashboard.model import breaking, choice, looks, plain, surgery, verdict, why
 from dashboard.model.choice import Chosen
@@ -29,7 +29,7 @@ SECTIONS: dict[str, tuple[Callable[[Chosen], None], Needs]] = {
 
 
 def show() -> None:
-    st.header("Inside a model")
+    st.title("Inside a model")
     try:
         run_id = choice.choose_run()
         if run_id is None:
@@ -42,6 +42,7 @@ def show() -> None:
 
 
 def _model(run_id: int, config: RunConfig) -> None:
+    layout.name_tab(f"Model {run_id}")
     own = data.model(run_id)
     if len(own):
         st.caption(verbatim(task_sentence(config)))

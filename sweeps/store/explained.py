@@ -1,6 +1,6 @@
 """Why runs fail and whether rounding decides them: what was found out of finished runs later."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -93,13 +93,21 @@ def sensitivity(store: Store) -> pd.DataFrame:
     return found.reset_index()
 
 
-def copy_explained(source: Connection, target: Connection, run_id: int, own_id: int) -> None:
-    """Takes over what another database has found out of a run with the same results."""
+def copy_explained(source: Connection, target: Connection, own_ids: Mapping[int, int]) -> None:
+    """Takes over what another database has found out of runs with the same results.
+
+    Args:
+        source: where from.
+        target: where to; what was found out there stays.
+        own_ids: the runs' ids here, by their ids there.
+    """
     for table in (Cause, Perturbation):
-        if target.scalar(select(func.count()).where(table.run_id == own_id)):
-            continue
-        rows = source.execute(select(table.__table__).where(table.run_id == run_id)).mappings()
-        insert_new(target, table, [{**row, "run_id": own_id} for row in rows])
+        here = select(table.run_id).where(one_of(table.run_id, own_ids.values()))
+        known = set(target.scalars(here))
+        query = select(table.__table__).where(one_of(table.run_id, own_ids))
+        theirs = source.execute(query).mappings()
+        rows = [{**row, "run_id": own_ids[row["run_id"]]} for row in theirs]
+        insert_new(target, table, [row for row in rows if row["run_id"] not in known])
 
 
 def misfits(connection: Connection) -> Iterator[tuple[str, str]]:

@@ -155,6 +155,8 @@ def find_run(store: Store, reference: str) -> int:
             f"id: {', '.join(map(str, sorted(found)[:10]))}"
         )
     if not found:
+        if slash:
+            find_sweep(store, sweep)
         raise UnknownRunError(f"no run {reference!r} in {store.name!r}; `seqcls runs` lists them")
     return found[0]
 

@@ -12,6 +12,7 @@ from sweeps.spec import SweepSpec
 from sweeps.store.engine import Store
 from sweeps.store.postgres import take_turns
 from sweeps.store.statements import chunks, ids_of, insert_new, inserted_id, update_states
+from sweeps.store.sums import lower_sums
 from sweeps.store.tables import (
     Cause,
     Checkpoint,
@@ -152,6 +153,7 @@ def _lock_runs(connection: Connection, run_ids: Sequence[int]) -> None:
 
 def _delete_runs(connection: Connection, run_ids: Sequence[int]) -> None:
     """Deletes runs with all that was stored of them, and configurations that no run has."""
+    lower_sums(connection, run_ids)
     for ids in chunks(run_ids):
         for table in RESULTS:
             connection.execute(delete_rows(table).where(table.run_id.in_(ids)))

@@ -199,6 +199,27 @@ class LengthScore(Base):
     tp: Mapped[int]
 
 
+class LengthSum(Base):
+    """What all finished runs of a configuration come to on the test strings of one length.
+
+    Written with the results that it sums up, so that pages need not read those of every run.
+    """
+
+    __tablename__ = "length_sum"
+    __table_args__ = (_BY_KEY,)
+    config_id: Mapped[int] = mapped_column(
+        ForeignKey("config.id", ondelete="CASCADE"), primary_key=True
+    )
+    length: Mapped[int] = mapped_column(primary_key=True)
+    runs: Mapped[int]
+    failing: Mapped[int]
+    """Runs that misclassify at least one string of this length."""
+    tn: Mapped[int] = mapped_column(_BIG)
+    fp: Mapped[int] = mapped_column(_BIG)
+    fn: Mapped[int] = mapped_column(_BIG)
+    tp: Mapped[int] = mapped_column(_BIG)
+
+
 class ErrorPack(Base):
     """The misclassified test strings of one run, packed: a row for each would be most of the file.
 

@@ -16,6 +16,7 @@ from sweeps.store.engine import Store, schema_version
 from sweeps.store.explained import misfits
 from sweeps.store.statements import one_of
 from sweeps.store.stored import RESULT_TABLES, StoredRun, read_runs
+from sweeps.store.sums import wrong_sums
 from sweeps.store.tables import Config, Failure, Run, RunState, Sweep, SweepRun, SweepState, TestSet
 from sweeps.store.test_sets import stored_test_set
 
@@ -64,6 +65,7 @@ def verify(store: Store, on_progress: OnProgress | None = None) -> Verification:
         "the sweeps": _sweeps,
         "rows of results": _rows_without_run,
         "causes and perturbations": _explained,
+        "the sums by length": _sums,
     }
     for what, check in checks.items():
         damages += _guarded(damages, what, partial(check, store))
@@ -209,6 +211,12 @@ def _explained(store: Store) -> Iterator[Damage]:
     with store.begin() as connection:
         for what, how in misfits(connection):
             yield Damage(what, how)
+
+
+def _sums(store: Store) -> Iterator[Damage]:
+    with store.begin() as connection:
+        for config_id in wrong_sums(connection):
+            yield Damage(f"configuration {config_id}", "its sums by length are wrong")
 
 
 def _sweeps(store: Store) -> Iterator[Damage]:

@@ -11,7 +11,8 @@ from sweeps.store.claiming import (
     release_dead,
 )
 from sweeps.store.explained import record_causes, record_perturbations
-from sweeps.store.merging import Merged, merge
+from sweeps.store.merged_runs import Merged
+from sweeps.store.merging import merge
 from sweeps.store.recording import record, record_lost, record_verdict
 from sweeps.store.submitting import delete, resume, retry, stop, submit
 

@@ -51,16 +51,19 @@ def undisturbed(spec: Path) -> dict[str, str]:
 def test_a_process_killed_while_it_sends_is_seen_to_be_dead(
     spec: Path, undisturbed: dict[str, str], tmp_path: Path, long: bool
 ) -> None:
-    wanted, killed, number = (200 if long else 2), 0, 0
-    while killed < wanted:
+    wanted, lost, killed, number = (200 if long else 2), 0, 0, 0
+    while lost < wanted:
         db = tmp_path / f"{number}.db"
-        status, said, kills = sweep_with_kills(spec, db, min(8, wanted - killed))
+        status, said, kills = sweep_with_kills(spec, db, min(8, wanted - lost))
         assert status == 0, said
         assert "Traceback" not in said
-        assert said.count("its process was killed") == kills > 0
+        # One that is killed just after it sent, while its results are stored, loses nothing.
+        assert said.count("its process was killed") <= kills
         assert contents(open_reader(str(db))) == undisturbed
+        lost += said.count("its process was killed")
         killed, number = killed + kills, number + 1
-    print(f"{killed} processes killed while they sent, in {number} sweeps")
+        assert killed <= 2 * wanted, "the kills come too late"
+    print(f"{killed} processes killed, {lost} of them while they sent, in {number} sweeps")
 
 
 def test_half_an_answer_holds_nobody_up(spec: Path, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ def test_it_opens_on_the_report_and_draws_it(browser: Browser, shipped: str) -> 
     expect(lines).to_contain_text("String length (letters)")
     expect(lines).to_contain_text("lower_magnitude_initializations")
     expect(lines).to_contain_text("end of training")
-    expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(3)
+    expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(5)
     no_traceback(page)
     page.context.close()
 
@@ -27,7 +27,7 @@ def test_every_page_opens_by_its_link_with_the_filters(
     browser: Browser, shipped: str, path: str
 ) -> None:
     page = open_page(browser, f"{shipped}/{path}?seed=2&kind=false+positives")
-    expect(page.get_by_text("The filters leave 2 of 43 runs.")).to_be_visible()
+    expect(page.get_by_text("2 of 43 runs match the filters.")).to_be_visible()
     no_traceback(page)
     page.context.close()
 
@@ -59,7 +59,7 @@ def test_it_filters_by_seed_and_by_failing_and_the_link_reproduces_the_view(
     expect(copied.get_by_text("2 models misclassify test strings")).to_be_visible()
     expect(copied.get_by_role("heading", name="Model 38")).to_be_visible()
     copied.get_by_role("button", name="Clear filters").click()
-    expect(copied.get_by_text("The filters leave 43 of 43 runs.")).to_be_visible()
+    expect(copied.get_by_text("43 of 43 runs match the filters.")).to_be_visible()
     expect(copied.get_by_text("16 models misclassify test strings")).to_be_visible()
     copied.context.close()
 
@@ -79,7 +79,7 @@ def test_a_line_and_a_cell_lead_to_their_model(browser: Browser, shipped: str) -
     page.wait_for_url("**seed=2**")
     page.context.close()
     page = open_page(browser, f"{shipped}/?seed=2")
-    page.get_by_test_id("stVegaLiteChart").last.locator(
+    page.get_by_test_id("stVegaLiteChart").nth(2).locator(
         'path[aria-label*="lower_magnitude_initializations"]'
     ).click()
     page.wait_for_url("**/model?**run=38**")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.pages import make_database
+from benchmarks.large import make_database
 from sweeps.store import overview, queries, writer
 from sweeps.store.engine import Store, open_reader, open_writer
 from sweeps.store.overview import ErrorSearch, View

@@ -7,10 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from sweeps.store.engine import open_reader
-from sweeps.store.verification import verify
 from tests.chaos.contents import contents
 from tests.chaos.test_dask import Cluster, cluster
 from tests.conftest import ASSETS, ROOT, SHORT
@@ -26,6 +24,15 @@ SPEC = "\n".join(
         '[[configurations]]\narchitecture = "bag"\n',
     ]
 )
+
+# In a process of its own: what is installed is looked up once a process.
+PAGE = """
+from streamlit.testing.v1 import AppTest
+page = AppTest.from_file("dashboard/app.py", default_timeout=120).run()
+assert not page.exception, page.exception[0].value
+assert not page.error, page.error[0].value
+print([str(table.value.to_dict()) for table in page.dataframe])
+"""
 
 # The fixture of another module, used here too.
 _ = cluster
@@ -72,11 +79,11 @@ def test_parts_from_outside_are_trained_stored_listed_and_shown(
     on_dask = swept(tmp_path, "dask", "--dask", cluster.address)
     assert contents(open_reader(str(on_dask))) == contents(open_reader(str(db)))
 
-    monkeypatch.syspath_prepend(str(PACKAGE))
-    assert verify(open_reader(str(db))).damages == []
+    seqcls("verify", "--db", str(db))
     monkeypatch.setenv("SEQCLS_DB", str(db))
-    page = AppTest.from_file(str(ROOT / "dashboard/app.py"), default_timeout=120).run()
-    assert not page.exception
+    page = subprocess.run([sys.executable, "-c", PAGE], capture_output=True, text=True, cwd=ROOT)
+    assert page.returncode == 0, page.stderr
+    assert "every_other" in page.stdout
 
 
 def test_without_the_package_a_stored_run_says_what_to_install(

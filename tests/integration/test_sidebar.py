@@ -112,13 +112,25 @@ def test_a_typed_value_must_be_one_of_its_field(
     assert "hidden_size='many': expected a valid integer" in said(app).replace("\\", "")
 
 
+def test_what_no_machine_can_hold_is_said_before_it_is_launched(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    app = write_own(open_app(monkeypatch, tmp_path / "none.db"))
+    assert not app.warning
+    # As on a machine with less memory than the smallest network takes.
+    monkeypatch.setattr("sweeps.memory.machine_bytes", lambda: 100)
+    rerun(app)
+    (warning,) = app.warning
+    assert "of memory to train, and this machine has" in warning.value
+
+
 def test_a_sweep_that_nobody_trains_is_said_to_wait_and_can_be_resumed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     store = open_writer(str(tmp_path / "waiting.db"))
     writer.submit(store, parse_spec(OWN))
     app = open_app(monkeypatch, file_of(store))
-    assert "0 of 3 models · nobody trains it" in said(app)
+    assert "0 of 3 models · no worker" in said(app)
     app.button("resume sidebar 1").click()
     rerun(app)
     wait_for_end(store, 1)
@@ -137,7 +149,7 @@ def test_a_sweep_is_stopped_from_the_page_and_said_to_be(
     app.button("stop sidebar 1").click()
     rerun(app)
     assert rows(store, "SELECT state FROM sweep") == [("stopped",)]
-    assert "0 of 3 models · stopped" in said(app)
+    assert "0 of 3 models · 1 in training · stopped" in said(app)
     assert "resume sidebar 1" in [button.key for button in app.button]
 
 

@@ -8,7 +8,13 @@ from sweeps.spec import load_specs, shipped_names
 from tests.conftest import SHORT
 
 NAMES = [name for name in shipped_names() if "/" in name]
-REDUCED = {**SHORT, "max_num_epochs": 1, "min_num_epochs": 0}
+REDUCED = {
+    **SHORT,
+    "max_num_epochs": 1,
+    "min_num_epochs": 0,
+    "test_size": 64,
+    "test_batch_size": 64,
+}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -18,4 +24,4 @@ def test_a_shipped_specification_trains(name: str) -> None:
         (trained,) = train_group([(config, 0)])
         assert trained.failure is None
         (evaluation,) = evaluate([config], [trained.kept_weights])
-        assert sum(evaluation.confusion) == 512
+        assert sum(evaluation.confusion) == 64

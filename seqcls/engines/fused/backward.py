@@ -115,7 +115,7 @@ def embedding_backward(d, shape, kinds):
     for i in range(shape.hidden):
         for k in range(shape.kinds):
             d.embedding[k, i] += kinds.d_normed[i, k]
-        d.embedding[0, i] += kinds.d_read[i]
+        d.embedding[kinds.reader, i] += kinds.d_read[i]
 
 
 @inlined
@@ -130,10 +130,10 @@ def project_backward(p, d, shape, kinds):
         factor = kinds.query[j] * per_root
         for i in range(shape.hidden):
             normed = kinds.normed[i]
-            d.query[j, i] += d_query * normed[0]
+            d.query[j, i] += d_query * normed[kinds.reader]
             d.key[j, i] += factor * dot(d_score, normed)
             d.value[j, i] += dot(kinds.d_value[j], normed)
-            kinds.d_normed[i, 0] += p.query[j, i] * d_query
+            kinds.d_normed[i, kinds.reader] += p.query[j, i] * d_query
             add(kinds.d_normed[i], p.key[j, i] * factor, d_score)
             add(kinds.d_normed[i], p.value[j, i], kinds.d_value[j])
         if shape.biases:

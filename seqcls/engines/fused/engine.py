@@ -76,8 +76,8 @@ def _not_compiled(config: RunConfig) -> str | None:
         return f"num_blocks={config.num_blocks}: one block is compiled"
     if config.dropout_rate > 0:
         return f"dropout_rate={config.dropout_rate} makes equal letters differ"
-    if config.readout == "mean":
-        return "readout='mean': reading at one place is compiled"
+    if config.readout == "mean" and config.attention_mask == "causal":
+        return "readout='mean' with attention_mask='causal' is not compiled"
     if config.norm_placement == "post" and config.has_norms:
         return "norm_placement='post' is not compiled"
     # At the end, where it is read, one block with a causal mask has seen all, as without one.
@@ -85,6 +85,8 @@ def _not_compiled(config: RunConfig) -> str | None:
 
 
 def _places_not_compiled(config: RunConfig) -> str | None:
+    if config.readout == "mean":
+        return f"readout='mean' with positions={config.positions!r} is not compiled"
     if config.positions not in SCHEMES:
         return f"positions={config.positions!r} are not compiled"
     if config.readout == "last" and config.positions in ADDED:

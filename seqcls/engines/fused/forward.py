@@ -79,7 +79,7 @@ def project(p, shape, kinds):
     kinds.value[:] = number(0)
     kinds.score[:] = number(0)
     for j in range(kinds.query.size):
-        kinds.query[j] = dot(p.query[j], kinds.normed[:, 0])
+        kinds.query[j] = dot(p.query[j], kinds.normed[:, kinds.reader])
         for i in range(shape.hidden):
             add(kinds.key[j], p.key[j, i], kinds.normed[i])
             add(kinds.value[j], p.value[j, i], kinds.normed[i])

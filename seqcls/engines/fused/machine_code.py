@@ -8,9 +8,13 @@ import hashlib
 from pathlib import Path
 
 from seqcls.cache import cache_folder
+from seqcls.config import RunConfig
 
 TABLES = "tables"
-"""The part for networks with positions; for all others it is what stands here itself."""
+"""The part for networks with positions."""
+MEAN = "mean"
+"""The part for networks that read the mean of all states. All others use what stands here itself.
+"""
 
 
 def machine_code_folder(part: str = "") -> Path:
@@ -25,6 +29,13 @@ def machine_code_folder(part: str = "") -> Path:
         sources += sorted((here / part).glob("*.py"))
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     return cache_folder() / "compiled" / digest[:16]
+
+
+def part_of(config: RunConfig) -> str:
+    """The part that trains a configuration which the engine can train."""
+    if config.readout == "mean":
+        return MEAN
+    return "" if config.positions == "none" else TABLES
 
 
 def is_compiled(precision: str, part: str = "") -> bool:
@@ -52,13 +63,13 @@ def is_whole(path: Path) -> bool:
 def compile_ahead(precision: str, part: str = "") -> None:
     """Compiles what training and testing at a precision need, so that no other process has to."""
     # Imported where it is used: compiling is what loads Numba.
-    from seqcls.config import RunConfig
     from seqcls.training import train_group
 
     config = RunConfig.from_mapping(
         {
             "precision": precision,
             "positions": "alibi" if part == TABLES else "none",
+            "readout": "mean" if part == MEAN else "first",
             "train_size": 64,
             "validation_size": 64,
             "max_num_epochs": 1,

@@ -20,7 +20,7 @@ def shape_of(config: NetworkConfig, *, scaled_loss: bool = False) -> Shape:
         heads=config.num_attention_heads,
         head_size=config.attention_head_size,
         feed_forward=config.feed_forward_size,
-        first_kind=int(config.no_attend_cls),
+        first_kind=int(config.no_attend_cls or config.readout == "mean"),
         norm=NORMS[config.layer_norm if config.has_norms else "none"],
         eps=config.layer_norm_eps,
         scaled_loss=scaled_loss,

@@ -15,7 +15,7 @@ class Tiles(NamedTuple):
     """Strings in tiles; a batch begins with a new tile, and its last one may not be full."""
 
     counts: Float[np.ndarray, "tile kind string"]
-    """Kinds are CLS, which occurs once, and the letters."""
+    """Kinds are CLS, which occurs once or never, and the letters."""
     factors: Float[np.ndarray, "tile string"]
     """The logarithm of the number of tokens that the model reads; 0 where it reads none."""
     targets: Float[np.ndarray, "tile string"]
@@ -30,8 +30,18 @@ def make_tiles(
     positive: Bool[np.ndarray, " string"],
     batch_size: int,
     precision: str,
+    *,
+    special: bool = True,
 ) -> Tiles:
-    """Strings in tiles, `batch_size` strings in a batch; the last batch may be short."""
+    """Strings in tiles, `batch_size` strings in a batch; the last batch may be short.
+
+    Args:
+        counts: of the letters.
+        positive: their labels.
+        batch_size: the strings of a batch.
+        precision: the type of all numbers.
+        special: whether the model reads a token of its own, CLS, beside the letters.
+    """
     starts = range(0, len(counts), batch_size)
     sizes = [min(batch_size, len(counts) - start) for start in starts]
     tiles = [-(-size // TILE) for size in sizes]
@@ -40,7 +50,7 @@ def make_tiles(
     place = firsts + np.arange(len(counts))
     room = sum(tiles) * TILE
     columns = np.zeros((counts.shape[1] + 1, room), precision)
-    columns[0] = 1
+    columns[0] = special
     columns[1:, place] = counts.T
     targets = np.zeros(room, precision)
     targets[place] = positive
@@ -58,7 +68,8 @@ def make_tiles(
 
 
 @lru_cache(maxsize=256)
-def epoch_tiles(sampler: Sampler, epoch: int, precision: str) -> Tiles:
+def epoch_tiles(sampler: Sampler, epoch: int, precision: str, *, special: bool) -> Tiles:
     """An epoch of a stream in tiles, made once for all members that read it."""
     drawn = stream(sampler).epoch(epoch)
-    return make_tiles(drawn.strings.counts, drawn.labels, sampler.batch_size, precision)
+    counts, size = drawn.strings.counts, sampler.batch_size
+    return make_tiles(counts, drawn.labels, size, precision, special=special)

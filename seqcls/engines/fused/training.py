@@ -6,6 +6,7 @@ A member's result depends on nothing but its configuration and seed, to the last
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from types import ModuleType
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -14,7 +15,6 @@ from jaxtyping import Float, Int64
 from seqcls.config import NetworkConfig, RunConfig
 from seqcls.data import network_of, sampler_of
 from seqcls.engines.fused.adamw import Update
-from seqcls.engines.fused.kernel import evaluate, train_epoch
 from seqcls.engines.fused.packing import pack, unpack
 from seqcls.engines.fused.rooms import TILE
 from seqcls.engines.fused.shapes import integers, shape_of, training_shape
@@ -49,7 +49,8 @@ def fused_logits(
 ) -> Float[np.ndarray, "member string"]:
     """Logits of models of one shape for strings given as letter counts."""
     unknown = np.zeros(len(counts), dtype=bool)
-    tiles = make_tiles(counts, unknown, len(counts), config.precision)
+    special = config.readout != "mean"
+    tiles = make_tiles(counts, unknown, len(counts), config.precision, special=special)
     return np.stack([tile_logits(config, own, tiles)[: len(counts)] for own in weights])
 
 
@@ -58,7 +59,7 @@ def tile_logits(
 ) -> Float[np.ndarray, " string"]:
     """One model's logits for the strings of one batch in tiles, its padding included."""
     logits = np.empty_like(tiles.targets)
-    evaluate(
+    _kernel(config).evaluate(
         pack(config, weights),
         shape_of(config),
         np.empty(TILE, integers(config)),
@@ -121,6 +122,18 @@ def program_of(config: RunConfig) -> Program:
     return TableProgram(config)
 
 
+def _kernel(config: NetworkConfig | RunConfig) -> ModuleType:
+    """The compiled functions of letter counts for one way of reading the logit."""
+    # Each part's machine code is loaded, or made, only where it is used.
+    if config.readout == "mean":
+        from seqcls.engines.fused.mean import kernel as mean
+
+        return mean
+    from seqcls.engines.fused import kernel
+
+    return kernel
+
+
 class CountsProgram:
     """A member's epochs and validation from letter counts."""
 
@@ -129,19 +142,23 @@ class CountsProgram:
         self._precision = config.precision
         self._scratch = np.empty(TILE, integers(network_of(config)))
         self._train, validation = sampler_of(config, "train"), sampler_of(config, "validation")
-        self._validation = epoch_tiles(validation, 0, config.precision)
+        self._special = config.readout != "mean"
+        self._kernel = _kernel(config)
+        self._validation = epoch_tiles(validation, 0, config.precision, special=self._special)
         self._logits = np.empty_like(self._validation.targets)
 
     def epoch(
         self, flat: np.ndarray, moments: np.ndarray, steps: int, update: Update, number: int
     ) -> tuple[float, int]:
         """As `Program.epoch`."""
-        tiles = epoch_tiles(self._train, number, self._precision)
-        loss = train_epoch(flat, moments, steps, update, self._shape, self._scratch, *tiles)
+        tiles = epoch_tiles(self._train, number, self._precision, special=self._special)
+        own = (flat, moments, steps, update, self._shape, self._scratch)
+        loss = self._kernel.train_epoch(*own, *tiles)
         return loss, len(tiles.ends)
 
     def validation_loss(self, flat: np.ndarray) -> float:
         """As `Program.validation_loss`."""
         tiles = self._validation[:4]
-        loss: float = evaluate(flat, self._shape, self._scratch, *tiles, self._logits)
+        own = (flat, self._shape, self._scratch)
+        loss: float = self._kernel.evaluate(*own, *tiles, self._logits)
         return loss

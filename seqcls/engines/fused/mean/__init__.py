@@ -1,0 +1,1 @@
+"""The mean of all states as the readout, from letter counts."""

@@ -1,0 +1,114 @@
+r"""Training and evaluation where the logit reads the mean of all tokens' final states.
+
+The logit of a mean is the mean of the logits, and equal letters have equal states: with n_qs the
+number of letters q in a string of n_s tokens,
+
+    logit_s = sum_q n_qs / n_s logit_qs
+
+where logit_qs is what `seqcls.engines.fused.kernel` computes, read at the letter q instead of CLS.
+So every letter is a reader with states of its own, and its gradients are those of the kernel with
+n_qs / n_s D logit_s in the place of D logit_s. The mean of no tokens is the zero vector: of the
+empty string only the classifier's bias is left.
+"""
+
+from functools import partial
+
+import numpy as np
+
+from seqcls.engines.fused.adamw import adamw
+from seqcls.engines.fused.backward import backward, kinds_backward
+from seqcls.engines.fused.compiling import entry, inlined
+from seqcls.engines.fused.forward import forward, kinds_forward
+from seqcls.engines.fused.loss import losses
+from seqcls.engines.fused.machine_code import MEAN
+from seqcls.engines.fused.mean.rooms import new_mean, reader
+from seqcls.engines.fused.rooms import TILE, new_tile, views
+
+mean_entry = partial(entry, part=MEAN)
+
+
+@inlined
+def shares_of(counts, p, shape, mean):
+    """Each letter's share of a tile's strings (V, T), and what the logits are without readers."""
+    number = counts.dtype.type
+    zero, one = number(0), number(1)
+    mean.logit[:] = zero
+    for letter in range(shape.kinds - 1):
+        for s in range(TILE):
+            mean.logit[s] += counts[letter + 1, s]
+    for s in range(TILE):
+        mean.empty[s] = one if mean.logit[s] == zero else zero
+    for letter in range(shape.kinds - 1):
+        for s in range(TILE):
+            mean.shares[letter, s] = counts[letter + 1, s] / (mean.logit[s] + mean.empty[s])
+    for s in range(TILE):
+        mean.logit[s] = mean.empty[s] * p.classifier_bias[0] if shape.biases else zero
+
+
+@inlined
+def add_logits(letter, tile, mean):
+    """Adds one reader's share of the logits."""
+    for s in range(TILE):
+        mean.logit[s] += mean.shares[letter, s] * tile.logit[s]
+
+
+@mean_entry
+def train_epoch(
+    flat, moments, step, update, shape, exponents, counts, factors, targets, weights, ends
+):
+    """As `seqcls.engines.fused.kernel.train_epoch`."""
+    gradient = np.zeros_like(flat)
+    p, d = views(flat, shape), views(gradient, shape)
+    tile, mean = new_tile(flat, exponents, shape), new_mean(flat, shape)
+    letters = shape.kinds - 1
+    total = 0.0
+    first = 0
+    for batch in range(ends.size):
+        mean.memory[:] = 0
+        for letter in range(letters):
+            kinds_forward(p, shape, reader(mean.memory[letter], letter + 1, shape))
+        for number in range(first, ends[batch]):
+            shares_of(counts[number], p, shape, mean)
+            # Forward for all readers, then again for each with its gradients: once in the code.
+            for turn in range(2 * letters):
+                letter = turn % letters
+                kinds = reader(mean.memory[letter], letter + 1, shape)
+                if turn == letters:
+                    tile.logit[:] = mean.logit
+                    total += losses(targets[number], weights[number], shape, tile)
+                    mean.slope[:] = tile.slope
+                    if shape.biases:
+                        for s in range(TILE):
+                            d.classifier_bias[0] += mean.empty[s] * tile.slope[s]
+                forward(counts[number], factors[number], p, shape, kinds, tile)
+                if turn < letters:
+                    add_logits(letter, tile, mean)
+                else:
+                    for s in range(TILE):
+                        tile.slope[s] = mean.slope[s] * mean.shares[letter, s]
+                    backward(factors[number], p, d, shape, kinds, tile)
+        for letter in range(letters):
+            kinds_backward(p, d, shape, reader(mean.memory[letter], letter + 1, shape))
+        adamw(flat, gradient, moments, step + batch + 1, update)
+        first = ends[batch]
+    return total
+
+
+@mean_entry
+def evaluate(flat, shape, exponents, counts, factors, targets, weights, logits):
+    """As `seqcls.engines.fused.kernel.evaluate`."""
+    p = views(flat, shape)
+    tile, mean = new_tile(flat, exponents, shape), new_mean(flat, shape)
+    for letter in range(shape.kinds - 1):
+        kinds_forward(p, shape, reader(mean.memory[letter], letter + 1, shape))
+    total = 0.0
+    for number in range(counts.shape[0]):
+        shares_of(counts[number], p, shape, mean)
+        for letter in range(shape.kinds - 1):
+            kinds = reader(mean.memory[letter], letter + 1, shape)
+            forward(counts[number], factors[number], p, shape, kinds, tile)
+            add_logits(letter, tile, mean)
+        tile.logit[:] = mean.logit
+        logits[number] = tile.logit
+        total += losses(targets[number], weights[number], shape, tile)
+    return total

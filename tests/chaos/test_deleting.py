@@ -1,0 +1,67 @@
+"""Pages that are opened while somebody else deletes sweeps and trains others."""
+
+import random
+import threading
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from sweeps.store import queries, writer
+from sweeps.store.engine import Store, open_reader, open_writer
+from sweeps.store.verification import verify
+from sweeps.worker import How, work
+from tests.app import PAGES, open_app
+from tests.conftest import SHORT
+from tests.databases import spec
+
+FIXED = {**SHORT, "max_num_epochs": 1}
+
+
+def submit(store: Store, number: int) -> int:
+    """One more sweep of two models, whose settings no other sweep has."""
+    own = spec(
+        name=f"sweep_{number}",
+        model_seeds=[number, number + 1],
+        fixed={**FIXED, "feed_forward_size": number % 50 + 1},
+    )
+    sweep_id = writer.submit(store, own)
+    work(store, [sweep_id], How(0))
+    return sweep_id
+
+
+def change(store: Store, over: threading.Event, changes: list[str]) -> None:
+    """Deletes a sweep or trains another, again and again, as people may."""
+    generator = random.Random(1)
+    numbers = count(10)
+    while not over.wait(0.3):
+        known = queries.sweeps(store.reader())["id"].tolist()
+        if len(known) > 1 and generator.random() < 0.6:
+            writer.delete(store, generator.choice(known))
+            changes.append("deleted")
+        else:
+            submit(store, next(numbers))
+            changes.append("trained")
+
+
+@pytest.mark.timeout(3600)
+def test_pages_are_drawn_while_sweeps_come_and_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long: bool
+) -> None:
+    db = tmp_path / "x.db"
+    store = open_writer(str(db))
+    for number in range(4):
+        submit(store, number)
+    over, changes = threading.Event(), list[str]()
+    thread = threading.Thread(target=change, args=(open_writer(str(db)), over, changes))
+    thread.start()
+    try:
+        for number in range(248 if long else 2 * len(PAGES)):
+            app = open_app(monkeypatch, db, PAGES[number % len(PAGES)])
+            assert not app.exception, PAGES[number % len(PAGES)]
+    finally:
+        over.set()
+        thread.join()
+    print({what: changes.count(what) for what in ("deleted", "trained")}, "meanwhile")
+    assert {"deleted", "trained"} <= set(changes)
+    assert verify(open_reader(str(db))).damages == []
