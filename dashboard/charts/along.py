@@ -15,11 +15,14 @@ from dashboard.charts.colors import AWAY, FALSE_NEGATIVE, FALSE_POSITIVE, GREY, 
 from dashboard.charts.scales import LOW_TO_HIGH
 
 WIDTH = 640
-LEAST_STEP, STEP = 12, 22
+LEAST_STEP, STEP = 14, 28
 LINE_HEIGHT = 140
 ROW = 16
 SMALL = 92
 POINTED = "pointed"
+
+NO_WEIGHT = "#440154"
+"""The darkest color of the scheme of weights."""
 
 Names = Sequence[str]
 """What each place along the axis is called, that of letter 0 first."""
@@ -33,7 +36,8 @@ def together(parts: Sequence[Part]) -> alt.VConcatChart:
         # That the parts share one mark is what is meant.
         warnings.filterwarnings("ignore", "Automatically deduplicated selection parameter")
         found: alt.VConcatChart = alt.vconcat(*parts, spacing=14)
-    return found.resolve_scale(color="independent")
+    drawing: alt.VConcatChart = found.resolve_scale(color="independent")
+    return drawing
 
 
 def prefix_logits(frame: pd.DataFrame, names: Names) -> Part:
@@ -125,11 +129,13 @@ def small_patterns(frame: pd.DataFrame) -> Part:
             y=alt.Y("query:O", axis=None),
             color=_weight(),
         )
-        .properties(width=SMALL, height=SMALL)
+        # What is left out for weighing next to nothing has the color of no weight.
+        .properties(width=SMALL, height=SMALL, view=alt.ViewBackground(fill=NO_WEIGHT))
     )
-    return chart.facet(
+    pictures: Part = chart.facet(
         row=alt.Row("block:O", title="Block"), column=alt.Column("head:O", title="Head"), spacing=6
     )
+    return pictures
 
 
 def unit_states(frame: pd.DataFrame, names: Names, title: str) -> Part:

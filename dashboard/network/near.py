@@ -3,6 +3,7 @@
 import streamlit as st
 
 from dashboard.charts import along
+from dashboard.model.drawing import place
 from dashboard.network.asked import look_at, say
 from dashboard.network.states import token_names, with_letters
 from dashboard.words import verbatim
@@ -96,7 +97,7 @@ def show_patching(model: AskedModel, letters: Letters) -> None:
     frame = frame.assign(letter=with_letters(model, frame["place"]))
     names = token_names(model, letters)
     drawing = along.patched(frame, names, found.base_logit, found.source_logit)
-    st.vega_lite_chart(drawing.to_dict(validate=False), width="content", key="network patched")
+    place(drawing, "network patched")
     st.caption(
         "Each cell is the base string's logit with one state at one place carried over from the "
         "other string; a dot marks those that turn the answer. States that carried the difference "

@@ -1,5 +1,8 @@
 """What a model makes of a string, token by token: parts, attention or units, and every prefix."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
@@ -65,7 +68,7 @@ def steps_frame(steps: pd.DataFrame, string: str) -> pd.DataFrame:
     return pd.DataFrame(rows).assign(string=string)
 
 
-def _step_name(step: dict[str, object]) -> str:
+def _step_name(step: Mapping[Any, Any]) -> str:
     block, head = step["block"], step["head"]
     if pd.isna(block):
         return str(step["part"])
