@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.charts import ablations
-from dashboard.model.drawing import stretch
+from dashboard.drawing import stretch
 from dashboard.network.asked import say
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.strings.asked import AskedModel

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dashboard.charts import along
-from dashboard.model.drawing import place
+from dashboard.drawing import place
 from dashboard.network.asked import look_at, say
 from dashboard.network.states import token_names, with_letters
 from dashboard.words import verbatim

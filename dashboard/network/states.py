@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard.charts import along
 from dashboard.charts.readout import DIRECTIONS, waterfall
-from dashboard.model.drawing import place
+from dashboard.drawing import place
 from dashboard.network.asked import say
 from dashboard.words import verbatim
 from seqcls.errors import ConfigError, SeqclsError
