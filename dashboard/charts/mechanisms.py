@@ -4,13 +4,14 @@ import altair as alt
 import pandas as pd
 
 from dashboard.charts.colors import GREY
+from dashboard.charts.encodings import Drawing
 from dashboard.charts.scales import LOW_TO_HIGH, row_height, rows, titled
 
 ROW_HEIGHT = 40
 FURNITURE_HEIGHT = 150
 
 
-def mechanism_grid(shares: pd.DataFrame, names: list[str]) -> alt.LayerChart:
+def mechanism_grid(shares: pd.DataFrame, names: list[str]) -> Drawing:
     """A row a configuration, a column a mechanism: the share of failing seeds, with its interval.
 
     Args:
