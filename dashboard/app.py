@@ -24,5 +24,5 @@ with steady.redrawn_if_changed():
     if links.was_switched():
         filters.send_again()
     with st.sidebar:
-        sidebar.show(filtered=page.title not in ("Model", "Guide"))
+        sidebar.show(page.url_path, filtered=page.title not in ("Model", "Guide"))
     page.run()

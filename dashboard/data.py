@@ -10,7 +10,7 @@ import streamlit as st
 from seqcls.errors import SeqclsError, StoreMissingError
 from sweeps.estimate import Estimate, estimate
 from sweeps.spec import parse_spec
-from sweeps.store import overview, queries
+from sweeps.store import notes, overview, queries
 from sweeps.store.engine import Store, open_reader
 
 Arguments = ParamSpec("Arguments")
@@ -46,8 +46,11 @@ memberships = _cached(overview.memberships, overview.members_revision)
 model = _cached(overview.model)
 model_seeds = _cached(overview.model_seeds, overview.members_revision)
 models = _cached(overview.models)
+sweep_names = _cached(notes.sweep_names)
+sweep_notes = _cached(notes.notes)
 scores_by_length = _cached(overview.scores_by_length)
 settings = _cached(overview.settings, overview.configs_revision)
+saved_views = _cached(notes.views)
 some_configs = _cached(overview.some_configs, overview.configs_revision)
 string_errors = _cached(overview.string_errors)
 
