@@ -21,6 +21,8 @@ page = st.navigation(
 )
 layout.set_up(page.title)
 with steady.redrawn_if_changed():
+    if links.is_another_page(page.url_path):
+        filters.take_from_link()
     if links.was_switched():
         filters.send_again()
     with st.sidebar:

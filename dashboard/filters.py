@@ -83,6 +83,41 @@ def send_again() -> None:
             st.session_state[name] = st.session_state[name]
 
 
+def take_from_link() -> None:
+    """Sets the filters that the link names, after a link within the page led to another page.
+
+    The widgets are there already, and by themselves would keep what they were set to.
+    """
+    try:
+        offered = _offered()
+    except SeqclsError:
+        return
+    for name, known in offered.items():
+        wanted = _named_by_link(name)
+        values = [value for value in known if str(value) in wanted]
+        if values and name in st.session_state:
+            st.session_state[name] = values
+    if "failing" in st.session_state and "failing" in st.query_params:
+        st.session_state["failing"] = st.query_params["failing"] == "true"
+    if st.query_params.get("kind") in KINDS and "kind" in st.session_state:
+        st.session_state["kind"] = st.query_params["kind"]
+
+
+def _named_by_link(name: str) -> list[str]:
+    """What the link itself gives for a filter: the browser puts what was set already before it."""
+    given = st.query_params.get_all(name)
+    before = [str(value) for value in st.session_state.get(name) or []]
+    merged = len(given) > len(before) and given[: len(before)] == before
+    return given[len(before) :] if merged else given
+
+
+def _offered() -> dict[str, list[Any]]:
+    """What may be chosen in each filter of several values."""
+    sweeps = list(data.sweep_names().values())
+    tags = sorted({tag for own in _notes().values() for tag in own.tags})
+    return {"sweep": sweeps, "tag": tags, "seed": data.model_seeds(), **_fields()}
+
+
 def _take_clicked() -> None:
     """Filters by the settings of a cell that was clicked on a map."""
     settings = data.settings()

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, insert, select, update
 from sqlalchemy import delete as delete_rows
 
 from seqcls.errors import StoreError
@@ -81,7 +81,7 @@ def write_note(store: Store, sweep_id: int, title: str, note: str, tags: Sequenc
         connection.execute(delete_rows(SweepTag).where(SweepTag.sweep_id == sweep_id))
         if kept:
             rows = [{"sweep_id": sweep_id, "tag": tag} for tag in kept]
-            connection.execute(SweepTag.__table__.insert(), rows)
+            connection.execute(insert(SweepTag), rows)
 
 
 def archive(store: Store, sweep_id: int, archived: bool) -> None:
@@ -117,9 +117,7 @@ def save_view(store: Store, view: View) -> None:
     with store.change() as connection:
         connection.execute(delete_rows(SavedView).where(SavedView.name == name))
         connection.execute(
-            SavedView.__table__.insert().values(
-                name=name, page=view.page, query=view.query, created_at=now()
-            )
+            insert(SavedView).values(name=name, page=view.page, query=view.query, created_at=now())
         )
 
 
@@ -131,8 +129,7 @@ def delete_view(store: Store, name: str) -> None:
 
 def _replace(connection: Connection, sweep_id: int, **values: str | None) -> None:
     """Changes some columns of a sweep's note, which is made where it is missing."""
-    own = SweepNote.__table__
     known = connection.execute(select(SweepNote.sweep_id).where(SweepNote.sweep_id == sweep_id))
     if known.first() is None:
-        connection.execute(own.insert().values(sweep_id=sweep_id, title="", note=""))
-    connection.execute(own.update().where(SweepNote.sweep_id == sweep_id).values(**values))
+        connection.execute(insert(SweepNote).values(sweep_id=sweep_id, title="", note=""))
+    connection.execute(update(SweepNote).where(SweepNote.sweep_id == sweep_id).values(**values))
