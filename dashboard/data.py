@@ -7,12 +7,15 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import streamlit as st
 
-from seqcls.errors import SeqclsError, StoreMissingError
+from seqcls.errors import SeqclsError, StoreDamagedError, StoreMissingError
 from sweeps import helping
 from sweeps.estimate import Estimate, estimate
 from sweeps.spec import parse_spec
-from sweeps.store import curves, explained, overview, queries
+from sweeps.store import curves, explained, overview, queries, trust
 from sweeps.store.engine import Store, open_reader
+
+PAGE_SECONDS = 30.0
+"""What a page asks the database takes no longer."""
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
@@ -67,7 +70,12 @@ estimated = _cached(_estimated)
 
 
 def explain(error: SeqclsError) -> None:
-    """Says on the page what is the case with the database and what to do."""
+    """Says on the page what is the case with the database and what to do.
+
+    Damage that was not known yet is left out from now on, and the page drawn anew.
+    """
+    if isinstance(error, StoreDamagedError) and trust.learns_of_damage():
+        st.rerun()
     if isinstance(error, StoreMissingError):
         st.info(
             "There are no models to show yet. Launch the report's models from the sidebar, or "

@@ -11,6 +11,7 @@
     └── StoreError             a database that cannot be used
         ├── StoreMissingError      there is none, or nothing in it yet
         ├── StoreVersionError      it was made by another version of seqcls
+        ├── StoreDamagedError      it holds what this program never writes into it
         ├── StoreUnavailableError  it is full, gone or may not be written at the moment
         │   └── StoreBusyError     it is locked, or its server does not answer; waiting may help
         └── UnknownRunError        it holds no such run, sweep or checkpoint
@@ -63,6 +64,17 @@ class StoreMissingError(StoreError):
 
 class StoreVersionError(StoreError):
     """The database was made by another version of seqcls."""
+
+
+class StoreDamagedError(StoreError):
+    """The database holds what this program never writes into it; where, as far as that is known."""
+
+    def __init__(
+        self, message: str, *, table: str | None = None, column: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.table = table
+        self.column = column
 
 
 class StoreUnavailableError(StoreError):

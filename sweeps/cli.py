@@ -12,6 +12,7 @@ import typer
 from seqcls import __version__
 from seqcls.errors import ClusterError, SeqclsError, StoreUnavailableError
 from sweeps import cli_asking, cli_causes, cli_databases, cli_inside, cli_states, cli_sweeps
+from sweeps.cli_damage import ShownWithoutDamage
 from sweeps.examples import show_in_help
 from sweeps.exit_codes import BAD_INPUT, UNAVAILABLE
 from sweeps.interruption import heeded
@@ -35,6 +36,7 @@ EXIT_CODES = """Exit status: 0 all went well; 1 runs failed, or something is dam
 at the moment; 4 runs are left to another worker or stopped; 128 + N ended by signal N."""
 
 app = typer.Typer(
+    cls=ShownWithoutDamage,
     name="seqcls",
     help="Train thousands of tiny sequence classifiers, and see which fail on longer strings.",
     no_args_is_help=True,

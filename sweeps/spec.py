@@ -167,6 +167,18 @@ def parse_spec(data: Mapping[str, Any]) -> SweepSpec:
         SpecError: an unknown key, a value of the wrong kind, too many runs, or a configuration
             that cannot be trained.
     """
+    spec = spec_as_written(data)
+    for _ in spec.configs():
+        pass
+    return spec
+
+
+def spec_as_written(data: Mapping[str, Any]) -> SweepSpec:
+    """The same, of which no configuration was looked at yet: this machine may lack a plug-in.
+
+    Raises:
+        SpecError: as `parse_spec`, but for a configuration.
+    """
     for key in data:
         if key not in KEYS:
             raise SpecError(f"unknown key {key!r}: {nearest(key, KEYS)}")
@@ -187,8 +199,6 @@ def parse_spec(data: Mapping[str, Any]) -> SweepSpec:
             f"sweep {spec.name!r} asks for {spec.num_runs():,} runs, expected at most "
             f"{MAX_RUNS:,}; take fewer seeds or values"
         )
-    for _ in spec.configs():
-        pass
     return spec
 
 

@@ -95,8 +95,10 @@ def predict_strings(
     weights = queries.weights(store, run_id, epoch)
     # Imported where it is used: PyTorch takes a second or two to load.
     from seqcls.prediction import predict
+    from sweeps.store.models import of_run
 
-    predicted = predict(config, weights, strings)
+    with of_run(run_id):
+        predicted = predict(config, weights, strings)
     frame = pd.DataFrame(
         [
             {"string": string, "probability": p.probability, "logit": p.logit}
@@ -192,12 +194,11 @@ def check_exhaustively(store: Store, run_id: int) -> Verdict:
     # Imported where it is used: the compiled engine takes half a second to load.
     from seqcls.exhaustive import unaffordable, verdicts
     from seqcls.interpretability.strings.verdict import string_verdict
-    from seqcls.weights import from_bytes
-    from sweeps.asking import asked_model
+    from sweeps.asking import asked_model, stored_weights
 
     if unaffordable(config) is not None:
         return string_verdict(asked_model(store, run_id))
-    return verdicts(config, [from_bytes(queries.weights(store, run_id))])[0]
+    return verdicts(config, [stored_weights(store, run_id, config)])[0]
 
 
 def _condition(text: str) -> tuple[str, Any]:

@@ -98,16 +98,16 @@ def copy_explained(source: Connection, target: Connection, own_ids: Mapping[int,
 
     Args:
         source: where from.
-        target: where to; what was found out there stays.
-        own_ids: the runs' ids here, by their ids there.
+        target: where to; what is known here of a run stays.
+        own_ids: by the runs' ids there, those here.
     """
     for table in (Cause, Perturbation):
-        here = select(table.run_id).where(one_of(table.run_id, own_ids.values()))
+        here = select(table.run_id).where(one_of(table.run_id, own_ids.values())).distinct()
         known = set(target.scalars(here))
-        query = select(table.__table__).where(one_of(table.run_id, own_ids))
-        theirs = source.execute(query).mappings()
-        rows = [{**row, "run_id": own_ids[row["run_id"]]} for row in theirs]
-        insert_new(target, table, [row for row in rows if row["run_id"] not in known])
+        rows = source.execute(select(table.__table__).where(one_of(table.run_id, own_ids)))
+        theirs = [(own_ids[row["run_id"]], row) for row in rows.mappings()]
+        new = [{**row, "run_id": own_id} for own_id, row in theirs if own_id not in known]
+        insert_new(target, table, new)
 
 
 def misfits(connection: Connection) -> Iterator[tuple[str, str]]:

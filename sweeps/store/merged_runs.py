@@ -194,6 +194,10 @@ class _Part:
         rows = self._target.execute(kept).all()
         self._update([(run_id, {"verdict_digest": digest}) for run_id, digest in rows])
 
+    def _copy_explained(self, runs: Mapping[int, StoredRun]) -> None:
+        own_ids = {stored.run["id"]: own_id for own_id, stored in runs.items()}
+        copy_explained(self._source, self._target, own_ids)
+
     def _update(self, changes: Sequence[tuple[int, Mapping[str, Any]]]) -> None:
         """Changes the same columns of several runs."""
         if changes:
@@ -222,10 +226,6 @@ class _Part:
         self._merged.same += len(same)
         self._copy_verdicts(same)
         self._copy_explained(same)
-
-    def _copy_explained(self, runs: Mapping[int, StoredRun]) -> None:
-        own_ids = {stored.run["id"]: own_id for own_id, stored in runs.items()}
-        copy_explained(self._source, self._target, own_ids)
 
 
 def _differences(ours: StoredRun, theirs: StoredRun) -> Iterator[str]:

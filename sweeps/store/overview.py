@@ -28,6 +28,7 @@ from sweeps.store.engine import Store
 from sweeps.store.errors import errors_of_runs, strings_of
 from sweeps.store.packing import unpacked_numbers
 from sweeps.store.statements import one_of
+from sweeps.store.stored import config_of
 from sweeps.store.tables import (
     Config,
     ErrorPack,
@@ -96,7 +97,7 @@ def some_configs(store: Store, config_ids: Sequence[int]) -> dict[int, RunConfig
     query = select(Config.id, Config.json).where(one_of(Config.id, config_ids))
     with store.begin() as connection:
         rows = connection.execute(query).all()
-    return {config_id: RunConfig.from_mapping(json.loads(text)) for config_id, text in rows}
+        return {config_id: config_of(config_id, text) for config_id, text in rows}
 
 
 def memberships(store: Store) -> pd.DataFrame:

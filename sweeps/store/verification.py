@@ -55,6 +55,7 @@ def verify(store: Store, on_progress: OnProgress | None = None) -> Verification:
         store: the database.
         on_progress: told how many runs are checked, and of how many.
     """
+    store = store.as_it_is()
     damages: list[Damage] = []
     runs = _guarded(damages, "the table of runs", partial(_run_rows, store))
     checks = {
@@ -64,8 +65,8 @@ def verify(store: Store, on_progress: OnProgress | None = None) -> Verification:
         "the test sets": _test_sets,
         "the sweeps": _sweeps,
         "rows of results": _rows_without_run,
-        "causes and perturbations": _explained,
         "the sums by length": _sums,
+        "causes and perturbations": _explained,
     }
     for what, check in checks.items():
         damages += _guarded(damages, what, partial(check, store))
@@ -207,16 +208,16 @@ def _rows_without_run(store: Store) -> Iterator[Damage]:
                 yield Damage(table.__tablename__, f"{number} rows belong to no run")
 
 
-def _explained(store: Store) -> Iterator[Damage]:
-    with store.begin() as connection:
-        for what, how in misfits(connection):
-            yield Damage(what, how)
-
-
 def _sums(store: Store) -> Iterator[Damage]:
     with store.begin() as connection:
         for config_id in wrong_sums(connection):
             yield Damage(f"configuration {config_id}", "its sums by length are wrong")
+
+
+def _explained(store: Store) -> Iterator[Damage]:
+    with store.begin() as connection:
+        for what, how in misfits(connection):
+            yield Damage(what, how)
 
 
 def _sweeps(store: Store) -> Iterator[Damage]:
