@@ -9,6 +9,8 @@ from typing import Annotated
 import typer
 
 from sweeps.cli import MODELS, app, main
+from sweeps.cli_sweeps import PANEL
+from sweeps.examples import show_in_help
 from sweeps.options import Db, Epoch, Run
 
 __all__ = ["app", "main"]
@@ -20,7 +22,9 @@ def figures(
     strings: Annotated[
         list[str], typer.Argument(help="Strings such as baac or ab{100}c{55}.", show_default=False)
     ],
-    out: Annotated[Path, typer.Option(help="The folder to write to.", show_default=False)],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="The folder to write to.", show_default=False)
+    ],
     db: Db = None,
     epoch: Epoch = None,
 ) -> None:
@@ -29,3 +33,21 @@ def figures(
     from dashboard.figures.command import write_all
 
     write_all(db, run, strings, out, epoch)
+
+
+@app.command(rich_help_panel=PANEL)
+def report(
+    sweep: Annotated[str, typer.Argument(help="The name of a sweep.", show_default=False)],
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", help="The file, such as heads.html.", show_default=False),
+    ],
+    db: Db = None,
+) -> None:
+    """Write a sweep's table, charts and causes into one HTML file that can be sent by mail."""
+    from dashboard.report.command import write_report
+
+    write_report(db, sweep, out)
+
+
+show_in_help(app)

@@ -1,6 +1,6 @@
 """What a page puts into the address bar beside the filters, and links to other pages."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Literal
 
@@ -8,7 +8,12 @@ import pandas as pd
 import streamlit as st
 
 MODEL_PAGE = "screens/model.py"
+COMPARE_PAGE = "screens/compare.py"
+MAP_PAGE = "screens/map.py"
+FAILING_PAGE = "screens/failing.py"
 SWITCHED = "switched"
+LAST_PAGE = "last page"
+CHOSEN = "settings that were clicked"
 
 
 def linked(param: str) -> list[int]:
@@ -24,12 +29,32 @@ def put(param: str, values: Sequence[int]) -> None:
         del st.query_params[param]
 
 
+def columns(offered: Sequence[str], always: str) -> list[str]:
+    """The columns of a table that are shown: those of the link, else all.
+
+    Args:
+        offered: the columns that may be shown, in order.
+        always: the one that names the rows, which is shown besides.
+    """
+    if unknown := [x for x in st.query_params.get_all("columns") if x not in offered]:
+        st.caption(f"The link names columns that this table does not have: {', '.join(unknown)}.")
+    with st.popover("Columns", icon=":material/view_column:"):
+        chosen = st.multiselect(
+            f"Columns beside {always}",
+            list(offered),
+            key="columns",
+            placeholder="All",
+            bind="query-params",
+        )
+    return [name for name in offered if name in chosen] or list(offered)
+
+
 def selectable(
     frame: pd.DataFrame,
     ids: Sequence[int],
     param: str,
     *,
-    mode: Literal["multi-row", "single-row-required"],
+    mode: Literal["multi-row", "single-row", "single-row-required"],
     columns: Any,
     height: int | Literal["auto"] = "auto",
 ) -> list[int]:
@@ -39,7 +64,8 @@ def selectable(
         frame: what is shown.
         ids: what each row is called in the link.
         param: the parameter of the link.
-        mode: whether any number of rows may be selected, or one always is, the first by itself.
+        mode: whether any number of rows may be selected, one at most, or one always is, the first
+            by itself.
         columns: how the columns are shown.
         height: of the table, in pixels.
 
@@ -67,6 +93,41 @@ def selectable(
     return chosen
 
 
+def texts(
+    frame: pd.DataFrame, values: Sequence[str], param: str, *, columns: Any, height: int, key: str
+) -> str | None:
+    """A table of which one row may be selected; the text that it is known by is in the link.
+
+    Args:
+        frame: what is shown.
+        values: what each row is called in the link.
+        param: the parameter of the link.
+        columns: how the columns are shown.
+        height: of the table, in pixels.
+        key: tells the table from others; other rows are another table.
+
+    Returns:
+        The selected text; None where no row is selected.
+    """
+    rows = [place for place, own in enumerate(values) if own == st.query_params.get(param)]
+    selected = st.dataframe(
+        frame,
+        column_config=columns,
+        hide_index=True,
+        height=height,
+        on_select="rerun",
+        selection_mode="single-row",
+        selection_default={"selection": {"rows": rows[:1]}},
+        key=key,
+    )
+    chosen = [values[row] for row in selected["selection"]["rows"] if row < len(values)]
+    if chosen:
+        st.query_params[param] = chosen[0]
+    elif rows:
+        del st.query_params[param]
+    return chosen[0] if chosen else None
+
+
 def open_clicked(event: Any, param: str) -> None:
     """Goes to the model that was clicked on a chart, if one was.
 
@@ -78,6 +139,28 @@ def open_clicked(event: Any, param: str) -> None:
     if points:
         st.session_state[SWITCHED] = True
         st.switch_page(MODEL_PAGE, query_params={"run": str(points[0]["run_id"])})
+
+
+def to_compare(settings: Mapping[str, Any], sweeps: Sequence[str] = ()) -> None:
+    """Goes to the page Compare, filtered by these and by what is filtered already.
+
+    Args:
+        settings: the value of each field, as the database has it or as text.
+        sweeps: names; where none are given those that are chosen stay.
+    """
+    if sweeps:
+        st.session_state["sweep"] = list(sweeps)
+    st.session_state[SWITCHED] = True
+    st.session_state[CHOSEN] = {name: str(value) for name, value in settings.items()}
+    # Without any parameters it would ask that filters in the link be cleared, and may not.
+    st.switch_page(COMPARE_PAGE, query_params={})
+
+
+def is_another_page(path: str) -> bool:
+    """Whether the session's last run of the script drew another page."""
+    before = st.session_state.get(LAST_PAGE, path)
+    st.session_state[LAST_PAGE] = path
+    return bool(before != path)
 
 
 def was_switched() -> bool:

@@ -6,20 +6,20 @@ from typing import Any
 import streamlit as st
 from streamlit.column_config import NumberColumn, TextColumn
 
-ACCURACY = "Share of a model's test strings that it classifies rightly."
-SEEDS = "Models that are trained and tested: the same settings from other initial values."
+ACCURACY = "Share of a model's test strings that it classifies correctly."
+SEEDS = "Models that are trained and tested: the same settings, other initial values."
 MEDIAN_ACCURACY = f"{ACCURACY} The median over seeds: half of the models are better."
-INTERVAL = (
-    "How sure the median accuracy is: the middle 95% of the medians of 2,000 draws of as many "
-    "seeds, with replacement (bootstrap). One seed alone has none."
+INTERVAL = "Of the median accuracy: a bootstrap over seeds, 2,000 draws. A single seed has none."
+SOLVED_LENGTH = (
+    "The greatest length up to which a model misclassifies no test string. Strings that are not "
+    "in the test set may be misclassified at a shorter length; -1: not even the empty string."
 )
-SOLVED_LENGTH = "Letters up to which a model misclassified no test string."
-FALSE_POSITIVES = "Test strings said to be in the language that are not"
-FALSE_NEGATIVES = "Test strings said not to be in the language that are"
-FALSE_POSITIVE_RATE = "Of the test strings that are not in the language, the share said to be."
-FALSE_NEGATIVE_RATE = "Of the test strings that are in the language, the share said not to be."
+FALSE_POSITIVES = "Negative test strings that are predicted positive"
+FALSE_NEGATIVES = "Positive test strings that are predicted negative"
+FALSE_POSITIVE_RATE = "The share of negative test strings that are predicted positive."
+FALSE_NEGATIVE_RATE = "The share of positive test strings that are predicted negative."
 OCCURRENCES = "How often the string is in the test set."
-LOGIT = "What the model computes for the string: above 0 it says that it is in the language."
+LOGIT = "The model's output for the string: above 0 it predicts positive."
 LABEL = "1: the string is in the language. 0: it is not."
 
 
@@ -41,10 +41,10 @@ def configuration_columns(below: float) -> dict[str, Any]:
             "Share", format="percent", help=f"Of the seeds. {failing(below)}"
         ),
         "failing_seeds": TextColumn("Failing seeds", help="Which seeds those are.", width=125),
-        "median_accuracy": NumberColumn("Accuracy", help=MEDIAN_ACCURACY, format="percent"),
+        "median_accuracy": NumberColumn("Median accuracy", help=MEDIAN_ACCURACY, format="percent"),
         "interval": TextColumn("95% interval", help=INTERVAL),
         "median_solved_length": NumberColumn(
-            "Solved length", help=f"{SOLVED_LENGTH} The median over seeds.", format="%.0f"
+            "Median solved length", help=f"{SOLVED_LENGTH} The median over seeds.", format="%.0f"
         ),
         "false_positives": NumberColumn("False positives", help=f"{FALSE_POSITIVES}; all seeds."),
         "false_negatives": NumberColumn("False negatives", help=f"{FALSE_NEGATIVES}; all seeds."),
@@ -54,9 +54,19 @@ def configuration_columns(below: float) -> dict[str, Any]:
 def setting_columns(names: Iterable[str]) -> dict[str, Any]:
     """How columns of settings are shown: narrow, so that results have room."""
     shown: dict[str, Any] = {name: st.column_config.Column(width=95, help=name) for name in names}
-    if "sweeps" in shown:
-        shown["sweeps"] = TextColumn("Sweeps", width=200, pinned=True)
+    for name in ("sweeps", "configuration"):
+        if name in shown:
+            shown[name] = TextColumn(name.capitalize(), width=220, pinned=True)
     return shown
+
+
+def naming_columns(names: Iterable[str]) -> dict[str, Any]:
+    """How the columns are shown that tell the rows apart: whole, and always in sight."""
+    return {
+        name: st.column_config.Column(pinned=True)
+        for name in names
+        if name not in ("sweeps", "configuration")
+    }
 
 
 def model_columns() -> dict[str, Any]:
@@ -83,6 +93,6 @@ def string_columns() -> dict[str, Any]:
         "occurrences": NumberColumn("Occurrences", help=OCCURRENCES),
         "models": NumberColumn("Models", help="Models that misclassify it."),
         "share": st.column_config.NumberColumn(
-            "Share", help="Of the models with errors that the filters leave.", format="percent"
+            "Share", help="Of the models with errors that match the filters.", format="percent"
         ),
     }

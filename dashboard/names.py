@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from dashboard import data
+from dashboard.charts.colors import OKABE_ITO
 
 
 def configuration_names(config_ids: Sequence[int]) -> dict[int, str]:
@@ -58,6 +59,23 @@ def identified(config_ids: Sequence[int]) -> pd.DataFrame:
     if sweeps["sweeps"].is_unique:
         return sweeps
     return settings if sweeps["sweeps"].nunique() == 1 else sweeps.join(settings)
+
+
+def colors(config_ids: Sequence[int]) -> dict[int, str]:
+    """A color for each of a few configurations: its own, whatever else is shown beside it.
+
+    Where two have the same, the later one takes the next that is free.
+
+    Args:
+        config_ids: at most as many as the palette has colors.
+    """
+    known = sorted(data.settings().index)
+    chosen: dict[int, str] = {}
+    for config_id in sorted(config_ids):
+        place = known.index(config_id)
+        turned = [OKABE_ITO[(place + step) % len(OKABE_ITO)] for step in range(len(OKABE_ITO))]
+        chosen[config_id] = next(x for x in turned if x not in chosen.values())
+    return chosen
 
 
 def full_name(config_id: int) -> str:

@@ -1,13 +1,15 @@
-"""How the sweeps go on: refreshed by itself, without a rerun of the page."""
+"""How sweeps progress: refreshed by itself, without a rerun of the page."""
 
 import streamlit as st
 
-from dashboard import steering
+from dashboard import data, links, steering
 from dashboard.durations import spoken
+from dashboard.words import verbatim
 from seqcls.errors import SeqclsError
 from sweeps.progress import SweepProgress, progress
 from sweeps.store import queries
 from sweeps.store.engine import Store, open_reader
+from sweeps.store.overview import View
 from sweeps.store.tables import SweepState
 
 SECONDS = 2.0
@@ -16,6 +18,9 @@ SECONDS = 2.0
 MAX_SHOWN = 4
 SEEN = "active sweeps"
 SHOWN_REVISION = "shown revision"
+ENDED = "ended sweeps"
+TOLD = "ended sweeps that a toast has told of"
+"""Sweeps that ended while this session looked on, until that has been put away."""
 
 
 def show() -> None:
@@ -25,6 +30,7 @@ def show() -> None:
     except SeqclsError:
         st.session_state[SHOWN_REVISION] = None
     _refreshed()
+    _ended()
 
 
 @st.fragment(run_every=SECONDS)
@@ -38,7 +44,8 @@ def _refreshed() -> None:
         return
     before = st.session_state.get(SEEN, set())
     st.session_state[SEEN] = {sweep.id for sweep in active}
-    if before - st.session_state[SEEN]:
+    if ended := before - st.session_state[SEEN]:
+        st.session_state[ENDED] = [*st.session_state.get(ENDED, []), *ended][-MAX_SHOWN:]
         # A sweep has ended: the page shows its results. Until then it is left alone.
         st.rerun()
     if active:
@@ -49,6 +56,30 @@ def _refreshed() -> None:
         st.caption(f"{len(active) - MAX_SHOWN} more are on the page Sweeps.")
     if new_results and st.button("Show new results", key="refresh", width="stretch"):
         st.rerun()
+
+
+def _ended() -> None:
+    """What came out of the sweeps that ended while this session looked on."""
+    try:
+        names = {sweep.id: sweep.name for sweep in progress(open_reader())}
+        ended = [names[x] for x in st.session_state.get(ENDED, []) if x in names]
+        for name in ended:
+            sums = data.configurations(View(sweeps=(name,)))[["seeds", "failing"]].sum()
+            told = f"{sums['seeds']:,} models, {sums['failing']:,} fail"
+            st.success(verbatim(f"{name} is done: {told}."))
+            if st.button("Compare them", key=f"compare {name}", icon=":material/bar_chart:"):
+                links.to_compare({}, sweeps=[name])
+            if name not in st.session_state.setdefault(TOLD, set()):
+                st.session_state[TOLD].add(name)
+                st.toast(verbatim(f"{name} is done: {told}."), icon=":material/check:")
+    except SeqclsError:
+        return
+    if ended:
+        st.button("Dismiss", key="dismiss_ended", on_click=_dismiss)
+
+
+def _dismiss() -> None:
+    st.session_state[ENDED] = []
 
 
 def _sweep(store: Store, sweep: SweepProgress) -> None:
@@ -62,14 +93,16 @@ def _sweep(store: Store, sweep: SweepProgress) -> None:
 def said(sweep: SweepProgress, attended: bool) -> str:
     """How far a sweep is, in one line."""
     parts = [f"{sweep.done:,} of {sweep.total:,} models"]
+    if sweep.running:
+        parts.append(f"{sweep.running:,} in training")
     if sweep.failed:
-        parts.append(f"{sweep.failed:,} could not be trained")
+        parts.append(f"training failed for {sweep.failed:,}")
     if sweep.state == SweepState.STOPPED:
         parts.append("stopped")
     elif sweep.queued and not attended:
-        parts.append("nobody trains it")
+        parts.append("no worker")
     elif sweep.runs_per_second:
-        parts.append(f"{sweep.runs_per_second:.1f} a second")
+        parts.append(f"{sweep.runs_per_second:.1f}/s")
     if sweep.seconds_left and attended and sweep.state != SweepState.STOPPED:
         parts.append(f"{spoken(sweep.seconds_left)} left")
     return " · ".join(parts)
@@ -90,7 +123,7 @@ def buttons(sweep: SweepProgress, attended: bool, place: str) -> None:
                 key=f"stop {place} {sweep.id}",
                 on_click=steering.stop,
                 args=(sweep.id,),
-                help="What is nearly done is finished; nothing that is done is lost.",
+                help="Models that are nearly done are finished; no result is lost.",
             )
         if sweep.failed:
             st.button(

@@ -6,7 +6,7 @@ from functools import lru_cache
 import pandas as pd
 import streamlit as st
 
-from dashboard import data
+from dashboard import data, drawing
 from dashboard.charts.errors_by_length import errors_by_length
 from dashboard.charts.features import feature_plane
 from dashboard.lengths import named
@@ -32,12 +32,13 @@ def show(run_id: int, errors: pd.DataFrame, config: RunConfig) -> None:
     """
     errors = errors.head(MAX_POINTS)
     left, right = st.columns(2)
-    left.altair_chart(errors_by_length(_by_length(run_id)))
+    with left:
+        drawing.show(errors_by_length(_by_length(run_id)), "errors by length")
     with right:
         found = features(config, tuple(errors["string"]))
         across, up = _axes(config, [str(name) for name in found])
         drawn = errors.assign(first=found[across].to_numpy(), second=found[up].to_numpy())
-        st.altair_chart(feature_plane(drawn, across, up))
+        drawing.show(feature_plane(drawn, across, up), "errors by features")
     if len(errors) == MAX_POINTS:
         st.caption(f"The chart on the right shows the {MAX_POINTS:,} shortest strings.")
 

@@ -10,24 +10,38 @@ from typing import Annotated, NoReturn
 import typer
 
 from seqcls import __version__
-from seqcls.errors import ClusterError, SeqclsError, StoreUnavailableError
-from sweeps import cli_asking, cli_databases, cli_inside, cli_sweeps
+from seqcls.errors import ClusterError, MachineError, SeqclsError, StoreUnavailableError
+from sweeps import cli_asking, cli_causes, cli_databases, cli_inside, cli_states, cli_sweeps
+from sweeps.cli_damage import ShownWithoutDamage
+from sweeps.examples import show_in_help
 from sweeps.exit_codes import BAD_INPUT, UNAVAILABLE
 from sweeps.interruption import heeded
-from sweeps.options import MAX_SEED, AsJson, Db, Device, Engine, Epoch, Run, Spec
+from sweeps.options import (
+    MAX_SEED,
+    AsJson,
+    Columns,
+    Db,
+    Device,
+    Engine,
+    Epoch,
+    Run,
+    Spec,
+    Wide,
+)
 
 MODELS = "Models"
 
 EXIT_CODES = """Exit status: 0 all went well; 1 runs failed, or something is damaged or in conflict;
-2 a mistake in what was asked, and nothing was written; 3 the database or the cluster cannot be used
-at the moment; 4 runs are left to another worker or stopped; 128 + N ended by signal N."""
+2 a mistake in what was asked, and nothing was written; 3 the database, the cluster or this machine
+cannot be used at the moment; 4 runs are left to another worker or stopped; 128 + N ended by signal
+N."""
 
 app = typer.Typer(
+    cls=ShownWithoutDamage,
     name="seqcls",
     help="Train thousands of tiny sequence classifiers, and see which fail on longer strings.",
     no_args_is_help=True,
     epilog=EXIT_CODES,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 app.add_typer(cli_sweeps.app)
@@ -45,7 +59,7 @@ def main() -> None:
         # The reader of our output, such as `head`, has left. Nobody is there to be told.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)
-    except (ClusterError, StoreUnavailableError, OSError) as error:
+    except (ClusterError, MachineError, StoreUnavailableError, OSError) as error:
         _fail(error, UNAVAILABLE)
     except (SeqclsError, UnicodeError) as error:
         _fail(error, BAD_INPUT)
@@ -94,11 +108,18 @@ def options(
 
 
 @app.command(rich_help_panel=MODELS)
-def engines(spec: Spec, engine: Engine = "auto", device: Device = "auto") -> None:
+def engines(
+    spec: Spec,
+    engine: Engine = "auto",
+    device: Device = "auto",
+    wide: Wide = False,
+    columns: Columns = None,
+) -> None:
     """Say which engine trains each configuration of a specification, and why."""
     from sweeps.commands.models import show_engines
+    from sweeps.commands.show import Look
 
-    show_engines(spec, engine, device)
+    show_engines(spec, engine, device, Look(wide, columns))
 
 
 @app.command(rich_help_panel=MODELS)
@@ -122,8 +143,28 @@ def verdict(
 
 
 @app.command(rich_help_panel=MODELS)
-def sensitive(db: Db = None, as_json: AsJson = False) -> None:
-    """List the runs that single and double precision do not agree on."""
+def sensitive(
+    meant: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[RUN|SWEEP]...",
+            help="Runs, or sweeps, to train again from initial values moved by one unit in the "
+            "last place.",
+            show_default="list what is stored",
+        ),
+    ] = None,
+    db: Db = None,
+    times: Annotated[
+        int, typer.Option(min=1, max=1000, help="How often each run is trained again.")
+    ] = 8,
+    as_json: AsJson = False,
+) -> None:
+    """Find the runs whose outcome hangs on rounding."""
+    if meant:
+        from sweeps.commands.causes import show_sensitivity
+
+        show_sensitivity(db, meant, times, as_json)
+        return
     from sweeps.commands.models import list_sensitive
 
     list_sensitive(db, as_json)
@@ -147,19 +188,36 @@ def runs(
         typer.Option(help="Only where a field has this value, as hidden_size=16; repeatable."),
     ] = None,
     as_json: AsJson = False,
+    wide: Wide = False,
+    columns: Columns = None,
 ) -> None:
     """List runs with their results."""
     from sweeps.commands.models import list_runs
+    from sweeps.commands.show import Look
 
-    list_runs(db, tuple(sweep or ()), tuple(seed or ()), failing, where or [], as_json)
+    wanted = (tuple(sweep or ()), tuple(seed or ()), failing, where or [])
+    list_runs(db, *wanted, as_json, Look(wide, columns))
 
 
 @app.command(rich_help_panel=MODELS)
-def errors(run: Run, db: Db = None, as_json: AsJson = False) -> None:
-    """List a run's misclassified test strings."""
+def errors(
+    run: Run,
+    db: Db = None,
+    sort: Annotated[
+        str, typer.Option(help="length, string, logit or occurrences; the smallest first.")
+    ] = "length",
+    limit: Annotated[
+        int | None, typer.Option("--limit", "-n", min=1, help="So many.", show_default="all")
+    ] = None,
+    as_json: AsJson = False,
+    wide: Wide = False,
+    columns: Columns = None,
+) -> None:
+    """List a run's misclassified test strings, the shortest first."""
     from sweeps.commands.models import list_errors
+    from sweeps.commands.show import Look
 
-    list_errors(db, run, as_json)
+    list_errors(db, run, sort, limit, as_json, Look(wide, columns))
 
 
 @app.command(rich_help_panel=MODELS)
@@ -180,6 +238,8 @@ def predict(
 
 app.add_typer(cli_inside.app)
 app.add_typer(cli_asking.app)
+app.add_typer(cli_states.app)
+app.add_typer(cli_causes.app)
 app.add_typer(cli_databases.app)
 
 
@@ -197,9 +257,21 @@ def cache(
 @app.command(rich_help_panel="Dashboard")
 def dashboard(
     db: Db = None,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Where it is served.")] = 8501,
+    port: Annotated[
+        int, typer.Option("--port", "-p", min=1, max=65535, help="Where it is served.")
+    ] = 8501,
+    host: Annotated[
+        str,
+        typer.Option(
+            help="The address that it is served at; with another than this machine's own, whoever "
+            "reaches it can launch and delete sweeps: there is no login."
+        ),
+    ] = "127.0.0.1",
 ) -> None:
     """Show the database in a browser: launch sweeps, compare them, find what fails."""
     from sweeps.screen import show_dashboard
 
-    show_dashboard(db, port)
+    show_dashboard(db, port, host)
+
+
+show_in_help(app)

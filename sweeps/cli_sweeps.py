@@ -7,6 +7,7 @@ import typer
 
 from sweeps.options import (
     AsJson,
+    Columns,
     Dask,
     Db,
     Device,
@@ -15,6 +16,7 @@ from sweeps.options import (
     Precision,
     Spec,
     SweepNames,
+    Wide,
     Workers,
 )
 
@@ -89,11 +91,14 @@ def status(
     db: Db = None,
     watch: Annotated[bool, typer.Option("--watch", help="Renew it until all is done.")] = False,
     as_json: AsJson = False,
+    wide: Wide = False,
+    columns: Columns = None,
 ) -> None:
     """Say how far sweeps are, how fast they go on and how long they will take."""
+    from sweeps.commands.show import Look
     from sweeps.commands.sweeping import show_status
 
-    show_status(db, sweeps or [], watch, as_json)
+    show_status(db, sweeps or [], watch, as_json, Look(wide, columns))
 
 
 @app.command(rich_help_panel=PANEL)
@@ -124,7 +129,7 @@ def retry(sweeps: SweepNames, db: Db = None) -> None:
 def delete(
     sweep: Annotated[str, typer.Argument(help="The name of a sweep.", show_default=False)],
     db: Db = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Delete a sweep, with those of its runs that no other sweep has."""
     from sweeps.commands.sweeping import delete_sweep

@@ -8,13 +8,24 @@ MAX_SEED = 2**63 - 1
 
 Db = Annotated[
     str | None,
-    typer.Option("--db", help="The database: a file or a URL. [env: SEQCLS_DB]"),
+    typer.Option(
+        "--db",
+        help="The database: a file or a URL.",
+        show_default="SEQCLS_DB, else runs.db in this folder",
+    ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+AsJson = Annotated[bool, typer.Option("--json", "-j", help="Print JSON instead of a table.")]
 Run = Annotated[str, typer.Argument(help="A run's id, or SWEEP/SEED.", show_default=False)]
+Wide = Annotated[bool, typer.Option("--wide", help="All columns, however wide the terminal is.")]
+Columns = Annotated[
+    str | None,
+    typer.Option(help="These columns, separated by commas.", show_default="as many as fit"),
+]
 Epoch = Annotated[
     int | None,
-    typer.Option(help="The epoch whose weights to use.", show_default="the best one"),
+    typer.Option(
+        "--epoch", "-e", help="The epoch whose weights to use.", show_default="the best one"
+    ),
 ]
 
 Spec = Annotated[
@@ -36,6 +47,8 @@ Precision = Annotated[
 Workers = Annotated[
     int | None,
     typer.Option(
+        "--workers",
+        "-w",
         min=0,
         help="Processes that train; with 0, this one trains itself.",
         show_default="one per core",

@@ -1,7 +1,8 @@
 """How far the sweeps are, how fast they go on, and how long that will take."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import func, select
 
@@ -9,7 +10,7 @@ from sweeps.store.engine import Store
 from sweeps.store.tables import Run, RunState, Sweep, SweepRun, now
 
 WINDOW_SECONDS = 300.0
-"""The rate is that of the runs that ended so recently."""
+"""The rate is that of the runs that ended so recently, while anything was trained."""
 
 
 @dataclass(frozen=True)
@@ -48,24 +49,54 @@ def progress(store: Store) -> list[SweepProgress]:
             SweepRun.sweep_id,
             *(counted.label(state) for state, counted in counts.items()),
             func.count().filter(recent).label("ended"),
-            func.min(Run.started_at).filter(recent).label("since"),
         )
         .join(Run, Run.id == SweepRun.run_id)
         .group_by(SweepRun.sweep_id)
+    )
+    times = (
+        select(SweepRun.sweep_id, Run.started_at, Run.finished_at)
+        .join(Run, Run.id == SweepRun.run_id)
+        .where(recent | (Run.state == RunState.RUNNING), Run.started_at.is_not(None))
+        .distinct()
     )
     with store.begin() as connection:
         sweeps = connection.execute(select(Sweep.id, Sweep.name, Sweep.state).order_by(Sweep.id))
         named = sweeps.all()
         counted = {row.sweep_id: row._asdict() for row in connection.execute(query)}
-    return [_progress(*sweep, counted.get(sweep.id, {})) for sweep in named]
+        trained: dict[int, list[tuple[str, str | None]]] = {}
+        for sweep_id, started, finished in connection.execute(times):
+            trained.setdefault(sweep_id, []).append((str(started), finished))
+    return [
+        _progress(*sweep, counted.get(sweep.id, {}), busy_seconds(trained.get(sweep.id, [])))
+        for sweep in named
+    ]
 
 
-def _progress(sweep_id: int, name: str, state: str, counted: dict[str, int | str]) -> SweepProgress:
+def busy_seconds(trained: Iterable[tuple[str, str | None]], ended: datetime | None = None) -> float:
+    """Seconds of the window in which anything was trained, however much of it at once.
+
+    Args:
+        trained: when each run began and ended (None: it goes on), in ISO 8601.
+        ended: the end of the window; now by default.
+    """
+    last = ended or datetime.now(UTC)
+    busy, until = 0.0, last - timedelta(seconds=WINDOW_SECONDS)
+    spans = [
+        (datetime.fromisoformat(began), last if end is None else datetime.fromisoformat(end))
+        for began, end in trained
+    ]
+    for began, end in sorted(spans):
+        busy += max(0.0, (min(end, last) - max(began, until)).total_seconds())
+        until = max(until, min(end, last))
+    return busy
+
+
+def _progress(
+    sweep_id: int, name: str, state: str, counted: dict[str, int], busy: float
+) -> SweepProgress:
     per_state = {run_state.value: int(counted.get(run_state, 0)) for run_state in RunState}
     rate = None
     if per_state[RunState.RUNNING] and counted["ended"]:
-        began = datetime.fromisoformat(str(counted["since"]))
-        seconds = min((datetime.now(UTC) - began).total_seconds(), WINDOW_SECONDS)
         # Where the clock was set back since they began, no rate is known.
-        rate = int(counted["ended"]) / seconds if seconds > 0 else None
+        rate = int(counted["ended"]) / busy if busy > 0 else None
     return SweepProgress(sweep_id, name, state, **per_state, runs_per_second=rate)

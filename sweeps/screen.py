@@ -11,28 +11,47 @@ from typing import NoReturn
 
 import typer
 
-from seqcls.errors import SeqclsError
+from seqcls.errors import ConfigError, SeqclsError
 from sweeps.python import python
 from sweeps.store.engine import DB_VARIABLE, open_reader
 
 ADDRESS = "127.0.0.1"
 
 
+OWN = (ADDRESS, "localhost", "::1")
+"""Addresses that nobody but this machine reaches."""
+
+TRIED = 20
+"""Ports after a taken one that are looked at."""
+
+
+class HostError(ConfigError):
+    """No address of this machine."""
+
+
 class PortTakenError(OSError):
     """Another program listens there."""
 
 
-def show_dashboard(db: str | None, port: int) -> NoReturn:
-    """Becomes the dashboard's server on this machine, until it is interrupted."""
-    _check_port(port)
+def show_dashboard(db: str | None, port: int, host: str = ADDRESS) -> NoReturn:
+    """Becomes the dashboard's server on this machine, until it is interrupted.
+
+    Args:
+        db: the database.
+        port: where it is served.
+        host: the address that it is served at; others than this machine's own let others in.
+    """
+    _check_port(host, port)
     environment = _without_options(os.environ)
     if db is not None:
         os.environ[DB_VARIABLE] = environment[DB_VARIABLE] = db
     _say_what_is_shown()
-    typer.echo(f"The dashboard is at http://{ADDRESS}:{port} (Ctrl-C ends it; sweeps go on).")
+    _warn_of_others(host)
+    typer.echo(f"The dashboard is at http://{host}:{port} (Ctrl-C ends it; sweeps go on).")
     sys.stdout.flush()
     options = [
-        f"--server.address={ADDRESS}",
+        f"--server.address={host}",
+        f"--browser.serverAddress={host}",
         f"--server.port={port}",
         "--logger.hideWelcomeMessage=true",
     ]
@@ -41,19 +60,48 @@ def show_dashboard(db: str | None, port: int) -> NoReturn:
     os.execve(sys.executable, command, environment)
 
 
-def _check_port(port: int) -> None:
-    with socket.socket() as probe:
+def _check_port(host: str, port: int) -> None:
+    if not _is_taken(host, port):
+        return
+    nearby = range(port + 1, min(port + 1 + TRIED, 65536))
+    free = next((other for other in nearby if not _is_taken(host, other)), None)
+    offer = "choose another --port" if free is None else f"use the next free one: --port {free}"
+    raise PortTakenError(
+        f"port {port} is taken, perhaps by a dashboard that is open already: look at "
+        f"http://{host}:{port}, end what runs there, or {offer}"
+    )
+
+
+def _is_taken(host: str, port: int) -> bool:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         # As a server does: connections that are over do not keep the port taken.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((ADDRESS, port))
+            probe.bind((host, port))
+        except socket.gaierror:
+            raise HostError(
+                f"--host {host}: expected an address of this machine, such as {ADDRESS} or 0.0.0.0"
+            ) from None
         except OSError as error:
+            if error.errno == errno.EADDRNOTAVAIL:
+                raise HostError(
+                    f"--host {host}: no address of this machine; expected one, such as "
+                    f"{ADDRESS} or 0.0.0.0"
+                ) from None
             if error.errno != errno.EADDRINUSE:
                 raise
-            raise PortTakenError(
-                f"port {port} is taken, perhaps by a dashboard that is open already: look at "
-                f"http://{ADDRESS}:{port}, end what runs there, or choose another --port"
-            ) from None
+            return True
+    return False
+
+
+def _warn_of_others(host: str) -> None:
+    if host in OWN:
+        return
+    typer.echo(
+        f"seqcls: --host {host}: there is no login. Whoever reaches this address can look at the "
+        "database, launch sweeps and delete them.",
+        err=True,
+    )
 
 
 def _without_options(environment: Mapping[str, str]) -> dict[str, str]:

@@ -1,10 +1,12 @@
 """Accuracy, or a rate of errors, against string length: seeds thin, medians thick."""
 
+from collections.abc import Mapping
+
 import altair as alt
 import pandas as pd
 
 from dashboard.charts.coded import chart_of
-from dashboard.charts.colors import GREY, OKABE_ITO
+from dashboard.charts.colors import GREY, INK, OKABE_ITO
 from dashboard.charts.scales import titled
 
 PLOT_HEIGHT = 340
@@ -16,7 +18,11 @@ CLICKED = "clicked_line"
 
 
 def accuracy_by_length(
-    seeds: pd.DataFrame, medians: pd.DataFrame, limits: pd.DataFrame, measure: str
+    seeds: pd.DataFrame,
+    medians: pd.DataFrame,
+    limits: pd.DataFrame,
+    measure: str,
+    colors: Mapping[str, str] | None = None,
 ) -> alt.LayerChart | alt.FacetChart:
     """The chart, as high as its legend needs it.
 
@@ -27,13 +33,15 @@ def accuracy_by_length(
             missing where there is none), n (seeds).
         limits: length and label of lengths to mark, such as where training ended.
         measure: what `value` is, for the axis: Accuracy, False positive rate.
+        colors: of each configuration; those of the palette in order, where none are given.
     """
     names = list(dict.fromkeys(medians["configuration"]))
+    own = colors or dict(zip(names, OKABE_ITO, strict=False))
     color = alt.Color(
         "configuration:N",
         title="Configuration",
         sort=names,
-        scale=alt.Scale(domain=names, range=OKABE_ITO[: len(names)]),
+        scale=alt.Scale(domain=names, range=[own[name] for name in names]),
         legend=alt.Legend(
             orient="bottom", columns=1, labelLimit=0, symbolOpacity=1, symbolStrokeWidth=3
         ),
@@ -72,7 +80,7 @@ def _band(medians: alt.Chart, x: alt.X, color: alt.Color) -> alt.Chart:
 
 
 def _seeds(seeds: alt.Chart, x: alt.X, color: alt.Color, measure: str) -> alt.Chart:
-    lines = seeds.mark_line(strokeWidth=1, opacity=0.45)
+    lines = seeds.mark_line(strokeWidth=1, opacity=0.6)
     chart: alt.Chart = lines.encode(x, _y("value", measure), color, detail="run_id:N")
     return chart
 
@@ -112,7 +120,7 @@ def _limits(limits: pd.DataFrame) -> list[alt.Chart]:
     rules = alt.Chart(limits).mark_rule(color=GREY, strokeDash=[4, 4]).encode(x="length:Q")
     labels = (
         alt.Chart(limits)
-        .mark_text(align="left", baseline="bottom", dx=4, dy=-4, color=GREY)
+        .mark_text(align="left", baseline="bottom", dx=4, dy=-4, color=INK)
         .encode(x="length:Q", y=alt.value("height"), text="label:N")
     )
     return [rules, labels]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import altair as alt
 import pandas as pd
 
-from dashboard.charts.colors import GREY
+from dashboard.charts.colors import INK
 from dashboard.charts.encodings import Drawing, by_panel, token_colors
 
 WIDTH = 250
@@ -41,9 +41,7 @@ def attention_weights(frame: pd.DataFrame, tokens: Sequence[str], title: str) ->
         axis=alt.Axis(values=[0, 0.5, 1], format="%", grid=False),
     )
     bars = base.mark_bar().encode(weight, token_colors(tokens))
-    texts = base.mark_text(align="left", dx=5, fontSize=12, color=GREY).encode(
-        weight, text="text:N"
-    )
+    texts = base.mark_text(align="left", dx=5, fontSize=12, color=INK).encode(weight, text="text:N")
     texts = texts.transform_calculate(
         text="format(datum.weight, '.3f') + '  (score ' + format(datum.score, '.2f') + ')'"
     )

@@ -6,6 +6,7 @@ import altair as alt
 import pandas as pd
 
 from dashboard.charts.encodings import Drawing, by_panel
+from dashboard.charts.scales import readable_on
 
 CELL = 52
 ROW = 30
@@ -47,9 +48,8 @@ def matrix(
         legend=alt.Legend(orient="bottom", gradientLength=200),
     )
     cells = base.mark_rect().encode(color)
-    # Black can be read on every tone of the scale, and so in either theme.
     number = alt.Text("value:Q", format=".2f")
-    texts = base.mark_text(fontSize=11, color="black").encode(text=number)
+    texts = base.mark_text(fontSize=11).encode(text=number, color=readable_on("value"))
     size = {"width": alt.Step(CELL), "height": alt.Step(ROW)}
     grid = alt.layer(cells, texts, data=frame).properties(**size)
     panels = grid.facet(alt.Facet(**by_panel(frame, "head")), columns=2, spacing=24)

@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from dashboard.charts.colors import FALSE_NEGATIVE, FALSE_POSITIVE, GREY, token_color
+from dashboard.charts.colors import DEEP_GREY, FALSE_NEGATIVE, FALSE_POSITIVE, GREY, token_color
 
 SIDE = 330
 """Pixels of a plane's side; both sides are equal, and so are the scales."""
@@ -16,7 +16,7 @@ SMALL_SIDE = 210
 """The same where planes stand side by side."""
 
 OUTCOMES = ("true negative", "true positive", "false positive", "false negative")
-OUTCOME_COLORS = (GREY, GREY, FALSE_POSITIVE, FALSE_NEGATIVE)
+OUTCOME_COLORS = (GREY, DEEP_GREY, FALSE_POSITIVE, FALSE_NEGATIVE)
 OUTCOME_SHAPES = ("triangle-down", "triangle-up", "triangle-down", "triangle-up")
 
 Domain = tuple[float, float]
@@ -71,7 +71,7 @@ def token_colors(tokens: Sequence[str], *, legend: bool = True) -> alt.Color:
 
 
 def outcome_colors(*, legend: bool = True) -> alt.Color:
-    """Strings said wrongly are colored, the others grey."""
+    """Strings that are predicted wrongly are colored, the others grey."""
     return alt.Color(
         "outcome:N",
         title="String",

@@ -5,7 +5,7 @@ import pandas as pd
 
 from dashboard.charts.coded import chart_of
 from dashboard.charts.colors import FALSE_NEGATIVE, FALSE_POSITIVE, GREY
-from dashboard.charts.scales import row_height, rows, titled
+from dashboard.charts.scales import KIND_SHAPES, row_height, rows, titled
 
 ROW_HEIGHT = 34
 FURNITURE_HEIGHT = 180
@@ -42,7 +42,7 @@ def every_seed(models: pd.DataFrame, names: list[str]) -> alt.LayerChart | alt.F
     outcome = alt.expr.if_(more_negatives, *MOSTLY[1:][::-1])
     clicked = alt.selection_point(name=CLICKED, fields=["run_id"], empty=False)
     points = (
-        base.mark_point(size=70, filled=True, opacity=0.75)
+        base.mark_point(size=70, filled=True, opacity=0.9)
         .encode(
             x,
             y,
@@ -51,6 +51,12 @@ def every_seed(models: pd.DataFrame, names: list[str]) -> alt.LayerChart | alt.F
                 "outcome:N",
                 title=None,
                 scale=alt.Scale(domain=MOSTLY, range=[GREY, FALSE_POSITIVE, FALSE_NEGATIVE]),
+                legend=alt.Legend(orient="bottom"),
+            ),
+            shape=alt.Shape(
+                "outcome:N",
+                title=None,
+                scale=alt.Scale(domain=MOSTLY, range=["circle", *KIND_SHAPES]),
                 legend=alt.Legend(orient="bottom"),
             ),
             tooltip=_tooltips(),

@@ -3,7 +3,7 @@
 import altair as alt
 import pandas as pd
 
-from dashboard.charts.colors import GREY
+from dashboard.charts.colors import GREY, INK
 from dashboard.charts.encodings import (
     OUTCOME_COLORS,
     OUTCOMES,
@@ -54,7 +54,7 @@ def family_curve(
     limit_rule = alt.Chart(ends).mark_rule(color=GREY, strokeDash=[2, 4]).encode(y="logit:Q")
     limit_text = (
         alt.Chart(ends)
-        .mark_text(align="right", baseline="bottom", dy=-6, color=GREY)
+        .mark_text(align="right", baseline="bottom", dy=-6, color=INK)
         .encode(x=alt.value("width"), y="logit:Q", text="label:N")
     )
     zero = alt.Chart().mark_rule(color=GREY, strokeWidth=0.5).encode(y=alt.datum(0))
@@ -156,7 +156,7 @@ def _flip_marks(flips: pd.DataFrame) -> list[alt.Chart]:
     base = alt.Chart(flips).encode(alt.X("n:Q"))
     return [
         base.mark_rule(strokeDash=[6, 4], color=GREY),
-        base.mark_text(align="left", dx=5, fontWeight="bold", color=GREY).encode(
+        base.mark_text(align="left", dx=5, fontWeight="bold", color=INK).encode(
             y=alt.value(10), text="label:N"
         ),
     ]

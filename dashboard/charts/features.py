@@ -5,7 +5,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from dashboard.charts.scales import kind_color, titled
+from dashboard.charts.scales import kind_color, kind_shape, titled
 
 HEIGHT = 400
 
@@ -20,11 +20,12 @@ def feature_plane(errors: pd.DataFrame, x: str, y: str) -> alt.Chart:
     """
     chart: alt.Chart = (
         alt.Chart(errors)
-        .mark_point(size=28, filled=True, opacity=0.6)
+        .mark_point(size=40, filled=True, opacity=0.8)
         .encode(
             x=alt.X("first:Q", **_counted(errors["first"], x)),
             y=alt.Y("second:Q", **_counted(errors["second"], y)),
             color=kind_color(),
+            shape=kind_shape(),
             tooltip=[
                 alt.Tooltip("string:N", title="String"),
                 alt.Tooltip("kind:N", title="Kind"),

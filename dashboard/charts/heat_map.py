@@ -3,7 +3,11 @@
 import altair as alt
 import pandas as pd
 
-from dashboard.charts.scales import LOW_TO_HIGH, titled
+from dashboard.charts.colors import GREY
+from dashboard.charts.scales import LOW_TO_HIGH, readable_on, titled
+
+CLICKED = "clicked_cell"
+"""The selection that holds the number of a cell that was clicked."""
 
 CELL_HEIGHT = 48
 LEAST_HEIGHT = 150
@@ -21,8 +25,9 @@ def heat_map(
     """Cells colored by a share, with the share and the number of seeds written in them.
 
     Args:
-        cells: one row a cell: the fields x, y and facet as text, `value` in [0, 1], seeds, models
-            that fail (failing), configurations.
+        cells: one row a cell: its number (cell), the fields x, y and facet as text, `value` in
+            [0, 1], seeds, models that fail (failing), configurations, and the intervals of the
+            median and of the failing share as text (median_interval, failing_interval).
         x: the field along the horizontal axis.
         y: the field along the vertical axis.
         value: the column that colors the cells.
@@ -33,22 +38,28 @@ def heat_map(
     reverse = value == "failing_share"
     # All maps of accuracies have one scale, so that they can be held against each other.
     spread = [0.0, 1.0] if reverse else [min(float(cells["worst"].min()), 0.99), 1.0]
+    clicked = alt.selection_point(name=CLICKED, fields=["cell"], empty=False)
     base = alt.Chart(cells).encode(
         x=alt.X(f"{x}:N", title=x, sort=columns, axis=alt.Axis(labelAngle=0)),
         y=alt.Y(f"{y}:N", title=y, sort=rows[::-1]),
     )
-    rectangles = base.mark_rect().encode(
+    rectangles = base.mark_rect(stroke=GREY, strokeWidth=0.5).encode(
         color=alt.Color(
             f"{value}:Q",
             title=None,
             scale=alt.Scale(scheme=LOW_TO_HIGH, domain=spread, reverse=reverse),
-            legend=alt.Legend(format="~%", orient="bottom", gradientLength=160, tickCount=3),
+            # Where the scale begins is said: that of accuracies does not begin at zero.
+            legend=alt.Legend(
+                format=".0%" if reverse else ".1%",
+                orient="bottom",
+                gradientLength=200,
+                values=[spread[0], sum(spread) / 2, spread[1]],
+            ),
         ),
         tooltip=_tooltips(x, y, facet),
     )
-    middle = (spread[0] + spread[1]) / 2
-    bright = alt.datum[value] < middle if reverse else alt.datum[value] > middle
-    ink = alt.when(bright).then(alt.value("black")).otherwise(alt.value("white"))
+    rectangles = rectangles.add_params(clicked)
+    ink = readable_on(value)
     share = base.mark_text(dy=-6, fontSize=12).encode(
         text=alt.Text(f"{value}:Q", format=".1%"), color=ink
     )
@@ -85,6 +96,8 @@ def _tooltips(x: str, y: str, facet: str | None) -> list[alt.Tooltip]:
     return [
         *(alt.Tooltip(f"{field}:N", title=field) for field in (x, y, facet) if field),
         *(alt.Tooltip(f"{name}:Q", title=label, format=".2%") for name, label in shares.items()),
+        alt.Tooltip("median_interval:N", title="95% interval of the median"),
+        alt.Tooltip("failing_interval:N", title="95% interval of the share"),
         alt.Tooltip("seeds:Q", title="Models"),
         alt.Tooltip("failing:Q", title="Failing models"),
         alt.Tooltip("configurations:Q", title="Configurations"),

@@ -3,7 +3,7 @@
 import altair as alt
 import pandas as pd
 
-from dashboard.charts.colors import GREY, OKABE_ITO
+from dashboard.charts.colors import GREY, INK, OKABE_ITO
 from dashboard.charts.encodings import SIDE, Drawing
 
 PARTS = ("training", "validation")
@@ -56,7 +56,7 @@ def _marks(kept_epoch: int | None, shown_epoch: int) -> list[alt.Chart]:
     rules = alt.Chart(frame).mark_rule(color=GREY, strokeDash=[4, 4]).encode(x="epoch:Q")
     labels = [
         alt.Chart(frame[frame["place"] == place])
-        .mark_text(align="left", dx=4, dy=dy, color=GREY)
+        .mark_text(align="left", dx=4, dy=dy, color=INK)
         .encode(x="epoch:Q", y=alt.value(y), text="label:N")
         for place, y, dy in (("top", 0, 8), ("bottom", "height", -8))
     ]

@@ -3,11 +3,14 @@
 import altair as alt
 import pandas as pd
 
-from dashboard.charts.colors import AWAY, GREY, TOWARDS
+from dashboard.charts.colors import AWAY, GREY, INK, TOWARDS
 from dashboard.charts.encodings import Domain, Drawing, by_panel
 
 ROW = 26
 WIDTH = 270
+ROOM_FOR_TEXT = 64
+"""Pixels between panels, where the numbers of the left one stand."""
+
 TEXT = alt.Text("change:Q", format="+.3f")
 DIRECTIONS = ("towards the language", "away from it", "the logit")
 
@@ -45,20 +48,10 @@ def waterfall(frame: pd.DataFrame, domain: Domain, title: str) -> Drawing:
             legend=alt.Legend(orient="top"),
         ),
     )
-    # On the free side of the bar, so that no text leaves the panel.
-    middle = sum(domain) / 2
-    right = base.transform_filter(f"max(datum.start, datum.end) < {middle}")
-    left = base.transform_filter(f"max(datum.start, datum.end) >= {middle}")
-    texts = [
-        right.mark_text(align="left", dx=4, color=GREY).encode(alt.X("outer:Q", scale=scale), TEXT),
-        left.mark_text(align="right", dx=-4, color=GREY).encode(
-            alt.X("inner:Q", scale=scale), TEXT
-        ),
-    ]
+    # In a column of their own: beside its bar a number would cross the line at zero, and the sign
+    # of -0.871 would look like a plus.
+    texts = base.mark_text(align="left", dx=6, color=INK).encode(x=alt.value(WIDTH), text=TEXT)
     zero = alt.Chart().mark_rule(color=GREY).encode(x=alt.datum(0, scale=scale))
-    drawn = frame.assign(
-        outer=frame[["start", "end"]].max(axis=1), inner=frame[["start", "end"]].min(axis=1)
-    )
-    panel = alt.layer(zero, bars, *texts, data=drawn).properties(width=WIDTH, height=alt.Step(ROW))
+    panel = alt.layer(zero, bars, texts, data=frame).properties(width=WIDTH, height=alt.Step(ROW))
     facet = alt.Facet(**by_panel(frame, "string", WIDTH))
-    return panel.facet(facet, columns=2, spacing=20).properties(title=title)
+    return panel.facet(facet, columns=2, spacing=ROOM_FOR_TEXT).properties(title=title)

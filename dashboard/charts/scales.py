@@ -1,31 +1,38 @@
 """Scales that several charts share, so that one meaning has one color."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import altair as alt
 
-from dashboard.charts.colors import FALSE_NEGATIVE, FALSE_POSITIVE, GREY
+from dashboard.charts.colors import FALSE_NEGATIVE, FALSE_POSITIVE
 
 KIND_COLORS = {"false positive": FALSE_POSITIVE, "false negative": FALSE_NEGATIVE}
+
+KIND_SHAPES = ("triangle-down", "triangle-up")
 
 LOW_TO_HIGH: Final = "viridis"
 """The scheme of amounts: the lighter the more, for the color-blind too."""
 
 
 def titled(title: str, subtitle: str = "") -> alt.TitleParams:
-    """A chart's title, with a second line that can be read on light and dark ground."""
-    return alt.TitleParams(
-        title, subtitle=subtitle, subtitleColor=GREY, subtitleFontSize=12, anchor="start"
-    )
+    """A chart's title, with a second line that says how to read it."""
+    return alt.TitleParams(title, subtitle=subtitle, subtitleFontSize=12, anchor="start")
 
 
 LABEL_WIDTH = 230
 LABEL_LINE_HEIGHT = 14
 
 
-def rows(names: Sequence[str], field: str = "configuration") -> alt.Y:
-    """A row for each name, in this order.
+def readable_on(field: str) -> Any:
+    """Black or white for the text of a cell, whichever can be read on the color of its value."""
+    # Where both have the same contrast, 4.6:1, the ground has this luminance.
+    light = f"luminance(scale('color', datum[{field!r}])) > 0.179"
+    return alt.when(light).then(alt.value("black")).otherwise(alt.value("white"))
+
+
+def rows(names: Sequence[str], field: str = "configuration", *, grid: bool = True) -> alt.Y:
+    """A row for each name, in this order, with a line through it or none.
 
     Names that all have as many parts, separated by commas, stand in lines, a part a line; of
     others a long one is cut off.
@@ -37,7 +44,7 @@ def rows(names: Sequence[str], field: str = "configuration") -> alt.Y:
         labelOffset=-LABEL_LINE_HEIGHT * (lines - 1) / 2,
         labelLimit=LABEL_WIDTH,
         labelOverlap=False,
-        grid=True,
+        grid=grid,
     )
     spaced = alt.Scale(paddingInner=0.06)
     return alt.Y(f"{field}:N", title=None, sort=list(names), scale=spaced, axis=axis)
@@ -59,5 +66,15 @@ def kind_color(field: str = "kind") -> alt.Color:
         f"{field}:N",
         title=None,
         scale=alt.Scale(domain=list(KIND_COLORS), range=list(KIND_COLORS.values())),
+        legend=alt.Legend(orient="bottom"),
+    )
+
+
+def kind_shape(field: str = "kind") -> alt.Shape:
+    """False positives point down, false negatives up: as in every other chart of strings."""
+    return alt.Shape(
+        f"{field}:N",
+        title=None,
+        scale=alt.Scale(domain=list(KIND_COLORS), range=list(KIND_SHAPES)),
         legend=alt.Legend(orient="bottom"),
     )

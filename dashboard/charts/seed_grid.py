@@ -25,7 +25,7 @@ def seed_grid(models: pd.DataFrame, names: list[str]) -> alt.Chart:
         names: the configurations, from the top.
     """
     clicked = alt.selection_point(name=CLICKED, fields=["run_id"], empty=False)
-    title = titled("Accuracy of each seed", subtitle="Grey: no error. The darker, the worse.")
+    title = titled("Accuracy of each seed", subtitle="Outlined: no error. The darker, the worse.")
     fails = alt.datum.accuracy < 1
     lowest = min(float(models["accuracy"].min()), 0.99)
     accuracy = alt.Color(
@@ -36,12 +36,13 @@ def seed_grid(models: pd.DataFrame, names: list[str]) -> alt.Chart:
     )
     chart: alt.Chart = (
         chart_of(models, names)
-        .mark_rect(cornerRadius=2)
+        .mark_rect(cornerRadius=2, stroke=GREY)
         .encode(
             x=alt.X("model_seed:O", title="Model seed", axis=alt.Axis(labelAngle=0), scale=SPACED),
-            y=rows(names),
+            y=rows(names, grid=False),
             color=alt.when(fails).then(accuracy).otherwise(alt.value(GREY)),
-            opacity=alt.when(fails).then(alt.value(1)).otherwise(alt.value(0.3)),
+            fillOpacity=alt.when(fails).then(alt.value(1)).otherwise(alt.value(0.12)),
+            strokeWidth=alt.when(fails).then(alt.value(0)).otherwise(alt.value(1)),
             tooltip=[
                 alt.Tooltip("configuration:N", title="Configuration"),
                 alt.Tooltip("model_seed:Q", title="Model seed"),

@@ -6,7 +6,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from dashboard.charts.colors import GREY, token_color
+from dashboard.charts.colors import GREY, INK, token_color
 from dashboard.charts.encodings import (
     SIDE,
     SMALL_SIDE,
@@ -18,6 +18,7 @@ from dashboard.charts.encodings import (
     outcome_shapes,
     token_colors,
 )
+from dashboard.charts.labels import with_places, with_room
 
 ROW = 30
 """Pixels of one row of a number line."""
@@ -69,9 +70,11 @@ def _states(
     base = alt.Chart().encode(axis(view, 0, alt.X), tooltip=tooltip)
     if len(view.domains) == 1:
         layers, size = _number_lines(points, base, color, shape)
+        points = with_room(points, view.domains[0], size["width"])
     else:
-        layers = _arrows(base.encode(axis(view, 1, alt.Y)), color, shape)
         side = SMALL_SIDE if "panel" in points else SIDE
+        layers = _arrows(base.encode(axis(view, 1, alt.Y)), color, shape)
+        points = with_places(points, view.domains, side)
         size = {"width": side, "height": side}
     drawing = alt.layer(*extra, *layers, data=points)
     if "panel" in points and len(view.domains) == 2:
@@ -93,9 +96,9 @@ def _number_lines(
     # Where every row has one point, the row's name is the point's.
     named = points["name"].ne(points["row"]).any()
     texts = [
-        base.transform_filter(f"{'' if dy > 0 else '!'}datum.query")
+        base.transform_filter(f"datum.free && {'' if dy > 0 else '!'}datum.query")
         .mark_text(dy=dy, fontSize=12, fontWeight="bold")
-        .encode(color, text="name:N")
+        .encode(text="name:N", color=alt.value(INK))
         for dy in (-11, 12)
         if named
     ]
@@ -110,14 +113,17 @@ def _arrows(base: alt.Chart, color: alt.Color, shape: alt.Shape | None) -> list[
         heads = _turned(base.mark_point(filled=True, opacity=1, size=60, shape="triangle"))
     else:
         heads = base.mark_point(filled=True, opacity=1, size=90).encode(shape)
-    return [_zero("x"), _zero("y"), shafts, heads, *_outward_names(base)]
+    return [_zero("x"), _zero("y"), shafts, heads, _names(base)]
 
 
-def _outward_names(base: alt.Chart) -> list[alt.Chart]:
-    """Names on the side of a point that is away from the origin, and so off its arrow."""
-    right = base.transform_filter("datum.x >= 0").mark_text(align="left", dx=9, fontSize=12)
-    left = base.transform_filter("datum.x < 0").mark_text(align="right", dx=-9, fontSize=12)
-    return [right.encode(text="name:N"), left.encode(text="name:N")]
+def _names(base: alt.Chart) -> alt.Chart:
+    """Names where `with_places` has found room; the others are in the tooltip alone."""
+    named: alt.Chart = (
+        base.mark_text(fontSize=12, color=INK)
+        .encode(x="name_x:Q", y="name_y:Q", text="name:N", color=alt.value(INK))
+        .transform_filter("isValid(datum.name_x)")
+    )
+    return named
 
 
 def _turned(heads: alt.Chart) -> alt.Chart:
@@ -148,14 +154,14 @@ def boundary(view: View, direction: tuple[float, float]) -> list[alt.Chart]:
     line = [{"x": -y * 3 * reach, "y": x * 3 * reach, "x2": y * 3 * reach, "y2": -x * 3 * reach}]
     arrow = pd.DataFrame([{"x": 0.35 * reach * x, "y": 0.35 * reach * y, "name": "classifier"}])
     axes = [axis(view, 0, alt.X), axis(view, 1, alt.Y)]
-    drawn = alt.Chart(arrow).encode(*axes)
+    drawn = alt.Chart(with_places(arrow, view.domains, SIDE)).encode(*axes)
     return [
         alt.Chart(pd.DataFrame(line))
         .mark_rule(color=GREY, strokeDash=[6, 4], strokeWidth=2, clip=True)
         .encode(*axes, x2="x2:Q", y2="y2:Q"),
         drawn.mark_rule(color=GREY, strokeWidth=2).encode(x2=alt.datum(0), y2=alt.datum(0)),
         _turned(drawn.mark_point(filled=True, opacity=1, size=60, shape="triangle", color=GREY)),
-        *_outward_names(drawn.encode(color=alt.value(GREY))),
+        _names(drawn),
     ]
 
 
@@ -166,9 +172,9 @@ def threshold(direction: float) -> list[alt.Chart]:
     mark = pd.DataFrame([{"name": "logit > 0 →" if direction > 0 else "← logit > 0"}])
     base = alt.Chart(mark)
     if direction > 0:
-        text = base.mark_text(align="left", dx=5, color=GREY)
+        text = base.mark_text(align="left", dx=5, color=INK)
     else:
-        text = base.mark_text(align="right", dx=-5, color=GREY)
+        text = base.mark_text(align="right", dx=-5, color=INK)
     return [
         alt.Chart(mark).mark_rule(color=GREY, strokeDash=[6, 4]).encode(x=alt.datum(0)),
         text.encode(x=alt.datum(0), y=alt.value(8), text="name:N"),
@@ -191,8 +197,10 @@ def landmarks(points: pd.DataFrame, view: View) -> list[alt.Chart]:
         texts = base.mark_text(fontWeight="bold", fontSize=13)
         return [
             rules.encode(stroke=alt.Stroke("color:N", scale=None)),
-            texts.encode(fill, y=alt.value(-8), text="token:N"),
+            texts.encode(y=alt.value(-8), text="token:N", color=alt.value(INK)),
         ]
     placed = base.encode(axis(view, 1, alt.Y), fill)
-    texts = placed.mark_text(dy=-10, fontWeight="bold", fontSize=13).encode(text="token:N")
+    texts = placed.mark_text(dy=-10, fontWeight="bold", fontSize=13).encode(
+        text="token:N", color=alt.value(INK)
+    )
     return [placed.mark_circle(size=50, opacity=0.8), texts]

@@ -95,9 +95,12 @@ def pruning_curve(frame: pd.DataFrame) -> Drawing:
         frame: removed (how many), part (the last one, as text), errors, loss, heads_left,
             dimensions_left.
     """
+    parts = list(dict.fromkeys(frame["part"]))
     base = alt.Chart(frame).encode(
-        x=alt.X("removed:Q", title="Parts removed", axis=alt.Axis(tickMinStep=1, format="d")),
-        y=alt.Y("errors:Q", title="Test strings misclassified"),
+        # A row a part: names along the horizontal axis would be turned and cut off.
+        y=alt.Y("part:N", title="Removed, from the top", sort=parts),
+        x=alt.X("errors:Q", title="Test strings misclassified", scale=alt.Scale(zero=True)),
+        order="removed:Q",
         tooltip=[
             alt.Tooltip("removed:Q", title="Parts removed"),
             alt.Tooltip("part:N", title="Last"),
@@ -107,8 +110,5 @@ def pruning_curve(frame: pd.DataFrame) -> Drawing:
             alt.Tooltip("dimensions_left:Q", title="Dimensions left"),
         ],
     )
-    line = base.mark_line(point=True, color=OKABE_ITO[0])
-    names = base.mark_text(angle=300, align="left", dx=6, dy=-4, fontSize=10, color=GREY)
-    return alt.layer(line, names.encode(text="part:N")).properties(
-        height=HEIGHT, title="Pruning, the cheapest part first"
-    )
+    line: alt.Chart = base.mark_line(point=True, color=OKABE_ITO[0])
+    return line.properties(height=alt.Step(18), title="Pruning, the cheapest part first")

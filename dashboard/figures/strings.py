@@ -107,7 +107,7 @@ def after_feed_forward(traces: Traces, epoch: int) -> Iterator[Figure]:
     now = traces.history.networks[epoch].classifier
     note = (
         "What the classifier reads. Its logit grows along the arrow and is zero on the dashed "
-        "line: beyond it a string is said to be in the language."
+        "line: beyond it a string is predicted positive."
     )
     yield _of_cls(
         traces,

@@ -27,10 +27,10 @@ def find(sweep: str, model_seed: int) -> OpenedModel | None:
         return open_model(queries.find_run(open_reader(), reference))
     except StoreMissingError:
         raise
-    except UnknownRunError as error:
+    except UnknownRunError:
         st.info(
-            f"This step shows run {verbatim(reference)}, which cannot be shown: "
-            f"{verbatim(str(error))}. `seqcls sweep report` trains it."
+            f"This step shows run {verbatim(reference)}, which cannot be shown: it is not in this "
+            "database. `seqcls sweep report` trains it."
         )
         return None
 

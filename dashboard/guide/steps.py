@@ -29,7 +29,7 @@ def task() -> None:
     st.markdown(
         "A string is in the language if it holds at least one `a` **and** at least one `b`; other "
         "letters, here `c`, are noise. The models see strings of up to 10 letters in training and "
-        "of up to 200 in the test. What have they learnt: the rule, or something that looks like "
+        "of up to 200 in the test. What have they learned: the rule, or something that looks like "
         "it on short strings?"
     )
     st.markdown(
@@ -113,7 +113,7 @@ def two_ways_to_fail() -> None:
     )
     show_figures(model, ("aac", "ab", "ab{100}c{55}", "b{2}c{152}"), (6, 7), "guide_two")
     st.markdown(
-        "A large lead in scores can hide such values for ever: if the head finds the letter that "
+        "A large lead in scores can hide such values forever: if the head finds the letter that "
         "it looks for, nothing else is heard. Scores decide how far a model generalizes, values "
         "which errors it can make at all."
     )
@@ -152,7 +152,7 @@ def _seed_by_seed(frame: pd.DataFrame) -> str:
     )
 
 
-def initialisation() -> None:
+def initialization() -> None:
     st.markdown(
         "The failing seeds above began elsewhere; so what a model begins with matters. Token "
         "embeddings are drawn from a standard normal distribution, whose vectors get longer with "
@@ -177,7 +177,7 @@ def dimension() -> None:
     st.markdown(
         "Width as such does help. A head's query and keys are directions in the hidden space; with "
         "two dimensions, what separates `a` from `b` for one head hampers another. With 16 there "
-        "is room. In the smaller initialisation that room is not always used: in seed 2 both heads "
+        "is room. In the smaller initialization that room is not always used: in seed 2 both heads "
         "look for `b`, so nobody looks for `a`, and every string with a `b` is taken for one "
         "with both."
     )
@@ -198,7 +198,7 @@ def heads() -> None:
     )
     frame = compare((SMALLER_START, MORE_HEADS), "guide_heads")
     st.markdown(
-        f"Failing are {failing(frame, SMALLER_START)} with 2 heads and "
+        f"{failing(frame, SMALLER_START).capitalize()} fail with 2 heads, and "
         f"{failing(frame, MORE_HEADS)} with 16."
     )
     model = find(MORE_HEADS, 0)
@@ -219,7 +219,7 @@ STEPS = {
     "Why one seed generalizes and another does not": why_they_differ,
     "Two ways to fail": two_ways_to_fail,
     "Data": data_matters,
-    "Initialisation": initialisation,
+    "Initialization": initialization,
     "Dimension": dimension,
     "Heads": heads,
 }

@@ -19,6 +19,8 @@ from sweeps.store.engine import open_reader
 
 TOKEN = "launch token"
 PANEL = "launch"
+KIND = "launch_kind"
+OWN = "Your own"
 
 
 def show() -> None:
@@ -29,14 +31,14 @@ def show() -> None:
     with panel:
         choices: dict[str, Callable[[], list[SweepSpec]]] = {
             "Preset": _preset,
-            "Your own": own.show,
+            OWN: own.show,
         }
         kind = st.segmented_control(
             "What to train",
             list(choices),
             default="Preset",
             required=True,
-            key="launch_kind",
+            key=KIND,
             label_visibility="collapsed",
         )
         try:

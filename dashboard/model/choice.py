@@ -216,8 +216,8 @@ def _explained(config: RunConfig, errors: pd.DataFrame) -> str:
         on_change=_into_link,
         args=("string",),
         accept_new_options=True,
-        help="The model's own errors are offered, the shortest first. Any other string can be "
-        "typed: ab{100} is an a and a hundred b.",
+        help="Offers the model's own errors, shortest first. You can type any other string: "
+        "ab{100} is an a and a hundred b's.",
     )
     return _readable(config, typed or "") or first
 
@@ -289,7 +289,7 @@ def examples(config: RunConfig) -> tuple[tuple[str, ...], str]:
 def show_missing(error: SeqclsError) -> None:
     """Says on the page why there is no model to look into."""
     if isinstance(error, UnknownRunError):
-        st.error("This run cannot be looked into.")
+        st.error("This run has no model to show.")
         st.code(str(error), language=None, wrap_lines=True)
     else:
         data.explain(error)

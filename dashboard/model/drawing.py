@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable
 from itertools import groupby
-from typing import Any
 
-import altair as alt
 import streamlit as st
 
-from dashboard.charts.encodings import SIDE, Drawing
+from dashboard.charts.encodings import SIDE
+from dashboard.drawing import place, stretch
 from dashboard.figures.figure import Figure
+
+__all__ = ["draw", "place", "stretch"]
 
 PLANE_WIDTH = SIDE + 75
 PLANES_IN_ROW = 2
@@ -34,21 +35,5 @@ def _draw_one(panels: list[Figure], prefix: str) -> None:
         with st.container(horizontal=True, gap="small"):
             for figure in panels:
                 show = stretch if figure.is_line else place
-                show(figure.chart, prefix + figure.file_name)
+                show(figure.chart, prefix + figure.file_name, f"{figure.panel}. {figure.note}")
         st.caption(f"Figure {panels[0].number}. {panels[0].note}")
-
-
-def place(chart: Drawing, key: str) -> None:
-    """A chart at its own size: stretched, its two scales would no longer be equal."""
-    st.vega_lite_chart(_spec(chart.properties(autosize="pad")), width="content", key=key)
-
-
-def stretch(chart: Drawing, key: str) -> None:
-    """A chart as wide as the page; its height is that of the plot, axes and legend come on top."""
-    fitted = alt.AutoSizeParams(type="fit-x", contains="padding")
-    st.vega_lite_chart(_spec(chart.properties(autosize=fitted)), key=key)
-
-
-def _spec(chart: Drawing) -> dict[str, Any]:
-    # Not validated again, which would take half of the page's time; tests do that.
-    return chart.to_dict(validate=False)

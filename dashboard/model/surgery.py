@@ -112,6 +112,6 @@ def _pruning(model: OpenedModel) -> None:
         steps = pruned(model)
     stretch(pruning_curve(pruning_frame(steps)), "pruning")
     st.caption(
-        "Again and again the part goes without which the fewest test strings are misclassified. A "
-        "head that is gone adds nothing; a dimension that is gone is zero throughout."
+        "Greedy pruning: each step removes the part whose removal leaves the fewest misclassified "
+        "test strings. A removed head adds nothing; a removed dimension is zero throughout."
     )

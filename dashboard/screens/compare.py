@@ -4,7 +4,17 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dashboard import configurations, data, filters, lengths, links, measures, names
+from dashboard import (
+    configurations,
+    data,
+    drawing,
+    filters,
+    lengths,
+    links,
+    matters,
+    measures,
+    names,
+)
 from dashboard.charts import accuracy_by_length, every_seed, seed_grid
 from dashboard.charts.colors import OKABE_ITO
 from dashboard.lengths import LENGTH_MEASURES, limits, points
@@ -15,12 +25,23 @@ from sweeps.store.overview import View
 # Configurations in the charts that have a row for each, and models in these charts.
 MAX_ROWS, MAX_MODELS = 20, 2_000
 
+# So many settings name the rows, each in a column; more stand together in one.
+FEW_SETTINGS = 3
+
 # Columns that are shown only where they say something.
 RARE = ("unfinished", "failed")
 
+# The columns of results, in order; the settings that differ come after them.
+RESULTS = (
+    "failing", "failing_share", "failing_seeds", "median_accuracy", "interval",
+    "median_solved_length", "seeds", "unfinished", "failed", "false_positives", "false_negatives",
+)  # fmt: skip
+
+SWEEPS, CONFIGURATION = "sweeps", "configuration"
+
 
 def show() -> None:
-    st.header("Which models generalize to longer strings?")
+    st.title("Which models generalize to longer strings?")
     try:
         view = filters.current()
         counts = data.configurations(view)
@@ -28,7 +49,7 @@ def show() -> None:
             return
         table = configurations.table(view)
         if table.empty:
-            st.success("No model that the filters leave fails. Clear them in the sidebar.")
+            st.success("No model that matches the filters fails. Clear them in the sidebar.")
             return
         chosen = _table(table, view)
         models = data.models(view)
@@ -38,6 +59,7 @@ def show() -> None:
             return
         _by_length(chosen, models, view)
         _by_seed(chosen, models)
+        matters.show(chosen, models, _names(chosen))
     except SeqclsError as error:
         data.explain(error)
 
@@ -49,51 +71,62 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
         return False
     total = counts[["seeds", "unfinished", "failed", "failing"]].sum()
     done, failing = int(total["seeds"]), int(total["failing"])
-    columns = st.columns([3, 4, 3, 3])
-    columns[0].metric("Models tested", f"{done:,}", help=measures.SEEDS)
-    columns[1].metric(
-        "Failing models",
-        f"{failing:,} ({failing / done:.0%})" if done else "none yet",
-        help=measures.failing(view.below),
-    )
-    columns[2].metric("Queued or in training", f"{int(total['unfinished']):,}")
-    columns[3].metric("Training failed", f"{int(total['failed']):,}")
+    # In a row that wraps: in columns, names would be cut off at 820 pixels.
+    with st.container(horizontal=True, gap="large"):
+        st.metric("Models tested", f"{done:,}", help=measures.SEEDS, width="content")
+        st.metric(
+            "Failing models",
+            f"{failing:,} ({failing / done:.0%})" if done else "none yet",
+            help=measures.failing(view.below),
+            width="content",
+        )
+        st.metric("Queued or in training", f"{int(total['unfinished']):,}", width="content")
+        st.metric("Training failed", f"{int(total['failed']):,}", width="content")
     if total["failed"]:
         st.caption("Why training failed is on the page Sweeps.")
     if not done and total["unfinished"]:
         st.info(
-            "None of these runs is finished yet, so there is nothing to compare. The sidebar says "
-            "how far they are; where nobody trains them, resume them there."
+            "None of these runs has finished yet, so there is nothing to compare. The sidebar "
+            "shows their progress; resume them there if no worker is training them."
         )
     elif not done:
-        st.info("No model came out of these runs: training failed for all of them.")
+        st.info("There is no model to compare: training failed for all of these runs.")
     return bool(done)
 
 
 def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
     """The table of configurations; returns the rows to draw."""
     st.subheader("Configurations")
-    st.caption(
-        "One row a configuration, the worst first; of its settings those that differ are shown. "
-        "Point at a heading for what it means. Select rows to draw only those."
-    )
-    shown = table.drop(columns=["config_id", *(x for x in RARE if not table[x].any())])
-    if shown["sweeps"].nunique() < len(shown):
-        # Sweeps do not tell these rows apart; their settings do, and so come first.
-        settings = [name for name in RunConfig.model_fields if name in shown]
-        shown = shown[["sweeps", *settings, *shown.columns.drop(["sweeps", *settings])]]
-        if shown["sweeps"].nunique() == 1:
-            shown = shown.drop(columns="sweeps")
+    named, own_settings = _identified(table)
+    first = [named] if named == SWEEPS or len(own_settings) > FEW_SETTINGS else own_settings
+    others = [name for name in own_settings if name not in first]
+    results = [x for x in RESULTS if x not in RARE or table[x].any()]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption("Worst first. Select rows to draw only those.")
+        shown = links.columns([*results, *others], " and ".join(first))
     selected = links.selectable(
-        shown,
+        table.assign(**{CONFIGURATION: _names(table)})[[*first, *shown]],
         table["config_id"].tolist(),
         "config",
         mode="multi-row",
-        columns=measures.setting_columns(["sweeps", *RunConfig.model_fields])
+        columns=measures.setting_columns([SWEEPS, CONFIGURATION, *others])
+        | measures.naming_columns(first)
         | measures.configuration_columns(view.below),
     )
     rows = table[table["config_id"].isin(selected)]
     return rows if len(rows) else table[table["seeds"] > 0]
+
+
+def _identified(table: pd.DataFrame) -> tuple[str, list[str]]:
+    """The column that names the rows, and the settings that differ."""
+    own = [name for name in RunConfig.model_fields if name in table]
+    return (SWEEPS if table[SWEEPS].is_unique else CONFIGURATION), own
+
+
+def _names(table: pd.DataFrame) -> list[str]:
+    config_ids = table["config_id"].tolist()
+    found = names.configuration_names(config_ids)
+    return [found[config_id] for config_id in config_ids]
 
 
 def _by_length(chosen: pd.DataFrame, models: pd.DataFrame, view: View) -> None:
@@ -102,8 +135,8 @@ def _by_length(chosen: pd.DataFrame, models: pd.DataFrame, view: View) -> None:
     drawable = lengths.drawable(chosen["seeds"], len(OKABE_ITO), lengths.MAX_READ)
     if len(chosen) > drawable:
         st.caption(
-            f"The chart shows the first {drawable} of {len(chosen)} configurations. Select others "
-            "in the table to see them."
+            f"The chart shows the first {drawable} of {len(chosen)} configurations, one color "
+            "each. Select others in the table to see them."
         )
         chosen = chosen.head(drawable)
     named = names.configuration_names(chosen["config_id"].tolist())
@@ -114,12 +147,11 @@ def _by_length(chosen: pd.DataFrame, models: pd.DataFrame, view: View) -> None:
     scores = points(data.scores_by_length(tuple(drawn["run_id"]), width), measure)
     scores = scores.merge(drawn[["run_id", "config_id", "model_seed"]], on="run_id")
     scores["configuration"] = scores["config_id"].map(named)
+    colors = {named[own]: color for own, color in names.colors(list(named)).items()}
     chart = accuracy_by_length.accuracy_by_length(
-        scores.drop(columns="config_id"), medians, limits(tuple(named)), measure
+        scores.drop(columns="config_id"), medians, limits(tuple(named)), measure, colors
     )
-    event = st.altair_chart(
-        chart, on_select="rerun", selection_mode=[accuracy_by_length.CLICKED], key="by_length"
-    )
+    event = drawing.show(chart, "by_length", click=accuracy_by_length.CLICKED)
     links.open_clicked(event, accuracy_by_length.CLICKED)
     st.caption(
         f"{LENGTH_MEASURES[measure]} Point at a line for its seed; click it to look inside the "
@@ -193,16 +225,16 @@ def _by_seed(chosen: pd.DataFrame, models: pd.DataFrame) -> None:
     own["configuration"] = own["config_id"].map(named)
     # Spread by the seed, so that the same models always lie at the same place.
     own["jitter"] = (own["model_seed"] * 0.618034) % 1 * 2 - 1
-    strip = st.altair_chart(
-        every_seed.every_seed(own, list(named.values())), on_select="rerun", key="every_seed"
+    strip = drawing.show(
+        every_seed.every_seed(own, list(named.values())), "every_seed", click=every_seed.CLICKED
     )
     links.open_clicked(strip, every_seed.CLICKED)
-    grid = st.altair_chart(
-        seed_grid.seed_grid(own, list(named.values())), on_select="rerun", key="seed_grid"
+    grid = drawing.show(
+        seed_grid.seed_grid(own, list(named.values())), "seed_grid", click=seed_grid.CLICKED
     )
     links.open_clicked(grid, seed_grid.CLICKED)
     st.caption(
-        "An empty cell: no finished model of that seed. Click a point or a cell to look inside "
+        "An empty cell has no finished model of that seed. Click a point or a cell to look inside "
         "the model."
     )
 

@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import data, filters, links, measures, names, where
+from dashboard.failing import causes, helping
 from seqcls.errors import SeqclsError
 from sweeps.store.overview import KINDS, ErrorSearch, View
 
@@ -16,7 +17,7 @@ BREAKING = 100
 
 
 def show() -> None:
-    st.header("Which models fail, and on which strings?")
+    st.title("Which models fail, and on which strings?")
     try:
         view = filters.current()
         number = data.count_failing_models(view)
@@ -24,6 +25,7 @@ def show() -> None:
             _nothing(view)
             return
         _model(_models(view, number), view)
+        causes.show(view)
         _breaking(view, number)
     except SeqclsError as error:
         data.explain(error)
@@ -32,11 +34,11 @@ def show() -> None:
 def _nothing(view: View) -> None:
     tested = int(data.configurations(view)["seeds"].sum())
     if tested:
-        st.success(f"None of the {tested:,} tested models that the filters leave makes an error.")
+        st.success(f"None of the {tested:,} tested models that match the filters makes an error.")
     else:
         st.info(
-            "The filters leave no model that is trained and tested. Clear them in the sidebar, or "
-            "wait for the first results."
+            "No model that matches the filters is trained and tested. Clear them in the sidebar, "
+            "or wait for the first results."
         )
 
 
@@ -54,15 +56,34 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
     )
     shown = shown.join(told_apart, on="config_id").drop(columns="config_id")
     shown = shown[[*told_apart.columns, *shown.columns.drop(list(told_apart.columns))]]
+    elsewhere = _linked_elsewhere(table["run_id"].tolist())
     chosen = links.selectable(
         shown,
         table["run_id"].tolist(),
         "run",
-        mode="single-row-required",
+        mode="single-row-required" if elsewhere is None else "single-row",
         columns=measures.model_columns() | measures.setting_columns(told_apart.columns),
         height=min(38 + 35 * len(shown), 320),
     )
+    if elsewhere is not None and chosen == [elsewhere["run_id"]]:
+        st.caption(f"Model {chosen[0]}, which the link asks for, is not in the table above.")
+        return elsewhere
     return table[table["run_id"] == chosen[0]].iloc[0]
+
+
+def _linked_elsewhere(shown: list[int]) -> "pd.Series[Any] | None":
+    """The failing model of the link, where the table does not show it; None where there is none."""
+    linked = links.linked("run")[:1]
+    if not linked or linked[0] in shown:
+        return None
+    own = data.model(linked[0])
+    if own.empty:
+        st.warning(f"The link asks for model {linked[0]}, which is not in this database.")
+    elif not int(own["false_positives"].iloc[0] + own["false_negatives"].iloc[0]):
+        st.warning(f"The link asks for model {linked[0]}, which makes no error.")
+    else:
+        return own.iloc[0]
+    return None
 
 
 def _page(pages: int, key: str) -> int:
@@ -77,9 +98,11 @@ def _model(own: "pd.Series[Any]", view: View) -> None:
     st.text(f"Seed {own['model_seed']:.0f} of {names.full_name(config_id)}")
     errors = data.string_errors(run_id, ErrorSearch(), where.MAX_POINTS)
     _in_short(errors, int(own["solved_length"]))
+    helping.rounding(run_id)
     links.to_model(run_id, "Look inside this model")
     _strings(run_id, view)
     where.show(run_id, errors, data.some_configs((config_id,))[config_id])
+    helping.show(run_id)
 
 
 def _in_short(errors: pd.DataFrame, solved_length: int) -> None:
@@ -118,25 +141,21 @@ def _strings(run_id: int, view: View) -> None:
         disabled=not number,
     )
     if not number:
-        st.info("No misclassified string of this model is like that. Change what to find.")
+        st.info("No misclassified string of this model matches. Search for something else.")
         return
     page = _page(-(-number // STRINGS_A_PAGE), "strings_page")
     table = data.string_errors(run_id, search, STRINGS_A_PAGE, (page - 1) * STRINGS_A_PAGE)
     st.caption(f"{number:,} misclassified strings, the shortest first. Select one to look at it.")
-    selected = st.dataframe(
+    string = links.texts(
         table,
-        hide_index=True,
-        column_config=measures.string_columns(),
+        table["string"].tolist(),
+        "string",
+        columns=measures.string_columns(),
         height=min(38 + 35 * len(table), 320),
-        on_select="rerun",
-        selection_mode="single-row",
         key=f"strings of {run_id} {search} {page}",
     )
-    for row in selected["selection"]["rows"][:1]:
-        if row < len(table):
-            links.to_model(
-                run_id, "Look inside this model at the selected string", table["string"].iloc[row]
-            )
+    if string is not None:
+        links.to_model(run_id, "Look inside this model at the selected string", string)
 
 
 def _breaking(view: View, number: int) -> None:
@@ -144,8 +163,8 @@ def _breaking(view: View, number: int) -> None:
     table = data.breaking_strings(view, BREAKING)
     table["share"] = table["models"] / number
     st.caption(
-        f"Of the test strings that any of these {number:,} models misclassifies, the {len(table)} "
-        "that most of them do."
+        f"The {len(table)} test strings that are misclassified by the most of these {number:,} "
+        "models."
     )
     st.dataframe(
         table,

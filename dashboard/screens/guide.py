@@ -8,7 +8,7 @@ from seqcls.errors import SeqclsError
 
 
 def show() -> None:
-    st.header("Why do small Transformers fail on long strings?")
+    st.title("Why do small Transformers fail on long strings?")
     st.caption(
         "The argument of Richard Stebbing's report *Transformer Sequence Classification* (2022), "
         "in eight steps. All figures and numbers are of the models in your database."

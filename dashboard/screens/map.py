@@ -1,11 +1,15 @@
 """Two fields of the configuration against each other: where do models begin to generalize?"""
 
+from collections.abc import Iterable
+
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, filters, measures
-from dashboard.charts.heat_map import heat_map
+from dashboard import data, drawing, filters, links, measures
+from dashboard.charts.heat_map import CLICKED, heat_map
 from seqcls.errors import SeqclsError
+from sweeps.bootstrap import median_intervals
+from sweeps.intervals import wilson
 from sweeps.store.overview import View
 
 # Beyond so many values of a field, its cells could not be read.
@@ -20,14 +24,14 @@ SHARES = {
 
 
 def show() -> None:
-    st.header("Where do models begin to generalize?")
+    st.title("Where do models begin to generalize?")
     try:
         view = filters.current()
         models = data.models(view)
         models = models[models["picked"] > 0]
         if models.empty:
             st.info(
-                "The filters leave no model that is trained and tested. Clear them in the "
+                "No model that matches the filters is trained and tested. Clear them in the "
                 "sidebar, or wait for the first results."
             )
             return
@@ -44,45 +48,63 @@ def show() -> None:
 def _too_few(fields: list[str]) -> None:
     differs = f"only `{fields[0]}` differs" if fields else "no setting differs"
     st.info(
-        "A map needs two settings in which the models differ, and of those that the filters "
-        f"leave, {differs}. Clear the filters, or launch a sweep with two axes from the sidebar."
+        "A map needs two settings in which the models differ; among those that match the "
+        f"filters, {differs}. Clear the filters, or launch a sweep with two axes from the sidebar."
     )
 
 
 def _maps(models: pd.DataFrame, fields: list[str], view: View) -> None:
     x, y, facet = _axes(fields)
     if x == y or facet in (x, y):
-        st.info("Choose different settings for the two axes and for the maps beside each other.")
+        st.info("Choose different settings for the two axes and for the separate maps.")
         return
     grouped = [x, y] if facet is None else [x, y, facet]
     table = cells(models, grouped)
     if facet is None:
         for left, right in (("median", "failing_share"), ("worst", "best")):
             for column, name in zip(st.columns(2), (left, right), strict=True):
-                column.altair_chart(heat_map(table, x, y, name, SHARES[name]), key=f"map {name}")
+                with column:
+                    _map(table, grouped, name)
     else:
-        for name, title in SHARES.items():
-            st.altair_chart(heat_map(table, x, y, name, title, facet), key=f"map {name}")
+        for name in SHARES:
+            _map(table, grouped, name)
     _say_what_is_pooled(table, fields, grouped)
     st.caption(
-        f"Accuracy: {measures.ACCURACY} Failing: {measures.failing(view.below)} Each number sums "
-        "up models, never their strings. No cell: no model is trained with these settings."
+        f"Accuracy: {measures.ACCURACY} Failing: {measures.failing(view.below)} Each number "
+        "summarizes models, not pooled strings. A missing cell has no model with these settings. "
+        "Click a cell to compare its models."
     )
+
+
+def _map(table: pd.DataFrame, grouped: list[str], value: str) -> None:
+    """One map; a click on a cell leads to its models."""
+    x, y, *facet = grouped
+    chart = heat_map(table, x, y, value, SHARES[value], *facet)
+    worst = max(table.to_dict("records"), key=lambda cell: cell["failing_share"])
+    says = (
+        f"{len(table)} cells. Most models fail with "
+        f"{', '.join(f'{name}={worst[name]}' for name in grouped)}: "
+        f"{worst['failing']} of {worst['seeds']}."
+    )
+    event = drawing.show(chart, f"map {value}", says=says, click=CLICKED)
+    for point in event["selection"].get(CLICKED) or []:
+        cell = table[table["cell"] == point["cell"]].iloc[0]
+        links.to_compare({name: cell[name] for name in grouped})
 
 
 def _axes(fields: list[str]) -> tuple[str, str, str | None]:
     # Fields of numbers make the better axes, and come first.
     columns = st.columns(3)
-    x = columns[0].selectbox("Across", fields, index=0, key="x", bind="query-params")
-    y = columns[1].selectbox("Up", fields, index=1, key="y", bind="query-params")
+    x = columns[0].selectbox("Horizontal axis", fields, index=0, key="x", bind="query-params")
+    y = columns[1].selectbox("Vertical axis", fields, index=1, key="y", bind="query-params")
     facet = columns[2].selectbox(
-        "Side by side",
+        "One map for each",
         fields,
         index=None,
         placeholder="One map",
         key="facet",
         bind="query-params",
-        help="A map of its own for each value of this setting.",
+        help="Draws a map for each value of this setting.",
     )
     return x, y, facet
 
@@ -96,7 +118,8 @@ def cells(models: pd.DataFrame, fields: list[str]) -> pd.DataFrame:
 
     Returns:
         The fields; median, best and worst accuracy and failing_share in [0, 1]; seeds (models),
-        failing (models), configurations.
+        failing (models), configurations, their number (cell), and the 95% intervals of the median
+        and of the failing share as text: median_interval, failing_interval.
     """
     grouped = models.groupby(fields, sort=True)
     table = grouped.agg(
@@ -108,15 +131,30 @@ def cells(models: pd.DataFrame, fields: list[str]) -> pd.DataFrame:
         configurations=("config_id", "nunique"),
     ).reset_index()
     table["failing_share"] = table["failing"] / table["seeds"]
+    table["cell"] = range(len(table))
+    medians = median_intervals(models, "accuracy", fields)
+    table["median_interval"] = _spans(medians["low"], medians["high"])
+    shares = [
+        wilson(int(failing), int(seeds))
+        for failing, seeds in zip(table["failing"], table["seeds"], strict=True)
+    ]
+    table["failing_interval"] = _spans([x.low for x in shares], [x.high for x in shares])
     return table.astype(dict.fromkeys(fields, str))
+
+
+def _spans(lows: Iterable[float], highs: Iterable[float]) -> list[str]:
+    return [
+        "none: a single model" if pd.isna(low) else f"{low:.1%} to {high:.1%}"
+        for low, high in zip(lows, highs, strict=True)
+    ]
 
 
 def _say_what_is_pooled(table: pd.DataFrame, fields: list[str], grouped: list[str]) -> None:
     if table["configurations"].max() > 1:
         others = ", ".join(f"`{name}`" for name in fields if name not in grouped)
         st.caption(
-            f"Some cells hold models that differ in other settings too ({others}): put one side "
-            "by side, or filter by it."
+            f"Some cells hold models that differ in other settings too ({others}): choose one "
+            "under One map for each, or filter by it."
         )
 
 

@@ -1,42 +1,68 @@
 """Every sweep: what was asked for, how far it is, what failed; stop, resume, retry, delete."""
 
 import json
+import re
+from dataclasses import dataclass
 
 import pandas as pd
 import streamlit as st
 import tomli_w
 
-from dashboard import data, links, running, steering
+from dashboard import annotating, data, links, measures, running, steering
 from dashboard.durations import clock, spoken
+from dashboard.launch import panel, start
 from seqcls.errors import SeqclsError
 from sweeps.progress import SweepProgress, progress
 from sweeps.spec import KEYS
 from sweeps.store import overview
 from sweeps.store.engine import open_reader
+from sweeps.store.notes import Note
+from sweeps.store.overview import View
 
 MAX_FAILURES = 200
 
 
 def show() -> None:
-    st.header("Sweeps")
+    st.title("Sweeps")
     try:
         store = open_reader()
-        sweeps = progress(store)[::-1]
-        if not sweeps:
+        written = data.sweep_notes()
+        everything = progress(store)[::-1]
+        if not everything:
             st.info("There is no sweep yet. Launch one from the sidebar.")
             return
-        st.caption("Each is a named set of models. Select one to see all of it.")
-        chosen = _table(sweeps)
+        sweeps = _listed(everything, written)
+        if not sweeps:
+            st.info("All sweeps are archived.")
+            return
+        st.caption("Each sweep is a named set of models. Select one to see its details.")
+        chosen = _table(sweeps, written)
         _sweep(next(sweep for sweep in sweeps if sweep.id == chosen))
     except SeqclsError as error:
         data.explain(error)
 
 
-def _table(sweeps: list[SweepProgress]) -> int:
+def _listed(sweeps: list[SweepProgress], written: dict[int, Note]) -> list[SweepProgress]:
+    """All sweeps but those archived, which are listed on request or where the link names one."""
+    archived = {key for key, own in written.items() if own.archived_at is not None}
+    if archived and st.toggle(
+        f"Show archived ({len(archived)})", key=annotating.ARCHIVED, bind="query-params"
+    ):
+        return sweeps
+    archived -= set(links.linked("sweep_id"))
+    return [sweep for sweep in sweeps if sweep.id not in archived]
+
+
+def _table(sweeps: list[SweepProgress], written: dict[int, Note]) -> int:
+    outcomes = [_outcome(sweep) for sweep in sweeps]
     shown = pd.DataFrame(
         {
             "name": [sweep.name for sweep in sweeps],
+            "title": [written.get(sweep.id, Note()).title for sweep in sweeps],
+            "tags": [list(written.get(sweep.id, Note()).tags) for sweep in sweeps],
             "state": [sweep.state for sweep in sweeps],
+            "failing": [outcome.failing_share for outcome in outcomes],
+            "median": [outcome.median for outcome in outcomes],
             "models": [sweep.total for sweep in sweeps],
             "done": [100 * sweep.done / max(1, sweep.total) for sweep in sweeps],
             "unfinished": [sweep.queued + sweep.running for sweep in sweeps],
@@ -45,14 +71,25 @@ def _table(sweeps: list[SweepProgress]) -> int:
     )
     columns = {
         "name": st.column_config.TextColumn("Sweep", pinned=True),
+        "title": st.column_config.TextColumn("Title"),
+        "tags": st.column_config.ListColumn("Tags"),
         "state": st.column_config.TextColumn(
             "State", help="Done: no model is left to train. Stopped: none is begun until resumed."
+        ),
+        "failing": st.column_config.NumberColumn(
+            "Failing share", format="percent", help=measures.failing(1.0)
+        ),
+        "median": st.column_config.NumberColumn(
+            "Median accuracy", format="percent", help="The median over all models of the sweep."
         ),
         "models": st.column_config.NumberColumn("Models"),
         "done": st.column_config.ProgressColumn("Trained and tested", format="%d%%"),
         "unfinished": st.column_config.NumberColumn("Unfinished", help="Queued or in training."),
         "failed": st.column_config.NumberColumn("Untrained", help="Training failed."),
     }
+    for name in ("title", "tags"):
+        if not shown[name].map(len).any():
+            del shown[name]
     chosen = links.selectable(
         shown,
         [sweep.id for sweep in sweeps],
@@ -64,16 +101,59 @@ def _table(sweeps: list[SweepProgress]) -> int:
     return chosen[0]
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """What came out of a sweep's finished runs; None where there is none."""
+
+    failing_share: float | None
+    median: float | None
+
+
+def _outcome(sweep: SweepProgress) -> Outcome:
+    if not sweep.done:
+        return Outcome(None, None)
+    models = data.models(View(sweeps=(sweep.name,)))
+    if models.empty:
+        return Outcome(None, None)
+    return Outcome(float(models["failing"].mean()), float(models["accuracy"].median()))
+
+
+def _results(sweep: SweepProgress) -> None:
+    """What came out in a line, and where it is looked at."""
+    outcome = _outcome(sweep)
+    if outcome.failing_share is None or outcome.median is None:
+        return
+    failing = round(outcome.failing_share * sweep.done)
+    st.markdown(
+        f"**{failing:,} of {sweep.done:,} models fail**; median accuracy {outcome.median:.2%}."
+    )
+    with st.container(horizontal=True):
+        for page, label in (
+            (links.COMPARE_PAGE, "Compare"),
+            (links.MAP_PAGE, "Map"),
+            (links.FAILING_PAGE, "Failing models"),
+        ):
+            st.page_link(page, label=f"{label}: this sweep", query_params={"sweep": sweep.name})
+
+
 def _sweep(sweep: SweepProgress) -> None:
     record = overview.sweep_record(open_reader(), sweep.id)
+    written = data.sweep_notes()
+    own = written.get(sweep.id, Note())
     st.subheader(f"Sweep {sweep.id}")
-    st.text(f"{record.name}\n{record.description}".strip())
+    st.text("\n".join(filter(None, [own.title, record.name, record.description])))
+    if own.note:
+        st.text(own.note)
+    _results(sweep)
     _progress(sweep.id)
     _times(record)
     _failures(sweep.id)
-    _specification(record.spec)
+    _specification(record.name, record.spec)
     _log(sweep.id)
-    _delete(sweep)
+    with st.container(horizontal=True):
+        annotating.form(sweep.id, own, [tag for x in written.values() for tag in x.tags])
+        annotating.archive_button(sweep.id, own)
+        _delete(sweep)
 
 
 def _times(record: overview.SweepRecord) -> None:
@@ -110,7 +190,7 @@ def _failures(sweep_id: int) -> None:
     if table.empty:
         return
     st.subheader("What failed")
-    st.caption("Each attempt at a model that ended without one; an interrupted attempt is retried.")
+    st.caption("Every attempt that failed. Interrupted attempts are retried.")
     st.dataframe(
         table,
         hide_index=True,
@@ -125,12 +205,25 @@ def _failures(sweep_id: int) -> None:
     )
 
 
-def _specification(spec: str) -> None:
+def _specification(name: str, spec: str) -> None:
     st.subheader("Specification")
-    st.caption("Save it as a file, and `seqcls sweep FILE.toml` trains the same models.")
+    st.caption("`seqcls sweep FILE.toml` trains the same models from this file.")
     submitted = json.loads(spec)
     ordered = {key: submitted[key] for key in KEYS if key in submitted}
-    st.code(tomli_w.dumps(ordered), language="toml")
+    toml = tomli_w.dumps(ordered)
+    with st.container(horizontal=True):
+        file_name = re.sub(r"[^A-Za-z0-9_.-]+", "_", name) + ".toml"
+        st.download_button("Download TOML", toml, file_name, "text/plain", on_click="ignore")
+        st.button("Edit as new", key="edit_as_new", on_click=_edit_as_new, args=(name,))
+    st.code(toml, language="toml")
+
+
+def _edit_as_new(name: str) -> None:
+    """Opens the launch panel on a copy of the sweep."""
+    st.session_state[panel.PANEL] = True
+    st.session_state[panel.KIND] = panel.OWN
+    st.session_state[start.KEY] = start.of_sweep(name)
+    st.session_state["launch_name"] = f"{name}_2"
 
 
 def _log(sweep_id: int) -> None:
@@ -139,7 +232,7 @@ def _log(sweep_id: int) -> None:
         if log is None:
             st.caption("No worker was started for this sweep from a page.")
         elif not log.strip():
-            st.caption("The worker has said nothing yet.")
+            st.caption("The worker has not written anything yet.")
         else:
             st.code(log, language=None, height=300)
 
@@ -147,8 +240,8 @@ def _log(sweep_id: int) -> None:
 def _delete(sweep: SweepProgress) -> None:
     with st.popover("Delete…", icon=":material/delete:"):
         st.write(
-            "This deletes the sweep and every model that no other sweep has, with its results. It "
-            "cannot be undone."
+            "Deletes the sweep, and every model that belongs to no other sweep, with its results. "
+            "This cannot be undone."
         )
         st.text(sweep.name)
         st.button(

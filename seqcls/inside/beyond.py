@@ -25,7 +25,7 @@ MOST_LETTERS = 4
 MOST_SUPPORTS = 64
 
 Claim = Literal[
-    "right for ever",
+    "certified right",
     "wrong for ever",
     "right in the end",
     "wrong in the end",
@@ -179,7 +179,7 @@ def _claim(cells: Cells, limits: Cells, label: bool) -> Claim:
     right, wrong = _judged(cells, label)
     right_at_last, wrong_at_last = _judged(limits, label)
     if right.all():
-        return "right for ever"
+        return "certified right"
     if wrong.all():
         return "wrong for ever"
     if right_at_last.all():

@@ -1,5 +1,6 @@
 """What commands tell of trained models."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -12,12 +13,18 @@ from seqcls.config import RunConfig, nearest
 from seqcls.engines.choice import choose_engine
 from seqcls.errors import ConfigError, UnknownRunError
 from seqcls.results import Verdict
-from sweeps.commands.show import count, print_json, print_table
+from sweeps.commands.causes import perturbed_table
+from sweeps.commands.show import Look, count, is_fitted, print_json, print_table
 from sweeps.spec import load_specs
-from sweeps.store import queries, writer
+from sweeps.store import explained, queries, writer
 from sweeps.store.engine import Store, open_reader, open_writer
 from sweeps.store.tables import RunState
 from sweeps.summaries import differing_fields
+
+REASON = "reason"
+
+SORTS = ("length", "string", "logit", "occurrences")
+"""What errors are sorted by; where two are alike, by the next."""
 
 
 def list_runs(
@@ -27,6 +34,7 @@ def list_runs(
     failing: bool,
     conditions: Sequence[str],
     as_json: bool,
+    look: Look,
 ) -> None:
     """Prints the runs that meet all conditions."""
     fields = dict(map(_condition, conditions))
@@ -37,17 +45,25 @@ def list_runs(
     if as_json:
         print_json(frame.drop(columns="config_id"))
         return
-    results = ["tn", "fp", "fn", "tp", "accuracy", "solved_length", "epochs", "best_epoch"]
-    shown = frame[["id", "sweeps", "model_seed", "state", *results]].copy()
-    shown["sweeps"] = shown["sweeps"].map(", ".join)
+    # In the order of their weight: a narrow terminal leaves the last out.
+    shown = frame[["id", "sweeps", "model_seed", "accuracy", "fp", "fn", "solved_length"]].copy()
+    shown["sweeps"] = shown["sweeps"].map(_in_short if is_fitted(look) else ", ".join)
     shown["accuracy"] = [_percent(value) for value in shown["accuracy"]]
+    if (frame["state"] != RunState.DONE).any():
+        shown.insert(3, "state", frame["state"])
     for name in differing_fields(frame):
+        shown[name] = frame[name].map(toml_value)
+    for name in ("state", "epochs", "best_epoch", "tn", "tp"):
         shown[name] = frame[name]
-    print_table(shown, f"{count(len(frame), 'run')} in {store.name}")
+    print_table(shown, f"{count(len(frame), 'run')} in {store.name}", look)
 
 
-def list_errors(db: str | None, reference: str, as_json: bool) -> None:
-    """Prints a run's misclassified test strings."""
+def list_errors(
+    db: str | None, reference: str, sort: str, limit: int | None, as_json: bool, look: Look
+) -> None:
+    """Prints a run's misclassified test strings, the first by a column of them."""
+    if sort not in SORTS:
+        raise ConfigError(f"--sort {sort}: {nearest(sort, list(SORTS))}")
     store = open_reader(db)
     run_id = queries.find_run(store, reference)
     status = queries.run_status(store, run_id)
@@ -56,12 +72,17 @@ def list_errors(db: str | None, reference: str, as_json: bool) -> None:
         raise UnknownRunError(f"run {run_id} is {status.state} and was not tested{reason}")
     frame = queries.string_errors(store, run_id)
     frame.insert(1, "kind", frame["label"].map({0: "false positive", 1: "false negative"}))
+    frame = frame.sort_values([sort, *(name for name in SORTS if name != sort)])
+    strings = f"{len(frame):,} distinct strings, {frame['occurrences'].sum():,} in the test set"
+    frame = frame if limit is None else frame.head(limit)
     if as_json:
         print_json(frame)
         return
+    frame["string"] = frame["string"].replace("", '""')
     frame["logit"] = frame["logit"].map("{:.4f}".format)
-    strings = f"{len(frame)} distinct strings, {frame['occurrences'].sum()} in the test set"
-    print_table(frame, f"run {run_id}: misclassified are {strings}")
+    part = f"; the first {limit:,} by {sort}" if limit else ""
+    title = f"misclassified by run {run_id}: {strings}{part}"
+    print_table(frame[["string", "kind", "length", "logit", "occurrences", "label"]], title, look)
 
 
 def predict_strings(
@@ -74,8 +95,10 @@ def predict_strings(
     weights = queries.weights(store, run_id, epoch)
     # Imported where it is used: PyTorch takes a second or two to load.
     from seqcls.prediction import predict
+    from sweeps.store.models import of_run
 
-    predicted = predict(config, weights, strings)
+    with of_run(run_id):
+        predicted = predict(config, weights, strings)
     frame = pd.DataFrame(
         [
             {"string": string, "probability": p.probability, "logit": p.logit}
@@ -91,17 +114,24 @@ def predict_strings(
     print_table(frame, f"run {run_id}")
 
 
-def show_engines(reference: str, engine: str, device: str) -> None:
+def show_engines(reference: str, engine: str, device: str, look: Look) -> None:
     """Prints which engine trains each configuration of the sweeps meant, and why."""
     frame = pd.DataFrame(
         [
-            {"sweep": spec.name, "engine": choice.name, "reason": choice.reason, **config.changed}
+            {
+                "sweep": spec.name,
+                "engine": choice.name,
+                **{name: toml_value(value) for name, value in config.changed.items()},
+                REASON: choice.reason,
+            }
             for spec in load_specs(reference)
             for config in spec.configs()
             for choice in [choose_engine(config, engine, device)]
         ]
     )
-    print_table(frame, f"{len(frame)} configurations")
+    # Last, for it is long, and alike in most rows.
+    frame.insert(len(frame.columns) - 1, REASON, frame.pop(REASON))
+    print_table(frame, count(len(frame), "configuration"), look)
 
 
 def show_verdict(db: str | None, reference: str, as_json: bool) -> None:
@@ -125,21 +155,36 @@ def show_verdict(db: str | None, reference: str, as_json: bool) -> None:
 
 
 def list_sensitive(db: str | None, as_json: bool) -> None:
-    """Prints the runs whose confusion matrix depends on the precision."""
+    """Prints the runs whose confusion matrix depends on the precision, or on rounding."""
     store = open_reader(db)
     pairs = queries.sensitive(store)
     if as_json:
         print_json(pairs)
         return
+    again = explained.sensitivity(store)
+    if len(again):
+        found = again[again["sensitive"]]
+        title = (
+            f"{len(found)} of {count(len(again), 'run')} trained again from moved initial values "
+            "come to another confusion matrix"
+        )
+        print_table(perturbed_table(store, found), title)
+        if pairs.empty:
+            return
     if pairs.empty:
         typer.echo(
             "no run is stored in both precisions; `seqcls sweep SPEC --precision float64` trains "
-            "those of a sweep in double precision"
+            "those of a sweep in double precision, `seqcls sensitive SWEEP` trains them again from "
+            "moved initial values"
         )
+        return
+    title = f"{pairs['sensitive'].sum()} of {len(pairs)} runs in both precisions have other"
+    title += " confusion matrices"
+    if not pairs["sensitive"].any():
+        typer.echo(title)
         return
     shown = pairs[pairs["sensitive"]].drop(columns="sensitive")
     shown["sweeps"] = shown["sweeps"].map(", ".join)
-    title = f"{len(shown)} of {len(pairs)} runs in both precisions have other confusion matrices"
     print_table(shown, title)
 
 
@@ -149,12 +194,11 @@ def check_exhaustively(store: Store, run_id: int) -> Verdict:
     # Imported where it is used: the compiled engine takes half a second to load.
     from seqcls.exhaustive import unaffordable, verdicts
     from seqcls.interpretability.strings.verdict import string_verdict
-    from seqcls.weights import from_bytes
-    from sweeps.asking import asked_model
+    from sweeps.asking import asked_model, stored_weights
 
     if unaffordable(config) is not None:
         return string_verdict(asked_model(store, run_id))
-    return verdicts(config, [from_bytes(queries.weights(store, run_id))])[0]
+    return verdicts(config, [stored_weights(store, run_id, config)])[0]
 
 
 def _condition(text: str) -> tuple[str, Any]:
@@ -169,6 +213,16 @@ def _condition(text: str) -> tuple[str, Any]:
     except ValidationError as error:
         expected = error.errors()[0]["msg"].removeprefix("Input should be ")
         raise ConfigError(f"--where {text}: expected {expected}") from None
+
+
+def toml_value(value: Any) -> str:
+    """A value as it is written in a specification: 0.0, true, "balanced"."""
+    return json.dumps(value) if isinstance(value, bool | str) else str(value)
+
+
+def _in_short(sweeps: Sequence[str]) -> str:
+    """The first of them, and how many more there are."""
+    return " +".join([*sweeps[:1], *([str(len(sweeps) - 1)] if len(sweeps) > 1 else [])])
 
 
 def _percent(value: Any) -> str:

@@ -1,6 +1,8 @@
 """How commands print tables, JSON, times and counts."""
 
 import json
+from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 import typer
@@ -9,8 +11,24 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from seqcls.config import nearest
+from seqcls.errors import ConfigError
+
 WIDE = 10_000
 """Columns of output that nobody has to read on a screen."""
+
+SPACE = 3
+"""Characters between two columns of a table."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """Which columns of a table are shown."""
+
+    wide: bool = False
+    """All of them, however wide the terminal is."""
+    columns: str | None = None
+    """Those named, separated by commas; None: as many as fit."""
 
 
 def print_json(frame: pd.DataFrame) -> None:
@@ -27,14 +45,69 @@ def table_of(frame: pd.DataFrame, title: str) -> Table:
         table.add_column(Text(name), justify="right" if numeric else "left", overflow="fold")
     for row in frame.itertuples(index=False):
         # Text, so that brackets in a string are not read as markup.
-        table.add_row(*(Text("" if pd.isna(value) else str(value)) for value in row))
+        table.add_row(*map(Text, map(cell_text, row)))
     return table
 
 
-def print_table(frame: pd.DataFrame, title: str) -> None:
-    """Prints a frame as a table."""
-    # Into a file or another program a line may be as long as it is.
-    Console(width=None if Console().is_terminal else WIDE).print(table_of(frame, title))
+def cell_text(value: Any) -> str:
+    """A value as it stands in a table."""
+    return "" if pd.isna(value) else str(value)
+
+
+def is_fitted(look: Look) -> bool:
+    """Whether a table is to fit the terminal; in a file a line may be as long as it is."""
+    return not look.wide and look.columns is None and Console().is_terminal
+
+
+def print_table(frame: pd.DataFrame, title: str, look: Look | None = None) -> None:
+    """Prints a frame as a table, of which a terminal shows as many columns as fit.
+
+    Args:
+        frame: its columns in the order of their weight: the last are left out first.
+        title: above it.
+        look: which columns the user asked for.
+
+    Raises:
+        ConfigError: a column is asked for that there is not.
+    """
+    look = look or Look()
+    fits = is_fitted(look)
+    chosen = list(frame.columns) if look.columns is None else named_columns(frame, look.columns)
+    if fits:
+        chosen = fitting_columns(frame, Console().width)
+    Console(width=None if fits else WIDE).print(table_of(frame[chosen], title))
+    left = [str(name) for name in frame.columns if name not in chosen]
+    if left and fits:
+        typer.echo(f"not shown: {', '.join(left)} (--wide shows all, --columns picks)")
+
+
+def fitting_columns(frame: pd.DataFrame, width: int) -> list[str]:
+    """The first columns of a frame that stand beside each other in so many characters.
+
+    The first one is shown in any case.
+    """
+    chosen: list[str] = []
+    for name in map(str, frame.columns):
+        cells = max((len(cell_text(value)) for value in frame[name]), default=0)
+        width -= max(len(name), cells) + SPACE
+        if width < 0 and chosen:
+            break
+        chosen.append(name)
+    return chosen
+
+
+def named_columns(frame: pd.DataFrame, names: str) -> list[str]:
+    """The columns named, in the order named.
+
+    Raises:
+        ConfigError: there is no such column.
+    """
+    known = list(map(str, frame.columns))
+    chosen = [name.strip() for name in names.split(",") if name.strip()]
+    for name in chosen:
+        if name not in known:
+            raise ConfigError(f"--columns {names}: no column {name!r}: {nearest(name, known)}")
+    return chosen or known
 
 
 def duration(seconds: float | None) -> str:

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -15,7 +14,7 @@ from seqcls.engines.choice import choose_engine
 from seqcls.errors import ConfigError, StoreMissingError
 from sweeps import memory
 from sweeps.commands.bars import columns
-from sweeps.commands.show import count, duration, print_json, print_table, table_of
+from sweeps.commands.show import Look, count, duration, print_json, print_table, table_of
 from sweeps.estimate import estimate
 from sweeps.executors.dask_cluster import check_address
 from sweeps.exit_codes import INTERRUPTED, RUNS_FAILED, RUNS_LEFT
@@ -26,6 +25,11 @@ from sweeps.store import queries, writer
 from sweeps.store.engine import Store, open_reader, open_writer
 from sweeps.store.tables import RunState
 from sweeps.worker import How, Worked, work
+
+WEIGHT = [
+    *("name", "state", "done", "failed", "queued", "running", "seconds_left", "runs_per_second")
+]
+"""The columns of a status; on a narrow terminal the last are left out."""
 
 STATUS_SECONDS = 2.0
 """How often a watched status is renewed."""
@@ -71,7 +75,9 @@ def work_on(db: str | None, sweeps: Sequence[str], how: How) -> None:
     _work(store, sweep_ids, how, ", ".join(sweeps) or "all sweeps")
 
 
-def show_status(db: str | None, sweeps: Sequence[str], watch: bool, as_json: bool) -> None:
+def show_status(
+    db: str | None, sweeps: Sequence[str], watch: bool, as_json: bool, look: Look
+) -> None:
     """Prints how far the sweeps named are, or all; again and again where it is to watch."""
     store = open_reader(db)
     for name in sweeps:
@@ -80,7 +86,10 @@ def show_status(db: str | None, sweeps: Sequence[str], watch: bool, as_json: boo
         raise ConfigError("--watch renews a table: leave --json out, or --watch")
     if not watch:
         found = _progress(store, sweeps)
-        (print_json if as_json else partial(print_table, title=_title(store, found)))(_frame(found))
+        if as_json:
+            print_json(_frame(found))
+        else:
+            print_table(_frame(found)[WEIGHT], _title(store, found), look)
         raise typer.Exit(RUNS_FAILED if any(one.failed for one in found) else 0)
     with Live(console=Console(), refresh_per_second=4) as live:
         while True:

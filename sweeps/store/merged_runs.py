@@ -8,6 +8,7 @@ from sqlalchemy import Connection, bindparam, delete, select, tuple_, update
 
 from sweeps.digest import RESULT_COLUMNS
 from sweeps.store.bulk import insert_rows
+from sweeps.store.explained import copy_explained
 from sweeps.store.statements import chunks, insert_new, one_of
 from sweeps.store.stored import RESULT_TABLES, StoredRun, read_runs
 from sweeps.store.sums import raise_sums
@@ -175,6 +176,7 @@ class _Part:
             ]
         )
         self._copy_verdicts(runs)
+        self._copy_explained(runs)
         raise_sums(self._target, runs)
         self._merged.results += len(runs)
 
@@ -191,6 +193,10 @@ class _Part:
         )
         rows = self._target.execute(kept).all()
         self._update([(run_id, {"verdict_digest": digest}) for run_id, digest in rows])
+
+    def _copy_explained(self, runs: Mapping[int, StoredRun]) -> None:
+        own_ids = {stored.run["id"]: own_id for own_id, stored in runs.items()}
+        copy_explained(self._source, self._target, own_ids)
 
     def _update(self, changes: Sequence[tuple[int, Mapping[str, Any]]]) -> None:
         """Changes the same columns of several runs."""
@@ -219,6 +225,7 @@ class _Part:
             )
         self._merged.same += len(same)
         self._copy_verdicts(same)
+        self._copy_explained(same)
 
 
 def _differences(ours: StoredRun, theirs: StoredRun) -> Iterator[str]:

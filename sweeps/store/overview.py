@@ -25,9 +25,10 @@ from sqlalchemy import (
 from seqcls.config import RunConfig, default_fields
 from sweeps.store.bulk import fetched
 from sweeps.store.engine import Store
-from sweeps.store.errors import errors_of_runs, strings_of
+from sweeps.store.errors import errors_of_runs, strings_of, those_of
 from sweeps.store.packing import unpacked_numbers
 from sweeps.store.statements import one_of
+from sweeps.store.stored import config_of
 from sweeps.store.tables import (
     Config,
     ErrorPack,
@@ -96,7 +97,7 @@ def some_configs(store: Store, config_ids: Sequence[int]) -> dict[int, RunConfig
     query = select(Config.id, Config.json).where(one_of(Config.id, config_ids))
     with store.begin() as connection:
         rows = connection.execute(query).all()
-    return {config_id: RunConfig.from_mapping(json.loads(text)) for config_id, text in rows}
+        return {config_id: config_of(config_id, text) for config_id, text in rows}
 
 
 def memberships(store: Store) -> pd.DataFrame:
@@ -329,7 +330,7 @@ def _counted(
     """How many runs got each string of a test set wrong: string, label, length, models."""
     strings = strings_of(connection, test_set_id)
     wrong = np.flatnonzero(models)
-    strings = strings.loc[wrong].assign(models=models[wrong])
+    strings = those_of(strings, wrong).assign(models=models[wrong])
     if view.kind is not None:
         strings = strings[strings["label"] == KINDS.index(view.kind)]
     return strings[["string", "label", "length", "models"]]

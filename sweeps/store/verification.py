@@ -18,6 +18,7 @@ from seqcls.testset import test_set_json, test_set_key
 from sweeps.spec import parse_spec
 from sweeps.store import sqlite
 from sweeps.store.engine import Store, schema_version
+from sweeps.store.explained import misfits
 from sweeps.store.statements import one_of
 from sweeps.store.stored import RESULT_TABLES, StoredRun, read_runs
 from sweeps.store.sums import wrong_sums
@@ -72,6 +73,7 @@ def verify(store: Store, on_progress: OnProgress | None = None, processes: int =
         processes: how many check the runs of a large file at once; a script that asks for more
             than one is one that can be imported, as `multiprocessing` has it.
     """
+    store = store.as_it_is()
     damages: list[Damage] = []
     runs = _guarded(damages, "the table of runs", partial(_run_rows, store))
     checks = {
@@ -82,6 +84,7 @@ def verify(store: Store, on_progress: OnProgress | None = None, processes: int =
         "the sweeps": _sweeps,
         "rows of results": _rows_without_run,
         "the sums by length": _sums,
+        "causes and perturbations": _explained,
     }
     for what, check in checks.items():
         damages += _guarded(damages, what, partial(check, store))
@@ -266,6 +269,12 @@ def _sums(store: Store) -> Iterator[Damage]:
     with store.begin() as connection:
         for config_id in wrong_sums(connection):
             yield Damage(f"configuration {config_id}", "its sums by length are wrong")
+
+
+def _explained(store: Store) -> Iterator[Damage]:
+    with store.begin() as connection:
+        for what, how in misfits(connection):
+            yield Damage(what, how)
 
 
 def _sweeps(store: Store) -> Iterator[Damage]:

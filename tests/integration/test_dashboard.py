@@ -20,8 +20,8 @@ every_page = pytest.mark.parametrize("page", [*PAGES, *INSIDE])
 every_filtered_page = pytest.mark.parametrize("page", PAGES)
 
 SHOWN = {
-    "compare": "One row a configuration",
-    "map": "Each number sums up models",
+    "compare": "Worst first. Select rows",
+    "map": "Each number summarizes models",
     "failing": "16 models misclassify test strings",
     "sweeps": "One string through a model",
     "model": "Why does this model fail?",
@@ -94,7 +94,7 @@ def test_a_sweep_without_a_finished_run_is_said_to_be_unfinished(
     writer.submit(store, parse_spec({"name": "<b>*new*</b>", "model_seeds": "0..3"}))
     app = open_app(monkeypatch, file_of(store), page)
     expected = {
-        "compare": "None of these runs is finished yet",
+        "compare": "None of these runs has finished yet",
         "map": "wait for the first results",
         "failing": "wait for the first results",
         "sweeps": "0 of 4 models",
@@ -110,9 +110,9 @@ def test_a_sweep_without_a_finished_run_is_said_to_be_unfinished(
 @every_filtered_page
 def test_filters_that_leave_nothing_say_so(monkeypatch: pytest.MonkeyPatch, page: str) -> None:
     app = open_app(monkeypatch, ROOT / "runs.db", page, seed="5", sweep="generalization_errors")
-    assert "The filters leave 0 of 43 runs." in said(app)
-    expected = {"compare": "No run matches", "map": "leave no model", "failing": "leave no model"}
-    assert expected.get(page, "Sweep") in said(app) + app.header[0].value
+    assert "0 of 43 runs match the filters." in said(app)
+    expected = {"compare": "No run matches", "map": "No model that", "failing": "No model that"}
+    assert expected.get(page, "Sweep") in said(app) + app.title[0].value
 
 
 @every_filtered_page
@@ -160,7 +160,7 @@ def test_it_shows_a_database_of_a_server(
 ) -> None:
     make_database(postgres_url, {"hidden_size": [2, 4], "num_attention_heads": [1, 2]}, seeds=4)
     app = open_app(monkeypatch, postgres_url, page, seed=["1", "2"])
-    assert "The filters leave 8 of 16 runs." in said(app)
+    assert "8 of 16 runs match the filters." in said(app)
     assert not app.error
 
 
@@ -201,7 +201,7 @@ def test_the_pages_load_no_pytorch() -> None:
         "    app = AppTest.from_file('dashboard/app.py', default_timeout=60)\n"
         "    app.session_state['launch'] = True\n"
         "    if page != 'compare': app.switch_page(f'screens/{page}.py')\n"
-        "    assert not app.run().exception and app.header\n"
+        "    assert not app.run().exception and len(app.title) == 1\n"
         "print('torch' in sys.modules)"
     )
     said = subprocess.run(

@@ -207,7 +207,7 @@ def test_no_string_up_to_200_contradicts_a_proof(run: int) -> None:
         letters = ["abc".index(letter) for letter in proof.letters]
         has = np.isin(np.arange(3), letters)
         own = ((errors.counts > 0) == has).all(axis=1)
-        if proof.claim == "right for ever":
+        if proof.claim == "certified right":
             assert not own.any()
         if proof.claim == "wrong for ever":
             assert own.sum() == comb(200, len(letters))

@@ -108,7 +108,7 @@ def test_all_strings_are_checked_and_longer_ones_proved(monkeypatch: pytest.Monk
     text = said(app).replace("\\", "")
     assert "there are 1,373,700, and the model is wrong on 11,426" in text
     assert "The shortest is ab{66}." in text
-    assert "right for ever" in text
+    assert "certified right" in text
 
 
 def test_a_head_is_switched_off_and_everything_follows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,7 +143,7 @@ def test_bad_input_gets_one_line(
 @pytest.mark.parametrize(("run", "says"), [("999", "no run '999'"), ("<b>", "no run '<b>'")])
 def test_a_link_to_no_run_says_so(monkeypatch: pytest.MonkeyPatch, run: str, says: str) -> None:
     app = model(monkeypatch, run=run)
-    assert app.error[0].value == "This run cannot be looked into."
+    assert app.error[0].value == "This run has no model to show."
     assert says in app.code[-1].value
 
 
@@ -165,7 +165,7 @@ def test_a_run_without_weights_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path
         connection.execute("DELETE FROM checkpoint")
         connection.commit()
     app = model(monkeypatch, db, run=SEED_2)
-    assert app.error[0].value == "This run cannot be looked into."
+    assert app.error[0].value == "This run has no model to show."
     assert "the weights of run 5 are not stored" in app.code[-1].value
     assert not charts(app)
 

@@ -1,6 +1,7 @@
 """What each page says about the shipped models."""
 
 import io
+import json
 import tomllib
 from pathlib import Path
 
@@ -45,10 +46,15 @@ def test_filters_come_from_the_address_bar(monkeypatch: pytest.MonkeyPatch) -> N
     app = open_app(monkeypatch, SHIPPED, seed="2", failing="true")
     assert app.multiselect(key="seed").value == [2]
     assert app.toggle(key="failing").value is True
-    assert "The filters leave 2 of 43 runs." in said(app)
+    assert "2 of 43 runs match the filters." in said(app)
     table = app.dataframe[0].value
     # A configuration's numbers are those of all its seeds in scope, failing or not.
     assert table["sweeps"].tolist() == [INITIALIZATIONS, "lower_magnitude_initializations"][::-1]
+
+
+def test_a_link_to_a_sweep_that_is_not_there_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_app(monkeypatch, SHIPPED, sweep="nope")
+    assert "The link asks for sweep nope" in app.warning[0].value.replace("\\", "")
 
 
 def test_a_setting_is_a_filter_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,7 +62,7 @@ def test_a_setting_is_a_filter_too(monkeypatch: pytest.MonkeyPatch) -> None:
     assert metrics(app)["Models tested"] == "9"
     assert app.multiselect(key="hidden_size").value == [2]
     app.button("clear_filters").click()
-    assert "leave 43 of 43" in said(rerun(app))
+    assert "43 of 43 runs match" in said(rerun(app))
 
 
 def test_the_threshold_says_what_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,12 +72,12 @@ def test_the_threshold_says_what_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     app = open_app(monkeypatch, SHIPPED, below="90")
     assert metrics(app)["Failing models"] == f"{below} ({below / 43:.0%})"
     app = open_app(monkeypatch, SHIPPED, below="90", failing="true")
-    assert f"The filters leave {below} of 43 runs." in said(app)
+    assert f"{below} of 43 runs match the filters." in said(app)
 
 
 def test_errors_of_a_kind_are_a_filter(monkeypatch: pytest.MonkeyPatch) -> None:
     app = open_app(monkeypatch, SHIPPED, kind="false positives")
-    assert "The filters leave 3 of 43 runs." in said(app)
+    assert "3 of 43 runs match the filters." in said(app)
     app = open_app(monkeypatch, SHIPPED, "failing", kind="false positives", seed="2")
     assert app.dataframe[0].value["false_positives"].tolist() == [1443, 6]
     assert set(app.dataframe[1].value["kind"]) == {"false positive"}
@@ -79,7 +85,7 @@ def test_errors_of_a_kind_are_a_filter(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_where_no_model_fails_the_pages_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     app = open_app(monkeypatch, SHIPPED, seed="5", failing="true", sweep="all_initializations")
-    assert "No model that the filters leave fails." in app.success[0].value
+    assert "No model that matches the filters fails." in app.success[0].value
     app = open_app(monkeypatch, SHIPPED, "failing", seed="5", sweep="all_initializations")
     assert "None of the 1 tested models" in app.success[0].value
 
@@ -88,7 +94,7 @@ def test_selected_configurations_are_in_the_link(monkeypatch: pytest.MonkeyPatch
     app = open_app(monkeypatch, SHIPPED, config=["3", "7"])
     assert sorted(app.query_params["config"]) == ["3", "7"]
     drawn = list(app.get("vega_lite_chart"))
-    assert len(drawn) == 3
+    assert len(drawn) == 5
     assert "lower_magnitude_initializations" in str(drawn[0].proto)
     assert "increased_dimensionality" not in str(drawn[0].proto)
 
@@ -141,7 +147,7 @@ def test_strings_are_searched_and_saved(monkeypatch: pytest.MonkeyPatch) -> None
     assert strings["string"].str.contains("b{100}", regex=False).all()
     assert "ab{100}c{55}" in strings["string"].tolist()
     app = open_app(monkeypatch, SHIPPED, "failing", **chosen, find="*no such*")
-    assert "No misclassified string of this model is like that" in app.info[0].value
+    assert "No misclassified string of this model matches" in app.info[0].value
 
 
 def test_the_strings_that_break_most_models_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,10 +180,10 @@ def test_why_training_failed_is_on_the_page_of_sweeps(
         connection.exec_driver_sql("UPDATE sweep SET state = 'done'")
         connection.exec_driver_sql(
             "INSERT INTO failure (run_id, attempt, at, reason) "
-            "VALUES (1, 1, '2026', 'diverged *here*')"
+            "VALUES (1, 1, '2026-01-01T00:00:00+00:00', 'diverged *here*')"
         )
     app = open_app(monkeypatch, file_of(store))
-    assert "training failed for all of them" in app.info[0].value
+    assert "training failed for all of these runs" in app.info[0].value
     app = open_app(monkeypatch, file_of(store), "sweeps")
     assert app.dataframe[1].value["reason"].tolist() == ["diverged *here*"]
     assert "Retry 1 failed" in [button.label for button in app.button]
@@ -192,7 +198,11 @@ def test_configurations_of_one_sweep_are_told_apart_by_their_settings(
     spec = {"name": "grid", "model_seeds": [0], "fixed": fixed, "axes": axes}
     work(store, [writer.submit(store, parse_spec(spec))], How(workers=0))
     app = open_app(monkeypatch, file_of(store))
-    assert list(app.dataframe[0].value.columns[:2]) == ["hidden_size", "num_attention_heads"]
+    columns = list(app.dataframe[0].value.columns)
+    named = ["hidden_size", "num_attention_heads"]
+    assert columns[:4] == [*named, "failing", "failing_share"], "what tells them apart, results"
+    chosen = open_app(monkeypatch, file_of(store), columns=["interval", "median_accuracy"])
+    assert list(chosen.dataframe[0].value.columns) == [*named, "median_accuracy", "interval"]
     app = open_app(monkeypatch, file_of(store), "failing")
     models = app.dataframe[0].value[["hidden_size", "num_attention_heads"]]
     assert not models.duplicated().any()
@@ -210,3 +220,62 @@ def test_what_is_saved_as_csv_reads_back(monkeypatch: pytest.MonkeyPatch) -> Non
     back = pd.read_csv(io.StringIO(saved))
     assert len(back) == 697 - back["occurrences"].sub(1).sum()
     assert list(back.columns) == ["string", "kind", "length", "label", "logit", "occurrences"]
+
+
+def test_a_link_to_a_model_that_the_table_does_not_show_shows_it_and_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = open_app(
+        monkeypatch, SHIPPED, "failing", run="5", sweep="lower_magnitude_initializations"
+    )
+    assert "Model 5" in [title.value for title in app.subheader]
+    assert "Model 5, which the link asks for, is not in the table above." in said(app)
+    app = open_app(monkeypatch, SHIPPED, "failing", run="999")
+    assert "model 999, which is not in this database" in app.warning[0].value
+    assert app.query_params["run"] != "999", "the worst is shown instead"
+
+
+def test_the_selected_string_is_in_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_app(monkeypatch, SHIPPED, "failing", run="5", string="ab{68}")
+    queries = [link.proto.query_string for link in app.page_link]
+    assert "run=5&string=ab%7B68%7D" in queries
+
+
+def test_the_page_of_a_model_puts_the_filters_away_and_keeps_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = open_app(monkeypatch, SHIPPED, "model", run="5", seed="2")
+    assert "Filters of the other pages" in [panel.label for panel in app.expander]
+    assert app.multiselect(key="seed").value == [2]
+
+
+def test_a_configuration_keeps_its_color_while_filters_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def colors(**filters: str) -> dict[str, str]:
+        app = open_app(monkeypatch, SHIPPED, **filters)
+        spec = json.loads(app.get("vega_lite_chart")[0].proto.spec)
+        scale = spec["layer"][-2]["encoding"]["color"]["scale"]
+        return dict(zip(scale["domain"], scale["range"], strict=True))
+
+    everything, few = colors(), colors(seed="2", failing="true")
+    assert len(few) < len(everything)
+    assert few.items() <= everything.items()
+
+
+def test_the_settings_that_matter_are_named_with_their_uncertainty(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = open_app(monkeypatch, SHIPPED)
+    assert "moves the failing share most: 100% of models fail" in said(app)
+    assert "95% interval" in said(app)
+    assert len(app.get("vega_lite_chart")) == 5
+    assert len(app.title) == 1, "one heading of the first level"
+
+
+def test_a_chart_has_words_and_the_shades_of_its_ground(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_app(monkeypatch, SHIPPED, "map")
+    for chart in app.get("vega_lite_chart"):
+        spec = json.loads(chart.proto.spec)
+        assert "Most models fail with" in spec["description"]
+        assert spec["config"]["axis"]["labelColor"] == "#5A5A5A"

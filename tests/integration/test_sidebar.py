@@ -130,7 +130,7 @@ def test_a_sweep_that_nobody_trains_is_said_to_wait_and_can_be_resumed(
     store = open_writer(str(tmp_path / "waiting.db"))
     writer.submit(store, parse_spec(OWN))
     app = open_app(monkeypatch, file_of(store))
-    assert "0 of 3 models · nobody trains it" in said(app)
+    assert "0 of 3 models · no worker" in said(app)
     app.button("resume sidebar 1").click()
     rerun(app)
     wait_for_end(store, 1)
@@ -149,7 +149,7 @@ def test_a_sweep_is_stopped_from_the_page_and_said_to_be(
     app.button("stop sidebar 1").click()
     rerun(app)
     assert rows(store, "SELECT state FROM sweep") == [("stopped",)]
-    assert "0 of 3 models · stopped" in said(app)
+    assert "0 of 3 models · 1 in training · stopped" in said(app)
     assert "resume sidebar 1" in [button.key for button in app.button]
 
 

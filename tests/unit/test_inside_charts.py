@@ -91,4 +91,5 @@ def test_heads_are_ranked_and_pruning_ends_with_nothing_left(network: Network) -
     assert steps.loc[0, "errors"] == 697
     assert (steps[["heads_left", "dimensions_left"]].iloc[-1] == 0).all()
     assert np.isfinite(steps["loss"]).all()
-    assert pruning_curve(steps).to_dict()["layer"]
+    rows = pruning_curve(steps).to_dict()["encoding"]["y"]
+    assert rows["sort"] == list(dict.fromkeys(steps["part"])), "a name a row, none turned"

@@ -81,6 +81,24 @@ CREATE TABLE sweep_run (
     PRIMARY KEY (sweep_id, run_id)
 ){strict_by_key};
 CREATE INDEX sweep_run_run_id ON sweep_run (run_id);
+CREATE TABLE sweep_note (
+    sweep_id INTEGER NOT NULL PRIMARY KEY REFERENCES sweep (id),
+    title TEXT NOT NULL,
+    note TEXT NOT NULL,
+    archived_at TEXT
+){strict};
+CREATE TABLE sweep_tag (
+    sweep_id INTEGER NOT NULL REFERENCES sweep (id),
+    tag TEXT NOT NULL CHECK (tag <> ''),
+    PRIMARY KEY (sweep_id, tag)
+){strict_by_key};
+CREATE TABLE saved_view (
+    id {id},
+    name TEXT NOT NULL UNIQUE,
+    page TEXT NOT NULL,
+    query TEXT NOT NULL,
+    created_at TEXT NOT NULL
+){strict};
 CREATE TABLE epoch (
     run_id INTEGER NOT NULL REFERENCES run (id),
     epoch INTEGER NOT NULL CHECK (epoch >= 0),
@@ -130,6 +148,26 @@ CREATE TABLE verdict (
     false_negatives {big} NOT NULL CHECK (false_negatives >= 0),
     shortest_error TEXT,
     digest TEXT NOT NULL
+){strict};
+CREATE TABLE cause (
+    run_id INTEGER NOT NULL REFERENCES run (id),
+    number INTEGER NOT NULL CHECK (number >= 0),
+    mechanism TEXT NOT NULL,
+    head INTEGER CHECK (head >= 0),
+    tokens TEXT NOT NULL,
+    share {real} NOT NULL CHECK (share > 0 AND share <= 1),
+    strings INTEGER NOT NULL CHECK (strings >= 1),
+    agreement {real} CHECK (agreement >= 0 AND agreement <= 1),
+    PRIMARY KEY (run_id, number)
+){strict};
+CREATE TABLE perturbation (
+    run_id INTEGER NOT NULL REFERENCES run (id),
+    number INTEGER NOT NULL CHECK (number >= 0),
+    tn INTEGER NOT NULL CHECK (tn >= 0),
+    fp INTEGER NOT NULL CHECK (fp >= 0),
+    fn INTEGER NOT NULL CHECK (fn >= 0),
+    tp INTEGER NOT NULL CHECK (tp >= 0),
+    PRIMARY KEY (run_id, number)
 ){strict};
 CREATE TABLE failure (
     run_id INTEGER NOT NULL REFERENCES run (id),

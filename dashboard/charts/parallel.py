@@ -1,0 +1,80 @@
+"""Parallel coordinates: each configuration a line through its settings to its failing share."""
+
+from collections.abc import Sequence
+
+import altair as alt
+import pandas as pd
+
+from dashboard.charts.scales import LOW_TO_HIGH, titled
+
+HEIGHT = 360
+OUTCOME = "failing share"
+
+
+def places(table: pd.DataFrame, fields: Sequence[str]) -> pd.DataFrame:
+    """One row a configuration and axis, its value placed between 0 and 1.
+
+    Args:
+        table: a row a configuration: its name (configuration), failing_share, and the fields.
+        fields: the axes, from the left; the failing share is the last.
+
+    Returns:
+        configuration, failing_share, axis, place, value (as text).
+    """
+    rows = []
+    for field in fields:
+        values = sorted(table[field].unique())
+        where = {value: i / max(1, len(values) - 1) for i, value in enumerate(values)}
+        rows.append(_axis(table, field, table[field].map(where), table[field].map(str)))
+    share = table["failing_share"]
+    rows.append(_axis(table, OUTCOME, share, share.map("{:.0%}".format)))
+    return pd.concat(rows, ignore_index=True)
+
+
+def _axis(
+    table: pd.DataFrame, name: str, place: "pd.Series[float]", value: "pd.Series[str]"
+) -> pd.DataFrame:
+    own = table[["configuration", "failing_share"]]
+    return own.assign(axis=name, place=place, value=value)
+
+
+def parallel_coordinates(frame: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
+    """A line a configuration, colored by its failing share.
+
+    Args:
+        frame: as `places` makes it.
+    """
+    order = list(dict.fromkeys(frame["axis"]))
+    x = alt.X(
+        "axis:N",
+        title=None,
+        sort=order,
+        scale=alt.Scale(type="point", padding=0.3),
+        axis=alt.Axis(labelAngle=0, orient="top", labelLimit=150, grid=True),
+    )
+    y = alt.Y("place:Q", axis=None, scale=alt.Scale(domain=[-0.04, 1.04], nice=False))
+    lines = (
+        alt.Chart(frame)
+        .mark_line(strokeWidth=2, opacity=0.85)
+        .encode(
+            x,
+            y,
+            detail="configuration:N",
+            color=alt.Color(
+                "failing_share:Q",
+                title="Failing share",
+                scale=alt.Scale(scheme=LOW_TO_HIGH, domain=[0, 1], reverse=True),
+                legend=alt.Legend(format=".0%", orient="bottom", values=[0, 0.5, 1]),
+            ),
+            tooltip=[
+                alt.Tooltip("configuration:N", title="Configuration"),
+                alt.Tooltip("failing_share:Q", title="Failing share", format=".1%"),
+            ],
+        )
+    )
+    marks = frame.drop_duplicates(["axis", "value"])
+    names = alt.Chart(marks).mark_text(align="left", dx=6, dy=-6, fontSize=11)
+    title = titled("Settings of every configuration", subtitle="A line is one configuration.")
+    return alt.layer(lines, names.encode(x, y, text="value:N")).properties(
+        height=HEIGHT, title=title
+    )

@@ -1,0 +1,57 @@
+"""Charts onto the page, in the colors of its theme."""
+
+from typing import Any
+
+import altair as alt
+import streamlit as st
+
+from dashboard.charts.encodings import Drawing
+from dashboard.charts.themes import DARK, LIGHT, Ground, themed
+
+
+def ground() -> Ground:
+    """What the page of this session is drawn on."""
+    return DARK if st.context.theme.type == "dark" else LIGHT
+
+
+def spec_of(chart: Drawing, says: str = "") -> dict[str, Any]:
+    """A chart as it is sent to the browser.
+
+    Args:
+        chart: as it is built, for light ground.
+        says: its main number in a sentence, for those who cannot see it.
+    """
+    # Not validated again, which would take half of the page's time; tests do that.
+    spec = themed(chart.to_dict(validate=False), ground())
+    if says:
+        spec["description"] = ". ".join(filter(None, [spec["description"], says]))
+    return spec
+
+
+def show(chart: Drawing, key: str, *, says: str = "", click: str | None = None) -> Any:
+    """A chart as wide as its container.
+
+    Args:
+        chart: what is drawn.
+        key: tells it from other charts of the page.
+        says: its main number in a sentence, for those who cannot see it.
+        click: the selection that tells what was clicked, where that leads anywhere.
+
+    Returns:
+        The selections, where there is any to make.
+    """
+    spec = spec_of(chart, says)
+    if click is None:
+        return st.vega_lite_chart(spec, key=key)
+    return st.vega_lite_chart(spec, key=key, on_select="rerun", selection_mode=[click])
+
+
+def place(chart: Drawing, key: str, says: str = "") -> None:
+    """A chart at its own size: stretched, its two scales would no longer be equal."""
+    st.vega_lite_chart(spec_of(chart.properties(autosize="pad"), says), width="content", key=key)
+
+
+def stretch(chart: Drawing, key: str, says: str = "") -> None:
+    """A chart as wide as the page; its height is that of the plot, axes and legend come on top."""
+    fitted = alt.AutoSizeParams(type="fit-x", contains="padding")
+    st.vega_lite_chart(spec_of(chart.properties(autosize=fitted), says), key=key)

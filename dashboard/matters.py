@@ -1,0 +1,50 @@
+"""Which settings matter: how far each moves the failing share, and every configuration at once."""
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import data, drawing
+from dashboard.charts.importance import importance_chart
+from dashboard.charts.parallel import parallel_coordinates, places
+from sweeps.importance import importance
+
+MOST_LINES = 300
+MOST_AXES = 8
+
+
+def show(table: pd.DataFrame, models: pd.DataFrame, named: list[str]) -> None:
+    """A section for configurations that differ in any setting; nothing where they do not.
+
+    Args:
+        table: one row a configuration: config_id, failing_share, seeds.
+        models: their finished models: config_id, failing.
+        named: what the configurations are called, row by row.
+    """
+    table = table.assign(configuration=named)
+    table = table[table["seeds"] > 0]
+    settings = data.settings().loc[table["config_id"]]
+    found = importance(models, settings)
+    if found.empty or len(table) < 2:
+        return
+    st.subheader("Which setting matters?")
+    first = found.iloc[0]
+    st.markdown(
+        f"`{first['field']}` moves the failing share most: {first['worst_share']:.0%} of models "
+        f"fail with {first['worst']}, {first['best_share']:.0%} with {first['best']} "
+        f"(difference {first['moves']:.0%}, 95% interval {first['low']:.0%} to "
+        f"{first['high']:.0%})."
+    )
+    drawing.show(importance_chart(found), "importance")
+    st.caption(
+        "A value's share is the mean over the configurations that have it. Where settings vary "
+        "together, as in sweeps that are no full grid, their effects cannot be told from each "
+        "other."
+    )
+    fields = found["field"].head(MOST_AXES).tolist()
+    if len(fields) < 2:
+        return
+    few = table.head(MOST_LINES)
+    if len(few) < len(table):
+        st.caption(f"The chart shows the worst {MOST_LINES} of {len(table):,} configurations.")
+    joined = few[["config_id", "configuration", "failing_share"]].join(settings, on="config_id")
+    drawing.show(parallel_coordinates(places(joined, fields)), "parallel")

@@ -1,0 +1,121 @@
+"""What the pages say of languages and networks other than the report's."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from sweeps.spec import parse_spec
+from sweeps.store import writer
+from sweeps.store.engine import open_writer
+from sweeps.worker import How, work
+from tests.app import open_app, rerun, said
+from tests.conftest import SHORT
+from tests.databases import file_of
+
+TINY = {**SHORT, "train_size": 64, "test_max_length": 30, "max_num_epochs": 1}
+RECURRENT = {"architecture": "rnn", "readout": "last"}
+LANGUAGES: dict[str, dict[str, Any]] = {
+    "even_as": {"task": "counting", "alphabet": "ab", "formula": "a % 2 == 0"},
+    "abab": {"task": "regular", "alphabet": "ab", "pattern": "(ab)*"},
+    "brackets": {"task": "dyck", **RECURRENT},
+}
+SENTENCES = {
+    "even_as": "Strings of ab with a % 2 == 0 are positive",
+    "abab": "Strings of ab that match (ab)* as a whole are positive.",
+    "brackets": "brackets",
+}
+UNTRUE = ("at least one a", "holds at least", "required", "wrongly", "order of letters does not")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with two models of each language; nothing in it is of the report's task."""
+    store = open_writer(str(tmp_path_factory.mktemp("languages") / "languages.db"))
+    for name, fields in LANGUAGES.items():
+        spec = {"name": name, "model_seeds": [0, 1], "fixed": {**TINY, **RECURRENT, **fields}}
+        work(store, [writer.submit(store, parse_spec(spec))], How(workers=0))
+    return file_of(store)
+
+
+def plain_text(app: AppTest) -> str:
+    return said(app).replace("\\", "")
+
+
+@pytest.mark.parametrize("page", ["compare", "map", "failing", "sweeps", "guide"])
+def test_no_page_says_what_is_true_of_the_report_alone(
+    monkeypatch: pytest.MonkeyPatch, trained: Path, page: str
+) -> None:
+    app = open_app(monkeypatch, trained, page)
+    assert not app.error
+    if page != "guide":
+        assert not [text for text in UNTRUE if text in plain_text(app)]
+
+
+@pytest.mark.parametrize(("run", "name"), [("1", "even_as"), ("3", "abab"), ("5", "brackets")])
+def test_the_page_model_says_the_task_and_what_is_absent_and_why(
+    monkeypatch: pytest.MonkeyPatch, trained: Path, run: str, name: str
+) -> None:
+    app = open_app(monkeypatch, trained, "model", run=run)
+    text = plain_text(app)
+    assert SENTENCES[name] in text
+    assert "Not available for this model: Why, Figures, Breaking point" in text
+    assert "architecture='rnn' reads tokens in their order" in text
+    assert not [words for words in UNTRUE if words in text]
+    asked = app.dataframe[0].value
+    assert {"string", "label", "predicted", "correct", "logit"} == set(asked.columns)
+    assert len(set(asked["label"])) == 2, "strings of either label are offered"
+
+
+def test_errors_are_drawn_by_the_features_of_the_task(
+    monkeypatch: pytest.MonkeyPatch, trained: Path
+) -> None:
+    app = open_app(monkeypatch, trained, "failing", sweep="brackets")
+    across = next(box for box in app.selectbox if box.label == "Horizontal axis")
+    assert across.value == "nesting depth"
+    assert {"nesting depth", "('s", ")'s", "length"} <= set(across.options)
+    across.set_value("length")
+    assert "Errors by length" in str(rerun(app).get("vega_lite_chart")[1].proto)
+
+
+def panel(app: AppTest, **fields: str) -> AppTest:
+    """The launch panel, opened, with a language typed into it."""
+    app.session_state["launch"] = True
+    app.session_state["launch_kind"] = "Your own"
+    app.session_state["launch task"] = fields.pop("task")
+    rerun(app)
+    for field, text in fields.items():
+        app.text_input(key=f"launch {field}").set_value(text)
+    return rerun(app)
+
+
+def test_a_language_is_typed_and_what_it_accepts_is_shown_at_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    app = panel(open_app(monkeypatch, tmp_path / "none.db"), task="counting", formula="a % 2 == 0")
+    text = plain_text(app)
+    assert SENTENCES["even_as"] in text
+    assert "Positive: ε  b  aa  bb  aab  aba" in text
+    assert "Negative: a  ab  ba" in text
+    assert "8 models**" in text
+    assert "launch num_letters" not in [box.key for box in app.multiselect]
+    app = panel(open_app(monkeypatch, tmp_path / "none.db"), task="regular", pattern="(ab)*")
+    assert "Positive: ε  ab  abab" in plain_text(app)
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"task": "regular", "pattern": "(ab"}, "pattern='(ab'"),
+        ({"task": "counting", "formula": "a >"}, "formula='a >'"),
+        ({"task": "counting", "formula": "a >= d"}, "formula='a >= d'"),
+        ({"task": "regular"}, "Type the pattern of the language."),
+    ],
+)
+def test_a_mistake_in_a_language_is_said_and_nothing_can_be_launched(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fields: dict[str, str], says: str
+) -> None:
+    app = panel(open_app(monkeypatch, tmp_path / "none.db"), **fields)
+    assert says in plain_text(app)
+    assert "launch_button" not in [button.key for button in app.button]

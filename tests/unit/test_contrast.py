@@ -1,0 +1,144 @@
+"""Text and marks can be told from their ground, on light and on dark pages."""
+
+import tomllib
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from dashboard.charts import colors
+from dashboard.charts.circuits import matrix
+from dashboard.charts.encodings import OUTCOME_COLORS
+from dashboard.charts.heat_map import heat_map
+from dashboard.charts.readout import DIRECTIONS, waterfall
+from dashboard.charts.themes import DARK, LIGHT, Ground, themed
+from tests.conftest import ROOT
+from tests.unit.test_charts import CELLS, by_length
+
+TEXT, MARKS = 4.5, 3.0
+grounds = pytest.mark.parametrize("ground", [LIGHT, DARK], ids=["light", "dark"])
+
+MARK_COLORS = {
+    *colors.OKABE_ITO, *colors.LETTERS, *OUTCOME_COLORS, colors.GREY, colors.DEEP_GREY,
+    colors.FALSE_POSITIVE, colors.FALSE_NEGATIVE, colors.TOWARDS, colors.AWAY,
+}  # fmt: skip
+
+# Of the scheme viridis, at every tenth of its length.
+VIRIDIS = [
+    "#440154", "#482475", "#414487", "#355f8d", "#2a788e", "#21918c", "#22a884", "#44bf70",
+    "#7ad151", "#bddf26", "#fde725",
+]  # fmt: skip
+
+
+def luminance(color: str) -> float:
+    """Relative luminance as WCAG 2 defines it."""
+    parts = (int(color[place : place + 2], 16) / 255 for place in (1, 3, 5))
+    red, green, blue = (x / 12.92 if x <= 0.03928 else ((x + 0.055) / 1.055) ** 2.4 for x in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def faded(color: str, ground: str, share: float) -> str:
+    """A color of which so much is left on its ground."""
+    mixed = (
+        round(share * int(color[at : at + 2], 16) + (1 - share) * int(ground[at : at + 2], 16))
+        for at in (1, 3, 5)
+    )
+    return "#" + "".join(f"{part:02x}" for part in mixed)
+
+
+@grounds
+def test_every_mark_is_seen(ground: Ground) -> None:
+    for color in MARK_COLORS:
+        assert contrast(ground.colors.get(color, color), ground.background) >= MARKS, color
+
+
+@grounds
+def test_the_ink_of_charts_is_read(ground: Ground) -> None:
+    ink = ground.colors.get(colors.INK, colors.INK)
+    assert contrast(ink, ground.background) >= TEXT
+
+
+@grounds
+def test_the_worst_and_the_best_of_a_scheme_are_seen(ground: Ground) -> None:
+    for share in ground.amounts:
+        place = min(int(share * 10), 9)
+        color = faded(VIRIDIS[place + 1], VIRIDIS[place], share * 10 - place)
+        assert contrast(color, ground.background) >= MARKS, share
+
+
+def test_black_or_white_is_read_on_every_color_of_a_scheme() -> None:
+    for color in VIRIDIS:
+        ink = "#000000" if luminance(color) > 0.179 else "#ffffff"
+        assert contrast(ink, color) >= TEXT
+
+
+def test_captions_and_chosen_words_of_the_theme_are_read() -> None:
+    config = tomllib.loads((ROOT / "dashboard" / ".streamlit" / "config.toml").read_text())
+    light, dark = config["theme"]["light"], config["theme"]["dark"]
+    for ground in (LIGHT.background, "#F8F8F7"):  # the page, the sidebar
+        # A caption has 60% of the color of text.
+        assert contrast(faded(light["textColor"], ground, 0.6), ground) >= TEXT
+        assert contrast(light["primaryColor"], ground) >= TEXT
+    for ground in (DARK.background, "#21201D"):
+        assert contrast(dark["primaryColor"], ground) >= TEXT
+
+
+def text_marks(spec: Any) -> Iterator[dict[str, Any]]:
+    """Every mark of text in a specification, with its encoding."""
+    if isinstance(spec, dict):
+        mark = spec.get("mark")
+        if isinstance(mark, dict) and mark.get("type") == "text":
+            yield {**mark, **spec.get("encoding", {})}
+        for part in spec.values():
+            yield from text_marks(part)
+    elif isinstance(spec, list):
+        for part in spec:
+            yield from text_marks(part)
+
+
+def specs() -> list[dict[str, Any]]:
+    pairs = pd.DataFrame({"head": "head 0", "row": ["a", "b"], "column": "a", "value": [0.5, -1.0]})
+    steps = pd.DataFrame(
+        {"string": "ab", "step": ["start", "logit"], "change": [0.5, -0.871], "start": [0, 0],
+         "end": [0.5, -0.871], "direction": [DIRECTIONS[0], DIRECTIONS[2]]}
+    )  # fmt: skip
+    return [
+        by_length(),
+        heat_map(CELLS, "hidden_size", "heads", "median", "Median accuracy").to_dict(),
+        matrix(pairs, "ab", ("row", "column"), "score", 1.0).to_dict(),
+        waterfall(steps, (-1.0, 1.0), "Steps").to_dict(),
+    ]
+
+
+@grounds
+def test_text_on_charts_is_in_ink_or_chosen_for_the_cell_that_it_stands_on(ground: Ground) -> None:
+    ink = ground.colors.get(colors.INK, colors.INK)
+    for spec in specs():
+        found = list(text_marks(themed(spec, ground)))
+        assert found
+        for mark in found:
+            color = mark.get("color", ink)
+            assert color == ink or "luminance(scale" in str(color["condition"])
+
+
+@grounds
+def test_axes_legends_and_titles_are_in_ink_and_a_chart_has_words(ground: Ground) -> None:
+    ink = ground.colors.get(colors.INK, colors.INK)
+    for spec in specs():
+        drawn = themed(spec, ground)
+        config = drawn["config"]
+        assert {config["axis"]["labelColor"], config["legend"]["titleColor"]} == {ink}
+        assert config["legend"]["symbolBaseFillColor"] == ink, "of opacity they would be black"
+        assert bool(drawn["description"]) == ("title" in spec)
+
+
+def test_numbers_of_the_waterfall_stand_beside_the_panel_and_not_across_zero() -> None:
+    (mark,) = text_marks(specs()[-1])
+    assert mark["x"] == {"value": 270}, "where no bar and no rule is"
+    assert mark["text"]["format"] == "+.3f"

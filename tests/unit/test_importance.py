@@ -1,0 +1,64 @@
+"""Which setting moves the failing share most."""
+
+import pandas as pd
+import pytest
+
+from dashboard.charts.importance import importance_chart
+from dashboard.charts.parallel import OUTCOME, parallel_coordinates, places
+from sweeps.importance import importance
+
+SETTINGS = pd.DataFrame(
+    {"hidden_size": [2, 2, 16, 16], "num_attention_heads": [1, 2, 1, 2], "activation": "gelu"},
+    index=pd.Index([1, 2, 3, 4], name="config_id"),
+)
+
+
+def models(*failing: int, seeds: int = 10) -> pd.DataFrame:
+    """So many failing models of each configuration, in order."""
+    rows = [
+        {"config_id": config_id, "failing": int(seed < wrong)}
+        for config_id, wrong in enumerate(failing, start=1)
+        for seed in range(seeds)
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_the_setting_that_moves_most_stands_first_with_its_worst_and_best_value() -> None:
+    found = importance(models(9, 8, 1, 2), SETTINGS)
+    assert found["field"].tolist() == ["hidden_size", "num_attention_heads"]
+    first = found.iloc[0]
+    assert (first["worst"], first["best"]) == ("2", "16")
+    assert first["moves"] == pytest.approx(0.7)
+    assert 0.4 < first["low"] < 0.7 < first["high"] < 0.9
+    assert found.iloc[1]["low"] < 0, "of a setting that moves nothing the interval holds zero"
+
+
+def test_eight_failures_of_eight_leave_some_doubt_and_more_seeds_less() -> None:
+    few = importance(models(8, 8, 0, 0, seeds=8), SETTINGS).iloc[0]
+    many = importance(models(80, 80, 0, 0, seeds=80), SETTINGS).iloc[0]
+    assert few["moves"] == many["moves"] == 1.0
+    assert few["low"] < many["low"] < 1.0
+
+
+def test_a_configuration_with_many_seeds_weighs_no_more_than_one_with_few() -> None:
+    frame = pd.concat([models(5, 5, 0, 0), pd.DataFrame({"config_id": 1, "failing": [0] * 990})])
+    found = importance(frame, SETTINGS).set_index("field")
+    assert found.loc["hidden_size", "worst_share"] == pytest.approx((5 / 1000 + 0.5) / 2)
+
+
+def test_a_setting_that_does_not_differ_moves_nothing() -> None:
+    assert importance(models(1, 1), SETTINGS.loc[[1, 2], ["activation"]]).empty
+
+
+def test_it_is_drawn_with_its_interval_and_every_configuration_as_a_line() -> None:
+    spec = importance_chart(importance(models(9, 8, 1, 2), SETTINGS)).to_dict()
+    assert [layer["mark"]["type"] for layer in spec["layer"]] == ["rule", "point"]
+    table = SETTINGS.assign(configuration=list("abcd"), failing_share=[0.9, 0.8, 0.1, 0.2])
+    frame = places(table, ["num_attention_heads", "hidden_size"])
+    assert list(dict.fromkeys(frame["axis"])) == ["num_attention_heads", "hidden_size", OUTCOME]
+    assert frame["place"].between(0, 1).all()
+    # Values are placed by size: as text, 16 would come before 2.
+    assert frame.loc[frame["value"] == "16", "place"].unique().tolist() == [1.0]
+    lines, names = parallel_coordinates(frame).to_dict()["layer"]
+    assert lines["encoding"]["detail"]["field"] == "configuration"
+    assert names["encoding"]["text"]["field"] == "value"
