@@ -1,209 +1,180 @@
-"""The pages on a database of 10,000 runs: seconds from request to finished script, and memory.
+"""The pages on a database of 100,000 runs, in a real browser.
 
 python -m benchmarks.pages [DB]
 
-measures on that database, or on one in a temporary folder, which it makes first.
+measures on that database, or on one in a temporary folder, which it makes first. Cold is the first
+page of a new server: from the request to the drawn page. Warm is the same page of a server that has
+shown it before, by a click in a window that is open.
 """
 
-import json
-import os
-import resource
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from sqlalchemy import bindparam, select, update
+import psutil
+from playwright.sync_api import Browser, Page, WebSocket, sync_playwright
 
-from seqcls.config import RunConfig
-from seqcls.evaluation import drawn_test_set
-from seqcls.results import Confusion, Evaluation, StringErrors
-from sweeps.outcome import Outcome
-from sweeps.spec import parse_spec
-from sweeps.store import writer
-from sweeps.store.bulk import insert_rows
-from sweeps.store.engine import Store, open_writer
-from sweeps.store.recording import result_rows
-from sweeps.store.tables import Base, Config, Run, Sweep, now
-from sweeps.store.test_sets import store_test_set
+from benchmarks.large import ERRORS, LENGTHS, SEEDS, count_configs, make_database
+from tests.e2e.browser import FLAGS, find_browser
+from tests.e2e.server import Server, serve
 
-AXES: dict[str, list[Any]] = {
-    "hidden_size": [2, 4, 8, 16, 32],
-    "num_attention_heads": [1, 2, 4, 8, 16],
-    "attention_head_size": [1, 2, 4, 8],
-    "train_sampler": ["variable_length", "fixed_length"],
-    "embeddings_init_strategy": ["default", "linear_like"],
+PAGES = {
+    "Compare": "",
+    "Map": "map",
+    "Failing models": "failing",
+    "Sweeps": "sweeps",
+    "Model": "model",
 }
-SEEDS = 250
-ERRORS = 134
-"""Misclassified strings of each run that fails; every fourth does not."""
+"""What each page is called, and where it is."""
 
-LENGTHS = 200
-EPOCHS = 10
-RUNS_AT_ONCE = 1_000
+FILTERED = {
+    "Compare, 50 seeds": f"?{'&'.join(f'seed={seed}' for seed in range(50))}",
+    "Compare, below 99%": "?below=99.0",
+    "Compare, one length a point": "?width=1",
+    "Failing, false positives": "failing?kind=false+positives",
+}
+"""Views whose answers are not those of all runs."""
 
-PAGES = ("compare", "map", "failing", "sweeps")
-ROOT = Path(__file__).parent.parent
+MOST_SECONDS = 120
+QUIET_SECONDS = 0.15
+"""A page is drawn once the script is over and nothing has changed for so long."""
+
+
+@dataclass
+class Shown:
+    """How long a page took to be drawn (s), and what its server sent for it (bytes)."""
+
+    seconds: float
+    sent: int
 
 
 def main(db: str | None = None) -> None:
-    """Prints each page's seconds, cold and warm, and the memory of the process that made it."""
+    """Prints each page's seconds, cold and warm, what was sent, and the server's memory."""
+    executable = find_browser()
+    if executable is None:
+        print("pages: no browser on this machine, so nothing is measured")
+        return
     with tempfile.TemporaryDirectory() as folder:
         path = Path(db) if db else Path(folder) / "large.db"
-        if not path.exists():
-            started = time.perf_counter()
-            make_database(str(path))
-            seconds = time.perf_counter() - started
-            print(f"made {path.stat().st_size / 1e6:.0f} MB in {seconds:.0f} s")
-        runs = SEEDS * len(list(_configs(AXES)))
-        errors = (runs - runs // 4) * ERRORS
-        print(f"pages on {runs:,} runs, {runs * LENGTHS:,} lengths, {errors:,} errors")
-        for page in PAGES:
-            found = measure(page, path)
-            print(
-                f"  {page:8} cold {found['cold']:.2f} s, warm {found['warm']:.2f} s, "
-                f"{found['megabytes']:.0f} MB"
-            )
+        _make(path)
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
+            _baseline(browser, path)
+            colds = {name: _cold(browser, path, where) for name, where in PAGES.items()}
+            _warm(browser, path, colds)
+            browser.close()
 
 
-def measure(page: str, db: Path) -> dict[str, float]:
-    """Opens a page twice, in a process of its own: cold and warm (s), megabytes at most."""
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.pages", "--open", page],
-        env={**os.environ, "SEQCLS_DB": str(db)},
-        cwd=ROOT,
-        check=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    measured: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return measured
-
-
-def open_page(page: str) -> dict[str, float]:
-    """What `measure` runs: the page in two sessions of one server, one after the other."""
-    from streamlit.testing.v1 import AppTest
-
-    seconds = []
-    for _ in range(2):
-        app = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=120)
-        if page != "compare":
-            app.switch_page(f"screens/{page}.py")
+def _make(path: Path) -> None:
+    if not path.exists():
         started = time.perf_counter()
-        app.run()
-        seconds.append(time.perf_counter() - started)
-        assert not app.exception, app.exception[0].value
-    megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"cold": seconds[0], "warm": seconds[1], "megabytes": megabytes}
+        make_database(str(path))
+        seconds = time.perf_counter() - started
+        print(f"made {path.stat().st_size / 1e6:.0f} MB in {seconds:.0f} s")
+    runs = SEEDS * count_configs()
+    errors = (runs - runs // 4) * ERRORS
+    print(f"pages on {runs:,} runs, {runs * LENGTHS:,} lengths, {errors:,} errors")
 
 
-def make_database(
-    db: str,
-    axes: Mapping[str, list[Any]] = AXES,
-    seeds: int = SEEDS,
-    errors: int = ERRORS,
-) -> Store:
-    """Fills a new database with one sweep of finished runs, whose results are drawn at random.
-
-    Args:
-        db: where to make it: a file that is not there, or the URL of an empty database.
-        axes: the sweep's axes; every combination of their values is a configuration.
-        seeds: runs of each configuration.
-        errors: misclassified strings of each run that fails; every fourth does not.
-    """
-    generator = np.random.default_rng(0)
-    store = open_writer(db)
-    spec = {"name": "large", "model_seeds": f"0..{seeds - 1}", "axes": dict(axes)}
-    writer.submit(store, parse_spec(spec))
-    drawn = _Drawn(generator, errors)
-    with store.begin() as connection:
-        store_test_set(connection, RunConfig(), drawn.test_set)
-        runs = connection.execute(
-            select(Run.id, Run.model_seed, Config.key).join(Config).order_by(Run.id)
-        ).all()
-    for start in range(0, len(runs), RUNS_AT_ONCE):
-        _finish(store, runs[start : start + RUNS_AT_ONCE], drawn)
-    with store.change() as connection:
-        connection.execute(update(Sweep).values(state="done"))
-    return store
+def _baseline(browser: Browser, db: Path) -> None:
+    """The page that asks the database for the least: what the browser and Streamlit take."""
+    shown = _cold(browser, db, "guide")
+    print(f"  {'Guide (for comparison)':28} cold {shown.seconds:5.2f} s")
 
 
-def _finish(store: Store, runs: Sequence[Any], drawn: "_Drawn") -> None:
-    rows: dict[type[Base], list[Any]] = {}
-    done = []
-    for run_id, seed, key in runs:
-        outcome = drawn.outcome(run_id).sealed(key, seed)
-        for table, own in result_rows(run_id, outcome).items():
-            rows.setdefault(table, []).extend(own)
-        times = {"started_at": now(), "finished_at": now(), "train_seconds": 0.1}
-        state = {"state": "done", "attempt": 1, "engine": "fused", "digest": outcome.digest}
-        done.append({"own_id": run_id, **times, **state, **outcome.summary()})
-    columns: dict[str, Any] = {name: bindparam(name) for name in done[0] if name != "own_id"}
-    statement = update(Run).where(Run.id == bindparam("own_id")).values(columns)
-    with store.begin() as connection:
-        for table, own in rows.items():
-            insert_rows(connection, table, own)
-        connection.execute(statement, done)
+def _cold(browser: Browser, db: Path, where: str) -> Shown:
+    with serve(db) as server, _window(browser) as (page, sent):
+        return _opened(page, sent, f"{server.url}/{where}")
 
 
-class _Drawn:
-    """Results drawn at random but as a whole consistent."""
-
-    def __init__(self, generator: np.random.Generator, errors: int) -> None:
-        self._generator = generator
-        self._errors = errors
-        self.test_set = drawn_test_set(RunConfig())
-        self._lengths = np.unique(self.test_set.lengths)
-        self._all = self._counted(np.arange(len(self.test_set.texts)))
-
-    def outcome(self, run_id: int) -> Outcome:
-        tested = len(self.test_set.texts)
-        number = 0 if run_id % 4 == 0 else self._errors
-        numbers = np.sort(self._generator.choice(tested, size=number, replace=False))
-        labels = self.test_set.labels[numbers]
-        wrong = self._counted(numbers)
-        right = self._all - wrong
-        cells = np.stack([right[0], wrong[0], wrong[1], right[1]], axis=1)
-        lengths = self.test_set.lengths
-        return Outcome(
-            train_losses=[9.0] * EPOCHS,
-            validation_losses=[9.0] * EPOCHS,
-            train_seconds=0.1,
-            engine="fused",
-            best_epoch=EPOCHS,
-            evaluation=Evaluation(
-                Confusion(*cells.sum(axis=0).tolist()),
-                self._lengths,
-                cells,
-                StringErrors(numbers, np.where(labels, -1.0, 1.0)),
-                int(lengths[numbers].min() if number else lengths.max() + 1) - 1,
-                self.test_set.digest,
-            ),
-        )
-
-    def _counted(self, numbers: np.ndarray) -> np.ndarray:
-        """Occurrences of these strings, of shape (label, length)."""
-        places = np.searchsorted(self._lengths, self.test_set.lengths[numbers])
-        places += self.test_set.labels[numbers] * len(self._lengths)
-        weights = self.test_set.occurrences[numbers]
-        counted = np.bincount(places, weights, minlength=2 * len(self._lengths))
-        return counted.reshape(2, -1).astype(np.int64)
+def _warm(browser: Browser, db: Path, colds: dict[str, Shown]) -> None:
+    """One server shows every page again; prints all that is known of each."""
+    with serve(db) as server:
+        for where in (*PAGES.values(), *FILTERED.values()):
+            with _window(browser) as (page, sent):
+                _opened(page, sent, f"{server.url}/{where}")
+        with _window(browser) as (page, sent):
+            _opened(page, sent, f"{server.url}/guide")
+            for name, cold in colds.items():
+                warm = _clicked(page, sent, name)
+                _clicked(page, sent, "Guide")
+                most = max(cold.sent, warm.sent)
+                print(
+                    f"  {name:28} cold {cold.seconds:5.2f} s, warm {warm.seconds:5.2f} s, "
+                    f"{most / 1e3:5.0f} kB sent"
+                )
+        for name, where in FILTERED.items():
+            with _window(browser) as (page, sent):
+                shown = _opened(page, sent, f"{server.url}/{where}")
+            print(f"  {name:28} reloaded {shown.seconds:5.2f} s, {shown.sent / 1e3:9.0f} kB sent")
+        print(f"  the server took {_megabytes(server):.0f} MB at most")
 
 
-def _configs(axes: Mapping[str, list[Any]]) -> Iterator[RunConfig]:
-    grid = np.array(np.meshgrid(*map(range, map(len, axes.values())), indexing="ij"))
-    for places in grid.reshape(len(axes), -1).T:
-        values = (own[place] for own, place in zip(axes.values(), places, strict=True))
-        yield RunConfig.from_mapping(dict(zip(axes, values, strict=True)))
+@contextmanager
+def _window(browser: Browser) -> Iterator[tuple[Page, list[int]]]:
+    """A new window, and the sizes of what the server sends to it, as they come."""
+    context = browser.new_context(viewport={"width": 1200, "height": 1000})
+    page = context.new_page()
+    page.set_default_timeout(1e3 * MOST_SECONDS)
+    sent: list[int] = []
+
+    def listen(socket: WebSocket) -> None:
+        socket.on("framereceived", lambda frame: sent.append(len(frame)))
+
+    page.on("websocket", listen)
+    yield page, sent
+    context.close()
+
+
+def _opened(page: Page, sent: list[int], url: str) -> Shown:
+    started, before = time.perf_counter(), len(sent)
+    page.goto(url)
+    return _drawn(page, sent, started, before)
+
+
+def _clicked(page: Page, sent: list[int], name: str) -> Shown:
+    started, before = time.perf_counter(), len(sent)
+    page.get_by_test_id("stTopNavLink").filter(has_text=name).first.click()
+    return _drawn(page, sent, started, before)
+
+
+def _drawn(page: Page, sent: list[int], started: float, before: int) -> Shown:
+    """Waits until the page is whole and at rest; raises where it shows an exception."""
+    page.wait_for_function(
+        """quiet => {
+            const app = document.querySelector('[data-testid="stApp"]');
+            const heading = document.querySelector(
+                '[data-testid="stMain"] [data-testid="stHeading"]');
+            const done = app && heading && !document.querySelector('[data-testid="stSkeleton"]')
+                && app.getAttribute('data-test-script-state') === 'notRunning';
+            const now = performance.now(), size = document.body.innerHTML.length;
+            if (!done || window.drawnSize !== size) {
+                window.drawnSize = done ? size : -1;
+                window.drawnAt = now;
+                return false;
+            }
+            return now - window.drawnAt > 1e3 * quiet;
+        }""",
+        arg=QUIET_SECONDS,
+        polling=20,
+    )
+    seconds = time.perf_counter() - started - QUIET_SECONDS
+    assert page.get_by_test_id("stException").count() == 0, page.url
+    return Shown(seconds, sum(sent[before:]))
+
+
+def _megabytes(server: Server) -> float:
+    """The most memory that the server has had at once."""
+    status = Path(f"/proc/{server.process.pid}/status")
+    if status.exists():
+        peak = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return int(peak.split()[1]) / 1024
+    return float(psutil.Process(server.process.pid).memory_info().rss) / 2**20
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--open"]:
-        print(json.dumps(open_page(sys.argv[2])))
-    else:
-        main(*sys.argv[1:])
+    main(*sys.argv[1:])

@@ -7,6 +7,8 @@ this one, whenever the first link that a new server is asked for leads to it.
 import streamlit as st
 
 from dashboard import filters, layout, links, sidebar, steady
+from dashboard.data import PAGE_SECONDS
+from sweeps.store.engine import limit_reads
 
 page = st.navigation(
     [
@@ -20,9 +22,11 @@ page = st.navigation(
     position="top",
 )
 layout.set_up(page.title)
+limit_reads(PAGE_SECONDS)
 with steady.redrawn_if_changed():
     if links.is_another_page(page.url_path):
         filters.take_from_link()
+    steady.say_what_is_damaged()
     if links.was_switched():
         filters.send_again()
     with st.sidebar:

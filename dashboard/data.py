@@ -7,11 +7,15 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import streamlit as st
 
-from seqcls.errors import SeqclsError, StoreMissingError
+from seqcls.errors import SeqclsError, StoreDamagedError, StoreMissingError
+from sweeps import helping
 from sweeps.estimate import Estimate, estimate
 from sweeps.spec import parse_spec
-from sweeps.store import notes, overview, queries
+from sweeps.store import curves, explained, notes, overview, queries, trust
 from sweeps.store.engine import Store, open_reader
+
+PAGE_SECONDS = 30.0
+"""What a page asks the database takes no longer."""
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
@@ -37,11 +41,13 @@ def _cached(
 
 
 breaking_strings = _cached(overview.breaking_strings)
+causes = _cached(explained.causes)
 configurations = _cached(overview.configurations)
 count_failing_models = _cached(overview.count_failing_models)
 count_runs = _cached(overview.count_runs)
 count_string_errors = _cached(overview.count_string_errors)
 failing_models = _cached(overview.failing_models)
+median_curves = _cached(curves.median_curves)
 memberships = _cached(overview.memberships, overview.members_revision)
 model = _cached(overview.model)
 model_seeds = _cached(overview.model_seeds, overview.members_revision)
@@ -49,10 +55,14 @@ models = _cached(overview.models)
 sweep_names = _cached(notes.sweep_names)
 sweep_notes = _cached(notes.notes)
 scores_by_length = _cached(overview.scores_by_length)
+sensitivity = _cached(explained.sensitivity)
 settings = _cached(overview.settings, overview.configs_revision)
 saved_views = _cached(notes.views)
 some_configs = _cached(overview.some_configs, overview.configs_revision)
 string_errors = _cached(overview.string_errors)
+sweeps_of_run = _cached(overview.sweeps_of_run, overview.members_revision)
+trials = _cached(helping.trials)
+worst_models = _cached(overview.worst_models)
 
 
 def _estimated(store: Store, submitted: tuple[str, ...], workers: int) -> Estimate:
@@ -63,7 +73,12 @@ estimated = _cached(_estimated)
 
 
 def explain(error: SeqclsError) -> None:
-    """Says on the page what is the case with the database and what to do."""
+    """Says on the page what is the case with the database and what to do.
+
+    Damage that was not known yet is left out from now on, and the page drawn anew.
+    """
+    if isinstance(error, StoreDamagedError) and trust.learns_of_damage():
+        st.rerun()
     if isinstance(error, StoreMissingError):
         st.info(
             "There are no models to show yet. Launch the report's models from the sidebar, or "

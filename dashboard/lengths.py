@@ -7,6 +7,8 @@ import pandas as pd
 from dashboard import data, measures
 from dashboard.measures import ACCURACY
 from seqcls.data import sampler_of
+from sweeps.store.curves import Measure
+from sweeps.store.overview import View
 
 LENGTH_MEASURES = {
     "Accuracy": ACCURACY,
@@ -21,6 +23,46 @@ _SHARES = {
     "False positive rate": (["fp"], ["tn"]),
     "False negative rate": (["fn"], ["tp"]),
 }
+
+
+_MEASURES: dict[str, Measure] = {
+    "Accuracy": "accuracy",
+    "False positive rate": "false positives",
+    "False negative rate": "false negatives",
+}
+
+MAX_POINTS = 2_500
+"""Points of thin lines that are sent to a browser."""
+
+MAX_READ = 5_000
+"""Models whose errors are read for medians, where one configuration alone has no more."""
+
+
+def drawable(seeds: "pd.Series[int]", most: int, models: int) -> int:
+    """How many configurations are drawn: of `seeds` each, at most so many, of so many models.
+
+    One is drawn however many models it has.
+    """
+    return max(1, int((seeds.head(most).cumsum() <= models).sum()))
+
+
+def medians(view: View, named: dict[int, str], width: int, measure: str) -> pd.DataFrame:
+    """The median of each configuration and point, over all its seeds in scope.
+
+    Args:
+        view: which models.
+        named: the configurations and what they are called.
+        width: lengths that make one point.
+        measure: one of `LENGTH_MEASURES`.
+
+    Returns:
+        configuration, middle (length), n, median, low, high.
+    """
+    found = data.median_curves(view, tuple(named), width, _MEASURES[measure])
+    found["middle"] = (found["first_length"] + found["last_length"]) / 2
+    found["configuration"] = pd.Categorical(found["config_id"].map(named), list(named.values()))
+    found = found.sort_values(["configuration", "middle"], ignore_index=True)
+    return found[["configuration", "middle", "n", "median", "low", "high"]]
 
 
 def points(scores: pd.DataFrame, measure: str) -> pd.DataFrame:

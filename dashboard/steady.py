@@ -5,11 +5,15 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from seqcls.errors import SeqclsError
-from sweeps.store import queries
+from dashboard import data
+from seqcls.errors import SeqclsError, StoreDamagedError
+from sweeps.store import queries, trust
 from sweeps.store.engine import open_reader
 
 TRIES = "tries of a page that changed while it was drawn"
+MOST_SAID = 50
+"""Lines on what is damaged that are shown at once."""
+
 MOST_TRIES = 5
 """A page that breaks so often in a row is broken for another reason."""
 
@@ -24,13 +28,38 @@ def redrawn_if_changed() -> Iterator[None]:
     before = _revision()
     try:
         yield
-    except Exception:
+    except Exception as error:
         tries = st.session_state.get(TRIES, 0)
-        if tries >= MOST_TRIES or _revision() == before:
-            raise
+        if tries >= MOST_TRIES or (_revision() == before and not trust.learns_of_damage()):
+            damage = trust.known_damage()
+            if damage is None:
+                raise
+            # What is drawn of a damaged database may fail on what no check has found.
+            data.explain(StoreDamagedError(f"{damage} ({type(error).__name__})"))
+            return
         st.session_state[TRIES] = tries + 1
         st.rerun()
     st.session_state[TRIES] = 0
+
+
+def say_what_is_damaged() -> None:
+    """Says above every page what of the database is left out."""
+    try:
+        found = open_reader().survey
+    except SeqclsError:
+        return
+    if found is None or not found.lines:
+        return
+    st.warning(
+        "This database is damaged. What is damaged is left out, with the models that it is a part "
+        "of; all others are shown."
+    )
+    with st.expander(f"What is damaged ({len(found.lines):,})"):
+        more = (
+            [f"and {len(found.lines) - MOST_SAID:,} more"] if len(found.lines) > MOST_SAID else []
+        )
+        st.code("\n".join([*found.lines[:MOST_SAID], *more]), language=None, wrap_lines=True)
+        st.code(trust.ADVICE, language=None, wrap_lines=True)
 
 
 def _revision() -> object:

@@ -6,18 +6,22 @@
     ├── GroupError             runs that cannot train together
     ├── EngineError            an engine that is unknown or cannot train what it is asked to
     ├── DeviceError            a device that this machine does not have
+    ├── MachineError           something without which this machine cannot train at the moment
+    │   └── PluginError            a plug-in that cannot be imported (a ConfigError too)
     ├── SpecError              a sweep specification that cannot be read or is refused
     ├── ClusterError           a cluster that cannot be reached, or was lost
     └── StoreError             a database that cannot be used
         ├── StoreMissingError      there is none, or nothing in it yet
         ├── StoreVersionError      it was made by another version of seqcls
+        ├── StoreDamagedError      it holds what this program never writes into it
         ├── StoreUnavailableError  it is full, gone or may not be written at the moment
         │   └── StoreBusyError     it is locked, or its server does not answer; waiting may help
         └── UnknownRunError        it holds no such run, sweep or checkpoint
 
 Each message is one line that names the value, what was expected and what to do. Programs may
 catch `SeqclsError`; the command line prints its message and exits with status 2, or with 3 for
-what is no mistake of the user's but may be over later (ClusterError, StoreUnavailableError).
+what is no mistake of the user's but may be over later (ClusterError, MachineError,
+StoreUnavailableError).
 """
 
 
@@ -45,6 +49,17 @@ class DeviceError(SeqclsError):
     """A device that this machine does not have."""
 
 
+class MachineError(SeqclsError):
+    """Processes that do not start, a plug-in that cannot be imported, no room for machine code.
+
+    No run is to blame, and none is charged with it.
+    """
+
+
+class PluginError(ConfigError, MachineError):
+    """A plug-in that cannot be imported."""
+
+
 class SpecError(SeqclsError):
     """A sweep specification that cannot be read or is refused."""
 
@@ -63,6 +78,17 @@ class StoreMissingError(StoreError):
 
 class StoreVersionError(StoreError):
     """The database was made by another version of seqcls."""
+
+
+class StoreDamagedError(StoreError):
+    """The database holds what this program never writes into it; where, as far as that is known."""
+
+    def __init__(
+        self, message: str, *, table: str | None = None, column: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.table = table
+        self.column = column
 
 
 class StoreUnavailableError(StoreError):

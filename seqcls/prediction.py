@@ -11,9 +11,9 @@ from seqcls.counts.invariance import counts_suffice
 from seqcls.data import tokenizer_of
 from seqcls.errors import StringError
 from seqcls.evaluation import logits_of
+from seqcls.parameters import weights_of
 from seqcls.strings import TokenStrings
 from seqcls.tokenizer import FIRST_LETTER, Tokenizer
-from seqcls.weights import from_bytes
 
 MAX_LENGTH = 10_000
 """Tokens of a string that is read token by token: attention between all pairs still fits into
@@ -45,7 +45,7 @@ def predict(config: RunConfig, weights: bytes, strings: Sequence[str]) -> list[P
     asked = config.model_copy(update={"dropout_rate": 0.0})
     if counts_suffice(asked, training=False) is not None:
         typed = _in_order(tokenizer, strings, typed)
-    logits = logits_of(asked, [from_bytes(weights)], typed)[0].tolist()
+    logits = logits_of(asked, [weights_of(config, weights)], typed)[0].tolist()
     for string, logit in zip(strings, logits, strict=True):
         if math.isnan(logit):
             raise StringError(_no_answer(config, string))

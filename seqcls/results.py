@@ -103,3 +103,20 @@ class Verdict:
     false_negatives: int
     shortest_error: str | None
     """Of the shortest misclassified strings the first as text."""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What some of a failing run's errors have in common."""
+
+    mechanism: str
+    """One that a counterfactual has shown, or how the model behaves where none can be shown."""
+    head: int | None
+    tokens: str
+    """The tokens that it is about, or a rule in words; may be empty."""
+    share: float
+    """Of the errors that were looked at, in (0, 1]."""
+    strings: int
+    """How many of the errors that were looked at."""
+    agreement: float | None = None
+    """Of a rule: on what share of all test strings it says what the model says."""

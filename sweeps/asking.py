@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+from seqcls.config import RunConfig
 from seqcls.interpretability.strings.asked import AskedModel
-from seqcls.weights import from_bytes
+from seqcls.parameters import weights_of
+from seqcls.results import Weights
 from sweeps.store import queries
 from sweeps.store.engine import Store, open_reader
+from sweeps.store.models import of_run
 
 
 def asked_model(store: Store, run_id: int, epoch: int | None = None) -> AskedModel:
@@ -15,7 +18,21 @@ def asked_model(store: Store, run_id: int, epoch: int | None = None) -> AskedMod
         UnknownRunError: the run has no such weights.
     """
     config = queries.run_config(store, run_id)
-    return AskedModel(config, from_bytes(queries.weights(store, run_id, epoch)))
+    return AskedModel(config, stored_weights(store, run_id, config, epoch))
+
+
+def stored_weights(
+    store: Store, run_id: int, config: RunConfig, epoch: int | None = None
+) -> Weights:
+    """A run's parameters after an epoch; of the best epoch if none is named.
+
+    Raises:
+        UnknownRunError: the run has no such weights.
+        StoreError: they are damaged, or no weights of the run's configuration.
+    """
+    data = queries.weights(store, run_id, epoch)
+    with of_run(run_id):
+        return weights_of(config, data)
 
 
 def opened(

@@ -42,11 +42,21 @@ def median_intervals(
     for size in np.unique(sizes[sizes > 1]):
         alike = np.flatnonzero(sizes == size)
         members = values[starts[alike, None] + np.arange(size)]
-        for start in range(0, len(alike), CHUNK):
-            chosen = slice(start, start + CHUNK)
-            interval[alike[chosen]] = _intervals(members[chosen], resamples)
+        interval[alike] = intervals_of(members, resamples)
     summary["low"], summary["high"] = interval.T
     return summary.reset_index()
+
+
+def intervals_of(
+    members: npt.NDArray[np.float64], resamples: int = RESAMPLES
+) -> npt.NDArray[np.float64]:
+    """As `median_intervals`, of each row of sorted members: low and high, of shape (row, 2)."""
+    found = np.full((len(members), 2), np.nan)
+    if members.shape[1] > 1:
+        for start in range(0, len(members), CHUNK):
+            chosen = slice(start, start + CHUNK)
+            found[chosen] = _intervals(members[chosen], resamples)
+    return found
 
 
 def _intervals(members: npt.NDArray[np.float64], resamples: int) -> npt.NDArray[np.float64]:

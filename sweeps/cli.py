@@ -10,8 +10,9 @@ from typing import Annotated, NoReturn
 import typer
 
 from seqcls import __version__
-from seqcls.errors import ClusterError, SeqclsError, StoreUnavailableError
-from sweeps import cli_asking, cli_databases, cli_inside, cli_sweeps
+from seqcls.errors import ClusterError, MachineError, SeqclsError, StoreUnavailableError
+from sweeps import cli_asking, cli_causes, cli_databases, cli_inside, cli_states, cli_sweeps
+from sweeps.cli_damage import ShownWithoutDamage
 from sweeps.examples import show_in_help
 from sweeps.exit_codes import BAD_INPUT, UNAVAILABLE
 from sweeps.interruption import heeded
@@ -31,10 +32,12 @@ from sweeps.options import (
 MODELS = "Models"
 
 EXIT_CODES = """Exit status: 0 all went well; 1 runs failed, or something is damaged or in conflict;
-2 a mistake in what was asked, and nothing was written; 3 the database or the cluster cannot be used
-at the moment; 4 runs are left to another worker or stopped; 128 + N ended by signal N."""
+2 a mistake in what was asked, and nothing was written; 3 the database, the cluster or this machine
+cannot be used at the moment; 4 runs are left to another worker or stopped; 128 + N ended by signal
+N."""
 
 app = typer.Typer(
+    cls=ShownWithoutDamage,
     name="seqcls",
     help="Train thousands of tiny sequence classifiers, and see which fail on longer strings.",
     no_args_is_help=True,
@@ -56,7 +59,7 @@ def main() -> None:
         # The reader of our output, such as `head`, has left. Nobody is there to be told.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)
-    except (ClusterError, StoreUnavailableError, OSError) as error:
+    except (ClusterError, MachineError, StoreUnavailableError, OSError) as error:
         _fail(error, UNAVAILABLE)
     except (SeqclsError, UnicodeError) as error:
         _fail(error, BAD_INPUT)
@@ -140,8 +143,28 @@ def verdict(
 
 
 @app.command(rich_help_panel=MODELS)
-def sensitive(db: Db = None, as_json: AsJson = False) -> None:
-    """List the runs that single and double precision do not agree on."""
+def sensitive(
+    meant: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[RUN|SWEEP]...",
+            help="Runs, or sweeps, to train again from initial values moved by one unit in the "
+            "last place.",
+            show_default="list what is stored",
+        ),
+    ] = None,
+    db: Db = None,
+    times: Annotated[
+        int, typer.Option(min=1, max=1000, help="How often each run is trained again.")
+    ] = 8,
+    as_json: AsJson = False,
+) -> None:
+    """Find the runs whose outcome hangs on rounding."""
+    if meant:
+        from sweeps.commands.causes import show_sensitivity
+
+        show_sensitivity(db, meant, times, as_json)
+        return
     from sweeps.commands.models import list_sensitive
 
     list_sensitive(db, as_json)
@@ -215,6 +238,8 @@ def predict(
 
 app.add_typer(cli_inside.app)
 app.add_typer(cli_asking.app)
+app.add_typer(cli_states.app)
+app.add_typer(cli_causes.app)
 app.add_typer(cli_databases.app)
 
 

@@ -1,6 +1,5 @@
 """How many runs a sweep asks for, how many are there already, and how long the rest will take."""
 
-import json
 import socket
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +15,7 @@ from sweeps.grouping import PlannedRun, make_groups
 from sweeps.spec import SweepSpec
 from sweeps.store.engine import Store
 from sweeps.store.statements import chunks
+from sweeps.store.stored import config_of
 from sweeps.store.tables import Config, Run, RunState, Worker
 
 
@@ -106,6 +106,7 @@ def _there(store: Store, wanted: Wanted) -> Wanted:
 def _measured(store: Store) -> _Measured | None:
     query = (
         select(
+            Config.id,
             Config.key,
             Config.json,
             Run.train_seconds,
@@ -117,9 +118,13 @@ def _measured(store: Store) -> _Measured | None:
         .join(Run, Run.config_id == Config.id)
         .outerjoin(Worker, Worker.id == Run.worker_id)
         .where(Run.state == RunState.DONE, Run.train_seconds.is_not(None))
+        .where(Run.started_at.is_not(None), Run.finished_at.is_not(None))
     )
     with store.begin() as connection:
         rows = connection.execute(query).all()
+        read = {
+            key: config_of(row.id, row.json) for key, row in {row.key: row for row in rows}.items()
+        }
     own = [row for row in rows if row.host == socket.gethostname()]
     used = own or rows
     if not used:
@@ -128,7 +133,7 @@ def _measured(store: Store) -> _Measured | None:
     for row in used:
         seconds[row.key].append(row.train_seconds)
     by_key = {key: statistics.fmean(values) for key, values in seconds.items()}
-    configs = {row.key: RunConfig.from_mapping(json.loads(row.json)) for row in used}
+    configs = {row.key: read[row.key] for row in used}
     return _Measured(by_key, _rates(configs, by_key), _beside(used), len(used), bool(own))
 
 

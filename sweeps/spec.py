@@ -11,7 +11,7 @@ from typing import Any
 
 from seqcls.config import RunConfig, canonical_json, check_model_seed, nearest
 from seqcls.data import configuration
-from seqcls.errors import ConfigError, SpecError
+from seqcls.errors import ConfigError, PluginError, SpecError
 from sweeps.toml import parse_toml
 
 MAX_RUNS = 100_000
@@ -83,6 +83,8 @@ class SweepSpec:
                 fields = {**(self.fixed or {}), **own, **dict(zip(axes, values, strict=True))}
                 try:
                     config = configuration(fields)
+                except PluginError:
+                    raise
                 except ConfigError as error:
                     raise SpecError(f"sweep {self.name!r}: {error}") from None
                 if config.key in seen:
@@ -167,6 +169,18 @@ def parse_spec(data: Mapping[str, Any]) -> SweepSpec:
         SpecError: an unknown key, a value of the wrong kind, too many runs, or a configuration
             that cannot be trained.
     """
+    spec = spec_as_written(data)
+    for _ in spec.configs():
+        pass
+    return spec
+
+
+def spec_as_written(data: Mapping[str, Any]) -> SweepSpec:
+    """The same, of which no configuration was looked at yet: this machine may lack a plug-in.
+
+    Raises:
+        SpecError: as `parse_spec`, but for a configuration.
+    """
     for key in data:
         if key not in KEYS:
             raise SpecError(f"unknown key {key!r}: {nearest(key, KEYS)}")
@@ -187,8 +201,6 @@ def parse_spec(data: Mapping[str, Any]) -> SweepSpec:
             f"sweep {spec.name!r} asks for {spec.num_runs():,} runs, expected at most "
             f"{MAX_RUNS:,}; take fewer seeds or values"
         )
-    for _ in spec.configs():
-        pass
     return spec
 
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from seqcls.config import RunConfig
 from seqcls.engines.choice import choose_engine
-from seqcls.errors import ConfigError, StoreBusyError
+from seqcls.errors import ConfigError, MachineError, StoreBusyError
 from sweeps import executors
 from sweeps.executors import Executor, GroupEnded
 from sweeps.grouping import RunGroup, make_groups
@@ -91,6 +91,7 @@ def work(
         EngineError, DeviceError: unknown, or not to be had on this machine.
         StoreUnavailableError: the database cannot be written any longer.
         ClusterError: the Dask cluster cannot be reached or was lost.
+        MachineError: this machine cannot train; no run is charged with that.
     """
     how = how or How()
     _check(how)
@@ -261,6 +262,12 @@ class _Worker:
                 # Whatever ends this program may have ended the process too: no fault of the runs.
                 self._give_back(held)
                 continue
+            if ended.of_machine:
+                self._give_back(held)
+                raise MachineError(
+                    f"this machine cannot train at the moment: {ended.lost}; no run is charged "
+                    "with it"
+                )
             recorded = self._patiently(partial(self._store_ended, held.claim, ended))
             self._progress.group_ended(ended.job, recorded)
             if ended.lost is not None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import altair as alt
 import pandas as pd
 
+from dashboard.charts.coded import chart_of
 from dashboard.charts.colors import GREY, INK, OKABE_ITO
 from dashboard.charts.scales import titled
 
@@ -28,7 +29,7 @@ def accuracy_by_length(
     Args:
         seeds: one row a run and point: configuration, model_seed, run_id, middle (length), lengths
             (as text), value in [0, 1], and the strings that it is a share of: strings.
-        medians: configuration, middle, lengths, median, low, high (an interval of the median,
+        medians: configuration, middle, median, low, high (an interval of the median,
             missing where there is none), n (seeds).
         limits: length and label of lengths to mark, such as where training ended.
         measure: what `value` is, for the axis: Accuracy, False positive rate.
@@ -45,15 +46,16 @@ def accuracy_by_length(
             orient="bottom", columns=1, labelLimit=0, symbolOpacity=1, symbolStrokeWidth=3
         ),
     )
+    lines, summed = chart_of(seeds, names), chart_of(medians, names)
     x = alt.X("middle:Q", title="String length (letters)", scale=alt.Scale(zero=True))
     title = titled(f"{measure} by string length", subtitle=_SUBTITLE)
     height = PLOT_HEIGHT + FURNITURE_HEIGHT + LEGEND_ROW_HEIGHT * len(names)
     return alt.layer(
         *_limits(limits),
-        _band(medians, x, color),
-        _seeds(seeds, x, color, measure),
-        _medians(medians, x, color, measure),
-        _targets(seeds, x, measure),
+        _band(chart_of(medians.dropna(subset=["low"]), names), x, color),
+        _seeds(lines, x, color, measure),
+        _medians(summed, x, color, measure),
+        _targets(lines, x, measure),
     ).properties(height=height, title=title)
 
 
@@ -69,36 +71,34 @@ def _y(field: str, measure: str) -> alt.Y:
     )
 
 
-def _band(medians: pd.DataFrame, x: alt.X, color: alt.Color) -> alt.Chart:
-    known = medians.dropna(subset=["low"])
+def _band(medians: alt.Chart, x: alt.X, color: alt.Color) -> alt.Chart:
     # Without a legend entry of its own: the band has the color of its line.
-    chart: alt.Chart = (
-        alt.Chart(known).mark_area(opacity=0.15).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), color)
+    chart: alt.Chart = medians.mark_area(opacity=0.15).encode(
+        x, alt.Y("low:Q"), alt.Y2("high:Q"), color
     )
     return chart
 
 
-def _seeds(seeds: pd.DataFrame, x: alt.X, color: alt.Color, measure: str) -> alt.Chart:
-    lines = alt.Chart(seeds).mark_line(strokeWidth=1, opacity=0.6)
+def _seeds(seeds: alt.Chart, x: alt.X, color: alt.Color, measure: str) -> alt.Chart:
+    lines = seeds.mark_line(strokeWidth=1, opacity=0.6)
     chart: alt.Chart = lines.encode(x, _y("value", measure), color, detail="run_id:N")
     return chart
 
 
-def _medians(medians: pd.DataFrame, x: alt.X, color: alt.Color, measure: str) -> alt.Chart:
-    line = alt.Chart(medians).mark_line(strokeWidth=3.5)
+def _medians(medians: alt.Chart, x: alt.X, color: alt.Color, measure: str) -> alt.Chart:
+    line = medians.mark_line(strokeWidth=3.5)
     chart: alt.Chart = line.encode(x, _y("median", measure), color)
     return chart
 
 
-def _targets(seeds: pd.DataFrame, x: alt.X, measure: str) -> alt.Chart:
+def _targets(seeds: alt.Chart, x: alt.X, measure: str) -> alt.Chart:
     """Points as wide as a fingertip, unseen until pointed at, so that a thin line can be hit."""
     pointed = alt.selection_point(
         name="pointed", fields=["run_id"], on="pointerover", clear="pointerout", empty=False
     )
     clicked = alt.selection_point(name=CLICKED, fields=["run_id"], empty=False)
     chart: alt.Chart = (
-        alt.Chart(seeds)
-        .mark_point(size=120, filled=True, color=GREY)
+        seeds.mark_point(size=120, filled=True, color=GREY)
         .encode(
             x,
             _y("value", measure),

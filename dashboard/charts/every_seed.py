@@ -3,6 +3,7 @@
 import altair as alt
 import pandas as pd
 
+from dashboard.charts.coded import chart_of
 from dashboard.charts.colors import FALSE_NEGATIVE, FALSE_POSITIVE, GREY
 from dashboard.charts.scales import KIND_SHAPES, row_height, rows, titled
 
@@ -32,7 +33,7 @@ def every_seed(models: pd.DataFrame, names: list[str]) -> alt.LayerChart | alt.F
     )
     y = rows(names)
     row = row_height(names, ROW_HEIGHT)
-    base = alt.Chart(models)
+    base = chart_of(models, names)
     medians = base.mark_tick(thickness=3, size=ROW_HEIGHT * 0.7, color=GREY).encode(
         alt.X("median(accuracy):Q", title="Accuracy on all test strings"), y
     )

@@ -3,6 +3,7 @@
 import altair as alt
 import pandas as pd
 
+from dashboard.charts.coded import chart_of
 from dashboard.charts.colors import GREY
 from dashboard.charts.scales import LOW_TO_HIGH, row_height, rows, titled
 
@@ -34,7 +35,7 @@ def seed_grid(models: pd.DataFrame, names: list[str]) -> alt.Chart:
         legend=alt.Legend(format="~%", tickCount=4, orient="bottom", gradientLength=240),
     )
     chart: alt.Chart = (
-        alt.Chart(models)
+        chart_of(models, names)
         .mark_rect(cornerRadius=2, stroke=GREY)
         .encode(
             x=alt.X("model_seed:O", title="Model seed", axis=alt.Axis(labelAngle=0), scale=SPACED),

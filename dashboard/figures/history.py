@@ -13,7 +13,7 @@ from seqcls.config import RunConfig
 from seqcls.data import count_task_of, sampler_of
 from seqcls.inside.network import Network
 from seqcls.inside.stream import Activations, activations
-from sweeps.store.models import StoredModel
+from sweeps.store.models import StoredModel, of_run
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,8 @@ class History:
             (initial,) = draw_initial([(stored.config, stored.model_seed)])
             networks[0] = Network.of(stored.config, initial)
         for epoch, weights in stored.weights.items():
-            networks[epoch] = Network.of(stored.config, weights)
+            with of_run(stored.run_id):
+                networks[epoch] = Network.of(stored.config, weights)
         return cls(stored.config, networks, stored.kept_epoch, stored.losses)
 
     def through(self, strings: Sequence[str]) -> "Traces":

@@ -7,6 +7,7 @@ import streamlit as st
 
 from dashboard import data
 from dashboard.languages import shortest_strings
+from dashboard.model import search
 from dashboard.model.opened import OpenedModel
 from dashboard.words import verbatim
 from seqcls.config import REPORT_TASK, RunConfig
@@ -19,11 +20,20 @@ from sweeps.store.overview import View
 OFFERED_ERRORS = 200
 """A run's shortest errors, which are offered; any other string can be typed."""
 
+OFFERED_MODELS = 100
+"""Models that are offered by name; any other is found by typing."""
+
 MOST_STRINGS = 8
 """Strings that are drawn beside each other at most."""
 
 RUN = "run"
 LAST_SWEEP = "model_last_sweep"
+SEARCHED = "model_searched"
+"""What was typed that means several models, and the sweep that it was looked for in."""
+
+NOT_FOUND = "model_not_found"
+"""Why what was typed means no model."""
+
 OF_ONE_RUN = ("string", "strings", "epoch")
 """Settings that mean nothing to another run, and so begin anew with it."""
 
@@ -46,36 +56,62 @@ def choose_run() -> int | None:
     st.session_state["model_sweep"] = sweep
     names = list(dict.fromkeys(data.memberships()["sweep"]))
     left.selectbox("Sweep", names, key="model_sweep", on_change=_take_sweep)
-    labels = _labels(data.models(View(sweeps=(sweep,))) if sweep else data.model(run_id))
+    labels = _labels(_offered(run_id, sweep))
     st.session_state["model_run"] = run_id if run_id in labels else None
     right.selectbox(
         "Model",
         list(labels),
-        format_func=lambda own: labels.get(own, f"run {own}"),
+        # What is typed is shown as it is.
+        format_func=lambda own: labels.get(own, str(own)),
         key="model_run",
         on_change=_take_run,
         placeholder=f"run {run_id}",
+        accept_new_options=True,
+        help=f"Offers the {OFFERED_MODELS} models with the most errors. {search.HELP}",
     )
+    _say_what_was_found(sweep)
     return run_id
+
+
+def _offered(run_id: int, sweep: str | None) -> pd.DataFrame:
+    """The models to choose from: this one, and those that were searched or the sweep's worst."""
+    searched = st.session_state.get(SEARCHED)
+    if searched is not None and searched[1] == sweep:
+        offered = _found(*searched)
+    else:
+        offered = data.worst_models(View(sweeps=(sweep,) if sweep else ()), OFFERED_MODELS)
+    if run_id in offered["run_id"].tolist():
+        return offered
+    return pd.concat([data.model(run_id), offered], ignore_index=True)
+
+
+def _found(text: str, sweep: str | None) -> pd.DataFrame:
+    """What was searched; nothing where that is deleted since."""
+    try:
+        return search.find(text, sweep, OFFERED_MODELS)
+    except UnknownRunError:
+        return data.worst_models(View(), 0)
+
+
+def _say_what_was_found(sweep: str | None) -> None:
+    text, of_sweep = st.session_state.get(SEARCHED, (None, None))
+    if NOT_FOUND in st.session_state:
+        st.error(verbatim(st.session_state.pop(NOT_FOUND)))
+    elif text is not None and of_sweep == sweep:
+        number = len(_found(text, sweep))
+        many = f"The {number} with the most errors" if number == OFFERED_MODELS else f"{number}"
+        st.caption(f"{many} of the models like {verbatim(repr(text))} are offered. Choose one.")
 
 
 def _sweep_of(run_id: int) -> str | None:
     """The sweep that was chosen, if the run belongs to it, else the first that it belongs to."""
-    own = data.model(run_id)
-    if own.empty:
-        return None
-    everywhere = data.memberships()
-    names = everywhere.loc[everywhere["config_id"] == own["config_id"].iloc[0], "sweep"].tolist()
+    names = data.sweeps_of_run(run_id)
     chosen = st.session_state.get(LAST_SWEEP)
-    for name in sorted(names, key=lambda name: name != chosen):
-        if run_id in set(data.models(View(sweeps=(name,)))["run_id"]):
-            return str(name)
-    return None
+    return chosen if chosen in names else next(iter(names), None)
 
 
 def _worst() -> int | None:
-    worst = data.failing_models(View(), 1)
-    found = data.models(View()) if worst.empty else worst
+    found = data.worst_models(View(), 1)
     return None if found.empty else int(found["run_id"].iloc[0])
 
 
@@ -95,15 +131,26 @@ def _labels(runs: pd.DataFrame) -> dict[int, str]:
 
 
 def _take_run() -> None:
-    _go_to(st.session_state["model_run"])
+    """Goes to the model that was chosen, or looks for what was typed."""
+    chosen = st.session_state["model_run"]
+    if not isinstance(chosen, str):
+        _go_to(chosen)
+        return
+    sweep = st.session_state["model_sweep"]
+    try:
+        found = search.find(chosen, sweep, OFFERED_MODELS)
+    except SeqclsError as error:
+        st.session_state[NOT_FOUND] = str(error)
+        return
+    _go_to(int(found["run_id"].iloc[0]))
+    if len(found) > 1:
+        st.session_state[SEARCHED] = (chosen, sweep)
 
 
 def _take_sweep() -> None:
     name = st.session_state["model_sweep"]
     st.session_state[LAST_SWEEP] = name
-    view = View(sweeps=(name,))
-    found = data.failing_models(view, 1)
-    found = data.models(view) if found.empty else found
+    found = data.worst_models(View(sweeps=(name,)), 1)
     if len(found):
         _go_to(int(found["run_id"].iloc[0]))
 
@@ -111,6 +158,7 @@ def _take_sweep() -> None:
 def _go_to(run_id: int | None) -> None:
     if run_id is None:
         return
+    st.session_state.pop(SEARCHED, None)
     for name in OF_ONE_RUN:
         if name in st.query_params:
             del st.query_params[name]

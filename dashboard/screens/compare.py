@@ -4,20 +4,26 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dashboard import configurations, data, drawing, filters, links, matters, measures, names
+from dashboard import (
+    configurations,
+    data,
+    drawing,
+    filters,
+    lengths,
+    links,
+    matters,
+    measures,
+    names,
+)
 from dashboard.charts import accuracy_by_length, every_seed, seed_grid
 from dashboard.charts.colors import OKABE_ITO
 from dashboard.lengths import LENGTH_MEASURES, limits, points
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
-from sweeps.bootstrap import median_intervals
 from sweeps.store.overview import View
 
-# Points of thin lines that a browser still draws without a wait.
-MAX_POINTS = 6_000
-
-# Configurations in the charts that have a row for each.
-MAX_ROWS = 20
+# Configurations in the charts that have a row for each, and models in these charts.
+MAX_ROWS, MAX_MODELS = 20, 2_000
 
 # So many settings name the rows, each in a column; more stand together in one.
 FEW_SETTINGS = 3
@@ -126,25 +132,24 @@ def _names(table: pd.DataFrame) -> list[str]:
 def _by_length(chosen: pd.DataFrame, models: pd.DataFrame, view: View) -> None:
     st.subheader("By string length")
     measure, width = _length_controls()
-    if len(chosen) > len(OKABE_ITO):
+    drawable = lengths.drawable(chosen["seeds"], len(OKABE_ITO), lengths.MAX_READ)
+    if len(chosen) > drawable:
         st.caption(
-            f"The chart shows the first {len(OKABE_ITO)} of {len(chosen)} configurations, one "
-            "color each. Select others in the table to see them."
+            f"The chart shows the first {drawable} of {len(chosen)} configurations, one color "
+            "each. Select others in the table to see them."
         )
-        chosen = chosen.head(len(OKABE_ITO))
+        chosen = chosen.head(drawable)
     named = names.configuration_names(chosen["config_id"].tolist())
-    everyone = data.models(view)
-    everyone = everyone[everyone["config_id"].isin(named)]
-    if everyone.empty:
+    medians = lengths.medians(view, named, width, measure)
+    if medians.empty:
         return
-    scores = points(data.scores_by_length(tuple(everyone["run_id"]), width), measure)
-    scores = scores.merge(everyone[["run_id", "config_id", "model_seed"]], on="run_id")
-    scores["configuration"] = pd.Categorical(scores["config_id"].map(named), list(named.values()))
+    drawn = _few_enough(models[models["config_id"].isin(named)], medians["middle"].nunique())
+    scores = points(data.scores_by_length(tuple(drawn["run_id"]), width), measure)
+    scores = scores.merge(drawn[["run_id", "config_id", "model_seed"]], on="run_id")
+    scores["configuration"] = scores["config_id"].map(named)
     colors = {named[own]: color for own, color in names.colors(list(named)).items()}
-    medians = median_intervals(scores, "value", ["configuration", "middle", "lengths"])
-    drawn = _few_enough(models[models["config_id"].isin(named)], scores)
     chart = accuracy_by_length.accuracy_by_length(
-        drawn.drop(columns="config_id"), medians, limits(tuple(named)), measure, colors
+        scores.drop(columns="config_id"), medians, limits(tuple(named)), measure, colors
     )
     event = drawing.show(chart, "by_length", click=accuracy_by_length.CLICKED)
     links.open_clicked(event, accuracy_by_length.CLICKED)
@@ -177,34 +182,46 @@ def _length_controls() -> tuple[str, int]:
     return measure, int(width)
 
 
-def _few_enough(models: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
-    """The lines to draw: all, or so many of each configuration, from its worst to its best."""
-    per_line = max(1, len(scores) // max(1, scores["run_id"].nunique()))
-    most = max(1, MAX_POINTS // per_line // max(1, models["config_id"].nunique()))
-    if models.groupby("config_id").size().max() > most:
-        st.caption(
-            f"The chart shows {most} models of each configuration, evenly from the worst to the "
-            "best. Medians and intervals are over all of them."
-        )
+def _few_enough(models: pd.DataFrame, per_line: int) -> pd.DataFrame:
+    """The models to draw: all, or so many of each configuration, from its worst to its best."""
+    if len(models) * per_line <= lengths.MAX_POINTS:
+        return models
+    most = max(1, lengths.MAX_POINTS // per_line // models["config_id"].nunique())
+    st.caption(
+        f"The chart shows {most} models of each configuration, evenly from the worst to the "
+        "best. Medians and intervals are over all of them."
+    )
+    return _spread(models, most)
+
+
+def _spread(models: pd.DataFrame, most: int) -> pd.DataFrame:
+    """At most so many models of each configuration, evenly from its worst to its best."""
     kept = [
-        own.sort_values("accuracy")["run_id"].iloc[
+        own.sort_values("accuracy").iloc[
             np.unique(np.linspace(0, len(own) - 1, min(len(own), most)).round().astype(int))
         ]
         for _, own in models.groupby("config_id")
     ]
-    return scores[scores["run_id"].isin(pd.concat(kept))] if kept else scores.head(0)
+    return pd.concat(kept)
 
 
 def _by_seed(chosen: pd.DataFrame, models: pd.DataFrame) -> None:
     st.subheader("Seed by seed")
-    if len(chosen) > MAX_ROWS:
+    drawable = lengths.drawable(chosen["seeds"], MAX_ROWS, MAX_MODELS)
+    if len(chosen) > drawable:
         st.caption(
-            f"The charts show the worst {MAX_ROWS} of {len(chosen)} configurations. Select others "
+            f"The charts show the worst {drawable} of {len(chosen)} configurations. Select others "
             "in the table to see them."
         )
-        chosen = chosen.head(MAX_ROWS)
+        chosen = chosen.head(drawable)
     named = names.configuration_names(chosen["config_id"].tolist())
     own = models[models["config_id"].isin(named)].drop(columns=["failing", "picked"])
+    if len(own) > MAX_MODELS:
+        st.caption(
+            f"The charts show {MAX_MODELS:,} of its {len(own):,} models, evenly from the worst to "
+            "the best."
+        )
+        own = _spread(own, MAX_MODELS)
     own["configuration"] = own["config_id"].map(named)
     # Spread by the seed, so that the same models always lie at the same place.
     own["jitter"] = (own["model_seed"] * 0.618034) % 1 * 2 - 1

@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import data, filters, links, measures, names, where
+from dashboard.failing import causes, helping
 from seqcls.errors import SeqclsError
 from sweeps.store.overview import KINDS, ErrorSearch, View
 
@@ -24,6 +25,7 @@ def show() -> None:
             _nothing(view)
             return
         _model(_models(view, number), view)
+        causes.show(view)
         _breaking(view, number)
     except SeqclsError as error:
         data.explain(error)
@@ -96,9 +98,11 @@ def _model(own: "pd.Series[Any]", view: View) -> None:
     st.text(f"Seed {own['model_seed']:.0f} of {names.full_name(config_id)}")
     errors = data.string_errors(run_id, ErrorSearch(), where.MAX_POINTS)
     _in_short(errors, int(own["solved_length"]))
+    helping.rounding(run_id)
     links.to_model(run_id, "Look inside this model")
     _strings(run_id, view)
     where.show(run_id, errors, data.some_configs((config_id,))[config_id])
+    helping.show(run_id)
 
 
 def _in_short(errors: pd.DataFrame, solved_length: int) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from dashboard import data, layout
+from dashboard.failing import helping
 from dashboard.model import breaking, choice, looks, plain, surgery, verdict, why
 from dashboard.model.choice import Chosen
 from dashboard.model.opened import open_model
@@ -46,11 +47,16 @@ def _model(run_id: int, config: RunConfig) -> None:
     if len(own):
         st.caption(verbatim(task_sentence(config)))
         st.markdown(verbatim(verdict_sentence(own.iloc[0], config)))
+        helping.rounding(run_id)
     reasons = {name: obstacle(config, needs) for name, (_, needs) in SECTIONS.items()}
     sections = {name: show_it for name, (show_it, _) in SECTIONS.items() if reasons[name] is None}
     _say_what_is_absent({name: reason for name, reason in reasons.items() if reason})
     if not sections:
-        plain.show(run_id, config)
+        # Imported where it is used: PyTorch takes a second or two to load.
+        from dashboard.network import page
+
+        page.show(run_id, config)
+        helping.show(run_id)
         return
     model = open_model(run_id)
     chosen = choice.choose_view(model, data.string_errors(run_id, ErrorSearch()))
@@ -61,6 +67,7 @@ def _model(run_id: int, config: RunConfig) -> None:
         if tab.open:
             with tab:
                 section(chosen)
+    helping.show(run_id)
 
 
 def _say_what_is_absent(absent: dict[str, str]) -> None:

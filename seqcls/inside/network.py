@@ -17,9 +17,9 @@ from seqcls.config import RunConfig
 from seqcls.data import tokenizer_of
 from seqcls.engines.fused.erfc import ERFC_DOUBLE
 from seqcls.inside.obstacle import refuse
+from seqcls.parameters import weights_of
 from seqcls.results import Weights
 from seqcls.tokenizer import CLS, FIRST_LETTER, Tokenizer
-from seqcls.weights import from_bytes
 
 CHUNK = 1 << 12
 """Strings computed at a time, so that their states stay in the processor's cache."""
@@ -55,7 +55,7 @@ class Network:
             StoreError: the bytes are damaged.
         """
         refuse(config, "states")
-        named = from_bytes(weights) if isinstance(weights, bytes) else weights
+        named = weights_of(config, weights) if isinstance(weights, bytes) else weights
         return cls(config, {name: value.astype(np.float64) for name, value in named.items()})
 
     @property

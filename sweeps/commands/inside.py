@@ -17,6 +17,7 @@ from seqcls.inside.sentences import sentences
 from seqcls.inside.words import beyond_sentences, curve_sentences, map_sentences
 from sweeps.store import queries
 from sweeps.store.engine import open_reader
+from sweeps.store.models import of_run
 
 
 def explain_string(
@@ -32,7 +33,17 @@ def explain_string(
 def show_family(
     db: str | None, reference: str, text: str, epoch: int | None, as_json: bool
 ) -> None:
-    """Prints where a model's answer for a family of strings changes."""
+    """Prints where a model's answer for a family of strings changes.
+
+    By letter counts where these decide, and else, or for groups, by asking about its strings.
+    """
+    store = open_reader(db)
+    config = queries.run_config(store, queries.find_run(store, reference))
+    if "<" in text or obstacle(config) is not None:
+        from sweeps.commands.groups import show_groups
+
+        show_groups(db, reference, text, epoch, as_json)
+        return
     run_id, network = _network(db, reference, epoch, "family")
     family = parse_family(text, network.config.num_letters)
     if len(family.names) == 1:
@@ -59,7 +70,9 @@ def _network(
     reason = obstacle(config)
     if reason is not None:
         raise ConfigError(f"run {run_id}: `{command}` would say what is not so of it: {reason}")
-    return run_id, Network.of(config, queries.weights(store, run_id, epoch))
+    weights = queries.weights(store, run_id, epoch)
+    with of_run(run_id):
+        return run_id, Network.of(config, weights)
 
 
 def _show(as_json: bool, said: Sequence[str], record: dict[str, Any]) -> None:

@@ -13,9 +13,10 @@ from seqcls.config import RunConfig, nearest
 from seqcls.engines.choice import choose_engine
 from seqcls.errors import ConfigError, UnknownRunError
 from seqcls.results import Verdict
+from sweeps.commands.causes import perturbed_table
 from sweeps.commands.show import Look, count, is_fitted, print_json, print_table
 from sweeps.spec import load_specs
-from sweeps.store import queries, writer
+from sweeps.store import explained, queries, writer
 from sweeps.store.engine import Store, open_reader, open_writer
 from sweeps.store.tables import RunState
 from sweeps.summaries import differing_fields
@@ -94,8 +95,10 @@ def predict_strings(
     weights = queries.weights(store, run_id, epoch)
     # Imported where it is used: PyTorch takes a second or two to load.
     from seqcls.prediction import predict
+    from sweeps.store.models import of_run
 
-    predicted = predict(config, weights, strings)
+    with of_run(run_id):
+        predicted = predict(config, weights, strings)
     frame = pd.DataFrame(
         [
             {"string": string, "probability": p.probability, "logit": p.logit}
@@ -152,16 +155,27 @@ def show_verdict(db: str | None, reference: str, as_json: bool) -> None:
 
 
 def list_sensitive(db: str | None, as_json: bool) -> None:
-    """Prints the runs whose confusion matrix depends on the precision."""
+    """Prints the runs whose confusion matrix depends on the precision, or on rounding."""
     store = open_reader(db)
     pairs = queries.sensitive(store)
     if as_json:
         print_json(pairs)
         return
+    again = explained.sensitivity(store)
+    if len(again):
+        found = again[again["sensitive"]]
+        title = (
+            f"{len(found)} of {count(len(again), 'run')} trained again from moved initial values "
+            "come to another confusion matrix"
+        )
+        print_table(perturbed_table(store, found), title)
+        if pairs.empty:
+            return
     if pairs.empty:
         typer.echo(
             "no run is stored in both precisions; `seqcls sweep SPEC --precision float64` trains "
-            "those of a sweep in double precision"
+            "those of a sweep in double precision, `seqcls sensitive SWEEP` trains them again from "
+            "moved initial values"
         )
         return
     title = f"{pairs['sensitive'].sum()} of {len(pairs)} runs in both precisions have other"
@@ -180,12 +194,11 @@ def check_exhaustively(store: Store, run_id: int) -> Verdict:
     # Imported where it is used: the compiled engine takes half a second to load.
     from seqcls.exhaustive import unaffordable, verdicts
     from seqcls.interpretability.strings.verdict import string_verdict
-    from seqcls.weights import from_bytes
-    from sweeps.asking import asked_model
+    from sweeps.asking import asked_model, stored_weights
 
     if unaffordable(config) is not None:
         return string_verdict(asked_model(store, run_id))
-    return verdicts(config, [from_bytes(queries.weights(store, run_id))])[0]
+    return verdicts(config, [stored_weights(store, run_id, config)])[0]
 
 
 def _condition(text: str) -> tuple[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Select
 from sqlalchemy.exc import DBAPIError
 
 from sweeps.store.tables import Base
@@ -48,6 +48,19 @@ def plain_rows(
         except connection.dialect.loaded_dbapi.Error as error:
             raise _wrapped(statement, error, connection) from error
     return found
+
+
+def fetched(
+    connection: Connection, query: Select[*tuple[Any, ...]]
+) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """The names of a query's columns, and its rows as the driver's own tuples."""
+    found = connection.execute(query)
+    names = list(found.keys())
+    try:
+        rows = [] if found.cursor is None else list(found.cursor.fetchall())
+    except connection.dialect.loaded_dbapi.Error as error:
+        raise _wrapped(str(query), error, connection) from error
+    return names, rows
 
 
 def _wrapped(statement: str, error: Exception, connection: Connection) -> Exception:

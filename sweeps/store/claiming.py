@@ -151,7 +151,8 @@ def is_alive(pid: int, started_at: str) -> bool:
         process = psutil.Process(pid)
         began_later = process.create_time() - datetime.fromisoformat(started_at).timestamp()
         return process.status() != psutil.STATUS_ZOMBIE and began_later < _CLOCK_SECONDS
-    except psutil.NoSuchProcess:
+    except (psutil.NoSuchProcess, ValueError, OverflowError):
+        # No process has a number like that.
         return False
     except psutil.AccessDenied:
         return True

@@ -4,15 +4,18 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from sqlalchemy import URL, Connection, Engine, inspect, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from seqcls.errors import StoreError, StoreMissingError, StoreVersionError
+from seqcls.errors import StoreDamagedError, StoreError, StoreMissingError, StoreVersionError
 from sweeps.store import postgres, sqlite
+
+if TYPE_CHECKING:
+    from sweeps.store.survey import Survey
 
 DEFAULT_DB = "runs.db"
 DB_VARIABLE = "SEQCLS_DB"
@@ -34,6 +37,8 @@ class Store:
     engine: Engine
     path: Path | None
     """The file; None where the database is a server's."""
+    survey: "Survey | None" = None
+    """What is damaged, where that had to be looked for; its readers do not see it."""
 
     @property
     def location(self) -> str:
@@ -43,8 +48,38 @@ class Store:
     def reader(self) -> "Store":
         """The same database, read-only: it waits for no writer and holds none up."""
         if self.path is not None:
-            return Store(self.name, sqlite.connect(self.path, mode="ro"), self.path)
+            return Store(self.name, sqlite.connect(self.path, mode="ro"), self.path).trusted()
         return Store(self.name, postgres.connect(self.engine.url, read_only=True), None)
+
+    def as_it_is(self) -> "Store":
+        """The same database with what is damaged in it."""
+        if self.survey is None or self.path is None:
+            return self
+        return Store(self.name, sqlite.connect(self.path, mode="ro"), self.path)
+
+    def left_out(self, table: str, row_id: int) -> str | None:
+        """Why a row is left out as damaged; None where it is not."""
+        return None if self.survey is None else self.survey.of(table, row_id)
+
+    def _with_place(self, error: StoreDamagedError) -> StoreDamagedError:
+        """An error with the row that it is about, and with what can be done."""
+        from sweeps.store import survey, trust
+
+        row = None
+        if self.path is not None and error.table is not None and error.column is not None:
+            row = survey.where_damaged(self.path, error.table, error.column)
+        what = str(error) if row is None else f"{row}: {str(error).partition(': ')[2]}"
+        return StoreDamagedError(f"{self.name!r}: {what}; {trust.ADVICE}")
+
+    def trusted(self) -> "Store":
+        """As a reader that sees nothing of what is damaged, where that has to be known."""
+        # Imported where it is used: it needs the tables, which a store that is made does not.
+        from sweeps.store import survey, trust
+
+        if self.path is None or (found := trust.survey_of(self.path)) is None:
+            return self
+        engine = sqlite.connect(self.path, mode="ro", prepared=tuple(survey.views(found)))
+        return replace(self, engine=engine, survey=found)
 
     @contextmanager
     def begin(self) -> Iterator[Connection]:
@@ -62,6 +97,8 @@ class Store:
         except UnicodeDecodeError as error:
             # What SQLite says of a damaged schema need not even be text.
             raise StoreError(f"{self.name!r}: {sqlite.DAMAGED} ({error.reason})") from error
+        except StoreDamagedError as error:
+            raise self._with_place(error) from error
 
     @contextmanager
     def change(self, *what: Literal["configs", "members"]) -> Iterator[Connection]:
@@ -75,6 +112,11 @@ class Store:
             # At the end, so that whoever else is writing waits for this row and for nothing after.
             raised = ", ".join(f"{name} = {name} + 1" for name in ("runs", *what))
             connection.exec_driver_sql(f"UPDATE revision SET {raised}")
+
+
+def limit_reads(seconds: float) -> None:
+    """Ends whatever this process reads of a database after so many seconds."""
+    sqlite.read_seconds = postgres.read_seconds = seconds
 
 
 def locate(db: str | None) -> Path | URL:
@@ -135,9 +177,10 @@ def open_reader(db: str | None = None, *, any_version: bool = False) -> Store:
     version = schema_version(store)
     if version is None:
         raise StoreMissingError(f"{store.name!r} is empty; {MAKE_ONE}")
-    if not any_version:
-        _refuse_older(store, version)
-    return store
+    if any_version:
+        return store
+    _refuse_older(store, version)
+    return store.trusted()
 
 
 def open_writer(db: str | None = None, *, any_version: bool = False) -> Store:
@@ -160,6 +203,10 @@ def open_writer(db: str | None = None, *, any_version: bool = False) -> Store:
         upgrade(store)
     elif not any_version:
         _refuse_older(store, version)
+        if store.path is not None:
+            from sweeps.store import trust
+
+            trust.refuse_to_write(store.path, store.name)
     return store
 
 
@@ -177,12 +224,12 @@ def schema_version(store: Store) -> str | None:
         if not {"alembic_version", "run", "sweep"} <= set(tables):
             raise StoreError(f"{store.name!r} is a database of another program; name another")
         version = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
-    if version is None:
+    if not version:
         raise StoreError(f"{store.name!r} does not say its version; it is damaged")
     if version not in SCHEMA_VERSIONS:
         raise StoreVersionError(
             f"{store.name!r} was made by a newer version of seqcls (its schema is "
-            f"{version!r}, this one's {SCHEMA_VERSION!r}); upgrade seqcls"
+            f"{str(version)[:40]!r}, this one's {SCHEMA_VERSION!r}); upgrade seqcls"
         )
     return str(version)
 

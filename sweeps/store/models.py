@@ -1,16 +1,27 @@
 """A run as a model to look into: its configuration, and its weights at every stored epoch."""
 
-import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pandas as pd
 from sqlalchemy import select
 
 from seqcls.config import RunConfig
-from seqcls.errors import UnknownRunError
+from seqcls.errors import StoreError, UnknownRunError
 from sweeps.store.engine import Store
 from sweeps.store.queries import epochs
+from sweeps.store.stored import config_of
 from sweeps.store.tables import Checkpoint, Config, Run, RunState
+
+
+@contextmanager
+def of_run(run_id: int) -> Iterator[None]:
+    """Names the run in what is said of weights that cannot be used."""
+    try:
+        yield
+    except StoreError as error:
+        raise StoreError(f"run {run_id}: {error}") from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,13 +45,15 @@ def stored_model(store: Store, run_id: int) -> StoredModel:
     Raises:
         UnknownRunError: there is no such run, it is not done, or its weights are not stored.
     """
-    of_run = select(Run.state, Run.error, Run.model_seed, Run.best_epoch, Config.json)
-    query = of_run.join(Config, Config.id == Run.config_id).where(Run.id == run_id)
+    of_run = select(Run.state, Run.error, Run.model_seed, Run.best_epoch)
+    of_config = of_run.add_columns(Config.id.label("config_id"), Config.json)
+    query = of_config.join(Config, Config.id == Run.config_id).where(Run.id == run_id)
     stored = select(Checkpoint.epoch, Checkpoint.weights).where(Checkpoint.run_id == run_id)
     with store.begin() as connection:
         row = connection.execute(query).one_or_none()
         weights = dict(connection.execute(stored.order_by(Checkpoint.epoch)).all())
-    if row is None:
+        config = None if row is None else config_of(row.config_id, row.json)
+    if row is None or config is None:
         raise UnknownRunError(f"no run {run_id}; `seqcls runs` lists those there are")
     if row.state != RunState.DONE:
         reason = f": {row.error}" if row.error else ""
@@ -50,7 +63,6 @@ def stored_model(store: Store, run_id: int) -> StoredModel:
             f"the weights of run {run_id} are not stored, so its model cannot be looked into; "
             "train it again in another database"
         )
-    config = RunConfig.from_mapping(json.loads(row.json))
     return StoredModel(
         run_id, config, row.model_seed, row.best_epoch, weights, epochs(store, run_id)
     )

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Int64
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -22,10 +23,12 @@ from sqlalchemy import (
 )
 
 from seqcls.config import RunConfig, default_fields
+from sweeps.store.bulk import fetched
 from sweeps.store.engine import Store
-from sweeps.store.errors import errors_of_runs, strings_of
+from sweeps.store.errors import errors_of_runs, strings_of, those_of
 from sweeps.store.packing import unpacked_numbers
 from sweeps.store.statements import one_of
+from sweeps.store.stored import config_of
 from sweeps.store.tables import (
     Config,
     ErrorPack,
@@ -39,6 +42,8 @@ from sweeps.store.tables import (
 )
 
 Kind = Literal["false positives", "false negatives"]
+PACKS_AT_ONCE = 1_000
+
 KINDS: tuple[Kind, ...] = ("false positives", "false negatives")
 
 
@@ -92,7 +97,7 @@ def some_configs(store: Store, config_ids: Sequence[int]) -> dict[int, RunConfig
     query = select(Config.id, Config.json).where(one_of(Config.id, config_ids))
     with store.begin() as connection:
         rows = connection.execute(query).all()
-    return {config_id: RunConfig.from_mapping(json.loads(text)) for config_id, text in rows}
+        return {config_id: config_of(config_id, text) for config_id, text in rows}
 
 
 def memberships(store: Store) -> pd.DataFrame:
@@ -109,6 +114,18 @@ def memberships(store: Store) -> pd.DataFrame:
         .order_by(Run.config_id, Sweep.id)
     )
     return _frame(store, query)
+
+
+def sweeps_of_run(store: Store, run_id: int) -> list[str]:
+    """The names of the sweeps that a run belongs to, in the order of their making."""
+    query = (
+        select(Sweep.name)
+        .join(SweepRun, SweepRun.sweep_id == Sweep.id)
+        .where(SweepRun.run_id == run_id)
+        .order_by(Sweep.id)
+    )
+    with store.begin() as connection:
+        return list(connection.scalars(query))
 
 
 def model_seeds(store: Store) -> list[int]:
@@ -173,13 +190,13 @@ def models(store: Store, view: View) -> pd.DataFrame:
 
 def failing_models(store: Store, view: View, limit: int, offset: int = 0) -> pd.DataFrame:
     """Runs with errors, the worst first, as `models`; errors of one kind first if that is meant."""
-    errors = {None: Run.fp + Run.fn, KINDS[0]: Run.fp, KINDS[1]: Run.fn}[view.kind]
-    query = (
-        select(*_model_columns(view))
-        .where(_in_scope(view), _picked(view), Run.state == RunState.DONE, errors > 0)
-        .order_by(errors.desc(), Run.id)
-    )
+    query = _worst_first(view).where(_picked(view), _errors(view) > 0)
     return _frame(store, query.limit(limit).offset(offset))
+
+
+def worst_models(store: Store, view: View, limit: int) -> pd.DataFrame:
+    """Finished runs in scope, as `models`, those with the most errors first."""
+    return _frame(store, _worst_first(view).limit(limit))
 
 
 def count_failing_models(store: Store, view: View) -> int:
@@ -274,31 +291,46 @@ def breaking_strings(store: Store, view: View, limit: int) -> pd.DataFrame:
         .join(Config, Config.id == Run.config_id)
         .where(_in_scope(view), _picked(view), Run.state == RunState.DONE)
     )
-    by_set: dict[Any, list[bytes]] = {}
+    models: dict[Any, Int64[np.ndarray, " string"]] = {}
     with store.begin() as connection:
-        for test_set_id, numbers in connection.execute(packs):
-            by_set.setdefault(test_set_id, []).append(bytes(numbers))
-        parts = [
-            _counted(connection, test_set_id, b"".join(own), view)
-            for test_set_id, own in by_set.items()
-        ]
+        # A few at a time: all of them unpacked would be gigabytes.
+        for some in connection.execute(packs).partitions(PACKS_AT_ONCE):
+            by_set: dict[Any, list[bytes]] = {}
+            for test_set_id, numbers in some:
+                by_set.setdefault(test_set_id, []).append(bytes(numbers))
+            for test_set_id, own in by_set.items():
+                counted = np.bincount(unpacked_numbers(b"".join(own)))
+                models[test_set_id] = _added(models.get(test_set_id), counted)
+        parts = [_counted(connection, *own, view) for own in models.items()]
     columns = ["string", "kind", "length", "models"]
     if not parts:
         return pd.DataFrame(columns=columns)
     same = pd.concat(parts).groupby(["string", "label", "length"])
-    counted: pd.DataFrame = same.agg(models=("models", "sum")).reset_index()
+    summed: pd.DataFrame = same.agg(models=("models", "sum")).reset_index()
     ascending = [False, True, True]
-    counted = counted.sort_values(["models", "length", "string"], ascending=ascending)
-    counted["kind"] = _kinds(counted["label"])
-    return counted[columns].head(limit).reset_index(drop=True)
+    summed = summed.sort_values(["models", "length", "string"], ascending=ascending)
+    summed["kind"] = _kinds(summed["label"])
+    return summed[columns].head(limit).reset_index(drop=True)
 
 
-def _counted(connection: Connection, test_set_id: int, numbers: bytes, view: View) -> pd.DataFrame:
+def _added(
+    one: Int64[np.ndarray, " string"] | None, two: Int64[np.ndarray, " strings"]
+) -> Int64[np.ndarray, " string"]:
+    """The sum of counts, of which either may know more strings."""
+    if one is None:
+        return two
+    longer, shorter = (one, two) if len(one) >= len(two) else (two, one)
+    longer[: len(shorter)] += shorter
+    return longer
+
+
+def _counted(
+    connection: Connection, test_set_id: int, models: Int64[np.ndarray, " string"], view: View
+) -> pd.DataFrame:
     """How many runs got each string of a test set wrong: string, label, length, models."""
-    models = np.bincount(unpacked_numbers(numbers))
     strings = strings_of(connection, test_set_id)
     wrong = np.flatnonzero(models)
-    strings = strings.loc[wrong].assign(models=models[wrong])
+    strings = those_of(strings, wrong).assign(models=models[wrong])
     if view.kind is not None:
         strings = strings[strings["label"] == KINDS.index(view.kind)]
     return strings[["string", "label", "length", "models"]]
@@ -386,6 +418,21 @@ def _model_columns(view: View) -> list[ColumnElement[Any]]:
     ]
 
 
+def _worst_first(view: View) -> Select[*tuple[Any, ...]]:
+    finished = select(*_model_columns(view)).where(_in_scope(view), Run.state == RunState.DONE)
+    return finished.order_by(_errors(view).desc(), Run.id)
+
+
+def _errors(view: View) -> ColumnElement[Any]:
+    """How many errors a run made, of one kind if that is meant."""
+    errors: dict[Kind | None, ColumnElement[Any]] = {
+        None: Run.fp + Run.fn,
+        KINDS[0]: Run.fp.expression,
+        KINDS[1]: Run.fn.expression,
+    }
+    return errors[view.kind]
+
+
 def _tested() -> ColumnElement[Any]:
     return Run.tn + Run.fp + Run.fn + Run.tp
 
@@ -433,5 +480,5 @@ def _found(store: Store, run_id: int, search: ErrorSearch) -> pd.DataFrame:
 
 def _frame(store: Store, query: Select[*tuple[Any, ...]]) -> pd.DataFrame:
     with store.begin() as connection:
-        rows = connection.execute(query)
-        return pd.DataFrame(rows.fetchall(), columns=list(rows.keys()))
+        names, rows = fetched(connection, query)
+    return pd.DataFrame(rows, columns=names)

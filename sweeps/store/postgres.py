@@ -6,6 +6,7 @@ from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, text
 from sqlalchemy.exc import InterfaceError, OperationalError, SQLAlchemyError
 
 from seqcls.errors import StoreBusyError, StoreError
+from sweeps.store.sqlite import TOO_LONG
 
 CONNECT_SECONDS = 10
 
@@ -21,6 +22,10 @@ _LIKE_A_URL = (
 )
 
 
+read_seconds: float | None = None
+"""How long a statement of a reader may take, as in `sqlite`."""
+
+
 def connect(url: URL, *, read_only: bool) -> Engine:
     """An engine on a server, each of whose transactions is a connection of its own.
 
@@ -32,7 +37,8 @@ def connect(url: URL, *, read_only: bool) -> Engine:
         arguments["connect_timeout"] = CONNECT_SECONDS
     if read_only:
         own = url.query.get("options", "")
-        arguments["options"] = f"{own} -c default_transaction_read_only=on"
+        limit = "" if read_seconds is None else f" -c statement_timeout={read_seconds:.0f}s"
+        arguments["options"] = f"{own} -c default_transaction_read_only=on{limit}"
     # What a reader reads in one transaction is of one moment, as in SQLite.
     isolation = "REPEATABLE READ" if read_only else "READ COMMITTED"
     try:
@@ -71,6 +77,8 @@ def explained(name: str, error: SQLAlchemyError) -> StoreError:
     """What an error of the server means for the one who uses it, in one line."""
     lines = str(getattr(error, "orig", None) or error).strip().splitlines()
     cause = lines[0] if lines else type(error).__name__
+    if "statement timeout" in cause:
+        return StoreError(f"{name!r}: {TOO_LONG}")
     if isinstance(error, OperationalError | InterfaceError):
         return StoreBusyError(f"{name!r}: {cause}")
     return StoreError(f"{name!r}: {cause}")

@@ -1,6 +1,5 @@
 """Every read of the database, as data frames or plain values."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +16,7 @@ from sweeps.spec import SweepSpec
 from sweeps.store.engine import Store
 from sweeps.store.errors import errors_of_runs
 from sweeps.store.statements import chunks, wanted_of
+from sweeps.store.stored import config_of
 from sweeps.store.tables import (
     Base,
     Checkpoint,
@@ -157,6 +157,9 @@ def find_run(store: Store, reference: str) -> int:
     if not found:
         if slash:
             _find_sweep_of(store, reference, sweep)
+        damage = None if slash else store.left_out("run", int(number))
+        if damage is not None:
+            raise UnknownRunError(f"{store.name!r}: {damage}; train it again in another database")
         raise UnknownRunError(f"no run {reference!r} in {store.name!r}; `seqcls runs` lists them")
     return found[0]
 
@@ -202,14 +205,14 @@ def configs(store: Store) -> dict[int, RunConfig]:
     """Every configuration by its id; a field that it predates has its default."""
     with store.begin() as connection:
         rows = connection.execute(select(Config.id, Config.json)).all()
-    return {config_id: RunConfig.from_mapping(json.loads(text)) for config_id, text in rows}
+        return {config_id: config_of(config_id, text) for config_id, text in rows}
 
 
 def run_config(store: Store, run_id: int) -> RunConfig:
     """The configuration of a run that exists."""
-    query = select(Config.json).join(Run, Run.config_id == Config.id).where(Run.id == run_id)
+    query = select(Config.id, Config.json).join(Run, Run.config_id == Config.id)
     with store.begin() as connection:
-        return RunConfig.from_mapping(json.loads(connection.scalars(query).one()))
+        return config_of(*connection.execute(query.where(Run.id == run_id)).one())
 
 
 def weights(store: Store, run_id: int, epoch: int | None = None) -> bytes:
@@ -293,7 +296,7 @@ def queued_runs(store: Store, sweep_ids: Sequence[int] | None = None) -> list[Pl
     if sweep_ids is not None:
         wanted = wanted.where(SweepRun.sweep_id.in_(sweep_ids))
     query = (
-        select(Run.id, Run.model_seed, Run.failures, Config.json)
+        select(Run.id, Run.model_seed, Run.failures, Run.config_id, Config.json)
         .join(Config, Config.id == Run.config_id)
         .where(Run.state == RunState.QUEUED, Run.id.in_(wanted))
         .order_by(Run.id)
@@ -303,11 +306,12 @@ def queued_runs(store: Store, sweep_ids: Sequence[int] | None = None) -> list[Pl
         rows = connection.execute(query).all()
         for ids in chunks(row.id for row in rows):
             wants |= wanted_of(connection, ids)
-    configs = {
-        text: RunConfig.from_mapping(json.loads(text)) for text in {row.json for row in rows}
-    }
+        configs = {
+            config_id: config_of(config_id, text)
+            for config_id, text in {(row.config_id, row.json) for row in rows}
+        }
     return [
-        PlannedRun(row.id, configs[row.json], row.model_seed, *wants[row.id], row.failures)
+        PlannedRun(row.id, configs[row.config_id], row.model_seed, *wants[row.id], row.failures)
         for row in rows
     ]
 

@@ -15,6 +15,7 @@ from sweeps.store.claiming import Claim
 from sweeps.store.engine import Store
 from sweeps.store.packing import packed
 from sweeps.store.statements import sweeps_of, update_states
+from sweeps.store.sums import raise_sums
 from sweeps.store.tables import (
     Base,
     Checkpoint,
@@ -46,15 +47,18 @@ def record(store: Store, claimed: Claim, outcomes: Sequence[Outcome]) -> int:
     with store.change() as connection:
         held = _held(connection, claimed)
         digest = store_test_set(connection, config, drawn) if tested else None
+        done = []
         for run, outcome in zip(claimed.runs, outcomes, strict=True):
             if run.id not in held:
                 continue
             failure = outcome.failure or _tested_on_others(outcome, digest)
             if failure is None:
                 _insert_results(connection, run, outcome)
+                done.append(run.id)
             else:
                 # Training again would end like that again: nothing in it is left to chance.
                 _insert_failure(connection, claimed, run.id, failure, final=True)
+        raise_sums(connection, done)
         update_states(connection, sweeps_of(connection, select(Run.id).where(Run.id.in_(held))))
     return len(held)
 

@@ -6,7 +6,9 @@ another process wrote in between, whatever the timeout.)
 """
 
 import sqlite3
+import time
 import warnings
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Literal
@@ -16,16 +18,26 @@ import psutil
 from sqlalchemy import Connection, Engine, NullPool, create_engine, event
 from sqlalchemy.exc import SQLAlchemyError
 
-from seqcls.errors import StoreBusyError, StoreError, StoreUnavailableError
+from seqcls.errors import StoreBusyError, StoreDamagedError, StoreError, StoreUnavailableError
 
 BUSY_SECONDS = 60.0
 """How long a connection waits for another's lock."""
+
+STEPS = 100_000
+"""Of SQLite's machine between two looks at the clock."""
+
+PACKED_PAGE_BYTES = 2048
+"""Half of what is usual: each table and index ends in half an empty page."""
 
 NETWORK_FILE_SYSTEMS = (
     *("9p", "afs", "beegfs", "ceph", "cifs", "fuse.sshfs", "gpfs", "lustre"),
     *("nfs", "nfs4", "smb3", "smbfs"),
 )
 
+TOO_LONG = (
+    "a page's question took too long, and was ended; choose one sweep, or fewer model seeds or "
+    "settings, in the filters of the sidebar"
+)
 DAMAGED = "it is damaged; `seqcls verify` tells what can be trusted"
 
 _UNAVAILABLE = {
@@ -45,8 +57,18 @@ _DAMAGED = {
 }
 
 
-def connect(path: Path, mode: Literal["ro", "rwc"]) -> Engine:
-    """An engine on a file, each of whose transactions is a connection of its own."""
+read_seconds: float | None = None
+"""How long a reader may take; None for as long as it takes. A program of pages sets it once."""
+
+
+def connect(path: Path, mode: Literal["ro", "rwc"], prepared: Sequence[str] = ()) -> Engine:
+    """An engine on a file, each of whose transactions is a connection of its own.
+
+    Args:
+        path: the file.
+        mode: `ro` reads only; `rwc` writes too, and makes the file where there is none.
+        prepared: statements that each connection begins with.
+    """
     location = f"file:{quote(str(path.absolute()))}?mode={mode}"
 
     def new_connection() -> sqlite3.Connection:
@@ -55,6 +77,14 @@ def connect(path: Path, mode: Literal["ro", "rwc"]) -> Engine:
             location, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
         connection.execute("PRAGMA foreign_keys=ON")
+        if mode == "ro":
+            # What a file says of its own schema calls no function that does more than compute.
+            connection.execute("PRAGMA trusted_schema=OFF")
+        for statement in prepared:
+            connection.execute(statement)
+        if mode == "ro" and read_seconds is not None:
+            end = time.monotonic() + read_seconds
+            connection.set_progress_handler(lambda: time.monotonic() > end, STEPS)
         if mode != "ro":
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=NORMAL")
@@ -76,6 +106,10 @@ def explained(name: str, error: SQLAlchemyError) -> StoreError:
     cause = str(getattr(error, "orig", None) or error)
     if cause.startswith("database is locked"):
         return StoreBusyError(f"{name!r}: another process holds it locked; try again later")
+    if cause.startswith("interrupted"):
+        return StoreError(f"{name!r}: {TOO_LONG}")
+    if cause.startswith("Could not decode"):
+        return StoreDamagedError(f"{name!r}: a text in it is no UTF-8; {DAMAGED}")
     for text, advice in _UNAVAILABLE.items():
         if cause.startswith(text):
             return StoreUnavailableError(f"{name!r}: {advice}")
@@ -93,6 +127,7 @@ def pack(engine: Engine, name: str) -> None:
         with closing(engine.raw_connection()) as connection:
             cursor = connection.cursor()
             (mode,) = cursor.execute("PRAGMA journal_mode=DELETE").fetchone()
+            cursor.execute(f"PRAGMA page_size={PACKED_PAGE_BYTES}")
             cursor.execute("VACUUM")
     except sqlite3.Error as error:
         raise explained(name, SQLAlchemyError(str(error))) from error

@@ -1,5 +1,6 @@
 """Finished runs as the database holds them: read back to be checked or copied."""
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -8,6 +9,8 @@ import numpy as np
 from sqlalchemy import Connection, inspect, select
 
 from seqcls import results
+from seqcls.config import RunConfig
+from seqcls.errors import ConfigError, StoreDamagedError
 from seqcls.results import StringErrors
 from sweeps.digest import COLUMNS, Columns, run_digest, verdict_digest
 from sweeps.store.bulk import plain_rows
@@ -85,6 +88,21 @@ class StoredRun:
         return verdict_digest(self.key, self.run["model_seed"], found)
 
 
+def config_of(row_id: int, text: str) -> RunConfig:
+    """A row of `config` as what it says.
+
+    Raises:
+        StoreDamagedError: it says nothing that is a configuration.
+    """
+    try:
+        return RunConfig.from_mapping(json.loads(text))
+    except (ConfigError, ValueError, RecursionError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise StoreDamagedError(
+            f"config {row_id}: json is no configuration ({reason})", table="config", column="json"
+        ) from None
+
+
 def read_run(connection: Connection, run_id: int) -> StoredRun:
     """Everything that is stored of a run that exists."""
     (found,) = read_runs(connection, [run_id])
@@ -95,7 +113,7 @@ def read_runs(connection: Connection, run_ids: Sequence[int]) -> Iterator[Stored
     """Everything that is stored of these runs, in ascending order; of those that exist.
 
     Raises:
-        ValueError: a value is not of the type that its column has.
+        StoreDamagedError: a value is none that its column may have.
     """
     own = (
         select(Run.__table__, Config.key.label("config_key"), TestSet.digest.label("test_set"))
@@ -144,15 +162,21 @@ def _columns_by_run(connection: Connection, table: type[Base], run_ids: Sequence
     rows = plain_rows(connection, table, list(packed), run_ids)
     values = zip(*rows, strict=True) if rows else [()] * len(packed)
     columns = {
-        name: _column(own, kind) for own, (name, kind) in zip(values, packed.items(), strict=True)
+        name: _column(table.__tablename__, name, own, kind)
+        for own, (name, kind) in zip(values, packed.items(), strict=True)
     }
     return _ByRun(columns.pop("run_id"), columns)
 
 
-def _column(values: Sequence[Any], kind: str) -> np.ndarray:
-    column = np.array(values) if len(values) else np.empty(0, kind)
+def _column(table: str, name: str, values: Sequence[Any], kind: str) -> np.ndarray:
+    try:
+        column = np.array(values) if len(values) else np.empty(0, kind)
+    except ValueError:
+        column = np.empty(0, object)
     if column.dtype.kind not in ("i" if kind == "<i8" else "if"):
-        raise ValueError(f"expected numbers, got {column.dtype}")
+        raise StoreDamagedError(
+            f"{table}: {name} is not a number in every row", table=table, column=name
+        )
     return column.astype(kind)
 
 

@@ -13,13 +13,16 @@ from sweeps.store import notes
 from sweeps.store.engine import Store
 from sweeps.store.postgres import take_turns
 from sweeps.store.statements import chunks, ids_of, insert_new, inserted_id, update_states
+from sweeps.store.sums import lower_sums
 from sweeps.store.tables import (
+    Cause,
     Checkpoint,
     Config,
     Epoch,
     ErrorPack,
     Failure,
     LengthScore,
+    Perturbation,
     Run,
     RunState,
     Sweep,
@@ -31,7 +34,7 @@ from sweeps.store.tables import (
     now,
 )
 
-RESULTS = (Epoch, LengthScore, ErrorPack, Checkpoint, Verdict, Failure)
+RESULTS = (Epoch, LengthScore, ErrorPack, Checkpoint, Verdict, Cause, Perturbation, Failure)
 """The tables whose rows belong to one run."""
 
 
@@ -152,6 +155,7 @@ def _lock_runs(connection: Connection, run_ids: Sequence[int]) -> None:
 
 def _delete_runs(connection: Connection, run_ids: Sequence[int]) -> None:
     """Deletes runs with all that was stored of them, and configurations that no run has."""
+    lower_sums(connection, run_ids)
     for ids in chunks(run_ids):
         for table in RESULTS:
             connection.execute(delete_rows(table).where(table.run_id.in_(ids)))

@@ -22,6 +22,9 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.types import TypeEngine
 
+from sweeps.store import values
+from sweeps.store.values import Checked, Kind
+
 
 class Base(DeclarativeBase):
     """All tables of the database."""
@@ -48,6 +51,13 @@ class RunState(StrEnum):
     FAILED = "failed"
 
 
+class Unit(StrEnum):
+    """What an exhaustive check went through: counts of letters, or strings."""
+
+    MULTISET = "multiset"
+    STRING = "string"
+
+
 def now(seconds_ago: float = 0.0) -> str:
     """The time, or an earlier one, as the tables hold it."""
     time = datetime.now(UTC) - timedelta(seconds=seconds_ago)
@@ -55,8 +65,32 @@ def now(seconds_ago: float = 0.0) -> str:
 
 
 # What a strict table of SQLite calls them.
-_BIG = BigInteger().with_variant(Integer, "sqlite")
+_BIG_INTEGER = BigInteger().with_variant(Integer, "sqlite")
 _REAL: TypeEngine[float] = Double().with_variant(REAL, "sqlite")
+
+
+# Each column has a type of its own, which knows the column.
+
+
+def _whole(kind: Kind = values.COUNT) -> Checked:
+    return Checked(kind, Integer())
+
+
+def _big(kind: Kind = values.COUNT) -> Checked:
+    return Checked(kind, _BIG_INTEGER)
+
+
+def _text(kind: Kind = values.TEXT) -> Checked:
+    return Checked(kind, Text())
+
+
+def _real() -> Checked:
+    return Checked(values.FINITE, _REAL)
+
+
+def _bytes() -> Checked:
+    return Checked(values.BYTES, LargeBinary())
+
 
 _STRICT = {"sqlite_strict": True}
 _NUMBERED = {**_STRICT, "sqlite_autoincrement": True}
@@ -69,12 +103,12 @@ class Revision(Base):
 
     __tablename__ = "revision"
     __table_args__ = (_STRICT,)
-    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    configs: Mapped[int] = mapped_column(_BIG)
+    id: Mapped[int] = mapped_column(_whole(values.ID), primary_key=True, autoincrement=False)
+    configs: Mapped[int] = mapped_column(_big(values.REVISION))
     """Raised when configurations are added or deleted."""
-    members: Mapped[int] = mapped_column(_BIG)
+    members: Mapped[int] = mapped_column(_big(values.REVISION))
     """Raised when sweeps, or what runs they have, change."""
-    runs: Mapped[int] = mapped_column(_BIG)
+    runs: Mapped[int] = mapped_column(_big(values.REVISION))
     """Raised by every write, heartbeats apart."""
 
 
@@ -83,13 +117,13 @@ class Sweep(Base):
 
     __tablename__ = "sweep"
     __table_args__ = (_NUMBERED,)
-    id: Mapped[int] = mapped_column(primary_key=True)
-    name: Mapped[str] = mapped_column(Text, unique=True)
-    description: Mapped[str] = mapped_column(Text)
-    spec: Mapped[str] = mapped_column(Text)
-    created_at: Mapped[str] = mapped_column(Text)
-    state: Mapped[str] = mapped_column(Text)
-    launch_token: Mapped[str] = mapped_column(Text, unique=True)
+    id: Mapped[int] = mapped_column(_whole(values.ID), primary_key=True)
+    name: Mapped[str] = mapped_column(_text(), unique=True)
+    description: Mapped[str] = mapped_column(_text())
+    spec: Mapped[str] = mapped_column(_text(values.JSON))
+    created_at: Mapped[str] = mapped_column(_text(values.TIME))
+    state: Mapped[str] = mapped_column(_text(values.one_word_of(SweepState)))
+    launch_token: Mapped[str] = mapped_column(_text(), unique=True)
 
 
 class TestSet(Base):
@@ -98,10 +132,10 @@ class TestSet(Base):
     __test__ = False
     __tablename__ = "test_set"
     __table_args__ = (_NUMBERED,)
-    id: Mapped[int] = mapped_column(primary_key=True)
-    key: Mapped[str] = mapped_column(Text, unique=True)
-    json: Mapped[str] = mapped_column(Text)
-    digest: Mapped[str | None] = mapped_column(Text)
+    id: Mapped[int] = mapped_column(_whole(values.ID), primary_key=True)
+    key: Mapped[str] = mapped_column(_text(), unique=True)
+    json: Mapped[str] = mapped_column(_text(values.JSON))
+    digest: Mapped[str | None] = mapped_column(_text())
     """Of its strings; none before the first results come in, and the strings with them."""
 
 
@@ -111,12 +145,14 @@ class TestString(Base):
     __test__ = False
     __tablename__ = "test_string"
     __table_args__ = (_BY_KEY,)
-    test_set_id: Mapped[int] = mapped_column(ForeignKey("test_set.id"), primary_key=True)
-    number: Mapped[int] = mapped_column(primary_key=True)
-    string: Mapped[str] = mapped_column(Text)
-    length: Mapped[int]
-    label: Mapped[int]
-    occurrences: Mapped[int]
+    test_set_id: Mapped[int] = mapped_column(
+        _whole(values.ID), ForeignKey("test_set.id"), primary_key=True
+    )
+    number: Mapped[int] = mapped_column(_whole(values.whole(0, 2**24 - 1)), primary_key=True)
+    string: Mapped[str] = mapped_column(_text())
+    length: Mapped[int] = mapped_column(_whole(values.LENGTH))
+    label: Mapped[int] = mapped_column(_whole(values.whole(0, 1)))
+    occurrences: Mapped[int] = mapped_column(_whole(values.whole(1)))
 
 
 class Config(Base):
@@ -124,10 +160,10 @@ class Config(Base):
 
     __tablename__ = "config"
     __table_args__ = (_NUMBERED,)
-    id: Mapped[int] = mapped_column(primary_key=True)
-    key: Mapped[str] = mapped_column(Text, unique=True)
-    json: Mapped[str] = mapped_column(Text)
-    test_set_id: Mapped[int | None] = mapped_column(ForeignKey("test_set.id"))
+    id: Mapped[int] = mapped_column(_whole(values.ID), primary_key=True)
+    key: Mapped[str] = mapped_column(_text(), unique=True)
+    json: Mapped[str] = mapped_column(_text(values.JSON))
+    test_set_id: Mapped[int | None] = mapped_column(_whole(values.ID), ForeignKey("test_set.id"))
     """None only where an upgrade could not read the configuration."""
 
 
@@ -140,29 +176,29 @@ class Run(Base):
         Index("run_state", "state"),
         _NUMBERED,
     )
-    id: Mapped[int] = mapped_column(primary_key=True)
-    config_id: Mapped[int] = mapped_column(ForeignKey("config.id"))
-    model_seed: Mapped[int] = mapped_column(_BIG)
-    state: Mapped[str] = mapped_column(Text)
-    attempt: Mapped[int] = mapped_column(default=0)
-    failures: Mapped[int] = mapped_column(default=0)
-    worker_id: Mapped[int | None] = mapped_column(ForeignKey("worker.id"))
-    started_at: Mapped[str | None] = mapped_column(Text)
-    finished_at: Mapped[str | None] = mapped_column(Text)
-    error: Mapped[str | None] = mapped_column(Text)
-    epochs: Mapped[int | None]
-    best_epoch: Mapped[int | None]
-    best_validation_loss: Mapped[float | None] = mapped_column(_REAL)
-    tn: Mapped[int | None]
-    fp: Mapped[int | None]
-    fn: Mapped[int | None]
-    tp: Mapped[int | None]
-    solved_length: Mapped[int | None]
-    engine: Mapped[str | None] = mapped_column(Text)
-    engine_reason: Mapped[str | None] = mapped_column(Text)
-    train_seconds: Mapped[float | None] = mapped_column(_REAL)
-    digest: Mapped[str | None] = mapped_column(Text)
-    verdict_digest: Mapped[str | None] = mapped_column(Text)
+    id: Mapped[int] = mapped_column(_whole(values.ID), primary_key=True)
+    config_id: Mapped[int] = mapped_column(_whole(values.ID), ForeignKey("config.id"))
+    model_seed: Mapped[int] = mapped_column(_big(values.SEED))
+    state: Mapped[str] = mapped_column(_text(values.one_word_of(RunState)))
+    attempt: Mapped[int] = mapped_column(_whole(), default=0)
+    failures: Mapped[int] = mapped_column(_whole(), default=0)
+    worker_id: Mapped[int | None] = mapped_column(_whole(values.ID), ForeignKey("worker.id"))
+    started_at: Mapped[str | None] = mapped_column(_text(values.TIME))
+    finished_at: Mapped[str | None] = mapped_column(_text(values.TIME))
+    error: Mapped[str | None] = mapped_column(_text())
+    epochs: Mapped[int | None] = mapped_column(_whole(values.EPOCH))
+    best_epoch: Mapped[int | None] = mapped_column(_whole(values.EPOCH))
+    best_validation_loss: Mapped[float | None] = mapped_column(_real())
+    tn: Mapped[int | None] = mapped_column(_whole())
+    fp: Mapped[int | None] = mapped_column(_whole())
+    fn: Mapped[int | None] = mapped_column(_whole())
+    tp: Mapped[int | None] = mapped_column(_whole())
+    solved_length: Mapped[int | None] = mapped_column(_whole(values.whole(-1, 1_000_000)))
+    engine: Mapped[str | None] = mapped_column(_text())
+    engine_reason: Mapped[str | None] = mapped_column(_text())
+    train_seconds: Mapped[float | None] = mapped_column(_real())
+    digest: Mapped[str | None] = mapped_column(_text())
+    verdict_digest: Mapped[str | None] = mapped_column(_text())
     """That of the exhaustive check, so that one that was deleted is missed."""
 
 
@@ -171,8 +207,10 @@ class SweepRun(Base):
 
     __tablename__ = "sweep_run"
     __table_args__ = (Index("sweep_run_run_id", "run_id"), _BY_KEY)
-    sweep_id: Mapped[int] = mapped_column(ForeignKey("sweep.id"), primary_key=True)
-    run_id: Mapped[int] = mapped_column(ForeignKey("run.id"), primary_key=True)
+    sweep_id: Mapped[int] = mapped_column(
+        _whole(values.ID), ForeignKey("sweep.id"), primary_key=True
+    )
+    run_id: Mapped[int] = mapped_column(_whole(values.ID), ForeignKey("run.id"), primary_key=True)
 
 
 class SweepNote(Base):
@@ -215,10 +253,10 @@ class Epoch(Base):
 
     __tablename__ = "epoch"
     __table_args__ = (_BY_KEY,)
-    run_id: Mapped[int] = mapped_column(ForeignKey("run.id"), primary_key=True)
-    epoch: Mapped[int] = mapped_column(primary_key=True)
-    train_loss: Mapped[float] = mapped_column(_REAL)
-    validation_loss: Mapped[float] = mapped_column(_REAL)
+    run_id: Mapped[int] = mapped_column(_whole(values.ID), ForeignKey("run.id"), primary_key=True)
+    epoch: Mapped[int] = mapped_column(_whole(values.EPOCH), primary_key=True)
+    train_loss: Mapped[float] = mapped_column(_real())
+    validation_loss: Mapped[float] = mapped_column(_real())
 
 
 class LengthScore(Base):
@@ -226,12 +264,33 @@ class LengthScore(Base):
 
     __tablename__ = "length_score"
     __table_args__ = (_BY_KEY,)
-    run_id: Mapped[int] = mapped_column(ForeignKey("run.id"), primary_key=True)
-    length: Mapped[int] = mapped_column(primary_key=True)
-    tn: Mapped[int]
-    fp: Mapped[int]
-    fn: Mapped[int]
-    tp: Mapped[int]
+    run_id: Mapped[int] = mapped_column(_whole(values.ID), ForeignKey("run.id"), primary_key=True)
+    length: Mapped[int] = mapped_column(_whole(values.LENGTH), primary_key=True)
+    tn: Mapped[int] = mapped_column(_whole())
+    fp: Mapped[int] = mapped_column(_whole())
+    fn: Mapped[int] = mapped_column(_whole())
+    tp: Mapped[int] = mapped_column(_whole())
+
+
+class LengthSum(Base):
+    """What all finished runs of a configuration come to on the test strings of one length.
+
+    Written with the results that it sums up, so that pages need not read those of every run.
+    """
+
+    __tablename__ = "length_sum"
+    __table_args__ = (_BY_KEY,)
+    config_id: Mapped[int] = mapped_column(
+        _whole(values.ID), ForeignKey("config.id", ondelete="CASCADE"), primary_key=True
+    )
+    length: Mapped[int] = mapped_column(_whole(values.LENGTH), primary_key=True)
+    runs: Mapped[int] = mapped_column(_whole())
+    failing: Mapped[int] = mapped_column(_whole())
+    """Runs that misclassify at least one string of this length."""
+    tn: Mapped[int] = mapped_column(_big())
+    fp: Mapped[int] = mapped_column(_big())
+    fn: Mapped[int] = mapped_column(_big())
+    tp: Mapped[int] = mapped_column(_big())
 
 
 class ErrorPack(Base):
@@ -242,10 +301,12 @@ class ErrorPack(Base):
 
     __tablename__ = "error_pack"
     __table_args__ = (_STRICT,)
-    run_id: Mapped[int] = mapped_column(ForeignKey("run.id"), primary_key=True, autoincrement=False)
-    numbers: Mapped[bytes] = mapped_column(LargeBinary)
+    run_id: Mapped[int] = mapped_column(
+        _whole(values.ID), ForeignKey("run.id"), primary_key=True, autoincrement=False
+    )
+    numbers: Mapped[bytes] = mapped_column(_bytes())
     """Of the test set's strings, ascending, three bytes each, the highest first."""
-    logits: Mapped[bytes] = mapped_column(LargeBinary)
+    logits: Mapped[bytes] = mapped_column(_bytes())
     """Of the same strings, IEEE 754 of four or eight bytes, the highest first."""
 
 
@@ -254,9 +315,9 @@ class Checkpoint(Base):
 
     __tablename__ = "checkpoint"
     __table_args__ = (_STRICT,)
-    run_id: Mapped[int] = mapped_column(ForeignKey("run.id"), primary_key=True)
-    epoch: Mapped[int] = mapped_column(primary_key=True)
-    weights: Mapped[bytes] = mapped_column(LargeBinary)
+    run_id: Mapped[int] = mapped_column(_whole(values.ID), ForeignKey("run.id"), primary_key=True)
+    epoch: Mapped[int] = mapped_column(_whole(values.EPOCH), primary_key=True)
+    weights: Mapped[bytes] = mapped_column(_bytes())
 
 
 class Verdict(Base):
@@ -264,14 +325,49 @@ class Verdict(Base):
 
     __tablename__ = "verdict"
     __table_args__ = (_STRICT,)
-    run_id: Mapped[int] = mapped_column(ForeignKey("run.id"), primary_key=True, autoincrement=False)
-    max_length: Mapped[int]
-    unit: Mapped[str] = mapped_column(Text)
-    inputs: Mapped[int] = mapped_column(_BIG)
-    false_positives: Mapped[int] = mapped_column(_BIG)
-    false_negatives: Mapped[int] = mapped_column(_BIG)
-    shortest_error: Mapped[str | None] = mapped_column(Text)
-    digest: Mapped[str] = mapped_column(Text)
+    run_id: Mapped[int] = mapped_column(
+        _whole(values.ID), ForeignKey("run.id"), primary_key=True, autoincrement=False
+    )
+    max_length: Mapped[int] = mapped_column(_whole(values.LENGTH))
+    unit: Mapped[str] = mapped_column(_text(values.one_word_of(Unit)))
+    inputs: Mapped[int] = mapped_column(_big())
+    false_positives: Mapped[int] = mapped_column(_big())
+    false_negatives: Mapped[int] = mapped_column(_big())
+    shortest_error: Mapped[str | None] = mapped_column(_text())
+    digest: Mapped[str] = mapped_column(_text())
+
+
+class Cause(Base):
+    """What some of a failing run's errors have in common: a mechanism, or how the model behaves."""
+
+    __tablename__ = "cause"
+    __table_args__ = (_STRICT,)
+    run_id: Mapped[int] = mapped_column(_whole(values.ID), ForeignKey("run.id"), primary_key=True)
+    number: Mapped[int] = mapped_column(_whole(), primary_key=True)
+    """0 is the cause of most errors."""
+    mechanism: Mapped[str] = mapped_column(_text())
+    head: Mapped[int | None] = mapped_column(_whole())
+    tokens: Mapped[str] = mapped_column(_text())
+    """The tokens that it is about, or a rule in words."""
+    share: Mapped[float] = mapped_column(_real())
+    """Of the errors that were looked at, in (0, 1]."""
+    strings: Mapped[int] = mapped_column(_whole())
+    """How many of the errors that were looked at."""
+    agreement: Mapped[float | None] = mapped_column(_real())
+    """Of a rule: on what share of all test strings it says what the model says."""
+
+
+class Perturbation(Base):
+    """A run trained again from initial values moved by one unit in the last place."""
+
+    __tablename__ = "perturbation"
+    __table_args__ = (_STRICT,)
+    run_id: Mapped[int] = mapped_column(_whole(values.ID), ForeignKey("run.id"), primary_key=True)
+    number: Mapped[int] = mapped_column(_whole(), primary_key=True)
+    tn: Mapped[int] = mapped_column(_whole())
+    fp: Mapped[int] = mapped_column(_whole())
+    fn: Mapped[int] = mapped_column(_whole())
+    tp: Mapped[int] = mapped_column(_whole())
 
 
 class Failure(Base):
@@ -279,10 +375,10 @@ class Failure(Base):
 
     __tablename__ = "failure"
     __table_args__ = (_STRICT,)
-    run_id: Mapped[int] = mapped_column(ForeignKey("run.id"), primary_key=True)
-    attempt: Mapped[int] = mapped_column(primary_key=True)
-    at: Mapped[str] = mapped_column(Text)
-    reason: Mapped[str] = mapped_column(Text)
+    run_id: Mapped[int] = mapped_column(_whole(values.ID), ForeignKey("run.id"), primary_key=True)
+    attempt: Mapped[int] = mapped_column(_whole(), primary_key=True)
+    at: Mapped[str] = mapped_column(_text(values.TIME))
+    reason: Mapped[str] = mapped_column(_text())
 
 
 class Worker(Base):
@@ -290,9 +386,12 @@ class Worker(Base):
 
     __tablename__ = "worker"
     __table_args__ = (_NUMBERED,)
-    id: Mapped[int] = mapped_column(primary_key=True)
-    host: Mapped[str] = mapped_column(Text)
-    pid: Mapped[int]
-    started_at: Mapped[str] = mapped_column(Text)
-    heartbeat_at: Mapped[str] = mapped_column(Text)
-    ended_at: Mapped[str | None] = mapped_column(Text)
+    id: Mapped[int] = mapped_column(_whole(values.ID), primary_key=True)
+    host: Mapped[str] = mapped_column(_text())
+    pid: Mapped[int] = mapped_column(_whole())
+    started_at: Mapped[str] = mapped_column(_text(values.TIME))
+    heartbeat_at: Mapped[str] = mapped_column(_text(values.TIME))
+    ended_at: Mapped[str | None] = mapped_column(_text(values.TIME))
+
+
+values.name_columns(Base.metadata)

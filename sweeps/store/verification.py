@@ -13,8 +13,10 @@ from seqcls.config import RunConfig
 from seqcls.errors import StoreError
 from sweeps.spec import parse_spec
 from sweeps.store.engine import Store, schema_version
+from sweeps.store.explained import misfits
 from sweeps.store.statements import one_of
 from sweeps.store.stored import RESULT_TABLES, StoredRun, read_runs
+from sweeps.store.sums import wrong_sums
 from sweeps.store.tables import Config, Failure, Run, RunState, Sweep, SweepRun, SweepState, TestSet
 from sweeps.store.test_sets import stored_test_set
 
@@ -53,6 +55,7 @@ def verify(store: Store, on_progress: OnProgress | None = None) -> Verification:
         store: the database.
         on_progress: told how many runs are checked, and of how many.
     """
+    store = store.as_it_is()
     damages: list[Damage] = []
     runs = _guarded(damages, "the table of runs", partial(_run_rows, store))
     checks = {
@@ -62,6 +65,8 @@ def verify(store: Store, on_progress: OnProgress | None = None) -> Verification:
         "the test sets": _test_sets,
         "the sweeps": _sweeps,
         "rows of results": _rows_without_run,
+        "the sums by length": _sums,
+        "causes and perturbations": _explained,
     }
     for what, check in checks.items():
         damages += _guarded(damages, what, partial(check, store))
@@ -201,6 +206,18 @@ def _rows_without_run(store: Store) -> Iterator[Damage]:
             lost = select(func.count()).where(table.run_id.not_in(select(Run.id)))
             if number := connection.scalar(lost):
                 yield Damage(table.__tablename__, f"{number} rows belong to no run")
+
+
+def _sums(store: Store) -> Iterator[Damage]:
+    with store.begin() as connection:
+        for config_id in wrong_sums(connection):
+            yield Damage(f"configuration {config_id}", "its sums by length are wrong")
+
+
+def _explained(store: Store) -> Iterator[Damage]:
+    with store.begin() as connection:
+        for what, how in misfits(connection):
+            yield Damage(what, how)
 
 
 def _sweeps(store: Store) -> Iterator[Damage]:

@@ -10,7 +10,9 @@ from sweeps.store.claiming import (
     release,
     release_dead,
 )
-from sweeps.store.merging import Merged, merge
+from sweeps.store.explained import record_causes, record_perturbations
+from sweeps.store.merged_runs import Merged
+from sweeps.store.merging import merge
 from sweeps.store.recording import record, record_lost, record_verdict
 from sweeps.store.submitting import delete, resume, retry, stop, submit
 
@@ -24,7 +26,9 @@ __all__ = [
     "end_worker",
     "merge",
     "record",
+    "record_causes",
     "record_lost",
+    "record_perturbations",
     "record_verdict",
     "register_worker",
     "release",

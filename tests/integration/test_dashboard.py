@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.pages import make_database
+from benchmarks.large import make_database
 from sweeps.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.engine import open_writer

@@ -210,6 +210,8 @@ def test_a_database_of_every_older_version_is_upgraded(old: Path, tmp_path: Path
     )
     assert fields == len(RunConfig.model_fields)
     assert upgraded.damaged == []
+    summed = rows(store, "SELECT sum(tn), sum(fp), sum(fn), sum(tp) FROM length_sum")
+    assert rows(store, "SELECT sum(tn), sum(fp), sum(fn), sum(tp) FROM run") == summed
     assert verify(store).damages == []
     assert rows(store, "SELECT failures FROM run WHERE state = 'failed'") == [(3,)]
     assert upgrade_with_backup(store) is None

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.pages import make_database
+from benchmarks.large import make_database
 from sweeps.store import overview, queries, writer
 from sweeps.store.engine import Store, open_reader, open_writer
 from sweeps.store.overview import ErrorSearch, View
@@ -167,7 +167,8 @@ def test_a_sweep_is_recorded_with_its_times_and_failures(any_db: str) -> None:
     assert record.last_finished_at is None
     with store.begin() as connection:
         connection.exec_driver_sql(
-            "INSERT INTO failure (run_id, attempt, at, reason) VALUES (2, 1, '2026', 'it diverged')"
+            "INSERT INTO failure (run_id, attempt, at, reason) "
+            "VALUES (2, 1, '2026-01-01T00:00:00+00:00', 'it diverged')"
         )
     found = overview.failures(store, sweep_id, limit=5)
     assert found[["run_id", "reason", "state"]].to_numpy().tolist() == [

@@ -180,7 +180,7 @@ def test_why_training_failed_is_on_the_page_of_sweeps(
         connection.exec_driver_sql("UPDATE sweep SET state = 'done'")
         connection.exec_driver_sql(
             "INSERT INTO failure (run_id, attempt, at, reason) "
-            "VALUES (1, 1, '2026', 'diverged *here*')"
+            "VALUES (1, 1, '2026-01-01T00:00:00+00:00', 'diverged *here*')"
         )
     app = open_app(monkeypatch, file_of(store))
     assert "training failed for all of these runs" in app.info[0].value

@@ -40,6 +40,13 @@ def unpack(config: NetworkConfig, flat: Float[np.ndarray, " parameter"]) -> Weig
     return weights
 
 
+def parameter_shapes(config: NetworkConfig) -> dict[str, tuple[int, ...]]:
+    """The shapes of the parameters that the network has, by name."""
+    shapes = {name: shape for name, shape in _slots(config) if _has(config, name)}
+    letters, hidden = shapes[EMBEDDING]
+    return {**shapes, EMBEDDING: (letters + 1, hidden)}
+
+
 def _slots(config: NetworkConfig) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Names and shapes in the order of `rooms.Parameters`."""
     hidden, inner = config.hidden_size, config.feed_forward_size

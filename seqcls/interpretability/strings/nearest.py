@@ -23,7 +23,7 @@ class Nearest:
     """How many tokens were replaced, deleted or inserted; of a search in vain, how many at most."""
     tried: int
     complete: bool
-    """Whether all strings with fewer edits were tried, and of one found in vain all with two."""
+    """Whether all strings with fewer edits were tried, and of one found in vain all there are."""
 
 
 def nearest_right(
@@ -32,6 +32,7 @@ def nearest_right(
     *,
     other_answer: bool = False,
     same_length: bool = False,
+    max_edits: int = 2,
     max_tried: int = MAX_TRIED,
 ) -> Nearest:
     """The nearest string that is answered rightly, its label asked of the language anew.
@@ -44,13 +45,15 @@ def nearest_right(
         other_answer: only a string that the model answers otherwise than this one. Without it
             the nearest may have the same answer, where the edit changes what is right.
         same_length: only replacements.
+        max_edits: 1 or 2.
         max_tried: after so many strings the search is given up.
     """
     start = tuple(letters)
     was = model.answer(start).predicted
     least = 0 if model.knows_the_empty_string else 1
     tried = 0
-    for edits, candidates in enumerate(_rings(start, model.num_letters, same_length), start=1):
+    rings = islice(_rings(start, model.num_letters, same_length), max_edits)
+    for edits, candidates in enumerate(rings, start=1):
         wanted = (own for own in candidates if len(own) >= least)
         while batch := list(islice(wanted, min(AT_ONCE, max_tried - tried))):
             tried += len(batch)
@@ -60,7 +63,7 @@ def nearest_right(
                 return Nearest(model.answer(own), own, edits, tried, True)
         if tried >= max_tried:
             return Nearest(None, (), edits, tried, False)
-    return Nearest(None, (), 2, tried, True)
+    return Nearest(None, (), max_edits, tried, True)
 
 
 def edited(string: Letters, num_letters: int, same_length: bool = False) -> Iterator[Letters]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Bool, Float, Int64, Real
 
 from seqcls.data import sampler_of
 from seqcls.evaluation import distinct_test_strings
@@ -65,7 +65,7 @@ def fitting_rules(model: AskedModel) -> Rules:
     strings, times = test.strings.take(known), test.occurrences[known]
     predicted = answers.predicted[known]
     found = [
-        _agreement(text, says, predicted, times)
+        agreement(text, says, predicted, times)
         for text, says in candidates(model.tokenizer.alphabet, strings, predicted, times)
     ]
     # A stable sort: of equally good rules the simpler one stays before the other.
@@ -105,7 +105,7 @@ def candidates(
     shares = strings.counts / np.maximum(strings.lengths, 1)[:, None]
     quantities += [(f"the share of {x}", own) for x, own in zip(alphabet, shares.T, strict=True)]
     for name, values in quantities:
-        yield from _bounds(name, values, predicted, times)
+        yield from bounds(name, values, predicted, times)
 
 
 def _occurrences(
@@ -148,11 +148,11 @@ def _numbers(
         yield f"the number of {letter}", own
 
 
-def _bounds(
+def bounds(
     name: str,
     values: Float[np.ndarray, " string"],
     predicted: Says,
-    times: Int64[np.ndarray, " string"],
+    times: Real[np.ndarray, " string"],
 ) -> Iterator[tuple[str, Says]]:
     """The bound that agrees best, with the positive strings above it, and likewise below."""
     known, rows = np.unique(values, return_inverse=True)
@@ -168,7 +168,8 @@ def _bounds(
         yield f"positive iff {name} is {text} {bound:.4g}", says if over else ~says
 
 
-def _agreement(text: str, says: Says, predicted: Says, times: Int64[np.ndarray, " string"]) -> Rule:
+def agreement(text: str, says: Says, predicted: Says, times: Int64[np.ndarray, " string"]) -> Rule:
+    """How well what a rule says of strings agrees with a model's answers."""
     same = says == predicted
     return Rule(
         text,

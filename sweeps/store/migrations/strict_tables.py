@@ -115,6 +115,17 @@ CREATE TABLE length_score (
     tp INTEGER NOT NULL CHECK (tp >= 0),
     PRIMARY KEY (run_id, length)
 ){strict_by_key};
+CREATE TABLE length_sum (
+    config_id INTEGER NOT NULL REFERENCES config (id) ON DELETE CASCADE,
+    length INTEGER NOT NULL CHECK (length >= 0),
+    runs INTEGER NOT NULL CHECK (runs >= 0),
+    failing INTEGER NOT NULL CHECK (failing >= 0),
+    tn {big} NOT NULL CHECK (tn >= 0),
+    fp {big} NOT NULL CHECK (fp >= 0),
+    fn {big} NOT NULL CHECK (fn >= 0),
+    tp {big} NOT NULL CHECK (tp >= 0),
+    PRIMARY KEY (config_id, length)
+){strict_by_key};
 CREATE TABLE error_pack (
     run_id INTEGER NOT NULL PRIMARY KEY REFERENCES run (id),
     numbers {bytes} NOT NULL CHECK (length(numbers) >= 3),
@@ -137,6 +148,26 @@ CREATE TABLE verdict (
     false_negatives {big} NOT NULL CHECK (false_negatives >= 0),
     shortest_error TEXT,
     digest TEXT NOT NULL
+){strict};
+CREATE TABLE cause (
+    run_id INTEGER NOT NULL REFERENCES run (id),
+    number INTEGER NOT NULL CHECK (number >= 0),
+    mechanism TEXT NOT NULL,
+    head INTEGER CHECK (head >= 0),
+    tokens TEXT NOT NULL,
+    share {real} NOT NULL CHECK (share > 0 AND share <= 1),
+    strings INTEGER NOT NULL CHECK (strings >= 1),
+    agreement {real} CHECK (agreement >= 0 AND agreement <= 1),
+    PRIMARY KEY (run_id, number)
+){strict};
+CREATE TABLE perturbation (
+    run_id INTEGER NOT NULL REFERENCES run (id),
+    number INTEGER NOT NULL CHECK (number >= 0),
+    tn INTEGER NOT NULL CHECK (tn >= 0),
+    fp INTEGER NOT NULL CHECK (fp >= 0),
+    fn INTEGER NOT NULL CHECK (fn >= 0),
+    tp INTEGER NOT NULL CHECK (tp >= 0),
+    PRIMARY KEY (run_id, number)
 ){strict};
 CREATE TABLE failure (
     run_id INTEGER NOT NULL REFERENCES run (id),
@@ -177,3 +208,14 @@ def statements(dialect: str) -> list[str]:
     tables = _TABLES.format(**_WORDS[dialect]).split(";\n")
     views = {"sqlite": sqlite_views, "postgresql": postgres_views}[dialect]()
     return [*(statement.strip() for statement in tables), *views]
+
+
+SUMS_BY_LENGTH = """
+INSERT INTO length_sum (config_id, length, runs, failing, tn, fp, fn, tp)
+SELECT run.config_id, length, count(*), sum(CASE WHEN score.fp + score.fn > 0 THEN 1 ELSE 0 END),
+    sum(score.tn), sum(score.fp), sum(score.fn), sum(score.tp)
+FROM length_score AS score JOIN run ON run.id = score.run_id
+WHERE run.state = 'done'
+GROUP BY run.config_id, length
+"""
+"""Fills `length_sum` from the results that there are."""

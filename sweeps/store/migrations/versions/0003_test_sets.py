@@ -1,10 +1,10 @@
-"""Test sets, whose strings are stored once; strict tables; digests of named columns."""
+"""Test sets, whose strings are stored once; strict tables; sums; digests of named columns."""
 
 import sqlalchemy as sa
 from alembic import context, op
 
 from sweeps.store.migrations.carried_over import carry_over
-from sweeps.store.migrations.strict_tables import statements
+from sweeps.store.migrations.strict_tables import SUMS_BY_LENGTH, statements
 
 revision = "0003"
 down_revision = "0002"
@@ -29,6 +29,7 @@ def upgrade() -> None:
         connection.exec_driver_sql(statement)
     # Whoever asked for the upgrade says which runs those are.
     context.config.attributes["damaged"] = carry_over(connection)
+    connection.exec_driver_sql(SUMS_BY_LENGTH)
     for table in OLD:
         op.execute(f"DROP TABLE old_{table}")
 

@@ -1,0 +1,1 @@
+"""Why models fail and what would help: sections of the pages on failing models."""

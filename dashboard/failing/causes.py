@@ -1,0 +1,138 @@
+"""Why the failing models fail: mechanism by configuration, and the models of one mechanism."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import data, links, names
+from dashboard.charts.mechanisms import mechanism_grid
+from seqcls.errors import SeqclsError
+from sweeps import causes
+from sweeps.store.engine import open_writer
+from sweeps.store.overview import View
+
+MOST_MODELS = 1_000
+MOST_ROWS = 20
+"""Configurations in the chart; the table has them all."""
+
+MECHANISM = "mechanism"
+
+
+def show(view: View) -> None:
+    """Draws the section.
+
+    Args:
+        view: which models the page is about.
+    """
+    st.subheader("Why do they fail?")
+    failing = data.failing_models(view, MOST_MODELS)
+    ids = [int(run_id) for run_id in failing["run_id"]]
+    found = data.causes(ids)
+    leading = causes.leading(found)
+    _said(len(ids), len(leading))
+    _offer([run_id for run_id in ids if run_id not in set(leading["run_id"])])
+    if leading.empty:
+        return
+    _grid(failing, found)
+    _models_of_one(failing, leading, found)
+
+
+def _said(failing: int, attributed: int) -> None:
+    st.caption(
+        f"Found for {attributed:,} of {failing:,} failing models, from up to {causes.SAMPLE} "
+        "errors of each, spread evenly from the shortest to the longest. Where letter counts "
+        "account for a model exactly, each error's mechanism is shown by changing one thing "
+        "inside; of other models it is only said what their errors have in common."
+    )
+
+
+def _offer(waiting: Sequence[int]) -> None:
+    """A button that attributes the models whose causes are not known yet."""
+    if not waiting:
+        return
+    what = "the model" if len(waiting) == 1 else f"{len(waiting):,} models"
+    if not st.button(f"Find why {what} fail{'s' * (len(waiting) == 1)}", key="find_causes"):
+        return
+    bar = st.progress(0.0, "Attributing errors")
+
+    def show_progress(done: int, of: int) -> None:
+        bar.progress(done / of, f"{done:,} of {of:,} models")
+
+    try:
+        causes.attribute(open_writer(), waiting, on_progress=show_progress)
+    except (SeqclsError, OSError) as error:
+        st.error("That could not be done.")
+        st.code(str(error), language=None, wrap_lines=True)
+        return
+    st.rerun()
+
+
+def _grid(failing: pd.DataFrame, found: pd.DataFrame) -> None:
+    table = causes.table(failing.rename(columns={"run_id": "id"}), found)
+    order = table["config_id"].drop_duplicates().tolist()
+    named = names.configuration_names(order)
+    table.insert(0, "configuration", table["config_id"].map(named))
+    drawn = order[:MOST_ROWS]
+    st.altair_chart(
+        mechanism_grid(table[table["config_id"].isin(drawn)], [named[own] for own in drawn]),
+        key="mechanism_grid",
+    )
+    st.caption(
+        "A seed counts for the mechanism of most of its errors. Below each share is its 95% "
+        "interval (Wilson) over failing seeds."
+        + (
+            f" Drawn are {MOST_ROWS} of {len(order)} configurations."
+            if len(order) > MOST_ROWS
+            else ""
+        )
+    )
+
+
+def _models_of_one(failing: pd.DataFrame, leading: pd.DataFrame, found: pd.DataFrame) -> None:
+    """The models that fail by the mechanism that is chosen, to look into."""
+    chosen = st.pills(
+        "Models that fail by",
+        list(leading["mechanism"].value_counts().index),
+        key=MECHANISM,
+        bind="query-params",
+    )
+    if chosen is None:
+        return
+    own = leading[leading["mechanism"] == chosen].merge(failing, on="run_id")
+    parts = found[found["mechanism"] == chosen].groupby("run_id")[["head", "tokens"]]
+    told = {run_id: _parts(rows) for run_id, rows in parts}
+    shown = pd.DataFrame(
+        {
+            "run_id": own["run_id"],
+            "model_seed": own["model_seed"],
+            "share": own["share"],
+            "parts": own["run_id"].map(told),
+            "configuration": own["config_id"].map(
+                names.configuration_names(own["config_id"].drop_duplicates().tolist())
+            ),
+        }
+    )
+    st.dataframe(
+        shown,
+        hide_index=True,
+        column_config={
+            "run_id": st.column_config.NumberColumn("Run"),
+            "model_seed": st.column_config.NumberColumn("Seed"),
+            "share": st.column_config.NumberColumn(
+                "Share", format="percent", help="Of the model's errors that were looked at."
+            ),
+            "parts": st.column_config.TextColumn("Where", width="large"),
+            "configuration": st.column_config.TextColumn("Configuration", width="large"),
+        },
+        height=min(38 + 35 * len(shown), 320),
+    )
+    links.to_model(int(shown["run_id"].iloc[0]), f"Look inside model {shown['run_id'].iloc[0]}")
+
+
+def _parts(rows: pd.DataFrame) -> str:
+    """Heads and tokens of a mechanism in one model, such as `head 1: a by b; head 0: b by a`."""
+    return "; ".join(
+        row["tokens"] if pd.isna(row["head"]) else f"head {row['head']:.0f}: {row['tokens']}"
+        for row in rows.to_dict("records")
+    )

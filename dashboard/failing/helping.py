@@ -1,0 +1,66 @@
+"""What would help a failing model: fields to change, and what came of it where that was trained."""
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import data
+from dashboard.failing.filling import fill
+from dashboard.words import verbatim
+from sweeps import helping
+from sweeps.store import queries
+from sweeps.store.engine import open_reader
+
+
+def show(run_id: int) -> None:
+    """Draws the section of one model, where its causes are known.
+
+    Args:
+        run_id: a finished run, which the link names too.
+    """
+    mechanisms = helping.mechanisms_of(data.causes([run_id]))
+    if not mechanisms:
+        return
+    st.subheader("What would help?")
+    config = queries.run_config(open_reader(), run_id)
+    trials = data.trials(run_id, mechanisms)
+    if not trials:
+        st.info("None of the known remedies applies to this configuration.")
+        return
+    st.caption(
+        "Against what most of its errors come from. Each changes one field; whether it helps, the "
+        "same seeds show."
+    )
+    for number, trial in enumerate(trials):
+        own = trial.suggestion
+        left, right = st.columns([5, 2], vertical_alignment="center")
+        left.markdown(
+            f"**{verbatim(own.text)}**, against {verbatim(own.mechanism)}. {verbatim(own.reason)} "
+            f"*Source: {verbatim(own.source)}.*"
+        )
+        left.caption(verbatim(helping.trial_sentence(trial)))
+        right.button(
+            "Fill the launch panel",
+            key=f"fill {run_id} {number}",
+            on_click=fill,
+            args=(run_id, config, trial),
+            width="stretch",
+        )
+
+
+def rounding(run_id: int) -> None:
+    """Says where a model's outcome hangs on rounding.
+
+    Args:
+        run_id: a finished run.
+    """
+    found: pd.DataFrame = data.sensitivity()
+    for own in found[found["run_id"] == run_id].to_dict("records"):
+        times = f"{own['times']} times from initial values moved by one unit in the last place"
+        if own["sensitive"]:
+            st.warning(
+                f"This model's outcome hangs on rounding: trained again {times}, it misclassifies "
+                f"{own['least']:,} to {own['most']:,} test strings.",
+                icon=":material/casino:",
+            )
+        else:
+            st.caption(f"Trained again {times}, it comes to the same confusion matrix.")

@@ -1,0 +1,69 @@
+"""Stored weights held against the configuration that they are said to be of."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from seqcls.config import NetworkConfig, RunConfig
+from seqcls.data import network_of
+from seqcls.engines.choice import choose_engine
+from seqcls.engines.fused.packing import parameter_shapes
+from seqcls.errors import ConfigError, EngineError, StoreError
+from seqcls.results import Weights
+from seqcls.weights import from_bytes
+
+RETRAIN = "train the run again in another database"
+
+
+def weights_of(config: RunConfig, data: bytes) -> Weights:
+    """The parameters in safetensors bytes, by name, of a network that the configuration says.
+
+    Raises:
+        StoreError: the bytes are damaged, or hold other parameters, shapes or types of numbers, or
+            a value that is not finite.
+        ConfigError: a part of the configuration, of a plug-in say, is not installed here.
+    """
+    weights = from_bytes(data)
+    obstacle = misfit(config, weights)
+    if obstacle is not None:
+        raise StoreError(f"weights that are not of this configuration: {obstacle}; {RETRAIN}")
+    return weights
+
+
+def misfit(config: RunConfig, weights: Mapping[str, np.ndarray]) -> str | None:
+    """Why these are no weights of a configuration, in a few words; None where they may be."""
+    network = network_of(config)
+    expected = _shapes(config, network)
+    if missing := sorted(expected.keys() - weights.keys()):
+        return f"{missing[0]!r} is missing"
+    if unknown := sorted(weights.keys() - expected.keys()):
+        return f"{unknown[0][:60]!r} is no parameter of it"
+    for name, shape in expected.items():
+        found = weights[name]
+        if found.shape != shape:
+            return f"{name!r} has the shape {found.shape}, expected {shape}"
+        if found.dtype != network.precision:
+            return f"{name!r} is of {found.dtype}, expected {network.precision}"
+        if not np.isfinite(found).all():
+            return f"{name!r} has a value that is not finite"
+    return None
+
+
+def _shapes(config: RunConfig, network: NetworkConfig) -> dict[str, tuple[int, ...]]:
+    try:
+        fused = choose_engine(config).name == "fused"
+    except (ConfigError, EngineError):
+        fused = False
+    # Known without PyTorch, which takes long to load.
+    return parameter_shapes(network) if fused else _shapes_of_model(network)
+
+
+def _shapes_of_model(network: NetworkConfig) -> dict[str, tuple[int, ...]]:
+    import torch
+
+    from seqcls.models.initialization import make_model
+
+    # Without values, however large they would be.
+    with torch.device("meta"):
+        model = make_model(network)
+    return {name: tuple(value.shape) for name, value in model.named_parameters()}

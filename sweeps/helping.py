@@ -1,0 +1,119 @@
+"""What would help a failing run: suggestions, the sweeps that try them, and what came of those."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from seqcls.config import RunConfig
+from seqcls.remedies import Suggestion, changed, named_fields, suggestions
+from sweeps import causes
+from sweeps.comparing import Comparison, compare
+from sweeps.spec import SweepSpec, parse_spec
+from sweeps.store import explained, queries
+from sweeps.store.engine import Store
+from sweeps.store.tables import RunState
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A suggestion, how it is tried, and what came of it."""
+
+    suggestion: Suggestion
+    spec: SweepSpec
+    """The same seeds with one field changed."""
+    comparison: Comparison | None
+    """The changed configuration (a) against this one (b); None where it is not trained."""
+
+
+def trials(store: Store, run_id: int, mechanisms: Sequence[str]) -> tuple[Trial, ...]:
+    """What may help the configuration of a run against these mechanisms.
+
+    Args:
+        store: where to read.
+        run_id: a run of the configuration; all its finished runs are compared.
+        mechanisms: the most frequent first.
+    """
+    runs = queries.runs(store)
+    own = runs[runs["config_id"] == runs.set_index("id").loc[run_id, "config_id"]]
+    config = queries.run_config(store, run_id)
+    seeds = sorted(int(seed) for seed in own["model_seed"])
+    ids = {known.key: config_id for config_id, known in queries.configs(store).items()}
+    found = []
+    for suggestion in suggestions(config, mechanisms):
+        other = changed(config, suggestion.fields)
+        tried = runs[runs["config_id"] == ids.get(other.key, -1)]
+        spec = trial_spec(other, suggestion, seeds)
+        found.append(Trial(suggestion, spec, _compared(tried, own)))
+    return tuple(found)
+
+
+def mechanisms_of(found: pd.DataFrame) -> list[str]:
+    """The mechanisms of stored causes, that of most errors first.
+
+    Args:
+        found: as `sweeps.store.explained.causes`, of one run or of several.
+    """
+    shares = found.groupby("mechanism", sort=False)["share"].sum()
+    return [str(name) for name in shares.sort_values(ascending=False, kind="stable").index]
+
+
+def stored_mechanisms(store: Store, run_id: int) -> list[str]:
+    """The mechanisms that are stored of a run; none where its errors were not attributed."""
+    return mechanisms_of(explained.causes(store, [run_id]))
+
+
+def found_mechanisms(store: Store, run_id: int) -> list[str]:
+    """The mechanisms of a run, as stored, or else attributed and stored.
+
+    Args:
+        store: the database, open for writing.
+        run_id: a finished run.
+    """
+    causes.attribute(store, [run_id])
+    return stored_mechanisms(store.reader(), run_id)
+
+
+def trial_spec(config: RunConfig, suggestion: Suggestion, seeds: Sequence[int]) -> SweepSpec:
+    """The sweep that tries a suggestion.
+
+    Args:
+        config: with the field changed.
+        suggestion: what it is.
+        seeds: those of the runs that it is compared with.
+    """
+    return parse_spec(
+        {
+            "name": f"{suggestion.field}={suggestion.value} for {config.key[:8]}",
+            "description": f"Against {suggestion.mechanism}: {suggestion.text}.",
+            "model_seeds": list(seeds),
+            "fixed": named_fields(config),
+        }
+    )
+
+
+def trial_sentence(trial: Trial) -> str:
+    """What came of a suggestion, in a line."""
+    own = trial.comparison
+    if own is None:
+        return "not trained yet"
+    (a, b), (n, m) = own.failing, own.runs
+    said = f"trained: {round(a.value * n)} of {n} seeds fail, against {round(b.value * m)} of {m}"
+    if not own.paired:
+        return f"{said}; no seed is in both"
+    table = own.table
+    helped = f"of {table.pairs} seeds in both it mends {table.only_second}"
+    medians = " against ".join(f"{value:.2%}" for value in own.medians)
+    return (
+        f"{said}; {helped} and breaks {table.only_first} (exact McNemar p = {own.p_value:.2g}); "
+        f"median accuracy {medians}"
+    )
+
+
+def _compared(tried: pd.DataFrame, own: pd.DataFrame) -> Comparison | None:
+    sides = [_outcomes(frame[frame["state"] == RunState.DONE]) for frame in (tried, own)]
+    return None if any(side.empty for side in sides) else compare(*sides)
+
+
+def _outcomes(runs: pd.DataFrame) -> pd.DataFrame:
+    return runs[["model_seed", "accuracy", "errors"]].astype({"accuracy": float, "errors": int})

@@ -1,0 +1,95 @@
+"""Runs trained again from initial values moved by the least that their precision can hold.
+
+A run whose confusion matrix is another one then hangs on rounding: nothing that the configuration
+says decides what comes of it, and another machine or engine may make something else of it.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from seqcls.config import RunConfig
+from seqcls.errors import UnknownRunError
+from seqcls.results import Confusion, Weights
+from sweeps.store import queries, writer
+from sweeps.store.engine import Store
+from sweeps.store.tables import RunState
+
+TIMES = 8
+"""How often each run is trained again, unless asked for more."""
+
+OnProgress = Callable[[int, int], None]
+"""Told how many runs are trained again, and of how many."""
+
+
+def perturb(
+    store: Store,
+    run_ids: Sequence[int],
+    times: int = TIMES,
+    on_progress: OnProgress | None = None,
+) -> None:
+    """Trains finished runs again from moved initial values, and stores what they come to.
+
+    Args:
+        store: the database, open for writing.
+        run_ids: finished runs.
+        times: how often each is trained again, all together in one group.
+        on_progress: told after every run.
+
+    Raises:
+        UnknownRunError: one is not finished.
+    """
+    reader = store.reader()
+    found = queries.runs(reader)
+    known = {run["id"]: run for run in found[found["id"].isin(run_ids)].to_dict("records")}
+    for run_id in run_ids:
+        if known[run_id]["state"] != RunState.DONE:
+            raise UnknownRunError(f"run {run_id} is {known[run_id]['state']}, not finished")
+    for done, run_id in enumerate(run_ids):
+        seed, engine = known[run_id]["model_seed"], known[run_id]["engine"]
+        config = queries.run_config(reader, run_id)
+        outcomes = perturbed(config, int(seed), times, engine=str(engine))
+        writer.record_perturbations(store, run_id, outcomes)
+        if on_progress is not None:
+            on_progress(done + 1, len(run_ids))
+
+
+def perturbed(
+    config: RunConfig, model_seed: int, times: int = TIMES, *, engine: str = "auto"
+) -> list[Confusion]:
+    """What a run comes to from initial values moved by one unit in the last place.
+
+    Each parameter goes up or down, drawn by a generator of its own for each time. Trainings that
+    diverge have no model, and so are left out.
+
+    Args:
+        config: of the run.
+        model_seed: likewise.
+        times: how often, all together in one group.
+        engine: the one that trained the run.
+    """
+    # Imported where it is used: PyTorch takes a second or two to load.
+    from seqcls.evaluation import evaluate
+    from seqcls.models.initialization import draw_initial
+    from seqcls.training import train_group
+
+    (initial,) = draw_initial([(config, model_seed)])
+    moved = [moved_values(initial, np.random.default_rng([model_seed, i])) for i in range(times)]
+    trained = train_group([(config, model_seed)] * times, engine=engine, initial=moved)
+    kept = [own.kept_weights for own in trained if own.failure is None]
+    if not kept:
+        return []
+    return [own.confusion for own in evaluate([config] * len(kept), kept, engine=engine)]
+
+
+def moved_values(weights: Weights, rng: np.random.Generator) -> Weights:
+    """Parameters, each moved up or down by one unit in the last place; zeros stay zero.
+
+    A zero is what a constant is drawn as, such as the embedding of padding.
+    """
+    return {name: _moved(values, rng) for name, values in weights.items()}
+
+
+def _moved(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    away = np.where(rng.random(values.shape) < 0.5, -np.inf, np.inf).astype(values.dtype)
+    return np.where(values == 0, values, np.nextafter(values, away))

@@ -1,0 +1,122 @@
+"""A small database with every kind of row, and copies of it that hold what no table allows."""
+
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from sweeps.spec import parse_spec
+from sweeps.store import writer
+from sweeps.store.engine import open_writer, pack
+from sweeps.store.tables import Base
+from sweeps.worker import How, work
+from tests.conftest import SHORT
+
+SPEC = {
+    "name": "small",
+    "description": "Two sizes.",
+    "model_seeds": [0, 1],
+    "verdict": True,
+    "checkpoints": "every_epoch",
+    "fixed": {**SHORT, "test_max_length": 20, "test_size": 256, "max_num_epochs": 2},
+    "axes": {"hidden_size": [2, 3]},
+}
+
+VALUES: dict[str, Any] = {
+    "empty": "",
+    "text": "text",
+    "negative": -1,
+    "huge": 2**63 - 1,
+    "half": 0.5,
+    "infinite": float("inf"),
+    "null": None,
+    "blob": b"\x00\xff\x01",
+    "no UTF-8": "no UTF-8",
+    "deep": "[" * 10_000 + "]" * 10_000,
+}
+"""What every value of every column is replaced by."""
+
+COLUMNS = [
+    (table.name, column.name)
+    for table in Base.metadata.sorted_tables
+    for column in table.columns
+    if table.name != "revision" or column.name != "id"
+]
+
+
+def make(path: Path) -> Path:
+    """A sweep whose runs are done, but for one that failed and one that waits."""
+    store = open_writer(str(path))
+    work(store, [writer.submit(store, parse_spec(SPEC))], How(0))
+    writer.submit(store, parse_spec({**SPEC, "name": "waiting", "model_seeds": [7]}))
+    with store.begin() as connection:
+        first = "(SELECT min(id) FROM run WHERE model_seed = 7)"
+        connection.exec_driver_sql(
+            f"INSERT INTO failure VALUES ({first}, 1, '2026-01-01T00:00:00+00:00', 'it diverged')"
+        )
+        connection.exec_driver_sql(
+            "UPDATE run SET state = 'failed', attempt = 1, failures = 1, error = 'it diverged', "
+            f"finished_at = '2026-01-01T00:00:00+00:00' WHERE id = {first}"
+        )
+    pack(str(path))
+    return path
+
+
+def unchecked(whole: Path, to: Path) -> Path:
+    """A copy whose tables check nothing, as another program may make them."""
+    with closing(sqlite3.connect(whole)) as source, closing(sqlite3.connect(to)) as target:
+        for (name,) in source.execute("SELECT name FROM sqlite_master WHERE type = 'table'"):
+            if name.startswith("sqlite_"):
+                continue
+            rows = source.execute(f"SELECT * FROM {name}")
+            columns = [column[0] for column in rows.description]
+            target.execute(f"CREATE TABLE {name} ({', '.join(columns)})")
+            marks = ", ".join("?" * len(columns))
+            target.executemany(f"INSERT INTO {name} VALUES ({marks})", rows)
+        for (view,) in source.execute("SELECT sql FROM sqlite_master WHERE type = 'view'"):
+            target.execute(view)
+        target.commit()
+    return to
+
+
+def seeming(whole: Path, to: Path, table: str, column: str, value: str) -> Path:
+    """A copy whose tables say that they check everything, and in which a column is replaced."""
+    shutil.copy(whole, to)
+    with closing(sqlite3.connect(to, isolation_level=None)) as connection:
+        # Of what is written SQLite checks nothing then, and everything is said to be checked.
+        connection.execute("PRAGMA ignore_check_constraints=ON")
+        connection.execute("PRAGMA writable_schema=ON")
+        query = "SELECT sql FROM sqlite_master WHERE name = ? AND type = 'table'"
+        ((said,),) = connection.execute(query, (table,))
+        loose = said.replace(", STRICT", "").replace(" STRICT", "").replace("NOT NULL", "")
+        _say(connection, table, loose)
+    replace(to, table, column, value)
+    with closing(sqlite3.connect(to, isolation_level=None)) as connection:
+        connection.execute("PRAGMA writable_schema=ON")
+        _say(connection, table, said)
+    return to
+
+
+def _say(connection: sqlite3.Connection, table: str, sql: str) -> None:
+    connection.execute("UPDATE sqlite_master SET sql = ? WHERE name = ?", (sql, table))
+    ((version,),) = connection.execute("PRAGMA schema_version")
+    connection.execute(f"PRAGMA schema_version={version + 1}")
+
+
+def replace(path: Path, table: str, column: str, value: str) -> None:
+    """Replaces every value of a column of a database that checks nothing."""
+    put = "CAST(x'6162ff6364' AS TEXT)" if value == "no UTF-8" else "?"
+    given = () if value == "no UTF-8" else (VALUES[value],)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA ignore_check_constraints=ON")
+        connection.execute(f"UPDATE OR IGNORE {table} SET {column} = {put}", given)
+        connection.commit()
+
+
+def cases() -> Iterator[tuple[str, str, str]]:
+    """Every column with every value."""
+    for table, column in COLUMNS:
+        for value in VALUES:
+            yield table, column, value

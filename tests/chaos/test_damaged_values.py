@@ -1,0 +1,179 @@
+"""Whatever a database holds, commands and pages say a line about it and show the rest."""
+
+import os
+import random
+import resource
+import shutil
+import sqlite3
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+from typer.testing import CliRunner
+
+from dashboard.cli import app
+from seqcls.errors import SeqclsError
+from sweeps.store import queries
+from sweeps.store.engine import open_reader
+from tests.app import INSIDE, PAGES
+from tests.chaos.damaged import cases, make, replace, seeming, unchecked
+from tests.conftest import ROOT
+
+pytestmark = pytest.mark.timeout(4 * 3600)
+
+Case = tuple[str, str, str]
+
+MOST_SECONDS = 60.0
+MOST_BYTES = 1_000_000_000
+
+READING = (
+    ["db", "check"],
+    ["runs", "--json"],
+    ["errors", "1"],
+    ["verdict", "1"],
+    ["predict", "1", "ab{20}"],
+    ["explain", "1", "abb"],
+    ["family", "1", "ab{n}"],
+    ["rules", "1"],
+    ["minimal", "1"],
+    ["status", "--json"],
+    ["sensitive"],
+    ["compare", "small:hidden_size=2", "small:hidden_size=3"],
+    ["estimate", "walkthrough", "--workers", "1"],
+    ["verify"],
+)
+WRITING = (
+    ["stop", "small"],
+    ["retry", "waiting"],
+    ["work", "--workers", "0"],
+    ["delete", "small", "--yes"],
+    ["pack"],
+)
+"""Each on a copy of its own; they must leave no traceback either."""
+
+NEVER_WRITTEN = 2
+"""What writes into tables that check nothing is refused before it looks: so many are asked."""
+
+SAMPLE = 4
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make(tmp_path_factory.mktemp("whole") / "whole.db")
+
+
+def damaged_copies(whole: Path, folder: Path, case: Case) -> dict[str, Path]:
+    """The same damage in tables that check nothing, and in tables that say they check all."""
+    copies = {"unchecked": unchecked(whole, folder / "unchecked.db")}
+    replace(copies["unchecked"], *case)
+    try:
+        copies["seeming"] = seeming(whole, folder / "seeming.db", *case)
+    except sqlite3.IntegrityError:
+        # The number of a row is a whole number in any table that has one.
+        return copies
+    return copies
+
+
+def commands(path: Path, folder: Path, writing: int = len(WRITING)) -> list[list[str]]:
+    """Every command on a database; what writes writes into a copy."""
+    listed = [[*command, "--db", str(path)] for command in READING]
+    listed.append(["export", str(folder / "files"), "--db", str(path)])
+    listed.append(["merge", str(path), "--db", str(folder / "merged.db")])
+    for number, command in enumerate(WRITING[:writing]):
+        copy = shutil.copy(path, folder / f"copy{number}.db")
+        listed.append([*command, "--db", str(copy)])
+    return listed
+
+
+def said_by(arguments: list[str]) -> str | None:
+    """What a command does that none may do; None where it does as it should."""
+    began = time.monotonic()
+    error = CliRunner().invoke(app, arguments).exception
+    if time.monotonic() - began > MOST_SECONDS:
+        return f"{arguments[0]} took {time.monotonic() - began:.0f} s"
+    if error is None or isinstance(error, SystemExit | SeqclsError | OSError | UnicodeError):
+        return None
+    return f"{' '.join(arguments[:2])}: {_last_lines(error)}"
+
+
+def shown_by(path: Path, page: str, monkeypatch: pytest.MonkeyPatch) -> str | None:
+    """What a page does that none may do."""
+    monkeypatch.setenv("SEQCLS_DB", str(path))
+    began = time.monotonic()
+    shown = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=MOST_SECONDS)
+    shown.query_params["run"] = "1"
+    if page != "compare":
+        shown.switch_page(f"screens/{page}.py")
+    shown.run()
+    if shown.exception:
+        return f"page {page}: {shown.exception[0].value}"
+    if time.monotonic() - began > MOST_SECONDS:
+        return f"page {page} took {time.monotonic() - began:.0f} s"
+    return None
+
+
+def _last_lines(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f"{Path(x.filename).name}:{x.lineno}" for x in frames if str(ROOT) in x.filename]
+    return f"{type(error).__name__}: {str(error)[:200]} at {' '.join(own[-3:])}"
+
+
+def campaign(
+    whole: Path, folder: Path, chosen: list[Case], look: Callable[[Path, Path], list[str | None]]
+) -> list[str]:
+    """What goes wrong on all damaged copies of these cases."""
+    wrong = []
+    for number, case in enumerate(chosen):
+        own = folder / str(number)
+        own.mkdir()
+        for kind, path in damaged_copies(whole, own, case).items():
+            (own / kind).mkdir()
+            found = [x for x in look(path, own / kind) if x is not None]
+            wrong += [f"{kind} {' '.join(case)}: {x}" for x in found]
+            for line in found:
+                print(kind, *case, line, flush=True)
+        shutil.rmtree(own)
+    return wrong
+
+
+def some(long: bool) -> list[Case]:
+    every = list(cases())
+    first = int(os.environ.get("SEQCLS_CHAOS_FROM", "0"))
+    return every[first:] if long else random.Random(0).sample(every, SAMPLE)
+
+
+def test_every_command_says_a_line_about_damage(whole: Path, tmp_path: Path, long: bool) -> None:
+    def look(path: Path, folder: Path) -> list[str | None]:
+        writing = NEVER_WRITTEN if path.stem == "unchecked" else len(WRITING)
+        return [said_by(arguments) for arguments in commands(path, folder, writing)]
+
+    assert campaign(whole, tmp_path, some(long), look) == []
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 < MOST_BYTES
+
+
+def test_every_page_shows_what_can_be_trusted(
+    whole: Path, tmp_path: Path, long: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def look(path: Path, _: Path) -> list[str | None]:
+        return [shown_by(path, page, monkeypatch) for page in (*PAGES, *INSIDE)]
+
+    chosen = some(long)
+    assert campaign(whole, tmp_path, chosen if long else chosen[:1], look) == []
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 < MOST_BYTES
+
+
+def test_a_damaged_run_is_named_and_all_others_are_shown(whole: Path, tmp_path: Path) -> None:
+    path = unchecked(whole, tmp_path / "x.db")
+    everything = len(queries.runs(open_reader(str(path))))
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE run SET fp = 'many' WHERE id = 2")
+    connection.close()
+    store = open_reader(str(path))
+    assert len(queries.runs(store)) == everything - 1
+    with pytest.raises(SeqclsError, match="run 2: fp is 'many', expected a whole number"):
+        queries.find_run(store, "2")
+    said = CliRunner().invoke(app, ["runs", "--json", "--db", str(path)])
+    assert said.exit_code == 0

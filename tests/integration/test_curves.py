@@ -1,0 +1,68 @@
+"""Medians by length, read from sums and errors, against those of every run's every length."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks.large import make_database
+from dashboard.lengths import points
+from sweeps.bootstrap import median_intervals
+from sweeps.store import overview
+from sweeps.store.curves import Measure, median_curves
+from sweeps.store.engine import Store
+from sweeps.store.overview import View
+
+AXES: dict[str, list[Any]] = {"hidden_size": [2, 4], "num_attention_heads": [1, 2]}
+MEASURES: dict[str, Measure] = {
+    "Accuracy": "accuracy",
+    "False positive rate": "false positives",
+    "False negative rate": "false negatives",
+}
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return make_database(str(tmp_path_factory.mktemp("s") / "s.db"), AXES, seeds=6, errors=200)
+
+
+def of_every_length(
+    store: Store, view: View, ids: tuple[int, ...], width: int, name: str
+) -> pd.DataFrame:
+    models = overview.models(store, view)
+    models = models[models["config_id"].isin(ids)]
+    scores = points(overview.scores_by_length(store, models["run_id"].tolist(), width), name)
+    scores = scores.merge(models[["run_id", "config_id"]], on="run_id")
+    return median_intervals(scores, "value", ["config_id", "middle"])
+
+
+@pytest.mark.parametrize("width", [1, 7, 10])
+@pytest.mark.parametrize("name", list(MEASURES))
+@pytest.mark.parametrize(
+    "view", [View(), View(model_seeds=(0, 2, 5)), View(sweeps=("large",), failing=True)]
+)
+def test_few_rows_tell_the_same_medians(small: Store, view: View, width: int, name: str) -> None:
+    found = median_curves(small, view, (1, 3, 4), width, MEASURES[name])
+    expected = of_every_length(small, view, (1, 3, 4), width, name)
+    assert len(found) == len(expected) > 3
+    middle = (found["first_length"] + found["last_length"]) / 2
+    assert middle.tolist() == expected["middle"].tolist()
+    for column in ("config_id", "n", "median", "low", "high"):
+        np.testing.assert_array_equal(found[column], expected[column])
+
+
+def test_one_seed_has_no_interval_and_no_run_no_curve(small: Store) -> None:
+    found = median_curves(small, View(model_seeds=(1,)), (2,), 10, "accuracy")
+    assert set(found["n"]) == {1}
+    assert found["low"].isna().all()
+    nothing = median_curves(small, View(sweeps=("another",)), (2,), 10, "accuracy")
+    assert nothing.empty
+
+
+def test_a_server_tells_the_same(small: Store, postgres_url: str) -> None:
+    other = make_database(postgres_url, AXES, seeds=6, errors=200)
+    for measure in MEASURES.values():
+        asked = (View(), (1, 2), 10, measure)
+        pd.testing.assert_frame_equal(median_curves(small, *asked), median_curves(other, *asked))
+        assert len(median_curves(other, *asked))

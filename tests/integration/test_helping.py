@@ -1,0 +1,44 @@
+"""From a failing run to the sweep that tries a remedy, and to what came of it."""
+
+import json
+import shutil
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from sweeps.cli import app
+from sweeps.spec import load_specs
+from sweeps.store import queries
+from sweeps.store.engine import open_reader
+from tests.conftest import ROOT
+
+RUN = "lower_magnitude_initializations/2"
+
+
+def test_a_remedy_is_trained_with_the_same_seeds_and_compared(tmp_path: Path) -> None:
+    db = ("--db", str(tmp_path / "runs.db"))
+    shutil.copy(ROOT / "runs.db", db[1])
+    saved = tmp_path / "specs"
+    invoke = CliRunner().invoke
+    said = invoke(app, ["helps", RUN, *db, "--save", str(saved)])
+    assert "two heads on one letter" in said.stdout
+    assert "try num_attention_heads=4 (now 2)" in said.stdout
+    assert "not trained yet" in said.stdout
+    (file,) = saved.iterdir()
+    (spec,) = load_specs(str(file))
+    (config,) = spec.configs()
+    store = open_reader(db[1])
+    own = queries.run_config(store, queries.find_run(store, RUN))
+    assert config == own.model_copy(update={"num_attention_heads": 4})
+    assert list(spec.model_seeds) == list(range(8))
+    trained = invoke(app, ["sweep", str(file), *db, "--workers", "0"])
+    assert trained.exit_code == 0
+    (found,) = json.loads(invoke(app, ["helps", RUN, *db, "--json"]).stdout)["suggestions"]
+    assert found["trained"]["runs"] == [8, 8]
+    assert sum(found["trained"]["pairs"].values()) == 8
+    assert "8 seeds fail, against 6 of 8" in invoke(app, ["helps", RUN, *db]).stdout
+
+
+def test_of_a_run_that_fails_nowhere_nothing_is_suggested() -> None:
+    said = CliRunner().invoke(app, ["helps", "walkthrough/5", "--db", str(ROOT / "runs.db")])
+    assert "misclassifies no test string" in said.stdout

@@ -1,0 +1,140 @@
+"""Why runs fail, and whether rounding decides: found, stored, shown and kept in step with runs."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from seqcls.inside.explain import explain
+from seqcls.inside.network import Network
+from seqcls.interpretability.causes import attributions, tokens_of
+from seqcls.results import Cause, Confusion
+from sweeps import causes, perturbing
+from sweeps.asking import asked_model
+from sweeps.cli import app
+from sweeps.store import explained, queries, writer
+from sweeps.store.engine import Store, open_reader, open_writer
+from sweeps.store.verification import verify
+from tests.conftest import ROOT
+from tests.databases import rows
+
+FOUND = [Cause("dilution", 1, "a by b", 0.75, 3), Cause("simple rule", None, "x", 0.25, 1, 0.99)]
+
+
+@pytest.fixture
+def shipped(tmp_path: Path) -> Store:
+    """A copy of the report's models that may be written."""
+    shutil.copy(ROOT / "runs.db", tmp_path / "runs.db")
+    return open_writer(str(tmp_path / "runs.db"))
+
+
+def run(store: Store, *arguments: str) -> str:
+    result = CliRunner().invoke(app, [*arguments, "--db", str(store.path)])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_causes_of_the_report_are_those_of_the_page_string_by_string() -> None:
+    store = open_reader(str(ROOT / "runs.db"))
+    failing = queries.runs(store, queries.RunFilter(failing=True))
+    assert len(failing) == 16
+    for run_id in failing["id"]:
+        model = asked_model(store, run_id)
+        network = Network.of(model.config, model.weights)
+        errors = queries.string_errors(store, run_id).sort_values(["length", "string"])
+        found = attributions(model, errors["string"].tolist(), 6)
+        assert len(found) == 6
+        for own in found:
+            page = explain(network, own.string).mechanism
+            assert page is not None
+            assert (own.mechanism, own.head) == (page.name, page.head)
+            assert own.tokens == tokens_of(page)
+
+
+def test_the_command_stores_causes_and_says_them_by_configuration(shipped: Store) -> None:
+    sweep = ("causes", "lower_magnitude_initializations")
+    said = run(shipped, *sweep, "--sample", "10")
+    assert "6 failing runs of lower_magnitude_initializations" in said
+    assert "83% (44% to 97%)" in said
+    stored = rows(shipped, "SELECT run_id, mechanism, sum(strings) FROM cause GROUP BY run_id")
+    assert [number for *_, number in stored] == [10] * 6
+    before = queries.revision(shipped.reader())
+    record = json.loads(run(shipped, *sweep, "--sample", "10", "--json"))
+    assert queries.revision(shipped.reader()) == before, "what is stored is not found again"
+    assert record["failing"] == 6
+    leading = {own["mechanism"]: own["seeds"] for own in record["by_configuration"]}
+    assert leading == {"dilution": 5, "two heads on one letter": 1}
+    assert verify(shipped.reader()).damages == []
+
+
+def test_a_sweep_without_failing_runs_has_no_causes(shipped: Store) -> None:
+    assert "no finished run" in run(shipped, "causes", "walkthrough")
+    result = CliRunner().invoke(app, ["causes", "walktrough", "--db", str(shipped.path)])
+    assert "walkthrough" in str(result.exception)
+
+
+def test_the_leading_mechanism_is_that_of_most_errors_whatever_its_head() -> None:
+    frame = pd.DataFrame(
+        {
+            "run_id": [1, 1, 1],
+            "number": [0, 1, 2],
+            "mechanism": ["value mixing", "dilution", "dilution"],
+            "share": [0.4, 0.3, 0.3],
+            "strings": [4, 3, 3],
+        }
+    )
+    (found,) = causes.leading(frame).to_dict("records")
+    assert (found["mechanism"], found["strings"]) == ("dilution", 10)
+    assert found["share"] == pytest.approx(0.6)
+
+
+def test_rounding_decides_one_run_of_the_report(shipped: Store) -> None:
+    said = json.loads(
+        run(shipped, "sensitive", "lower_magnitude_initializations/5", "walkthrough", "--json")
+    )
+    by_run = {own["run_id"]: own for own in said}
+    assert by_run[41]["sensitive"]
+    assert by_run[41]["most"] > 100 > by_run[41]["least"] == 0
+    assert not by_run[8]["sensitive"]
+    assert len(rows(shipped, "SELECT * FROM perturbation")) == 16
+    assert "lower_magnitude_initializations" in run(shipped, "sensitive")
+
+
+def test_initial_values_are_moved_by_one_unit_in_the_last_place() -> None:
+    values = np.array([0.0, 1.0, -3.5, 1e-3], dtype=np.float32)
+    moved = perturbing.moved_values({"w": values}, np.random.default_rng(0))["w"]
+    assert moved.dtype == np.float32
+    distance = np.abs(moved.view(np.int32).astype(np.int64) - values.view(np.int32))
+    assert distance.tolist() == [0, 1, 1, 1]
+
+
+def test_what_is_found_goes_with_its_run(shipped: Store, tmp_path: Path) -> None:
+    before = queries.revision(shipped.reader())
+    writer.record_causes(shipped, 38, FOUND)
+    writer.record_perturbations(shipped, 38, [Confusion(2886, 1443, 0, 5655)] * 2)
+    assert queries.revision(shipped.reader()) > before
+    fresh = open_writer(str(tmp_path / "other.db"))
+    writer.merge(fresh, shipped.reader())
+    writer.merge(fresh, shipped.reader())
+    merged = explained.causes(fresh.reader())
+    assert merged["mechanism"].tolist() == [own.mechanism for own in FOUND]
+    assert len(explained.perturbations(fresh.reader())) == 2
+    sweep = queries.find_sweep(shipped.reader(), "lower_magnitude_initializations")
+    writer.delete(shipped, sweep)
+    assert explained.causes(shipped.reader()).empty
+    assert explained.perturbations(shipped.reader()).empty
+    assert verify(shipped.reader()).damages == []
+
+
+def test_verification_finds_what_does_not_fit_its_run(shipped: Store) -> None:
+    writer.record_causes(shipped, 38, FOUND[:1])
+    writer.record_perturbations(shipped, 39, [Confusion(1, 0, 0, 0)])
+    said = [str(damage) for damage in verify(shipped.reader()).damages]
+    assert said == [
+        "run 38: the shares of its causes do not sum to 1",
+        "run 39: a perturbation of it was tested on another number of strings",
+    ]

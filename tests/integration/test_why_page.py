@@ -1,0 +1,62 @@
+"""Why models fail, on the pages: causes found by a button, remedies that fill the launch panel."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from seqcls.results import Confusion
+from sweeps import causes
+from sweeps.store import queries, writer
+from sweeps.store.engine import open_reader, open_writer
+from tests.app import open_app, rerun, said
+from tests.conftest import ROOT
+
+SWEEP = "lower_magnitude_initializations"
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    return Path(shutil.copy(ROOT / "runs.db", tmp_path / "runs.db"))
+
+
+def test_the_page_finds_causes_and_shows_them_by_configuration(
+    monkeypatch: pytest.MonkeyPatch, db: Path
+) -> None:
+    app = open_app(monkeypatch, db, "failing", sweep=SWEEP)
+    assert "Found for 0 of 6 failing models" in said(app)
+    assert "What would help?" not in [own.value for own in app.subheader]
+    app.button("find_causes").click()
+    rerun(app)
+    assert "Found for 6 of 6 failing models" in said(app)
+    assert "find_causes" not in [own.key for own in app.button]
+    app = open_app(monkeypatch, db, "failing", sweep=SWEEP, mechanism="two heads on one letter")
+    (table,) = (own.value for own in app.dataframe if "parts" in own.value)
+    assert table[["run_id", "parts"]].to_numpy().tolist() == [[38, "b, none on a"]]
+
+
+def test_a_remedy_fills_the_launch_panel_with_the_same_seeds_and_one_field_changed(
+    monkeypatch: pytest.MonkeyPatch, db: Path
+) -> None:
+    causes.attribute(open_writer(str(db)), [37], 10)
+    app = open_app(monkeypatch, db, "model", run="37")
+    assert "What would help?" in [own.value for own in app.subheader]
+    assert "not trained yet" in said(app)
+    app.button("fill 37 0").click()
+    rerun(app)
+    assert app.selectbox(key="launch_start").value == "Model 37"
+    assert app.text_input(key="launch_seeds").value == "0, 1, 2, 3, 4, 5, 6, 7"
+    assert "scale sqrt → log" in said(app)
+    assert not app.button("launch_button").disabled
+    assert "**8 models**: 0 trained already" in said(app)
+
+
+def test_a_model_that_hangs_on_rounding_is_marked_with_its_range(
+    monkeypatch: pytest.MonkeyPatch, db: Path
+) -> None:
+    own = [Confusion(4329, 0, 1333, 4322), Confusion(4329, 0, 0, 5655)]
+    writer.record_perturbations(open_writer(str(db)), 41, own)
+    assert queries.run_status(open_reader(str(db)), 41).state == "done"
+    app = open_app(monkeypatch, db, "model", run="41")
+    (warning,) = app.warning
+    assert "misclassifies 0 to 1,333 test strings" in warning.value

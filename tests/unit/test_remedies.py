@@ -1,0 +1,62 @@
+"""What may help: only changes that a configuration can have, with their reason and source."""
+
+import pytest
+
+from seqcls.config import RunConfig
+from seqcls.data import configuration
+from seqcls.interpretability.causes import BEHAVIOURS
+from seqcls.remedies import REMEDIES, changed, suggestions
+
+MECHANISMS = [
+    *("dilution", "value mixing", "two heads on one letter", "feed-forward saturation"),
+    *("no single mechanism", "rounding", *BEHAVIOURS),
+]
+ROTARY = {"task": "parity", "positions": "rotary", "attention_head_size": 2, "num_blocks": 2}
+CONFIGS = [
+    RunConfig(),
+    configuration({"task": "parity"}),
+    configuration(ROTARY),
+    configuration({"task": "parity", "architecture": "lstm", "readout": "last"}),
+]
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_what_is_suggested_can_be_trained_and_changes_that_field(
+    config: RunConfig, mechanism: str
+) -> None:
+    for own in suggestions(config, [mechanism]):
+        other = changed(config, own.fields)
+        assert getattr(other, own.field) == own.value != own.before == getattr(config, own.field)
+        same = {name for name in RunConfig.model_fields if name not in own.fields}
+        assert all(getattr(other, name) == getattr(config, name) for name in same)
+        assert own.reason
+        assert own.source
+
+
+def fields(config: RunConfig, mechanism: str) -> list[str]:
+    return [f"{own.field}={own.value}" for own in suggestions(config, [mechanism])]
+
+
+def test_what_is_suggested_fits_the_model() -> None:
+    assert fields(RunConfig(), "dilution")[0] == "attention_scale=log_length"
+    already = RunConfig(attention_scale="log_length")
+    assert "attention_scale=log_length" not in fields(already, "dilution")
+    assert "num_attention_heads=4" in fields(RunConfig(), "value mixing")
+    rotary, lstm = CONFIGS[2:]
+    assert fields(rotary, "longer than in training")[0] == "positions=alibi"
+    assert not {"positions=alibi", "architecture=lstm"} & {*fields(lstm, "longer than in training")}
+    assert "positions=alibi" not in fields(configuration({"task": "parity"}), "simple rule")
+    order = configuration({"task": "even_pairs"})
+    assert fields(order, "simple rule")[0] == "positions=alibi"
+
+
+def test_an_lstm_needs_another_readout_with_it() -> None:
+    (own,) = (x for x in suggestions(CONFIGS[1], ["simple rule"]) if x.field == "architecture")
+    assert own.fields == {"architecture": "lstm", "readout": "last"}
+    assert own.text == "architecture=lstm (now transformer), and with it readout=last"
+
+
+def test_every_mechanism_has_a_remedy_for_the_reports_model_or_needs_positions() -> None:
+    named = {mechanism for remedy in REMEDIES for mechanism in remedy.mechanisms}
+    assert named == set(MECHANISMS)
