@@ -241,7 +241,7 @@ def _what_is_left(store: Store, sweep_ids: list[int] | None) -> str:
     counts = queries.counts_by_state(store.reader(), sweep_ids)
     return (
         f"{counts.get(RunState.DONE, 0)} of {count(sum(counts.values()), 'run')} are done and "
-        "stored; the same command goes on with the rest"
+        "stored; the same command continues with the rest"
     )
 
 
