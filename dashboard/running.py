@@ -67,12 +67,8 @@ def _ended() -> None:
             sums = data.configurations(View(sweeps=(name,)))[["seeds", "failing"]].sum()
             told = f"{sums['seeds']:,} models, {sums['failing']:,} fail"
             st.success(verbatim(f"{name} is done: {told}."))
-            st.page_link(
-                links.COMPARE_PAGE,
-                label="Compare them",
-                icon=":material/bar_chart:",
-                query_params={"sweep": name},
-            )
+            if st.button("Compare them", key=f"compare {name}", icon=":material/bar_chart:"):
+                links.to_compare({}, sweeps=[name])
             if name not in st.session_state.setdefault(TOLD, set()):
                 st.session_state[TOLD].add(name)
                 st.toast(verbatim(f"{name} is done: {told}."), icon=":material/check:")

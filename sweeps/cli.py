@@ -11,7 +11,7 @@ import typer
 
 from seqcls import __version__
 from seqcls.errors import ClusterError, MachineError, SeqclsError, StoreUnavailableError
-from sweeps import cli_asking, cli_causes, cli_databases, cli_inside, cli_sweeps
+from sweeps import cli_asking, cli_causes, cli_databases, cli_inside, cli_states, cli_sweeps
 from sweeps.cli_damage import ShownWithoutDamage
 from sweeps.examples import show_in_help
 from sweeps.exit_codes import BAD_INPUT, UNAVAILABLE
@@ -238,6 +238,7 @@ def predict(
 
 app.add_typer(cli_inside.app)
 app.add_typer(cli_asking.app)
+app.add_typer(cli_states.app)
 app.add_typer(cli_causes.app)
 app.add_typer(cli_databases.app)
 

@@ -28,7 +28,9 @@ def explain(
 @app.command(rich_help_panel=PANEL)
 def family(
     run: Run,
-    strings: Annotated[str, typer.Argument(help="Such as ab{n} or a{m}b{n}.", show_default=False)],
+    strings: Annotated[
+        str, typer.Argument(help="Such as ab{n}, a{m}b{n} or <ab>{n}.", show_default=False)
+    ],
     db: Db = None,
     epoch: Epoch = None,
     as_json: AsJson = False,

@@ -40,14 +40,15 @@ def perturb(
         UnknownRunError: one is not finished.
     """
     reader = store.reader()
-    known = queries.runs(reader).set_index("id")
+    found = queries.runs(reader)
+    known = {run["id"]: run for run in found[found["id"].isin(run_ids)].to_dict("records")}
     for run_id in run_ids:
-        if known.loc[run_id, "state"] != RunState.DONE:
-            raise UnknownRunError(f"run {run_id} is {known.loc[run_id, 'state']}, not finished")
+        if known[run_id]["state"] != RunState.DONE:
+            raise UnknownRunError(f"run {run_id} is {known[run_id]['state']}, not finished")
     for done, run_id in enumerate(run_ids):
-        own = known.loc[run_id]
+        seed, engine = known[run_id]["model_seed"], known[run_id]["engine"]
         config = queries.run_config(reader, run_id)
-        outcomes = perturbed(config, int(own["model_seed"]), times, engine=str(own["engine"]))
+        outcomes = perturbed(config, int(seed), times, engine=str(engine))
         writer.record_perturbations(store, run_id, outcomes)
         if on_progress is not None:
             on_progress(done + 1, len(run_ids))

@@ -52,7 +52,10 @@ def _model(run_id: int, config: RunConfig) -> None:
     sections = {name: show_it for name, (show_it, _) in SECTIONS.items() if reasons[name] is None}
     _say_what_is_absent({name: reason for name, reason in reasons.items() if reason})
     if not sections:
-        plain.show(run_id, config)
+        # Imported where it is used: PyTorch takes a second or two to load.
+        from dashboard.network import page
+
+        page.show(run_id, config)
         helping.show(run_id)
         return
     model = open_model(run_id)

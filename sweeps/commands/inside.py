@@ -33,7 +33,17 @@ def explain_string(
 def show_family(
     db: str | None, reference: str, text: str, epoch: int | None, as_json: bool
 ) -> None:
-    """Prints where a model's answer for a family of strings changes."""
+    """Prints where a model's answer for a family of strings changes.
+
+    By letter counts where these decide, and else, or for groups, by asking about its strings.
+    """
+    store = open_reader(db)
+    config = queries.run_config(store, queries.find_run(store, reference))
+    if "<" in text or obstacle(config) is not None:
+        from sweeps.commands.groups import show_groups
+
+        show_groups(db, reference, text, epoch, as_json)
+        return
     run_id, network = _network(db, reference, epoch, "family")
     family = parse_family(text, network.config.num_letters)
     if len(family.names) == 1:

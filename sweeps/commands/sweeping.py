@@ -8,18 +8,12 @@ import pandas as pd
 import typer
 from rich.console import Console
 from rich.live import Live
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import Progress
 
 from seqcls.engines.choice import choose_engine
 from seqcls.errors import ConfigError, StoreMissingError
 from sweeps import memory
+from sweeps.commands.bars import columns
 from sweeps.commands.show import Look, count, duration, print_json, print_table, table_of
 from sweeps.estimate import estimate
 from sweeps.executors.dask_cluster import check_address
@@ -213,16 +207,7 @@ def _work(store: Store, sweep_ids: list[int] | None, how: How, what: str) -> Non
 
 
 def _with_progress_bar(store: Store, sweep_ids: list[int] | None, how: How) -> Worked:
-    columns = (
-        TextColumn("training"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("runs"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    with Progress(*columns("training"), console=Console(stderr=True)) as bar:
         task = bar.add_task("training", total=None)
 
         def update(done: float, total: int) -> None:
@@ -256,7 +241,7 @@ def _what_is_left(store: Store, sweep_ids: list[int] | None) -> str:
     counts = queries.counts_by_state(store.reader(), sweep_ids)
     return (
         f"{counts.get(RunState.DONE, 0)} of {count(sum(counts.values()), 'run')} are done and "
-        "stored; the same command goes on with the rest"
+        "stored; the same command continues with the rest"
     )
 
 

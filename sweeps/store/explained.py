@@ -1,6 +1,7 @@
 """Why runs fail and whether rounding decides them: what was found out of finished runs later."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, or_, select
@@ -14,6 +15,8 @@ from sweeps.store.tables import Base, Cause, Perturbation, Run, RunState
 
 CELLS = ("tn", "fp", "fn", "tp")
 
+Row = dict[str, Any]
+
 
 def record_causes(store: Store, run_id: int, found: Sequence[Found]) -> None:
     """Stores the causes of a finished run's errors, in place of those that were stored.
@@ -21,7 +24,7 @@ def record_causes(store: Store, run_id: int, found: Sequence[Found]) -> None:
     Raises:
         UnknownRunError: there is no such run any longer, or it is not finished.
     """
-    rows = [
+    rows: list[Row] = [
         {
             "run_id": run_id,
             "number": number,
@@ -43,7 +46,9 @@ def record_perturbations(store: Store, run_id: int, found: Sequence[Confusion]) 
     Raises:
         UnknownRunError: as `record_causes`.
     """
-    rows = [{"run_id": run_id, "number": i, **own._asdict()} for i, own in enumerate(found)]
+    rows: list[Row] = [
+        {"run_id": run_id, "number": i, **own._asdict()} for i, own in enumerate(found)
+    ]
     _replace(store, Perturbation, run_id, rows)
 
 
@@ -128,11 +133,11 @@ def _of_other_tests() -> Select[int]:
     return query.where(Run.state == RunState.DONE, or_(*unlike)).distinct()
 
 
-def _positives(table: type[Perturbation | Run]) -> ColumnElement[int]:
+def _positives(table: type[Perturbation | Run]) -> ColumnElement[int | None]:
     return table.fn + table.tp
 
 
-def _negatives(table: type[Perturbation | Run]) -> ColumnElement[int]:
+def _negatives(table: type[Perturbation | Run]) -> ColumnElement[int | None]:
     return table.tn + table.fp
 
 
@@ -140,7 +145,7 @@ def _replace(
     store: Store,
     table: type[Cause | Perturbation],
     run_id: int,
-    rows: Sequence[dict[str, object]],
+    rows: Sequence[Row],
 ) -> None:
     with store.change() as connection:
         state = select(Run.state).where(Run.id == run_id).with_for_update(key_share=True)

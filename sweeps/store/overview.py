@@ -291,11 +291,11 @@ def breaking_strings(store: Store, view: View, limit: int) -> pd.DataFrame:
         .join(Config, Config.id == Run.config_id)
         .where(_in_scope(view), _picked(view), Run.state == RunState.DONE)
     )
-    models: dict[int, Int64[np.ndarray, " string"]] = {}
+    models: dict[Any, Int64[np.ndarray, " string"]] = {}
     with store.begin() as connection:
         # A few at a time: all of them unpacked would be gigabytes.
         for some in connection.execute(packs).partitions(PACKS_AT_ONCE):
-            by_set: dict[int, list[bytes]] = {}
+            by_set: dict[Any, list[bytes]] = {}
             for test_set_id, numbers in some:
                 by_set.setdefault(test_set_id, []).append(bytes(numbers))
             for test_set_id, own in by_set.items():
@@ -423,10 +423,14 @@ def _worst_first(view: View) -> Select[*tuple[Any, ...]]:
     return finished.order_by(_errors(view).desc(), Run.id)
 
 
-def _errors(view: View) -> ColumnElement[int]:
+def _errors(view: View) -> ColumnElement[Any]:
     """How many errors a run made, of one kind if that is meant."""
-    errors: ColumnElement[int] = Run.fp + Run.fn
-    return {None: errors, KINDS[0]: Run.fp, KINDS[1]: Run.fn}[view.kind]
+    errors: dict[Kind | None, ColumnElement[Any]] = {
+        None: Run.fp + Run.fn,
+        KINDS[0]: Run.fp.expression,
+        KINDS[1]: Run.fn.expression,
+    }
+    return errors[view.kind]
 
 
 def _tested() -> ColumnElement[Any]:

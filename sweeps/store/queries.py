@@ -156,12 +156,20 @@ def find_run(store: Store, reference: str) -> int:
         )
     if not found:
         if slash:
-            find_sweep(store, sweep)
+            _find_sweep_of(store, reference, sweep)
         damage = None if slash else store.left_out("run", int(number))
         if damage is not None:
             raise UnknownRunError(f"{store.name!r}: {damage}; train it again in another database")
         raise UnknownRunError(f"no run {reference!r} in {store.name!r}; `seqcls runs` lists them")
     return found[0]
+
+
+def _find_sweep_of(store: Store, reference: str, sweep: str) -> None:
+    """Names the sweep that may be meant, where there is none of the name in a run's reference."""
+    try:
+        find_sweep(store, sweep)
+    except UnknownRunError as error:
+        raise UnknownRunError(f"no run {reference!r}: {error}") from None
 
 
 def find_sweep(store: Store, name: str) -> int:

@@ -231,7 +231,7 @@ def _leave_out(found: Survey, table: Table, values: dict[str, Any], line: str) -
         found.add("run", values["run_id"], line)
     elif table.name == "test_string":
         found.add("test_set", values["test_set_id"], line)
-    elif table.name == "sweep_run":
+    elif table.primary_key.columns[0].name == "sweep_id":
         found.add("sweep", values["sweep_id"], line)
     else:
         found.add(table.name, values["id"], line)

@@ -1,5 +1,7 @@
 """Causes of errors: groups of behaviours, on models whose errors are known."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -64,7 +66,7 @@ def test_a_rule_that_is_the_language_explains_no_error() -> None:
 
 
 @pytest.mark.parametrize("fields", [{}, LSTM])
-def test_every_error_of_any_model_has_one_cause(fields: dict[str, object]) -> None:
+def test_every_error_of_any_model_has_one_cause(fields: dict[str, Any]) -> None:
     model = untrained(**fields, test_size=300, test_max_length=30, train_max_length=20)
     test = distinct_test_strings(sampler_of(model.config, "test"))
     wrong = [test.texts[row] for row in np.flatnonzero(model.ask(test.strings).wrong)]

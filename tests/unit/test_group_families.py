@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from seqcls.errors import StringError
-from seqcls.interpretability.strings.families import group_curve, parse_groups
+from seqcls.interpretability.strings.families import group_curve, group_map, parse_groups
 from tests.unit.asked import LSTM, untrained
 
 
@@ -13,7 +13,7 @@ def test_groups_are_spelled_out() -> None:
     family = parse_groups(model, "<01>{n}1{2}0{n}")
     assert family.letters(3) == (0, 1, 0, 1, 0, 1, 1, 1, 0, 0, 0)
     assert family.length(3) == 11
-    assert family.name == "n"
+    assert family.names == ("n",)
 
 
 def test_brackets_are_tokens_like_others() -> None:
@@ -35,11 +35,41 @@ def test_every_change_is_between_neighbours() -> None:
         assert (before, after) == (not change.answer, change.answer)
 
 
+def test_two_counts_are_asked_about_together() -> None:
+    model = untrained(**LSTM)
+    model.weights["classifier.bias"][:] -= model.answer((0,) * 9 + (1, 0) * 9).logit
+    family = parse_groups(model, "0{m}<10>{n}")
+    assert family.names == ("m", "n")
+    assert family.letters(2, 3) == (0, 0, 1, 0, 1, 0, 1, 0)
+    found = group_map(model, family, points=5)
+    assert found.first.tolist() == found.second.tolist()
+    assert found.first[-1] == 2000
+    for row, m in enumerate(found.first[:3].tolist()):
+        for column, n in enumerate(found.second[:3].tolist()):
+            answer = model.answer((0,) * m + (1, 0) * n)
+            assert found.logits[row, column] == pytest.approx(answer.logit)
+            assert found.labels[row, column] == answer.label
+            assert found.wrong[row, column] == answer.is_wrong
+    assert any(found.changes)
+    for m, changes in zip(found.first.tolist(), found.changes, strict=True):
+        for own in changes:
+            before, after = (model.answer((0,) * m + (1, 0) * n) for n in (own.n - 1, own.n))
+            assert (before.predicted, after.predicted) == (not own.answer, own.answer)
+
+
+def test_one_count_and_two_are_asked_for_by_their_own_functions() -> None:
+    model = untrained(**LSTM)
+    with pytest.raises(StringError, match="expected two"):
+        group_map(model, parse_groups(model, "0{n}"))
+    with pytest.raises(StringError, match="expected one"):
+        group_curve(model, parse_groups(model, "0{m}1{n}"))
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
         ("01", "has no free counts"),
-        ("0{m}1{n}", "has 2 free counts"),
+        ("0{l}1{m}0{n}", "has 3 free counts"),
         ("<01{n}", "cannot read '<01{n}' at character 1"),
         ("2{n}", "unknown letter '2'"),
     ],

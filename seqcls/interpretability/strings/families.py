@@ -1,12 +1,12 @@
 """Strings with free counts of groups, `<ab>{n}` or `({n}){n}`, answered by running the model.
 
 Where letter counts decide, `seqcls.inside.family` goes further, and exactly. Here a family has one
-free count, which goes up to `MAX_N`; between the values that are tried the answer may change and
-change back unseen, but every change that is reported is one between neighbours.
+free count or two, which go up to `MAX_N`; between the values that are tried the answer may change
+and change back unseen, but every change that is reported is one between neighbours.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -25,22 +25,31 @@ MAX_TOKENS = 10_000
 _PIECE = re.compile(r"(?:<([^<>{}]+)>|([^<>{}]))(?:\{([a-z]|[1-9][0-9]{0,5})\})?")
 
 
+Count = int | str
+"""How often a group stands in a string: a number, or the name of a free count."""
+
+
 @dataclass(frozen=True)
 class GroupFamily:
-    """Strings that differ in one count, which several groups of tokens may share."""
+    """Strings that differ in one or two counts, each of which several groups may share."""
 
     text: str
-    name: str
-    """Of the free count, such as `n`."""
-    pieces: tuple[tuple[Letters, int | None], ...]
-    """Groups of letters and how often each stands there; None for the free count."""
+    names: tuple[str, ...]
+    """Of the free counts, sorted, such as `("n",)` or `("m", "n")`."""
+    pieces: tuple[tuple[Letters, Count], ...]
+    """Groups of letters and how often each stands there."""
 
-    def letters(self, n: int) -> Letters:
-        """The string whose free count has this value."""
-        return tuple(x for own, times in self.pieces for x in own * (n if times is None else times))
+    def letters(self, *values: int) -> Letters:
+        """The string whose free counts have these values, in the order of `names`."""
+        return tuple(x for own, times in self._times(values) for x in own * times)
 
-    def length(self, n: int) -> int:
-        return sum(len(own) * (n if times is None else times) for own, times in self.pieces)
+    def length(self, *values: int) -> int:
+        return sum(len(own) * times for own, times in self._times(values))
+
+    def _times(self, values: Sequence[int]) -> Iterator[tuple[Letters, int]]:
+        free = dict(zip(self.names, values, strict=True))
+        for own, count in self.pieces:
+            yield own, count if isinstance(count, int) else free[count]
 
 
 @dataclass(frozen=True)
@@ -70,13 +79,34 @@ class GroupCurve:
         return int(self.n[wrong[0]]) if len(wrong) else None
 
 
+@dataclass(frozen=True, eq=False)
+class GroupMap:
+    """A family with two free counts: labels and answers on a logarithmic grid."""
+
+    family: GroupFamily
+    first: Int64[np.ndarray, " row"]
+    """Values of the first free count."""
+    second: Int64[np.ndarray, " column"]
+    labels: Bool[np.ndarray, "row column"]
+    logits: Float[np.ndarray, "row column"]
+    """NaN where the model has no places for so long a string."""
+    changes: tuple[tuple[Change, ...], ...]
+    """For each value of the first free count, of the answer over the second; each exact."""
+
+    @property
+    def wrong(self) -> Bool[np.ndarray, "row column"]:
+        """Which strings are misclassified."""
+        known = ~np.isnan(self.logits)
+        return np.asarray(known & ((self.logits > 0) != self.labels))
+
+
 def parse_groups(model: AskedModel, text: str) -> GroupFamily:
-    """The family that a text such as `<ab>{n}`, `0{n}1{n}` or `({n}){n}` stands for.
+    """The family that a text such as `<ab>{n}`, `0{m}1{n}` or `({n}){n}` stands for.
 
     Raises:
-        StringError: not of this alphabet, not in this notation, or not exactly one free count.
+        StringError: not of this alphabet, not in this notation, or not one or two free counts.
     """
-    pieces: list[tuple[Letters, int | None]] = []
+    pieces: list[tuple[Letters, Count]] = []
     names = set()
     place = 0
     while place < len(text):
@@ -89,14 +119,14 @@ def parse_groups(model: AskedModel, text: str) -> GroupFamily:
         count = match[3] or "1"
         names |= set() if count.isdigit() else {count}
         letters = model.letters(match[1] or match[2])
-        pieces.append((letters, int(count) if count.isdigit() else None))
+        pieces.append((letters, int(count) if count.isdigit() else count))
         place = match.end()
-    if len(names) != 1:
+    if not 1 <= len(names) <= 2:
         raise StringError(
-            f"{text[:60]!r} has {len(names) or 'no'} free counts; expected one, a lowercase letter "
-            "in braces, as in <ab>{n} or 0{n}1{n}"
+            f"{text[:60]!r} has {len(names) or 'no'} free counts; expected one or two, each a "
+            "lowercase letter in braces, as in <ab>{n} or 0{m}1{n}"
         )
-    return GroupFamily(text, names.pop(), tuple(pieces))
+    return GroupFamily(text, tuple(sorted(names)), tuple(pieces))
 
 
 def group_curve(model: AskedModel, family: GroupFamily, *, points: int = 40) -> GroupCurve:
@@ -107,45 +137,80 @@ def group_curve(model: AskedModel, family: GroupFamily, *, points: int = 40) -> 
     than the model has places for.
 
     Raises:
-        StringError: the model has no places even for the first string.
+        StringError: the model has no places even for the first string, or there are two free
+            counts.
     """
-    longest = MAX_N
-    while longest > 1 and family.length(longest) > MAX_TOKENS:
-        longest -= 1
+    if len(family.names) != 1:
+        raise StringError(
+            f"{family.text[:60]!r} has two free counts; expected one, as in <ab>{{n}}"
+        )
+    longest = _longest(family)
     grid = np.geomspace(1, longest, points).round().astype(np.int64)
     n = np.unique(np.concatenate([np.arange(1, min(16, longest) + 1), grid]))
-    known = _Known(model, family)
+    known = _Known(model, family, ())
     known.try_all(n.tolist())
     tried = known.tried()
     if not tried:
         raise StringError(
             f"{family.text[:60]!r}: even its first string is longer than the model has places for"
         )
-    changes = []
-    for before, after in pairwise(tried):
-        if known.positive(before) != known.positive(after):
-            changes.append(_change(known, before, after))
+    changes = known.changes()
     tried = known.tried()
     return GroupCurve(
         family,
         np.array(tried, dtype=np.int64),
         np.array([known.labels[own] for own in tried], dtype=bool),
         np.array([known.logits[own] for own in tried], dtype=np.float64),
-        tuple(changes),
+        changes,
     )
 
 
-class _Known:
-    """Answers for the strings of a family that were asked about so far."""
+def group_map(model: AskedModel, family: GroupFamily, *, points: int = 14) -> GroupMap:
+    """Labels and answers for both free counts from 1 to `MAX_N` on a logarithmic grid.
 
-    def __init__(self, model: AskedModel, family: GroupFamily) -> None:
+    Raises:
+        StringError: there is one free count.
+    """
+    if len(family.names) != 2:
+        raise StringError(
+            f"{family.text[:60]!r} has one free count; expected two, as in 0{{m}}1{{n}}"
+        )
+    grid = np.unique(np.geomspace(1, _longest(family), points).round().astype(np.int64))
+    logits = np.full((len(grid), len(grid)), np.nan)
+    labels = np.zeros((len(grid), len(grid)), dtype=bool)
+    changes = []
+    for row, value in enumerate(grid.tolist()):
+        known = _Known(model, family, (value,))
+        known.try_all(grid.tolist())
+        for column, other in enumerate(grid.tolist()):
+            logits[row, column] = known.logits.get(other, np.nan)
+            labels[row, column] = known.labels.get(other, False)
+        changes.append(known.changes())
+    return GroupMap(family, grid, grid, labels, logits, tuple(changes))
+
+
+def _longest(family: GroupFamily) -> int:
+    """The greatest value of all free counts such that no string has more than `MAX_TOKENS`."""
+    longest = MAX_N
+    while longest > 1 and family.length(*[longest] * len(family.names)) > MAX_TOKENS:
+        longest -= 1
+    return longest
+
+
+class _Known:
+    """Answers for the strings of a family that were asked about so far, by the last count."""
+
+    def __init__(self, model: AskedModel, family: GroupFamily, before: tuple[int, ...]) -> None:
         self._model = model
         self._family = family
+        self._before = before
         self.labels: dict[int, bool] = {}
         self.logits: dict[int, float] = {}
 
     def try_all(self, values: Sequence[int]) -> None:
-        answers: Answers = self._model.ask_all([self._family.letters(own) for own in values])
+        answers: Answers = self._model.ask_all(
+            [self._family.letters(*self._before, own) for own in values]
+        )
         for row in np.flatnonzero(answers.known).tolist():
             self.labels[values[row]] = bool(answers.labels[row])
             self.logits[values[row]] = float(answers.logits[row])
@@ -157,6 +222,14 @@ class _Known:
 
     def tried(self) -> list[int]:
         return sorted(self.logits)
+
+    def changes(self) -> tuple[Change, ...]:
+        """The changes of the answer that show between values tried, to the neighbour."""
+        return tuple(
+            _change(self, before, after)
+            for before, after in pairwise(self.tried())
+            if self.positive(before) != self.positive(after)
+        )
 
 
 def _change(known: _Known, before: int, after: int) -> Change:

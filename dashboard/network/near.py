@@ -1,0 +1,105 @@
+"""Minimal failing strings, the nearest right one, and what turns the answer when carried over."""
+
+import streamlit as st
+
+from dashboard.charts import along
+from dashboard.drawing import place
+from dashboard.network.asked import look_at, say
+from dashboard.network.states import token_names, with_letters
+from dashboard.words import verbatim
+from seqcls.errors import SeqclsError
+from seqcls.interpretability.strings.asked import Answer, AskedModel, Letters
+from sweeps import looking
+
+
+def show_minimal(model: AskedModel, letters: Letters) -> None:
+    """What is left of a failing string, and the nearest string that is answered rightly."""
+    from seqcls.interpretability.strings.minimal import minimal_failing
+    from seqcls.interpretability.strings.nearest import nearest_right
+    from sweeps.commands.asking import nearest_sentence, said_of
+
+    try:
+        given = model.answer(letters)
+        st.markdown(verbatim(f"{said_of(given)}."))
+        if given.is_wrong:
+            found = minimal_failing(model, letters)
+            st.subheader("Minimal failing string")
+            _string(found.found, "minimal")
+            st.caption(
+                f"Delta debugging: it fails, and with any one token less it does not "
+                f"({found.tried:,} strings were tried, each label asked of the language anew)."
+            )
+        near = nearest_right(model, letters)
+        st.subheader("Nearest string answered rightly")
+        if near.answer is not None:
+            _string(near.answer, "nearest")
+        st.caption(verbatim(nearest_sentence(near, given)))
+        _shortest(model)
+    except SeqclsError as error:
+        say(error)
+
+
+def _shortest(model: AskedModel) -> None:
+    from seqcls.interpretability.strings.minimal import shortest_failing
+    from sweeps.commands.asking import shortest_sentences
+
+    st.subheader("Shortest failing strings")
+    if not st.toggle("Try all strings, the shortest first", key="network_shortest"):
+        st.caption("Up to 200,000 strings; it may take a minute.")
+        return
+    with st.spinner("Trying", show_time=True):
+        found = shortest_failing(model)
+    for said in shortest_sentences(found):
+        st.markdown(verbatim(said))
+
+
+def _string(answer: Answer, key: str) -> None:
+    from sweeps.commands.asking import said_of
+
+    left, right = st.columns([5, 2], vertical_alignment="center")
+    left.code(said_of(answer), language=None, wrap_lines=True)
+    right.button(
+        "Look at it",
+        key=f"look at {key}",
+        on_click=look_at,
+        args=(answer.string,),
+        width="stretch",
+    )
+
+
+def show_patching(model: AskedModel, letters: Letters) -> None:
+    """Which state, carried over from another string of the same length, turns the answer."""
+    from seqcls.interpretability.strings.nearest import nearest_right
+    from seqcls.interpretability.strings.patching import patch
+    from sweeps.commands.asking import said_of
+
+    typed = st.text_input(
+        "Carry over from",
+        key=f"network_source {model.text(letters)}",
+        placeholder="the nearest string of the same length that is answered otherwise, and rightly",
+    )
+    try:
+        if typed:
+            source = model.letters(typed)
+        else:
+            near = nearest_right(model, letters, other_answer=True, same_length=True)
+            if near.answer is None:
+                st.info("No such string is within two replacements. Type one of the same length.")
+                return
+            source = near.letters
+        found = patch(model, letters, source)
+        ends = [verbatim(said_of(model.answer(own))) for own in (letters, source)]
+    except SeqclsError as error:
+        say(error)
+        return
+    st.markdown(f"Base: {ends[0]}.  \nCarried over from: {ends[1]}.")
+    frame = looking.patched_frame(found)
+    frame = frame.assign(letter=with_letters(model, frame["place"]))
+    names = token_names(model, letters)
+    drawing = along.patched(frame, names, found.base_logit, found.source_logit)
+    place(drawing, "network patched")
+    st.caption(
+        "Each cell is the base string's logit with one state at one place carried over from the "
+        "other string; a dot marks those that turn the answer. States that carried the difference "
+        "restore the other string's logit."
+    )

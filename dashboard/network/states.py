@@ -1,0 +1,164 @@
+"""What a model makes of a string, token by token: parts, attention or units, and every prefix."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from dashboard.charts import along
+from dashboard.charts.readout import DIRECTIONS, waterfall
+from dashboard.drawing import place, spec_of
+from dashboard.network.asked import say
+from dashboard.words import verbatim
+from seqcls.errors import ConfigError, SeqclsError
+from seqcls.interpretability.strings.asked import AskedModel, Letters
+from sweeps import looking
+
+DRAWN = 64
+"""Tokens up to which attention and units are drawn; the logit after each prefix goes further."""
+
+
+def show(model: AskedModel, letters: Letters) -> None:
+    """Draws the section for one string."""
+    try:
+        if model.config.architecture == "transformer":
+            _steps(model, letters)
+        _along(model, letters)
+    except SeqclsError as error:
+        say(error)
+
+
+def _steps(model: AskedModel, letters: Letters) -> None:
+    from seqcls.interpretability.strings.attribution import logit_steps
+
+    frame = steps_frame(looking.steps_frame(logit_steps(model, letters)), model.text(letters))
+    ends = frame[["start", "end"]].to_numpy()
+    margin = 0.15 * max(float(ends.max() - ends.min()), 1e-6)
+    domain = (float(ends.min()) - margin, float(ends.max()) + margin)
+    st.subheader("What each part adds to the logit")
+    place(waterfall(frame, domain, ""), "network steps")
+    st.caption(
+        "Direct logit attribution: the logit is a sum over the parts that write into the residual "
+        "stream. Norms after a sum are held at the scale that they have for this string."
+    )
+
+
+def steps_frame(steps: pd.DataFrame, string: str) -> pd.DataFrame:
+    """The waterfall's rows: string, step, change, start, end, direction; the logit comes last.
+
+    Args:
+        steps: part, block, head, adds, logit.
+        string: its text.
+    """
+    rows = [
+        {
+            "step": _step_name(step),
+            "change": step["adds"],
+            "start": step["logit"] - step["adds"],
+            "end": step["logit"],
+            "direction": DIRECTIONS[int(step["adds"] < 0)],
+        }
+        for step in steps.to_dict("records")
+    ]
+    last = float(steps["logit"].iloc[-1])
+    rows.append(
+        {"step": "logit", "change": last, "start": 0.0, "end": last, "direction": DIRECTIONS[2]}
+    )
+    return pd.DataFrame(rows).assign(string=string)
+
+
+def _step_name(step: Mapping[Any, Any]) -> str:
+    block, head = step["block"], step["head"]
+    if pd.isna(block):
+        return str(step["part"])
+    part = f"head {head}" if not pd.isna(head) else str(step["part"])
+    return f"block {block}: {part}"
+
+
+def token_names(model: AskedModel, letters: Letters) -> list[str]:
+    """The tokens along the axis: what stands before the string, its letters, what stands after."""
+    before = {"first": "CLS"}.get(model.config.readout, "")
+    alphabet = model.tokenizer.alphabet
+    after = ["END"] if model.config.readout == "last" else []
+    return [before, *(alphabet[letter] for letter in letters), *after]
+
+
+def with_letters(model: AskedModel, places: "pd.Series[int]") -> "pd.Series[int]":
+    """The numbers of letters, from 1 on, at places that count from 0 and a `CLS`."""
+    return places if model.config.readout == "first" else places + 1
+
+
+def _along(model: AskedModel, letters: Letters) -> None:
+    from seqcls.interpretability.strings.states import prefix_logits
+
+    st.subheader("Along the string")
+    names = token_names(model, letters)
+    prefixes = looking.prefixes_frame(prefix_logits(model, letters))
+    text = [model.text(letters[:end]) or "the empty string" for end in prefixes["length"]]
+    frame = prefixes.assign(letter=prefixes["length"], prefix=text, label=prefixes["label"] * 1)
+    parts = [along.prefix_logits(frame, names)]
+    if len(letters) > DRAWN:
+        st.caption(f"Attention and units are drawn up to {DRAWN} tokens; this string has more.")
+    else:
+        try:
+            parts += _attention(model, letters, names)
+        except ConfigError:
+            parts += _units(model, letters, names)
+    drawing = along.together(parts)
+    st.vega_lite_chart(spec_of(drawing), width="content", key="network along")
+    st.caption(
+        "Above, each prefix is asked about as a string of its own: where its logit changes sign "
+        "the answer changes. Point at a token to see it in every figure."
+    )
+
+
+def _attention(model: AskedModel, letters: Letters, names: list[str]) -> list[along.Part]:
+    from seqcls.interpretability.strings.states import attention_patterns
+
+    frame = looking.attention_frame(attention_patterns(model, letters))
+    frame = frame.assign(
+        letter=with_letters(model, frame["key"]), query=with_letters(model, frame["query"])
+    ).drop(columns="key")
+    heads = frame[["block", "head"]].drop_duplicates().to_numpy().tolist()
+    if not heads:
+        return []
+    options = [f"block {block}, head {head}" for block, head in heads]
+    chosen = st.segmented_control(
+        "Head to open", options, default=options[0], required=True, key="network_head"
+    )
+    small = frame[["block", "head", "query", "letter", "weight"]].round({"weight": 3})
+    place(along.small_patterns(small[small["weight"] >= 0.002]), "network patterns")
+    block, head = heads[options.index(str(chosen))]
+    opened = frame[(frame["block"] == block) & (frame["head"] == head)]
+    return [along.attention_matrix(opened.drop(columns=["block", "head"]), names, str(chosen))]
+
+
+def _units(model: AskedModel, letters: Letters, names: list[str]) -> list[along.Part]:
+    from seqcls.interpretability.strings.states import principal_path, recurrent_units
+
+    try:
+        found = recurrent_units(model, letters)
+    except ConfigError as error:
+        say(error)
+        return []
+    frame = looking.units_frame(found)
+    left, right = st.columns(2)
+    states = list(dict.fromkeys(frame["state"]))
+    state = left.segmented_control(
+        "State", states, default=states[0], required=True, key="network_state"
+    )
+    layers = sorted(set(frame["layer"]))
+    layer = right.segmented_control(
+        "Layer", layers, default=layers[-1], required=True, key="network_layer"
+    )
+    own = frame[(frame["state"] == state) & (frame["layer"] == layer)]
+    own = own.assign(letter=with_letters(model, own["place"]))
+    path = principal_path(found.states[int(layer or 0)])
+    points = looking.path_frame(path, found.tokens)
+    points = points.assign(letter=with_letters(model, points["place"]))
+    title = f"layer {layer}: {verbatim(str(state).replace('_', ' '))}"
+    return [
+        along.unit_states(own[["letter", "unit", "value", "token"]], names, title),
+        along.state_path(points, path.shares),
+    ]

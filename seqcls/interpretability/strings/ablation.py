@@ -1,0 +1,304 @@
+"""Ablation: what any model can do without, on a sample of its test strings.
+
+A part that is ablated by *zero* adds nothing; by *mean*, it has its mean over all tokens of the
+sample, whatever the string. Parts are a Transformer's heads, feed-forwards and their units, and a
+recurrent network's units, whose states are replaced after every token.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
+
+from seqcls.data import sampler_of
+from seqcls.errors import ConfigError
+from seqcls.evaluation import distinct_test_strings, readable_strings
+from seqcls.interpretability.strings.asked import AskedModel
+from seqcls.interpretability.strings.plain import Changing, plain_model
+from seqcls.models.base import Classifier, Recorder, read_ids
+from seqcls.models.recurrent import Recurrent
+from seqcls.models.transformer import Transformer, read_states
+from seqcls.strings import TokenStrings
+from seqcls.tokenizer import PAD
+
+How = Literal["zero", "mean"]
+Kind = Literal["head", "feed-forward", "unit"]
+KINDS: tuple[Kind, ...] = ("head", "feed-forward", "unit")
+
+SAMPLE = 400
+"""Distinct test strings that ablations are judged by, unless more are asked for."""
+
+MAX_PRUNED = 24
+"""Parts that greedy pruning begins with at most: it tries all that are left at every step."""
+
+PAIRS_AT_ONCE = 2**22
+
+
+@dataclass(frozen=True, order=True)
+class Part:
+    """A part of a model that can be ablated."""
+
+    block: int
+    """Or layer, of a recurrent network."""
+    kind: Kind
+    number: int = 0
+    """Of the head, or of the unit; a feed-forward is 0."""
+    of_layer: bool = False
+
+    @property
+    def text(self) -> str:
+        """What it is called, such as `block 0, head 1`."""
+        where = f"{'layer' if self.of_layer else 'block'} {self.block}"
+        return f"{where}, {self.kind}" + ("" if self.kind == "feed-forward" else f" {self.number}")
+
+
+@dataclass(frozen=True, eq=False)
+class Ablated:
+    """What is left of a model without some of its parts."""
+
+    parts: tuple[Part, ...]
+    errors: int
+    accuracy: float
+    """In [0, 1], each distinct string of the sample once."""
+    loss: float
+    """Mean binary cross entropy, in nats."""
+    logit_change: float
+    """Mean |change of the logit|."""
+    lengths: Int64[np.ndarray, " length"]
+    """Those of the sample's strings, ascending."""
+    strings: Int64[np.ndarray, " length"]
+    right: Int64[np.ndarray, " length"]
+    """How many strings of each length there are, and how many are answered rightly."""
+
+
+def parts_of(model: AskedModel, kinds: Iterable[Kind] = KINDS) -> tuple[Part, ...]:
+    """The parts that a model has of these kinds.
+
+    Raises:
+        ConfigError: an architecture from outside, whose parts are not known.
+    """
+    config, wanted = model.config, set(kinds)
+    own = plain_model(model)
+    if isinstance(own, Recurrent):
+        return tuple(
+            Part(layer, "unit", unit, True)
+            for layer in range(config.num_blocks)
+            for unit in range(config.hidden_size)
+            if "unit" in wanted
+        )
+    if not isinstance(own, Transformer):
+        raise ConfigError(
+            f"architecture={config.architecture!r} has no parts that are known; expected a "
+            "transformer, rnn, gru or lstm"
+        )
+    numbers: dict[Kind, int] = {
+        "head": config.num_attention_heads,
+        "feed-forward": int(config.feed_forward_size > 0),
+        "unit": config.feed_forward_size,
+    }
+    return tuple(
+        Part(block, kind, number)
+        for block in range(config.num_blocks)
+        for kind in KINDS
+        if kind in wanted
+        for number in range(numbers[kind])
+    )
+
+
+def rank(judge: "Judge", parts: Sequence[Part], how: How = "zero") -> tuple[Ablated, ...]:
+    """What the model is without each part alone, the dearest first."""
+    found = [judge.without([part], how) for part in parts]
+    return tuple(sorted(found, key=lambda own: (-own.errors, -own.logit_change)))
+
+
+def prune(judge: "Judge", parts: Sequence[Part], how: How = "zero") -> Iterator[Ablated]:
+    """Without more and more parts, each time that one which costs the fewest errors.
+
+    On a tie, the one with the least loss. The first has all parts (Michel, Levy & Neubig 2019, *Are
+    Sixteen Heads Really Better than One?*).
+
+    Raises:
+        ConfigError: more than `MAX_PRUNED` parts.
+    """
+    if len(parts) > MAX_PRUNED:
+        raise ConfigError(
+            f"{len(parts)} parts are too many to prune one by one: expected at most {MAX_PRUNED}; "
+            "take heads, or feed-forwards"
+        )
+    gone: tuple[Part, ...] = ()
+    yield judge.without(gone, how)
+    while len(gone) < len(parts):
+        tried = [judge.without((*gone, own), how) for own in parts if own not in gone]
+        best = min(tried, key=lambda own: (own.errors, own.loss))
+        gone = best.parts
+        yield best
+
+
+class Judge:
+    """A model and the strings that its ablations are judged by."""
+
+    def __init__(self, model: AskedModel, sample: int = SAMPLE) -> None:
+        """Takes a sample of the distinct test strings, spread evenly over their lengths.
+
+        Args:
+            model: the model; strings that it has no places for are left out.
+            sample: strings at most.
+        """
+        test = distinct_test_strings(sampler_of(model.config, "test"))
+        rows = np.flatnonzero(readable_strings(model.config, test.strings))
+        rows = rows[np.argsort(test.strings.lengths[rows], kind="stable")]
+        if len(rows) > sample:
+            rows = rows[len(rows) * np.arange(sample) // sample]
+        self.strings = test.strings.take(rows)
+        self.labels: Bool[np.ndarray, " string"] = test.labels[rows]
+        self._own = plain_model(model)
+        self._batches = list(_batches(self._own, self.strings))
+
+    @cached_property
+    def before(self) -> Float[np.ndarray, " string"]:
+        """The logits of the whole model."""
+        return self.logits((), "zero")
+
+    def without(self, parts: Sequence[Part], how: How) -> Ablated:
+        """What is left without these parts."""
+        logits = self.logits(parts, how)
+        right = (logits > 0) == self.labels
+        lengths, rows = np.unique(self.strings.lengths, return_inverse=True)
+        signed = np.where(self.labels, -logits, logits)
+        return Ablated(
+            parts=tuple(parts),
+            errors=int((~right).sum()),
+            accuracy=float(right.mean()),
+            loss=float(np.logaddexp(0, signed).mean()),
+            logit_change=float(np.abs(logits - self.before).mean()),
+            lengths=lengths,
+            strings=np.bincount(rows, minlength=len(lengths)),
+            right=np.bincount(rows, right, len(lengths)).astype(np.int64),
+        )
+
+    def logits(self, parts: Sequence[Part], how: How) -> Float[np.ndarray, " string"]:
+        """The logits without these parts."""
+        values = {part: self._means[part] if how == "mean" else 0.0 for part in parts}
+        with torch.no_grad():
+            found = [_run(self._own, ids, values) for ids in self._batches]
+        return torch.cat(found).numpy()
+
+    @cached_property
+    def _means(self) -> "_Means":
+        return _Means(self._own, self._batches)
+
+
+Value = Tensor | float
+
+
+def _run(model: Classifier, ids: Tensor, values: dict[Part, Value]) -> Tensor:
+    if isinstance(model, Recurrent):
+        return _run_recurrent(model, ids, values)
+    changes: dict[str, list[tuple[Part, Value]]] = {}
+    for part, value in values.items():
+        changes.setdefault(_state_name(part), []).append((part, value))
+
+    def change(name: str, state: Tensor) -> Tensor:
+        own = changes.get(name)
+        if own is None:
+            return state
+        changed = state.clone()
+        for part, value in own:
+            _place(part, changed)[...] = value
+        return changed
+
+    return model.run(ids, Changing(change), None)
+
+
+def _run_recurrent(model: Recurrent, ids: Tensor, values: dict[Part, Value]) -> Tensor:
+    states = model.embedding(ids)
+    for number, layer in enumerate(model.layers):
+        own = {part.number: value for part, value in values.items() if part.block == number}
+        given = layer.from_input(states)
+        state = cell = states.new_zeros(len(states), states.shape[2])
+        steps = []
+        for place in range(states.shape[1]):
+            step = layer.step(given[:, place], state, cell)
+            state, cell = step.state.clone(), step.cell
+            for unit, value in own.items():
+                state[:, unit] = value
+            steps.append(state)
+        states = torch.stack(steps, dim=1) if steps else states
+    logits: Tensor = model.classifier(read_states(model.config, states, ids)).squeeze(-1)
+    return logits
+
+
+def _state_name(part: Part) -> str:
+    if part.of_layer:
+        return f"layers.{part.block}.state"
+    state = {
+        "head": "attention.mixed_value",
+        "feed-forward": "feed_forward.output",
+        "unit": "feed_forward.activation",
+    }[part.kind]
+    return f"blocks.{part.block}.{state}"
+
+
+def _place(part: Part, state: Tensor) -> Tensor:
+    """The part's own place in its state: of all strings and tokens."""
+    if part.kind == "head":
+        return state[:, part.number]
+    return state if part.kind == "feed-forward" else state[:, :, part.number]
+
+
+class _Means:
+    """The means of parts' states over all tokens of all strings."""
+
+    def __init__(self, model: Classifier, batches: Sequence[Tensor]) -> None:
+        self._sums: dict[str, Tensor] = {}
+        tokens = 0
+        for ids in batches:
+            kept = _kept(model, ids)
+            real = (ids != PAD).double()
+            tokens += int(real.sum())
+            for name, state in kept.items():
+                # A head's states have the head before the position.
+                weights = real[:, None, :, None] if state.dim() == 4 else real[:, :, None]
+                summed = (state * weights).sum(dim=(0, -2))
+                self._sums[name] = self._sums.get(name, torch.zeros_like(summed)) + summed
+        self._tokens = max(tokens, 1)
+
+    def __getitem__(self, part: Part) -> Tensor:
+        mean = self._sums[_state_name(part)] / self._tokens
+        return mean if part.kind == "feed-forward" else mean[part.number]
+
+
+_AVERAGED = ("attention.mixed_value", "feed_forward.output", "feed_forward.activation", "state")
+
+
+def _kept(model: Classifier, ids: Tensor) -> dict[str, Tensor]:
+    """The states that are averaged, and no others: attention between all pairs would be much."""
+    kept: dict[str, Tensor] = {}
+
+    def keep(name: str, state: Tensor) -> Tensor:
+        if name.endswith(_AVERAGED):
+            kept[name] = state
+        return state
+
+    own: Callable[[str, Tensor], Tensor] = keep
+    recorder: Recorder = Changing(own)
+    with torch.no_grad():
+        model.run(ids, recorder, None)
+    return kept
+
+
+def _batches(model: Classifier, strings: TokenStrings) -> Iterator[Tensor]:
+    """The strings' token ids, which are sorted by length, some at a time, as narrow as can be."""
+    start = 0
+    while start < len(strings):
+        end = len(strings)
+        width = int(strings.lengths[start:end].max(initial=0)) + 1
+        end = min(end, start + max(PAIRS_AT_ONCE // width**2, 1), start + 100)
+        ids = read_ids(strings.take(slice(start, end)), model.config.readout)
+        yield torch.from_numpy(ids).long()
+        start = end

@@ -1,0 +1,94 @@
+"""The page Model for models that letter counts say nothing of, on models trained for a moment."""
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.app import open_app, rerun, said
+from tests.integration.test_states_commands import BLOCKS, LSTM, db
+
+__all__ = ["db"]
+
+TABS = ["Answers", "States", "Minimal and nearest", "Patching", "Ablation"]
+
+
+def model(
+    monkeypatch: pytest.MonkeyPatch, path: str, run: str, view: str, string: str = "0110"
+) -> AppTest:
+    return open_app(monkeypatch, Path(path), "model", run=run, view=view, string=string)
+
+
+def charts(app: AppTest) -> list[str]:
+    return [chart.proto.spec for chart in app.get("vega_lite_chart")]
+
+
+def headers(app: AppTest) -> list[str]:
+    return [own.value for own in app.subheader]
+
+
+def test_a_transformers_parts_prefixes_and_heads_are_drawn(
+    monkeypatch: pytest.MonkeyPatch, db: str
+) -> None:
+    app = model(monkeypatch, db, BLOCKS, "States")
+    assert [tab.label for tab in app.tabs] == TABS
+    assert headers(app)[:2] == ["What each part adds to the logit", "Along the string"]
+    steps, small, along = charts(app)
+    assert "Adds to the logit" in steps
+    assert '"block"' in small
+    assert along.count('"pointed"') >= 1
+    assert "Token that attends" in along
+    assert "block 1, head 1" in str(app.get("button_group")[-1].proto)
+
+
+def test_a_recurrent_models_gates_and_path_are_drawn(
+    monkeypatch: pytest.MonkeyPatch, db: str
+) -> None:
+    app = model(monkeypatch, db, LSTM, "States")
+    assert headers(app)[0] == "Along the string", "it has no residual stream"
+    (along,) = charts(app)
+    assert "First component" in along
+    assert "forget_gate" in str([own.proto for own in app.get("button_group")])
+
+
+@pytest.mark.parametrize("run", [BLOCKS, LSTM])
+def test_failing_strings_are_reduced_and_states_carried_over(
+    monkeypatch: pytest.MonkeyPatch, db: str, run: str
+) -> None:
+    app = model(monkeypatch, db, run, "Minimal and nearest")
+    wrong = app.selectbox(key="string").options[0]
+    app = model(monkeypatch, db, run, "Minimal and nearest", wrong)
+    assert headers(app)[0] == "Minimal failing string"
+    assert "with any one token less it does not" in said(app)
+    app.button("look at minimal").click()
+    rerun(app)
+    shortest = app.selectbox(key="string").value
+    assert shortest is not None
+    assert len(shortest) <= len(wrong)
+    app = model(monkeypatch, db, run, "Patching", wrong)
+    (app.text_input[-1]).set_value("0110" if len(wrong) == 4 else "0")
+    assert "Carried over from" in said(app) or "No such string" in said(app)
+
+
+@pytest.mark.parametrize(("run", "part"), [(BLOCKS, "block 1, head 0"), (LSTM, "layer 0, unit 3")])
+def test_parts_are_ablated_when_asked_for(
+    monkeypatch: pytest.MonkeyPatch, db: str, run: str, part: str
+) -> None:
+    app = model(monkeypatch, db, run, "Ablation")
+    assert charts(app) == []
+    app.toggle(key="network_ablate").set_value(True)
+    rerun(app)
+    app.toggle(key="network_prune").set_value(True)
+    rerun(app)
+    costs, lengths, pruning = charts(app)
+    assert part in costs
+    assert "every part" in lengths
+    assert "Parts removed" in pruning
+
+
+def test_a_string_of_another_alphabet_is_refused_in_a_line(
+    monkeypatch: pytest.MonkeyPatch, db: str
+) -> None:
+    app = model(monkeypatch, db, BLOCKS, "States", "0210")
+    assert "unknown letter '2'" in said(app).replace("\\", "")
+    assert charts(app) == []

@@ -1,0 +1,98 @@
+"""Ablation of any model's parts, against models made without them."""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from seqcls.errors import ConfigError
+from seqcls.interpretability.strings.ablation import Judge, Part, parts_of, prune, rank
+from seqcls.interpretability.strings.asked import AskedModel
+from tests.unit.asked import LSTM, TWO_BLOCKS, untrained
+
+SMALL = {"test_size": 200, "test_max_length": 20}
+
+
+def without(model: AskedModel, **zeros: tuple[str, Any]) -> np.ndarray:
+    """Logits of the sample where some rows or columns of a parameter are zero."""
+    weights = {name: value.copy() for name, value in model.weights.items()}
+    for name, where in zeros.values():
+        weights[name][where] = 0
+    judge = Judge(model, 60)
+    return AskedModel(model.config, weights).ask(judge.strings).logits
+
+
+def test_a_head_ablated_by_zero_is_a_head_whose_output_is_zero() -> None:
+    model = untrained(**TWO_BLOCKS, **SMALL)
+    size = model.config.attention_head_size
+    expected = without(model, o=("blocks.1.attention.output.weight", np.s_[:, size : 2 * size]))
+    found = Judge(model, 60).logits([Part(1, "head", 1)], "zero")
+    np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
+def test_a_feed_forward_and_its_units_ablated_by_zero_add_nothing() -> None:
+    model = untrained(**TWO_BLOCKS, **SMALL)
+    name = "blocks.0.feed_forward.output.weight"
+    judge = Judge(model, 60)
+    unit = judge.logits([Part(0, "unit", 2)], "zero")
+    np.testing.assert_allclose(unit, without(model, o=(name, np.s_[:, 2])), atol=1e-10)
+    whole = judge.logits([Part(0, "feed-forward")], "zero")
+    np.testing.assert_allclose(whole, without(model, o=(name, np.s_[:])), atol=1e-10)
+    units = [Part(0, "unit", number) for number in range(4)]
+    np.testing.assert_allclose(judge.logits(units, "zero"), whole, atol=1e-10)
+
+
+def test_a_recurrent_unit_ablated_by_zero_is_a_unit_that_no_one_hears() -> None:
+    model = untrained(**LSTM, **SMALL)
+    expected = without(
+        model,
+        heard=("layers.0.state_weight", np.s_[:, 1]),
+        read=("classifier.weight", np.s_[:, 1]),
+    )
+    found = Judge(model, 60).logits([Part(0, "unit", 1, True)], "zero")
+    np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("fields", [TWO_BLOCKS, LSTM])
+def test_without_no_part_a_model_is_what_it_was(fields: dict[str, Any]) -> None:
+    model = untrained(**fields, **SMALL)
+    judge = Judge(model, 60)
+    np.testing.assert_allclose(judge.before, model.ask(judge.strings).logits, atol=1e-10)
+    own = judge.without((), "mean")
+    assert own.logit_change == 0
+    assert own.errors == int(model.ask(judge.strings).wrong.sum())
+    assert own.strings.sum() == 60
+    assert own.right.sum() == 60 - own.errors
+    assert own.lengths.tolist() == sorted(set(judge.strings.lengths.tolist()))
+
+
+def test_the_mean_of_a_part_that_never_changes_is_what_it_is() -> None:
+    """A head that attends to nothing but itself in strings of one token type."""
+    model = untrained(**TWO_BLOCKS, **SMALL)
+    weights = {name: value.copy() for name, value in model.weights.items()}
+    weights["embedding.weight"][:] = weights["embedding.weight"][2]
+    same = AskedModel(model.config.model_copy(update={"positions": "none"}), weights)
+    judge = Judge(same, 60)
+    for part in parts_of(same):
+        np.testing.assert_allclose(judge.logits([part], "mean"), judge.before, atol=1e-10)
+    assert np.abs(judge.logits([Part(0, "head", 0)], "zero") - judge.before).max() > 1e-6
+
+
+def test_parts_are_ranked_by_what_they_cost_and_pruned_from_the_cheapest() -> None:
+    model = untrained(**TWO_BLOCKS, **SMALL)
+    judge, heads = Judge(model, 60), parts_of(model, ["head"])
+    ranked = rank(judge, heads)
+    assert {own.parts[0] for own in ranked} == {*heads}
+    assert [own.errors for own in ranked] == sorted((x.errors for x in ranked), reverse=True)
+    steps = list(prune(judge, heads))
+    assert [len(own.parts) for own in steps] == [0, 1, 2, 3, 4]
+    assert steps[1].errors == min(own.errors for own in ranked)
+    for before, after in pairwise(steps):
+        assert set(before.parts) < set(after.parts)
+
+
+def test_more_parts_than_pruning_is_for_are_refused() -> None:
+    model = untrained(**SMALL, feed_forward_size=30)
+    with pytest.raises(ConfigError, match="at most 24; take heads"):
+        list(prune(Judge(model, 10), parts_of(model)))
