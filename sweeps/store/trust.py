@@ -23,6 +23,9 @@ _suspected: set[Path] = set()
 
 _surveys: dict[Path, tuple[_State, Survey]] = {}
 
+_checked: dict[Path, _State] = {}
+"""Files whose tables check themselves, as they were when that was seen."""
+
 _unreadable: dict[Path, str] = {}
 """Why files cannot be looked through, of which something failed that never fails."""
 
@@ -112,6 +115,17 @@ def forget_opened() -> None:
 
 
 def _checks_itself(path: Path) -> bool:
+    # A page opens the same file many times; looking at its tables takes longer than all else.
+    state = _state(path)[:1]
+    if _checked.get(path) == state:
+        return True
+    _checked.pop(path, None)
+    if found := _looked_at(path):
+        _checked[path] = state
+    return found
+
+
+def _looked_at(path: Path) -> bool:
     try:
         with closing(survey.connect(path)) as connection:
             if (missing := survey.layout_obstacle(connection)) is not None:
