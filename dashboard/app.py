@@ -24,9 +24,11 @@ page = st.navigation(
 layout.set_up(page.title)
 limit_reads(PAGE_SECONDS)
 with steady.redrawn_if_changed():
+    if links.is_another_page(page.url_path):
+        filters.take_from_link()
     steady.say_what_is_damaged()
     if links.was_switched():
         filters.send_again()
     with st.sidebar:
-        sidebar.show(filtered=page.title not in ("Model", "Guide"))
+        sidebar.show(page.url_path, filtered=page.title not in ("Model", "Guide"))
     page.run()

@@ -11,7 +11,7 @@ from seqcls.errors import SeqclsError, StoreDamagedError, StoreMissingError
 from sweeps import helping
 from sweeps.estimate import Estimate, estimate
 from sweeps.spec import parse_spec
-from sweeps.store import curves, explained, overview, queries, trust
+from sweeps.store import curves, explained, notes, overview, queries, trust
 from sweeps.store.engine import Store, open_reader
 
 PAGE_SECONDS = 30.0
@@ -52,9 +52,12 @@ memberships = _cached(overview.memberships, overview.members_revision)
 model = _cached(overview.model)
 model_seeds = _cached(overview.model_seeds, overview.members_revision)
 models = _cached(overview.models)
+sweep_names = _cached(notes.sweep_names)
+sweep_notes = _cached(notes.notes)
 scores_by_length = _cached(overview.scores_by_length)
 sensitivity = _cached(explained.sensitivity)
 settings = _cached(overview.settings, overview.configs_revision)
+saved_views = _cached(notes.views)
 some_configs = _cached(overview.some_configs, overview.configs_revision)
 string_errors = _cached(overview.string_errors)
 sweeps_of_run = _cached(overview.sweeps_of_run, overview.members_revision)

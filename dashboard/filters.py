@@ -1,15 +1,24 @@
 """The state that every page shares, kept in the address bar so that a link reproduces the view."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
 
-from dashboard import data, links
+from dashboard import annotating, data, links
 from dashboard.words import verbatim
 from seqcls.errors import SeqclsError
+from sweeps.store.notes import Note
 from sweeps.store.overview import KINDS, View
 
-PLAIN: dict[str, Any] = {"sweep": [], "seed": [], "failing": False, "kind": None, "below": 100.0}
+PLAIN: dict[str, Any] = {
+    "sweep": [],
+    "tag": [],
+    "seed": [],
+    "failing": False,
+    "kind": None,
+    "below": 100.0,
+}
 """The filters' keys, which are also their names in the link, with the values that restrict nothing.
 
 The fields of the configuration go by their own names.
@@ -19,14 +28,15 @@ The fields of the configuration go by their own names.
 UNKNOWN = "unknown in the link"
 
 
-def show(applied: bool = True) -> None:
+def show(applied: bool, page: str) -> None:
     """Draws the filters in the sidebar, where there is anything to filter.
 
     Args:
         applied: whether the page obeys them; else they are put away, and kept for the others.
+        page: the path of the page that is shown.
     """
     try:
-        names = list(dict.fromkeys(data.memberships()["sweep"]))
+        names = [x for x in dict.fromkeys(data.memberships()["sweep"]) if x not in archived()]
         seeds = data.model_seeds()
         fields = _fields()
     except SeqclsError:
@@ -39,11 +49,13 @@ def show(applied: bool = True) -> None:
     else:
         with st.expander("Filters of the other pages"):
             _show(names, seeds, fields)
+    annotating.show_views(page)
 
 
 def _show(names: list[str], seeds: list[int], fields: dict[str, list[Any]]) -> None:
     _say_what_is_unknown("sweep", names)
     _say_what_is_unknown("seed", list(map(str, seeds)))
+    _tags()
     st.multiselect("Sweeps", names, key="sweep", placeholder="All sweeps", bind="query-params")
     st.multiselect("Model seeds", seeds, key="seed", placeholder="All seeds", bind="query-params")
     _outcome()
@@ -71,6 +83,41 @@ def send_again() -> None:
             st.session_state[name] = st.session_state[name]
 
 
+def take_from_link() -> None:
+    """Sets the filters that the link names, after a link within the page led to another page.
+
+    The widgets are there already, and by themselves would keep what they were set to.
+    """
+    try:
+        offered = _offered()
+    except SeqclsError:
+        return
+    for name, known in offered.items():
+        wanted = _named_by_link(name)
+        values = [value for value in known if str(value) in wanted]
+        if values and name in st.session_state:
+            st.session_state[name] = values
+    if "failing" in st.session_state and "failing" in st.query_params:
+        st.session_state["failing"] = st.query_params["failing"] == "true"
+    if st.query_params.get("kind") in KINDS and "kind" in st.session_state:
+        st.session_state["kind"] = st.query_params["kind"]
+
+
+def _named_by_link(name: str) -> list[str]:
+    """What the link itself gives for a filter: the browser puts what was set already before it."""
+    given = st.query_params.get_all(name)
+    before = [str(value) for value in st.session_state.get(name) or []]
+    merged = len(given) > len(before) and given[: len(before)] == before
+    return given[len(before) :] if merged else given
+
+
+def _offered() -> dict[str, list[Any]]:
+    """What may be chosen in each filter of several values."""
+    sweeps = list(data.sweep_names().values())
+    tags = sorted({tag for own in _notes().values() for tag in own.tags})
+    return {"sweep": sweeps, "tag": tags, "seed": data.model_seeds(), **_fields()}
+
+
 def _take_clicked() -> None:
     """Filters by the settings of a cell that was clicked on a map."""
     settings = data.settings()
@@ -78,13 +125,40 @@ def _take_clicked() -> None:
         st.session_state[name] = [x for x in settings[name].unique().tolist() if str(x) == text]
 
 
+def archived() -> set[str]:
+    """The names of the sweeps that are archived."""
+    return {name for name, own in _notes().items() if own.archived_at is not None}
+
+
+def _notes() -> dict[str, Note]:
+    """What is written about sweeps, by their names."""
+    written = data.sweep_notes()
+    return {name: written[key] for key, name in data.sweep_names().items() if key in written}
+
+
+def _tags() -> None:
+    if known := sorted({tag for own in _notes().values() for tag in own.tags}):
+        st.multiselect("Tags", known, key="tag", placeholder="Any", bind="query-params")
+
+
+def _sweeps(chosen: Sequence[str], tags: Sequence[str]) -> tuple[str, ...] | None:
+    """The sweeps that are left by these filters; none given is all, None is none at all."""
+    if not tags and (chosen or not archived()):
+        return tuple(chosen)
+    hidden, written = archived(), _notes()
+    names = chosen or [name for name in data.sweep_names().values() if name not in hidden]
+    left = [x for x in names if not tags or {*tags} & {*written.get(x, Note()).tags}]
+    return tuple(left) or None
+
+
 def current() -> View:
     """The filters as they are set now."""
     state = {key: st.session_state.get(key) or plain for key, plain in PLAIN.items()}
+    sweeps = _sweeps(state["sweep"], state["tag"])
     return View(
-        sweeps=tuple(state["sweep"]),
+        sweeps=sweeps or (),
         model_seeds=tuple(state["seed"]),
-        config_ids=_config_ids(),
+        config_ids=() if sweeps is None else _config_ids(),
         below=state["below"] / 100,
         failing=state["failing"],
         kind=state["kind"],
@@ -154,7 +228,13 @@ def _say_what_is_left() -> None:
     view = current()
     left, runs = data.count_runs(view), data.count_runs(View())
     st.caption(f"{left:,} of {runs:,} runs match the filters.")
-    st.button("Clear filters", key="clear_filters", on_click=_clear, disabled=view == View())
+    st.button("Clear filters", key="clear_filters", on_click=_clear, disabled=_is_plain())
+
+
+def _is_plain() -> bool:
+    fields = map(str, data.settings())
+    chosen = [st.session_state.get(key) or plain for key, plain in PLAIN.items()]
+    return chosen == list(PLAIN.values()) and not any(st.session_state.get(x) for x in fields)
 
 
 def _clear() -> None:

@@ -12,6 +12,7 @@ COMPARE_PAGE = "screens/compare.py"
 MAP_PAGE = "screens/map.py"
 FAILING_PAGE = "screens/failing.py"
 SWITCHED = "switched"
+LAST_PAGE = "last page"
 CHOSEN = "settings that were clicked"
 
 
@@ -140,16 +141,26 @@ def open_clicked(event: Any, param: str) -> None:
         st.switch_page(MODEL_PAGE, query_params={"run": str(points[0]["run_id"])})
 
 
-def to_compare(settings: Mapping[str, Any]) -> None:
-    """Goes to the page Compare, filtered by these settings and by what is filtered already.
+def to_compare(settings: Mapping[str, Any], sweeps: Sequence[str] = ()) -> None:
+    """Goes to the page Compare, filtered by these and by what is filtered already.
 
     Args:
         settings: the value of each field, as the database has it or as text.
+        sweeps: names; where none are given those that are chosen stay.
     """
+    if sweeps:
+        st.session_state["sweep"] = list(sweeps)
     st.session_state[SWITCHED] = True
     st.session_state[CHOSEN] = {name: str(value) for name, value in settings.items()}
     # Without any parameters it would ask that filters in the link be cleared, and may not.
     st.switch_page(COMPARE_PAGE, query_params={})
+
+
+def is_another_page(path: str) -> bool:
+    """Whether the session's last run of the script drew another page."""
+    before = st.session_state.get(LAST_PAGE, path)
+    st.session_state[LAST_PAGE] = path
+    return bool(before != path)
 
 
 def was_switched() -> bool:

@@ -60,6 +60,15 @@ def setting_columns(names: Iterable[str]) -> dict[str, Any]:
     return shown
 
 
+def naming_columns(names: Iterable[str]) -> dict[str, Any]:
+    """How the columns are shown that tell the rows apart: whole, and always in sight."""
+    return {
+        name: st.column_config.Column(pinned=True)
+        for name in names
+        if name not in ("sweeps", "configuration")
+    }
+
+
 def model_columns() -> dict[str, Any]:
     """How the columns of a table of models are shown."""
     return {

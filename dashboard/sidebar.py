@@ -4,12 +4,13 @@ from dashboard import filters, running
 from dashboard.launch import panel
 
 
-def show(filtered: bool) -> None:
+def show(page: str, filtered: bool) -> None:
     """Draws all of it.
 
     Args:
+        page: the path of the page that is shown.
         filtered: whether the page obeys the filters.
     """
     panel.show()
     running.show()
-    filters.show(filtered)
+    filters.show(filtered, page)

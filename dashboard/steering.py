@@ -61,6 +61,11 @@ def delete(sweep_id: int) -> None:
     _try(do)
 
 
+def write(do: Callable[[Store], None]) -> None:
+    """Writes anything else; what is wrong with it is said on the page."""
+    _try(do)
+
+
 def say_problem() -> None:
     """Says what the last callback could not do, once."""
     if problem := st.session_state.pop(PROBLEM, None):

@@ -6,6 +6,8 @@
     ├── GroupError             runs that cannot train together
     ├── EngineError            an engine that is unknown or cannot train what it is asked to
     ├── DeviceError            a device that this machine does not have
+    ├── MachineError           something without which this machine cannot train at the moment
+    │   └── PluginError            a plug-in that cannot be imported (a ConfigError too)
     ├── SpecError              a sweep specification that cannot be read or is refused
     ├── ClusterError           a cluster that cannot be reached, or was lost
     └── StoreError             a database that cannot be used
@@ -18,7 +20,8 @@
 
 Each message is one line that names the value, what was expected and what to do. Programs may
 catch `SeqclsError`; the command line prints its message and exits with status 2, or with 3 for
-what is no mistake of the user's but may be over later (ClusterError, StoreUnavailableError).
+what is no mistake of the user's but may be over later (ClusterError, MachineError,
+StoreUnavailableError).
 """
 
 
@@ -44,6 +47,17 @@ class EngineError(SeqclsError):
 
 class DeviceError(SeqclsError):
     """A device that this machine does not have."""
+
+
+class MachineError(SeqclsError):
+    """Processes that do not start, a plug-in that cannot be imported, no room for machine code.
+
+    No run is to blame, and none is charged with it.
+    """
+
+
+class PluginError(ConfigError, MachineError):
+    """A plug-in that cannot be imported."""
 
 
 class SpecError(SeqclsError):

@@ -9,7 +9,7 @@ from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
-from seqcls.errors import ConfigError
+from seqcls.errors import ConfigError, PluginError
 
 Part = TypeVar("Part")
 
@@ -38,7 +38,7 @@ class Registry(Mapping[str, Part], Generic[Part]):
 
         Raises:
             KeyError: there is none.
-            ConfigError: its package cannot be imported.
+            PluginError: its package cannot be imported.
         """
         if name in self._own:
             return self._own[name]
@@ -70,9 +70,9 @@ class Registry(Mapping[str, Part], Generic[Part]):
         except Exception as error:
             reason = " ".join(f"{type(error).__name__}: {error}".split())
             package = self.package(point.name) or "a package"
-            raise ConfigError(
+            raise PluginError(
                 f"{package} cannot be used: its {self._group} entry point {point.name!r} "
-                f"({point.value}) ended in {reason[:300]}"
+                f"({point.value}) ended in {reason[:300]}; mend or reinstall it"
             ) from None
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from seqcls import __version__
-from seqcls.errors import ClusterError, SeqclsError, StoreUnavailableError
+from seqcls.errors import ClusterError, MachineError, SeqclsError, StoreUnavailableError
 from sweeps import cli_asking, cli_causes, cli_databases, cli_inside, cli_states, cli_sweeps
 from sweeps.cli_damage import ShownWithoutDamage
 from sweeps.examples import show_in_help
@@ -32,8 +32,9 @@ from sweeps.options import (
 MODELS = "Models"
 
 EXIT_CODES = """Exit status: 0 all went well; 1 runs failed, or something is damaged or in conflict;
-2 a mistake in what was asked, and nothing was written; 3 the database or the cluster cannot be used
-at the moment; 4 runs are left to another worker or stopped; 128 + N ended by signal N."""
+2 a mistake in what was asked, and nothing was written; 3 the database, the cluster or this machine
+cannot be used at the moment; 4 runs are left to another worker or stopped; 128 + N ended by signal
+N."""
 
 app = typer.Typer(
     cls=ShownWithoutDamage,
@@ -58,7 +59,7 @@ def main() -> None:
         # The reader of our output, such as `head`, has left. Nobody is there to be told.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)
-    except (ClusterError, StoreUnavailableError, OSError) as error:
+    except (ClusterError, MachineError, StoreUnavailableError, OSError) as error:
         _fail(error, UNAVAILABLE)
     except (SeqclsError, UnicodeError) as error:
         _fail(error, BAD_INPUT)

@@ -17,10 +17,9 @@ app.add_typer(db_app, name="db", rich_help_panel=PANEL)
 @app.command(rich_help_panel=PANEL)
 def pack(db: Db = None) -> None:
     """Make the database one small file that can be copied or shared."""
-    from sweeps.store.engine import pack as pack_store
+    from sweeps.commands.databases import pack_database
 
-    path: Path = pack_store(db)
-    typer.echo(f"{path}: {path.stat().st_size:,} bytes")
+    pack_database(db)
 
 
 @app.command(rich_help_panel=PANEL)

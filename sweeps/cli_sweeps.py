@@ -111,7 +111,7 @@ def stop(sweeps: SweepNames, db: Db = None) -> None:
 
 @app.command(rich_help_panel=PANEL)
 def resume(sweeps: SweepNames, db: Db = None) -> None:
-    """Let stopped sweeps go on."""
+    """Resume stopped sweeps."""
     from sweeps.commands.sweeping import resume_sweeps
 
     resume_sweeps(db, sweeps)

@@ -7,7 +7,8 @@ BAD_INPUT = 2
 """A mistake of the user's; nothing was written."""
 
 UNAVAILABLE = 3
-"""The database or the cluster cannot be used at the moment; what was committed is intact."""
+"""The database, the cluster or this machine cannot be used at the moment; what was committed is
+intact."""
 
 RUNS_LEFT = 4
 """Runs are left: another worker trains them, or their sweep was stopped."""

@@ -8,6 +8,8 @@ import fcntl
 import hashlib
 import json
 import os
+import re
+import stat
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -25,6 +27,12 @@ _started: list[subprocess.Popen[bytes]] = []
 """Kept so that those that have ended are waited for and leave no zombie."""
 
 
+MAX_RECORD_BYTES = 10_000
+"""A record is a line; whoever may write beside the database may write anything there."""
+
+_LOG_NAME = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}\.log")
+
+
 @dataclass(frozen=True)
 class _Record:
     """The process that was started for a sweep; a process's number alone may come again."""
@@ -32,6 +40,14 @@ class _Record:
     pid: int
     created: float
     log: str
+
+    def __post_init__(self) -> None:
+        if type(self.pid) is not int or not 0 < self.pid < 2**31:
+            raise ValueError(f"pid {self.pid!r}: expected the number of a process")
+        if type(self.created) not in (int, float) or not 0 <= self.created < 1e11:
+            raise ValueError(f"created {self.created!r}: expected a time in seconds")
+        if type(self.log) is not str or not _LOG_NAME.fullmatch(self.log):
+            raise ValueError(f"log {self.log!r}: expected the plain name of a log")
 
 
 def start_worker(store: Store, sweeps: Mapping[int, str], *, anyway: bool = False) -> bool:
@@ -58,7 +74,7 @@ def start_worker(store: Store, sweeps: Mapping[int, str], *, anyway: bool = Fals
             return False
         record = _start(folder, list(waiting.values()))
         for sweep_id in waiting:
-            _record_path(folder, sweep_id).write_text(json.dumps(asdict(record)))
+            _put(_record_path(folder, sweep_id), json.dumps(asdict(record)))
     return True
 
 
@@ -74,10 +90,9 @@ def read_log(store: Store, sweep_id: int, max_bytes: int = 20_000) -> str | None
     if record is None:
         return None
     try:
-        content = (folder / record.log).read_bytes()
+        return _end_of(folder / record.log, max_bytes).decode(errors="replace")
     except OSError:
         return None
-    return content[-max_bytes:].decode(errors="replace")
 
 
 def forget(store: Store, sweep_id: int) -> None:
@@ -114,9 +129,39 @@ def _start(folder: Path, names: list[str]) -> _Record:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    with (folder / "lock").open("w") as file:
+    # A link of that name may lead anywhere: nothing is opened, or emptied, through it.
+    file = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+    try:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(file)
+
+
+def _put(path: Path, content: str) -> None:
+    """Writes a file anew: one that a link of this name leads to stays as it is."""
+    new = path.with_name(f"{path.name}.{os.getpid()}")
+    new.unlink(missing_ok=True)
+    with new.open("x") as file:
+        file.write(content)
+    new.replace(path)
+
+
+def _end_of(path: Path, max_bytes: int) -> bytes:
+    """The last bytes of a file of its own; a link, a pipe or a device is refused, not read.
+
+    Raises:
+        OSError: there is no such file, or it is none.
+    """
+    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        status = os.fstat(file)
+        # A second name of a file elsewhere would show that file.
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+            raise OSError(f"{str(path)!r} is no file of its own")
+        return os.pread(file, max_bytes, max(0, status.st_size - max_bytes))
+    finally:
+        os.close(file)
 
 
 def _record_path(folder: Path, sweep_id: int) -> Path:
@@ -125,8 +170,9 @@ def _record_path(folder: Path, sweep_id: int) -> Path:
 
 def _record(folder: Path, sweep_id: int) -> _Record | None:
     try:
-        return _Record(**json.loads(_record_path(folder, sweep_id).read_text()))
-    except (OSError, ValueError, TypeError):
+        path = _record_path(folder, sweep_id)
+        return _Record(**json.loads(_end_of(path, MAX_RECORD_BYTES)))
+    except (OSError, ValueError, TypeError, RecursionError):
         return None
 
 
@@ -139,5 +185,5 @@ def _lives(record: _Record | None) -> bool:
         process = psutil.Process(record.pid)
         same: bool = process.create_time() == record.created
         return same and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
+    except (psutil.Error, ValueError, OverflowError):
         return False

@@ -1,12 +1,14 @@
 """What this machine needs before its processes train."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
+from seqcls.cache import CACHE_VARIABLE, cache_folder
 from seqcls.config import RunConfig
 from seqcls.engines.choice import choose_engine
 from seqcls.engines.fused.machine_code import compile_ahead, is_compiled, part_of
-from seqcls.errors import DeviceError
+from seqcls.errors import DeviceError, MachineError
 
 _log = logging.getLogger(__name__)
 
@@ -31,6 +33,7 @@ def prepare(configs: Iterable[RunConfig], engine: str, device: str, dask: str | 
 
     Raises:
         EngineError: the engine that was asked for cannot train one of these.
+        MachineError: machine code cannot be kept.
     """
     fused = [config for config in configs if choose_engine(config, engine, device).name == "fused"]
     if dask is not None:
@@ -39,4 +42,24 @@ def prepare(configs: Iterable[RunConfig], engine: str, device: str, dask: str | 
     for precision, part in sorted(needed):
         if not is_compiled(precision, part):
             _log.warning("compiling for this machine (%s), once: about a minute", precision)
-            compile_ahead(precision, part)
+            with _room_for_machine_code():
+                compile_ahead(precision, part)
+
+
+@contextmanager
+def _room_for_machine_code() -> Iterator[None]:
+    """Says where machine code could not be kept, and what to do.
+
+    Raises:
+        MachineError: it could not.
+    """
+    try:
+        yield
+    except (OSError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "cannot cache" not in str(error):
+            raise
+        reason = getattr(error, "strerror", None) or "no folder for it can be written"
+        raise MachineError(
+            f"machine code cannot be kept in {str(cache_folder())!r}: {reason}; see to it, or name "
+            f"another folder with {CACHE_VARIABLE}"
+        ) from error

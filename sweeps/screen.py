@@ -47,7 +47,7 @@ def show_dashboard(db: str | None, port: int, host: str = ADDRESS) -> NoReturn:
         os.environ[DB_VARIABLE] = environment[DB_VARIABLE] = db
     _say_what_is_shown()
     _warn_of_others(host)
-    typer.echo(f"The dashboard is at http://{host}:{port} (Ctrl-C ends it; sweeps go on).")
+    typer.echo(f"The dashboard is at http://{host}:{port} (Ctrl-C stops it; sweeps keep running).")
     sys.stdout.flush()
     options = [
         f"--server.address={host}",

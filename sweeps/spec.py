@@ -11,7 +11,7 @@ from typing import Any
 
 from seqcls.config import RunConfig, canonical_json, check_model_seed, nearest
 from seqcls.data import configuration
-from seqcls.errors import ConfigError, SpecError
+from seqcls.errors import ConfigError, PluginError, SpecError
 from sweeps.toml import parse_toml
 
 MAX_RUNS = 100_000
@@ -83,6 +83,8 @@ class SweepSpec:
                 fields = {**(self.fixed or {}), **own, **dict(zip(axes, values, strict=True))}
                 try:
                     config = configuration(fields)
+                except PluginError:
+                    raise
                 except ConfigError as error:
                     raise SpecError(f"sweep {self.name!r}: {error}") from None
                 if config.key in seen:

@@ -36,7 +36,7 @@ def attention_weights(frame: pd.DataFrame, tokens: Sequence[str], title: str) ->
     )
     weight = alt.X(
         "weight:Q",
-        title="Attention weight of all tokens of a kind",
+        title="Attention weight of all tokens of a type",
         scale=alt.Scale(domain=[0, ROOM_FOR_TEXT], nice=False),
         axis=alt.Axis(values=[0, 0.5, 1], format="%", grid=False),
     )

@@ -16,7 +16,7 @@ def chart_of(frame: pd.DataFrame, names: Sequence[str]) -> alt.Chart:
     The names of settings are long, and with each of thousands of rows they would be most of what
     is sent.
     """
-    places = pd.Index(names).get_indexer(frame[NAMED].astype(str))
+    places = pd.Index(names).get_indexer(pd.Index(frame[NAMED].astype(str)))
     numbered = frame.drop(columns=NAMED).assign(**{NUMBER: places})
     chart: alt.Chart = alt.Chart(numbered).transform_calculate(
         **{NAMED: f"{json.dumps(list(names))}[datum.{NUMBER}]"}

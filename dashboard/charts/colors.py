@@ -52,6 +52,7 @@ ON_DARK = {
     "#8C6D31": "#A98645",
     "#5A9A1B": "#7CBF3A",
     "#A6912F": "#DDCC77",
+    "#440154": "#306A8E",  # where the scheme of amounts begins on either ground
     GREY: "#8E8E8E",
     DEEP_GREY: "#D0D0D0",
     INK: "#B9B9B9",

@@ -46,7 +46,7 @@ def family_curve(
                 alt.Tooltip("n:Q", title=name, format=","),
                 alt.Tooltip("logit:Q", title="Logit", format=".4f"),
                 alt.Tooltip("probability:Q", title="Probability", format=".6f"),
-                alt.Tooltip("outcome:N", title="Said"),
+                alt.Tooltip("outcome:N", title="Outcome"),
             ],
         )
     )
@@ -123,7 +123,7 @@ def family_map(cells: pd.DataFrame, flips: pd.DataFrame, names: tuple[str, str])
             y2="y2:Q",
             color=alt.Color(
                 "outcome:N",
-                title="Said",
+                title="Outcome",
                 scale=alt.Scale(domain=OUTCOMES, range=OUTCOME_COLORS),
                 legend=alt.Legend(orient="top", columns=2),
             ),
@@ -132,7 +132,7 @@ def family_map(cells: pd.DataFrame, flips: pd.DataFrame, names: tuple[str, str])
                 alt.Tooltip("first:Q", title=names[0], format=","),
                 alt.Tooltip("second:Q", title=names[1], format=","),
                 alt.Tooltip("logit:Q", title="Logit", format=".4f"),
-                alt.Tooltip("outcome:N", title="Said"),
+                alt.Tooltip("outcome:N", title="Outcome"),
             ],
         )
     )

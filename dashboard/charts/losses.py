@@ -28,7 +28,9 @@ def losses(frame: pd.DataFrame, kept_epoch: int | None, shown_epoch: int) -> Dra
                 scale=alt.Scale(domain=[0, int(frame["epoch"].max())], nice=False),
                 axis=alt.Axis(tickMinStep=1, format="d"),
             ),
-            y=alt.Y("loss:Q", title="Loss (mean nats a string, log)", scale=alt.Scale(type="log")),
+            y=alt.Y(
+                "loss:Q", title="Loss (mean nats per string, log)", scale=alt.Scale(type="log")
+            ),
             color=alt.Color(
                 "part:N",
                 title="Loss on",
@@ -38,7 +40,7 @@ def losses(frame: pd.DataFrame, kept_epoch: int | None, shown_epoch: int) -> Dra
             tooltip=[
                 alt.Tooltip("epoch:Q", title="Epoch"),
                 alt.Tooltip("part:N", title="Loss on"),
-                alt.Tooltip("loss:Q", title="Mean (nats a string)", format=".6g"),
+                alt.Tooltip("loss:Q", title="Mean (nats per string)", format=".6g"),
                 alt.Tooltip("sum:Q", title="Sum (nats)", format=".6g"),
             ],
         )

@@ -5,7 +5,7 @@ import pandas as pd
 
 from dashboard.charts.colors import GREY
 from dashboard.charts.encodings import Drawing
-from dashboard.charts.scales import LOW_TO_HIGH, row_height, rows, titled
+from dashboard.charts.scales import LOW_TO_HIGH, readable_on, row_height, rows, titled
 
 ROW_HEIGHT = 40
 FURNITURE_HEIGHT = 150
@@ -22,7 +22,7 @@ def mechanism_grid(shares: pd.DataFrame, names: list[str]) -> Drawing:
     order = shares.groupby("mechanism")["seeds"].sum().sort_values(ascending=False).index.tolist()
     base = alt.Chart(shares).encode(
         x=alt.X("mechanism:N", title=None, sort=order, axis=alt.Axis(labelAngle=-20)),
-        y=rows(names),
+        y=rows(names, grid=False),
         tooltip=[
             alt.Tooltip("configuration:N", title="Configuration"),
             alt.Tooltip("mechanism:N", title="Mechanism"),
@@ -41,7 +41,7 @@ def mechanism_grid(shares: pd.DataFrame, names: list[str]) -> Drawing:
             legend=alt.Legend(format="~%", orient="bottom", gradientLength=200, tickCount=3),
         )
     )
-    ink = alt.when(alt.datum.share > 0.5).then(alt.value("black")).otherwise(alt.value("white"))
+    ink = readable_on("share")
     share = base.mark_text(dy=-7, fontSize=12).encode(
         text=alt.Text("share:Q", format=".0%"), color=ink
     )

@@ -63,9 +63,9 @@ def _states(
     shape: alt.Shape | None,
     extra: Sequence[alt.Chart],
 ) -> Drawing:
-    tooltip = [alt.Tooltip("name:N", title="Of"), alt.Tooltip("values:N", title="Exactly")]
+    tooltip = [alt.Tooltip("name:N", title="Of"), alt.Tooltip("values:N", title="Exact value")]
     if shape is not None:
-        tooltip.append(alt.Tooltip("outcome:N", title="Said"))
+        tooltip.append(alt.Tooltip("outcome:N", title="Outcome"))
         tooltip.append(alt.Tooltip("logit:Q", title="Logit", format=".4f"))
     base = alt.Chart().encode(axis(view, 0, alt.X), tooltip=tooltip)
     if len(view.domains) == 1:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, links, names
+from dashboard import data, drawing, links, names
 from dashboard.charts.mechanisms import mechanism_grid
 from seqcls.errors import SeqclsError
 from sweeps import causes
@@ -74,15 +74,15 @@ def _grid(failing: pd.DataFrame, found: pd.DataFrame) -> None:
     named = names.configuration_names(order)
     table.insert(0, "configuration", table["config_id"].map(named))
     drawn = order[:MOST_ROWS]
-    st.altair_chart(
+    drawing.show(
         mechanism_grid(table[table["config_id"].isin(drawn)], [named[own] for own in drawn]),
-        key="mechanism_grid",
+        "mechanism_grid",
     )
     st.caption(
         "A seed counts for the mechanism of most of its errors. Below each share is its 95% "
         "interval (Wilson) over failing seeds."
         + (
-            f" Drawn are {MOST_ROWS} of {len(order)} configurations."
+            f" The chart shows {MOST_ROWS} of {len(order)} configurations."
             if len(order) > MOST_ROWS
             else ""
         )

@@ -40,7 +40,7 @@ def attention_values(traces: Traces, epoch: int, heads: Sequence[int]) -> Iterat
 def weights(traces: Traces, epoch: int, heads: Sequence[int]) -> Iterator[Figure]:
     """8: per head and string, the attention weights of `CLS`."""
     note = (
-        "The weight of all tokens of a kind together: a softmax over the kinds, in which a token "
+        "The weight of all tokens of a type together: a softmax over token types, in which a token "
         "with score s that occurs n times counts n times e to the s."
     )
     title = "Attention weights of CLS"

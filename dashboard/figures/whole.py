@@ -86,7 +86,7 @@ def readouts(traces: Traces, epoch: int) -> Iterator[Figure]:
     domain = _readout_domain(traces)
     note = (
         "The logit if the classifier read `CLS` after the embedding, after each head, and after "
-        "the feed-forward. The steps sum to the logit; above 0 the model says yes."
+        "the feed-forward. The steps sum to the logit; above 0 the model predicts positive."
     )
     frames = [
         readout_frame(networks[epoch], string).assign(string=string or "(empty)")

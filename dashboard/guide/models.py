@@ -1,6 +1,7 @@
 """The models that the guide speaks of, as the database has them."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import pandas as pd
 import streamlit as st
@@ -12,6 +13,8 @@ from dashboard.model.drawing import draw, stretch
 from dashboard.model.opened import OpenedModel, open_model
 from dashboard.words import verbatim
 from seqcls.errors import StoreMissingError, UnknownRunError
+from seqcls.inside.obstacle import obstacle
+from sweeps.spec import load_specs
 from sweeps.store import queries
 from sweeps.store.engine import open_reader
 from sweeps.store.overview import View
@@ -24,7 +27,14 @@ def find(sweep: str, model_seed: int) -> OpenedModel | None:
     """The model of a shipped run; where the database lacks it the page says so."""
     reference = f"{sweep}/{model_seed}"
     try:
-        return open_model(queries.find_run(open_reader(), reference))
+        model = open_model(queries.find_run(open_reader(), reference))
+        if model.config.key in _report_keys(sweep) and obstacle(model.config) is None:
+            return model
+        st.info(
+            f"This step shows run {verbatim(reference)} of the report, which cannot be shown: the "
+            "sweep of that name in this database asks for other models."
+        )
+        return None
     except StoreMissingError:
         raise
     except UnknownRunError:
@@ -33,6 +43,16 @@ def find(sweep: str, model_seed: int) -> OpenedModel | None:
             "database. `seqcls sweep report` trains it."
         )
         return None
+
+
+@lru_cache(maxsize=16)
+def _report_keys(sweep: str) -> frozenset[str]:
+    """The keys of the configurations that a sweep of the report has.
+
+    The guide's sentences hold for these models; a sweep of the same name may be of others.
+    """
+    (spec,) = load_specs(f"report/{sweep}")
+    return frozenset(config.key for config in spec.configs())
 
 
 def show_figures(
@@ -74,11 +94,19 @@ def compare(sweeps: Sequence[str], key: str) -> pd.DataFrame:
 
 
 def _models(sweeps: Sequence[str]) -> pd.DataFrame:
-    frames = [data.models(View(sweeps=(name,))).assign(sweep=name) for name in sweeps]
+    frames = [_of_report(name).assign(sweep=name) for name in sweeps]
     frame = pd.concat(frames, ignore_index=True)
     errors = frame["false_positives"] + frame["false_negatives"]
     outcome = [OUTCOMES[wrong == 0] for wrong in errors]
     return frame.assign(errors=errors, outcome=outcome)
+
+
+def _of_report(sweep: str) -> pd.DataFrame:
+    """The finished models of a sweep that are the report's."""
+    models = data.models(View(sweeps=(sweep,)))
+    configs = data.some_configs(tuple(models["config_id"].unique().tolist()))
+    own = [key for key, config in configs.items() if config.key in _report_keys(sweep)]
+    return models[models["config_id"].isin(own)]
 
 
 def failing(frame: pd.DataFrame, sweep: str) -> str:

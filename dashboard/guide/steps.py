@@ -178,7 +178,7 @@ def dimension() -> None:
         "Width as such does help. A head's query and keys are directions in the hidden space; with "
         "two dimensions, what separates `a` from `b` for one head hampers another. With 16 there "
         "is room. In the smaller initialization that room is not always used: in seed 2 both heads "
-        "look for `b`, so nobody looks for `a`, and every string with a `b` is taken for one "
+        "look for `b`, so neither looks for `a`, and every string with a `b` is taken for one "
         "with both."
     )
     model = find(SMALLER_START, 2)

@@ -96,7 +96,7 @@ def choose() -> Start:
         "Start from",
         list(offered),
         key=KEY,
-        help="What is not changed below is as it is there, so that results can be compared.",
+        help="Settings that you do not change keep these values, so that results can be compared.",
     )
     return Start(offered[label])
 

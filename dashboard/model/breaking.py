@@ -50,7 +50,7 @@ def _map(found: Map) -> None:
     chart = family_map(cells_frame(found), boundary_frame(found), (first, second))
     place(chart, "family_map")
     st.caption(
-        "Colored where the model is wrong; the paler, the nearer its logit is to 0. Dots are the "
+        "Colored where the model is wrong; the fainter, the nearer its logit is to 0. Dots are the "
         f"exact boundary: for each {first} the {second} at which the answer changes."
     )
     for row in rows:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard.charts import along
 from dashboard.charts.readout import DIRECTIONS, waterfall
-from dashboard.drawing import place
+from dashboard.drawing import place, spec_of
 from dashboard.network.asked import say
 from dashboard.words import verbatim
 from seqcls.errors import ConfigError, SeqclsError
@@ -106,7 +106,7 @@ def _along(model: AskedModel, letters: Letters) -> None:
         except ConfigError:
             parts += _units(model, letters, names)
     drawing = along.together(parts)
-    st.vega_lite_chart(drawing.to_dict(validate=False), width="content", key="network along")
+    st.vega_lite_chart(spec_of(drawing), width="content", key="network along")
     st.caption(
         "Above, each prefix is asked about as a string of its own: where its logit changes sign "
         "the answer changes. Point at a token to see it in every figure."

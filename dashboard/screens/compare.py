@@ -25,6 +25,9 @@ from sweeps.store.overview import View
 # Configurations in the charts that have a row for each, and models in these charts.
 MAX_ROWS, MAX_MODELS = 20, 2_000
 
+# So many settings name the rows, each in a column; more stand together in one.
+FEW_SETTINGS = 3
+
 # Columns that are shown only where they say something.
 RARE = ("unfinished", "failed")
 
@@ -95,16 +98,19 @@ def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
     """The table of configurations; returns the rows to draw."""
     st.subheader("Configurations")
     named, own_settings = _identified(table)
+    first = [named] if named == SWEEPS or len(own_settings) > FEW_SETTINGS else own_settings
+    others = [name for name in own_settings if name not in first]
     results = [x for x in RESULTS if x not in RARE or table[x].any()]
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption("Worst first. Select rows to draw only those.")
-        shown = links.columns([*results, *own_settings], named)
+        shown = links.columns([*results, *others], " and ".join(first))
     selected = links.selectable(
-        table.assign(**{CONFIGURATION: _names(table)})[[named, *shown]],
+        table.assign(**{CONFIGURATION: _names(table)})[[*first, *shown]],
         table["config_id"].tolist(),
         "config",
         mode="multi-row",
-        columns=measures.setting_columns([SWEEPS, CONFIGURATION, *RunConfig.model_fields])
+        columns=measures.setting_columns([SWEEPS, CONFIGURATION, *others])
+        | measures.naming_columns(first)
         | measures.configuration_columns(view.below),
     )
     rows = table[table["config_id"].isin(selected)]

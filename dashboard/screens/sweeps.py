@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 import tomli_w
 
-from dashboard import data, links, measures, running, steering
+from dashboard import annotating, data, links, measures, running, steering
 from dashboard.durations import clock, spoken
 from dashboard.launch import panel, start
 from seqcls.errors import SeqclsError
@@ -16,6 +16,7 @@ from sweeps.progress import SweepProgress, progress
 from sweeps.spec import KEYS
 from sweeps.store import overview
 from sweeps.store.engine import open_reader
+from sweeps.store.notes import Note
 from sweeps.store.overview import View
 
 MAX_FAILURES = 200
@@ -25,22 +26,40 @@ def show() -> None:
     st.title("Sweeps")
     try:
         store = open_reader()
-        sweeps = progress(store)[::-1]
-        if not sweeps:
+        written = data.sweep_notes()
+        everything = progress(store)[::-1]
+        if not everything:
             st.info("There is no sweep yet. Launch one from the sidebar.")
             return
+        sweeps = _listed(everything, written)
+        if not sweeps:
+            st.info("All sweeps are archived.")
+            return
         st.caption("Each sweep is a named set of models. Select one to see its details.")
-        chosen = _table(sweeps)
+        chosen = _table(sweeps, written)
         _sweep(next(sweep for sweep in sweeps if sweep.id == chosen))
     except SeqclsError as error:
         data.explain(error)
 
 
-def _table(sweeps: list[SweepProgress]) -> int:
+def _listed(sweeps: list[SweepProgress], written: dict[int, Note]) -> list[SweepProgress]:
+    """All sweeps but those archived, which are listed on request or where the link names one."""
+    archived = {key for key, own in written.items() if own.archived_at is not None}
+    if archived and st.toggle(
+        f"Show archived ({len(archived)})", key=annotating.ARCHIVED, bind="query-params"
+    ):
+        return sweeps
+    archived -= set(links.linked("sweep_id"))
+    return [sweep for sweep in sweeps if sweep.id not in archived]
+
+
+def _table(sweeps: list[SweepProgress], written: dict[int, Note]) -> int:
     outcomes = [_outcome(sweep) for sweep in sweeps]
     shown = pd.DataFrame(
         {
             "name": [sweep.name for sweep in sweeps],
+            "title": [written.get(sweep.id, Note()).title for sweep in sweeps],
+            "tags": [list(written.get(sweep.id, Note()).tags) for sweep in sweeps],
             "state": [sweep.state for sweep in sweeps],
             "failing": [outcome.failing_share for outcome in outcomes],
             "median": [outcome.median for outcome in outcomes],
@@ -52,6 +71,8 @@ def _table(sweeps: list[SweepProgress]) -> int:
     )
     columns = {
         "name": st.column_config.TextColumn("Sweep", pinned=True),
+        "title": st.column_config.TextColumn("Title"),
+        "tags": st.column_config.ListColumn("Tags"),
         "state": st.column_config.TextColumn(
             "State", help="Done: no model is left to train. Stopped: none is begun until resumed."
         ),
@@ -66,6 +87,9 @@ def _table(sweeps: list[SweepProgress]) -> int:
         "unfinished": st.column_config.NumberColumn("Unfinished", help="Queued or in training."),
         "failed": st.column_config.NumberColumn("Untrained", help="Training failed."),
     }
+    for name in ("title", "tags"):
+        if not shown[name].map(len).any():
+            del shown[name]
     chosen = links.selectable(
         shown,
         [sweep.id for sweep in sweeps],
@@ -114,15 +138,22 @@ def _results(sweep: SweepProgress) -> None:
 
 def _sweep(sweep: SweepProgress) -> None:
     record = overview.sweep_record(open_reader(), sweep.id)
+    written = data.sweep_notes()
+    own = written.get(sweep.id, Note())
     st.subheader(f"Sweep {sweep.id}")
-    st.text(f"{record.name}\n{record.description}".strip())
+    st.text("\n".join(filter(None, [own.title, record.name, record.description])))
+    if own.note:
+        st.text(own.note)
     _results(sweep)
     _progress(sweep.id)
     _times(record)
     _failures(sweep.id)
     _specification(record.name, record.spec)
     _log(sweep.id)
-    _delete(sweep)
+    with st.container(horizontal=True):
+        annotating.form(sweep.id, own, [tag for x in written.values() for tag in x.tags])
+        annotating.archive_button(sweep.id, own)
+        _delete(sweep)
 
 
 def _times(record: overview.SweepRecord) -> None:
@@ -149,7 +180,7 @@ def _progress(sweep_id: int) -> None:
         return
     for sweep in sweeps:
         st.progress((sweep.done + sweep.failed) / max(1, sweep.total))
-        attended = steering.is_attended(store, sweep.id, sweep.running)
+        attended = steering.is_attended(store, sweep.id, sweep.running - sweep.orphaned)
         st.caption(running.said(sweep, attended))
         running.buttons(sweep, attended, "page")
 

@@ -26,7 +26,7 @@ MOST_SUPPORTS = 64
 
 Claim = Literal[
     "certified right",
-    "wrong for ever",
+    "certified wrong",
     "right in the end",
     "wrong in the end",
     "depends on the proportions",
@@ -181,7 +181,7 @@ def _claim(cells: Cells, limits: Cells, label: bool) -> Claim:
     if right.all():
         return "certified right"
     if wrong.all():
-        return "wrong for ever"
+        return "certified wrong"
     if right_at_last.all():
         return "right in the end"
     if wrong_at_last.all():

@@ -15,6 +15,9 @@ from seqcls.inside.network import Network
 LARGEST = 2.0**63 - 1024
 """The largest float that is a whole number of 64 bits."""
 
+FLAT = 1e-10
+"""A logit that varies less than that, and is no further from zero, has no sign but by rounding."""
+
 SHORT = 16
 """An interval of so many whole numbers is tried one by one."""
 
@@ -47,6 +50,10 @@ def sign_changes(
         ends = head_outputs(network, _counts(start, step, np.concatenate([low, high])))
         bounds = logit_bounds(network, np.stack(np.split(ends, 2), axis=1))
         open_ = (bounds.low <= 0) & (bounds.high > 0)
+        # Of a model whose logit is nothing, with weights of zero say, no halving proves a sign.
+        flat = bounds.high - bounds.low <= FLAT
+        answers = [network.logits(_counts(start, step, x)) > 0 for x in (low, high)]
+        open_ &= ~(flat & (answers[0] == answers[1]))
         low, high = low[open_], high[open_]
         middle = np.clip(_whole(np.sqrt((low + 1.0) * (high + 1.0))), low + 1, high - 1)
         low, high = np.concatenate([low, middle]), np.concatenate([middle, high])

@@ -20,7 +20,7 @@ def curve_sentences(curve: Curve) -> tuple[str, ...]:
     start = float(curve.logit[0])
     said = [
         f"{curve.family.text} is {sign(curve.label)} for every {name} from 1 on.",
-        f"With {name} = 1 the model says {_judged(start > 0, curve.label)} "
+        f"With {name} = 1 the model predicts {_judged(start > 0, curve.label)} "
         f"(logit {number(start)}).",
     ]
     said += [_flip(flip, name, curve.label) for flip in curve.flips]
@@ -29,7 +29,7 @@ def curve_sentences(curve: Curve) -> tuple[str, ...]:
     answer = _judged(curve.limit > 0, curve.label)
     return (
         *said,
-        f"As {name} grows without end, the logit tends to {number(curve.limit)}: {answer}.",
+        f"As {name} grows without bound, the logit tends to {number(curve.limit)}: {answer}.",
     )
 
 
@@ -59,7 +59,7 @@ def beyond_sentences(found: Beyond) -> tuple[str, ...]:
     )
     said = [scope, *map(_proof, found.supports)]
     if found.left_out:
-        said.append(f"Nothing is said of strings of {', '.join(found.left_out)}.")
+        said.append(f"No claim is made about strings of {', '.join(found.left_out)}.")
     return tuple(said)
 
 
@@ -67,14 +67,14 @@ def _proof(proof: SupportProof) -> str:
     said = f"strings of {' and '.join(proof.letters)} ({sign(proof.label)}): {proof.claim}"
     if proof.margin is not None:
         return f"{said}, the logit at least {number(proof.margin)} from zero"
-    if proof.claim == "wrong for ever":
+    if proof.claim == "certified wrong":
         return said
     if len(proof.letters) > 1:
         said += f"; right for {_share(proof.right)} of all proportions, wrong for "
         said += f"{_share(proof.wrong)}, {_share(proof.open)} not proved"
         in_the_end = _share(proof.right_in_the_end), _share(proof.wrong_in_the_end)
         if in_the_end != (_share(proof.right), _share(proof.wrong)):
-            said += f"; as they grow without end, right for {in_the_end[0]} of all proportions, "
+            said += f"; as they grow without bound, right for {in_the_end[0]} of all proportions, "
             said += f"wrong for {in_the_end[1]}"
     wrong = [x for x in proof.intervals if x.right is False]
     if wrong:
@@ -95,10 +95,10 @@ def _near_one(x: float) -> str:
 
 def _flip(flip: Flip, name: str, label: bool) -> str:
     return (
-        f"From {name} = {flip.n:,} on it says {_judged(flip.answer, label)} "
+        f"From {name} = {flip.n:,} on it predicts {_judged(flip.answer, label)} "
         f"(logit {number(flip.logit_before)} before, {number(flip.logit)} then)."
     )
 
 
 def _judged(answer: bool, label: bool) -> str:
-    return f"{sign(answer)}, {'rightly' if answer == label else 'wrongly'}"
+    return f"{sign(answer)} ({'correct' if answer == label else 'wrong'})"

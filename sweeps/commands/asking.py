@@ -46,7 +46,8 @@ def shortest_sentences(found: Shortest) -> list[str]:
     """What trying all strings has found."""
     if found.length is None:
         return [
-            f"all {found.tried:,} strings of up to {found.max_length} tokens are answered rightly"
+            f"all {found.tried:,} strings of up to {found.max_length} tokens are classified "
+            "correctly"
         ]
     own = [
         f"the shortest failing strings have {found.length} tokens: {found.count:,} of them "
@@ -62,7 +63,9 @@ def nearest_sentence(found: Nearest, given: Answer) -> str:
     tried = f"{found.tried:,} strings tried"
     if found.answer is None:
         all_of_them = "" if found.complete else ", not all of them"
-        return f"no string within {found.edits} edits is answered rightly ({tried}{all_of_them})"
+        return (
+            f"no string within {found.edits} edits is classified correctly ({tried}{all_of_them})"
+        )
     edits = "1 edit" if found.edits == 1 else f"{found.edits} edits"
     same = (
         "; the answer is the same, the label is another"
@@ -70,7 +73,7 @@ def nearest_sentence(found: Nearest, given: Answer) -> str:
         else ""
     )
     return (
-        f"nearest string answered rightly: {named(found.answer)}, {edits} away: "
+        f"nearest correctly classified string: {named(found.answer)}, {edits} away: "
         f"{_answer(found.answer)}{same}"
     )
 

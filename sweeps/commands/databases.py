@@ -1,18 +1,27 @@
 """What commands do with whole databases: merge, export, verify, upgrade, check."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 import typer
 
+from sweeps.commands.bars import progress_bar
 from sweeps.commands.show import count, print_json
 from sweeps.exit_codes import RUNS_FAILED
 from sweeps.exporting import export
 from sweeps.store import queries, sqlite, writer
-from sweeps.store.engine import open_reader, open_writer, schema_version
+from sweeps.store.engine import open_reader, open_writer, pack, schema_version
 from sweeps.store.migrate import upgrade_with_backup
 from sweeps.store.verification import verify
+
+
+def pack_database(db: str | None) -> None:
+    """Makes the database one small file."""
+    with progress_bar("packing"):
+        path = pack(db)
+    typer.echo(f"{path}: {path.stat().st_size:,} bytes")
 
 
 def merge_databases(others: Sequence[str], db: str | None) -> None:
@@ -21,7 +30,8 @@ def merge_databases(others: Sequence[str], db: str | None) -> None:
     store = open_writer(db)
     trouble = False
     for source in sources:
-        merged = writer.merge(store, source)
+        with progress_bar(f"merging {source.name}") as on_progress:
+            merged = writer.merge(store, source, on_progress)
         typer.echo(
             f"{source.name}: results of {count(merged.results, 'run')} taken over, {merged.same:,} "
             f"were here already, {merged.waiting:,} unfinished; into {store.name}"
@@ -42,14 +52,17 @@ def export_runs(db: str | None, folder: Path, kind: str, sweeps: Sequence[str]) 
     for name in sweeps:
         queries.find_sweep(store, name)
     wanted = queries.RunFilter(sweeps=tuple(sweeps))
-    for path, rows in export(store, folder, kind, wanted).items():
+    with progress_bar("exporting") as on_progress:
+        written = export(store, folder, kind, wanted, on_progress)
+    for path, rows in written.items():
         typer.echo(f"{path}: {count(rows, 'row')}")
 
 
 def verify_database(db: str | None, as_json: bool) -> None:
     """Names everything in the database that is damaged."""
     store = open_reader(db)
-    found = verify(store)
+    with progress_bar("verifying") as on_progress:
+        found = verify(store, on_progress, os.cpu_count() or 1)
     if as_json:
         rows = [{"what": damage.what, "how": damage.how} for damage in found.damages]
         print_json(pd.DataFrame(rows, columns=["what", "how"]))

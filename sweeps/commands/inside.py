@@ -17,6 +17,7 @@ from seqcls.inside.sentences import sentences
 from seqcls.inside.words import beyond_sentences, curve_sentences, map_sentences
 from sweeps.store import queries
 from sweeps.store.engine import open_reader
+from sweeps.store.models import of_run
 
 
 def explain_string(
@@ -69,7 +70,9 @@ def _network(
     reason = obstacle(config)
     if reason is not None:
         raise ConfigError(f"run {run_id}: `{command}` would say what is not so of it: {reason}")
-    return run_id, Network.of(config, queries.weights(store, run_id, epoch))
+    weights = queries.weights(store, run_id, epoch)
+    with of_run(run_id):
+        return run_id, Network.of(config, weights)
 
 
 def _show(as_json: bool, said: Sequence[str], record: dict[str, Any]) -> None:

@@ -8,18 +8,12 @@ import pandas as pd
 import typer
 from rich.console import Console
 from rich.live import Live
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import Progress
 
 from seqcls.engines.choice import choose_engine
 from seqcls.errors import ConfigError, StoreMissingError
 from sweeps import memory
+from sweeps.commands.bars import columns
 from sweeps.commands.show import Look, count, duration, print_json, print_table, table_of
 from sweeps.estimate import estimate
 from sweeps.executors.dask_cluster import check_address
@@ -96,6 +90,7 @@ def show_status(
             print_json(_frame(found))
         else:
             print_table(_frame(found)[WEIGHT], _title(store, found), look)
+            _say_orphaned(found)
         raise typer.Exit(RUNS_FAILED if any(one.failed for one in found) else 0)
     with Live(console=Console(), refresh_per_second=4) as live:
         while True:
@@ -212,16 +207,7 @@ def _work(store: Store, sweep_ids: list[int] | None, how: How, what: str) -> Non
 
 
 def _with_progress_bar(store: Store, sweep_ids: list[int] | None, how: How) -> Worked:
-    columns = (
-        TextColumn("training"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("runs"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    with Progress(*columns("training"), console=Console(stderr=True)) as bar:
         task = bar.add_task("training", total=None)
 
         def update(done: float, total: int) -> None:
@@ -255,7 +241,7 @@ def _what_is_left(store: Store, sweep_ids: list[int] | None) -> str:
     counts = queries.counts_by_state(store.reader(), sweep_ids)
     return (
         f"{counts.get(RunState.DONE, 0)} of {count(sum(counts.values()), 'run')} are done and "
-        "stored; the same command goes on with the rest"
+        "stored; the same command continues with the rest"
     )
 
 
@@ -271,7 +257,7 @@ def _progress(store: Store, sweeps: Sequence[str]) -> list[SweepProgress]:
 
 
 def _frame(found: list[SweepProgress]) -> pd.DataFrame:
-    names = ("name", "state", "queued", "running", "done", "failed")
+    names = ("name", "state", "queued", "running", "orphaned", "done", "failed")
     rows: list[dict[str, Any]] = [
         {
             **{name: getattr(one, name) for name in names},
@@ -285,6 +271,16 @@ def _frame(found: list[SweepProgress]) -> pd.DataFrame:
 
 def _title(store: Store, found: list[SweepProgress]) -> str:
     return f"{count(len(found), 'sweep')} in {store.name}"
+
+
+def _say_orphaned(found: list[SweepProgress]) -> None:
+    for one in found:
+        if one.orphaned:
+            typer.echo(
+                f"{one.name}: the worker of {count(one.orphaned, 'run')} died; `seqcls work` "
+                "trains them again.",
+                err=True,
+            )
 
 
 def _say_queued(found: list[SweepProgress]) -> None:

@@ -96,7 +96,7 @@ class DaskCluster:
     def _lost(self) -> ClusterError:
         return ClusterError(
             f"the Dask scheduler at {self._address} is gone; what was trained is stored, and the "
-            "same command goes on with the rest"
+            "same command continues with the rest"
         )
 
 

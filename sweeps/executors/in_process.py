@@ -1,6 +1,6 @@
 """Training in this very process."""
 
-from sweeps.executors.interface import GroupEnded, OnProgress, named
+from sweeps.executors.interface import GroupEnded, OnProgress, is_of_machine, named
 from sweeps.jobs import Job, run_job
 
 
@@ -39,7 +39,7 @@ class InThisProcess:
             return []
         except Exception as error:
             # As in a pool: what one group dies of does not end the others.
-            return [GroupEnded(job, [], named(error))]
+            return [GroupEnded(job, [], named(error), is_of_machine(error))]
 
     def abandon(self, job: Job) -> None:
         self._abandoned.add(job.number)

@@ -1,10 +1,12 @@
 """What every executor can do, and how one is chosen."""
 
+import errno
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
+from seqcls.errors import MachineError
 from sweeps.jobs import Job
 from sweeps.outcome import Outcome
 
@@ -22,6 +24,8 @@ class GroupEnded:
     job: Job
     outcomes: list[Outcome]
     lost: str | None = None
+    of_machine: bool = False
+    """Whether it was lost by what is the matter with this machine, and would be again."""
 
 
 class Executor(Protocol):
@@ -41,6 +45,7 @@ class Executor(Protocol):
 
         Raises:
             ClusterError: the cluster is lost, and with it every group.
+            MachineError: no process can be started that trains.
         """
         ...
 
@@ -90,3 +95,9 @@ def _executor(workers: int, dask: str | None, on_progress: OnProgress) -> Execut
 def named(error: BaseException) -> str:
     """An error in one line."""
     return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def is_of_machine(error: BaseException) -> bool:
+    """Whether an error is the machine's, by which every group would be lost alike."""
+    full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+    return full or isinstance(error, MachineError | ImportError)

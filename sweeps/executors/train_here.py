@@ -1,7 +1,9 @@
-"""What a training process does: `python -m sweeps.executors.train_here SOCKET PIPE`.
+"""What a training process does: `python -m sweeps.executors.train_here SOCKET PIPE ERRORS`.
 
-It trains the groups that come by the socket, one after another, answers each, and tells the pipe
-how far it is. It ends with the process at the other end, however that goes.
+It says that it is ready, which tells that all it needs can be imported; from then on its standard
+error is that of the process that started it. It trains the groups that come by the socket, one
+after another, answers each, and tells the pipe how far it is. It ends with the process at the other
+end, however that goes.
 """
 
 import os
@@ -10,14 +12,18 @@ import sys
 import threading
 from queue import SimpleQueue
 
-from sweeps.executors.interface import named
+from sweeps.executors.interface import is_of_machine, named
 from sweeps.executors.messages import Inbox, packed
-from sweeps.executors.training_process import CHUNK_BYTES, PROGRESS, Answer
+from sweeps.executors.training_process import CHUNK_BYTES, PROGRESS, READY, Answer
 from sweeps.jobs import Job, run_job
 
 
 def main(channel: socket.socket, told: int) -> None:
     """Trains until the other end is gone."""
+    try:
+        channel.sendall(packed(READY))
+    except OSError:
+        os._exit(1)
     jobs: SimpleQueue[Job] = SimpleQueue()
     threading.Thread(target=_receive, args=(channel, jobs), daemon=True).start()
     while True:
@@ -49,10 +55,10 @@ def _packed_answer(job: Job, told: int) -> bytes:
             return
 
     try:
-        return packed((run_job(job, report), None))
+        answer: Answer = (run_job(job, report), None, False)
     except Exception as error:
-        answer: Answer = ([], named(error))
-        return packed(answer)
+        answer = ([], named(error), is_of_machine(error))
+    return packed(answer)
 
 
 if __name__ == "__main__":
@@ -60,4 +66,5 @@ if __name__ == "__main__":
     for number in numbers:
         os.set_inheritable(number, False)
     os.set_blocking(numbers[1], False)
+    os.dup2(numbers[2], sys.stderr.fileno())
     main(socket.socket(fileno=numbers[0]), numbers[1])

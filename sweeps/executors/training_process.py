@@ -11,8 +11,10 @@ import signal
 import socket
 import struct
 import subprocess
+import tempfile
 from contextlib import suppress
 
+from seqcls.errors import MachineError
 from sweeps.executors.messages import Inbox, packed
 from sweeps.interruption import SIGNALS
 from sweeps.jobs import Job
@@ -26,8 +28,15 @@ PROGRESS = struct.Struct("=d")
 DEATH_SECONDS = 5.0
 """How long the end of a killed process is waited for; one that hangs in the kernel takes longer."""
 
-Answer = tuple[list[Outcome], str | None]
-"""The outcomes of a group, or none and the reason why it was lost."""
+Answer = tuple[list[Outcome], str | None, bool]
+"""The outcomes of a group, or none and the reason why it was lost; and whether that is something
+that is the matter with this machine, and no fault of the group."""
+
+
+MAX_LAST_WORDS = 10_000
+
+READY = "ready"
+"""What a process says first: it has imported all that it needs."""
 
 
 class ProcessDiedError(Exception):
@@ -40,8 +49,10 @@ class TrainingProcess:
     def __init__(self) -> None:
         self._channel, theirs = socket.socketpair()
         self._progress, told = os.pipe()
+        # What it says before it is ready would be a traceback, of which one line is told.
+        self._last_words = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the others)
         try:
-            self._process = _started(theirs.fileno(), told)
+            self._process = _started(theirs.fileno(), told, self._last_words.fileno())
         except BaseException:
             self._close()
             raise
@@ -54,6 +65,7 @@ class TrainingProcess:
         self._outgoing = memoryview(b"")
         self._inbox = Inbox()
         self._done = 0.0
+        self._is_ready = False
 
     def fileno(self) -> int:
         return self._channel.fileno()
@@ -85,11 +97,38 @@ class TrainingProcess:
 
         Raises:
             ProcessDiedError: there will be none.
+            MachineError: it ended before it was ready for any group.
         """
-        self._send()
-        self._receive()
-        answer: Answer | None = self._inbox.next()
+        try:
+            self._send()
+            self._receive()
+        except ProcessDiedError:
+            self._take_ready()
+            if not self._is_ready and (reason := self._why_it_did_not_start()) is not None:
+                raise MachineError(reason) from None
+            raise
+        self._take_ready()
+        answer: Answer | None = self._inbox.next() if self._is_ready else None
         return answer
+
+    def _take_ready(self) -> None:
+        if not self._is_ready:
+            self._is_ready = self._inbox.next() == READY
+
+    def _why_it_did_not_start(self) -> str | None:
+        """The last it said before it ended by itself; None where somebody ended it."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(DEATH_SECONDS)
+        if self._process.returncode is None or self._process.returncode < 0:
+            return None
+        size = self._last_words.seek(0, os.SEEK_END)
+        self._last_words.seek(max(0, size - MAX_LAST_WORDS))
+        said = self._last_words.read().decode(errors="replace").strip().splitlines()
+        reason = " ".join((said or ["it said nothing"])[-1].split())[:300]
+        return (
+            f"the processes that train end before they begin ({reason}); mend that, or train in "
+            "this process, with no workers beside it (--workers 0)"
+        )
 
     def progress(self) -> float:
         """How many members' worth of training is done of the group that was begun last."""
@@ -108,6 +147,7 @@ class TrainingProcess:
 
     def _close(self) -> None:
         self._channel.close()
+        self._last_words.close()
         os.close(self._progress)
 
     def _send(self) -> None:
@@ -130,18 +170,30 @@ class TrainingProcess:
         raise ProcessDiedError
 
 
-def _started(channel: int, told: int) -> "subprocess.Popen[bytes]":
+def _started(channel: int, told: int, last_words: int) -> "subprocess.Popen[bytes]":
     # Signals reach every process of a terminal; the one that hands out groups decides. A process
     # inherits what is blocked while it is made, and never unblocks it.
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    errors = _standard_error()
     try:
         return subprocess.Popen(
-            python("sweeps.executors.train_here", str(channel), str(told)),
+            python("sweeps.executors.train_here", str(channel), str(told), str(errors)),
             stdin=subprocess.DEVNULL,
-            pass_fds=(channel, told),
+            stderr=last_words,
+            pass_fds=(channel, told, errors),
         )
     finally:
+        os.close(errors)
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+
+def _standard_error() -> int:
+    """Another number of this process's standard error, for the one that it starts."""
+    try:
+        return os.dup(2)
+    except OSError:
+        # This process was started without one.
+        return os.open(os.devnull, os.O_WRONLY)
 
 
 def _end(status: int | None) -> str:

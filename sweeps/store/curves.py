@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float64, Int64
 from sqlalchemy import ColumnElement, Integer, cast, func, select
+from sqlalchemy.orm import InstrumentedAttribute
 
 from sweeps.bootstrap import intervals_of
 from sweeps.store import overview
@@ -53,9 +54,10 @@ def median_curves(
     tested = _tested(store, config_ids, width)
     wrong = _wrong(store, models, width)
     parts = [
-        _curve(own, tested[config_id], wrong, measure).assign(config_id=config_id)
-        for config_id, own in models.groupby("config_id")
-        if config_id in tested
+        _curve(models[models["config_id"] == config_id], tested[config_id], wrong, measure).assign(
+            config_id=config_id
+        )
+        for config_id in sorted(set(models["config_id"]) & set(tested))
     ]
     columns = ["config_id", "first_length", "last_length", "n", "median", "low", "high"]
     if not parts:
@@ -99,7 +101,7 @@ def _wrong(store: Store, models: pd.DataFrame, width: int) -> Int64[np.ndarray, 
     return np.array(rows, dtype=np.int64).reshape(-1, 4)
 
 
-def _first_length(length: ColumnElement[int], width: int) -> ColumnElement[int]:
+def _first_length(length: InstrumentedAttribute[int], width: int) -> ColumnElement[int]:
     return (length - 1) // width * width + 1
 
 

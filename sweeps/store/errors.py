@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 from sqlalchemy import Connection, select
 
+from seqcls.errors import StoreDamagedError
+from seqcls.results import StringErrors
 from sweeps.store.packing import unpacked
 from sweeps.store.statements import one_of
 from sweeps.store.tables import Config, ErrorPack, Run, TestString
@@ -33,8 +35,8 @@ def errors_of_runs(connection: Connection, run_ids: Sequence[int]) -> pd.DataFra
     }
     parts = []
     for run_id, test_set_id, numbers, logits in rows:
-        errors = unpacked(bytes(numbers), bytes(logits))
-        part = strings[test_set_id].loc[errors.numbers].reset_index()
+        errors = errors_in(run_id, bytes(numbers), bytes(logits))
+        part = those_of(strings[test_set_id], errors.numbers).reset_index()
         part.insert(0, "run_id", run_id)
         part["logit"] = errors.logits
         parts.append(part)
@@ -55,6 +57,33 @@ def strings_of(
     rows = connection.execute(query.order_by(TestString.number)).all()
     frame = pd.DataFrame(rows, columns=["number", *STRING_COLUMNS])
     return frame.set_index("number")
+
+
+def errors_in(run_id: int, numbers: bytes, logits: bytes) -> StringErrors:
+    """A pack of errors as what it says.
+
+    Raises:
+        StoreDamagedError: its numbers and logits are not of equally many strings.
+    """
+    try:
+        return unpacked(numbers, logits)
+    except ValueError as error:
+        raise StoreDamagedError(f"run {run_id} (error_pack): {error}") from None
+
+
+def those_of(strings: pd.DataFrame, numbers: np.ndarray) -> pd.DataFrame:
+    """Rows of `strings_of` by their numbers.
+
+    Raises:
+        StoreDamagedError: the test set has no string of such a number.
+    """
+    missing = np.setdiff1d(numbers, strings.index.to_numpy())
+    if len(missing):
+        raise StoreDamagedError(
+            f"test_string: {len(missing):,} strings that runs got wrong are missing from their "
+            f"test set, number {missing[0]} among them"
+        )
+    return strings.loc[numbers]
 
 
 def _none(columns: list[str]) -> pd.DataFrame:

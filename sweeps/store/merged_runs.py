@@ -201,7 +201,7 @@ class _Part:
     def _update(self, changes: Sequence[tuple[int, Mapping[str, Any]]]) -> None:
         """Changes the same columns of several runs."""
         if changes:
-            names = {name: bindparam(f"new_{name}") for name in changes[0][1]}
+            names: dict[str, Any] = {name: bindparam(f"new_{name}") for name in changes[0][1]}
             statement = update(Run).where(Run.id == bindparam("own_id")).values(names)
             rows = [
                 {"own_id": run_id, **{f"new_{name}": value for name, value in own.items()}}

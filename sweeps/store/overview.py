@@ -25,7 +25,7 @@ from sqlalchemy import (
 from seqcls.config import RunConfig, default_fields
 from sweeps.store.bulk import fetched
 from sweeps.store.engine import Store
-from sweeps.store.errors import errors_of_runs, strings_of
+from sweeps.store.errors import errors_of_runs, strings_of, those_of
 from sweeps.store.packing import unpacked_numbers
 from sweeps.store.statements import one_of
 from sweeps.store.stored import config_of
@@ -291,11 +291,11 @@ def breaking_strings(store: Store, view: View, limit: int) -> pd.DataFrame:
         .join(Config, Config.id == Run.config_id)
         .where(_in_scope(view), _picked(view), Run.state == RunState.DONE)
     )
-    models: dict[int, Int64[np.ndarray, " string"]] = {}
+    models: dict[Any, Int64[np.ndarray, " string"]] = {}
     with store.begin() as connection:
         # A few at a time: all of them unpacked would be gigabytes.
         for some in connection.execute(packs).partitions(PACKS_AT_ONCE):
-            by_set: dict[int, list[bytes]] = {}
+            by_set: dict[Any, list[bytes]] = {}
             for test_set_id, numbers in some:
                 by_set.setdefault(test_set_id, []).append(bytes(numbers))
             for test_set_id, own in by_set.items():
@@ -330,7 +330,7 @@ def _counted(
     """How many runs got each string of a test set wrong: string, label, length, models."""
     strings = strings_of(connection, test_set_id)
     wrong = np.flatnonzero(models)
-    strings = strings.loc[wrong].assign(models=models[wrong])
+    strings = those_of(strings, wrong).assign(models=models[wrong])
     if view.kind is not None:
         strings = strings[strings["label"] == KINDS.index(view.kind)]
     return strings[["string", "label", "length", "models"]]
@@ -423,10 +423,14 @@ def _worst_first(view: View) -> Select[*tuple[Any, ...]]:
     return finished.order_by(_errors(view).desc(), Run.id)
 
 
-def _errors(view: View) -> ColumnElement[int]:
+def _errors(view: View) -> ColumnElement[Any]:
     """How many errors a run made, of one kind if that is meant."""
-    errors: ColumnElement[int] = Run.fp + Run.fn
-    return {None: errors, KINDS[0]: Run.fp, KINDS[1]: Run.fn}[view.kind]
+    errors: dict[Kind | None, ColumnElement[Any]] = {
+        None: Run.fp + Run.fn,
+        KINDS[0]: Run.fp.expression,
+        KINDS[1]: Run.fn.expression,
+    }
+    return errors[view.kind]
 
 
 def _tested() -> ColumnElement[Any]:

@@ -9,6 +9,7 @@ from sqlalchemy import delete as delete_rows
 from seqcls.config import RunConfig, canonical_json
 from seqcls.testset import test_set_json, test_set_key
 from sweeps.spec import SweepSpec
+from sweeps.store import notes
 from sweeps.store.engine import Store
 from sweeps.store.postgres import take_turns
 from sweeps.store.statements import chunks, ids_of, insert_new, inserted_id, update_states
@@ -126,6 +127,7 @@ def delete(store: Store, sweep_id: int) -> int:
         _lock_runs(connection, doomed)
         connection.execute(delete_rows(SweepRun).where(SweepRun.sweep_id == sweep_id))
         _delete_runs(connection, doomed)
+        notes.forget(connection, sweep_id)
         connection.execute(delete_rows(Sweep).where(Sweep.id == sweep_id))
     return len(doomed)
 

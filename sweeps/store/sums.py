@@ -47,7 +47,7 @@ def wrong_sums(connection: Connection) -> Iterator[int]:
     yield from sorted({config_id for config_id, *_ in kept ^ summed})
 
 
-def _sums_of(run_ids: Iterable[int] | None) -> Select[Any]:
+def _sums_of(run_ids: Iterable[int] | None) -> Select[*tuple[Any, ...]]:
     """What these finished runs, or all, come to: `config_id`, `length`, `SUMMED`."""
     wrong = LengthScore.fp + LengthScore.fn > 0
     cells = (LengthScore.tn, LengthScore.fp, LengthScore.fn, LengthScore.tp)

@@ -20,6 +20,7 @@ from sqlalchemy import Table
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, SpecError, StoreDamagedError, StoreError
 from sweeps.spec import spec_as_written
+from sweeps.store.packing import unpacked
 from sweeps.store.tables import Base, RunState
 from sweeps.store.values import Checked, Kind, damaged
 
@@ -34,8 +35,19 @@ STEPS = 100_000
 
 TABLES: dict[str, Table] = dict(Base.metadata.tables)
 
-OF_RUN = ("epoch", "length_score", "error_pack", "checkpoint", "verdict", "failure")
+OF_RUN = [name for name, table in TABLES.items() if table.primary_key.columns[0].name == "run_id"]
 """Tables whose rows are a run's: it is no run of which any of them means nothing."""
+
+SUMS = "length_sum"
+"""Is summed anew over the runs that can be trusted."""
+
+_SUMMED = """
+SELECT run.config_id AS config_id, score.length AS length, count(*) AS runs,
+    sum(score.fp + score.fn > 0) AS failing, sum(score.tn) AS tn, sum(score.fp) AS fp,
+    sum(score.fn) AS fn, sum(score.tp) AS tp
+FROM length_score AS score JOIN run ON run.id = score.run_id
+WHERE run.state = 'done' GROUP BY run.config_id, score.length
+"""
 
 _KINDS: list[Kind] = []
 """By the number that SQLite knows them by."""
@@ -114,12 +126,14 @@ def look_through(path: Path) -> Survey:
     found = Survey()
     try:
         with closing(connect(path)) as connection:
-            for table in TABLES.values():
-                _values(connection, table, found)
-                _twice(connection, table, found)
+            for name, table in TABLES.items():
+                if name != SUMS:
+                    _values(connection, table, found)
+                    _twice(connection, table, found)
             _configs(connection, found)
             _specs(connection, found)
             _what_rests_on_others(connection, found)
+            _errors_of_no_string(connection, found)
     except sqlite3.Error as error:
         raise StoreError(_why_not(error)) from error
     return found
@@ -139,7 +153,10 @@ def where_damaged(path: Path, table: str, column: str) -> str | None:
 
 def views(survey: Survey) -> Iterator[str]:
     """What makes a connection see only what can be trusted: views that stand before the tables."""
+    yield f"CREATE TEMP VIEW {SUMS} AS {_SUMMED}"
     for name, table in TABLES.items():
+        if name == SUMS:
+            continue
         conditions = [_fitting(table, column.name) for column in table.primary_key]
         for column in table.columns:
             owner = _owner(table, column.name)
@@ -214,7 +231,7 @@ def _leave_out(found: Survey, table: Table, values: dict[str, Any], line: str) -
         found.add("run", values["run_id"], line)
     elif table.name == "test_string":
         found.add("test_set", values["test_set_id"], line)
-    elif table.name == "sweep_run":
+    elif table.primary_key.columns[0].name == "sweep_id":
         found.add("sweep", values["sweep_id"], line)
     else:
         found.add(table.name, values["id"], line)
@@ -222,9 +239,12 @@ def _leave_out(found: Survey, table: Table, values: dict[str, Any], line: str) -
 
 def _configs(connection: sqlite3.Connection, found: Survey) -> None:
     """Configurations that are none."""
-    for row_id, text in _rows(connection, "SELECT id, json FROM main.config", found, "config"):
+    query = "SELECT id, json, key FROM main.config"
+    for row_id, text, key in _rows(connection, query, found, "config"):
         if (error := unreadable(text, RunConfig.from_mapping)) is not None:
             found.add("config", row_id, f"config {row_id}: it cannot be read ({error})")
+        elif RunConfig.from_mapping(json.loads(text)).key != key:
+            found.add("config", row_id, f"config {row_id}: its key is not that of its json")
 
 
 def _specs(connection: sqlite3.Connection, found: Survey) -> None:
@@ -247,7 +267,7 @@ def unreadable(text: str, reads: Callable[[dict[str, Any]], object]) -> str | No
 
 def _rows(
     connection: sqlite3.Connection, query: str, found: Survey, table: str
-) -> list[tuple[int, str]]:
+) -> list[tuple[Any, ...]]:
     """Rows that are not left out yet."""
     known = found.ids.get(table, set())
     rows = connection.execute(query).fetchall()
@@ -271,6 +291,30 @@ def _what_rests_on_others(connection: sqlite3.Connection, found: Survey) -> None
             if other not in sound and own not in known and type(own) is int:
                 what = f"{parent} {_short(other)}, which is damaged or missing"
                 found.add(owner, own, f"{owner} {own}: it rests on {what}")
+
+
+def _errors_of_no_string(connection: sqlite3.Connection, found: Survey) -> None:
+    """Runs whose packed errors are torn, or are of strings that their test set does not have."""
+    known = found.ids.get("run", set())
+    sizes: dict[int, set[int]] = {}
+    packs = (
+        "SELECT pack.run_id, config.test_set_id, pack.numbers, pack.logits "
+        "FROM main.error_pack AS pack JOIN main.run ON run.id = pack.run_id "
+        "JOIN main.config ON config.id = run.config_id"
+    )
+    for run_id, test_set_id, numbers, logits in connection.execute(packs):
+        if run_id in known or type(run_id) is not int:
+            continue
+        if test_set_id not in sizes:
+            query = "SELECT number FROM main.test_string WHERE test_set_id = ?"
+            sizes[test_set_id] = {own for (own,) in connection.execute(query, (test_set_id,))}
+        try:
+            own = unpacked(numbers, logits).numbers.tolist()
+        except ValueError as error:
+            found.add("run", run_id, f"run {run_id} (error_pack): {error}")
+            continue
+        if not sizes[test_set_id].issuperset(own):
+            found.add("run", run_id, f"run {run_id}: strings that it got wrong are missing")
 
 
 def _fitting(table: Table, name: str) -> str:

@@ -213,6 +213,43 @@ class SweepRun(Base):
     run_id: Mapped[int] = mapped_column(_whole(values.ID), ForeignKey("run.id"), primary_key=True)
 
 
+class SweepNote(Base):
+    """What people write about a sweep; it decides nothing that is trained or tested."""
+
+    __tablename__ = "sweep_note"
+    __table_args__ = (_STRICT,)
+    sweep_id: Mapped[int] = mapped_column(
+        _whole(values.ID), ForeignKey("sweep.id"), primary_key=True, autoincrement=False
+    )
+    title: Mapped[str] = mapped_column(_text())
+    note: Mapped[str] = mapped_column(_text())
+    archived_at: Mapped[str | None] = mapped_column(_text(values.TIME))
+    """None where the sweep is not archived."""
+
+
+class SweepTag(Base):
+    """A word by which sweeps are found."""
+
+    __tablename__ = "sweep_tag"
+    __table_args__ = (_BY_KEY,)
+    sweep_id: Mapped[int] = mapped_column(
+        _whole(values.ID), ForeignKey("sweep.id"), primary_key=True
+    )
+    tag: Mapped[str] = mapped_column(_text(), primary_key=True)
+
+
+class SavedView(Base):
+    """A page of the dashboard with its filters, by name."""
+
+    __tablename__ = "saved_view"
+    __table_args__ = (_NUMBERED,)
+    id: Mapped[int] = mapped_column(_whole(values.ID), primary_key=True)
+    name: Mapped[str] = mapped_column(_text(), unique=True)
+    page: Mapped[str] = mapped_column(_text())
+    query: Mapped[str] = mapped_column(_text())
+    created_at: Mapped[str] = mapped_column(_text(values.TIME))
+
+
 class Epoch(Base):
     """One epoch of one run; losses are sums over its strings, in nats."""
 

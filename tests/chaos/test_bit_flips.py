@@ -33,6 +33,7 @@ RESULTS = {
     "sweep_run": "sweep_id, run_id",
     "epoch": "*",
     "length_score": "*",
+    "length_sum": "*",
     "test_set": "*",
     "test_string": "*",
     "error_pack": "*",

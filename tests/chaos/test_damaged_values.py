@@ -4,6 +4,7 @@ import os
 import random
 import resource
 import shutil
+import sqlite3
 import time
 import traceback
 from collections.abc import Callable
@@ -41,7 +42,7 @@ READING = (
     ["status", "--json"],
     ["sensitive"],
     ["compare", "small:hidden_size=2", "small:hidden_size=3"],
-    ["estimate", "walkthrough", "--workers", "1"],
+    ["estimate", "report/walkthrough", "--workers", "1"],
     ["verify"],
 )
 WRITING = (
@@ -56,7 +57,7 @@ WRITING = (
 NEVER_WRITTEN = 2
 """What writes into tables that check nothing is refused before it looks: so many are asked."""
 
-SAMPLE = 12
+SAMPLE = 4
 
 
 @pytest.fixture(scope="module")
@@ -70,10 +71,9 @@ def damaged_copies(whole: Path, folder: Path, case: Case) -> dict[str, Path]:
     replace(copies["unchecked"], *case)
     try:
         copies["seeming"] = seeming(whole, folder / "seeming.db", *case)
-    except Exception as error:
+    except sqlite3.IntegrityError:
         # The number of a row is a whole number in any table that has one.
-        if "datatype mismatch" not in str(error):
-            raise
+        return copies
     return copies
 
 
@@ -161,15 +161,13 @@ def test_every_page_shows_what_can_be_trusted(
         return [shown_by(path, page, monkeypatch) for page in (*PAGES, *INSIDE)]
 
     chosen = some(long)
-    assert campaign(whole, tmp_path, chosen if long else chosen[:4], look) == []
+    assert campaign(whole, tmp_path, chosen if long else chosen[:1], look) == []
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 < MOST_BYTES
 
 
 def test_a_damaged_run_is_named_and_all_others_are_shown(whole: Path, tmp_path: Path) -> None:
     path = unchecked(whole, tmp_path / "x.db")
     everything = len(queries.runs(open_reader(str(path))))
-    import sqlite3
-
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE run SET fp = 'many' WHERE id = 2")
     connection.close()

@@ -71,9 +71,9 @@ def wait_for(holds: Callable[[], bool], seconds: float) -> None:
         time.sleep(0.1)
 
 
-def open_page(browser: Browser, url: str) -> Page:
-    """A page in a window of its own, whose first heading is there."""
-    page = browser.new_context(viewport={"width": 1200, "height": 1000}).new_page()
+def open_page(browser: Browser, url: str, width: int = 1200) -> Page:
+    """A page in a window of its own, so many pixels wide, whose first heading is there."""
+    page = browser.new_context(viewport={"width": width, "height": 1000}).new_page()
     page.set_default_timeout(PATIENCE_MS)
     expect.set_options(timeout=PATIENCE_MS)
     page.goto(url)

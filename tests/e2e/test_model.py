@@ -41,7 +41,7 @@ def test_a_failing_seed_of_compare_is_opened_explained_moved_and_broken(
     family.press("Enter")
     page.wait_for_url("**family=ab**")
     expect(
-        page.get_by_text(re.compile(r"From n = \d+ on it says negative, wrongly"))
+        page.get_by_text(re.compile(r"From n = \d+ on it predicts negative .wrong."))
     ).to_be_visible()
     expect(page.get_by_test_id("stVegaLiteChart").first).to_contain_text("n = ")
     no_traceback(page)
@@ -73,6 +73,8 @@ def test_a_step_of_the_guide_leads_to_its_string(browser: Browser, shipped: str)
     page = open_page(browser, f"{shipped}/guide")
     page.get_by_role("link", name="Why b{2}c{152} fails").click()
     page.wait_for_url("**/model?**run=5**")
-    expect(page.get_by_text("b{2}c{152} is negative, but the model says positive")).to_be_visible()
+    expect(
+        page.get_by_text("b{2}c{152} is negative, but the model predicts positive")
+    ).to_be_visible()
     no_traceback(page)
     page.context.close()

@@ -1,5 +1,6 @@
 """The pages in a real browser."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -93,3 +94,55 @@ def test_without_a_database_it_says_what_to_run(browser: Browser, tmp_path: Path
         expect(page.get_by_text("seqcls sweep report", exact=True)).to_be_visible()
         page.context.close()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_sweep_s_links_filter_by_it_whatever_was_filtered_before(
+    browser: Browser, shipped: str
+) -> None:
+    page = open_page(browser, f"{shipped}/sweeps?sweep_id=9&sweep=attend_cls")
+    page.get_by_role("link", name="Compare: this sweep").click()
+    models_tested(page, 1)
+    sidebar = page.get_by_test_id("stSidebar")
+    expect(sidebar.get_by_text("walkthrough")).to_be_visible()
+    expect(sidebar.get_by_text("attend_cls")).to_have_count(0)
+    no_traceback(page)
+    page.context.close()
+
+
+def test_a_cell_of_a_map_leads_to_its_models_and_the_tab_and_the_chart_have_words(
+    browser: Browser, shipped: str
+) -> None:
+    page = open_page(browser, f"{shipped}/map?seed=2")
+    expect(page).to_have_title("Map · seqcls")
+    chart = page.get_by_test_id("stVegaLiteChart").first
+    expect(chart.locator('path[aria-roledescription="rect mark"]')).to_have_count(3)
+    words = page.locator('[aria-roledescription="visualization"]').first
+    expect(words).to_have_attribute("aria-label", re.compile("Most models fail with hidden_size=2"))
+    chart.locator('path[aria-roledescription="rect mark"]').first.click()
+    models_tested(page, 1)
+    page.wait_for_url("**hidden_size=2&num_attention_heads=2**")
+    expect(page).to_have_title("Compare · seqcls")
+    expect(page.locator("h1")).to_have_count(1)
+    page.context.close()
+
+
+@pytest.mark.parametrize("width", [390, 820])
+def test_pages_fit_narrow_windows(browser: Browser, shipped: str, width: int) -> None:
+    for path in ("", "map", "failing", "model?run=5&view=Figures"):
+        page = open_page(browser, f"{shipped}/{path}", width)
+        no_traceback(page)
+        main = page.get_by_test_id("stMain")
+        wide, own = main.evaluate("main => [main.scrollWidth, main.clientWidth]")
+        assert wide <= own, f"{path} is {wide} pixels wide in {own}"
+        title = page.locator("h1").first.bounding_box()
+        assert title is not None
+        assert title["y"] < 150, "nothing stands above the title"
+        page.context.close()
+
+
+def test_printed_pages_leave_the_sidebar_out(browser: Browser, shipped: str) -> None:
+    page = open_page(browser, shipped)
+    expect(page.get_by_test_id("stSidebar")).to_be_visible()
+    page.emulate_media(media="print")
+    expect(page.get_by_test_id("stSidebar")).to_be_hidden()
+    page.context.close()

@@ -119,3 +119,18 @@ def test_a_mistake_in_a_language_is_said_and_nothing_can_be_launched(
     app = panel(open_app(monkeypatch, tmp_path / "none.db"), **fields)
     assert says in plain_text(app)
     assert "launch_button" not in [button.key for button in app.button]
+
+
+def test_the_guide_says_nothing_of_other_models_under_a_name_of_the_report(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    store = open_writer(str(tmp_path / "other.db"))
+    fields = {**TINY, "task": "counting", "alphabet": "ab", "formula": "a % 2 == 0"}
+    spec = {"name": "all_initializations", "model_seeds": [2, 5], "fixed": fields}
+    work(store, [writer.submit(store, parse_spec(spec))], How(workers=0))
+    app = open_app(monkeypatch, file_of(store), "guide")
+    assert not app.error
+    text = plain_text(app)
+    assert "asks for other models" in text
+    assert "Seed by seed" not in text
+    assert not app.get("vega_lite_chart"), "no figure of a model that the guide does not speak of"

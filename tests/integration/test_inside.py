@@ -209,7 +209,7 @@ def test_no_string_up_to_200_contradicts_a_proof(run: int) -> None:
         own = ((errors.counts > 0) == has).all(axis=1)
         if proof.claim == "certified right":
             assert not own.any()
-        if proof.claim == "wrong for ever":
+        if proof.claim == "certified wrong":
             assert own.sum() == comb(200, len(letters))
         if proof.safe_share is not None:
             assert (shares[own][:, :2].min(axis=1) <= proof.safe_share).all()

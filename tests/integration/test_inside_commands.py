@@ -28,7 +28,7 @@ def json_of(*arguments: str) -> dict[str, Any]:
 
 def test_a_cause_is_told_in_sentences_and_as_data() -> None:
     said = said_by("explain", SEED_2, "ab{100}c{55}").splitlines()
-    assert said[0].startswith("ab{100}c{55} is positive, but the model says negative")
+    assert said[0].startswith("ab{100}c{55} is positive, but the model predicts negative")
     assert said[1].startswith("Dilution: in head 0, the 100 b's drown the a")
     found = json_of("explain", SEED_2, "ab{100}c{55}")
     assert found["sentences"] == said
@@ -45,7 +45,7 @@ def test_another_epoch_has_other_reasons() -> None:
 def test_where_a_family_flips_is_told() -> None:
     said = said_by("family", SEED_2, "ab{n}").splitlines()
     assert said[0] == "ab{n} is positive for every n from 1 on."
-    assert any(line.startswith("From n = 66 on it says negative, wrongly") for line in said)
+    assert any(line.startswith("From n = 66 on it predicts negative (wrong)") for line in said)
     found = json_of("family", SEED_2, "ab{n}")
     assert [flip["n"] for flip in found["flips"]] == [66]
     assert len(found["n"]) == len(found["logit"])
@@ -53,7 +53,7 @@ def test_where_a_family_flips_is_told() -> None:
 
 def test_two_free_counts_have_a_boundary() -> None:
     said = said_by("family", SEED_2, "a{m}b{n}").splitlines()
-    assert "With m = 1: positive, rightly for n = 1; negative from n = 66 on." in said
+    assert "With m = 1: positive (correct) for n = 1; negative from n = 66 on." in said
     found = json_of("family", SEED_2, "a{m}b{n}")
     assert found["m"] == found["n"]
     assert found["flips"][0][0]["n"] == 66

@@ -39,7 +39,7 @@ def test_it_says_first_why_the_model_fails_and_then_why_the_string_does(
     assert "wrong on 697 of 9,984 test strings: 6 false positives and 691 false negatives" in text
     assert "dilution in head 0: a is drowned by b" in text
     assert "value mixing in head 0: c is taken for a" in text
-    assert "ab{100}c{55} is positive, but the model says negative" in text
+    assert "ab{100}c{55} is positive, but the model predicts negative" in text
     assert "The 55 c's have no part in it" in text
     assert [header.value for header in app.subheader][:2] == [
         "Why does this model fail?",
@@ -98,7 +98,7 @@ def test_a_model_without_positions_does_not_mind_the_order(
 
 def test_a_family_shows_where_it_flips(monkeypatch: pytest.MonkeyPatch) -> None:
     app = model(monkeypatch, run=SEED_2, view="Breaking point", family="ab{n}")
-    assert "From n = 66 on it says negative, wrongly" in said(app).replace("\\", "")
+    assert "From n = 66 on it predicts negative (wrong)" in said(app).replace("\\", "")
     app.text_input(key="family").set_value("a{m}b{n}")
     assert charts(rerun(app)) == 1
 

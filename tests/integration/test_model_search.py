@@ -9,7 +9,7 @@ from benchmarks.large import make_database
 from dashboard.model.choice import OFFERED_MODELS
 from sweeps.store import queries
 from sweeps.store.engine import open_reader
-from tests.app import open_app, rerun
+from tests.app import open_app, rerun, said
 from tests.conftest import ROOT
 
 AXES = {"hidden_size": [2, 4], "num_attention_heads": [1, 2]}
@@ -74,9 +74,7 @@ def test_a_seed_narrows_what_is_offered_to_its_models(
     typed(app, "17")
     assert len(offered(app)) == 4
     assert all("seed 17: " in label for label in offered(app))
-    assert any(
-        "4 of the models like '17' are offered" in x.value.replace("\\", "") for x in app.caption
-    )
+    assert "4 of the models like '17' are offered" in said(app).replace("\\", "")
     last = app.selectbox(key="model_run").options[-1]
     app.selectbox(key="model_run").select(last)
     rerun(app)
@@ -101,7 +99,7 @@ def test_settings_and_a_seed_find_one_model(
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "problem"),
     [
         ("seed 999", "no trained model is like that in sweep 'large'"),
         ("run 99999", "no trained model is like that"),
@@ -113,12 +111,12 @@ def test_settings_and_a_seed_find_one_model(
     ],
 )
 def test_what_means_no_model_is_said_in_a_line(
-    monkeypatch: pytest.MonkeyPatch, many: Path, text: str, said: str
+    monkeypatch: pytest.MonkeyPatch, many: Path, text: str, problem: str
 ) -> None:
     app = open_app(monkeypatch, many, "model")
     before = app.selectbox(key="model_run").value
     typed(app, text)
-    assert said in app.error[0].value.replace("\\", "")
+    assert problem in app.error[0].value.replace("\\", "")
     assert app.selectbox(key="model_run").value == before
     assert not app.exception
 

@@ -199,14 +199,10 @@ def test_configurations_of_one_sweep_are_told_apart_by_their_settings(
     work(store, [writer.submit(store, parse_spec(spec))], How(workers=0))
     app = open_app(monkeypatch, file_of(store))
     columns = list(app.dataframe[0].value.columns)
-    assert columns[:3] == ["configuration", "failing", "failing_share"], "results come first"
-    assert columns[-2:] == ["hidden_size", "num_attention_heads"]
+    named = ["hidden_size", "num_attention_heads"]
+    assert columns[:4] == [*named, "failing", "failing_share"], "what tells them apart, results"
     chosen = open_app(monkeypatch, file_of(store), columns=["interval", "median_accuracy"])
-    assert list(chosen.dataframe[0].value.columns) == [
-        "configuration",
-        "median_accuracy",
-        "interval",
-    ]
+    assert list(chosen.dataframe[0].value.columns) == [*named, "median_accuracy", "interval"]
     app = open_app(monkeypatch, file_of(store), "failing")
     models = app.dataframe[0].value[["hidden_size", "num_attention_heads"]]
     assert not models.duplicated().any()

@@ -12,7 +12,7 @@ from sweeps.store.verification import verify
 from tests.databases import rows, spec
 from tests.integration.test_store import claimed, outcome, outcomes
 
-TWO_SIZES = {"axes": {"hidden_size": [4, 8]}}
+TWO_SIZES: dict[str, Any] = {"axes": {"hidden_size": [4, 8]}}
 CELLS = ("tn", "fp", "fn", "tp")
 
 

@@ -57,7 +57,7 @@ def minimal_failing(model: AskedModel, letters: Sequence[int]) -> Minimal:
     given = model.answer(letters)
     if not given.is_wrong:
         raise StringError(
-            f"{given.string[:60]!r} is answered rightly; expected a string that the model gets "
+            f"{given.string[:60]!r} is classified correctly; expected a string that the model gets "
             "wrong, such as `seqcls errors` lists"
         )
     tried = 0

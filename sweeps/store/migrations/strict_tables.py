@@ -81,6 +81,24 @@ CREATE TABLE sweep_run (
     PRIMARY KEY (sweep_id, run_id)
 ){strict_by_key};
 CREATE INDEX sweep_run_run_id ON sweep_run (run_id);
+CREATE TABLE sweep_note (
+    sweep_id INTEGER NOT NULL PRIMARY KEY REFERENCES sweep (id),
+    title TEXT NOT NULL,
+    note TEXT NOT NULL,
+    archived_at TEXT
+){strict};
+CREATE TABLE sweep_tag (
+    sweep_id INTEGER NOT NULL REFERENCES sweep (id),
+    tag TEXT NOT NULL CHECK (tag <> ''),
+    PRIMARY KEY (sweep_id, tag)
+){strict_by_key};
+CREATE TABLE saved_view (
+    id {id},
+    name TEXT NOT NULL UNIQUE,
+    page TEXT NOT NULL,
+    query TEXT NOT NULL,
+    created_at TEXT NOT NULL
+){strict};
 CREATE TABLE epoch (
     run_id INTEGER NOT NULL REFERENCES run (id),
     epoch INTEGER NOT NULL CHECK (epoch >= 0),

@@ -1,0 +1,50 @@
+"""Progress bars for long work, on a terminal's stderr and nowhere else."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+OnProgress = Callable[[float, int], None]
+
+
+def columns(doing: str) -> tuple[ProgressColumn, ...]:
+    """What a bar shows of work on runs: what it is, how far it is, how long it took and takes."""
+    return (
+        TextColumn(escape(doing)),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("runs"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+
+
+@contextmanager
+def progress_bar(doing: str) -> Iterator[OnProgress]:
+    """A bar that is gone when the work is done; it is told how many runs are done, and of how many.
+
+    While nothing is told, it shows that the work goes on, and for how long.
+    """
+    console = Console(stderr=True)
+    waiting = (TextColumn(escape(doing)), BarColumn(), TimeElapsedColumn())
+    bar = Progress(*waiting, console=console, transient=True, disable=not console.is_terminal)
+    with bar:
+        task = bar.add_task(doing, total=None)
+
+        def update(done: float, total: int) -> None:
+            bar.columns = columns(doing)
+            bar.update(task, completed=done, total=total)
+
+        yield update

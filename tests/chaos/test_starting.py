@@ -1,0 +1,124 @@
+"""Processes that cannot start: found after the first, in one line, and no run is charged."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sweeps.executors.training_process
+from seqcls.errors import MachineError
+from sweeps import machine
+from sweeps.executors import in_process
+from sweeps.jobs import Job, Report
+from sweeps.outcome import Outcome
+from sweeps.store import writer
+from sweeps.store.engine import Store, open_writer
+from sweeps.worker import How, work
+from tests.conftest import ASSETS, ROOT, SHORT
+from tests.databases import rows, spec
+
+UNGUARDED = """
+from sweeps.api import open_store, submit, work
+store = open_store("x.db")
+submit(store, {spec!r})
+print(work(store, workers=2).recorded)
+"""
+
+SPEC = {"name": "s", "model_seeds": [0, 1], "fixed": {**SHORT, "max_num_epochs": 1}}
+
+
+@pytest.fixture
+def queued(tmp_path: Path) -> Store:
+    store = open_writer(str(tmp_path / "x.db"))
+    writer.submit(store, spec(fixed=SPEC["fixed"], axes={"hidden_size": [2, 3, 4]}))
+    return store
+
+
+def uncharged(store: Store) -> bool:
+    found = rows(store, "SELECT DISTINCT state, failures, worker_id, error FROM run")
+    return found == [("queued", 0, None, None)]
+
+
+@pytest.mark.parametrize("how", ["a file", "standard input"])
+def test_an_unguarded_script_trains_in_processes(tmp_path: Path, how: str) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(UNGUARDED.format(spec=SPEC))
+    named = [str(script)] if how == "a file" else []
+    said = subprocess.run(
+        [sys.executable, *named],
+        input=script.read_text() if not named else None,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=200,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert (said.stdout, said.returncode) == ("2\n", 0), said.stderr
+
+
+def test_processes_that_end_before_they_begin_are_named_once(
+    queued: Store, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    started = []
+
+    def broken(*_: str) -> list[str]:
+        started.append(1)
+        return [sys.executable, "-c", "import no_such_module"]
+
+    monkeypatch.setattr(sweeps.executors.training_process, "python", broken)
+    with pytest.raises(MachineError, match=r"No module named 'no_such_module'.*--workers 0"):
+        work(queued, None, How(2))
+    assert len(started) <= 2
+    assert "Traceback" not in capfd.readouterr().err
+    assert uncharged(queued)
+
+
+def test_a_machine_without_room_ends_the_worker_and_charges_nothing(
+    queued: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: Job, __: Report) -> list[Outcome]:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(in_process, "run_job", full)
+    with pytest.raises(MachineError, match="No space left on device"):
+        work(queued, None, How(0))
+    assert uncharged(queued)
+
+
+def test_machine_code_that_cannot_be_kept_is_said_with_its_folder(
+    queued: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def full(*_: str) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setenv("SEQCLS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(machine, "compile_ahead", full)
+    with pytest.raises(MachineError, match=r"cache'.*No space left.*SEQCLS_CACHE"):
+        work(queued, None, How(0))
+    assert uncharged(queued)
+
+
+def test_a_plug_in_that_does_not_import_is_one_line_and_exit_status_3(tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    for path in (ASSETS / "plugin_package").rglob("*.dist-info/*"):
+        (package / path.parent.name).mkdir(exist_ok=True)
+        (package / path.parent.name / path.name).write_bytes(path.read_bytes())
+    (package / "little_extras.py").write_text("import no_such_module\n")
+    (tmp_path / "x.toml").write_text(
+        'name = "x"\nmodel_seeds = [0]\n[fixed]\ntask = "ends_with_b"\n'
+    )
+    said = subprocess.run(
+        [sys.executable, "-m", "sweeps", "sweep", "x.toml", "--db", "x.db"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=100,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(package), str(ROOT)])},
+    )
+    assert said.returncode == 3, said
+    assert said.stderr.count("\n") == 1
+    assert "No module named 'no_such_module'" in said.stderr
+    assert not (tmp_path / "x.db").exists()

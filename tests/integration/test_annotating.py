@@ -1,0 +1,121 @@
+"""Titles, notes, tags, the archive, and saved views."""
+
+from pathlib import Path
+
+import pytest
+
+from seqcls.errors import StoreError
+from sweeps.spec import parse_spec
+from sweeps.store import notes, writer
+from sweeps.store.engine import Store, open_writer
+from sweeps.store.notes import Note, View
+from sweeps.store.verification import verify
+from sweeps.worker import How, work
+from tests.app import metrics, open_app, rerun, said
+from tests.conftest import SHORT
+from tests.databases import file_of, rows
+
+TINY = {**SHORT, "max_num_epochs": 1}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """Two sweeps of two and of one finished model."""
+    store = open_writer(str(tmp_path / "two.db"))
+    for name, seeds in (("heads", [0, 1]), ("widths", [2])):
+        spec = {"name": name, "model_seeds": seeds, "fixed": TINY}
+        work(store, [writer.submit(store, parse_spec(spec))], How(workers=0))
+    return store
+
+
+def test_what_is_written_about_a_sweep_is_kept_and_goes_with_it(any_db: str) -> None:
+    store = open_writer(any_db)
+    first = writer.submit(store, parse_spec({"name": "heads", "model_seeds": [0]}))
+    assert notes.notes(store) == {}
+    notes.write_note(store, first, " Two heads ", "Try four.", ["b", "a", "a ", ""])
+    assert notes.notes(store) == {first: Note("Two heads", "Try four.", ("a", "b"))}
+    notes.archive(store, first, True)
+    assert notes.notes(store)[first].archived_at is not None
+    assert notes.notes(store)[first].title == "Two heads"
+    notes.archive(store, first, False)
+    notes.write_note(store, first, "", "", ["c"])
+    assert notes.notes(store) == {first: Note(tags=("c",))}
+    with pytest.raises(StoreError, match="a title of 300 characters"):
+        notes.write_note(store, first, "x" * 300, "", [])
+    writer.delete(store, first)
+    assert notes.notes(store) == {}
+    assert verify(store).damages == []
+
+
+def test_views_are_saved_replaced_and_deleted(any_db: str) -> None:
+    store = open_writer(any_db)
+    notes.save_view(store, View(" mine ", "map", "seed=2"))
+    notes.save_view(store, View("mine", "failing", "seed=3"))
+    assert notes.views(store) == [View("mine", "failing", "seed=3")]
+    with pytest.raises(StoreError, match="expected 1 to 200 characters"):
+        notes.save_view(store, View("  ", "map", ""))
+    notes.delete_view(store, "mine")
+    assert notes.views(store) == []
+
+
+def test_a_title_and_tags_are_typed_on_the_page_and_shown(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = open_app(monkeypatch, file_of(store), "sweeps", sweep_id="1")
+    app.text_input(key="title 1").set_value("Two *heads*")
+    app.multiselect(key="tags 1").set_value(["pilot"])
+    app.text_area(key="note_text 1").set_value("Look again.")
+    next(button for button in app.button if button.label == "Save").click()
+    app = rerun(app)
+    assert not app.error
+    assert "Two *heads*\nheads" in [text.value for text in app.text]
+    assert "Look again." in [text.value for text in app.text]
+    assert [list(tags) for tags in app.dataframe[0].value["tags"]] == [[], ["pilot"]]
+    # By its tag it is found on every page.
+    app = open_app(monkeypatch, file_of(store), tag="pilot")
+    assert metrics(app)["Models tested"] == "2"
+
+
+def test_an_archived_sweep_is_hidden_and_not_lost(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = open_app(monkeypatch, file_of(store), "sweeps", sweep_id="1")
+    app.button("archive 1").click()
+    rerun(app)
+    app = open_app(monkeypatch, file_of(store), "sweeps")
+    assert app.dataframe[0].value["name"].tolist() == ["widths"]
+    assert metrics(open_app(monkeypatch, file_of(store)))["Models tested"] == "1"
+    assert rows(store, "SELECT count(*) FROM run") == [(3,)]
+    app.toggle(key="show_archived").set_value(True)
+    assert app.run().dataframe[0].value["name"].tolist() == ["widths", "heads"]
+    # A link to it still shows it.
+    app = open_app(monkeypatch, file_of(store), "sweeps", sweep_id="1")
+    assert "heads" in app.dataframe[0].value["name"].tolist()
+    app.button("archive 1").click()
+    rerun(app)
+    assert metrics(open_app(monkeypatch, file_of(store)))["Models tested"] == "3"
+
+
+def test_a_view_is_saved_by_name_and_leads_back(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = open_app(monkeypatch, file_of(store), seed="1", sweep="heads")
+    app.text_input(key="view_name").set_value("seed one")
+    app.run()
+    app.button("save_view").click()
+    app = rerun(app)
+    (view,) = notes.views(store)
+    assert (view.name, view.page) == ("seed one", "")
+    assert set(view.query.split("&")) == {"seed=1", "sweep=heads"}
+    (link,) = [link for link in app.page_link if "seed one" in link.label.replace("\\", "")]
+    assert set(link.proto.query_string.split("&")) == {"seed=1", "sweep=heads"}
+    app.button("forget view seed one").click()
+    rerun(app)
+    assert notes.views(store) == []
+
+
+def test_a_view_without_a_name_is_said(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_app(monkeypatch, file_of(store))
+    app.button("save_view").click()
+    app = rerun(app)
+    assert "expected 1 to 200 characters" in said(app)
