@@ -13,7 +13,7 @@ run: $(INSTALLED)
 
 test: lint
 	$(BIN)/python -m tests.e2e.browser
-	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

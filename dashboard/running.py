@@ -85,7 +85,7 @@ def _dismiss() -> None:
 def _sweep(store: Store, sweep: SweepProgress) -> None:
     st.text(sweep.name)
     st.progress((sweep.done + sweep.failed) / max(1, sweep.total))
-    attended = steering.is_attended(store, sweep.id, sweep.running)
+    attended = steering.is_attended(store, sweep.id, sweep.running - sweep.orphaned)
     st.caption(said(sweep, attended))
     buttons(sweep, attended, "sidebar")
 
@@ -95,11 +95,13 @@ def said(sweep: SweepProgress, attended: bool) -> str:
     parts = [f"{sweep.done:,} of {sweep.total:,} models"]
     if sweep.running:
         parts.append(f"{sweep.running:,} in training")
+    if sweep.orphaned:
+        parts.append(f"the worker of {sweep.orphaned:,} died")
     if sweep.failed:
         parts.append(f"training failed for {sweep.failed:,}")
     if sweep.state == SweepState.STOPPED:
         parts.append("stopped")
-    elif sweep.queued and not attended:
+    elif sweep.queued and not attended and not sweep.orphaned:
         parts.append("no worker")
     elif sweep.runs_per_second:
         parts.append(f"{sweep.runs_per_second:.1f}/s")
@@ -112,7 +114,8 @@ def buttons(sweep: SweepProgress, attended: bool, place: str) -> None:
     """What can be done to a sweep as it is: stop, resume, retry what failed."""
     named = (sweep.id, sweep.name)
     with st.container(horizontal=True):
-        waits = sweep.state == SweepState.STOPPED or (sweep.queued and not attended)
+        left = sweep.queued or sweep.orphaned
+        waits = sweep.state == SweepState.STOPPED or (left and not attended)
         if waits:
             st.button(
                 "Resume", key=f"resume {place} {sweep.id}", on_click=steering.resume, args=named

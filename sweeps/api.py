@@ -10,6 +10,7 @@ runs(store, sweep="heads")
 
 import builtins
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,24 +18,42 @@ import pandas as pd
 
 from seqcls.config import RunConfig, check_model_seed, default_fields, nearest
 from seqcls.errors import ConfigError
+from seqcls.inside.cause import Explanation
+from seqcls.inside.explain import explain as explain_string
+from seqcls.inside.family import Curve, Map, area, curve, parse_family
+from seqcls.inside.network import Network
+from seqcls.inside.obstacle import obstacle
 from seqcls.interpretability.strings.asked import AskedModel
+from seqcls.interpretability.strings.families import (
+    GroupCurve,
+    GroupMap,
+    group_curve,
+    group_map,
+    parse_groups,
+)
 from seqcls.results import Verdict
 from sweeps.asking import asked_model
+from sweeps.causes import SAMPLE, attribute, failing_runs
 from sweeps.compared import Compared, compare_configs
 from sweeps.progress import SweepProgress, progress
 from sweeps.spec import load_specs, parse_spec
-from sweeps.store import queries, writer
+from sweeps.store import explained, queries, writer
 from sweeps.store.engine import Store, open_writer
 from sweeps.summaries import differing_fields
 from sweeps.worker import How, Worked
 from sweeps.worker import work as work_on
 
 __all__ = [
+    "causes",
     "compare",
     "errors",
+    "explain",
+    "family",
+    "figures",
     "lengths",
     "model",
     "open_store",
+    "predict",
     "runs",
     "status",
     "submit",
@@ -184,6 +203,105 @@ def model(store: Store, run: int | str, epoch: int | None = None) -> AskedModel:
         UnknownRunError: there is no such run, or it has no such weights.
     """
     return asked_model(store.reader(), queries.find_run(store.reader(), str(run)), epoch)
+
+
+def predict(store: Store, run: int | str, strings: Sequence[str]) -> pd.DataFrame:
+    """A model's answers: string, label (missing where it cannot be asked), predicted, logit.
+
+    Args:
+        store: the database.
+        run: as `model` takes it.
+        strings: as `ab{100}c{55}`.
+
+    Raises:
+        UnknownRunError: there is no such run, or it has no weights.
+        StringError: a string that is not of this alphabet.
+    """
+    own = model(store, run)
+    answers = own.ask_all([own.letters(string) for string in strings])
+    return pd.DataFrame(
+        {
+            "string": list(strings),
+            "label": answers.labels,
+            "predicted": [
+                bool(yes) if known else None
+                for yes, known in zip(answers.predicted, answers.known, strict=True)
+            ],
+            "logit": answers.logits,
+        }
+    )
+
+
+def explain(store: Store, run: int | str, string: str) -> Explanation:
+    """The cause of a model's answer; its `sentences` by `seqcls.inside.sentences`.
+
+    Raises:
+        UnknownRunError: as `predict`.
+        ConfigError: of this model or task the explanation would not be true.
+        StringError: the string is not of this alphabet.
+    """
+    own = model(store, run)
+    return explain_string(Network.of(own.config, own.weights), string)
+
+
+def family(store: Store, run: int | str, strings: str) -> Curve | Map | GroupCurve | GroupMap:
+    """Where the answer changes as the free counts of a family such as `<ab>{n}` grow.
+
+    By letter counts where these decide, exactly and up to a million; else, or where the family has
+    groups, by running its strings, up to 2,000.
+
+    Raises:
+        UnknownRunError: as `predict`.
+        StringError: it is no family of this alphabet.
+    """
+    own = model(store, run)
+    if "<" in strings or obstacle(own.config) is not None:
+        groups = parse_groups(own, strings)
+        return group_curve(own, groups) if len(groups.names) == 1 else group_map(own, groups)
+    network = Network.of(own.config, own.weights)
+    parsed = parse_family(strings, own.num_letters)
+    return curve(network, parsed) if len(parsed.names) == 1 else area(network, parsed)
+
+
+def causes(store: Store, sweep: str, sample: int = SAMPLE) -> pd.DataFrame:
+    """Why the failing runs of a sweep fail: as stored, or else found and stored.
+
+    Args:
+        store: the database.
+        sweep: its name.
+        sample: errors of each run that are looked at.
+
+    Returns:
+        run_id, number, mechanism, head, tokens, share, strings, agreement; in each run the cause of
+        most errors has the number 0.
+
+    Raises:
+        UnknownRunError: there is no such sweep.
+    """
+    ids = [int(own) for own in failing_runs(store.reader(), sweep)["id"]]
+    attribute(store, ids, sample)
+    return explained.causes(store.reader(), ids)
+
+
+def figures(
+    store: Store, run: int | str, strings: Sequence[str], epoch: int | None = None
+) -> list[Any]:
+    """Every figure of a model for some strings, as charts that a notebook shows.
+
+    Args:
+        store: the database.
+        run: as `model` takes it.
+        strings: to draw.
+        epoch: whose model; the kept epoch's if none is named.
+
+    Raises:
+        UnknownRunError: as `predict`, or there are no weights of that epoch.
+        ConfigError: the figures are drawn by letter counts, which do not decide this model.
+    """
+    # By its name: the book-keeping stands below the screen, whose charts it hands out here.
+    drawing = import_module("dashboard.figures.command")
+    reference = str(run)
+    return [figure.chart for figure in drawing.drawn(store.reader(), reference, strings, epoch)]
 
 
 def verdict(store: Store, run: int | str) -> Verdict:

@@ -1,11 +1,12 @@
 """How far the sweeps are, how fast they go on, and how long that will take."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import func, select
 
+from sweeps.store.claiming import dead_workers
 from sweeps.store.engine import Store
 from sweeps.store.tables import Run, RunState, Sweep, SweepRun, now
 
@@ -26,6 +27,9 @@ class SweepProgress:
     failed: int
     runs_per_second: float | None
     """How fast its runs end at present; None where none is in training or none has ended yet."""
+    orphaned: int = 0
+    """Runs in training whose worker is dead, as far as can be seen from here; the next worker
+    trains them."""
 
     @property
     def total(self) -> int:
@@ -66,9 +70,27 @@ def progress(store: Store) -> list[SweepProgress]:
         trained: dict[int, list[tuple[str, str | None]]] = {}
         for sweep_id, started, finished in connection.execute(times):
             trained.setdefault(sweep_id, []).append((str(started), finished))
-    return [
+    found = [
         _progress(*sweep, counted.get(sweep.id, {}), busy_seconds(trained.get(sweep.id, [])))
         for sweep in named
+    ]
+    return _with_orphaned(store, found) if any(one.running for one in found) else found
+
+
+def _with_orphaned(store: Store, found: list[SweepProgress]) -> list[SweepProgress]:
+    """The same, with the runs whose worker is dead."""
+    dead = dead_workers(store)
+    orphaned = (
+        select(SweepRun.sweep_id, func.count())
+        .join(Run, Run.id == SweepRun.run_id)
+        .where(Run.state == RunState.RUNNING, Run.worker_id.in_(dead))
+        .group_by(SweepRun.sweep_id)
+    )
+    with store.begin() as connection:
+        counted = dict(connection.execute(orphaned).all()) if dead else {}
+    return [
+        replace(one, orphaned=counted[one.id], runs_per_second=None) if one.id in counted else one
+        for one in found
     ]
 
 

@@ -13,11 +13,12 @@ from seqcls.errors import ConfigError, MachineError, StoreBusyError
 from sweeps import executors
 from sweeps.executors import Executor, GroupEnded
 from sweeps.grouping import RunGroup, make_groups
-from sweeps.heartbeat import heartbeat
+from sweeps.heartbeat import BEAT_SECONDS, heartbeat
 from sweeps.interruption import Interruption, gentle_interruption
 from sweeps.jobs import Job, make_job
 from sweeps.machine import check_device, prepare
 from sweeps.store import queries, writer
+from sweeps.store.claiming import GRACE_SECONDS
 from sweeps.store.engine import Store
 
 NEARLY_DONE_SECONDS = 5.0
@@ -31,6 +32,12 @@ WATCH_SECONDS = 2.0
 
 PATIENCE_SECONDS = 600.0
 """How long results that are trained wait for a database that is locked or does not answer."""
+
+SLEPT_SECONDS = GRACE_SECONDS / 2
+"""A worker that did not look around for so long was stopped, or its machine slept."""
+
+WAKING_SECONDS = 2 * BEAT_SECONDS
+"""So long after that it takes nobody for dead: all who slept beside it have to beat first."""
 
 OnProgress = Callable[[float, int], None]
 """Told how many runs' worth of training is done, parts included, and of how many."""
@@ -202,6 +209,8 @@ class _Worker:
         self._waiting: list[RunGroup] = []
         self._held: dict[int, _Held] = {}
         self._looked = self._planned = 0.0
+        self._awake = (time.monotonic(), time.time())
+        self._woke = -WAKING_SECONDS
         self.worked = Worked()
         # In this very process training takes all the time there is: it looks from within.
         progress.watcher = self._look
@@ -238,8 +247,10 @@ class _Worker:
         return not self._held or time.monotonic() - self._planned > WATCH_SECONDS
 
     def _plan(self) -> None:
+        self._notice_sleep()
         self._planned = time.monotonic()
-        self._patiently(partial(writer.release_dead, self._store, self._worker_id))
+        if self._planned - self._woke >= WAKING_SECONDS:
+            self._patiently(partial(writer.release_dead, self._store, self._worker_id))
         queued = self._patiently(partial(queries.queued_runs, self._reader, self._sweep_ids))
         self._waiting = make_groups(queued, self._how.engine, self._how.device)
         if queued:
@@ -283,8 +294,31 @@ class _Worker:
         self.worked.recorded += recorded
         return recorded
 
+    def _notice_sleep(self) -> None:
+        """After a sleep, says that this worker lives, and leaves what others were given meanwhile.
+
+        A group that is held no longer would be trained for nothing: its results are refused.
+        """
+        before, self._awake = self._awake, (time.monotonic(), time.time())
+        slept = max(after - was for was, after in zip(before, self._awake, strict=True))
+        if slept < SLEPT_SECONDS:
+            return
+        self._woke = self._awake[0]
+        self._patiently(partial(writer.beat, self._store, self._worker_id))
+        ids = [run.id for own in self._held.values() for run in own.claim.runs]
+        held = partial(writer.still_held, self._store, self._worker_id, ids)
+        mine = self._patiently(held) if ids else set()
+        for own in [x for x in self._held.values() if not mine.intersection(x.claim.attempts)]:
+            _log.warning(
+                "stopped for %.0f s: %d runs are another worker's now", slept, len(own.claim.runs)
+            )
+            del self._held[own.job.number]
+            self._executor.abandon(own.job)
+            self._progress.group_ended(own.job, 0)
+
     def _look(self) -> None:
         """Abandons groups that are stopped and not nearly done."""
+        self._notice_sleep()
         now = time.monotonic()
         if now - self._looked < LOOK_SECONDS and self._interruption.signal is None:
             return

@@ -15,7 +15,7 @@ from seqcls.config import RunConfig
 # Locally every run tries new examples; in CI a run says something about the change alone,
 # and tries fewer.
 CI = "CI" in os.environ
-settings.register_profile("seqcls", deadline=None, derandomize=CI, max_examples=40 if CI else 100)
+settings.register_profile("seqcls", deadline=None, derandomize=CI, max_examples=25 if CI else 100)
 settings.load_profile("seqcls")
 torch.set_num_threads(1)
 

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import typer
 
+from dashboard.figures.figure import Figure
 from dashboard.figures.gallery import figures
 from dashboard.figures.history import History
 from dashboard.figures.writing import write_figures
 from seqcls.errors import ConfigError, UnknownRunError
 from seqcls.inside.obstacle import obstacle
 from sweeps.store import queries
-from sweeps.store.engine import open_reader
+from sweeps.store.engine import Store, open_reader
 from sweeps.store.models import stored_model
 
 
@@ -30,7 +31,22 @@ def write_all(
     Raises:
         SeqclsError: no such run or epoch, or a string that is not of the alphabet.
     """
-    store = open_reader(db)
+    written = write_figures(drawn(open_reader(db), reference, strings, epoch), out)
+    typer.echo(f"{out}: {len(written)} files, {len(written) // 2} figures as PNG and SVG.")
+
+
+def drawn(store: Store, reference: str, strings: Sequence[str], epoch: int | None) -> list[Figure]:
+    """Every figure of a run's model for some strings.
+
+    Args:
+        store: the database.
+        reference: as for `write_all`, like the others.
+        strings: likewise.
+        epoch: likewise.
+
+    Raises:
+        SeqclsError: likewise, or letter counts do not decide this model.
+    """
     stored = stored_model(store, queries.find_run(store, reference))
     reason = obstacle(stored.config, "states")
     if reason is not None:
@@ -44,5 +60,4 @@ def write_all(
         )
     traces = history.through(tuple(dict.fromkeys(strings)))
     heads = range(stored.config.num_attention_heads)
-    written = write_figures(figures(traces, shown, heads), out)
-    typer.echo(f"{out}: {len(written)} files, {len(written) // 2} figures as PNG and SVG.")
+    return list(figures(traces, shown, heads))

@@ -180,7 +180,7 @@ def _progress(sweep_id: int) -> None:
         return
     for sweep in sweeps:
         st.progress((sweep.done + sweep.failed) / max(1, sweep.total))
-        attended = steering.is_attended(store, sweep.id, sweep.running)
+        attended = steering.is_attended(store, sweep.id, sweep.running - sweep.orphaned)
         st.caption(running.said(sweep, attended))
         running.buttons(sweep, attended, "page")
 

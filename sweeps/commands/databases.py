@@ -1,5 +1,6 @@
 """What commands do with whole databases: merge, export, verify, upgrade, check."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -61,7 +62,7 @@ def verify_database(db: str | None, as_json: bool) -> None:
     """Names everything in the database that is damaged."""
     store = open_reader(db)
     with progress_bar("verifying") as on_progress:
-        found = verify(store, on_progress)
+        found = verify(store, on_progress, os.cpu_count() or 1)
     if as_json:
         rows = [{"what": damage.what, "how": damage.how} for damage in found.damages]
         print_json(pd.DataFrame(rows, columns=["what", "how"]))

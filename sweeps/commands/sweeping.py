@@ -90,6 +90,7 @@ def show_status(
             print_json(_frame(found))
         else:
             print_table(_frame(found)[WEIGHT], _title(store, found), look)
+            _say_orphaned(found)
         raise typer.Exit(RUNS_FAILED if any(one.failed for one in found) else 0)
     with Live(console=Console(), refresh_per_second=4) as live:
         while True:
@@ -256,7 +257,7 @@ def _progress(store: Store, sweeps: Sequence[str]) -> list[SweepProgress]:
 
 
 def _frame(found: list[SweepProgress]) -> pd.DataFrame:
-    names = ("name", "state", "queued", "running", "done", "failed")
+    names = ("name", "state", "queued", "running", "orphaned", "done", "failed")
     rows: list[dict[str, Any]] = [
         {
             **{name: getattr(one, name) for name in names},
@@ -270,6 +271,16 @@ def _frame(found: list[SweepProgress]) -> pd.DataFrame:
 
 def _title(store: Store, found: list[SweepProgress]) -> str:
     return f"{count(len(found), 'sweep')} in {store.name}"
+
+
+def _say_orphaned(found: list[SweepProgress]) -> None:
+    for one in found:
+        if one.orphaned:
+            typer.echo(
+                f"{one.name}: the worker of {count(one.orphaned, 'run')} died; `seqcls work` "
+                "trains them again.",
+                err=True,
+            )
 
 
 def _say_queued(found: list[SweepProgress]) -> None:

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Select
 from sqlalchemy.exc import DBAPIError
 
 from sweeps.store.tables import Base
+from sweeps.store.values import Checked
 
 
 def insert_rows(connection: Connection, table: type[Base], rows: Sequence[Sequence[Any]]) -> None:
@@ -53,13 +54,20 @@ def plain_rows(
 def fetched(
     connection: Connection, query: Select[*tuple[Any, ...]]
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """The names of a query's columns, and its rows as the driver's own tuples."""
+    """The names of a query's columns, and its rows as the driver's own tuples.
+
+    Raises:
+        StoreDamagedError: a value is none that its column may have.
+    """
     found = connection.execute(query)
     names = list(found.keys())
     try:
         rows = [] if found.cursor is None else list(found.cursor.fetchall())
     except connection.dialect.loaded_dbapi.Error as error:
         raise _wrapped(str(query), error, connection) from error
+    for column, own in zip(query.selected_columns, zip(*rows, strict=True), strict=False):
+        if isinstance(column.type, Checked):
+            column.type.check_all(own)
     return names, rows
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import psutil
-from sqlalchemy import ColumnElement, exists, insert, select, update
+from sqlalchemy import ColumnElement, Connection, exists, insert, select, text, update
 
 from sweeps.grouping import RunGroup
 from sweeps.store.engine import Store
@@ -16,6 +16,12 @@ from sweeps.store.tables import Config, Run, RunState, Sweep, SweepRun, SweepSta
 
 GRACE_SECONDS = 120.0
 """Without a heartbeat for so long, a worker counts as dead wherever it is."""
+
+_SERVERS_TIME = text(
+    "SELECT to_char((clock_timestamp() - make_interval(secs => :seconds)) AT TIME ZONE 'UTC', "
+    '\'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"\')'
+)
+"""As `now` writes it: such texts sort as times do."""
 
 _CLOCK_SECONDS = 60.0
 """A process that began so much later than a worker was registered is not that worker."""
@@ -36,15 +42,18 @@ def register_worker(store: Store) -> int:
     Returns:
         The worker's id.
     """
+    # By this machine's clock, as what its system says of its processes.
     values = {"host": socket.gethostname(), "pid": os.getpid(), "started_at": now()}
     with store.begin() as connection:
-        return inserted_id(connection, insert(Worker).values(**values, heartbeat_at=now()))
+        values["heartbeat_at"] = time_of(connection)
+        return inserted_id(connection, insert(Worker).values(**values))
 
 
 def beat(store: Store, worker_id: int) -> None:
     """Says that this worker is alive."""
     with store.begin() as connection:
-        connection.execute(update(Worker).where(Worker.id == worker_id).values(heartbeat_at=now()))
+        alive = {"heartbeat_at": time_of(connection)}
+        connection.execute(update(Worker).where(Worker.id == worker_id).values(alive))
 
 
 def release_dead(store: Store, asking: int | None = None) -> int:
@@ -57,25 +66,40 @@ def release_dead(store: Store, asking: int | None = None) -> int:
     Returns:
         How many runs that were.
     """
+    dead = [worker_id for worker_id in dead_workers(store) if worker_id != asking]
+    return _queue_again(store, Run.worker_id.in_(dead)) if dead else 0
+
+
+def dead_workers(store: Store) -> list[int]:
+    """The workers that have runs in training and are dead, as `release_dead` tells it."""
     busy = exists().where(Run.worker_id == Worker.id, Run.state == RunState.RUNNING)
+    columns = (Worker.id, Worker.host, Worker.pid, Worker.started_at, Worker.heartbeat_at)
     with store.begin() as connection:
-        workers = connection.execute(
-            select(
-                Worker.id, Worker.host, Worker.pid, Worker.started_at, Worker.heartbeat_at
-            ).where(busy)
-        ).all()
-    silent = now(GRACE_SECONDS)
+        workers = connection.execute(select(*columns).where(busy)).all()
+        silent = time_of(connection, GRACE_SECONDS)
     here = socket.gethostname()
-    dead = [
+    return [
         worker.id
         for worker in workers
-        if worker.id != asking
-        and (
-            worker.heartbeat_at < silent
-            or (worker.host == here and not is_alive(worker.pid, worker.started_at))
-        )
+        if worker.heartbeat_at < silent
+        or (worker.host == here and not is_alive(worker.pid, worker.started_at))
     ]
-    return _queue_again(store, Run.worker_id.in_(dead)) if dead else 0
+
+
+def still_held(store: Store, worker_id: int, run_ids: Sequence[int]) -> set[int]:
+    """Those of these runs that this worker, and nobody else, trains."""
+    mine = select(Run.id).where(
+        Run.id.in_(run_ids), Run.worker_id == worker_id, Run.state == RunState.RUNNING
+    )
+    with store.begin() as connection:
+        return set(connection.scalars(mine))
+
+
+def time_of(connection: Connection, seconds_ago: float = 0.0) -> str:
+    """The time by which workers are told to be alive: a server's own, whose clock all share."""
+    if connection.dialect.name != "postgresql":
+        return now(seconds_ago)
+    return str(connection.scalar(_SERVERS_TIME, {"seconds": seconds_ago}))
 
 
 def release(store: Store, worker_id: int, run_ids: Sequence[int] | None = None) -> int:

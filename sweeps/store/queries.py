@@ -16,7 +16,7 @@ from sweeps.spec import SweepSpec
 from sweeps.store.engine import Store
 from sweeps.store.errors import errors_of_runs
 from sweeps.store.statements import chunks, wanted_of
-from sweeps.store.stored import config_of
+from sweeps.store.stored import config_of, config_with_key
 from sweeps.store.tables import (
     Base,
     Checkpoint,
@@ -296,7 +296,7 @@ def queued_runs(store: Store, sweep_ids: Sequence[int] | None = None) -> list[Pl
     if sweep_ids is not None:
         wanted = wanted.where(SweepRun.sweep_id.in_(sweep_ids))
     query = (
-        select(Run.id, Run.model_seed, Run.failures, Run.config_id, Config.json)
+        select(Run.id, Run.model_seed, Run.failures, Run.config_id, Config.key, Config.json)
         .join(Config, Config.id == Run.config_id)
         .where(Run.state == RunState.QUEUED, Run.id.in_(wanted))
         .order_by(Run.id)
@@ -307,8 +307,8 @@ def queued_runs(store: Store, sweep_ids: Sequence[int] | None = None) -> list[Pl
         for ids in chunks(row.id for row in rows):
             wants |= wanted_of(connection, ids)
         configs = {
-            config_id: config_of(config_id, text)
-            for config_id, text in {(row.config_id, row.json) for row in rows}
+            config_id: config_with_key(config_id, key, text)
+            for config_id, key, text in {(row.config_id, row.key, row.json) for row in rows}
         }
     return [
         PlannedRun(row.id, configs[row.config_id], row.model_seed, *wants[row.id], row.failures)

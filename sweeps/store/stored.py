@@ -103,6 +103,18 @@ def config_of(row_id: int, text: str) -> RunConfig:
         ) from None
 
 
+def config_with_key(row_id: int, key: str | None, text: str) -> RunConfig:
+    """The same where it is trained anew: what is stored for it must be found by its key.
+
+    Raises:
+        StoreDamagedError: it is none, or has another key.
+    """
+    config = config_of(row_id, text)
+    if config.key != key:
+        raise StoreDamagedError(f"config {row_id}: key is {str(key)[:16]!r}, not that of its json")
+    return config
+
+
 def read_run(connection: Connection, run_id: int) -> StoredRun:
     """Everything that is stored of a run that exists."""
     (found,) = read_runs(connection, [run_id])

@@ -231,7 +231,7 @@ def _leave_out(found: Survey, table: Table, values: dict[str, Any], line: str) -
         found.add("run", values["run_id"], line)
     elif table.name == "test_string":
         found.add("test_set", values["test_set_id"], line)
-    elif table.name == "sweep_run":
+    elif table.primary_key.columns[0].name == "sweep_id":
         found.add("sweep", values["sweep_id"], line)
     else:
         found.add(table.name, values["id"], line)
@@ -239,9 +239,12 @@ def _leave_out(found: Survey, table: Table, values: dict[str, Any], line: str) -
 
 def _configs(connection: sqlite3.Connection, found: Survey) -> None:
     """Configurations that are none."""
-    for row_id, text in _rows(connection, "SELECT id, json FROM main.config", found, "config"):
+    query = "SELECT id, json, key FROM main.config"
+    for row_id, text, key in _rows(connection, query, found, "config"):
         if (error := unreadable(text, RunConfig.from_mapping)) is not None:
             found.add("config", row_id, f"config {row_id}: it cannot be read ({error})")
+        elif RunConfig.from_mapping(json.loads(text)).key != key:
+            found.add("config", row_id, f"config {row_id}: its key is not that of its json")
 
 
 def _specs(connection: sqlite3.Connection, found: Survey) -> None:
@@ -264,7 +267,7 @@ def unreadable(text: str, reads: Callable[[dict[str, Any]], object]) -> str | No
 
 def _rows(
     connection: sqlite3.Connection, query: str, found: Survey, table: str
-) -> list[tuple[int, str]]:
+) -> list[tuple[Any, ...]]:
     """Rows that are not left out yet."""
     known = found.ids.get(table, set())
     rows = connection.execute(query).fetchall()

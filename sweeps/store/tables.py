@@ -219,11 +219,11 @@ class SweepNote(Base):
     __tablename__ = "sweep_note"
     __table_args__ = (_STRICT,)
     sweep_id: Mapped[int] = mapped_column(
-        ForeignKey("sweep.id"), primary_key=True, autoincrement=False
+        _whole(values.ID), ForeignKey("sweep.id"), primary_key=True, autoincrement=False
     )
-    title: Mapped[str] = mapped_column(Text)
-    note: Mapped[str] = mapped_column(Text)
-    archived_at: Mapped[str | None] = mapped_column(Text)
+    title: Mapped[str] = mapped_column(_text())
+    note: Mapped[str] = mapped_column(_text())
+    archived_at: Mapped[str | None] = mapped_column(_text(values.TIME))
     """None where the sweep is not archived."""
 
 
@@ -232,8 +232,10 @@ class SweepTag(Base):
 
     __tablename__ = "sweep_tag"
     __table_args__ = (_BY_KEY,)
-    sweep_id: Mapped[int] = mapped_column(ForeignKey("sweep.id"), primary_key=True)
-    tag: Mapped[str] = mapped_column(Text, primary_key=True)
+    sweep_id: Mapped[int] = mapped_column(
+        _whole(values.ID), ForeignKey("sweep.id"), primary_key=True
+    )
+    tag: Mapped[str] = mapped_column(_text(), primary_key=True)
 
 
 class SavedView(Base):
@@ -241,11 +243,11 @@ class SavedView(Base):
 
     __tablename__ = "saved_view"
     __table_args__ = (_NUMBERED,)
-    id: Mapped[int] = mapped_column(primary_key=True)
-    name: Mapped[str] = mapped_column(Text, unique=True)
-    page: Mapped[str] = mapped_column(Text)
-    query: Mapped[str] = mapped_column(Text)
-    created_at: Mapped[str] = mapped_column(Text)
+    id: Mapped[int] = mapped_column(_whole(values.ID), primary_key=True)
+    name: Mapped[str] = mapped_column(_text(), unique=True)
+    page: Mapped[str] = mapped_column(_text())
+    query: Mapped[str] = mapped_column(_text())
+    created_at: Mapped[str] = mapped_column(_text(values.TIME))
 
 
 class Epoch(Base):

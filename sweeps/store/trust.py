@@ -23,6 +23,9 @@ _suspected: set[Path] = set()
 
 _surveys: dict[Path, tuple[_State, Survey]] = {}
 
+_unreadable: dict[Path, str] = {}
+"""Why files cannot be looked through, of which something failed that never fails."""
+
 ADVICE = "`seqcls verify` names all that is; what is sound `seqcls merge` takes into a new database"
 
 
@@ -82,7 +85,8 @@ def learns_of_damage() -> bool:
             continue
         try:
             found = survey.look_through(path)
-        except (StoreError, OSError):
+        except (StoreError, OSError) as error:
+            _unreadable[path] = str(error)
             continue
         if found.lines:
             _surveys[path] = (state, found)
@@ -94,6 +98,8 @@ def learns_of_damage() -> bool:
 def known_damage() -> str | None:
     """What is known to be damaged of the files that were read, in one line; None where nothing."""
     for path in _opened:
+        if path in _unreadable:
+            return f"{str(path)!r}: {_unreadable[path]}; {ADVICE}"
         if path in _surveys and _surveys[path][1].lines:
             return said_of(str(path), _surveys[path][1])
     return None
@@ -102,6 +108,7 @@ def known_damage() -> str | None:
 def forget_opened() -> None:
     """Begins anew with what was read: another command, say."""
     _opened.clear()
+    _unreadable.clear()
 
 
 def _checks_itself(path: Path) -> bool:

@@ -6,7 +6,7 @@ elsewhere with tables that check nothing.
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -130,14 +130,30 @@ class Checked(TypeDecorator[Any]):
             if value is None:
                 return None
             if not fits(value):
-                raise StoreDamagedError(
-                    damaged(self.table, self.column, value, self.kind),
-                    table=self.table,
-                    column=self.column,
-                )
+                raise self._damaged(value)
             return value if made is None else made(value)
 
         return checked
+
+    def check_all(self, values: Collection[Any]) -> None:
+        """The same of a whole column as the driver gives it, in a fraction of the time.
+
+        Raises:
+            StoreDamagedError: the column may not hold one of them.
+        """
+        there: Collection[Any] = values
+        if (kinds := set(map(type, values))) - {int}:
+            there = {value for value in values if value is not None}
+        elif kinds:
+            # Whole numbers between two, if both of these are.
+            there = (min(values), max(values))
+        for value in there:
+            if not self.kind.fits(value):
+                raise self._damaged(value)
+
+    def _damaged(self, value: object) -> StoreDamagedError:
+        said = damaged(self.table, self.column, value, self.kind)
+        return StoreDamagedError(said, table=self.table, column=self.column)
 
 
 def damaged(what: str, column: str, value: object, kind: Kind) -> str:

@@ -1,17 +1,22 @@
 """Finding out whether a database still says what was once written into it."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, func, select
 
-from seqcls.config import RunConfig
+from seqcls.config import RunConfig, canonical_json, default_fields
 from seqcls.errors import StoreError
+from seqcls.testset import test_set_json, test_set_key
 from sweeps.spec import parse_spec
+from sweeps.store import sqlite
 from sweeps.store.engine import Store, schema_version
 from sweeps.store.explained import misfits
 from sweeps.store.statements import one_of
@@ -22,6 +27,9 @@ from sweeps.store.test_sets import stored_test_set
 
 RUNS_AT_ONCE = 500
 """Results of so many runs are held in memory at a time."""
+
+PARTS_IN_PARALLEL = 8
+"""Fewer are checked sooner than other processes have begun."""
 
 OnProgress = Callable[[float, int], None]
 
@@ -37,6 +45,14 @@ class Damage:
         return f"{self.what}: {self.how}"
 
 
+class Checked(NamedTuple):
+    """A run that is checked."""
+
+    id: int
+    model_seed: int
+    key: str | None
+
+
 @dataclass(frozen=True)
 class Verification:
     """What was checked, and what is damaged."""
@@ -45,7 +61,7 @@ class Verification:
     damages: list[Damage]
 
 
-def verify(store: Store, on_progress: OnProgress | None = None) -> Verification:
+def verify(store: Store, on_progress: OnProgress | None = None, processes: int = 1) -> Verification:
     """Checks the file, every configuration, every run against its digest, and every sweep.
 
     A damaged database may answer any query with an error or with nonsense; each check that cannot
@@ -54,6 +70,8 @@ def verify(store: Store, on_progress: OnProgress | None = None) -> Verification:
     Args:
         store: the database.
         on_progress: told how many runs are checked, and of how many.
+        processes: how many check the runs of a large file at once; a script that asks for more
+            than one is one that can be imported, as `multiprocessing` has it.
     """
     store = store.as_it_is()
     damages: list[Damage] = []
@@ -70,15 +88,34 @@ def verify(store: Store, on_progress: OnProgress | None = None) -> Verification:
     }
     for what, check in checks.items():
         damages += _guarded(damages, what, partial(check, store))
-    for start in range(0, len(runs), RUNS_AT_ONCE):
-        some = runs[start : start + RUNS_AT_ONCE]
-        damages += _runs(store, some)
+    parts = [runs[start : start + RUNS_AT_ONCE] for start in range(0, len(runs), RUNS_AT_ONCE)]
+    checked = 0
+    for some, found in zip(parts, _of_parts(store, parts, processes), strict=True):
+        damages += found
+        checked += len(some)
         if on_progress is not None:
-            on_progress(start + len(some), len(runs))
+            on_progress(checked, len(runs))
     return Verification(len(runs), damages)
 
 
-def _runs(store: Store, rows: list[Any]) -> list[Damage]:
+def _of_parts(
+    store: Store, parts: Sequence[list[Checked]], processes: int
+) -> Iterator[list[Damage]]:
+    """What is damaged of each part of the runs, in processes where that pays for their start."""
+    if store.path is None or len(parts) < PARTS_IN_PARALLEL or processes < 2:
+        yield from (_runs(store, some) for some in parts)
+        return
+    check = partial(_of_file, store.name, store.path)
+    # Not forked: this process may have threads, and databases open.
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(check, parts)
+
+
+def _of_file(name: str, path: Path, rows: list[Checked]) -> list[Damage]:
+    return _runs(Store(name, sqlite.connect(path, mode="ro"), path), rows)
+
+
+def _runs(store: Store, rows: list[Checked]) -> list[Damage]:
     """What is damaged of these runs: read at once where they can be, else one by one."""
     try:
         return list(_some_runs(store, rows))
@@ -101,10 +138,10 @@ def _guarded(damages: list[Damage], what: str, check: Callable[[], Iterator[Any]
     return []
 
 
-def _run_rows(store: Store) -> Iterator[Any]:
+def _run_rows(store: Store) -> Iterator[Checked]:
     query = select(Run.id, Run.model_seed, Config.key).outerjoin(Config, Config.id == Run.config_id)
     with store.begin() as connection:
-        return iter(connection.execute(query.order_by(Run.id)).all())
+        return iter([Checked(*row) for row in connection.execute(query.order_by(Run.id))])
 
 
 def _file(store: Store) -> Iterator[Damage]:
@@ -125,16 +162,36 @@ def _schema(store: Store) -> Iterator[Damage]:
 
 
 def _configs(store: Store) -> Iterator[Damage]:
+    own = (Config.id, Config.key, Config.json, Config.test_set_id)
+    query = select(*own, TestSet.key, TestSet.json).outerjoin(TestSet)
     with store.begin() as connection:
-        rows = connection.execute(select(Config.id, Config.key, Config.json)).all()
-    for config_id, key, text in rows:
+        rows = connection.execute(query).all()
+    unfit = set()
+    for config_id, key, text, test_set_id, *test_set in rows:
         try:
-            found = RunConfig.from_mapping(json.loads(text)).key
+            found = RunConfig.from_mapping(json.loads(text))
         except Exception as error:
             yield Damage(f"configuration {config_id}", f"cannot be read ({error})")
             continue
-        if found != key:
+        if found.key != key:
             yield Damage(f"configuration {config_id}", "does not fit its key")
+        elif test_set_id is not None and not _is_tested_on(found, *test_set):
+            unfit.add(test_set_id)
+    for test_set_id in sorted(unfit):
+        yield Damage(f"test set {test_set_id}", "is not that of its configurations")
+
+
+def _is_tested_on(config: RunConfig, key: str, text: str) -> bool:
+    """Whether a test set's key and fields are those of a configuration."""
+    wanted = test_set_json(config)
+    try:
+        stored = json.loads(text)
+    except ValueError:
+        return False
+    # A field that was added since is not stored.
+    missing = {name: default_fields()[name] for name in wanted if name not in stored}
+    same = canonical_json(missing | stored) == canonical_json(wanted)
+    return same and key == test_set_key(config)
 
 
 def _test_sets(store: Store) -> Iterator[Damage]:
@@ -148,7 +205,7 @@ def _test_sets(store: Store) -> Iterator[Damage]:
                 yield Damage(what, "its strings do not fit its digest")
 
 
-def _some_runs(store: Store, rows: list[Any]) -> Iterator[Damage]:
+def _some_runs(store: Store, rows: list[Checked]) -> Iterator[Damage]:
     for row in rows:
         if row.key is None:
             yield Damage(_name(row), "its configuration is missing")
@@ -168,7 +225,7 @@ def _some_runs(store: Store, rows: list[Any]) -> Iterator[Damage]:
         yield from _run(_name(by_id[run_id]), stored, reasons.get(run_id))
 
 
-def _name(row: Any) -> str:
+def _name(row: Checked) -> str:
     return f"run {row.id} (model seed {row.model_seed})"
 
 

@@ -9,6 +9,7 @@ from sweeps.store.claiming import (
     register_worker,
     release,
     release_dead,
+    still_held,
 )
 from sweeps.store.explained import record_causes, record_perturbations
 from sweeps.store.merged_runs import Merged
@@ -35,6 +36,7 @@ __all__ = [
     "release_dead",
     "resume",
     "retry",
+    "still_held",
     "stop",
     "submit",
 ]

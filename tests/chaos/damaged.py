@@ -46,12 +46,24 @@ COLUMNS = [
 ]
 
 
+OTHERS = {
+    "cause": "(SELECT min(id) FROM run), 0, 'constant answer', NULL, '', 1.0, 5, 0.5",
+    "perturbation": "(SELECT min(id) FROM run), 0, 1, 2, 3, 4",
+    "sweep_note": "1, 'A title', 'A note', NULL",
+    "sweep_tag": "1, 'tag'",
+    "saved_view": "1, 'mine', 'compare', '', '2026-01-01T00:00:00+00:00'",
+}
+"""What is found out, or written, of runs and sweeps later."""
+
+
 def make(path: Path) -> Path:
     """A sweep whose runs are done, but for one that failed and one that waits."""
     store = open_writer(str(path))
     work(store, [writer.submit(store, parse_spec(SPEC))], How(0))
     writer.submit(store, parse_spec({**SPEC, "name": "waiting", "model_seeds": [7]}))
     with store.begin() as connection:
+        for table, values in OTHERS.items():
+            connection.exec_driver_sql(f"INSERT INTO {table} VALUES ({values})")
         first = "(SELECT min(id) FROM run WHERE model_seed = 7)"
         connection.exec_driver_sql(
             f"INSERT INTO failure VALUES ({first}, 1, '2026-01-01T00:00:00+00:00', 'it diverged')"

@@ -42,7 +42,7 @@ READING = (
     ["status", "--json"],
     ["sensitive"],
     ["compare", "small:hidden_size=2", "small:hidden_size=3"],
-    ["estimate", "walkthrough", "--workers", "1"],
+    ["estimate", "report/walkthrough", "--workers", "1"],
     ["verify"],
 )
 WRITING = (

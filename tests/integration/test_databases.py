@@ -11,7 +11,7 @@ import pytest
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, StoreBusyError, StoreError, StoreVersionError
 from sweeps.exporting import export
-from sweeps.store import queries, writer
+from sweeps.store import queries, verification, writer
 from sweeps.store.claiming import GRACE_SECONDS
 from sweeps.store.engine import Store, open_reader, open_writer, schema_version
 from sweeps.store.migrate import upgrade_with_backup
@@ -130,6 +130,8 @@ def test_a_damaged_run_is_not_taken_over(store: Store, other: Store) -> None:
         ("DELETE FROM error_pack", "run 2"),
         ("UPDATE test_string SET occurrences = 77 WHERE number = 5", "test set 1"),
         ("DELETE FROM test_string WHERE number = 5", "test set 1"),
+        ("UPDATE test_set SET json = replace(json, 'size', 'sise')", "test set 1"),
+        ("UPDATE test_set SET key = 'abc'", "test set 1"),
         ("DELETE FROM sweep_run WHERE run_id = 1", "sweep 's'"),
         ("UPDATE sweep SET name = 'x'", "sweep 'x'"),
         ("UPDATE config SET json = '{}'", "configuration 1"),
@@ -274,3 +276,19 @@ def test_an_upgrade_overwrites_no_copy(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="is in the way"):
         upgrade_with_backup(open_writer(str(path), any_version=True))
     assert schema_version(open_writer(str(path), any_version=True)) == OLD[0].stem
+
+
+def test_several_processes_find_the_same_damage(
+    other: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(other)
+    with other.begin() as connection:
+        connection.exec_driver_sql("UPDATE epoch SET train_loss = 1 WHERE run_id = 2 AND epoch = 1")
+    alone = verify(other)
+    monkeypatch.setattr(verification, "RUNS_AT_ONCE", 1)
+    monkeypatch.setattr(verification, "PARTS_IN_PARALLEL", 2)
+    seen: list[float] = []
+    together = verify(other, lambda done, _: seen.append(done), processes=2)
+    assert together == alone
+    assert [damage.what for damage in together.damages] == ["run 2 (model seed 1)"]
+    assert seen == [1, 2, 3]

@@ -17,10 +17,6 @@ from sweeps.intervals import Table, mcnemar, newcombe, paired_newcombe, wilson
         # Newcombe (1998a), Statistics in Medicine 17: 873, table II, method 10.
         ((56, 70), (48, 80), 0.0524, 0.3339),
         ((9, 10), (3, 10), 0.1705, 0.8090),
-        ((6, 7), (2, 7), 0.0582, 0.8062),
-        ((5, 56), (0, 29), -0.0381, 0.1926),
-        ((0, 10), (0, 20), -0.1611, 0.2775),
-        ((10, 10), (0, 10), 0.6075, 1.0000),
     ],
 )
 def test_differences_of_shares_are_those_published(
@@ -31,16 +27,55 @@ def test_differences_of_shares_are_those_published(
     assert (found.low, found.high) == pytest.approx((low, high), abs=6e-5)
 
 
+def score_limits(count: int, n: int) -> list[float]:
+    """The shares whose own standard error reaches the one that was observed: Wilson's limits."""
+    z2, share = stats.chi2.ppf(0.95, 1), count / n
+    roots = np.roots([1 + z2 / n, -(2 * share + z2 / n), share**2])
+    return sorted(float(root.real) for root in roots)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ((6, 7), (2, 7)), ((5, 56), (0, 29)), ((0, 10), (0, 20)), ((10, 10), (0, 10)),
+        ((7, 8), (3, 8)), ((0, 8), (8, 8)),
+    ],
+)  # fmt: skip
+def test_differences_of_shares_square_and_add_the_score_limits(
+    first: tuple[int, int], second: tuple[int, int]
+) -> None:
+    (one, two), found = (own[0] / own[1] for own in (first, second)), newcombe(first, second)
+    (low, high), (other_low, other_high) = score_limits(*first), score_limits(*second)
+    assert found.low == pytest.approx(one - two - math.hypot(one - low, other_high - two), abs=1e-7)
+    assert found.high == pytest.approx(
+        one - two + math.hypot(high - one, two - other_low), abs=1e-7
+    )
+
+
 def test_without_correlation_pairs_are_as_independent_samples() -> None:
     found = paired_newcombe(Table(both=6, only_first=6, only_second=4, none=4))
     free = newcombe((12, 20), (10, 20))
     assert (found.low, found.high) == pytest.approx((free.low, free.high))
 
 
+@pytest.mark.parametrize(
+    ("pairs", "low", "high"),
+    [
+        # Newcombe (1998b), Statistics in Medicine 17: 2635, method 10.
+        ((36, 12, 2, 0), 0.0569, 0.3404),
+        ((18, 12, 2, 18), 0.0562, 0.3290),
+        ((53, 0, 0, 1), -0.0729, 0.0729),
+        ((0, 30, 0, 0), 0.8395, 1.0000),
+    ],
+)
+def test_differences_of_paired_shares_are_those_published(
+    pairs: tuple[int, int, int, int], low: float, high: float
+) -> None:
+    found = paired_newcombe(Table(*pairs))
+    assert (found.low, found.high) == pytest.approx((low, high), abs=6e-5)
+
+
 def test_agreement_of_pairs_narrows_the_interval() -> None:
-    found = paired_newcombe(Table(both=36, only_first=12, only_second=2, none=0))
-    # Newcombe (1998b), Statistics in Medicine 17: 2635, method 10.
-    assert (found.low, found.high) == pytest.approx((0.0569, 0.3404), abs=6e-5)
     wide = paired_newcombe(Table(both=25, only_first=25, only_second=25, none=25))
     narrow = paired_newcombe(Table(both=49, only_first=1, only_second=1, none=49))
     assert narrow.high - narrow.low < (wide.high - wide.low) / 3

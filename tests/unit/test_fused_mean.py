@@ -31,7 +31,7 @@ FIELDS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("fields", FIELDS, ids=str)
 def test_a_step_is_that_of_the_plain_model(fields: dict[str, Any]) -> None:
-    sizes = {"hidden_size": 5, "num_attention_heads": 2, "feed_forward_size": 3}
+    sizes: dict[str, Any] = {"hidden_size": 5, "num_attention_heads": 2, "feed_forward_size": 3}
     config = NetworkConfig(precision="float64", readout="mean", num_letters=3, **sizes, **fields)
     torch.manual_seed(0)
     model = Transformer(config).double()

@@ -1,0 +1,145 @@
+"""Files that are cut off, flipped, foreign or no files at all: a line each, and no hang."""
+
+import os
+import random
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.damaged import make
+from tests.chaos.test_damaged_values import said_by
+
+pytestmark = pytest.mark.timeout(4 * 3600)
+
+ASKED = (
+    ["db", "check"],
+    ["runs", "--json"],
+    ["errors", "1"],
+    ["predict", "1", "ab"],
+    ["status", "--json"],
+    ["verify"],
+    ["estimate", "report/walkthrough", "--workers", "1"],
+    ["stop", "small"],
+)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make(tmp_path_factory.mktemp("whole") / "whole.db")
+
+
+def wrongly_said(path: Path) -> list[str]:
+    """What commands do with a file that none may do; each has it as it is."""
+    found = []
+    for command in ASKED:
+        copy = path
+        if path.is_file():
+            copy = path.with_name("copy.db")
+            for beside in path.parent.glob("copy.db*"):
+                beside.unlink()
+            shutil.copy(path, copy)
+        found.append(said_by([*command, "--db", str(copy)]))
+    return [x for x in found if x is not None]
+
+
+def test_a_file_that_is_cut_off(whole: Path, tmp_path: Path, long: bool) -> None:
+    content = whole.read_bytes()
+    generator = random.Random(0)
+    places = sorted(generator.randrange(len(content)) for _ in range(200 if long else 5))
+    wrong = []
+    for place in [0, 1, 16, 99, 100, *places]:
+        path = tmp_path / "cut.db"
+        path.write_bytes(content[:place])
+        wrong += [f"{place}: {x}" for x in wrongly_said(path)]
+    assert wrong == []
+
+
+def test_flipped_bits_in_headers_and_pages(whole: Path, tmp_path: Path, long: bool) -> None:
+    content = whole.read_bytes()
+    generator = random.Random(1)
+    page = int.from_bytes(content[16:18], "big")
+    wrong = []
+    for number in range(1000 if long else 8):
+        # Half of them where the structure is: of the file, or of a page.
+        start = generator.randrange(len(content) // page) * page if number % 4 else 0
+        byte = start + generator.randrange(100 if number % 2 else page)
+        flipped = bytearray(content)
+        flipped[byte] ^= 1 << generator.randrange(8)
+        path = tmp_path / "flipped.db"
+        path.write_bytes(flipped)
+        found = [f"{byte}: {x}" for x in wrongly_said(path)]
+        for line in found:
+            print(line, flush=True)
+        wrong += found
+    assert wrong == []
+
+
+def changed(whole: Path, to: Path, *statements: str) -> Path:
+    shutil.copy(whole, to)
+    with closing(sqlite3.connect(to, isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+    return to
+
+
+def foreign(whole: Path, folder: Path) -> Iterator[tuple[str, Path]]:
+    """Databases of other schemas, and what is no database."""
+    changes = {
+        "newer": ["UPDATE alembic_version SET version_num = '9999'"],
+        "no version": ["DELETE FROM alembic_version"],
+        "an empty version": ["UPDATE alembic_version SET version_num = ''"],
+        "a huge version": [f"UPDATE alembic_version SET version_num = '{'9' * 100_000}'"],
+        "no column of versions": ["ALTER TABLE alembic_version RENAME COLUMN version_num TO x"],
+        "no table of epochs": ["PRAGMA foreign_keys=OFF", "DROP TABLE epoch"],
+        "no column": ["ALTER TABLE failure DROP COLUMN reason"],
+        "a view for a table": [
+            "PRAGMA foreign_keys=OFF",
+            "PRAGMA legacy_alter_table=ON",
+            "ALTER TABLE epoch RENAME TO other",
+            "CREATE VIEW epoch AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) "
+            "SELECT x AS run_id, x AS epoch, 1.0 AS train_loss, 1.0 AS validation_loss FROM n",
+        ],
+        "more tables and columns": [
+            "CREATE TABLE more (x)",
+            "ALTER TABLE run ADD COLUMN more TEXT",
+            "CREATE VIEW yet_more AS SELECT * FROM no_such_table",
+        ],
+    }
+    for name, statements in changes.items():
+        yield name, changed(whole, folder / f"{name}.db", *statements)
+    other = folder / "other.db"
+    with closing(sqlite3.connect(other)) as connection:
+        connection.execute("CREATE TABLE run (x)")
+    yield "of another program", other
+    makers: dict[str, Callable[[Path], object]] = {
+        "a folder": Path.mkdir,
+        "a pipe": os.mkfifo,
+        "noise": lambda path: path.write_bytes(random.Random(0).randbytes(1_000_000)),
+        "text": lambda path: path.write_text("SQLite format 3\0" + "x" * 5000),
+        "a loop of links": lambda path: path.symlink_to(path.name),
+    }
+    for name, maker in makers.items():
+        maker(folder / name)
+        yield name, folder / name
+    for device in ("/dev/zero", "/dev/null", "/dev/stdin"):
+        yield device, Path(device)
+
+
+def test_what_is_no_database_of_this_program(whole: Path, tmp_path: Path, long: bool) -> None:
+    wrong = []
+    for name, path in foreign(whole, tmp_path):
+        wrong += [f"{name}: {x}" for x in wrongly_said(path)]
+    if long:
+        with (tmp_path / "noise.db").open("wb") as file:
+            for number in range(1000):
+                file.write(random.Random(number).randbytes(1_000_000))
+        wrong += [
+            f"1 GB of noise: {x}"
+            for command in ASKED
+            if (x := said_by([*command, "--db", str(tmp_path / "noise.db")])) is not None
+        ]
+    assert wrong == []

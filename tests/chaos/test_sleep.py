@@ -1,0 +1,167 @@
+"""Workers that were stopped for longer than they may be silent, and then go on."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from sqlalchemy import text
+
+import sweeps.worker
+from dashboard import running
+from sweeps.executors import in_process
+from sweeps.jobs import Job, Report, run_job
+from sweeps.outcome import Outcome
+from sweeps.progress import progress
+from sweeps.store import claiming, writer
+from sweeps.store.engine import Store, open_reader, open_writer
+from sweeps.store.verification import verify
+from sweeps.worker import How, work
+from tests.chaos.contents import contents
+from tests.conftest import ROOT, SHORT
+from tests.databases import rows, spec
+
+LONG_AGO = "2020-01-01T00:00:00.000+00:00"
+
+
+def queued(path: Path) -> Store:
+    store = open_writer(str(path))
+    writer.submit(store, spec(fixed=SHORT, axes={"hidden_size": [2, 3]}))
+    return store
+
+
+def falls_silent(store: Store) -> None:
+    with store.begin() as connection:
+        connection.execute(text(f"UPDATE worker SET heartbeat_at = '{LONG_AGO}'"))
+
+
+def test_a_worker_that_wakes_leaves_what_others_were_given_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = queued(tmp_path / "x.db")
+    ended: list[str] = []
+
+    def robbed(job: Job, report: Report) -> list[Outcome]:
+        if ended:
+            return run_job(job, report)
+        ended.append("began")
+        falls_silent(store)
+        assert claiming.release_dead(store) == len(job.group)
+        # As if this process had been stopped until now.
+        monkeypatch.setattr(sweeps.worker, "SLEPT_SECONDS", 0.0)
+        report(0.5)
+        ended.append("went on")
+        return []
+
+    monkeypatch.setattr(in_process, "run_job", robbed)
+    assert work(store, None, How(0)).recorded == 6
+    assert ended == ["began"]
+    assert rows(store, "SELECT state, attempt, count(*) FROM run GROUP BY 1, 2") == [
+        ("done", 1, 3),
+        ("done", 2, 3),
+    ]
+    assert verify(store).damages == []
+
+
+def test_who_has_just_woken_takes_nobody_for_dead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = queued(tmp_path / "x.db")
+    other = writer.register_worker(store)
+    with store.begin() as connection:
+        connection.execute(text(f"UPDATE run SET state = 'running', worker_id = {other}"))
+        connection.execute(text("UPDATE run SET state = 'queued', worker_id = NULL WHERE id > 5"))
+    falls_silent(store)
+    monkeypatch.setattr(sweeps.worker, "SLEPT_SECONDS", 0.0)
+    assert work(store, None, How(0)).recorded == 1
+    mine = rows(store, f"SELECT count(*) FROM run WHERE worker_id = {other} AND state = 'running'")
+    assert mine == [(5,)]
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_the_death_of_a_worker_is_seen_without_another(tmp_path: Path, elsewhere: bool) -> None:
+    store = queued(tmp_path / "x.db")
+    worker = writer.register_worker(store)
+    with store.begin() as connection:
+        connection.execute(text(f"UPDATE run SET state = 'running', worker_id = {worker}"))
+    ((own,),) = [progress(store.reader())]
+    assert own.orphaned == 0
+    with store.begin() as connection:
+        # A process that is no more; or one of another machine that says nothing any longer.
+        change = f"host = 'elsewhere', heartbeat_at = '{LONG_AGO}'" if elsewhere else "pid = 0"
+        connection.execute(text(f"UPDATE worker SET {change}"))
+    (seen,) = progress(store.reader())
+    assert (seen.running, seen.orphaned) == (6, 6)
+    assert "the worker of 6 died" in running.said(seen, attended=False)
+    said = subprocess.run(
+        [sys.executable, "-m", "sweeps", "status", "--db", str(tmp_path / "x.db")],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    assert said.stderr == "s: the worker of 6 runs died; `seqcls work` trains them again.\n"
+    assert rows(store, "SELECT DISTINCT state FROM run") == [("running",)]
+
+
+def test_a_server_tells_the_time_by_which_workers_live(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_writer(postgres_url)
+    writer.submit(store, spec(fixed=SHORT))
+    monkeypatch.setattr(claiming, "now", lambda *_: LONG_AGO)
+    monkeypatch.setattr(socket, "gethostname", lambda: "with a wrong clock")
+    worker = writer.register_worker(store)
+    with store.begin() as connection:
+        connection.execute(text(f"UPDATE run SET state = 'running', worker_id = {worker}"))
+    monkeypatch.setattr(socket, "gethostname", lambda: "another")
+    assert claiming.dead_workers(store) == []
+    assert claiming.release_dead(store) == 0
+    monkeypatch.setattr(claiming, "GRACE_SECONDS", -5.0)
+    assert claiming.dead_workers(store) == [worker]
+
+
+WORKER = """
+import sys
+from sweeps import heartbeat, worker
+from sweeps.store import claiming
+claiming.GRACE_SECONDS, worker.SLEPT_SECONDS, worker.WAKING_SECONDS = 4.0, 2.0, 1.0
+heartbeat.BEAT_SECONDS = 0.5
+from sweeps.store.engine import open_writer
+print(worker.work(open_writer(sys.argv[1]), None, worker.How(1)).recorded)
+"""
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.skipif(os.environ.get("SEQCLS_CHAOS") != "long", reason="takes a minute")
+@pytest.mark.parametrize("all_of_them", [True, False])
+def test_stopped_for_longer_than_the_grace_time(tmp_path: Path, all_of_them: bool) -> None:
+    whole = spec(fixed={**SHORT, "train_size": 8192}, axes={"train_seed": list(range(12))})
+    undisturbed = open_writer(str(tmp_path / "undisturbed.db"))
+    work(undisturbed, [writer.submit(undisturbed, whole)], How(0))
+    store = open_writer(str(tmp_path / "x.db"))
+    writer.submit(store, whole)
+    command = [sys.executable, "-c", WORKER, str(tmp_path / "x.db")]
+    workers = [
+        subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(2)
+    ]
+    while rows(store, "SELECT count(*) FROM run WHERE state = 'done'") == [(0,)]:
+        time.sleep(0.1)
+    chosen = workers if all_of_them else workers[:1]
+    processes = [
+        own
+        for worker in chosen
+        for own in (psutil.Process(worker.pid), *psutil.Process(worker.pid).children())
+    ]
+    for number in (signal.SIGSTOP, signal.SIGCONT):
+        for process in processes:
+            process.send_signal(number)
+        time.sleep(8.0)
+    recorded = [int(worker.communicate(timeout=300)[0].splitlines()[-1]) for worker in workers]
+    assert sum(recorded) == whole.num_runs()
+    assert contents(open_reader(str(tmp_path / "x.db"))) == contents(undisturbed)
+    assert verify(store).damages == []
