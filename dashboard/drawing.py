@@ -16,7 +16,7 @@ def ground() -> Ground:
     return DARK if st.context.theme.type == "dark" else LIGHT
 
 
-def spec_of(chart: Drawing, says: str = "") -> dict[str, Any]:
+def spec_of(chart: Drawing | alt.VConcatChart, says: str = "") -> dict[str, Any]:
     """A chart as it is sent to the browser.
 
     Args:
