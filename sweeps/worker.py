@@ -2,9 +2,10 @@
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from typing import TypeVar
 
 from seqcls.config import RunConfig
@@ -115,7 +116,7 @@ def work(
         except BaseException:
             _end_quietly(store, worker_id)
             raise
-        writer.end_worker(store, worker_id)
+        worker.end()
     return worker.worked
 
 
@@ -227,6 +228,10 @@ class _Worker:
                 self._plan()
         self.worked.signal = self._interruption.signal
 
+    def end(self) -> None:
+        """Gives back what is left, and says that this worker has ended."""
+        self._patiently(partial(writer.end_worker, self._store, self._worker_id))
+
     def _goes_on(self) -> bool:
         if self._is_ending():
             return bool(self._held)
@@ -260,11 +265,20 @@ class _Worker:
         self._progress.expect(len(queued) + in_training)
 
     def _begin(self, group: RunGroup) -> None:
-        claimed = self._patiently(partial(writer.claim, self._store, self._worker_id, group))
+        claimed = self._patiently(partial(self._claim, group, count()))
         if claimed is not None:
             job = self._make_job(claimed.runs)
             self._held[job.number] = _Held(claimed, job)
             self._executor.begin(job)
+
+    def _claim(self, group: RunGroup, tries: Iterator[int]) -> writer.Claim | None:
+        """Claims a group; before every further try, takes back what the last may have done.
+
+        Where a connection breaks, the claim may have been made and the answer been lost.
+        """
+        if next(tries):
+            writer.release(self._store, self._worker_id, [run.id for run in group])
+        return writer.claim(self._store, self._worker_id, group)
 
     def _end_some(self) -> None:
         for ended in self._executor.ended():

@@ -40,6 +40,9 @@ class Store:
     survey: "Survey | None" = None
     """What is damaged, where that had to be looked for; its readers do not see it."""
 
+    def __repr__(self) -> str:
+        return f"<Store {self.name}>"
+
     @property
     def location(self) -> str:
         """Which database this is, wherever the program was started."""

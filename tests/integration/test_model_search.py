@@ -95,7 +95,7 @@ def test_settings_and_a_seed_find_one_model(
     app = open_app(monkeypatch, many, "model")
     typed(app, text)
     assert chosen(app) == run_of(many, 4, 2, 9)
-    # The database has no weights, and says so; of what was typed nothing is wrong.
+    # What was searched for is found; this database has no weights to look into.
     assert [error.value for error in app.error] == ["This run has no model to show."]
 
 

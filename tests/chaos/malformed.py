@@ -1,0 +1,138 @@
+"""Texts that a user, or somebody who means harm, may type: most of them mean nothing."""
+
+import random
+from collections.abc import Callable, Iterator
+
+from seqcls.config import RunConfig
+from seqcls.data import configuration, task_of, tokenizer_of
+from seqcls.inside.family import parse_family
+from sweeps.spec import parse_spec
+from sweeps.store.engine import locate
+from sweeps.toml import parse_toml
+
+CATASTROPHIC = {
+    "pattern": [
+        "(a*)*b",
+        "(a|a)*b",
+        "((a*)*)*",
+        "(a|aa)*(a|aa)*b",
+        "(a+)+$",
+        "(.*a){40}",
+        "(a|b)*a(a|b){13}",
+        "(a|b)*a(a|b){14}",
+        "(a|b)*a(a|b){500}",
+        "((a{9}){9}){9}",
+        "((((a{9}){9}){9}){9}){9}",
+        "a{999999999}",
+        "a{0,2999}",
+        "(a?){60}a{60}",
+        "(((a|b)*&(b|a)*)&(a*b*)*)&((ab)*|(ba)*)",
+        "(" * 500,
+        "(" * 300 + "a" + ")" * 300,
+        "(" * 300 + "a" + ")*" * 300,
+        "a|" * 499 + "b",
+        "[a-" + chr(0x10FFFF) + "]",
+        "\\",
+        "{1,2}",
+        "a{2,1}",
+        "^a",
+        "()",
+        "",
+    ],
+    "formula": [
+        "a" + " + a" * 240 + " > 0",
+        "(" * 200 + "a > 0" + ")" * 200,
+        "not " * 200 + "a > 0",
+        "-" * 900 + "a > 0",
+        "a" + " * a" * 240 + " > b",
+        "a ** 9 ** 9 ** 9 > 0",
+        "a > 10 ** 9999",
+        "9" * 900 + " > a",
+        "a % 0 == 1",
+        "a < b" + " < a" * 190,
+        "__import__('os').system('true') > 0",
+        "[a for a in range(10**9)] > a",
+        "a if b > 0 else a",
+        "lambda: a",
+        "a > 1 << 999999",
+        "#",
+        "",
+    ],
+    "notation": [
+        "<<ab>{9}>{9}",
+        "<" * 5000,
+        "<" * 40 + "a" + ">{9}" * 40,
+        "<<<<<<<<ab>{9}>{9}>{9}>{9}>{9}>{9}>{9}>{9}",
+        "a{" + "9" * 900 + "}",
+        "a{-1}",
+        "a{1",
+        "}" * 1000,
+        "<>{9}",
+        "<a>{0}",
+        "ab" * 50_000,
+        "<ab>{1000000000}",
+        "\N{LATIN SMALL LETTER A WITH DIAERESIS}",
+    ],
+    "family": ["a{n}" * 500, "a{m}b{n}c{k}", "<ab>{n}", "a{n}{n}", "{n}", "a{99999999999}b{n}"],
+    "toml": ["a.b" * 500 + " = 1", "[[[[" * 200, "x = " + "[" * 5000, "x = {" * 500, "\0"],
+    "database": [
+        "postgresql://" + "@" * 500,
+        "postgresql://[::1",
+        "postgresql://u:p@h:99999999/x",
+        "sqlite://",
+        "file:///etc/passwd",
+        "x" * 5000,
+        "\0",
+        "//\ud800",
+    ],
+    "specification": ["0..99999999999999999", "..", "7..0", "0..7..9", "-1", "x" * 500],
+}
+
+_PIECES = {
+    "pattern": [*"ab.*+?|&()[]{}\\^$-,", "{2,5}", "{9}", "(a|b)", "[ab]", "(a*)*", "{,3}", "a{7}"],
+    "formula": [*"abc()+-*%<>=!# ", " and ", " or ", " not ", "==", "<=", "12", "0", "1e9", "**"],
+    "notation": [*"abc<>{}", "{9}", "{100}", "<ab>", "<a", ">{3}", "0", " ", "n"],
+    "family": [*"abc<>{}mnk", "{n}", "{m}", "a{n}", "b{m}", "{3}", "<ab>{n}"],
+    "toml": [*"abc.=[]{}\"',#\n ", "name", "1", "true", '"""', "0x", "1979-05-27", "inf"],
+    "database": [*"ab:/@?=&.%#\\ ", "postgresql://", "sqlite:///", "host", "password=x", "[::1]"],
+    "specification": [*"0123456789.,- ", "..", "every_epoch"],
+}
+
+
+def _spec(text: str) -> object:
+    seeds: object = text if ".." in text else [text]
+    return parse_spec({"name": text or "x", "model_seeds": seeds})
+
+
+_REPORT = RunConfig()
+
+READ: dict[str, Callable[[str], object]] = {
+    "pattern": lambda text: task_of(
+        configuration({"task": "regular", "alphabet": "ab", "pattern": text})
+    ),
+    "formula": lambda text: task_of(
+        configuration({"task": "counting", "alphabet": "abc", "formula": text})
+    ),
+    "notation": lambda text: (
+        tokenizer_of(_REPORT).counts(text),
+        tokenizer_of(_REPORT).encode(text),
+    ),
+    "family": lambda text: parse_family(text, 3),
+    "toml": parse_toml,
+    "database": locate,
+    "specification": _spec,
+}
+"""What reads texts of each kind, and refuses most of them."""
+
+
+def texts(number: int, seed: int = 0) -> Iterator[tuple[str, str]]:
+    """So many texts, with their kind: those that are known to be bad, and others at random."""
+    known = [(kind, text) for kind, own in CATASTROPHIC.items() for text in own]
+    yield from known[:number]
+    generator = random.Random(seed)
+    for _ in range(number - len(known)):
+        kind = generator.choice(list(_PIECES))
+        pieces = generator.choices(_PIECES[kind], k=generator.randrange(1, 40))
+        if generator.random() < 0.1:
+            pieces.insert(generator.randrange(len(pieces)), generator.choice(CATASTROPHIC[kind]))
+        yield kind, "".join(pieces)

@@ -1,0 +1,59 @@
+"""Expressions, formulas, strings, families, TOML, paths and URLs of any kind get a short answer."""
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from typing import Any
+
+import pytest
+
+from seqcls.errors import SeqclsError
+from tests.chaos.malformed import READ, texts
+from tests.conftest import ROOT
+
+MOST_BYTES = 500_000_000
+MOST_SECONDS = 2.0
+"""Of computing, for any one text: a machine that is busy with other things is no fault."""
+
+
+def said_of_all(number: int) -> dict[str, Any]:
+    """What is said of so many texts, here: what none may be, and what they took at most."""
+    # What is loaded once counts for none of them.
+    for kind, text in (("pattern", "ab"), ("formula", "a > b"), ("family", "a{n}")):
+        READ[kind](text)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    wrong: list[str] = []
+    refused, slowest = 0, (0.0, "")
+    for kind, text in texts(number):
+        began = time.process_time()
+        try:
+            READ[kind](text)
+        except (SeqclsError, ValueError, RecursionError) as error:
+            refused += 1
+            # The last two are what `read_spec` makes a line of.
+            expected = isinstance(error, SeqclsError) or kind == "toml"
+            if not expected or not str(error).strip():
+                wrong.append(f"{kind} {text[:80]!r}: {type(error).__name__}: {error}")
+        except Exception as error:
+            wrong.append(f"{kind} {text[:80]!r}: {type(error).__name__}: {error}")
+        slowest = max(slowest, (time.process_time() - began, f"{kind} {text[:80]!r}"))
+    grown = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+    return {"refused": refused, "wrong": wrong, "slowest": slowest, "grown": grown}
+
+
+@pytest.mark.timeout(3600)
+def test_every_text_gets_a_short_answer(long: bool) -> None:
+    number = 10_000 if long else 400
+    program = (
+        f"import json; from {__name__} import said_of_all; print(json.dumps(said_of_all({number})))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    print({**found, "texts": number})
+    assert found["wrong"] == []
+    assert found["refused"] > number // 2
+    assert found["slowest"][0] < MOST_SECONDS
+    assert found["grown"] < MOST_BYTES

@@ -1,0 +1,51 @@
+"""What stands in a database is shown as it is, never interpreted."""
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+from typer.testing import CliRunner
+
+from dashboard.cli import app
+from sweeps.store import writer
+from sweeps.store.engine import open_writer
+from tests.app import PAGES, open_app, said
+from tests.databases import spec
+
+HOSTILE = (
+    "**bold** [link](javascript:alert(1)) <script>alert(1)</script> :red[x] $x^2$ [red]y[/red]"
+)
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    path = tmp_path / "x.db"
+    store = open_writer(str(path))
+    writer.submit(store, spec(name=HOSTILE, description=HOSTILE))
+    with store.begin() as connection:
+        change = text("UPDATE run SET state = 'failed', error = :said WHERE id = 1")
+        connection.execute(change, {"said": HOSTILE})
+        add = "INSERT INTO failure VALUES (1, 1, '2026-01-01T00:00:00+00:00', :said)"
+        connection.execute(text(add), {"said": HOSTILE})
+    return path
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_interpret_nothing_of_a_sweeps_text(
+    hostile: Path, page: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = open_app(monkeypatch, hostile, page)
+    interpreted = [*shown.markdown, *shown.caption, *shown.info, *shown.warning, *shown.error]
+    for element in interpreted:
+        assert "[link](" not in str(element.value)
+        assert "<script>" not in str(element.value)
+        assert ":red[x]" not in str(element.value)
+    assert not any(element.allow_html for element in shown.markdown)
+    if page == "sweeps":
+        assert HOSTILE in said(shown)
+
+
+def test_commands_print_it_as_it_is(hostile: Path) -> None:
+    for command in (["status"], ["runs"]):
+        found = CliRunner().invoke(app, [*command, "--db", str(hostile)])
+        assert "[red]y[/red]" in "".join(found.stdout.split("\n"))
