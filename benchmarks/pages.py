@@ -10,7 +10,7 @@ shown it before, by a click in a window that is open.
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,10 +46,31 @@ QUIET_SECONDS = 0.15
 
 @dataclass
 class Shown:
-    """How long a page took to be drawn (s), and what its server sent for it (bytes)."""
+    """How long a page took to be drawn (s), and what its server did for it."""
 
     seconds: float
+    processor: float
+    """Seconds of processors that the server took, which a busy machine changes less."""
     sent: int
+    """Bytes."""
+
+    def __str__(self) -> str:
+        return f"{self.seconds:5.2f} s (server {self.processor:.2f} s)"
+
+
+@dataclass
+class Window:
+    """A page in a browser, and the sizes of what its server sends, as they come."""
+
+    page: Page
+    server: Server
+    sent: list[int]
+
+    @property
+    def processor(self) -> float:
+        """Seconds of processors that the server has taken."""
+        times = psutil.Process(self.server.process.pid).cpu_times()
+        return float(times.user + times.system)
 
 
 def main(db: str | None = None) -> None:
@@ -83,40 +104,36 @@ def _make(path: Path) -> None:
 def _baseline(browser: Browser, db: Path) -> None:
     """The page that asks the database for the least: what the browser and Streamlit take."""
     shown = _cold(browser, db, "guide")
-    print(f"  {'Guide (for comparison)':28} cold {shown.seconds:5.2f} s")
+    print(f"  {'Guide (for comparison)':28} cold {shown}", flush=True)
 
 
 def _cold(browser: Browser, db: Path, where: str) -> Shown:
-    with serve(db) as server, _window(browser) as (page, sent):
-        return _opened(page, sent, f"{server.url}/{where}")
+    with serve(db) as server, _window(browser, server) as window:
+        return _opened(window, f"{server.url}/{where}")
 
 
 def _warm(browser: Browser, db: Path, colds: dict[str, Shown]) -> None:
     """One server shows every page again; prints all that is known of each."""
     with serve(db) as server:
         for where in (*PAGES.values(), *FILTERED.values()):
-            with _window(browser) as (page, sent):
-                _opened(page, sent, f"{server.url}/{where}")
-        with _window(browser) as (page, sent):
-            _opened(page, sent, f"{server.url}/guide")
+            with _window(browser, server) as window:
+                _opened(window, f"{server.url}/{where}")
+        with _window(browser, server) as window:
+            _opened(window, f"{server.url}/guide")
             for name, cold in colds.items():
-                warm = _clicked(page, sent, name)
-                _clicked(page, sent, "Guide")
+                warm = _clicked(window, name)
+                _clicked(window, "Guide")
                 most = max(cold.sent, warm.sent)
-                print(
-                    f"  {name:28} cold {cold.seconds:5.2f} s, warm {warm.seconds:5.2f} s, "
-                    f"{most / 1e3:5.0f} kB sent"
-                )
+                print(f"  {name:28} cold {cold}, warm {warm}, {most / 1e3:5.0f} kB", flush=True)
         for name, where in FILTERED.items():
-            with _window(browser) as (page, sent):
-                shown = _opened(page, sent, f"{server.url}/{where}")
-            print(f"  {name:28} reloaded {shown.seconds:5.2f} s, {shown.sent / 1e3:9.0f} kB sent")
+            with _window(browser, server) as window:
+                shown = _opened(window, f"{server.url}/{where}")
+            print(f"  {name:28} opened again {shown}, {shown.sent / 1e3:5.0f} kB", flush=True)
         print(f"  the server took {_megabytes(server):.0f} MB at most")
 
 
 @contextmanager
-def _window(browser: Browser) -> Iterator[tuple[Page, list[int]]]:
-    """A new window, and the sizes of what the server sends to it, as they come."""
+def _window(browser: Browser, server: Server) -> Iterator[Window]:
     context = browser.new_context(viewport={"width": 1200, "height": 1000})
     page = context.new_page()
     page.set_default_timeout(1e3 * MOST_SECONDS)
@@ -126,30 +143,36 @@ def _window(browser: Browser) -> Iterator[tuple[Page, list[int]]]:
         socket.on("framereceived", lambda frame: sent.append(len(frame)))
 
     page.on("websocket", listen)
-    yield page, sent
+    yield Window(page, server, sent)
     context.close()
 
 
-def _opened(page: Page, sent: list[int], url: str) -> Shown:
-    started, before = time.perf_counter(), len(sent)
-    page.goto(url)
-    return _drawn(page, sent, started, before)
+def _opened(window: Window, url: str) -> Shown:
+    return _drawn(window, lambda: window.page.goto(url), "")
 
 
-def _clicked(page: Page, sent: list[int], name: str) -> Shown:
-    started, before = time.perf_counter(), len(sent)
-    page.get_by_test_id("stTopNavLink").filter(has_text=name).first.click()
-    return _drawn(page, sent, started, before)
+def _clicked(window: Window, name: str) -> Shown:
+    heading = window.page.get_by_test_id("stMain").get_by_test_id("stHeading").first.inner_text()
+    link = window.page.get_by_role("link", name=name, exact=True).first
+    return _drawn(window, link.click, heading)
 
 
-def _drawn(page: Page, sent: list[int], started: float, before: int) -> Shown:
-    """Waits until the page is whole and at rest; raises where it shows an exception."""
+def _drawn(window: Window, do: Callable[[], object], before: str) -> Shown:
+    """Waits until a page other than that with the heading `before` is whole and at rest.
+
+    Raises:
+        AssertionError: it shows an exception.
+    """
+    page, frames = window.page, len(window.sent)
+    started, processor = time.perf_counter(), window.processor
+    do()
     page.wait_for_function(
-        """quiet => {
+        """([quiet, before]) => {
             const app = document.querySelector('[data-testid="stApp"]');
             const heading = document.querySelector(
                 '[data-testid="stMain"] [data-testid="stHeading"]');
-            const done = app && heading && !document.querySelector('[data-testid="stSkeleton"]')
+            const done = app && heading && heading.innerText !== before
+                && !document.querySelector('[data-testid="stSkeleton"]')
                 && app.getAttribute('data-test-script-state') === 'notRunning';
             const now = performance.now(), size = document.body.innerHTML.length;
             if (!done || window.drawnSize !== size) {
@@ -159,12 +182,12 @@ def _drawn(page: Page, sent: list[int], started: float, before: int) -> Shown:
             }
             return now - window.drawnAt > 1e3 * quiet;
         }""",
-        arg=QUIET_SECONDS,
+        arg=[QUIET_SECONDS, before],
         polling=20,
     )
     seconds = time.perf_counter() - started - QUIET_SECONDS
     assert page.get_by_test_id("stException").count() == 0, page.url
-    return Shown(seconds, sum(sent[before:]))
+    return Shown(seconds, window.processor - processor, sum(window.sent[frames:]))
 
 
 def _megabytes(server: Server) -> float:

@@ -1,12 +1,14 @@
 """Charts onto the page, in the colors of its theme."""
 
+import json
 from typing import Any
 
 import altair as alt
 import streamlit as st
 
 from dashboard.charts.encodings import Drawing
-from dashboard.charts.themes import DARK, LIGHT, Ground, themed
+from dashboard.charts.panels import apart
+from dashboard.charts.themes import DARK, LIGHT, Ground, described, themed
 
 
 def ground() -> Ground:
@@ -14,7 +16,7 @@ def ground() -> Ground:
     return DARK if st.context.theme.type == "dark" else LIGHT
 
 
-def spec_of(chart: Drawing, says: str = "") -> dict[str, Any]:
+def spec_of(chart: Drawing | alt.VConcatChart, says: str = "") -> dict[str, Any]:
     """A chart as it is sent to the browser.
 
     Args:
@@ -47,8 +49,25 @@ def show(chart: Drawing, key: str, *, says: str = "", click: str | None = None) 
 
 
 def place(chart: Drawing, key: str, says: str = "") -> None:
-    """A chart at its own size: stretched, its two scales would no longer be equal."""
-    st.vega_lite_chart(spec_of(chart.properties(autosize="pad"), says), width="content", key=key)
+    """A chart at its own size: stretched, its two scales would no longer be equal.
+
+    Panels stand beside each other as far as the page is wide.
+    """
+    spec = spec_of(chart.properties(autosize="pad"), says)
+    panels = apart(spec)
+    if len(panels) == 1:
+        st.vega_lite_chart(spec, width="content", key=key)
+        return
+    # The legend of the first is above or below it: the panels stand in line all the same.
+    above = '"orient": "top"' in json.dumps(panels[0].get("layer", panels[0].get("encoding")))
+    with st.container():
+        if title := described(spec):
+            st.markdown(f"**{title}**")
+        with st.container(
+            horizontal=True, gap="small", vertical_alignment="bottom" if above else "top"
+        ):
+            for number, panel in enumerate(panels):
+                st.vega_lite_chart(panel, width="content", key=f"{key} {number}")
 
 
 def stretch(chart: Drawing, key: str, says: str = "") -> None:

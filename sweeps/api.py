@@ -8,6 +8,7 @@ work(store)
 runs(store, sweep="heads")
 """
 
+import builtins
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -38,6 +39,7 @@ from sweeps.progress import SweepProgress, progress
 from sweeps.spec import load_specs, parse_spec
 from sweeps.store import explained, queries, writer
 from sweeps.store.engine import Store, open_writer
+from sweeps.summaries import differing_fields
 from sweeps.worker import How, Worked
 from sweeps.worker import work as work_on
 
@@ -58,6 +60,9 @@ __all__ = [
     "verdict",
     "work",
 ]
+
+
+FIRST = ["id", "sweeps", "model_seed", "state", "accuracy", "errors", "solved_length"]
 
 
 def open_store(db: str | Path | None = None) -> Store:
@@ -98,6 +103,7 @@ def work(
     workers: int = 0,
     engine: str = "auto",
     dask: str | None = None,
+    progress_bar: bool | None = None,
 ) -> Worked:
     """Trains what is queued, and returns when nothing is.
 
@@ -108,6 +114,7 @@ def work(
             `if __name__ == "__main__":` around the call, since processes are spawned.
         engine: `auto`, `fused` or `torch`.
         dask: the address of a Dask scheduler whose workers train instead.
+        progress_bar: whether to show how far it is; in a notebook, where it is None.
 
     Raises:
         UnknownRunError: there is no such sweep.
@@ -116,7 +123,18 @@ def work(
     """
     names = [sweeps] if isinstance(sweeps, str) else sweeps
     ids = None if names is None else [queries.find_sweep(store, name) for name in names]
-    return work_on(store, ids, How(workers, engine, dask=dask))
+    how = How(workers, engine, dask=dask)
+    if not (in_notebook() if progress_bar is None else progress_bar):
+        return work_on(store, ids, how)
+    from sweeps.commands.sweeping import with_progress_bar
+
+    return with_progress_bar(store, ids, how)
+
+
+def in_notebook() -> bool:
+    """Whether this is run in a cell of a notebook."""
+    shell = getattr(builtins, "get_ipython", None)
+    return shell is not None and type(shell()).__name__ == "ZMQInteractiveShell"
 
 
 def status(store: Store) -> list[SweepProgress]:
@@ -133,6 +151,9 @@ def runs(
     **fields: Any,
 ) -> pd.DataFrame:
     """One row a run: its results, `accuracy` in [0, 1] and its configuration.
+
+    What is asked for most stands first: the run, its results, the settings that differ. Times are
+    timestamps in UTC.
 
     Args:
         store: the database.
@@ -154,7 +175,10 @@ def runs(
         check_model_seed(seed)
     sweeps = () if sweep is None else (sweep,)
     wanted = queries.RunFilter(sweeps, tuple(model_seeds), failing, fields)
-    return queries.runs(store.reader(), wanted)
+    frame = queries.runs(store.reader(), wanted)
+    frame["finished_at"] = pd.to_datetime(frame["finished_at"], utc=True, format="ISO8601")
+    first = [*FIRST, *differing_fields(frame)]
+    return frame[[*first, *(name for name in frame if name not in first)]]
 
 
 def lengths(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:

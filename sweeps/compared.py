@@ -29,6 +29,13 @@ class Compared:
     strings: pd.DataFrame | None
     """As `sweeps.comparing.string_differences`; None where their test strings are not the same."""
 
+    def __repr__(self) -> str:
+        a, b = (
+            f"{share.value:.0%} of {runs}"
+            for share, runs in zip(self.comparison.failing, self.comparison.runs, strict=True)
+        )
+        return f"<Compared {self.names[0]}: {a} fail; {self.names[1]}: {b} fail>"
+
 
 def compare_configs(store: Store, a: str, b: str, width: int = 1) -> Compared:
     """Compares two configurations by all their finished runs, seed by seed where seeds agree.

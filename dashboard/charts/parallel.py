@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import altair as alt
 import pandas as pd
 
+from dashboard.charts.coded import chart_of
 from dashboard.charts.scales import LOW_TO_HIGH, titled
 
 HEIGHT = 360
@@ -54,7 +55,7 @@ def parallel_coordinates(frame: pd.DataFrame) -> alt.LayerChart | alt.FacetChart
     )
     y = alt.Y("place:Q", axis=None, scale=alt.Scale(domain=[-0.04, 1.04], nice=False))
     lines = (
-        alt.Chart(frame)
+        chart_of(frame, list(dict.fromkeys(frame["configuration"])))
         .mark_line(strokeWidth=2, opacity=0.85)
         .encode(
             x,
@@ -72,7 +73,7 @@ def parallel_coordinates(frame: pd.DataFrame) -> alt.LayerChart | alt.FacetChart
             ],
         )
     )
-    marks = frame.drop_duplicates(["axis", "value"])
+    marks = frame.drop_duplicates(["axis", "value"])[["axis", "place", "value"]]
     names = alt.Chart(marks).mark_text(align="left", dx=6, dy=-6, fontSize=11)
     title = titled("Settings of every configuration", subtitle="A line is one configuration.")
     return alt.layer(lines, names.encode(x, y, text="value:N")).properties(

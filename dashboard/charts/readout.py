@@ -7,7 +7,7 @@ from dashboard.charts.colors import AWAY, GREY, INK, TOWARDS
 from dashboard.charts.encodings import Domain, Drawing, by_panel
 
 ROW = 26
-WIDTH = 270
+WIDTH = 210
 ROOM_FOR_TEXT = 64
 """Pixels between panels, where the numbers of the left one stand."""
 
@@ -45,7 +45,7 @@ def waterfall(frame: pd.DataFrame, domain: Domain, title: str) -> Drawing:
             title="The step moves the logit",
             sort=None,
             scale=alt.Scale(domain=DIRECTIONS, range=[TOWARDS, AWAY, GREY]),
-            legend=alt.Legend(orient="top"),
+            legend=alt.Legend(orient="top", columns=2),
         ),
     )
     # In a column of their own: beside its bar a number would cross the line at zero, and the sign

@@ -23,7 +23,7 @@ from seqcls.errors import SeqclsError
 from sweeps.store.overview import View
 
 # Configurations in the charts that have a row for each, and models in these charts.
-MAX_ROWS, MAX_MODELS = 20, 2_000
+MAX_ROWS, MAX_MODELS = 20, 1_500
 
 # So many settings name the rows, each in a column; more stand together in one.
 FEW_SETTINGS = 3
@@ -72,7 +72,7 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
     total = counts[["seeds", "unfinished", "failed", "failing"]].sum()
     done, failing = int(total["seeds"]), int(total["failing"])
     # In a row that wraps: in columns, names would be cut off at 820 pixels.
-    with st.container(horizontal=True, gap="large"):
+    with st.container(horizontal=True, gap="medium"):
         st.metric("Models tested", f"{done:,}", help=measures.SEEDS, width="content")
         st.metric(
             "Failing models",
@@ -160,8 +160,8 @@ def _by_length(chosen: pd.DataFrame, models: pd.DataFrame, view: View) -> None:
 
 
 def _length_controls() -> tuple[str, int]:
-    left, right = st.columns([3, 2])
-    measure = left.segmented_control(
+    row = st.container(horizontal=True, gap="medium")
+    measure = row.segmented_control(
         "Measure",
         list(LENGTH_MEASURES),
         default="Accuracy",
@@ -170,7 +170,7 @@ def _length_controls() -> tuple[str, int]:
         bind="query-params",
         help=" ".join(f"{name}: {text}" for name, text in LENGTH_MEASURES.items()),
     )
-    width = right.segmented_control(
+    width = row.segmented_control(
         "Lengths in one point",
         [1, 5, 10, 20],
         default=10,

@@ -215,7 +215,8 @@ def _specification(name: str, spec: str) -> None:
         file_name = re.sub(r"[^A-Za-z0-9_.-]+", "_", name) + ".toml"
         st.download_button("Download TOML", toml, file_name, "text/plain", on_click="ignore")
         st.button("Edit as new", key="edit_as_new", on_click=_edit_as_new, args=(name,))
-    st.code(toml, language="toml")
+    # Without colors for its syntax, which are too pale on light ground.
+    st.code(toml, language=None)
 
 
 def _edit_as_new(name: str) -> None:

@@ -65,17 +65,19 @@ def print_table(frame: pd.DataFrame, title: str, look: Look | None = None) -> No
     Args:
         frame: its columns in the order of their weight: the last are left out first.
         title: above it.
-        look: which columns the user asked for.
+        look: which columns the user asked for; None where the command has no such options.
 
     Raises:
         ConfigError: a column is asked for that there is not.
     """
-    look = look or Look()
-    fits = is_fitted(look)
-    chosen = list(frame.columns) if look.columns is None else named_columns(frame, look.columns)
-    if fits:
-        chosen = fitting_columns(frame, Console().width)
-    Console(width=None if fits else WIDE).print(table_of(frame[chosen], title))
+    chosen, fits = list(frame.columns), False
+    if look is not None and look.columns is not None:
+        chosen = named_columns(frame, look.columns)
+    elif look is not None and is_fitted(look):
+        chosen, fits = fitting_columns(frame, Console().width), True
+    # A command that lets nobody choose shows all it has, in cells of several lines where it must.
+    as_wide_as_the_terminal = fits or (look is None and Console().is_terminal)
+    Console(width=None if as_wide_as_the_terminal else WIDE).print(table_of(frame[chosen], title))
     left = [str(name) for name in frame.columns if name not in chosen]
     if left and fits:
         typer.echo(f"not shown: {', '.join(left)} (--wide shows all, --columns picks)")

@@ -197,7 +197,7 @@ def _complete(specs: list[SweepSpec], db: str | None) -> Store | None:
 def _work(store: Store, sweep_ids: list[int] | None, how: How, what: str) -> None:
     started = time.perf_counter()
     try:
-        worked = _with_progress_bar(store, sweep_ids, how)
+        worked = with_progress_bar(store, sweep_ids, how)
     except KeyboardInterrupt:
         typer.echo(f"{what}: ended at once; {_what_is_left(store, sweep_ids)}", err=True)
         raise typer.Exit(INTERRUPTED) from None
@@ -206,7 +206,7 @@ def _work(store: Store, sweep_ids: list[int] | None, how: How, what: str) -> Non
     raise typer.Exit(_say_what_came_of_it(store, sweep_ids, worked))
 
 
-def _with_progress_bar(store: Store, sweep_ids: list[int] | None, how: How) -> Worked:
+def with_progress_bar(store: Store, sweep_ids: list[int] | None, how: How) -> Worked:
     with Progress(*columns("training"), console=Console(stderr=True)) as bar:
         task = bar.add_task("training", total=None)
 

@@ -40,6 +40,9 @@ class Store:
     survey: "Survey | None" = None
     """What is damaged, where that had to be looked for; its readers do not see it."""
 
+    def __repr__(self) -> str:
+        return f"<Store {self.name}>"
+
     @property
     def location(self) -> str:
         """Which database this is, wherever the program was started."""
@@ -173,14 +176,24 @@ def open_reader(db: str | None = None, *, any_version: bool = False) -> Store:
         StoreVersionError: it was made by another version.
         StoreError: it cannot be read.
     """
+    # Imported where it is used: it needs the tables, which a store that is made does not.
+    from sweeps.store import trust
+
     store = _opened(locate(db), read_only=True)
+    # A page opens the database dozens of times, mostly as it was the time before.
+    if store.path is not None and not any_version and trust.is_still_sound(store.path):
+        return store
+    before = trust.state_of(store.path) if store.path is not None else ()
     version = schema_version(store)
     if version is None:
         raise StoreMissingError(f"{store.name!r} is empty; {MAKE_ONE}")
     if any_version:
         return store
     _refuse_older(store, version)
-    return store.trusted()
+    trusted = store.trusted()
+    if trusted is store and store.path is not None:
+        trust.found_sound(store.path, before)
+    return trusted
 
 
 def open_writer(db: str | None = None, *, any_version: bool = False) -> Store:

@@ -23,8 +23,8 @@ _suspected: set[Path] = set()
 
 _surveys: dict[Path, tuple[_State, Survey]] = {}
 
-_checked: dict[Path, _State] = {}
-"""Files whose tables check themselves, as they were when that was seen."""
+_sound: dict[Path, _State] = {}
+"""Files whose version and tables are this program's, as they were when that was seen."""
 
 _unreadable: dict[Path, str] = {}
 """Why files cannot be looked through, of which something failed that never fails."""
@@ -54,6 +54,25 @@ def survey_of(path: Path) -> Survey | None:
     if found.lines:
         _log.warning("%s", said_of(str(path), found))
     return found
+
+
+def is_still_sound(path: Path) -> bool:
+    """Whether the file was found to be this program's, and nobody has written into it since."""
+    own = path.absolute()
+    if own in _suspected or _sound.get(own) != _state(own):
+        return False
+    _opened[own] = None
+    return True
+
+
+def found_sound(path: Path, before: _State) -> None:
+    """Remembers that a file's version and tables are this program's, as it was before the look."""
+    _sound[path.absolute()] = before
+
+
+def state_of(path: Path) -> _State:
+    """What tells whether a file was written into."""
+    return _state(path.absolute())
 
 
 def said_of(name: str, found: Survey) -> str:
@@ -115,17 +134,6 @@ def forget_opened() -> None:
 
 
 def _checks_itself(path: Path) -> bool:
-    # A page opens the same file many times; looking at its tables takes longer than all else.
-    state = _state(path)[:1]
-    if _checked.get(path) == state:
-        return True
-    _checked.pop(path, None)
-    if found := _looked_at(path):
-        _checked[path] = state
-    return found
-
-
-def _looked_at(path: Path) -> bool:
     try:
         with closing(survey.connect(path)) as connection:
             if (missing := survey.layout_obstacle(connection)) is not None:

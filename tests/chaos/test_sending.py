@@ -124,6 +124,9 @@ def test_a_sweep_that_is_asked_to_end_does_so_quietly(
             finally:
                 process.kill()
             slowest = max(slowest, time.monotonic() - asked)
+        if "Failed to import the site module" in said:
+            # Python itself had not got as far as the first line of any program.
+            continue
         assert process.returncode in (0, 128 + end, -end), said
         assert "Traceback" not in said
         assert "Error" not in said

@@ -24,12 +24,12 @@ from tests.conftest import ROOT
 README = (ROOT / "README.md").read_text()
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+def blocks(language: str, page: str = README) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
 
 
-def seqcls_lines() -> list[str]:
-    lines = [line for block in blocks("bash") for line in block.splitlines()]
+def seqcls_lines(page: str = README) -> list[str]:
+    lines = [line for block in blocks("bash", page) for line in block.splitlines()]
     return [line for line in lines if line.startswith("seqcls ")]
 
 
@@ -57,7 +57,7 @@ def test_the_commands_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
         assert said.stdout
 
 
-def test_every_command_is_in_the_readme() -> None:
+def test_every_command_is_in_the_readme_or_the_pages_that_it_names() -> None:
     def names(group: Any) -> set[str]:
         found = set()
         for name, command in group.commands.items():
@@ -65,7 +65,11 @@ def test_every_command_is_in_the_readme() -> None:
             found |= {f"{name} {below}".strip() for below in inner}
         return found
 
-    shown = {" ".join(line.split()[1:3]) for line in seqcls_lines()}
+    pages = [
+        README,
+        *((ROOT / link).read_text() for link in re.findall(r"\]\((docs/[\w/]+\.md)\)", README)),
+    ]
+    shown = {" ".join(line.split()[1:3]) for page in pages for line in seqcls_lines(page)}
     for command in names(typer.main.get_command(app)):
         assert any(f"{line} ".startswith(f"{command} ") for line in shown), command
 

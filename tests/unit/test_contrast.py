@@ -11,7 +11,7 @@ from dashboard.charts import colors
 from dashboard.charts.circuits import matrix
 from dashboard.charts.encodings import OUTCOME_COLORS
 from dashboard.charts.heat_map import heat_map
-from dashboard.charts.readout import DIRECTIONS, waterfall
+from dashboard.charts.readout import DIRECTIONS, WIDTH, waterfall
 from dashboard.charts.themes import DARK, LIGHT, Ground, themed
 from tests.conftest import ROOT
 from tests.unit.test_charts import CELLS, by_length
@@ -140,5 +140,5 @@ def test_axes_legends_and_titles_are_in_ink_and_a_chart_has_words(ground: Ground
 
 def test_numbers_of_the_waterfall_stand_beside_the_panel_and_not_across_zero() -> None:
     (mark,) = text_marks(specs()[-1])
-    assert mark["x"] == {"value": 270}, "where no bar and no rule is"
+    assert mark["x"] == {"value": WIDTH}, "where no bar and no rule is"
     assert mark["text"]["format"] == "+.3f"

@@ -75,6 +75,10 @@ class AskedModel:
     config: RunConfig
     weights: Weights
 
+    def __repr__(self) -> str:
+        changed = ", ".join(f"{name}={value!r}" for name, value in self.config.changed.items())
+        return f"<AskedModel {changed or 'of the default configuration'}>"
+
     @cached_property
     def task(self) -> Task:
         return task_of(self.config)

@@ -116,7 +116,7 @@ CREATE TABLE length_score (
     PRIMARY KEY (run_id, length)
 ){strict_by_key};
 CREATE TABLE length_sum (
-    config_id INTEGER NOT NULL REFERENCES config (id) ON DELETE CASCADE,
+    config_id INTEGER NOT NULL,
     length INTEGER NOT NULL CHECK (length >= 0),
     runs INTEGER NOT NULL CHECK (runs >= 0),
     failing INTEGER NOT NULL CHECK (failing >= 0),
@@ -124,7 +124,8 @@ CREATE TABLE length_sum (
     fp {big} NOT NULL CHECK (fp >= 0),
     fn {big} NOT NULL CHECK (fn >= 0),
     tp {big} NOT NULL CHECK (tp >= 0),
-    PRIMARY KEY (config_id, length)
+    PRIMARY KEY (config_id, length),
+    FOREIGN KEY (config_id) REFERENCES config (id) ON DELETE CASCADE
 ){strict_by_key};
 CREATE TABLE error_pack (
     run_id INTEGER NOT NULL PRIMARY KEY REFERENCES run (id),

@@ -1,0 +1,44 @@
+"""A chart of several panels as a chart for each, so that they wrap where a page is narrow."""
+
+from typing import Any
+
+OF_FACETS = ("facet", "columns", "spacing", "resolve", "spec", "title", "align", "bounds", "center")
+KEYS = ("color", "fill", "stroke", "shape", "opacity")
+"""Channels that have a legend."""
+
+
+def apart(spec: dict[str, Any]) -> list[dict[str, Any]]:
+    """The panels of a chart, each with its name as the title; the first alone has a legend.
+
+    Only of a chart that is faceted by one field, in the order that it gives, and whose scales
+    have fixed limits: its panels are drawn alike, together or apart. Any other is left whole.
+
+    Args:
+        spec: a Vega-Lite specification; it is not changed.
+    """
+    facet = spec.get("facet", {})
+    names = facet.get("sort")
+    if "columns" not in spec or "field" not in facet or not isinstance(names, list):
+        return [spec]
+    common = {key: value for key, value in spec.items() if key not in OF_FACETS}
+    found = []
+    for place, name in enumerate(names):
+        inner = spec["spec"] if place == 0 else _without_legends(spec["spec"])
+        own = {"filter": {"field": facet["field"], "equal": name}}
+        panel = {**common, **inner, "transform": [own, *inner.get("transform", [])]}
+        panel["title"] = {"text": str(name), "fontWeight": "normal", "fontSize": 13}
+        panel["description"] = f"{spec.get('description', '')} ({name})".strip()
+        found.append(panel)
+    return found
+
+
+def _without_legends(spec: dict[str, Any]) -> dict[str, Any]:
+    bare = dict(spec)
+    if "encoding" in spec:
+        bare["encoding"] = {
+            channel: {**own, "legend": None} if channel in KEYS and "field" in own else own
+            for channel, own in spec["encoding"].items()
+        }
+    if "layer" in spec:
+        bare["layer"] = [_without_legends(layer) for layer in spec["layer"]]
+    return bare

@@ -1,0 +1,31 @@
+"""What a notebook shows."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from sweeps import api
+from tests.conftest import ROOT, SHORT
+
+SHIPPED = ROOT / "runs.db"
+
+
+def test_what_one_asks_for_most_stands_first_and_times_are_timestamps(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = api.open_store(tmp_path / "own.db")
+    fixed = {**SHORT, "max_num_epochs": 1}
+    spec = {"name": "s", "model_seeds": [0], "fixed": fixed, "axes": {"hidden_size": [2, 4]}}
+    api.submit(store, spec)
+    api.work(store, progress_bar=True)
+    assert "2/2 runs" in capsys.readouterr().err
+    frame = api.runs(store)
+    assert list(frame)[:8] == [*api.FIRST, "hidden_size"]
+    assert isinstance(frame["finished_at"].dtype, pd.DatetimeTZDtype)
+    assert frame["finished_at"].notna().all()
+    assert repr(store) == f"<Store {tmp_path / 'own.db'}>"
+    assert "fail" in repr(api.compare(store, "s:hidden_size=2", "s:hidden_size=4"))
+    model = repr(api.model(store, 1))
+    assert "hidden_size" in model or "max_num_epochs" in model
+    assert len(model) < 500, "no arrays"

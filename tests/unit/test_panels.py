@@ -1,0 +1,37 @@
+"""Panels of a chart apart from each other."""
+
+from typing import Any
+
+import pandas as pd
+import vl_convert
+
+from dashboard.charts.circuits import matrix
+from dashboard.charts.panels import apart
+
+PAIRS = pd.DataFrame(
+    {"head": ["head 0", "head 0", "head 1", "head 1"], "row": ["a", "b"] * 2, "column": "a",
+     "value": [0.5, -1.0, 0.1, 0.2]}
+)  # fmt: skip
+
+
+def spec() -> dict[str, Any]:
+    drawn: dict[str, Any] = matrix(PAIRS, "ab", ("row", "column"), "score", 1.0).to_dict()
+    return drawn
+
+
+def test_each_panel_has_its_own_rows_and_its_name_and_the_first_the_legend() -> None:
+    first, second = apart(spec())
+    svgs = [vl_convert.vegalite_to_svg(panel) for panel in (first, second)]
+    assert "head 0" in svgs[0]
+    assert "1.00<" in svgs[0]
+    assert "1.00<" not in svgs[1]
+    assert "0.20" in svgs[1]
+    assert ["role-legend" in svg for svg in svgs] == [True, False]
+    # Their scale is one: what is pale in the one is as little as what is pale in the other.
+    domains = [panel["layer"][0]["encoding"]["color"]["scale"]["domain"] for panel in apart(spec())]
+    assert domains == [[-1.0, 1.0], [-1.0, 1.0]]
+
+
+def test_other_charts_are_left_whole() -> None:
+    single = {"mark": "point", "encoding": {}}
+    assert apart(single) == [single]
