@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy import stats
 
 from sweeps.intervals import (
     CONFIDENCE,
@@ -96,6 +95,9 @@ def median_difference(
     value = float(np.median(a) - np.median(b))
     if min(len(a), len(b)) < 2:
         return Interval(value, np.nan, np.nan)
+    # Imported where it is used: it takes a second that no page should wait for.
+    from scipy import stats
+
     with warnings.catch_warnings():
         # Where all draws are alike, the interval is that one value, which SciPy warns of.
         warnings.simplefilter("ignore")
@@ -132,6 +134,8 @@ def by_length(a: pd.DataFrame, b: pd.DataFrame, width: int = 1) -> pd.DataFrame:
     groups = pairs.groupby("length", sort=True)
     found = groups[["accuracy_a", "accuracy_b", "difference"]].mean()
     found.insert(0, "seeds", groups.size())
+    from scipy import stats
+
     spread = groups["difference"].std() / np.sqrt(found["seeds"])
     reach = stats.t.ppf((1 + CONFIDENCE) / 2, np.maximum(found["seeds"] - 1, 1)) * spread
     return found.assign(

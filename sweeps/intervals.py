@@ -2,8 +2,7 @@
 
 import math
 from dataclasses import dataclass
-
-from scipy import stats
+from statistics import NormalDist
 
 CONFIDENCE = 0.95
 
@@ -35,9 +34,14 @@ def wilson(count: int, n: int, confidence: float = CONFIDENCE) -> Interval:
     """A share and its score interval (Wilson 1927); of no observations anything is possible."""
     if n == 0:
         return Interval(math.nan, 0.0, 1.0)
-    own = stats.binomtest(count, n).proportion_ci(confidence, method="wilson")
+    share = count / n
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    reach = z * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
     # At the ends rounding may leave the share itself just outside.
-    return Interval(count / n, min(float(own.low), count / n), max(float(own.high), count / n))
+    return Interval(
+        share, max(0.0, min(middle - reach, share)), min(1.0, max(middle + reach, share))
+    )
 
 
 def newcombe(
@@ -66,6 +70,9 @@ def mcnemar(table: Table) -> float:
     unlike = table.only_first + table.only_second
     if unlike == 0:
         return 1.0
+    # Imported where it is used: it takes a second that no page should wait for.
+    from scipy import stats
+
     return float(stats.binomtest(table.only_first, unlike, 0.5).pvalue)
 
 

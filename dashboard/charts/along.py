@@ -40,21 +40,25 @@ def together(parts: Sequence[Part]) -> alt.VConcatChart:
     return drawing
 
 
-def prefix_logits(frame: pd.DataFrame, names: Names) -> Part:
+def prefix_logits(
+    frame: pd.DataFrame, names: Names, limits: tuple[float, float] | None = None
+) -> Part:
     """The logit after every prefix; colored where the prefix is misclassified.
 
     Args:
         frame: letter (the prefix's length), prefix (as text), logit, label (0 or 1).
         names: of the tokens.
+        limits: of the logit; those of the prefixes if none are given.
     """
     frame = frame.assign(
         answer=[
             _outcome(bool(y), z > 0) for y, z in zip(frame["label"], frame["logit"], strict=True)
         ]
     )
+    scale = alt.Scale() if limits is None else alt.Scale(domain=limits, nice=False)
     base = alt.Chart(frame).encode(x=_tokens(names))
     line = base.mark_line(color=GREY, strokeWidth=1).encode(
-        y=alt.Y("logit:Q", title="Logit of the prefix")
+        y=alt.Y("logit:Q", title="Logit of the prefix", scale=scale)
     )
     points = (
         base.mark_point(filled=True, opacity=1)

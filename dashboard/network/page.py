@@ -11,6 +11,8 @@ from dashboard.network.asked import choose_string, opened, say
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.strings.asked import AskedModel, Letters
+from sweeps.store import queries
+from sweeps.store.engine import open_reader
 from sweeps.store.overview import ErrorSearch
 
 OF_A_STRING: dict[str, Callable[[AskedModel, Letters], None]] = {
@@ -19,6 +21,9 @@ OF_A_STRING: dict[str, Callable[[AskedModel, Letters], None]] = {
     "Patching": near.show_patching,
 }
 ANSWERS, ABLATION = "Answers", "Ablation"
+
+BESIDE = "beside"
+"""The parameter of the link that names a second model."""
 
 
 def show(run_id: int, config: RunConfig) -> None:
@@ -47,4 +52,30 @@ def _of_a_string(
     except SeqclsError as error:
         say(error)
         return
+    if section is states.show and (other := _second()) is not None:
+        states.show_beside((model, other[1]), (f"Model {run_id}", f"Model {other[0]}"), letters)
+        return
     section(model, letters)
+
+
+def _second() -> tuple[int, AskedModel] | None:
+    """The model to show beside, as typed or linked; None where none is named or can be opened."""
+    st.session_state[BESIDE] = st.query_params.get(BESIDE, "")
+    typed = st.text_input(
+        "Second model, beside it",
+        key=BESIDE,
+        on_change=_into_link,
+        placeholder="a run's number, or SWEEP/SEED",
+    )
+    if not typed:
+        return None
+    try:
+        run_id = queries.find_run(open_reader(), typed)
+        return run_id, opened(run_id)
+    except SeqclsError as error:
+        say(error)
+        return None
+
+
+def _into_link() -> None:
+    st.query_params[BESIDE] = st.session_state[BESIDE]

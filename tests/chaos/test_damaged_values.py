@@ -39,6 +39,10 @@ READING = (
     ["family", "1", "ab{n}"],
     ["rules", "1"],
     ["minimal", "1"],
+    ["states", "1", "abb"],
+    ["patch", "1", "abb"],
+    ["ablate", "1"],
+    ["helps", "1"],
     ["status", "--json"],
     ["sensitive"],
     ["compare", "small:hidden_size=2", "small:hidden_size=3"],
@@ -48,6 +52,7 @@ READING = (
 WRITING = (
     ["stop", "small"],
     ["retry", "waiting"],
+    ["causes", "small"],
     ["work", "--workers", "0"],
     ["delete", "small", "--yes"],
     ["pack"],
@@ -80,6 +85,7 @@ def damaged_copies(whole: Path, folder: Path, case: Case) -> dict[str, Path]:
 def commands(path: Path, folder: Path, writing: int = len(WRITING)) -> list[list[str]]:
     """Every command on a database; what writes writes into a copy."""
     listed = [[*command, "--db", str(path)] for command in READING]
+    listed.append(["report", "small", "--out", str(folder / "x.html"), "--db", str(path)])
     listed.append(["export", str(folder / "files"), "--db", str(path)])
     listed.append(["merge", str(path), "--db", str(folder / "merged.db")])
     for number, command in enumerate(WRITING[:writing]):

@@ -1,5 +1,6 @@
 """The page Model for models that letter counts say nothing of, on models trained for a moment."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,26 @@ def test_parts_are_ablated_when_asked_for(
     assert part in costs
     assert "every part" in lengths
     assert "Parts removed" in pruning
+
+
+def test_two_models_are_shown_side_by_side_with_the_same_limits(
+    monkeypatch: pytest.MonkeyPatch, db: str
+) -> None:
+    app = open_app(
+        monkeypatch, Path(db), "model", run=BLOCKS, view="States", string="0110", beside=LSTM
+    )
+    assert "**Model 1**" in said(app)
+    assert "**Model 2**" in said(app)
+    steps, small, first, second = charts(app)
+    assert "Adds to the logit" in steps
+    assert '"block"' in small
+    limits = [json.loads(own)["vconcat"][0]["layer"][1]["encoding"]["y"] for own in (first, second)]
+    assert limits[0]["scale"]["domain"] == limits[1]["scale"]["domain"]
+    app = open_app(
+        monkeypatch, Path(db), "model", run=BLOCKS, view="States", string="0110", beside="9"
+    )
+    assert "no run '9'" in said(app).replace("\\", "")
+    assert len(charts(app)) == 3
 
 
 def test_a_string_of_another_alphabet_is_refused_in_a_line(
