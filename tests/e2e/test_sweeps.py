@@ -23,7 +23,12 @@ def launch_own(page: Page, name: str, seeds: str, hidden_sizes: list[int], model
     for label, text in (("Name", name), ("Model seeds", seeds)):
         page.get_by_role("textbox", name=label).fill(text)
         page.keyboard.press("Enter")
-    page.get_by_role("combobox", name="hidden_size").click()
+    # Until what was typed is drawn the panel still moves, and a list that is opened closes again.
+    one_size = models // len(hidden_sizes)
+    expect(page.get_by_test_id("stSidebar")).to_contain_text(f"{one_size} models")
+    box = page.get_by_role("combobox", name="hidden_size")
+    box.scroll_into_view_if_needed()
+    box.click()
     for size in hidden_sizes:
         option = page.get_by_role("option", name=str(size), exact=True)
         option.click()
