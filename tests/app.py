@@ -1,5 +1,6 @@
 """The dashboard under Streamlit's own test runner."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -25,9 +26,21 @@ def open_app(
     return rerun(app)
 
 
+def run(app: AppTest) -> AppTest:
+    """The page as it is drawn; this process goes on with its own main module.
+
+    Streamlit puts the page in its place, which processes that are started later would run.
+    """
+    own = sys.modules["__main__"]
+    try:
+        return app.run()
+    finally:
+        sys.modules["__main__"] = own
+
+
 def rerun(app: AppTest) -> AppTest:
     """The page once more, after something was clicked or typed."""
-    app.run()
+    run(app)
     assert not app.exception, app.exception[0].value
     return app
 

@@ -11,7 +11,7 @@ from sweeps.store.engine import Store, open_writer
 from sweeps.store.notes import Note, View
 from sweeps.store.verification import verify
 from sweeps.worker import How, work
-from tests.app import metrics, open_app, rerun, said
+from tests.app import metrics, open_app, rerun, run, said
 from tests.conftest import SHORT
 from tests.databases import file_of, rows
 
@@ -87,7 +87,7 @@ def test_an_archived_sweep_is_hidden_and_not_lost(
     assert metrics(open_app(monkeypatch, file_of(store)))["Models tested"] == "1"
     assert rows(store, "SELECT count(*) FROM run") == [(3,)]
     app.toggle(key="show_archived").set_value(True)
-    assert app.run().dataframe[0].value["name"].tolist() == ["widths", "heads"]
+    assert run(app).dataframe[0].value["name"].tolist() == ["widths", "heads"]
     # A link to it still shows it.
     app = open_app(monkeypatch, file_of(store), "sweeps", sweep_id="1")
     assert "heads" in app.dataframe[0].value["name"].tolist()
@@ -101,7 +101,7 @@ def test_a_view_is_saved_by_name_and_leads_back(
 ) -> None:
     app = open_app(monkeypatch, file_of(store), seed="1", sweep="heads")
     app.text_input(key="view_name").set_value("seed one")
-    app.run()
+    run(app)
     app.button("save_view").click()
     app = rerun(app)
     (view,) = notes.views(store)

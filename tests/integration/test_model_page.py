@@ -75,7 +75,7 @@ def test_the_epoch_changes_what_is_said_and_0_is_before_training(
 
 @pytest.mark.parametrize(
     ("group", "number"),
-    [("Tokens", 2), ("Attention", 6), ("The stream", 5), ("Circuits", 3), ("Training", 2)],
+    [("Tokens", 3), ("Attention", 6), ("The stream", 6), ("Circuits", 6), ("Training", 2)],
 )
 def test_each_group_of_figures_is_drawn(
     monkeypatch: pytest.MonkeyPatch, group: str, number: int

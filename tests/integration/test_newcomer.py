@@ -155,8 +155,7 @@ def test_the_exhaustive_check_tries_every_string_of_a_language_by_counts(even: Q
 
 
 def test_what_rests_on_required_letters_says_that_it_does_not_hold(even: Question) -> None:
-    for command in (["explain", "even/0", "aab"], ["family", "even/0", "a{n}"]):
-        assert "task='counting' requires no letters" in even.refusal(*command)
+    assert "task='counting' requires no letters" in even.refusal("explain", "even/0", "aab")
     assert "task='counting' requires no letters" in even.refusal("verdict", "even/0", "--beyond")
 
 
@@ -167,12 +166,16 @@ def test_what_rests_on_letter_counts_says_that_order_decides(
     places = "positions='sinusoidal' makes equal tokens differ by their place"
     for command in (
         ["explain", "pairs/0", "ab"],
-        ["family", "pairs/0", "a{n}"],
         ["verdict", "pairs/0", "--beyond"],
         ["figures", "pairs/0", "ab", "--out", str(tmp_path / "figures")],
     ):
         assert places in pairs.refusal(*command)
     assert not (tmp_path / "figures").exists()
+
+
+def test_a_family_of_strings_is_asked_of_any_model(even: Question, pairs: Question) -> None:
+    for question, name in ((even, "even/0"), (pairs, "pairs/0")):
+        assert question.said("family", name, "a{n}")
 
 
 @pytest.mark.parametrize("asked", ["even", "pairs"])
@@ -183,7 +186,7 @@ def test_the_rest_of_the_commands_work(
     estimate = question.json("estimate", str(question.spec))[0]
     assert (estimate["runs"], estimate["there"]) == (2, 2)
     engines = question.said("engines", str(question.spec), db=False)
-    assert "1 configurations" in engines
+    assert "1 configuration" in engines
     question.said("export", str(tmp_path / "out"))
     lines = (tmp_path / "out" / "errors.csv").read_text().splitlines()
     found = sum(len(question.json("errors", f"{asked}/{seed}")) for seed in (0, 1))

@@ -221,7 +221,8 @@ def test_the_command_line_shows_the_same(trained: Path) -> None:
     assert [run["model_seed"] for run in failing] == [0, 1, 2, 3, 4, 6, 7]
     wide = seqcls("runs", "--where", "hidden_size=16", "--where", "num_attention_heads=2")
     assert len(wide) == 24
-    assert seqcls("errors", "generalization_errors/2")[0]["string"] == "ab{100}c{55}"
+    errors = [error["string"] for error in seqcls("errors", "generalization_errors/2")]
+    assert (errors[0], min(errors)) == ("ab{68}", "ab{100}c{55}")
     assert seqcls("predict", "walkthrough/5", "aac", "baac")[1]["logit"] == pytest.approx(
         10.9587, rel=1e-3
     )

@@ -148,5 +148,5 @@ def test_a_specification_is_found_by_path_folder_or_name(
     monkeypatch.chdir(short_spec.parent)
     assert load_specs("report/attend_cls")[0].name == "attend_cls"
     assert "report" in shipped_names()
-    with pytest.raises(SpecError, match="no sweep specification 'nope': expected a TOML file"):
+    with pytest.raises(SpecError, match="no sweep specification 'nope': known are report, "):
         load_specs("nope")

@@ -190,7 +190,14 @@ NOT_COMPILED = [
     ({"dropout_rate": 0.5}, "dropout_rate=0.5 makes equal letters differ"),
     ({"num_blocks": 2}, "num_blocks=2: one block is compiled"),
     ({"architecture": "lstm"}, "architecture='lstm' is not compiled"),
-    ({"readout": "mean"}, "readout='mean': reading at one place is compiled"),
+    (
+        {"readout": "mean", "attention_mask": "causal"},
+        "readout='mean' with attention_mask='causal' is not compiled",
+    ),
+    (
+        {"readout": "mean", "positions": "alibi"},
+        "readout='mean' with positions='alibi' is not compiled",
+    ),
     ({"norm_placement": "post"}, "norm_placement='post' is not compiled"),
     (
         {"positions": "learned", "readout": "last"},
