@@ -25,7 +25,8 @@ def config_meant(store: Store, reference: str) -> int:
     if not conditions and (sweep.isdigit() or "/" in sweep):
         return _config_of(store, queries.find_run(store, sweep))
     queries.find_sweep(store, sweep)
-    fields = dict(_condition(reference, own) for own in conditions.split(",") if own)
+    named = [own for own in conditions.split(",") if own]
+    fields = dict(condition(own, f"{reference!r}: {own}") for own in named)
     found = queries.runs(store, queries.RunFilter((sweep,), fields=fields))
     ids = sorted(set(found["config_id"]))
     if len(ids) == 1:
@@ -39,18 +40,27 @@ def config_meant(store: Store, reference: str) -> int:
     )
 
 
-def _condition(reference: str, text: str) -> tuple[str, Any]:
+def condition(text: str, said: str) -> tuple[str, Any]:
+    """The field and the value of `hidden_size=16`.
+
+    Args:
+        text: what was written.
+        said: where it was written, which messages begin with.
+
+    Raises:
+        ConfigError: there is no such field, or that is none of its values.
+    """
     name, equals, value = text.partition("=")
     if name not in RunConfig.model_fields:
-        raise ConfigError(f"{reference!r}: {nearest(name, list(default_fields()))}")
+        raise ConfigError(f"{said}: {nearest(name, list(default_fields()))}")
     if not equals:
-        raise ConfigError(f"{reference!r}: expected FIELD=VALUE after the colon, not {text!r}")
+        raise ConfigError(f"{said}: expected FIELD=VALUE, as in hidden_size=16")
     annotation: Any = RunConfig.model_fields[name].annotation
     try:
         return name, TypeAdapter(annotation).validate_strings(value)
     except ValidationError as error:
         expected = error.errors()[0]["msg"].removeprefix("Input should be ")
-        raise ConfigError(f"{reference!r}: {name} expected {expected}") from None
+        raise ConfigError(f"{said}: expected {expected}") from None
 
 
 def _config_of(store: Store, run_id: int) -> int:

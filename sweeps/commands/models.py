@@ -7,14 +7,14 @@ from typing import Any
 
 import pandas as pd
 import typer
-from pydantic import TypeAdapter, ValidationError
 
-from seqcls.config import RunConfig, nearest
+from seqcls.config import nearest
 from seqcls.engines.choice import choose_engine
 from seqcls.errors import ConfigError, UnknownRunError
 from seqcls.results import Verdict
 from sweeps.commands.causes import perturbed_table
 from sweeps.commands.show import Look, count, is_fitted, print_json, print_table
+from sweeps.meant import condition
 from sweeps.spec import load_specs
 from sweeps.store import explained, queries, writer
 from sweeps.store.engine import Store, open_reader, open_writer
@@ -37,7 +37,7 @@ def list_runs(
     look: Look,
 ) -> None:
     """Prints the runs that meet all conditions."""
-    fields = dict(map(_condition, conditions))
+    fields = dict(condition(text, f"--where {text}") for text in conditions)
     store = open_reader(db)
     for name in sweeps:
         queries.find_sweep(store, name)
@@ -199,20 +199,6 @@ def check_exhaustively(store: Store, run_id: int) -> Verdict:
     if unaffordable(config) is not None:
         return string_verdict(asked_model(store, run_id))
     return verdicts(config, [stored_weights(store, run_id, config)])[0]
-
-
-def _condition(text: str) -> tuple[str, Any]:
-    name, equals, value = text.partition("=")
-    if name not in RunConfig.model_fields:
-        raise ConfigError(f"--where {text}: {nearest(name, list(RunConfig.model_fields))}")
-    if not equals:
-        raise ConfigError(f"--where {text}: expected FIELD=VALUE, as in hidden_size=16")
-    annotation: Any = RunConfig.model_fields[name].annotation
-    try:
-        return name, TypeAdapter(annotation).validate_strings(value)
-    except ValidationError as error:
-        expected = error.errors()[0]["msg"].removeprefix("Input should be ")
-        raise ConfigError(f"--where {text}: expected {expected}") from None
 
 
 def toml_value(value: Any) -> str:

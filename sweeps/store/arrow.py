@@ -7,11 +7,10 @@ import pyarrow as pa
 from jaxtyping import Int64
 from sqlalchemy import Connection, Row, select
 
-from seqcls.errors import StoreError
+from seqcls.errors import StoreDamagedError
 from sweeps.store.bulk import plain_rows
-from sweeps.store.packing import unpacked
-from sweeps.store.statements import one_of
-from sweeps.store.tables import Config, ErrorPack, LengthScore, Run, TestString
+from sweeps.store.errors import errors_in, packs_of
+from sweeps.store.tables import LengthScore, TestString
 
 # Named types, since a part without rows says nothing of them.
 LENGTHS = pa.schema([(name, pa.int64()) for name in ("run_id", "length", "tn", "fp", "fn", "tp")])
@@ -54,14 +53,14 @@ class Strings:
         """The strings of these numbers, in the columns string, length, label, occurrences.
 
         Raises:
-            StoreError: the test set has no such string.
+            StoreDamagedError: the test set has no such string.
         """
         if test_set_id not in self._known:
             self._known[test_set_id] = _read(connection, test_set_id)
         known, table = self._known[test_set_id]
         places = np.searchsorted(known, numbers)
         if len(numbers) and (places.max() >= len(known) or (known[places] != numbers).any()):
-            raise StoreError(
+            raise StoreDamagedError(
                 f"test set {test_set_id} lacks strings that runs misclassified: the database is "
                 "damaged; `seqcls verify` says what is"
             )
@@ -72,16 +71,9 @@ def errors_of(connection: Connection, run_ids: Sequence[int], strings: Strings) 
     """Misclassified strings of these runs, by run and string, in the columns of `ERRORS`.
 
     Raises:
-        StoreError: a test set lacks strings.
+        StoreDamagedError: a pack is torn, or a test set lacks strings.
     """
-    packs = (
-        select(ErrorPack.run_id, Config.test_set_id, ErrorPack.numbers, ErrorPack.logits)
-        .join(Run, Run.id == ErrorPack.run_id)
-        .join(Config, Config.id == Run.config_id)
-        .where(one_of(ErrorPack.run_id, run_ids))
-        .order_by(ErrorPack.run_id)
-    )
-    rows = connection.execute(packs).all()
+    rows = packs_of(connection, run_ids)
     parts = []
     start = 0
     for end in range(1, len(rows) + 1):
@@ -95,7 +87,7 @@ def errors_of(connection: Connection, run_ids: Sequence[int], strings: Strings) 
 def _of_one_set(
     connection: Connection, rows: Sequence[Row[int, int | None, bytes, bytes]], strings: Strings
 ) -> pa.Table:
-    errors = [unpacked(bytes(numbers), bytes(logits)) for _, _, numbers, logits in rows]
+    errors = [errors_in(own, bytes(numbers), bytes(logits)) for own, _, numbers, logits in rows]
     numbers = np.concatenate([own.numbers for own in errors])
     found = strings.of(connection, int(rows[0][1] or 0), numbers)
     columns = {

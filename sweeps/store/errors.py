@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Row, select
 
 from seqcls.errors import StoreDamagedError
 from seqcls.results import StringErrors
@@ -21,14 +21,7 @@ def errors_of_runs(connection: Connection, run_ids: Sequence[int]) -> pd.DataFra
     Returns:
         run_id, number, string, length, label, logit, occurrences.
     """
-    packs = (
-        select(ErrorPack.run_id, Config.test_set_id, ErrorPack.numbers, ErrorPack.logits)
-        .join(Run, Run.id == ErrorPack.run_id)
-        .join(Config, Config.id == Run.config_id)
-        .where(one_of(ErrorPack.run_id, run_ids))
-        .order_by(ErrorPack.run_id)
-    )
-    rows = connection.execute(packs).all()
+    rows = packs_of(connection, run_ids)
     strings = {
         test_set_id: strings_of(connection, test_set_id)
         for test_set_id in {row.test_set_id for row in rows}
@@ -44,6 +37,20 @@ def errors_of_runs(connection: Connection, run_ids: Sequence[int]) -> pd.DataFra
     if not parts:
         return _none(columns)
     return pd.concat(parts, ignore_index=True)[columns]
+
+
+def packs_of(
+    connection: Connection, run_ids: Sequence[int]
+) -> Sequence[Row[int, int | None, bytes, bytes]]:
+    """The packed errors of these runs: run_id, test_set_id, numbers, logits, by run."""
+    packs = (
+        select(ErrorPack.run_id, Config.test_set_id, ErrorPack.numbers, ErrorPack.logits)
+        .join(Run, Run.id == ErrorPack.run_id)
+        .join(Config, Config.id == Run.config_id)
+        .where(one_of(ErrorPack.run_id, run_ids))
+        .order_by(ErrorPack.run_id)
+    )
+    return connection.execute(packs).all()
 
 
 def strings_of(

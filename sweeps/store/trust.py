@@ -113,6 +113,7 @@ def learns_of_damage() -> bool:
         if found.lines:
             _surveys[path] = (state, found)
             _suspected.add(path)
+            _log.warning("%s", said_of(str(path), found))
             learnt = True
     return learnt
 

@@ -8,6 +8,7 @@ import sqlite3
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -189,3 +190,20 @@ def test_a_damaged_run_is_named_and_all_others_are_shown(whole: Path, tmp_path: 
         queries.find_run(store, "2")
     said = CliRunner().invoke(app, ["runs", "--json", "--db", str(path)])
     assert said.exit_code == 0
+
+
+def test_an_export_without_a_torn_run_says_which(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    db, out = tmp_path / "torn.db", tmp_path / "out"
+    shutil.copy(ROOT / "runs.db", db)
+    with closing(sqlite3.connect(db)) as connection:
+        connection.execute("PRAGMA ignore_check_constraints=ON")
+        connection.execute("UPDATE error_pack SET logits = substr(logits, 1, 7) WHERE run_id = 5")
+        connection.commit()
+    said = CliRunner().invoke(app, ["export", str(out), "--db", str(db)])
+    assert said.exit_code == 0, said.output
+    assert "is damaged and shown without: run 5 (error_pack)" in caplog.text
+    exported = {line.partition(",")[0] for line in (out / "errors.csv").read_text().splitlines()}
+    assert "5" not in exported
+    assert "3" in exported
