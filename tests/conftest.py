@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,20 @@ settings.load_profile("seqcls")
 torch.set_num_threads(1)
 
 pytest_plugins = ["tests.databases"]
+
+
+
+def _settings() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name.startswith("SEQCLS_")}
+
+
+@pytest.fixture(autouse=True)
+def _environment_stays() -> Iterator[None]:
+    """A test that leaves the program's settings changed fails, not those that come after it."""
+    before = _settings()
+    yield
+    assert _settings() == before
+
 
 ROOT = Path(__file__).parent.parent
 ASSETS = Path(__file__).parent / "assets"

@@ -2,6 +2,8 @@
 
 import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import typer
@@ -27,13 +29,12 @@ def write_report(db: str | None, sweep: str, out: Path) -> None:
         raise ConfigError(f"--out {out}: expected a file in a folder that is there, as heads.html")
     store = open_reader(db)
     sweep_id = queries.find_sweep(store, sweep)
-    if db is not None:
-        os.environ[DB_VARIABLE] = db  # where the pages' queries, which are asked here, look
     _quiet()
     # Imported where it is used: charts take a second to load.
     from dashboard.report.writing import report
 
-    text = report(store, sweep_id)
+    with _asked_by_pages(db):
+        text = report(store, sweep_id)
     if text is None:
         raise UnknownRunError(
             f"sweep {sweep!r} has no finished run to report on; `seqcls status {sweep}` says how "
@@ -41,6 +42,21 @@ def write_report(db: str | None, sweep: str, out: Path) -> None:
         )
     out.write_text(text, encoding="utf-8")
     typer.echo(f"{out}: {len(text.encode()) // 1024:,} KiB, which needs no other file.")
+
+
+@contextmanager
+def _asked_by_pages(db: str | None) -> Iterator[None]:
+    """Makes the pages' queries, which a report asks too, look into this database."""
+    before = os.environ.get(DB_VARIABLE)
+    if db is not None:
+        os.environ[DB_VARIABLE] = db
+    try:
+        yield
+    finally:
+        if before is not None:
+            os.environ[DB_VARIABLE] = before
+        else:
+            os.environ.pop(DB_VARIABLE, None)
 
 
 def _quiet() -> None:

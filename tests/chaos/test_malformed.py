@@ -135,6 +135,13 @@ def test_a_malformed_path(folder: Path, path: str, command: str) -> None:
     assert not (folder / "nowhere").exists()
 
 
+@pytest.fixture
+def _short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No server that is not there is waited for longer than a second."""
+    monkeypatch.setenv("PGCONNECT_TIMEOUT", "1")
+
+
+@pytest.mark.usefixtures("_short_patience")
 @SHARED
 @given(
     url=st.one_of(
@@ -145,7 +152,6 @@ def test_a_malformed_path(folder: Path, path: str, command: str) -> None:
     )
 )
 def test_a_malformed_url(folder: Path, url: str) -> None:
-    os.environ["PGCONNECT_TIMEOUT"] = "1"
     before = sorted(folder.iterdir())
     status, said = answered(["runs", f"--db={url}"])
     assert status != 0
