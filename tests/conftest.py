@@ -23,7 +23,6 @@ torch.set_num_threads(1)
 pytest_plugins = ["tests.databases"]
 
 
-
 def _settings() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name.startswith("SEQCLS_")}
 
