@@ -9,7 +9,9 @@ import streamlit as st
 
 from seqcls.errors import SeqclsError, StoreDamagedError, StoreMissingError
 from sweeps import helping
+from sweeps import progress as progressing
 from sweeps.estimate import Estimate, estimate
+from sweeps.progress import SweepProgress
 from sweeps.spec import parse_spec
 from sweeps.store import curves, explained, notes, overview, queries, trust
 from sweeps.store.engine import Store, open_reader
@@ -52,6 +54,7 @@ memberships = _cached(overview.memberships, overview.members_revision)
 model = _cached(overview.model)
 model_seeds = _cached(overview.model_seeds, overview.members_revision)
 models = _cached(overview.models)
+sweep_counts = _cached(progressing.counts)
 sweep_names = _cached(notes.sweep_names)
 sweep_notes = _cached(notes.notes)
 scores_by_length = _cached(overview.scores_by_length)
@@ -60,6 +63,8 @@ settings = _cached(overview.settings, overview.configs_revision)
 saved_views = _cached(notes.views)
 some_configs = _cached(overview.some_configs, overview.configs_revision)
 string_errors = _cached(overview.string_errors)
+sweep_outcomes = _cached(overview.sweep_outcomes)
+sweep_record = _cached(overview.sweep_record)
 sweeps_of_run = _cached(overview.sweeps_of_run, overview.members_revision)
 trials = _cached(helping.trials)
 worst_models = _cached(overview.worst_models)
@@ -70,6 +75,11 @@ def _estimated(store: Store, submitted: tuple[str, ...], workers: int) -> Estima
 
 
 estimated = _cached(_estimated)
+
+
+def progress() -> list[SweepProgress]:
+    """Every sweep's progress, of which only what the clock changes is read anew."""
+    return progressing.progress(open_reader(), sweep_counts())
 
 
 def explain(error: SeqclsError) -> None:

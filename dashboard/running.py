@@ -6,7 +6,7 @@ from dashboard import data, links, steering
 from dashboard.durations import spoken
 from dashboard.words import verbatim
 from seqcls.errors import SeqclsError
-from sweeps.progress import SweepProgress, progress
+from sweeps.progress import SweepProgress
 from sweeps.store import queries
 from sweeps.store.engine import Store, open_reader
 from sweeps.store.overview import View
@@ -38,7 +38,7 @@ def _refreshed() -> None:
     steering.say_problem()
     try:
         store = open_reader()
-        active = [sweep for sweep in progress(store) if sweep.state != SweepState.DONE]
+        active = [sweep for sweep in data.progress() if sweep.state != SweepState.DONE]
         new_results = queries.revision(store) != st.session_state.get(SHOWN_REVISION)
     except SeqclsError:
         return
@@ -61,7 +61,7 @@ def _refreshed() -> None:
 def _ended() -> None:
     """What came out of the sweeps that ended while this session looked on."""
     try:
-        names = {sweep.id: sweep.name for sweep in progress(open_reader())}
+        names = {sweep.id: sweep.name for sweep in data.progress()}
         ended = [names[x] for x in st.session_state.get(ENDED, []) if x in names]
         for name in ended:
             sums = data.configurations(View(sweeps=(name,)))[["seeds", "failing"]].sum()

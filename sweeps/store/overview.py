@@ -387,6 +387,36 @@ def sweep_record(store: Store, sweep_id: int) -> SweepRecord:
         return SweepRecord(*connection.execute(query).one())
 
 
+@dataclass(frozen=True)
+class SweepOutcome:
+    """What came out of a sweep's finished runs."""
+
+    failing: int
+    """Runs that misclassify any string."""
+    median: float | None
+    """Of their accuracies; None where no run is done."""
+
+
+def sweep_outcomes(store: Store) -> dict[int, SweepOutcome]:
+    """What came out of each sweep that has a finished run, by its id."""
+    right = Run.tn + Run.tp
+    query = (
+        select(
+            SweepRun.sweep_id, cast(right, Float) / _tested(), case((right < _tested(), 1), else_=0)
+        )
+        .join(Run, Run.id == SweepRun.run_id)
+        .where(Run.state == RunState.DONE)
+    )
+    with store.begin() as connection:
+        _, rows = fetched(connection, query)
+    table = np.array(rows, dtype=np.float64).reshape(-1, 3)
+    found = ((sweep_id, table[table[:, 0] == sweep_id]) for sweep_id in np.unique(table[:, 0]))
+    return {
+        int(sweep_id): SweepOutcome(int(own[:, 2].sum()), float(np.median(own[:, 1])))
+        for sweep_id, own in found
+    }
+
+
 def failures(store: Store, sweep_id: int, limit: int) -> pd.DataFrame:
     """Attempts of a sweep's runs that failed, the latest first.
 
