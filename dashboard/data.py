@@ -14,6 +14,7 @@ from sweeps.estimate import Estimate, estimate
 from sweeps.progress import SweepProgress
 from sweeps.spec import parse_spec
 from sweeps.store import curves, explained, notes, overview, queries, trust
+from sweeps.store import medians as summed
 from sweeps.store.engine import Store, open_reader
 
 PAGE_SECONDS = 30.0
@@ -51,6 +52,7 @@ count_string_errors = _cached(overview.count_string_errors)
 failing_models = _cached(overview.failing_models)
 median_curves = _cached(curves.median_curves)
 memberships = _cached(overview.memberships, overview.members_revision)
+medians = _cached(summed.medians)
 model = _cached(overview.model)
 model_seeds = _cached(overview.model_seeds, overview.members_revision)
 models = _cached(overview.models)

@@ -5,10 +5,14 @@ from typing import Any
 
 import altair as alt
 import streamlit as st
+from altair.utils.schemapi import disable_debug_mode
 
 from dashboard.charts.encodings import Drawing
 from dashboard.charts.panels import apart
 from dashboard.charts.themes import DARK, LIGHT, Ground, described, themed
+
+# Neither is a chart validated piece by piece while it is built, which takes longer than drawing it.
+disable_debug_mode()
 
 
 def ground() -> Ground:
