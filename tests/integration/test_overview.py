@@ -112,7 +112,10 @@ def test_strings_are_searched_as_text_and_paged_from_the_shortest(small: Store) 
 
 @pytest.mark.parametrize("view", [View(), View(model_seeds=(0, 1)), View(failing=True)])
 def test_the_strings_that_break_most_models_come_first(small: Store, view: View) -> None:
-    found = overview.breaking_strings(small, view, limit=10)
+    counted = overview.breaking_strings(small, view, limit=10)
+    found, every = counted.strings, counted.every
+    assert every == 1
+    assert counted.models == overview.count_failing_models(small, view)
     seeds = {run_id: seed for run_id, (_, seed, *_) in cells(small).items()}
     broken = Counter(
         string
@@ -122,6 +125,20 @@ def test_the_strings_that_break_most_models_come_first(small: Store, view: View)
     assert found["models"].tolist() == [count for _, count in broken.most_common(10)]
     for row in found.to_dict("records"):
         assert broken[row["string"]] == row["models"]
+
+
+def test_of_too_many_errors_every_second_run_is_counted(small: Store) -> None:
+    errors = sum(fp + fn for _, _, _, fp, fn, _ in cells(small).values())
+    found = overview.breaking_strings(small, View(), limit=10, most_errors=errors - 1)
+    failing = sorted(own for own, (_, _, _, fp, fn, _) in cells(small).items() if fp + fn)
+    broken = Counter(
+        string
+        for run_id, string in rows(small, "SELECT run_id, string FROM misclassified")
+        if run_id in failing[::2]
+    )
+    assert (found.every, found.models) == (2, len(failing[::2]))
+    most = broken.most_common(10)
+    assert found.strings["models"].tolist() == [count for _, count in most]
 
 
 def test_settings_are_those_that_differ_with_the_defaults_of_what_is_not_stored(
