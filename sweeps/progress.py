@@ -71,10 +71,12 @@ def counts(store: Store) -> list[SweepProgress]:
         named = sweeps.all()
         counted = {row.sweep_id: row._asdict() for row in connection.execute(query)}
     found = [(sweep, counted.get(sweep.id, {})) for sweep in named]
-    return [
-        SweepProgress(*sweep, **{state.value: int(own.get(state, 0)) for state in RunState})
-        for sweep, own in found
-    ]
+    return [_counted(*sweep, own) for sweep, own in found]
+
+
+def _counted(sweep_id: int, name: str, state: str, own: dict[str, int]) -> SweepProgress:
+    queued, running, done, failed = (int(own.get(state, 0)) for state in RunState)
+    return SweepProgress(sweep_id, name, state, queued, running, done, failed)
 
 
 def _is_running(found: Iterable[SweepProgress]) -> bool:

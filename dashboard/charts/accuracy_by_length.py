@@ -121,6 +121,6 @@ def _limits(limits: pd.DataFrame) -> list[alt.Chart]:
     labels = (
         alt.Chart(limits)
         .mark_text(align="left", baseline="bottom", dx=4, dy=-4, color=INK)
-        .encode(alt.X("length:Q"), alt.YValue("height"), alt.Text("label:N"))
+        .encode(alt.X("length:Q"), alt.Text("label:N"), y=alt.value("height"))
     )
     return [rules, labels]
