@@ -5,17 +5,19 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+import pandas as pd
 import streamlit as st
 
 from seqcls.errors import SeqclsError, StoreDamagedError, StoreMissingError
 from sweeps import helping
+from sweeps import medians as summed
 from sweeps import progress as progressing
 from sweeps.estimate import Estimate, estimate
 from sweeps.progress import SweepProgress
 from sweeps.spec import parse_spec
 from sweeps.store import curves, explained, notes, overview, queries, trust
-from sweeps.store import medians as summed
 from sweeps.store.engine import Store, open_reader
+from sweeps.store.overview import View
 
 PAGE_SECONDS = 30.0
 """What a page asks the database takes no longer."""
@@ -52,7 +54,6 @@ count_string_errors = _cached(overview.count_string_errors)
 failing_models = _cached(overview.failing_models)
 median_curves = _cached(curves.median_curves)
 memberships = _cached(overview.memberships, overview.members_revision)
-medians = _cached(summed.medians)
 model = _cached(overview.model)
 model_seeds = _cached(overview.model_seeds, overview.members_revision)
 models = _cached(overview.models)
@@ -77,6 +78,14 @@ def _estimated(store: Store, submitted: tuple[str, ...], workers: int) -> Estima
 
 
 estimated = _cached(_estimated)
+
+
+def _medians(store: Store, view: View, listed: int) -> pd.DataFrame:  # noqa: ARG001
+    # Of what the page has read already: a hundred thousand rows.
+    return summed.medians(models(view), listed)
+
+
+medians = _cached(_medians)
 
 
 def progress() -> list[SweepProgress]:

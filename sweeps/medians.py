@@ -3,26 +3,22 @@
 import pandas as pd
 
 from sweeps.bootstrap import median_intervals
-from sweeps.store.engine import Store
-from sweeps.store.overview import View, models
 
 
-def medians(store: Store, view: View, listed: int) -> pd.DataFrame:
-    """One row a configuration that has a finished run in scope.
+def medians(models: pd.DataFrame, listed: int) -> pd.DataFrame:
+    """One row a configuration that has a finished run.
 
     Args:
-        store: where to read.
-        view: which runs; all of them that are finished, whatever came out.
+        models: the runs, as `overview.models` gives them.
         listed: how many seeds are named at most.
 
     Returns:
         config_id, median_accuracy, low and high (its 95% interval, missing for a single run),
         median_solved_length, and the first failing_seeds, in order (a list).
     """
-    found = models(store, view)
-    accuracies = median_intervals(found, "accuracy", ["config_id"])
-    solved = found.groupby("config_id")["solved_length"].median()
-    failing = found[found["failing"] > 0].sort_values(["config_id", "model_seed"])
+    accuracies = median_intervals(models, "accuracy", ["config_id"])
+    solved = models.groupby("config_id")["solved_length"].median()
+    failing = models[models["failing"] > 0].sort_values(["config_id", "model_seed"])
     seeds = failing.groupby("config_id")["model_seed"].agg(lambda own: own.head(listed).tolist())
     config_ids = accuracies["config_id"]
     return pd.DataFrame(
