@@ -22,6 +22,9 @@ from sweeps.store.overview import View
 PAGE_SECONDS = 30.0
 """What a page asks the database takes no longer."""
 
+MOST_ANSWERS = 16
+"""That are remembered of each query: of a hundred thousand models, 7 MB each at most."""
+
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 
@@ -31,15 +34,18 @@ def _cached(
     revision: Callable[[Store], Any] = queries.revision,
 ) -> Callable[Arguments, Answer]:
     # The key says which query, of which database, in which state; the store itself is not hashed.
-    @st.cache_data(show_spinner=False, max_entries=32)
     def answer(key: Any, _store: Store, args: Any, kwargs: Any) -> Any:  # noqa: ARG001
         return query(_store, *args, **kwargs)
+
+    # By its name a cache is known: else all queries would have one, of a few answers in all.
+    answer.__qualname__ = f"{query.__module__}.{query.__name__}"
+    remembered = st.cache_data(show_spinner=False, max_entries=MOST_ANSWERS)(answer)
 
     @wraps(query)
     def ask(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
         store = open_reader()
         key = (query.__name__, store.location, revision(store))
-        found: Answer = answer(key, store, args, kwargs)
+        found: Answer = remembered(key, store, args, kwargs)
         return found
 
     return ask
