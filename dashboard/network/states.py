@@ -72,10 +72,11 @@ def _limits(models: Sequence[AskedModel], letters: Letters) -> list[tuple[float,
         if model.config.architecture == "transformer":
             sums += [step.logit for step in logit_steps(model, letters)]
     logits = [x for model in models for x in prefix_logits(model, letters).logits.tolist()]
-    return [_with_margin(sums), _with_margin([x for x in [0.0, *logits] if x == x])]
+    return [with_margin(sums), with_margin([x for x in [0.0, *logits] if x == x])]
 
 
-def _with_margin(values: Sequence[float]) -> tuple[float, float]:
+def with_margin(values: Sequence[float]) -> tuple[float, float]:
+    """Limits of an axis on which all of these are seen."""
     low, high = min(values), max(values)
     margin = 0.15 * max(high - low, 1e-6)
     return low - margin, high + margin
@@ -87,7 +88,7 @@ def _steps(model: AskedModel, letters: Letters, look: Look) -> None:
     frame = steps_frame(looking.steps_frame(logit_steps(model, letters)), model.text(letters))
     ends: list[float] = frame[["start", "end"]].to_numpy().ravel().tolist()
     st.subheader("What each part adds to the logit")
-    place(waterfall(frame, look.steps or _with_margin(ends), ""), f"network steps {look.key}")
+    place(waterfall(frame, look.steps or with_margin(ends), ""), f"network steps {look.key}")
     st.caption(
         "Direct logit attribution: the logit is a sum over the parts that write into the residual "
         "stream. Norms after a sum are held at the scale that they have for this string."
