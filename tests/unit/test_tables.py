@@ -228,9 +228,15 @@ def test_training_at_drawn_places_is_that_of_one_string_at_a_time(positions: str
     config = RunConfig.from_mapping(
         {
             **SHORT,
-            **{"task": "parity", "hidden_size": 4, "attention_head_size": 2},
-            **{"train_max_length": 10, "positions": positions, "position_range": 60},
-            **{"precision": "float64", "max_num_epochs": 2, "min_num_epochs": 2},
+            "task": "parity",
+            "hidden_size": 4,
+            "attention_head_size": 2,
+            "train_max_length": 10,
+            "positions": positions,
+            "position_range": 60,
+            "precision": "float64",
+            "max_num_epochs": 2,
+            "min_num_epochs": 2,
         }
     )
     compiled, plain = (train_group([(config, 3)], engine=name)[0] for name in ("fused", "strings"))
