@@ -7,7 +7,8 @@ import os
 from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 
-from seqcls.engines.fused.machine_code import MEAN, TABLES, compile_ahead, is_compiled
+from seqcls.compiling import compile_ahead
+from seqcls.engines.fused.machine_code import MEAN, TABLES, is_compiled
 
 
 def main() -> None:

@@ -5,8 +5,8 @@ from functools import partial
 
 from dashboard.charts import along
 from dashboard.charts.readout import waterfall
+from dashboard.figures.along import DRAWN, steps_frame, token_names, with_letters, with_margin
 from dashboard.figures.figure import Figure
-from dashboard.network.states import DRAWN, steps_frame, token_names, with_letters, with_margin
 from seqcls.errors import ConfigError, StringError
 from seqcls.interpretability.strings.asked import AskedModel, Letters
 from seqcls.interpretability.strings.attribution import logit_steps
