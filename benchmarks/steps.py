@@ -10,8 +10,8 @@ from torch import nn
 
 from seqcls.config import RunConfig
 from seqcls.data import network_of, sampler_of
-from seqcls.initialization import initial_parameters
 from seqcls.models.base import read_ids
+from seqcls.models.initialization import initial_parameters
 from seqcls.models.transformer import Transformer
 from seqcls.sampling.streams import stream
 from seqcls.training import train_group

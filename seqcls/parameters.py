@@ -61,7 +61,7 @@ def _shapes(config: RunConfig, network: NetworkConfig) -> dict[str, tuple[int, .
 def _shapes_of_model(network: NetworkConfig) -> dict[str, tuple[int, ...]]:
     import torch
 
-    from seqcls.initialization import make_model
+    from seqcls.models.initialization import make_model
 
     # Without values, however large they would be.
     with torch.device("meta"):

@@ -1,4 +1,4 @@
-"""The layers that models are made of, their values left to `seqcls.initialization`."""
+"""The layers that models are made of, their values left to `seqcls.models.initialization`."""
 
 import torch
 from jaxtyping import Bool, Float, Integer
@@ -24,7 +24,7 @@ class Dropout(nn.Module):
 
 
 class Linear(nn.Module):
-    """A linear layer, its values left to `seqcls.initialization` to draw.
+    """A linear layer, its values left to `seqcls.models.initialization` to draw.
 
     Not `nn.Linear`, which draws values of its own from the global generator; PyTorch's way around
     that loads a part of it that takes seconds.
@@ -40,7 +40,7 @@ class Linear(nn.Module):
 
 
 class Embedding(nn.Module):
-    """A vector for every token id, its values left to `seqcls.initialization` to draw."""
+    """A vector for every token id, its values left to `seqcls.models.initialization` to draw."""
 
     def __init__(self, tokens: int, hidden: int) -> None:
         super().__init__()

@@ -139,7 +139,7 @@ class Block(nn.Module):
 class Transformer(Classifier):
     """Blocks over padded token ids, and a logit read off one place or off the mean of all.
 
-    A new model's values are undefined: `seqcls.initialization` draws them.
+    A new model's values are undefined: `seqcls.models.initialization` draws them.
     """
 
     def __init__(self, config: NetworkConfig) -> None:

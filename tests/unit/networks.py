@@ -10,8 +10,8 @@ from torch import Tensor
 
 from seqcls.config import NetworkConfig
 from seqcls.data import network_of
-from seqcls.initialization import initial_parameters, make_model
 from seqcls.models.base import Classifier, read_ids
+from seqcls.models.initialization import initial_parameters, make_model
 from seqcls.models.positions import POSITIONS
 from seqcls.strings import TokenStrings
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from seqcls.config import NetworkConfig
-from seqcls.initialization import initial_parameters
+from seqcls.models.initialization import initial_parameters
 
 SLOPES = {
     1: [1 / 256],

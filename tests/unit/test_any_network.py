@@ -15,7 +15,7 @@ from seqcls.engines.steps import Losses, Way, all_logits
 from seqcls.engines.strings.arena import Arena
 from seqcls.engines.strings.one_by_one import OneByOne
 from seqcls.engines.strings.stacked import Stacked
-from seqcls.initialization import initial_parameters
+from seqcls.models.initialization import initial_parameters
 from seqcls.models.reading import Readout
 from seqcls.models.transformer import Transformer
 from seqcls.strings import TokenStrings

@@ -7,8 +7,8 @@ import pytest
 from seqcls.config import RunConfig
 from seqcls.data import network_of, sampler_of, tokenizer_of
 from seqcls.evaluation import drawn_test_set, evaluate
-from seqcls.initialization import initial_parameters
 from seqcls.models.base import read_ids
+from seqcls.models.initialization import initial_parameters
 from seqcls.results import Confusion
 from seqcls.sampling.streams import stream
 from seqcls.training import train_group

@@ -97,7 +97,7 @@ def parameters(model: dict[str, Any]) -> dict[str, Tensor]:
 
 def plain_model_of_zeros(config: NetworkConfig) -> dict[str, Tensor]:
     """Every parameter of a network, zero."""
-    from seqcls.initialization import make_model
+    from seqcls.models.initialization import make_model
 
     named = make_model(config).named_parameters()
     return {name: torch.zeros_like(value, dtype=torch.float64).detach() for name, value in named}

@@ -12,7 +12,7 @@ from dashboard.figures.history import History
 from dashboard.figures.mechanisms import causes
 from dashboard.figures.projection import project
 from seqcls.config import RunConfig
-from seqcls.initialization import draw_initial
+from seqcls.initial import draw_initial
 from seqcls.inside.network import Network
 from tests.histories import shipped
 

@@ -8,7 +8,7 @@ from torch import nn
 
 from seqcls.config import RunConfig
 from seqcls.data import network_of
-from seqcls.initialization import initial_parameters
+from seqcls.models.initialization import initial_parameters
 from tests.conftest import asset
 
 REPORT: dict[str, Any] = {"layer_norm_eps": 0.0, "no_attend_cls": True}

@@ -3,7 +3,7 @@
 import pytest
 
 from seqcls.data import network_of
-from seqcls.initialization import initial_parameters
+from seqcls.models.initialization import initial_parameters
 from sweeps import memory
 from sweeps.grouping import PlannedRun, RunGroup
 from sweeps.jobs import make_job

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from seqcls.config import NetworkConfig
 from seqcls.data import network_of
-from seqcls.initialization import initial_parameters
+from seqcls.models.initialization import initial_parameters
 from seqcls.models.transformer import Transformer
 from seqcls.tokenizer import CLS, PAD
 from tests.unit.networks import Case, cases, plain_model

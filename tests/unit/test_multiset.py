@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from seqcls.config import NetworkConfig
 from seqcls.counts.forward import group_logits, log_counts
 from seqcls.data import network_of
-from seqcls.initialization import initial_parameters
+from seqcls.models.initialization import initial_parameters
 from tests.unit.networks import Case, cases, plain_model
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from seqcls.config import RunConfig
 from seqcls.errors import StoreError
-from seqcls.initialization import draw_initial
+from seqcls.initial import draw_initial
 from seqcls.inside.family import curve, parse_family
 from seqcls.inside.network import Network
 from seqcls.parameters import weights_of

@@ -12,8 +12,8 @@ from seqcls.data import check, network_of, sampler_of
 from seqcls.engines.stacked import choose_device, sigmoid_scaled
 from seqcls.errors import DeviceError, GroupError
 from seqcls.evaluation import evaluate
-from seqcls.initialization import initial_parameters, make_model
 from seqcls.models.base import Classifier, read_ids
+from seqcls.models.initialization import initial_parameters, make_model
 from seqcls.models.positions.places import TrainingPlaces
 from seqcls.results import TrainedMember
 from seqcls.sampling import LabelledStrings
@@ -194,7 +194,7 @@ def test_a_member_that_diverges_fails_and_leaves_its_neighbours_alone(
 
     config = short_config(layer_norm_eps=0.0)
     beside_sane = train_group([(config, 0), (config, 2)], engine=engine)
-    monkeypatch.setattr("seqcls.initialization.initial_parameters", exploding)
+    monkeypatch.setattr("seqcls.models.initialization.initial_parameters", exploding)
     first, failed, last = train_group([(config, seed) for seed in (0, 1, 2)], engine=engine)
     assert failed.failure is not None
     assert failed.failure.startswith("diverged in epoch 1: the training loss became ")
@@ -209,7 +209,7 @@ def test_a_group_of_which_all_diverge_ends(monkeypatch: pytest.MonkeyPatch) -> N
     def exploding(network: NetworkConfig, seed: int) -> dict[str, torch.Tensor]:
         return {k: v * DIVERGING for k, v in initial_parameters(network, seed).items()}
 
-    monkeypatch.setattr("seqcls.initialization.initial_parameters", exploding)
+    monkeypatch.setattr("seqcls.models.initialization.initial_parameters", exploding)
     members = train_group([(short_config(layer_norm_eps=0.0), seed) for seed in (0, 1)])
     assert all(member.failure for member in members)
 

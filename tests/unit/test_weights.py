@@ -5,7 +5,7 @@ import pytest
 
 from seqcls.data import network_of
 from seqcls.errors import StoreError
-from seqcls.initialization import initial_parameters
+from seqcls.models.initialization import initial_parameters
 from seqcls.weights import from_bytes, to_bytes
 from tests.conftest import short_config
 

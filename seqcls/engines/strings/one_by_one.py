@@ -14,8 +14,8 @@ from seqcls.engines.strings.arena import Arena
 from seqcls.engines.strings.batches import Batch, testing_pieces, training_batches
 from seqcls.engines.strings.recurrent import recurrent_logits
 from seqcls.engines.strings.transformer import transformer_logits
-from seqcls.initialization import make_model
 from seqcls.models.base import Classifier
+from seqcls.models.initialization import make_model
 from seqcls.models.positions.places import TrainingPlaces
 from seqcls.models.recurrent import GRU, LSTM, RNN, Recurrent
 from seqcls.models.transformer import Transformer

@@ -13,7 +13,7 @@ from seqcls.engines.group import Group
 from seqcls.engines.steps import Losses
 from seqcls.engines.strings.batches import Batch, testing_pieces, training_batches
 from seqcls.engines.strings.transformer import transformer_logits
-from seqcls.initialization import make_model
+from seqcls.models.initialization import make_model
 from seqcls.models.positions.places import TrainingPlaces
 from seqcls.models.transformer import Transformer
 from seqcls.strings import TokenStrings

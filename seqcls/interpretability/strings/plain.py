@@ -7,9 +7,9 @@ from torch import Tensor
 
 from seqcls.config import NetworkConfig
 from seqcls.data import network_of
-from seqcls.initialization import make_model
 from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.models.base import Classifier, Recorder, read_ids
+from seqcls.models.initialization import make_model
 from seqcls.strings import TokenStrings
 from seqcls.tokenizer import FIRST_LETTER, PAD
 
