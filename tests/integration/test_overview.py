@@ -191,3 +191,18 @@ def test_a_sweep_is_recorded_with_its_times_and_failures(any_db: str) -> None:
     assert found[["run_id", "reason", "state"]].to_numpy().tolist() == [
         [2, "it diverged", "queued"]
     ]
+
+
+def test_what_came_of_each_sweep_is_that_of_its_finished_runs(any_db: str) -> None:
+    store = make_database(any_db, AXES, seeds=5, errors=8)
+    writer.submit(store, spec(name="part", model_seeds="0..1", axes=AXES))
+    writer.submit(store, spec(name="waiting", model_seeds=[90]))
+    names = dict(rows(store, "SELECT id, name FROM sweep"))
+    found = {names[own]: outcome for own, outcome in overview.sweep_outcomes(store).items()}
+    assert sorted(found) == ["large", "part"]
+    for name, seeds in (("large", range(5)), ("part", range(2))):
+        own = [row for row in cells(store).values() if row[1] in seeds]
+        done = [row for row in own if row[2] is not None]
+        assert found[name].failing == sum(fp + fn > 0 for _, _, _, fp, fn, _ in done)
+        accuracies = [(tn + tp) / (tn + fp + fn + tp) for _, _, tn, fp, fn, tp in done]
+        assert found[name].median == pytest.approx(median(accuracies))
