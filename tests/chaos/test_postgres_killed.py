@@ -75,6 +75,8 @@ def _trained_while_killed(store: Store, server: Any, workers: int, most: int) ->
                 _kill(server)
                 kills += 1
                 time.sleep(generator.uniform(0, 1))
+                # Other tests that begin meanwhile may have taken the folder's permissions away.
+                server.ensure_pgdata_inited()
                 server.ensure_postgres_running()
             time.sleep(0.05)
     finally:
