@@ -5,15 +5,23 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: run test lint format bench chaos clean
+.PHONY: run dev test tests test-fast lint format docs bench chaos clean
 
 run: $(INSTALLED)
 	$(BIN)/seqcls sweep report
 	$(BIN)/seqcls dashboard --port 8501
 
-test: lint
+dev: $(INSTALLED)
+	$(BIN)/pre-commit install
+
+test: lint tests
+
+tests: $(INSTALLED)
 	$(BIN)/python -m tests.e2e.browser
 	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
+
+test-fast: $(INSTALLED)
+	$(BIN)/pytest -n 3 -m "not slow" tests/unit
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
@@ -25,6 +33,9 @@ format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(INSTALLED)
+	$(BIN)/mkdocs build --strict
+
 bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks
 
@@ -32,7 +43,7 @@ chaos: $(INSTALLED)
 	SEQCLS_CHAOS=long $(BIN)/pytest tests/chaos -s
 
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) site
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

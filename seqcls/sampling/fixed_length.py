@@ -62,7 +62,8 @@ class FixedLength:
         """
         strings = self._all_strings()
         twister = np.random.MT19937()
-        twister._legacy_seeding(self.seed)
+        # As PyTorch seeds it; `MT19937(seed)` would hash the seed first.
+        twister.state = np.random.RandomState(self.seed).get_state(legacy=False)
         while True:
             twister.random_raw(2)
             order = list(range(len(strings)))

@@ -1,0 +1,103 @@
+"""Every block of code on every page of the documentation does what the page says."""
+
+import re
+import shutil
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from streamlit.testing.v1 import AppTest
+
+from dashboard.cli import app
+from sweeps.store.tables import Base
+from tests.app import run
+from tests.blocks import DOCS, PAGES, Reader, blocks_of, commands_of, found_in
+from tests.conftest import ROOT
+
+README = ROOT / "README.md"
+ALL = [README, *PAGES]
+CLUSTERS = DOCS / "sweeps.md"
+
+
+@pytest.fixture
+def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
+    """Somebody in an empty folder with the shipped database and a colleague's copy of it."""
+    for name in ("runs.db", "colleague.db"):
+        shutil.copy(ROOT / "runs.db", tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SEQCLS_DB", raising=False)
+    reader = Reader(tmp_path)
+    with reader.processes:
+        yield reader
+
+
+def test_what_the_page_on_clusters_shows_works(reader: Reader, postgres_url: str) -> None:
+    port = free_port()
+    reader.instead = {
+        "dask scheduler": f"dask scheduler --host 127.0.0.1 --port {port}",
+        "tcp://head-node:8786": f"tcp://127.0.0.1:{port}",
+        "--nworkers 4": "--nworkers 1 --no-nanny",
+        "postgresql://me@db-host/seqcls": postgres_url,
+    }
+    reader.follow(CLUSTERS.read_text())
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.mark.parametrize("page", [page for page in ALL if page != CLUSTERS], ids=lambda page: page.stem)
+def test_what_a_page_shows_works(page: Path, reader: Reader) -> None:
+    with found_in(reader.folder):
+        reader.follow(page.read_text())
+
+
+def test_every_command_is_on_some_page() -> None:
+    shown = {" ".join(line.split()[1:3]) for page in ALL for line in commands_of(page.read_text())}
+    for command in names(typer.main.get_command(app)):
+        assert any(f"{line} ".startswith(f"{command} ") for line in shown), command
+
+
+def names(group: Any) -> set[str]:
+    found = set()
+    for name, command in group.commands.items():
+        inner = names(command) if hasattr(command, "commands") else {""}
+        found |= {f"{name} {below}".strip() for below in inner}
+    return found
+
+
+def test_the_tables_are_described_as_they_are() -> None:
+    page = (DOCS / "database.md").read_text()
+    for table in Base.metadata.sorted_tables:
+        row = re.search(rf"^\| `{table.name}` \|.*\| (.*) \|$", page, re.MULTILINE)
+        assert row, table.name
+        described = re.sub(r" \([^)]*\)", "", row[1]).split(", ")
+        assert described == [column.name for column in table.columns]
+
+
+def test_the_rooms_that_are_named_are_there() -> None:
+    page = (DOCS / "architecture.md").read_text()
+    rooms = re.search(r"## Rooms\n(.*?)\n## ", page, re.DOTALL)
+    assert rooms
+    named = re.findall(r"`([\w/.]+/[\w.]*|[\w/]+\.py)`", rooms[1])
+    assert len(named) > 20
+    for room in named:
+        places = [ROOT / room, ROOT / "tests" / room, *(ROOT / "seqcls").glob(f"*/{room}")]
+        assert any(place.exists() for place in [*places, ROOT / "sweeps" / "store" / room]), room
+
+
+def test_the_page_that_is_shown_can_be_added(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEQCLS_DB", str(ROOT / "runs.db"))
+    (code,) = [x for x in blocks_of((DOCS / "extending.md").read_text()) if x.title == "solved.py"]
+    (tmp_path / "solved.py").write_text(code.text)
+    page = run(AppTest.from_file(str(tmp_path / "solved.py"), default_timeout=60))
+    assert not page.exception
+    assert page.title[0].value == "Solved lengths"
+    assert page.get("vega_lite_chart")
