@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: run dev test tests test-fast lint format docs bench chaos clean
+.PHONY: run dev test tests test-fast machine-code lint format docs bench chaos clean
 
 run: $(INSTALLED)
 	$(BIN)/seqcls sweep report
@@ -14,14 +14,20 @@ run: $(INSTALLED)
 dev: $(INSTALLED)
 	$(BIN)/pre-commit install
 
-test: lint tests
+test: $(INSTALLED)
+	$(MAKE) --jobs 2 lint machine-code
+	$(MAKE) tests
 
-tests: $(INSTALLED)
+tests: machine-code
 	$(BIN)/python -m tests.e2e.browser
 	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 
-test-fast: $(INSTALLED)
-	$(BIN)/pytest -n 3 -m "not slow" tests/unit
+test-fast: machine-code
+	$(BIN)/pytest -n 3 --dist loadfile -m "not slow" tests/unit
+
+# Tests would compile it too, each process of them for itself.
+machine-code: $(INSTALLED)
+	$(BIN)/python -m tests.machine_code
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
