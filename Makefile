@@ -18,7 +18,7 @@ test: $(INSTALLED)
 	$(MAKE) --jobs 2 lint machine-code
 	$(MAKE) tests
 
-tests: machine-code
+tests: $(INSTALLED)
 	$(BIN)/python -m tests.e2e.browser
 	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 

@@ -174,9 +174,10 @@ def install(folder: Path, project: Mapping[str, Any]) -> None:
     info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-    groups = project["project"]["entry-points"].items()
-    points = [f"[{group}]\n" + "\n".join(f"{k} = {v}" for k, v in own.items()) for group, own in groups]
-    (info / "entry_points.txt").write_text("\n".join(points))
+    lines = []
+    for group, points in project["project"]["entry-points"].items():
+        lines += [f"[{group}]", *(f"{name} = {value}" for name, value in points.items())]
+    (info / "entry_points.txt").write_text("\n".join(lines))
 
 
 def _plain(text: str) -> str:

@@ -3,6 +3,8 @@
 import re
 import shutil
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import typer
 from streamlit.testing.v1 import AppTest
 
 from dashboard.cli import app
+from seqcls.config import RunConfig
 from sweeps.store.tables import Base
 from tests.app import run
 from tests.blocks import DOCS, PAGES, Reader, blocks_of, commands_of, found_in
@@ -20,6 +23,7 @@ from tests.conftest import ROOT
 README = ROOT / "README.md"
 ALL = [README, *PAGES]
 CLUSTERS = DOCS / "sweeps.md"
+HERE = [page for page in ALL if page != CLUSTERS]
 
 
 @pytest.fixture
@@ -51,10 +55,23 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-@pytest.mark.parametrize("page", [page for page in ALL if page != CLUSTERS], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", HERE, ids=lambda page: page.stem)
 def test_what_a_page_shows_works(page: Path, reader: Reader) -> None:
     with found_in(reader.folder):
         reader.follow(page.read_text())
+
+
+def test_the_site_is_built_strictly(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir"]
+    built = subprocess.run(
+        [*command, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=250
+    )
+    assert built.returncode == 0, built.stderr
+    api = (tmp_path / "api.html").read_text()
+    for name in RunConfig.model_fields:
+        assert f"RunConfig.{name}" in api or f"_NetworkFields.{name}" in api, name
+    loaded = re.findall(r'(?:src|href)="(https?://[^"]+)"', (tmp_path / "index.html").read_text())
+    assert not [link for link in loaded if link.endswith((".js", ".css", ".woff2"))]
 
 
 def test_every_command_is_on_some_page() -> None:
