@@ -1,6 +1,8 @@
 """What is packaged says the same thing everywhere, and opens on something real."""
 
 import re
+import runpy
+import sys
 import tomllib
 from pathlib import Path
 
@@ -8,6 +10,7 @@ import pytest
 import yaml
 
 import sweeps
+from dashboard import start
 from seqcls import __version__
 from sweeps import shipped
 from sweeps.store.engine import open_reader
@@ -89,3 +92,11 @@ def test_a_clone_has_no_copy_to_make(installed: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(shipped, "SHIPPED", ROOT / "sweeps" / "shipped" / "runs.db")
     assert shipped.to_begin_with(None) is None
     assert not installed.exists()
+
+
+def test_on_windows_one_line_says_what_to_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    with pytest.raises(SystemExit, match=r"^seqcls: it runs on Linux and macOS.*WSL"):
+        start.main()
+    with pytest.raises(ImportError, match="Linux or macOS; on Windows, install and run it in WSL"):
+        runpy.run_path(str(ROOT / "sweeps" / "__init__.py"))
