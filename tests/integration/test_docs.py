@@ -108,6 +108,17 @@ def test_the_rooms_that_are_named_are_there() -> None:
         assert any(place.exists() for place in [*places, ROOT / "sweeps" / "store" / room]), room
 
 
+def test_files_that_are_shown_are_in_the_style_of_the_house(tmp_path: Path) -> None:
+    for block in blocks_of((DOCS / "extending.md").read_text()):
+        if block.language == "python" and "/" not in block.title:
+            (tmp_path / block.title).write_text(block.text)
+    assert len(list(tmp_path.iterdir())) == 4
+    for check in (["check"], ["format", "--diff"]):
+        command = [sys.executable, "-m", "ruff", *check, "--config", str(ROOT / "pyproject.toml")]
+        said = subprocess.run([*command, str(tmp_path)], capture_output=True, text=True)
+        assert said.returncode == 0, said.stdout + said.stderr
+
+
 def test_the_page_that_is_shown_can_be_added(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
