@@ -164,6 +164,7 @@ def same(one: TrainedMember, other: TrainedMember) -> None:
     assert results[0].by_length == results[1].by_length
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_member_is_the_same_alone_and_among_64(engine: str) -> None:
     config = RunConfig(**REPORT, max_num_epochs=12, train_size=4000, patience=2)
@@ -189,7 +190,7 @@ def test_a_member_that_diverges_fails_and_leaves_its_neighbours_alone(
 
     config = short_config(layer_norm_eps=0.0)
     beside_sane = train_group([(config, 0), (config, 2)], engine=engine)
-    monkeypatch.setattr("seqcls.models.initialization.initial_parameters", exploding)
+    monkeypatch.setattr("seqcls.initial.initial_parameters", exploding)
     first, failed, last = train_group([(config, seed) for seed in (0, 1, 2)], engine=engine)
     assert failed.failure is not None
     assert failed.failure.startswith("diverged in epoch 1: the training loss became ")
@@ -204,7 +205,7 @@ def test_a_group_of_which_all_diverge_ends(monkeypatch: pytest.MonkeyPatch) -> N
     def exploding(network: NetworkConfig, seed: int) -> dict[str, torch.Tensor]:
         return {k: v * DIVERGING for k, v in initial_parameters(network, seed).items()}
 
-    monkeypatch.setattr("seqcls.models.initialization.initial_parameters", exploding)
+    monkeypatch.setattr("seqcls.initial.initial_parameters", exploding)
     members = train_group([(short_config(layer_norm_eps=0.0), seed) for seed in (0, 1)])
     assert all(member.failure for member in members)
 
