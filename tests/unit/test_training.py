@@ -164,10 +164,9 @@ def same(one: TrainedMember, other: TrainedMember) -> None:
     assert results[0].by_length == results[1].by_length
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_member_is_the_same_alone_and_among_64(engine: str) -> None:
-    config = RunConfig(**REPORT, max_num_epochs=12, train_size=4000, patience=2)
+    config = RunConfig(**REPORT, max_num_epochs=8, train_size=1600, patience=1)
     alone = train_group([(config, 5)], engine=engine)[0]
     together = train_group([(config, seed) for seed in range(64)], engine=engine)
     assert len({member.epochs for member in together}) > 1, "some members stop before others"
