@@ -22,8 +22,9 @@ tests: $(INSTALLED)
 	$(BIN)/python -m tests.e2e.browser
 	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 
+# As in CI, with fewer examples of each property.
 test-fast: machine-code
-	$(BIN)/pytest -n 3 --dist loadfile -m "not slow" tests/unit
+	CI=true $(BIN)/pytest -n 3 --dist loadfile -m "not slow" tests/unit
 
 # Tests would compile it too, each process of them for itself.
 machine-code: $(INSTALLED)
