@@ -3,9 +3,11 @@
 import re
 import shutil
 import socket
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.cli import app
 from seqcls.config import RunConfig
+from seqcls.tokenizer import LETTERS, Tokenizer
 from sweeps.store.tables import Base
 from tests.app import run
 from tests.blocks import DOCS, PAGES, Reader, blocks_of, commands_of, found_in
@@ -95,6 +98,19 @@ def test_the_tables_are_described_as_they_are() -> None:
         assert row, table.name
         described = re.sub(r" \([^)]*\)", "", row[1]).split(", ")
         assert described == [column.name for column in table.columns]
+
+
+def test_the_queries_answer_what_they_are_said_to() -> None:
+    page = (DOCS / "database.md").read_text()
+    by_length, false_positives, *_ = [x.text for x in blocks_of(page) if x.language == "sql"]
+    with closing(sqlite3.connect(f"file:{ROOT / 'runs.db'}?mode=ro", uri=True)) as connection:
+        accuracies = dict(connection.execute(by_length).fetchall())
+        strings = [string for string, _ in connection.execute(false_positives)]
+    assert list(accuracies) == list(range(1, 201))
+    assert all(accuracies[length] == 1.0 for length in range(1, 69))
+    assert accuracies[69] < 1.0
+    assert "b{2}c{152}" in strings
+    assert all(0 in Tokenizer(LETTERS[:3]).counts(string)[:2] for string in strings)
 
 
 def test_the_rooms_that_are_named_are_there() -> None:
