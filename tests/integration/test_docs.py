@@ -41,6 +41,7 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
         yield reader
 
 
+@pytest.mark.timeout(900)
 def test_what_the_page_on_clusters_shows_works(reader: Reader, postgres_url: str) -> None:
     port = free_port()
     reader.instead = {
@@ -58,6 +59,8 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+# Where machine code is missing, it is compiled here.
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("page", HERE, ids=lambda page: page.stem)
 def test_what_a_page_shows_works(page: Path, reader: Reader) -> None:
     with found_in(reader.folder):
