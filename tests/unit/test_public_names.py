@@ -12,7 +12,7 @@ PUBLIC = {
     "seqcls": [],
     "seqcls.tasks": ["CountTask", "TASKS", "Task"],
     "seqcls.sampling": ["LabelledStrings", "SAMPLERS", "Sampler"],
-    "seqcls.models": ["MODELS"],
+    "seqcls.models": ["MODELS", "OF_ATTENTION", "RECURRENT"],
     "seqcls.models.positions": ["POSITIONS", "longest_readable", "table_size"],
     "sweeps": [],
     "sweeps.executors": ["Executor", "GroupEnded", "OnProgress", "start"],
