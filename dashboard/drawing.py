@@ -5,9 +5,12 @@ from typing import Any
 
 import altair as alt
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
+from dashboard import layout
 from dashboard.charts.encodings import Drawing
 from dashboard.charts.panels import apart
+from dashboard.charts.room import height_of, width_of
 from dashboard.charts.themes import DARK, LIGHT, Ground, described, themed
 
 
@@ -43,9 +46,12 @@ def show(chart: Drawing, key: str, *, says: str = "", click: str | None = None) 
         The selections, where there is any to make.
     """
     spec = spec_of(chart, says)
-    if click is None:
-        return st.vega_lite_chart(spec, key=key)
-    return st.vega_lite_chart(spec, key=key, on_select="rerun", selection_mode=[click])
+    # Its height is that of all of it.
+    height = spec.get("height", 0)
+    with _room(key, height if isinstance(height, int) else height_of(spec)):
+        if click is None:
+            return st.vega_lite_chart(spec, key=key)
+        return st.vega_lite_chart(spec, key=key, on_select="rerun", selection_mode=[click])
 
 
 def place(chart: Drawing, key: str, says: str = "") -> None:
@@ -56,7 +62,7 @@ def place(chart: Drawing, key: str, says: str = "") -> None:
     spec = spec_of(chart.properties(autosize="pad"), says)
     panels = apart(spec)
     if len(panels) == 1:
-        st.vega_lite_chart(spec, width="content", key=key)
+        _place(spec, key)
         return
     # The legend of the first is above or below it: the panels stand in line all the same.
     above = '"orient": "top"' in json.dumps(panels[0].get("layer", panels[0].get("encoding")))
@@ -67,10 +73,23 @@ def place(chart: Drawing, key: str, says: str = "") -> None:
             horizontal=True, gap="small", vertical_alignment="bottom" if above else "top"
         ):
             for number, panel in enumerate(panels):
-                st.vega_lite_chart(panel, width="content", key=f"{key} {number}")
+                _place(panel, f"{key} {number}")
+
+
+def _place(spec: dict[str, Any], key: str) -> None:
+    with _room(key, height_of(spec), width_of(spec)):
+        st.vega_lite_chart(spec, width="content", key=key)
+
+
+def _room(key: str, height: int, width: int = 0) -> DeltaGenerator:
+    """The place of a chart, kept until it is drawn; as wide as the page where no width is given."""
+    place = layout.room(f"room of {key}", height, width)
+    return st.container(key=place, width="content" if width else "stretch")
 
 
 def stretch(chart: Drawing, key: str, says: str = "") -> None:
     """A chart as wide as the page; its height is that of the plot, axes and legend come on top."""
     fitted = alt.AutoSizeParams(type="fit-x", contains="padding")
-    st.vega_lite_chart(spec_of(chart.properties(autosize=fitted), says), key=key)
+    spec = spec_of(chart.properties(autosize=fitted), says)
+    with _room(key, height_of(spec)):
+        st.vega_lite_chart(spec, key=key)

@@ -9,6 +9,7 @@ from dashboard import (
     data,
     drawing,
     filters,
+    layout,
     lengths,
     links,
     matters,
@@ -24,6 +25,9 @@ from sweeps.store.overview import View
 
 # Configurations in the charts that have a row for each, and models in these charts.
 MAX_ROWS, MAX_MODELS = 20, 1_500
+
+# Pixels of the table; it scrolls beyond.
+MOST_HEIGHT = 388
 
 # So many settings name the rows, each in a column; more stand together in one.
 FEW_SETTINGS = 3
@@ -72,7 +76,7 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
     total = counts[["seeds", "unfinished", "failed", "failing"]].sum()
     done, failing = int(total["seeds"]), int(total["failing"])
     # In a row that wraps: in columns, names would be cut off at 820 pixels.
-    with st.container(horizontal=True, gap="medium"):
+    with st.container(horizontal=True, gap="medium", key=layout.room("glance", 76)):
         st.metric("Models tested", f"{done:,}", help=measures.SEEDS, width="content")
         st.metric(
             "Failing models",
@@ -112,6 +116,7 @@ def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
         columns=measures.setting_columns([SWEEPS, CONFIGURATION, *others])
         | measures.naming_columns(first)
         | measures.configuration_columns(view.below),
+        height=min(38 + 35 * len(table), MOST_HEIGHT),
     )
     rows = table[table["config_id"].isin(selected)]
     return rows if len(rows) else table[table["seeds"] > 0]
@@ -160,7 +165,7 @@ def _by_length(chosen: pd.DataFrame, models: pd.DataFrame, view: View) -> None:
 
 
 def _length_controls() -> tuple[str, int]:
-    row = st.container(horizontal=True, gap="medium")
+    row = st.container(horizontal=True, gap="medium", key=layout.room("controls", 63))
     measure = row.segmented_control(
         "Measure",
         list(LENGTH_MEASURES),

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
+from tests.conftest import ROOT
 from tests.e2e.server import models_tested, no_traceback, open_page, serve
 
 pytestmark = pytest.mark.browser
@@ -146,3 +147,44 @@ def test_printed_pages_leave_the_sidebar_out(browser: Browser, shipped: str) -> 
     page.emulate_media(media="print")
     expect(page.get_by_test_id("stSidebar")).to_be_hidden()
     page.context.close()
+
+
+WATCH = """
+window.moved = [];
+new PerformanceObserver(list => {
+    for (const shift of list.getEntries()) {
+        if (!shift.hadRecentInput) {
+            window.moved.push([shift.value, shift.sources.map(source => {
+                const found = source.node && (source.node.closest ? source.node
+                    : source.node.parentElement);
+                return found ? found.innerText.slice(0, 40) : '';
+            })]);
+        }
+    }
+}).observe({type: 'layout-shift', buffered: true});
+"""
+"""Keeps how much of the window moved by itself, and what it was."""
+
+AT_REST = """() => {
+    const app = document.querySelector('[data-testid="stApp"]');
+    return app && app.getAttribute('data-test-script-state') === 'notRunning'
+        && !document.querySelector('[data-testid="stSkeleton"]');
+}"""
+
+MOST_MOVED = 0.1
+"""A good layout shift by the Web Vitals; here of all shifts together, not of the worst second."""
+
+
+def test_nothing_moves_while_a_page_is_opened_for_the_first_time(browser: Browser) -> None:
+    with serve(ROOT / "runs.db") as server:
+        for path in ("", "map", "failing", "sweeps", "model?run=5&view=Figures", "guide"):
+            context = browser.new_context(viewport={"width": 1440, "height": 900})
+            page = context.new_page()
+            page.add_init_script(WATCH)
+            page.goto(f"{server.url}/{path}")
+            page.get_by_test_id("stMain").get_by_test_id("stHeading").first.wait_for()
+            page.wait_for_function(AT_REST)
+            page.wait_for_timeout(500)
+            moved = page.evaluate("window.moved")
+            assert sum(share for share, _ in moved) <= MOST_MOVED, f"/{path}: {moved}"
+            context.close()
