@@ -26,7 +26,7 @@ def width_of(spec: dict[str, Any]) -> int:
 def _height(spec: dict[str, Any], datasets: dict[str, Any]) -> int:
     titled = TITLE if spec.get("title") else 0
     if "vconcat" in spec:
-        gaps = spec.get("spacing", SPACING) * (len(spec["vconcat"]) - 1)
+        gaps = int(spec.get("spacing", SPACING)) * (len(spec["vconcat"]) - 1)
         return titled + sum(_height(part, datasets) for part in spec["vconcat"]) + gaps
     inner = {"data": spec.get("data"), **spec.get("spec", spec)}
     legends = LEGENDS * _has_legend_above(inner)
@@ -57,7 +57,7 @@ def _rows(spec: dict[str, Any], datasets: dict[str, Any]) -> int:
     """Rows of panels."""
     facet = spec["facet"]
     if "columns" in spec:
-        return -(-_distinct(spec, [facet], datasets) // spec["columns"])
+        return -(-_distinct(spec, [facet], datasets) // int(spec["columns"]))
     return _distinct(spec, [facet["row"]], datasets) if "row" in facet else 1
 
 
@@ -74,5 +74,5 @@ def _distinct(
     spec: dict[str, Any], channels: list[dict[str, Any]], datasets: dict[str, Any]
 ) -> int:
     """How many combinations of values some fields have."""
-    rows = datasets.get((spec.get("data") or {}).get("name"), [])
+    rows = datasets.get((spec.get("data") or {}).get("name", ""), [])
     return max(1, len({tuple(str(row.get(x.get("field"))) for x in channels) for row in rows}))
