@@ -11,7 +11,7 @@ from seqcls.errors import SeqclsError, StoreDamagedError, StoreMissingError
 from sweeps import helping
 from sweeps.estimate import Estimate, estimate
 from sweeps.spec import parse_spec
-from sweeps.store import curves, explained, notes, overview, queries, trust
+from sweeps.store import curves, explained, losses, notes, overview, queries, trust
 from sweeps.store.engine import Store, open_reader
 
 PAGE_SECONDS = 30.0
@@ -50,6 +50,7 @@ failing_models = _cached(overview.failing_models)
 median_curves = _cached(curves.median_curves)
 memberships = _cached(overview.memberships, overview.members_revision)
 model = _cached(overview.model)
+newest_losses = _cached(losses.newest_losses)
 model_seeds = _cached(overview.model_seeds, overview.members_revision)
 models = _cached(overview.models)
 sweep_names = _cached(notes.sweep_names)

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 import tomli_w
 
-from dashboard import annotating, data, links, measures, running, steering
+from dashboard import annotating, data, links, losses, measures, running, steering
 from dashboard.durations import clock, spoken
 from dashboard.launch import panel, start
 from seqcls.errors import SeqclsError
@@ -145,7 +145,7 @@ def _sweep(sweep: SweepProgress) -> None:
     if own.note:
         st.text(own.note)
     _results(sweep)
-    _progress(sweep.id)
+    st.fragment(_progress, run_every=running.SECONDS if running.goes_on(sweep) else None)(sweep.id)
     _times(record)
     _failures(sweep.id)
     _specification(record.name, record.spec)
@@ -169,8 +169,8 @@ def _times(record: overview.SweepRecord) -> None:
         column.text(time)
 
 
-@st.fragment(run_every=running.SECONDS)
 def _progress(sweep_id: int) -> None:
+    """How far a sweep is, and its loss curves; drawn again by themselves while it is trained."""
     try:
         store = open_reader()
         sweeps = [sweep for sweep in progress(store) if sweep.id == sweep_id]
@@ -183,6 +183,7 @@ def _progress(sweep_id: int) -> None:
         attended = steering.is_attended(store, sweep.id, sweep.running - sweep.orphaned)
         st.caption(running.said(sweep, attended))
         running.buttons(sweep, attended, "page")
+        losses.show(sweep)
 
 
 def _failures(sweep_id: int) -> None:
