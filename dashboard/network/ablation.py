@@ -29,9 +29,12 @@ def show(run_id: int, model: AskedModel) -> None:
         format_func=lambda name: WAYS[name],
         default="zero",
         required=True,
-        key="network_way",
+        key="way",
+        bind="query-params",
     )
-    if not st.toggle("Ablate every head and feed-forward, or unit", key="network_ablate"):
+    if not st.toggle(
+        "Ablate every head and feed-forward, or unit", key="ablate", bind="query-params"
+    ):
         st.caption(f"Judged by {SAMPLE} distinct test strings, spread evenly over their lengths.")
         return
     try:
@@ -43,7 +46,9 @@ def show(run_id: int, model: AskedModel) -> None:
     st.subheader("Without each part alone")
     stretch(ablations.costs(_frame(ranked), whole.errors), "network costs")
     named = {own.parts[0].text: own for own in ranked}
-    chosen = st.selectbox("Accuracy by length without", list(named), key="network_without")
+    chosen = st.selectbox(
+        "Accuracy by length without", list(named), key="without", bind="query-params"
+    )
     if chosen is not None:
         both = [("every part", whole), (f"without {chosen}", named[chosen])]
         by_length = pd.concat([_lengths(own).assign(model=name) for name, own in both])
@@ -53,7 +58,7 @@ def show(run_id: int, model: AskedModel) -> None:
 
 def _pruned(run_id: int, model: AskedModel, way: str) -> None:
     st.subheader("Pruning, the cheapest part first")
-    if not st.toggle("Remove them one by one", key="network_prune"):
+    if not st.toggle("Remove them one by one", key="prune", bind="query-params"):
         return
     try:
         steps: tuple[Ablated, ...] = _steps((run_id, way), model, way)

@@ -44,7 +44,7 @@ def _shortest(model: AskedModel) -> None:
     from sweeps.commands.asking import shortest_sentences
 
     st.subheader("Shortest failing strings")
-    if not st.toggle("Try all strings, the shortest first", key="network_shortest"):
+    if not st.toggle("Try all strings, the shortest first", key="shortest", bind="query-params"):
         st.caption("Up to 200,000 strings; it may take a minute.")
         return
     with st.spinner("Trying", show_time=True):

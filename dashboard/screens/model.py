@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboard import data, layout
 from dashboard.failing import helping
-from dashboard.model import breaking, choice, looks, plain, surgery, verdict, why
+from dashboard.model import ablation, breaking, choice, looks, plain, verdict, why
 from dashboard.model.choice import Chosen
 from dashboard.model.opened import open_model
 from dashboard.model.summary import task_sentence, verdict_sentence
@@ -23,13 +23,18 @@ SECTIONS: dict[str, tuple[Callable[[Chosen], None], Needs]] = {
     "Figures": (looks.show, "labels"),
     "Breaking point": (breaking.show, "required letters"),
     "All strings": (verdict.show, "labels"),
-    "Surgery": (surgery.show, "labels"),
+    "Ablation": (ablation.show, "labels"),
 }
 """Each with what it rests on."""
+
+FORMER_NAMES = {"Surgery": "Ablation"}
+"""What links that were made before may call a section."""
 
 
 def show() -> None:
     st.title("Inside a model")
+    if (former := st.query_params.get("view")) in FORMER_NAMES:
+        st.session_state["view"] = st.query_params["view"] = FORMER_NAMES[former]
     try:
         run_id = choice.choose_run()
         if run_id is None:

@@ -77,9 +77,9 @@ def test_parts_are_ablated_when_asked_for(
 ) -> None:
     app = model(monkeypatch, db, run, "Ablation")
     assert charts(app) == []
-    app.toggle(key="network_ablate").set_value(True)
+    app.toggle(key="ablate").set_value(True)
     rerun(app)
-    app.toggle(key="network_prune").set_value(True)
+    app.toggle(key="prune").set_value(True)
     rerun(app)
     costs, lengths, pruning = charts(app)
     assert part in costs
