@@ -1,6 +1,8 @@
 """Charts onto the page, in the colors of its theme."""
 
+import html
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
@@ -9,6 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import layout
 from dashboard.charts.encodings import Drawing
+from dashboard.charts.keys import Key
 from dashboard.charts.panels import apart
 from dashboard.charts.room import height_of, width_of
 from dashboard.charts.themes import DARK, LIGHT, Ground, described, themed
@@ -59,7 +62,16 @@ def place(chart: Drawing, key: str, says: str = "") -> None:
 
     Panels stand beside each other as far as the page is wide.
     """
-    spec = spec_of(chart.properties(autosize="pad"), says)
+    place_spec(placed(chart, says), key)
+
+
+def placed(chart: Drawing, says: str = "") -> dict[str, Any]:
+    """A chart for `place_spec`."""
+    return spec_of(chart.properties(autosize="pad"), says)
+
+
+def place_spec(spec: dict[str, Any], key: str) -> None:
+    """As `place`, of a chart as it is sent."""
     panels = apart(spec)
     if len(panels) == 1:
         _place(spec, key)
@@ -89,7 +101,34 @@ def _room(key: str, height: int, width: int = 0) -> DeltaGenerator:
 
 def stretch(chart: Drawing, key: str, says: str = "") -> None:
     """A chart as wide as the page; its height is that of the plot, axes and legend come on top."""
+    stretch_spec(stretched(chart, says), key)
+
+
+def stretched(chart: Drawing, says: str = "") -> dict[str, Any]:
+    """A chart for `stretch_spec`."""
     fitted = alt.AutoSizeParams(type="fit-x", contains="padding")
-    spec = spec_of(chart.properties(autosize=fitted), says)
+    return spec_of(chart.properties(autosize=fitted), says)
+
+
+def stretch_spec(spec: dict[str, Any], key: str) -> None:
+    """As `stretch`, of a chart as it is sent."""
     with _room(key, height_of(spec)):
         st.vega_lite_chart(spec, key=key)
+
+
+SYMBOLS = {"triangle-down": "▼", "triangle-up": "▲", "square": "■", "diamond": "◆"}
+
+
+def show_keys(keys: Sequence[Key]) -> None:
+    """What colors and shapes mean, above the charts that it holds for."""
+    if keys:
+        st.html(f'<div class="keys">{"".join(map(_key, keys))}</div>')
+
+
+def _key(key: Key) -> str:
+    entries = "".join(
+        f'<span><b style="color:{color}" aria-hidden="true">{SYMBOLS.get(shape, "●")}</b> '
+        f"{html.escape(name)}</span>"
+        for name, color, shape in zip(key.names, key.colors, key.shapes, strict=True)
+    )
+    return f"<p><em>{html.escape(key.title)}</em>{entries}</p>"

@@ -4,7 +4,7 @@ import streamlit as st
 
 from dashboard import data, links, steering
 from dashboard.durations import spoken
-from dashboard.words import verbatim
+from dashboard.words import models_fail, verbatim
 from seqcls.errors import SeqclsError
 from sweeps.progress import SweepProgress, progress
 from sweeps.store import queries
@@ -74,7 +74,7 @@ def _ended() -> None:
         ended = [names[x] for x in st.session_state.get(ENDED, []) if x in names]
         for name in ended:
             sums = data.configurations(View(sweeps=(name,)))[["seeds", "failing"]].sum()
-            told = f"{sums['seeds']:,} models, {sums['failing']:,} fail"
+            told = models_fail(int(sums["failing"]), int(sums["seeds"]))
             st.success(verbatim(f"{name} is done: {told}."))
             if st.button("Compare them", key=f"compare {name}", icon=":material/bar_chart:"):
                 links.to_compare({}, sweeps=[name])

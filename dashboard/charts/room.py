@@ -2,7 +2,7 @@
 
 from typing import Any
 
-AXIS, TITLE, LEGENDS, HEADER = 60, 28, 90, 20
+AXIS, TITLE, LEGENDS, HEADER = 50, 28, 90, 20
 """Pixels around a plot: an axis with its title, a title, legends above, a panel's name."""
 
 SPACING = 20

@@ -108,12 +108,14 @@ def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption("Worst first. Select rows to draw only those.")
         shown = links.columns([*results, *others], " and ".join(first))
+    table = table.assign(**{CONFIGURATION: _names(table)})
+    longest = max(len(str(name)) for name in table[first[0]])
     selected = links.selectable(
-        table.assign(**{CONFIGURATION: _names(table)})[[*first, *shown]],
+        table[[*first, *shown]],
         table["config_id"].tolist(),
         "config",
         mode="multi-row",
-        columns=measures.setting_columns([SWEEPS, CONFIGURATION, *others])
+        columns=measures.setting_columns([SWEEPS, CONFIGURATION, *others], longest)
         | measures.naming_columns(first)
         | measures.configuration_columns(view.below),
         height=min(38 + 35 * len(table), MOST_HEIGHT),

@@ -11,6 +11,7 @@ import tomli_w
 from dashboard import annotating, data, links, losses, measures, running, steering
 from dashboard.durations import clock, spoken
 from dashboard.launch import panel, start
+from dashboard.words import models_fail
 from seqcls.errors import SeqclsError
 from sweeps.progress import SweepProgress, progress
 from sweeps.spec import KEYS
@@ -124,9 +125,8 @@ def _results(sweep: SweepProgress) -> None:
     if outcome.failing_share is None or outcome.median is None:
         return
     failing = round(outcome.failing_share * sweep.done)
-    st.markdown(
-        f"**{failing:,} of {sweep.done:,} models fail**; median accuracy {outcome.median:.2%}."
-    )
+    fail = models_fail(failing, sweep.done)
+    st.markdown(f"**{fail[0].upper()}{fail[1:]}**; median accuracy {outcome.median:.2%}.")
     with st.container(horizontal=True):
         for page, label in (
             (links.COMPARE_PAGE, "Compare"),
