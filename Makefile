@@ -5,15 +5,20 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: run test lint format bench chaos clean
+.PHONY: run test machine-code lint format bench chaos clean
 
 run: $(INSTALLED)
 	$(BIN)/seqcls sweep report
 	$(BIN)/seqcls dashboard --port 8501
 
-test: lint
+test: $(INSTALLED)
+	$(MAKE) --jobs 2 lint machine-code
 	$(BIN)/python -m tests.e2e.browser
 	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
+
+# Tests would compile it too, each process of them for itself.
+machine-code: $(INSTALLED)
+	$(BIN)/python -m tests.machine_code
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

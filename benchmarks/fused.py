@@ -16,7 +16,7 @@ from seqcls.engines.fused.rooms import TILE
 from seqcls.engines.fused.shapes import shape_of
 from seqcls.engines.fused.tiles import epoch_tiles
 from seqcls.exhaustive import verdicts
-from seqcls.models.initialization import draw_initial
+from seqcls.initial import draw_initial
 from seqcls.training import train_group
 
 REPEATS = 15

@@ -15,8 +15,8 @@ from seqcls.engines.fused.packing import pack
 from seqcls.engines.fused.shapes import training_shape
 from seqcls.engines.fused.tables.places import SCHEMES
 from seqcls.engines.fused.tables.program import TableProgram
+from seqcls.initial import draw_initial
 from seqcls.models.base import read_ids
-from seqcls.models.initialization import draw_initial
 from seqcls.sampling.streams import stream
 from seqcls.tokenizer import PAD
 

@@ -296,7 +296,7 @@ def figures(
 
     Raises:
         UnknownRunError: as `predict`, or there are no weights of that epoch.
-        ConfigError: the figures are drawn by letter counts, which do not decide this model.
+        StringError: a string that is not of this alphabet, or too long to be drawn.
     """
     # By its name: the book-keeping stands below the screen, whose charts it hands out here.
     drawing = import_module("dashboard.figures.command")

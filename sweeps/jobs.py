@@ -49,7 +49,7 @@ def make_job(group: RunGroup, engine: str, device: str) -> Job:
 
 def _drawn(group: RunGroup) -> list[Weights] | None:
     # Imported where it is used: it loads PyTorch.
-    from seqcls.models.initialization import draw_initial
+    from seqcls.initial import draw_initial
 
     try:
         return draw_initial([(run.config, run.model_seed) for run in group])

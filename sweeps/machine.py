@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from seqcls.cache import CACHE_VARIABLE, cache_folder
 from seqcls.config import RunConfig
 from seqcls.engines.choice import choose_engine
-from seqcls.engines.fused.machine_code import compile_ahead, is_compiled, part_of
+from seqcls.engines.fused.machine_code import is_compiled, part_of
 from seqcls.errors import DeviceError, MachineError
 
 _log = logging.getLogger(__name__)
@@ -42,6 +42,9 @@ def prepare(configs: Iterable[RunConfig], engine: str, device: str, dask: str | 
     for precision, part in sorted(needed):
         if not is_compiled(precision, part):
             _log.warning("compiling for this machine (%s), once: about a minute", precision)
+            # Imported where it is used: compiling is what loads PyTorch and Numba.
+            from seqcls.compiling import compile_ahead
+
             with _room_for_machine_code():
                 compile_ahead(precision, part)
 

@@ -70,7 +70,7 @@ def perturbed(
     """
     # Imported where it is used: PyTorch takes a second or two to load.
     from seqcls.evaluation import evaluate
-    from seqcls.models.initialization import draw_initial
+    from seqcls.initial import draw_initial
     from seqcls.training import train_group
 
     (initial,) = draw_initial([(config, model_seed)])

@@ -5,15 +5,17 @@ from pathlib import Path
 
 import typer
 
+from dashboard.figures import any_model
 from dashboard.figures.figure import Figure
 from dashboard.figures.gallery import figures
 from dashboard.figures.history import History
 from dashboard.figures.writing import write_figures
-from seqcls.errors import ConfigError, UnknownRunError
+from seqcls.errors import UnknownRunError
 from seqcls.inside.obstacle import obstacle
+from sweeps.asking import asked_model
 from sweeps.store import queries
 from sweeps.store.engine import Store, open_reader
-from sweeps.store.models import stored_model
+from sweeps.store.models import StoredModel, stored_model
 
 
 def write_all(
@@ -45,12 +47,17 @@ def drawn(store: Store, reference: str, strings: Sequence[str], epoch: int | Non
         epoch: likewise.
 
     Raises:
-        SeqclsError: likewise, or letter counts do not decide this model.
+        SeqclsError: likewise.
     """
-    stored = stored_model(store, queries.find_run(store, reference))
-    reason = obstacle(stored.config, "states")
-    if reason is not None:
-        raise ConfigError(f"run {stored.run_id}: its figures are drawn by letter counts: {reason}")
+    run_id = queries.find_run(store, reference)
+    if obstacle(queries.run_config(store, run_id), "labels") is not None:
+        return list(any_model.figures(asked_model(store, run_id, epoch), strings))
+    return _by_letter_counts(stored_model(store, run_id), strings, epoch)
+
+
+def _by_letter_counts(
+    stored: StoredModel, strings: Sequence[str], epoch: int | None
+) -> list[Figure]:
     history = History.of(stored, with_initial=True)
     shown = stored.kept_epoch if epoch is None else epoch
     if shown not in history.networks:

@@ -18,7 +18,8 @@ SHOWN_ENTRIES = 8
 class Figure:
     """One drawing. Several of one number are panels of one figure: a head or a string each."""
 
-    number: int
+    number: int | None
+    """Its place among a one-block model's figures; of any other model they have none."""
     title: str
     panel: str
     """Which panel it is; empty where there is only one."""
@@ -41,7 +42,8 @@ class Figure:
     @property
     def file_name(self) -> str:
         """A name for files: `05_keys_and_queries_head_0`."""
-        words = f"{self.number:02} {self.title} {self.panel}".lower()
+        number = "" if self.number is None else f"{self.number:02}"
+        words = f"{number} {self.title} {self.panel}".lower()
         kept = "".join(letter if letter.isalnum() else " " for letter in words)
         return "_".join(kept.split())
 

@@ -39,7 +39,7 @@ class History:
         networks = {}
         if with_initial:
             # Imported where it is used: it loads PyTorch.
-            from seqcls.models.initialization import draw_initial
+            from seqcls.initial import draw_initial
 
             (initial,) = draw_initial([(stored.config, stored.model_seed)])
             networks[0] = Network.of(stored.config, initial)

@@ -1,6 +1,7 @@
 """Figures as files."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -20,11 +21,16 @@ def write_figures(figures: Iterable[Figure], folder: Path) -> list[Path]:
         OSError: the folder cannot be made or written to.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    written = []
+    written: list[Path] = []
+    names = Counter[str]()
     for figure in figures:
         spec = themed(figure.chart.to_dict(), LIGHT) | {"background": LIGHT.background}
         chart = json.dumps(spec)
-        png, svg = (folder / f"{figure.file_name}.{kind}" for kind in ("png", "svg"))
+        # Of strings that differ in brackets alone the names are the same.
+        names[figure.file_name] += 1
+        again = names[figure.file_name]
+        name = figure.file_name if again == 1 else f"{figure.file_name}_{again}"
+        png, svg = (folder / f"{name}.{kind}" for kind in ("png", "svg"))
         png.write_bytes(vl_convert.vegalite_to_png(chart, scale=SCALE))
         svg.write_text(vl_convert.vegalite_to_svg(chart), encoding="utf-8")
         written += [png, svg]

@@ -4,8 +4,8 @@ import streamlit as st
 
 from dashboard.charts import along
 from dashboard.drawing import place
+from dashboard.figures.along import token_names, with_letters
 from dashboard.network.asked import look_at, say
-from dashboard.network.states import token_names, with_letters
 from dashboard.words import verbatim
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.strings.asked import Answer, AskedModel, Letters

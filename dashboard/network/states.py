@@ -1,23 +1,19 @@
 """What a model makes of a string, token by token: parts, attention or units, and every prefix."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from dashboard.charts import along
-from dashboard.charts.readout import DIRECTIONS, waterfall
+from dashboard.charts.readout import waterfall
 from dashboard.drawing import place, spec_of
+from dashboard.figures.along import DRAWN, steps_frame, token_names, with_letters, with_margin
 from dashboard.network.asked import say
 from dashboard.words import verbatim
 from seqcls.errors import ConfigError, SeqclsError
 from seqcls.interpretability.strings.asked import AskedModel, Letters
 from sweeps import looking
-
-DRAWN = 64
-"""Tokens up to which attention and units are drawn; the logit after each prefix goes further."""
 
 
 @dataclass(frozen=True)
@@ -72,13 +68,7 @@ def _limits(models: Sequence[AskedModel], letters: Letters) -> list[tuple[float,
         if model.config.architecture == "transformer":
             sums += [step.logit for step in logit_steps(model, letters)]
     logits = [x for model in models for x in prefix_logits(model, letters).logits.tolist()]
-    return [_with_margin(sums), _with_margin([x for x in [0.0, *logits] if x == x])]
-
-
-def _with_margin(values: Sequence[float]) -> tuple[float, float]:
-    low, high = min(values), max(values)
-    margin = 0.15 * max(high - low, 1e-6)
-    return low - margin, high + margin
+    return [with_margin(sums), with_margin([x for x in [0.0, *logits] if x == x])]
 
 
 def _steps(model: AskedModel, letters: Letters, look: Look) -> None:
@@ -87,56 +77,11 @@ def _steps(model: AskedModel, letters: Letters, look: Look) -> None:
     frame = steps_frame(looking.steps_frame(logit_steps(model, letters)), model.text(letters))
     ends: list[float] = frame[["start", "end"]].to_numpy().ravel().tolist()
     st.subheader("What each part adds to the logit")
-    place(waterfall(frame, look.steps or _with_margin(ends), ""), f"network steps {look.key}")
+    place(waterfall(frame, look.steps or with_margin(ends), ""), f"network steps {look.key}")
     st.caption(
         "Direct logit attribution: the logit is a sum over the parts that write into the residual "
         "stream. Norms after a sum are held at the scale that they have for this string."
     )
-
-
-def steps_frame(steps: pd.DataFrame, string: str) -> pd.DataFrame:
-    """The waterfall's rows: string, step, change, start, end, direction; the logit comes last.
-
-    Args:
-        steps: part, block, head, adds, logit.
-        string: its text.
-    """
-    rows = [
-        {
-            "step": _step_name(step),
-            "change": step["adds"],
-            "start": step["logit"] - step["adds"],
-            "end": step["logit"],
-            "direction": DIRECTIONS[int(step["adds"] < 0)],
-        }
-        for step in steps.to_dict("records")
-    ]
-    last = float(steps["logit"].iloc[-1])
-    rows.append(
-        {"step": "logit", "change": last, "start": 0.0, "end": last, "direction": DIRECTIONS[2]}
-    )
-    return pd.DataFrame(rows).assign(string=string)
-
-
-def _step_name(step: Mapping[Any, Any]) -> str:
-    block, head = step["block"], step["head"]
-    if pd.isna(block):
-        return str(step["part"])
-    part = f"head {head}" if not pd.isna(head) else str(step["part"])
-    return f"block {block}: {part}"
-
-
-def token_names(model: AskedModel, letters: Letters) -> list[str]:
-    """The tokens along the axis: what stands before the string, its letters, what stands after."""
-    before = {"first": "CLS"}.get(model.config.readout, "")
-    alphabet = model.tokenizer.alphabet
-    after = ["END"] if model.config.readout == "last" else []
-    return [before, *(alphabet[letter] for letter in letters), *after]
-
-
-def with_letters(model: AskedModel, places: "pd.Series[int]") -> "pd.Series[int]":
-    """The numbers of letters, from 1 on, at places that count from 0 and a `CLS`."""
-    return places if model.config.readout == "first" else places + 1
 
 
 def _along(model: AskedModel, letters: Letters, look: Look) -> None:

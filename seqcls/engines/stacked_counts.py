@@ -41,7 +41,7 @@ class StackedCounts:
         from seqcls.engines.by_counts import ByCounts
         from seqcls.engines.group import Group
         from seqcls.engines.stacked import GroupTraining, choose_device, optimized
-        from seqcls.models.initialization import draw_initial
+        from seqcls.initial import draw_initial
 
         config, where = members[0][0], choose_device(device)
         weights = draw_initial(members) if initial is None else initial

@@ -43,7 +43,7 @@ class StackedStrings:
         from seqcls.engines.strings.arena import Arena
         from seqcls.engines.strings.one_by_one import OneByOne
         from seqcls.engines.strings.stacked import Stacked
-        from seqcls.models.initialization import draw_initial
+        from seqcls.initial import draw_initial
 
         config, where = members[0][0], choose_device(device)
         weights = draw_initial(members) if initial is None else initial

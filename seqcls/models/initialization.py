@@ -1,20 +1,18 @@
 """Initial values of all parameters, drawn in a fixed order from one seed."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from seqcls.config import NetworkConfig, RunConfig
-from seqcls.data import network_of
+from seqcls.config import NetworkConfig
 from seqcls.models import MODELS
 from seqcls.models.base import Classifier
 from seqcls.models.layers import Embedding, Linear
 from seqcls.models.recurrent import Cell
 from seqcls.models.transformer import Transformer
-from seqcls.results import Weights
 from seqcls.tokenizer import PAD
 
 Draw = tuple[Callable[..., Any], Tensor]
@@ -49,17 +47,6 @@ def initial_parameters(config: NetworkConfig, model_seed: int) -> dict[str, Tens
                 module.weight[PAD] = 0
     dtype = getattr(torch, config.precision)
     return {name: value.detach().to(dtype) for name, value in model.named_parameters()}
-
-
-def draw_initial(members: Sequence[tuple[RunConfig, int]]) -> list[Weights]:
-    """The initial parameters of (configuration, model seed) pairs."""
-    return [
-        {
-            name: value.numpy()
-            for name, value in initial_parameters(network_of(config), seed).items()
-        }
-        for config, seed in members
-    ]
 
 
 def _linear(weight: Tensor, mode: Any = "fan_in", **generator: Any) -> None:

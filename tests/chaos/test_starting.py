@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import sweeps.executors.training_process
+from seqcls import compiling
 from seqcls.errors import MachineError
-from sweeps import machine
 from sweeps.executors import in_process
 from sweeps.jobs import Job, Report
 from sweeps.outcome import Outcome
@@ -94,7 +94,7 @@ def test_machine_code_that_cannot_be_kept_is_said_with_its_folder(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setenv("SEQCLS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(machine, "compile_ahead", full)
+    monkeypatch.setattr(compiling, "compile_ahead", full)
     with pytest.raises(MachineError, match=r"cache'.*No space left.*SEQCLS_CACHE"):
         work(queued, None, How(0))
     assert uncharged(queued)

@@ -2,12 +2,20 @@
 
 from pathlib import Path
 
+import altair as alt
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 from dashboard.cli import app
+from dashboard.figures.figure import Figure
+from dashboard.figures.writing import write_figures
 from seqcls.errors import SeqclsError
+from sweeps import api
 from tests.conftest import ROOT
+from tests.integration.test_states_commands import BLOCKS, LSTM, db
+
+__all__ = ["db"]
 
 RUN = ["figures", "all_initializations/2", "--db", str(ROOT / "runs.db")]
 
@@ -41,3 +49,33 @@ def test_mistakes_are_refused_before_anything_is_written(
     with pytest.raises(SeqclsError, match=says):
         CliRunner().invoke(app, [*RUN, *arguments, "--out", str(out)], catch_exceptions=False)
     assert not out.exists()
+
+
+@pytest.mark.parametrize("run", [BLOCKS, LSTM])
+def test_a_model_that_letter_counts_do_not_decide_is_drawn_token_by_token(
+    tmp_path: Path, db: str, run: str
+) -> None:
+    out = tmp_path / "figures"
+    command = ["figures", run, "0101", "01", "--db", db, "--out", str(out)]
+    CliRunner().invoke(app, command, catch_exceptions=False)
+    names = {path.stem for path in out.glob("*.svg")}
+    assert {path.stem for path in out.glob("*.png")} == names
+    assert {"logit_of_every_prefix_0101", "logit_of_every_prefix_01"} <= names
+    if run == BLOCKS:
+        assert "what_each_part_adds_to_the_logit_0101" in names
+        assert "block 1, head 1" in (out / "attention_weights_block_1_head_1_0101.svg").read_text(
+            "utf-8"
+        )
+    else:
+        assert {"units_layer_0_forget_gate_0101", "path_of_the_state_layer_0_01"} <= names
+    assert len(api.figures(api.open_store(db), run, ["0101", "01"])) == len(names)
+    with pytest.raises(SeqclsError, match="100 tokens: this model's figures have a column"):
+        api.figures(api.open_store(db), run, ["0{100}"])
+
+
+def test_strings_that_differ_in_brackets_alone_are_files_of_their_own(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"x": [1, 2]})
+    chart = alt.Chart(frame).mark_point().encode(x="x:Q")
+    panels = [Figure(None, "Units", string, "", frame, chart) for string in ("(())", "()()")]
+    names = [path.name for path in write_figures(panels, tmp_path)]
+    assert names == ["units.png", "units.svg", "units_2.png", "units_2.svg"]

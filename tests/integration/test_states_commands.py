@@ -7,6 +7,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from sweeps.cli import app
+from sweeps.store.engine import open_reader
+from tests.errors_of_runs import check_runs
 
 SPEC = """
 name = "any"
@@ -129,3 +131,10 @@ def test_families_with_groups_and_two_counts_are_run(db: str) -> None:
     assert "strings of <01>{n} were run" in invoke(db, "family", LSTM, "<01>{n}").output
     grid = data(db, "family", LSTM, "0{m}1{n}")
     assert len(grid["logit"]) == len(grid["m"]) == len(grid["changes"])
+
+
+def test_what_is_said_of_errors_holds_for_each_of_them(db: str) -> None:
+    checked = check_runs(open_reader(db), 10)
+    assert min(checked.values()) >= 5
+    assert {"the parts sum to the logit", "with any one token less it does not"} <= set(checked)
+    assert sum("patched" in what for what in checked) == 3

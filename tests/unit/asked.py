@@ -3,8 +3,8 @@
 from typing import Any
 
 from seqcls.data import configuration
+from seqcls.initial import draw_initial
 from seqcls.interpretability.strings.asked import AskedModel
-from seqcls.models.initialization import draw_initial
 
 TWO_BLOCKS: dict[str, Any] = {
     "num_blocks": 2,

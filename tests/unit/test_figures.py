@@ -12,8 +12,8 @@ from dashboard.figures.history import History
 from dashboard.figures.mechanisms import causes
 from dashboard.figures.projection import project
 from seqcls.config import RunConfig
+from seqcls.initial import draw_initial
 from seqcls.inside.network import Network
-from seqcls.models.initialization import draw_initial
 from tests.histories import shipped
 
 STRINGS = ("aac", "baac", "ab{100}c{55}", "b{2}c{152}")

@@ -11,8 +11,9 @@ from seqcls.config import NetworkConfig
 from seqcls.data import configuration, network_of
 from seqcls.errors import ConfigError, StringError
 from seqcls.evaluation import drawn_test_set, evaluate
+from seqcls.initial import draw_initial
 from seqcls.models.base import read_ids
-from seqcls.models.initialization import draw_initial, initial_parameters
+from seqcls.models.initialization import initial_parameters
 from seqcls.models.positions import POSITIONS
 from seqcls.models.positions.alibi import slopes
 from seqcls.models.positions.base import Positions

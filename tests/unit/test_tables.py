@@ -31,6 +31,8 @@ from seqcls.models.base import read_ids
 from seqcls.models.initialization import initial_parameters, make_model
 from seqcls.models.reading import Readout
 from seqcls.strings import TokenStrings
+from seqcls.training import train_group
+from tests.conftest import SHORT
 from tests.unit.places_reference import random_weights, reference_logit
 
 LONGEST = 12
@@ -219,3 +221,26 @@ def test_what_is_not_compiled_is_said(fields: dict[str, Any], reason: str) -> No
 def test_one_block_with_positions_is_compiled(positions: str) -> None:
     config = RunConfig(task="parity", positions=positions, attention_head_size=2)
     assert str(choose_engine(config)) == "fused: one block is read at one place, on the CPU"
+
+
+@pytest.mark.parametrize("positions", sorted(set(SCHEMES) - {"relative"}))
+def test_training_at_drawn_places_is_that_of_one_string_at_a_time(positions: str) -> None:
+    config = RunConfig.from_mapping(
+        {
+            **SHORT,
+            "task": "parity",
+            "hidden_size": 4,
+            "attention_head_size": 2,
+            "train_max_length": 10,
+            "positions": positions,
+            "position_range": 60,
+            "precision": "float64",
+            "max_num_epochs": 2,
+            "min_num_epochs": 2,
+        }
+    )
+    compiled, plain = (train_group([(config, 3)], engine=name)[0] for name in ("fused", "strings"))
+    for losses in ("train_losses", "validation_losses"):
+        np.testing.assert_allclose(getattr(compiled, losses), getattr(plain, losses), rtol=1e-12)
+    for name, weights in compiled.kept_weights.items():
+        np.testing.assert_allclose(weights, plain.kept_weights[name], atol=1e-12)

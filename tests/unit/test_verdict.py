@@ -7,7 +7,7 @@ import pytest
 from seqcls.config import RunConfig
 from seqcls.evaluation import logits_of
 from seqcls.exhaustive import all_multisets, num_multisets, unaffordable, verdicts
-from seqcls.models.initialization import draw_initial
+from seqcls.initial import draw_initial
 from seqcls.strings import TokenStrings
 from seqcls.tokenizer import LETTERS, Tokenizer
 

@@ -42,7 +42,7 @@ class Fused:
         from seqcls.engines.fused.training import train_fused
 
         if initial is None:
-            from seqcls.models.initialization import draw_initial
+            from seqcls.initial import draw_initial
 
             initial = draw_initial(members)
         return train_fused(members, initial, every_epoch=every_epoch, progress=progress)

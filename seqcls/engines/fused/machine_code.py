@@ -60,22 +60,8 @@ def is_whole(path: Path) -> bool:
     return hashlib.sha256(content[:-size]).digest() == content[-size:]
 
 
-def compile_ahead(precision: str, part: str = "") -> None:
-    """Compiles what training and testing at a precision need, so that no other process has to."""
-    # Imported where it is used: compiling is what loads Numba.
-    from seqcls.training import train_group
-
-    config = RunConfig.from_mapping(
-        {
-            "precision": precision,
-            "positions": "alibi" if part == TABLES else "none",
-            "readout": "mean" if part == MEAN else "first",
-            "train_size": 64,
-            "validation_size": 64,
-            "max_num_epochs": 1,
-        }
-    )
-    train_group([(config, 0)], engine="fused")
+def mark_compiled(precision: str, part: str = "") -> None:
+    """Keeps that a part's machine code for a precision is there."""
     try:
         _mark(precision, part).touch()
     except OSError:

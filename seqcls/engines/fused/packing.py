@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from seqcls.config import NetworkConfig
-from seqcls.engines.fused.tables.places import LEARNED, learned_places
+from seqcls.engines.fused.learned import LEARNED, learned_places
 from seqcls.results import Weights
 from seqcls.tokenizer import PAD
 

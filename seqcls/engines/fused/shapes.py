@@ -2,8 +2,8 @@
 
 from seqcls.config import NetworkConfig, RunConfig
 from seqcls.data import network_of
+from seqcls.engines.fused.learned import learned_places
 from seqcls.engines.fused.rooms import NORMS, Shape
-from seqcls.engines.fused.tables.places import learned_places
 
 
 def training_shape(config: RunConfig) -> Shape:

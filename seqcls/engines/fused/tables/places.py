@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int64
 
 from seqcls.config import NetworkConfig
+from seqcls.engines.fused.learned import BUCKETS, learned_places
 
 SINUSOIDAL, LEARNT, ROTARY, ALIBI, RELATIVE = range(5)
 SCHEMES = {
@@ -20,11 +21,10 @@ SCHEMES = {
     "alibi": ALIBI,
     "relative": RELATIVE,
 }
-LEARNED = ("learned", "relative")
 ADDED = ("sinusoidal", "learned")
 """Those that add to the embedding, so that keys and values depend on the place as well."""
 
-BUCKETS, FARTHEST = 32, 128
+FARTHEST = 128
 _TRAINING, _TESTING = 1, 2
 """Streams apart from each other, as in `seqcls.models.positions.places`."""
 
@@ -40,15 +40,6 @@ class Places(NamedTuple):
     `alibi`: each head's bias."""
     rows: Int64[np.ndarray, "batch place"]
     """`learned`, `relative`: the row of the learned table."""
-
-
-def learned_places(config: NetworkConfig) -> tuple[int, int]:
-    """The shape of the learned table of places; no rows where none is learned."""
-    if config.positions == "learned":
-        return config.position_range or config.trained_length + 1, config.hidden_size
-    if config.positions == "relative":
-        return BUCKETS, config.num_attention_heads
-    return 0, 1
 
 
 def places_of(config: NetworkConfig, places: Int64[np.ndarray, "batch place"]) -> Places:

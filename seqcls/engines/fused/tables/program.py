@@ -8,6 +8,7 @@ from jaxtyping import Float
 from seqcls.config import NetworkConfig, RunConfig
 from seqcls.data import network_of, sampler_of
 from seqcls.engines.fused.adamw import Update
+from seqcls.engines.fused.learned import learned_places
 from seqcls.engines.fused.rooms import TILE, Shape
 from seqcls.engines.fused.shapes import integers, shape_of, training_shape
 from seqcls.engines.fused.tables.kernel import evaluate_table, train_table_epoch
@@ -16,7 +17,6 @@ from seqcls.engines.fused.tables.places import (
     SCHEMES,
     Places,
     fixed_places,
-    learned_places,
     places_of,
     training_generator,
     training_places,

@@ -1,0 +1,111 @@
+"""Figures of a model whose states are looked at token by token: any architecture, any language."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from dashboard.charts import along
+from dashboard.charts.readout import waterfall
+from dashboard.figures.along import DRAWN, steps_frame, token_names, with_letters, with_margin
+from dashboard.figures.figure import Figure
+from seqcls.errors import ConfigError, StringError
+from seqcls.interpretability.strings.asked import AskedModel, Letters
+from seqcls.interpretability.strings.attribution import logit_steps
+from seqcls.interpretability.strings.states import (
+    attention_patterns,
+    prefix_logits,
+    principal_path,
+    recurrent_units,
+)
+from sweeps import looking
+
+
+def figures(model: AskedModel, strings: Sequence[str]) -> Iterator[Figure]:
+    """What each part adds to the logit, each prefix's logit, attention or units, string by string.
+
+    Args:
+        model: a Transformer with positions, or a recurrent network, for instance.
+        strings: to draw.
+
+    Raises:
+        StringError: a string that is not of the alphabet, or longer than is drawn token by token.
+    """
+    for string in dict.fromkeys(strings):
+        letters = model.letters(string)
+        if len(letters) > DRAWN:
+            raise StringError(
+                f"{string[:60]!r} has {len(letters):,} tokens: this model's figures have a column "
+                f"for each, up to {DRAWN}; shorten it"
+            )
+        yield from _of_string(model, letters)
+
+
+def _of_string(model: AskedModel, letters: Letters) -> Iterator[Figure]:
+    text = model.text(letters) or "empty"
+    figure = partial(Figure, None, panel=text)
+    is_transformer = model.config.architecture == "transformer"
+    if is_transformer:
+        steps = steps_frame(looking.steps_frame(logit_steps(model, letters)), text)
+        ends: list[float] = steps[["start", "end"]].to_numpy().ravel().tolist()
+        yield figure(
+            title="What each part adds to the logit",
+            note="Direct logit attribution: the parts sum to the logit.",
+            data=steps,
+            chart=waterfall(steps, with_margin(ends), text),
+        )
+    names = token_names(model, letters)
+    found = looking.prefixes_frame(prefix_logits(model, letters))
+    prefixes = found.assign(
+        letter=found["length"],
+        prefix=[model.text(letters[:end]) or "the empty string" for end in found["length"]],
+        label=found["label"] * 1,
+    )
+    yield figure(
+        title="Logit of every prefix",
+        note="Each prefix is asked about as a string of its own.",
+        data=prefixes,
+        chart=along.prefix_logits(prefixes, names),
+    )
+    try:
+        yield from (
+            _attention(model, letters, names) if is_transformer else _units(model, letters, names)
+        )
+    except ConfigError:
+        # An architecture from outside, whose states are not known by name.
+        return
+
+
+def _attention(model: AskedModel, letters: Letters, names: Sequence[str]) -> Iterator[Figure]:
+    text = model.text(letters) or "empty"
+    frame = looking.attention_frame(attention_patterns(model, letters))
+    frame = frame.assign(
+        letter=with_letters(model, frame["key"]), query=with_letters(model, frame["query"])
+    ).drop(columns="key")
+    for (block, head), own in frame.groupby(["block", "head"]):
+        title = f"block {block}, head {head}"
+        yield Figure(
+            None,
+            "Attention weights",
+            f"{title}, {text}",
+            "What each token attends to: each row sums to 1.",
+            own,
+            along.attention_matrix(own.drop(columns=["block", "head"]), names, title),
+        )
+
+
+def _units(model: AskedModel, letters: Letters, names: Sequence[str]) -> Iterator[Figure]:
+    text = model.text(letters) or "empty"
+    found = recurrent_units(model, letters)
+    frame = looking.units_frame(found)
+    frame = frame.assign(letter=with_letters(model, frame["place"]))
+    for (layer, state), own in frame.groupby(["layer", "state"]):
+        title = f"layer {layer}: {str(state).replace('_', ' ')}"
+        chart = along.unit_states(own[["letter", "unit", "value", "token"]], names, title)
+        note = "Each unit after every token."
+        yield Figure(None, "Units", f"{title}, {text}", note, own, chart)
+    for layer, states in enumerate(found.states):
+        path = principal_path(states)
+        points = looking.path_frame(path, found.tokens)
+        points = points.assign(letter=with_letters(model, points["place"]))
+        chart = along.state_path(points, path.shares)
+        note = "The state after every token, in its first two principal components."
+        yield Figure(None, "Path of the state", f"layer {layer}, {text}", note, points, chart)

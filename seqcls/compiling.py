@@ -1,0 +1,26 @@
+"""Machine code of the fused engine, compiled before processes need it that would each compile."""
+
+from seqcls.config import RunConfig
+from seqcls.engines.fused.machine_code import MEAN, TABLES, mark_compiled
+from seqcls.training import train_group
+
+
+def compile_ahead(precision: str, part: str = "") -> None:
+    """Compiles what training and testing at a precision need, so that no other process has to.
+
+    Args:
+        precision: `float32` or `float64`.
+        part: of the engine, as `seqcls.engines.fused.machine_code` calls them.
+    """
+    config = RunConfig.from_mapping(
+        {
+            "precision": precision,
+            "positions": "alibi" if part == TABLES else "none",
+            "readout": "mean" if part == MEAN else "first",
+            "train_size": 64,
+            "validation_size": 64,
+            "max_num_epochs": 1,
+        }
+    )
+    train_group([(config, 0)], engine="fused")
+    mark_compiled(precision, part)
