@@ -22,7 +22,7 @@ def ground() -> Ground:
     return DARK if st.context.theme.type == "dark" else LIGHT
 
 
-def spec_of(chart: Drawing | alt.VConcatChart, says: str = "") -> dict[str, Any]:
+def spec_of(chart: Drawing | alt.HConcatChart, says: str = "") -> dict[str, Any]:
     """A chart as it is sent to the browser.
 
     Args:
@@ -91,6 +91,11 @@ def place_spec(spec: dict[str, Any], key: str) -> None:
 def _place(spec: dict[str, Any], key: str) -> None:
     with _room(key, height_of(spec), width_of(spec)):
         st.vega_lite_chart(spec, width="content", key=key)
+
+
+def place_whole(chart: alt.HConcatChart, key: str) -> None:
+    """Charts that share what is pointed at, as one at its own size."""
+    _place(spec_of(chart), key)
 
 
 def _room(key: str, height: int, width: int = 0) -> DeltaGenerator:

@@ -16,6 +16,9 @@ from dashboard.charts.scales import LOW_TO_HIGH
 
 WIDTH = 640
 LEAST_STEP, STEP = 14, 28
+NARROW_STEP = 9
+"""The least where two models share the page."""
+
 LINE_HEIGHT = 140
 ROW = 16
 SMALL = 92
@@ -30,18 +33,28 @@ Names = Sequence[str]
 Part = alt.Chart | alt.LayerChart | alt.FacetChart
 
 
-def together(parts: Sequence[Part]) -> alt.VConcatChart:
-    """Parts below one another, with one axis of tokens and one mark."""
+def together(*columns: Sequence[Part]) -> alt.HConcatChart:
+    """Parts below one another, in columns side by side; pointing at a token marks it in all.
+
+    Args:
+        columns: the parts of each model.
+    """
     with warnings.catch_warnings():
         # That the parts share one mark is what is meant.
         warnings.filterwarnings("ignore", "Automatically deduplicated selection parameter")
-        found: alt.VConcatChart = alt.vconcat(*parts, spacing=14)
-    drawing: alt.VConcatChart = found.resolve_scale(color="independent")
+        stacked = [
+            alt.vconcat(*parts, spacing=14).resolve_scale(color="independent") for parts in columns
+        ]
+        found: alt.HConcatChart = alt.hconcat(*stacked, spacing=40)
+    drawing: alt.HConcatChart = found.resolve_scale(color="independent")
     return drawing
 
 
 def prefix_logits(
-    frame: pd.DataFrame, names: Names, limits: tuple[float, float] | None = None
+    frame: pd.DataFrame,
+    names: Names,
+    limits: tuple[float, float] | None = None,
+    room: int = WIDTH,
 ) -> Part:
     """The logit after every prefix; colored where the prefix is misclassified.
 
@@ -49,6 +62,7 @@ def prefix_logits(
         frame: letter (the prefix's length), prefix (as text), logit, label (0 or 1).
         names: of the tokens.
         limits: of the logit; those of the prefixes if none are given.
+        room: pixels for all tokens, about.
     """
     frame = frame.assign(
         answer=[
@@ -84,16 +98,17 @@ def prefix_logits(
     )
     zero = alt.Chart(pd.DataFrame([{"y": 0.0}])).mark_rule(color=GREY, strokeDash=[4, 4])
     layers = alt.layer(zero.encode(y="y:Q"), line, points)
-    return layers.properties(width=_width(names), height=LINE_HEIGHT)
+    return layers.properties(width=_width(names, room), height=LINE_HEIGHT)
 
 
-def attention_matrix(frame: pd.DataFrame, names: Names, title: str) -> Part:
+def attention_matrix(frame: pd.DataFrame, names: Names, title: str, room: int = WIDTH) -> Part:
     """What each token attends to in one head, a row a token that attends.
 
     Args:
         frame: letter (attended to), query (the letter that attends), weight in [0, 1].
         names: of the tokens.
         title: above it.
+        room: pixels for all tokens, about.
     """
     row = alt.Y(
         "query:O",
@@ -116,7 +131,7 @@ def attention_matrix(frame: pd.DataFrame, names: Names, title: str) -> Part:
         )
         .add_params(_pointed())
     )
-    return chart.properties(width=_width(names), height=max(ROW * len(names), 60))
+    return chart.properties(width=_width(names, room), height=max(ROW * len(names), 60))
 
 
 def small_patterns(frame: pd.DataFrame) -> Part:
@@ -125,14 +140,19 @@ def small_patterns(frame: pd.DataFrame) -> Part:
     Args:
         frame: block, head, query, letter, weight in [0, 1].
     """
+    # A row of a picture is a row of its data: as a row each, weights would take megabytes.
+    rows = frame.groupby(["block", "head", "query"], sort=False)[["letter", "weight"]]
     chart = (
-        alt.Chart(frame)
+        alt.Chart(rows.agg(list).reset_index())
+        .transform_flatten(["letter", "weight"])
         .mark_rect()
         .encode(
             x=alt.X("letter:O", axis=None),
             y=alt.Y("query:O", axis=None),
             color=_weight(),
+            stroke=alt.when(_pointed()).then(alt.value(FALSE_NEGATIVE)).otherwise(alt.value(None)),
         )
+        .add_params(_pointed())
         # What is left out for weighing next to nothing has the color of no weight.
         .properties(width=SMALL, height=SMALL, view=alt.ViewBackground(fill=NO_WEIGHT))
     )
@@ -142,15 +162,23 @@ def small_patterns(frame: pd.DataFrame) -> Part:
     return pictures
 
 
-def unit_states(frame: pd.DataFrame, names: Names, title: str) -> Part:
+def unit_states(
+    frame: pd.DataFrame,
+    names: Names,
+    title: str,
+    reach: float | None = None,
+    room: int = WIDTH,
+) -> Part:
     """A recurrent layer's units, or one of its gates, after every token.
 
     Args:
         frame: letter, unit, value, token.
         names: of the tokens.
         title: above it.
+        reach: the greatest value that its colors tell; at least that of its own.
+        room: pixels for all tokens, about.
     """
-    reach = max(float(frame["value"].abs().max()), 1e-9)
+    reach = max(reach or 0.0, float(frame["value"].abs().max()), 1e-9)
     scale = alt.Scale(domain=[-reach, 0, reach], range=[AWAY, "#ffffff", TOWARDS])
     units = int(frame["unit"].max()) + 1
     chart: alt.Chart = (
@@ -169,15 +197,16 @@ def unit_states(frame: pd.DataFrame, names: Names, title: str) -> Part:
         )
         .add_params(_pointed())
     )
-    return chart.properties(width=_width(names), height=min(max(ROW * units, 60), 420))
+    return chart.properties(width=_width(names, room), height=min(max(ROW * units, 60), 420))
 
 
-def state_path(frame: pd.DataFrame, shares: tuple[float, float]) -> Part:
+def state_path(frame: pd.DataFrame, shares: tuple[float, float], room: int = WIDTH) -> Part:
     """The path of a state in its first two principal components, with the tokens along it.
 
     Args:
         frame: letter, token, first, second.
         shares: of the variance along each.
+        room: pixels that it may be wide.
     """
     base = alt.Chart(frame).encode(
         x=alt.X("first:Q", title=f"First component ({shares[0]:.0%} of the variance)"),
@@ -202,7 +231,7 @@ def state_path(frame: pd.DataFrame, shares: tuple[float, float]) -> Part:
         .add_params(_pointed())
     )
     texts = base.mark_text(dy=-9, color=GREY, fontSize=11).encode(text="token:N")
-    return alt.layer(line, points, texts).properties(width=420, height=300)
+    return alt.layer(line, points, texts).properties(width=min(420, room), height=300)
 
 
 def patched(frame: pd.DataFrame, base_names: Names, base: float, source: float) -> Part:
@@ -269,8 +298,9 @@ def _weight() -> alt.Color:
     )
 
 
-def _width(names: Names) -> int:
-    return len(names) * min(max(WIDTH // max(len(names), 1), LEAST_STEP), STEP)
+def _width(names: Names, room: int = WIDTH) -> int:
+    least = LEAST_STEP if room == WIDTH else NARROW_STEP
+    return len(names) * min(max(room // max(len(names), 1), least), STEP)
 
 
 def _outcome(label: bool, predicted: bool) -> str:

@@ -25,6 +25,8 @@ def width_of(spec: dict[str, Any]) -> int:
 
 def _height(spec: dict[str, Any], datasets: dict[str, Any]) -> int:
     titled = TITLE if spec.get("title") else 0
+    if "hconcat" in spec:
+        return max(_height(part, datasets) for part in spec["hconcat"])
     if "vconcat" in spec:
         gaps = int(spec.get("spacing", SPACING)) * (len(spec["vconcat"]) - 1)
         return titled + sum(_height(part, datasets) for part in spec["vconcat"]) + gaps

@@ -67,12 +67,22 @@ def _model(run_id: int, config: RunConfig) -> None:
     chosen = choice.choose_view(model, data.string_errors(run_id, ErrorSearch()))
     if len(sections) < len(SECTIONS):
         sections = {"Answers": lambda _: plain.show(run_id, config), **sections}
+    sections["States"] = lambda chosen: _states(run_id, chosen)
     tabs = st.tabs(list(sections), key="view", bind="query-params")
     for tab, section in zip(tabs, sections.values(), strict=True):
         if tab.open:
             with tab:
                 section(chosen)
     helping.show(run_id)
+
+
+def _states(run_id: int, chosen: choice.Chosen) -> None:
+    # Imported where it is used: PyTorch takes a second or two to load.
+    from dashboard.network import page
+
+    if chosen.model.epoch != chosen.model.stored.kept_epoch:
+        st.caption("These are the states at the kept epoch.")
+    page.show_states(run_id, chosen.string)
 
 
 def _say_what_is_absent(absent: dict[str, str]) -> None:

@@ -1,16 +1,19 @@
 """The page Model for models that letter counts say nothing of, on models trained for a moment."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.app import open_app, rerun, said
+from tests.conftest import ROOT
 from tests.integration.test_states_commands import BLOCKS, LSTM, db
 
 __all__ = ["db"]
 
+SHIPPED = ROOT / "runs.db"
 TABS = ["Answers", "States", "Minimal and nearest", "Patching", "Ablation"]
 
 
@@ -34,10 +37,12 @@ def test_a_transformers_parts_prefixes_and_heads_are_drawn(
     app = model(monkeypatch, db, BLOCKS, "States")
     assert [tab.label for tab in app.tabs] == TABS
     assert headers(app)[:2] == ["What each part adds to the logit", "Along the string"]
-    steps, small, along = charts(app)
+    steps, along = charts(app)
     assert "Adds to the logit" in steps
-    assert '"block"' in small
-    assert along.count('"pointed"') >= 1
+    assert '"block"' in along
+    (pointed,) = json.loads(along)["params"]
+    assert pointed["name"] == "pointed"
+    assert len(pointed["views"]) >= 3, "prefixes, small pictures of heads, and the opened head"
     assert "Token that attends" in along
     assert "block 1, head 1" in str(app.get("button_group")[-1].proto)
 
@@ -95,16 +100,29 @@ def test_two_models_are_shown_side_by_side_with_the_same_limits(
     )
     assert "**Model 1**" in said(app)
     assert "**Model 2**" in said(app)
-    steps, small, first, second = charts(app)
+    steps, along = charts(app)
     assert "Adds to the logit" in steps
-    assert '"block"' in small
-    limits = [json.loads(own)["vconcat"][0]["layer"][1]["encoding"]["y"] for own in (first, second)]
+    first, second = json.loads(along)["hconcat"]
+    limits = [own["vconcat"][0]["layer"][1]["encoding"]["y"] for own in (first, second)]
     assert limits[0]["scale"]["domain"] == limits[1]["scale"]["domain"]
+    (pointed,) = json.loads(along)["params"]
+    assert pointed["name"] == "pointed", "a token is marked in both"
     app = open_app(
         monkeypatch, Path(db), "model", run=BLOCKS, view="States", string="0110", beside="9"
     )
     assert "no run '9'" in said(app).replace("\\", "")
-    assert len(charts(app)) == 3
+    assert len(charts(app)) == 2
+
+
+def test_models_that_letter_counts_explain_are_shown_side_by_side_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    query = {"run": "5", "view": "States", "string": "baac", "beside": "all_initializations/5"}
+    app = open_app(monkeypatch, SHIPPED, "model", **query)
+    first, second, along = charts(app)
+    assert len(json.loads(along)["hconcat"]) == 2
+    limits = [re.findall(r'"domain": ?(\[-[^]]*\])', own) for own in (first, second)]
+    assert limits[0] == limits[1] != []
 
 
 def test_a_string_of_another_alphabet_is_refused_in_a_line(
