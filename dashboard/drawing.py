@@ -22,7 +22,7 @@ def ground() -> Ground:
     return DARK if st.context.theme.type == "dark" else LIGHT
 
 
-def spec_of(chart: Drawing | alt.HConcatChart, says: str = "") -> dict[str, Any]:
+def spec_of(chart: Drawing | alt.VConcatChart, says: str = "") -> dict[str, Any]:
     """A chart as it is sent to the browser.
 
     Args:
@@ -93,7 +93,7 @@ def _place(spec: dict[str, Any], key: str) -> None:
         st.vega_lite_chart(spec, width="content", key=key)
 
 
-def place_whole(chart: alt.HConcatChart, key: str) -> None:
+def place_whole(chart: alt.VConcatChart, key: str) -> None:
     """Charts that share what is pointed at, as one at its own size."""
     _place(spec_of(chart), key)
 

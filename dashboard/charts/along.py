@@ -33,20 +33,13 @@ Names = Sequence[str]
 Part = alt.Chart | alt.LayerChart | alt.FacetChart
 
 
-def together(*columns: Sequence[Part]) -> alt.HConcatChart:
-    """Parts below one another, in columns side by side; pointing at a token marks it in all.
-
-    Args:
-        columns: the parts of each model.
-    """
+def together(parts: Sequence[Part]) -> alt.VConcatChart:
+    """Parts below one another; pointing at a token marks it in all of them."""
     with warnings.catch_warnings():
         # That the parts share one mark is what is meant.
         warnings.filterwarnings("ignore", "Automatically deduplicated selection parameter")
-        stacked = [
-            alt.vconcat(*parts, spacing=14).resolve_scale(color="independent") for parts in columns
-        ]
-        found: alt.HConcatChart = alt.hconcat(*stacked, spacing=40)
-    drawing: alt.HConcatChart = found.resolve_scale(color="independent")
+        found: alt.VConcatChart = alt.vconcat(*parts, spacing=14)
+    drawing: alt.VConcatChart = found.resolve_scale(color="independent")
     return drawing
 
 
@@ -116,7 +109,10 @@ def attention_matrix(frame: pd.DataFrame, names: Names, title: str, room: int = 
         axis=_axis(names, title="Token that attends"),
     )
     chart: alt.Chart = (
-        alt.Chart(frame, title=alt.TitleParams(title, anchor="start", fontSize=12))
+        _in_rows(frame, ["query"], ["letter", "weight"])
+        .transform_calculate(
+            query_token=_token_of("query", names), key_token=_token_of("letter", names)
+        )
         .mark_rect()
         .encode(
             x=_tokens(names, "Token attended to"),
@@ -131,20 +127,21 @@ def attention_matrix(frame: pd.DataFrame, names: Names, title: str, room: int = 
         )
         .add_params(_pointed())
     )
-    return chart.properties(width=_width(names, room), height=max(ROW * len(names), 60))
+    return chart.properties(
+        width=_width(names, room), height=max(ROW * len(names), 60), title=_title(title)
+    )
 
 
-def small_patterns(frame: pd.DataFrame) -> Part:
+def small_patterns(frame: pd.DataFrame, room: int = WIDTH) -> Part:
     """All heads as small pictures: a row a block, a column a head.
 
     Args:
         frame: block, head, query, letter, weight in [0, 1].
+        room: pixels for four of them, about.
     """
-    # A row of a picture is a row of its data: as a row each, weights would take megabytes.
-    rows = frame.groupby(["block", "head", "query"], sort=False)[["letter", "weight"]]
+    side = min(SMALL, room // 4)
     chart = (
-        alt.Chart(rows.agg(list).reset_index())
-        .transform_flatten(["letter", "weight"])
+        _in_rows(frame, ["block", "head", "query"], ["letter", "weight"])
         .mark_rect()
         .encode(
             x=alt.X("letter:O", axis=None),
@@ -154,12 +151,34 @@ def small_patterns(frame: pd.DataFrame) -> Part:
         )
         .add_params(_pointed())
         # What is left out for weighing next to nothing has the color of no weight.
-        .properties(width=SMALL, height=SMALL, view=alt.ViewBackground(fill=NO_WEIGHT))
+        .properties(width=side, height=side, view=alt.ViewBackground(fill=NO_WEIGHT))
     )
     pictures: Part = chart.facet(
         row=alt.Row("block:O", title="Block"), column=alt.Column("head:O", title="Head"), spacing=6
     )
     return pictures
+
+
+def _in_rows(frame: pd.DataFrame, by: list[str], cells: list[str]) -> alt.Chart:
+    """A chart of cells, whose data have one row for all cells of a row: a tenth of the bytes.
+
+    Args:
+        frame: a row a cell.
+        by: what all cells of a row have in common.
+        cells: what they differ in, as numbers.
+    """
+    texts = frame[by].assign(**{name: frame[name].map("{:.6g}".format) for name in cells})
+    rows = texts.groupby(by, sort=False)[cells].agg(" ".join).reset_index()
+    split = {name: f"split(datum.{name}, ' ')" for name in cells}
+    numbers = {name: f"toNumber(datum.{name})" for name in cells}
+    whole: alt.Chart = alt.Chart(rows).transform_calculate(**split)
+    chart: alt.Chart = whole.transform_flatten([*cells]).transform_calculate(**numbers)
+    return chart
+
+
+def _token_of(field: str, names: Names) -> str:
+    """A Vega expression for the token at the place that a field has."""
+    return f"{json.dumps(list(names))}[datum.{field}]"
 
 
 def unit_states(
@@ -172,7 +191,7 @@ def unit_states(
     """A recurrent layer's units, or one of its gates, after every token.
 
     Args:
-        frame: letter, unit, value, token.
+        frame: letter, unit, value.
         names: of the tokens.
         title: above it.
         reach: the greatest value that its colors tell; at least that of its own.
@@ -182,7 +201,8 @@ def unit_states(
     scale = alt.Scale(domain=[-reach, 0, reach], range=[AWAY, "#ffffff", TOWARDS])
     units = int(frame["unit"].max()) + 1
     chart: alt.Chart = (
-        alt.Chart(frame, title=alt.TitleParams(title, anchor="start", fontSize=12))
+        _in_rows(frame, ["unit"], ["letter", "value"])
+        .transform_calculate(token=_token_of("letter", names))
         .mark_rect()
         .encode(
             x=_tokens(names),
@@ -197,7 +217,9 @@ def unit_states(
         )
         .add_params(_pointed())
     )
-    return chart.properties(width=_width(names, room), height=min(max(ROW * units, 60), 420))
+    return chart.properties(
+        width=_width(names, room), height=min(max(ROW * units, 60), 420), title=_title(title)
+    )
 
 
 def state_path(frame: pd.DataFrame, shares: tuple[float, float], room: int = WIDTH) -> Part:
@@ -287,6 +309,10 @@ def _tokens(names: Names, title: str | None = None) -> alt.X:
 def _axis(names: Names, title: str | None) -> alt.Axis:
     expression = f"{json.dumps(list(names))}[datum.value]"
     return alt.Axis(labelExpr=expression, labelAngle=0, labelOverlap=False, title=title)
+
+
+def _title(text: str) -> alt.TitleParams:
+    return alt.TitleParams(text, anchor="start", fontSize=12)
 
 
 def _weight() -> alt.Color:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-AXIS, TITLE, LEGENDS, HEADER = 50, 28, 90, 20
+AXIS, TITLE, LEGENDS, HEADER = 50, 28, 60, 20
 """Pixels around a plot: an axis with its title, a title, legends above, a panel's name."""
 
 SPACING = 20
@@ -25,8 +25,6 @@ def width_of(spec: dict[str, Any]) -> int:
 
 def _height(spec: dict[str, Any], datasets: dict[str, Any]) -> int:
     titled = TITLE if spec.get("title") else 0
-    if "hconcat" in spec:
-        return max(_height(part, datasets) for part in spec["hconcat"])
     if "vconcat" in spec:
         gaps = int(spec.get("spacing", SPACING)) * (len(spec["vconcat"]) - 1)
         return titled + sum(_height(part, datasets) for part in spec["vconcat"]) + gaps

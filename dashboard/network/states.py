@@ -15,8 +15,12 @@ from seqcls.errors import ConfigError, SeqclsError
 from seqcls.interpretability.strings.asked import AskedModel, Letters
 from sweeps import looking
 
-NARROW = 400
+NARROW = 320
 """Pixels along the tokens where two models share the page."""
+
+
+SIDE_BY_SIDE = 4
+"""Choices that have room beside each other, in a narrow window too."""
 
 
 @dataclass(frozen=True)
@@ -75,11 +79,10 @@ def _show(models: Sequence[AskedModel], looks: Sequence[Look], letters: Letters)
         st.subheader("Along the string")
         if len(letters) > DRAWN:
             st.caption(f"Attention and units are drawn up to {DRAWN} tokens; this string has more.")
-        drawn = []
         for column, model, look in zip(st.columns(len(models)), models, looks, strict=True):
             with column:
-                drawn.append(_along(model, letters, look))
-        place_whole(along.together(*drawn), "network along")
+                parts = _along(model, letters, look)
+                place_whole(along.together(parts), f"network along {look.name}")
         st.caption(
             "At the top, the logit after each prefix, each asked about as a string of its own: "
             "where it changes sign, the prediction changes. Point at a token to see it in every "
@@ -156,7 +159,7 @@ def _attention(
     opened = frame[(frame["block"] == block) & (frame["head"] == head)]
     opened = opened.drop(columns=["block", "head"])
     return [
-        along.small_patterns(small[small["weight"] >= 0.002]),
+        along.small_patterns(small[small["weight"] >= 0.002], look.room),
         along.attention_matrix(opened, names, chosen, look.room),
     ]
 
@@ -164,13 +167,16 @@ def _attention(
 def _one_of(label: str, options: Sequence[str], first: str, name: str, look: Look) -> str:
     """A choice that is in the link; of the second of two models, it is not."""
     if look.name:
-        chosen = st.segmented_control(
-            label, options, default=first, required=True, key=f"{name} {look.name}"
+        own = f"{name} {look.name}"
+        return str(st.selectbox(label, options, index=options.index(first), key=own))
+    if len(options) > SIDE_BY_SIDE:
+        chosen = st.selectbox(
+            label, options, index=options.index(first), key=name, bind="query-params"
         )
-    else:
-        chosen = st.segmented_control(
-            label, options, default=first, required=True, key=name, bind="query-params"
-        )
+        return str(chosen)
+    chosen = st.segmented_control(
+        label, options, default=first, required=True, key=name, bind="query-params"
+    )
     return str(chosen)
 
 

@@ -55,7 +55,9 @@ def _model(run_id: int, config: RunConfig) -> None:
         helping.rounding(run_id)
     reasons = {name: obstacle(config, needs) for name, (_, needs) in SECTIONS.items()}
     sections = {name: show_it for name, (show_it, _) in SECTIONS.items() if reasons[name] is None}
-    _say_what_is_absent({name: reason for name, reason in reasons.items() if reason})
+    # Any model can be ablated; without any section of letter counts that is done in another way.
+    absent = reasons if sections else {**reasons, "Ablation": None}
+    _say_what_is_absent({name: reason for name, reason in absent.items() if reason})
     if not sections:
         # Imported where it is used: PyTorch takes a second or two to load.
         from dashboard.network import page
