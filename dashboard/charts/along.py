@@ -75,7 +75,7 @@ def prefix_logits(
                 "answer:N",
                 title=None,
                 scale=alt.Scale(
-                    domain=["rightly answered", "false positive", "false negative"],
+                    domain=["correct", "false positive", "false negative"],
                     range=[GREY, FALSE_POSITIVE, FALSE_NEGATIVE],
                 ),
                 legend=alt.Legend(orient="top"),
@@ -84,7 +84,7 @@ def prefix_logits(
             tooltip=[
                 alt.Tooltip("prefix:N", title="Prefix"),
                 alt.Tooltip("logit:Q", title="Logit", format=".4f"),
-                alt.Tooltip("answer:N", title="Is"),
+                alt.Tooltip("answer:N", title="Prediction"),
             ],
         )
         .add_params(_pointed())
@@ -281,9 +281,9 @@ def patched(frame: pd.DataFrame, base_names: Names, base: float, source: float) 
             tooltip=[
                 alt.Tooltip("site:N", title="State"),
                 alt.Tooltip("base_token:N", title="Token"),
-                alt.Tooltip("source_token:N", title="Carried over from"),
-                alt.Tooltip("logit:Q", title="Logit with it", format=".4f"),
-                alt.Tooltip("flips:N", title="Turns the answer"),
+                alt.Tooltip("source_token:N", title="Source token"),
+                alt.Tooltip("logit:Q", title="Patched logit", format=".4f"),
+                alt.Tooltip("flips:N", title="Flips the prediction"),
             ],
         )
         .add_params(_pointed())
@@ -331,5 +331,5 @@ def _width(names: Names, room: int = WIDTH) -> int:
 
 def _outcome(label: bool, predicted: bool) -> str:
     if label == predicted:
-        return "rightly answered"
+        return "correct"
     return "false negative" if label else "false positive"

@@ -39,8 +39,8 @@ def _said(failing: int, attributed: int) -> None:
     st.caption(
         f"Found for {attributed:,} of {failing:,} failing models, from up to {causes.SAMPLE} "
         "errors of each, spread evenly from the shortest to the longest. Where letter counts "
-        "account for a model exactly, each error's mechanism is shown by changing one thing "
-        "inside; of other models it is only said what their errors have in common."
+        "explain a model exactly, each error's mechanism is verified by changing one thing inside "
+        "the model; for other models, this is only what their errors have in common."
     )
 
 

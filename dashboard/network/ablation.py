@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from seqcls.interpretability.strings.ablation import Ablated, Part
 
 SAMPLE = 200
-WAYS = {"zero": "adds nothing", "mean": "always its own mean"}
+WAYS = {"zero": "zero: the part adds nothing", "mean": "mean: it adds its mean"}
 WIDTH = 10
 """Lengths in one point."""
 
@@ -24,7 +24,7 @@ WIDTH = 10
 def show(run_id: int, model: AskedModel) -> None:
     """Draws the section; it takes seconds, and so is asked for."""
     way = st.segmented_control(
-        "An ablated part",
+        "Ablation",
         list(WAYS),
         format_func=lambda name: WAYS[name],
         default="zero",
@@ -32,10 +32,8 @@ def show(run_id: int, model: AskedModel) -> None:
         key="way",
         bind="query-params",
     )
-    if not st.toggle(
-        "Ablate every head and feed-forward, or unit", key="ablate", bind="query-params"
-    ):
-        st.caption(f"Judged by {SAMPLE} distinct test strings, spread evenly over their lengths.")
+    if not st.toggle("Ablate each part on its own", key="ablate", bind="query-params"):
+        st.caption(f"Measured on {SAMPLE} distinct test strings, spread evenly over their lengths.")
         return
     try:
         found: tuple[Ablated, ...] = _ranked((run_id, way), model, str(way))
@@ -50,7 +48,7 @@ def show(run_id: int, model: AskedModel) -> None:
         "Accuracy by length without", list(named), key="without", bind="query-params"
     )
     if chosen is not None:
-        both = [("every part", whole), (f"without {chosen}", named[chosen])]
+        both = [("as trained", whole), (f"without {chosen}", named[chosen])]
         by_length = pd.concat([_lengths(own).assign(model=name) for name, own in both])
         stretch(ablations.accuracy_by_length(by_length), "network lengths")
     _pruned(run_id, model, str(way))

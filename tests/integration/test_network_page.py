@@ -65,7 +65,7 @@ def test_failing_strings_are_reduced_and_states_carried_over(
     wrong = app.selectbox(key="string").options[0]
     app = model(monkeypatch, db, run, "Minimal and nearest", wrong)
     assert headers(app)[0] == "Minimal failing string"
-    assert "with any one token less it does not" in said(app)
+    assert "no longer does if any one token is deleted" in said(app)
     app.button("look at minimal").click()
     rerun(app)
     shortest = app.selectbox(key="string").value
@@ -73,7 +73,7 @@ def test_failing_strings_are_reduced_and_states_carried_over(
     assert len(shortest) <= len(wrong)
     app = model(monkeypatch, db, run, "Patching", wrong)
     (app.text_input[-1]).set_value("0110" if len(wrong) == 4 else "0")
-    assert "Carried over from" in said(app) or "No such string" in said(app)
+    assert "Source: " in said(app) or "No such string" in said(app)
 
 
 @pytest.mark.parametrize(("run", "part"), [(BLOCKS, "block 1, head 0"), (LSTM, "layer 0, unit 3")])
@@ -88,7 +88,7 @@ def test_parts_are_ablated_when_asked_for(
     rerun(app)
     costs, lengths, pruning = charts(app)
     assert part in costs
-    assert "every part" in lengths
+    assert "as trained" in lengths
     assert "Parts removed" in pruning
 
 
