@@ -111,7 +111,9 @@ def picture(found: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
     scale = alt.Scale(scheme="viridis", domain=[0.5, 1], clamp=True)
     title = f"Median accuracy on {TRAINED + 1} to 60 tokens"
     cells = base.mark_rect().encode(
-        color=alt.Color("beyond:Q", scale=scale, title=title, legend=alt.Legend(format="%"))
+        color=alt.Color(
+            "beyond:Q", scale=scale, title=title, legend=alt.Legend(format="%", titleLimit=300)
+        )
     )
     dark = alt.datum.beyond < 0.78
     texts = base.mark_text(fontSize=12).encode(

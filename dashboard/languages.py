@@ -69,4 +69,4 @@ def show(task: Task) -> None:
     st.markdown(verbatim(task.describe()))
     for name, strings in zip(("Positive", "Negative"), shortest_strings(task), strict=True):
         listed = "  ".join(verbatim(text or EMPTY) for text in strings)
-        st.caption(f"{name}: {listed or 'none that is short'}")
+        st.caption(f"{name}: {listed or 'none found'}")

@@ -6,7 +6,7 @@ import streamlit as st
 from dashboard import data, drawing
 from dashboard.charts.importance import importance_chart
 from dashboard.charts.parallel import parallel_coordinates, places
-from sweeps.importance import importance
+from sweeps.importance import importance, without_unread
 
 MOST_LINES = 300
 MOST_AXES = 8
@@ -22,25 +22,30 @@ def show(table: pd.DataFrame, models: pd.DataFrame, named: list[str]) -> None:
     """
     table = table.assign(configuration=named)
     table = table[table["seeds"] > 0]
-    settings = data.settings().loc[table["config_id"]]
+    ids = tuple(table["config_id"].astype(int))
+    settings = without_unread(data.settings().loc[list(ids)], data.some_configs(ids))
     found = importance(models, settings)
     if found.empty or len(table) < 2:
         return
     st.subheader("Which setting matters?")
     first = found.iloc[0]
+    several = len(first["fields"]) > 1
+    names = ", ".join(f"`{name}`" for name in first["fields"])
     st.markdown(
-        f"`{first['field']}` moves the failing share most: {first['worst_share']:.0%} of models "
+        f"{names} {'(changed together) move' if several else 'moves'} the failing share most: "
+        f"{first['worst_share']:.0%} of models "
         f"fail with {first['worst']}, {first['best_share']:.0%} with {first['best']} "
         f"(difference {first['moves']:.0%}, 95% interval {first['low']:.0%} to "
         f"{first['high']:.0%})."
     )
     drawing.show(importance_chart(found), "importance")
     st.caption(
-        "A value's share is the mean over the configurations that have it. Where settings vary "
-        "together, as in sweeps that are no full grid, their effects cannot be told from each "
-        "other."
+        "A value's share is the mean over the configurations that have it; those whose language "
+        "or network does not read a setting are left out. Settings that only change together "
+        "stand together, since their effects cannot be told apart; where they mostly do, as in "
+        "sweeps that are no full grid, part of one's effect may be another's."
     )
-    fields = found["field"].head(MOST_AXES).tolist()
+    fields = [name for names in found["fields"] for name in names][:MOST_AXES]
     if len(fields) < 2:
         return
     few = table.head(MOST_LINES)

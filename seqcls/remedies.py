@@ -153,7 +153,9 @@ def _without_bound(config: RunConfig) -> str | None:
 
 
 _LENGTH = frozenset({"longer than in training", "errors beyond a bound"})
-_BLIND = frozenset({"simple rule", "constant answer", "as long as in training", "one edit away"})
+_BLIND = frozenset(
+    {"order not seen", "simple rule", "constant answer", "as long as in training", "one edit away"}
+)
 
 _WIDTH = (
     "Values of more letters than a head has dimensions lie close together; with more of them they "
@@ -258,9 +260,9 @@ REMEDIES = (
     Remedy(
         frozenset({"constant answer"}),
         "learning_rate",
-        lambda config: config.learning_rate / 3,
-        "An answer that never changes is what training ends in where its steps are too large.",
-        "the mechanism itself",
+        lambda config: float(f"{config.learning_rate / 3:.1g}"),
+        "Training may end in an answer that never changes because its steps are too large.",
+        "an assumption, which the training tests",
     ),
     Remedy(
         frozenset({"rounding"}),

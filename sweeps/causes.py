@@ -59,7 +59,7 @@ def causes_of(store: Store, run_id: int, wrong: Sequence[str], sample: int) -> l
     Args:
         store: where the run is.
         run_id: a finished run.
-        wrong: its misclassified test strings, the shortest first.
+        wrong: its misclassified test strings, the shortest first, each as often as it occurs.
         sample: how many of them to look at.
     """
     # Imported where it is used: PyTorch takes a second or two to load.
@@ -120,5 +120,7 @@ def _not_attributed(
         if queries.run_status(store, run_id).state != RunState.DONE:
             continue
         errors = queries.string_errors(store, run_id).sort_values(["length", "string"])
-        if len(errors) and int(known.get(run_id, 0)) != min(sample, len(errors)):
-            yield run_id, errors["string"].tolist()
+        # Each as often as it occurs in the test set, as everywhere that errors are counted.
+        wrong = errors["string"].repeat(errors["occurrences"].tolist()).tolist()
+        if wrong and int(known.get(run_id, 0)) != min(sample, len(wrong)):
+            yield run_id, wrong

@@ -21,7 +21,7 @@ def likeliest_letters(errors: Errors) -> tuple[int, int]:
 
 def cells_frame(network: Network, errors: Errors, letters: tuple[int, int]) -> pd.DataFrame:
     """x, x2, y, y2, firsts, seconds, kind, errors, share: see `error_map`."""
-    everything = all_multisets(network.config.num_letters, errors.max_length)
+    everything = all_multisets(network.num_letters, errors.max_length)
     labels = count_task_of(network.config).labels_of_counts(everything)
     side = -(-errors.max_length // CELL) + 1
     wrong = _binned(errors.counts, errors.label, letters, side)

@@ -7,7 +7,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from seqcls.config import ANY_SAMPLER, PARTS, REPORT_TASK, RunConfig, default_fields
 from seqcls.errors import ConfigError, SpecError
-from seqcls.models import MODELS
+from seqcls.models import MODELS, OF_ATTENTION, RECURRENT
 from seqcls.models.positions import POSITIONS
 from seqcls.sampling import SAMPLERS
 from seqcls.tasks import TASKS
@@ -48,17 +48,6 @@ USUAL = {
     "Training": (),
 }
 """The settings that are offered at once; the others of a group can be added."""
-
-OF_ATTENTION = frozenset(
-    {
-        "num_attention_heads", "attention_head_size", "feed_forward_size", "layer_norm",
-        "layer_norm_eps", "no_attend_cls", "attention_init_strategy",
-        "feed_forward_init_strategy",
-    }
-)  # fmt: skip
-"""The report's settings that mean nothing to a recurrent network."""
-
-RECURRENT = frozenset({"rnn", "gru", "lstm"})
 
 TYPED = frozenset({"alphabet", "pattern", "formula", "required_letters"})
 """Settings that are typed, one value at a time."""

@@ -9,6 +9,7 @@ from dashboard import languages
 from dashboard.launch import fields, start
 from dashboard.launch.start import Start
 from dashboard.words import verbatim
+from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, SeqclsError
 from seqcls.tasks import TASKS
 from sweeps.spec import CHECKPOINTS, SweepSpec, parse_spec
@@ -167,8 +168,11 @@ class _Form:
             self.is_wrong = True
             self.slots[missing[0]].caption(f"Type the {missing[0]} of the language.")
             return
+        task = self.values("task")[0]
         try:
-            languages.show(TASKS[self.values("task")[0]](**settings))
+            # What an alphabet may be the configuration knows, not the language.
+            RunConfig.from_mapping({"task": task, **settings})
+            languages.show(TASKS[task](**settings))
         except ConfigError as error:
             self._say(str(error))
 

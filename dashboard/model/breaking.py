@@ -26,7 +26,7 @@ def show(chosen: Chosen) -> None:
         help="One or two counts are left free: ab{n}, a{n}b, b{2}c{n}, a{m}b{n}.",
     )
     try:
-        family = parse_family(text.strip(), chosen.model.config.num_letters)
+        family = parse_family(text.strip(), chosen.model.network.num_letters)
         if len(family.names) == 1:
             _curve(curve_of(chosen.model, family))
         else:

@@ -13,6 +13,7 @@ from seqcls.errors import ConfigError
 from seqcls.exhaustive import unaffordable
 from seqcls.inside.beyond import Beyond, SupportProof, beyond
 from seqcls.inside.errors import Errors, errors_up_to
+from seqcls.inside.obstacle import obstacle
 from seqcls.inside.words import beyond_sentences
 
 SHORTEST = 20
@@ -36,15 +37,19 @@ def show(chosen: Chosen) -> None:
     except ConfigError as error:
         st.info(verbatim(f"Not every string is tried: {error}"))
     st.subheader("All longer strings")
+    reason = obstacle(model.config)
+    if reason is not None:
+        st.info(verbatim(f"Nothing is proved of longer strings: {reason}."))
+        return
     with st.spinner("Proving", show_time=True):
         found = proofs(model)
     _beyond(found)
 
 
 def _exhaustive(model: OpenedModel) -> None:
-    obstacle = unaffordable(model.config)
-    if obstacle is not None:
-        raise ConfigError(obstacle)
+    too_many = unaffordable(model.config)
+    if too_many is not None:
+        raise ConfigError(too_many)
     with st.spinner("Trying every string", show_time=True):
         errors = all_errors(model)
     st.markdown(verbatim(errors_sentence(errors)))

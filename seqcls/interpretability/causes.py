@@ -4,6 +4,8 @@ Where `seqcls.inside` has an exact account of a model, every error's mechanism i
 counterfactual. Of any other model only its behaviour is told, in groups, the first that holds:
 
 - **constant answer**: it gives all test strings the same answer;
+- **order not seen**: the model sees letter counts alone, and a string with the same letters has the
+  other label: it is wrong on one of the two, whatever it has learned;
 - **simple rule**: one rule of the fixed list in `seqcls.interpretability.strings.rules` says what
   the model says on at least `AGREES` of all test strings and on at least `EXPLAINS` of its errors;
 - **errors beyond a bound**: they lie above, or at most at, one bound of the length or of a feature
@@ -32,6 +34,10 @@ from seqcls.inside.obstacle import obstacle
 from seqcls.interpretability.strings.asked import AskedModel, Letters
 from seqcls.interpretability.strings.nearest import nearest_right
 from seqcls.interpretability.strings.rules import agreement, bounds, candidates
+from seqcls.interpretability.strings.same_letters import (
+    same_letters_other_label,
+    sees_counts_alone,
+)
 from seqcls.results import Cause
 
 SAMPLE = 50
@@ -43,13 +49,14 @@ EDITED = 16
 
 ROUNDING = "rounding"
 CONSTANT = "constant answer"
+ORDER = "order not seen"
 RULE = "simple rule"
 BEYOND = "errors beyond a bound"
 ONE_EDIT = "one edit away"
 LONGER = "longer than in training"
 AS_LONG = "as long as in training"
 
-BEHAVIOURS = (CONSTANT, RULE, BEYOND, ONE_EDIT, LONGER, AS_LONG)
+BEHAVIOURS = (CONSTANT, ORDER, RULE, BEYOND, ONE_EDIT, LONGER, AS_LONG)
 
 
 @dataclass(frozen=True)
@@ -90,7 +97,8 @@ def attributions(
 
     Args:
         model: the model.
-        wrong: all test strings that it misclassifies, the shortest first.
+        wrong: all test strings that it misclassifies, the shortest first, each as often as it
+            occurs in the test set.
         sample: how many of them to look at, spread evenly.
     """
     picked = [wrong[place] for place in spread_evenly(len(wrong), sample)]
@@ -159,14 +167,26 @@ def behaviours(
     places = {text: place for place, text in enumerate(tested.test.texts)}
     at = np.searchsorted(tested.rows, [places[string] for string in picked])
     groups = [own for own in (_rule(model, tested), _bound(model, tested)) if own is not None]
-    found = []
+    found: dict[str, Attribution] = {}
     for string, place in zip(picked, at.tolist(), strict=True):
-        own = next((group for group, holds in groups if holds[place]), None)
-        if own is None:
-            found.append(_others(model, string, positive=bool(tested.predicted[place])))
-        else:
-            found.append(Attribution(string, own.mechanism, None, own.tokens, own.agreement))
-    return tuple(found)
+        if string not in found:
+            own = [group for group, holds in groups if holds[place]]
+            found[string] = _attributed(model, string, own, bool(tested.predicted[place]))
+    return tuple(found[string] for string in picked)
+
+
+def _attributed(
+    model: AskedModel, string: str, groups: Sequence[Attribution], positive: bool
+) -> Attribution:
+    """One error: `groups` are those of the model that it belongs to, the first before others."""
+    first = groups[0] if groups else None
+    if first is None or first.mechanism != CONSTANT:
+        letters = model.letters(string)
+        if sees_counts_alone(model.config) and same_letters_other_label(model.config, letters):
+            return Attribution(string, ORDER)
+    if first is None:
+        return _others(model, string, positive=positive)
+    return Attribution(string, first.mechanism, None, first.tokens, first.agreement)
 
 
 _Group = tuple[Attribution, Bool[np.ndarray, " string"]]

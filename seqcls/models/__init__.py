@@ -40,6 +40,17 @@ _OF_TRANSFORMERS = frozenset(
 _OF_RECURRENT = frozenset({"num_blocks", "readout", "biases"})
 _RECURRENT = "seqcls.models.recurrent"
 
+OF_ATTENTION = frozenset(
+    {
+        "num_attention_heads", "attention_head_size", "feed_forward_size", "layer_norm",
+        "layer_norm_eps", "no_attend_cls", "attention_init_strategy",
+        "feed_forward_init_strategy",
+    }
+)  # fmt: skip
+"""Fields that mean nothing to a recurrent network."""
+
+RECURRENT = frozenset({"rnn", "gru", "lstm"})
+
 _OWN: Mapping[str, Kind] = {
     "transformer": Kind(
         "seqcls.models.transformer:Transformer", _OF_TRANSFORMERS, _no_blind_readout

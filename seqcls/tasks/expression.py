@@ -54,9 +54,20 @@ def minimal_automaton(pattern: str, alphabet: str) -> Automaton:
     except ConfigError:
         raise
     except (AutomatonException, RegexException, ValueError, IndexError, KeyError) as error:
+        own = _unclosed(pattern)
         reason = _TOKEN_NAME.sub(r"\1", " ".join(str(error).split())).rstrip(".")
-        raise _refusal(pattern, reason) from None
+        raise _refusal(pattern, own or reason) from None
     return _minimal(*_deterministic(builder, pattern, alphabet), alphabet)
+
+
+def _unclosed(pattern: str) -> str | None:
+    """What is the matter with its parentheses; None where they match, escaped ones apart."""
+    depth = 0
+    for token in re.findall(r"\\.|[()]", pattern, re.DOTALL):
+        depth += {"(": 1, ")": -1}.get(token, 0)
+        if depth < 0:
+            return "a parenthesis is closed that was not opened"
+    return "a parenthesis is not closed" if depth else None
 
 
 def _parsed(pattern: str, alphabet: str) -> Any:

@@ -63,7 +63,9 @@ class Formula:
                 warnings.simplefilter("ignore")
                 return ast.parse(named, mode="eval").body
         except (SyntaxError, ValueError, MemoryError, RecursionError):
-            raise self._refusal("it cannot be read") from None
+            assigns = re.search(r"(?<![=<>!])=(?!=)", self._text) is not None
+            reason = "for equality write ==" if assigns else "it cannot be read"
+            raise self._refusal(reason) from None
 
     def _check_condition(self, node: ast.expr, depth: int) -> None:
         self._check_depth(depth)

@@ -69,7 +69,10 @@ def _network(
     config = queries.run_config(store, run_id)
     reason = obstacle(config)
     if reason is not None:
-        raise ConfigError(f"run {run_id}: `{command}` would say what is not so of it: {reason}")
+        raise ConfigError(
+            f"run {run_id}: `{command}` does not hold for this model: {reason}; try `seqcls rules "
+            f"{run_id}`, `seqcls minimal {run_id}`, or `states`, `patch` and `family` with a string"
+        )
     weights = queries.weights(store, run_id, epoch)
     with of_run(run_id):
         return run_id, Network.of(config, weights)

@@ -9,9 +9,15 @@ from seqcls.data import configuration, sampler_of, task_of
 from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.causes import Attribution, attributions, spread_evenly, summed_up
 from seqcls.interpretability.strings.asked import AskedModel
+from seqcls.interpretability.strings.same_letters import (
+    same_letters_other_label,
+    sees_counts_alone,
+)
+from seqcls.remedies import suggestions
+from seqcls.strings import TokenStrings
 from tests.unit.asked import LSTM, untrained
 
-PARITY = {
+PARITY: dict[str, Any] = {
     "task": "parity",
     "train_size": 256,
     "train_max_length": 12,
@@ -100,3 +106,32 @@ def _helps(model: AskedModel, own: Attribution) -> bool:
 def test_errors_are_picked_evenly_from_the_shortest_on() -> None:
     assert spread_evenly(3, 50) == [0, 1, 2]
     assert spread_evenly(100, 4) == [0, 25, 50, 75]
+
+
+@pytest.mark.parametrize(("string", "other"), [("ba", True), ("a{2}b{2}", True), ("a{3}b", False)])
+def test_an_order_that_the_model_does_not_see_is_told(string: str, other: bool) -> None:
+    """`(ab)*`, asked of a model without positions."""
+    fields: dict[str, Any] = {"task": "regular", "alphabet": "ab", "pattern": "(ab)*"}
+    model = untrained(**fields)
+    letters = model.letters(string)
+    found = same_letters_other_label(model.config, letters)
+    assert (found is not None) == other
+    if found is not None:
+        assert sorted(found) == sorted(letters)
+        assert model.task.labels(TokenStrings.of_lists(2, [found]))[0]
+    assert sees_counts_alone(model.config)
+    assert not sees_counts_alone(untrained(**fields, positions="alibi").config)
+    assert not sees_counts_alone(untrained(**PARITY).config), "it need not see an order"
+
+
+def test_errors_of_one_that_cannot_see_the_order_say_so() -> None:
+    own = untrained(
+        **{**PARITY, "task": "regular", "alphabet": "ab", "pattern": "(ab)*", "test_max_length": 20}
+    )
+    test = distinct_test_strings(sampler_of(own.config, "test"))
+    even = test.strings.counts[:, 0] == test.strings.counts[:, 1]
+    rows = np.flatnonzero(even & ~test.labels)
+    found = attributions(own, [test.texts[row] for row in rows], 20)
+    assert {one.mechanism for one in found} <= {"order not seen", "constant answer"}
+    (suggested, *_) = suggestions(own.config, ["order not seen"])
+    assert (suggested.field, suggested.value) == ("positions", "alibi")

@@ -96,6 +96,7 @@ def test_tokens_that_are_no_letters_are_written_with_a_sign() -> None:
     [
         ("", "expects a condition"),
         ("a >", "cannot be read"),
+        ("a % 2 = 0", "for equality write =="),
         ("a", "'a' is no comparison"),
         ("a and b", "is no comparison"),
         ("a > d", "'d' is outside the alphabet 'abc'"),

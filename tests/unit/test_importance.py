@@ -1,11 +1,14 @@
 """Which setting moves the failing share most."""
 
+from typing import Any
+
 import pandas as pd
 import pytest
 
 from dashboard.charts.importance import importance_chart
 from dashboard.charts.parallel import OUTCOME, parallel_coordinates, places
-from sweeps.importance import importance
+from seqcls.data import configuration
+from sweeps.importance import importance, without_unread
 
 SETTINGS = pd.DataFrame(
     {"hidden_size": [2, 2, 16, 16], "num_attention_heads": [1, 2, 1, 2], "activation": "gelu"},
@@ -62,3 +65,35 @@ def test_it_is_drawn_with_its_interval_and_every_configuration_as_a_line() -> No
     lines, names = parallel_coordinates(frame).to_dict()["layer"]
     assert lines["encoding"]["detail"]["field"] == "configuration"
     assert names["encoding"]["text"]["field"] == "value"
+
+
+def test_settings_that_change_together_stand_together() -> None:
+    settings = SETTINGS.assign(readout=["first", "first", "last", "last"])
+    first = importance(models(9, 8, 1, 2), settings).iloc[0]
+    assert first["fields"] == ("hidden_size", "readout")
+    assert (first["worst"], first["best"]) == ("2, first", "16, last")
+
+
+def test_settings_that_a_network_does_not_read_count_for_nothing() -> None:
+    lstm = {"architecture": "lstm", "readout": "last", "layer_norm_eps": 0.0}
+    own: list[dict[str, Any]] = [
+        {"layer_norm_eps": 1e-5},
+        {"layer_norm_eps": 1e-5, "hidden_size": 4},
+        lstm,
+        lstm,
+    ]
+    configs = {
+        config_id: configuration({"task": "parity", **fields})
+        for config_id, fields in enumerate(own, start=1)
+    }
+    fields = ["architecture", "readout", "hidden_size", "layer_norm_eps", "required_letters"]
+    every = pd.DataFrame(
+        [{name: getattr(config, name) for name in fields} for config in configs.values()],
+        index=pd.Index(configs, name="config_id"),
+    )
+    settings = without_unread(every, configs)
+    assert settings["layer_norm_eps"].isna().tolist() == [False, False, True, True]
+    assert settings["required_letters"].isna().all()
+    found = importance(models(9, 8, 0, 0), settings)
+    assert found["fields"].tolist()[0] == ("architecture", "readout")
+    assert "layer_norm_eps" not in found["field"].tolist()

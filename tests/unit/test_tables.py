@@ -244,3 +244,13 @@ def test_training_at_drawn_places_is_that_of_one_string_at_a_time(positions: str
         np.testing.assert_allclose(getattr(compiled, losses), getattr(plain, losses), rtol=1e-12)
     for name, weights in compiled.kept_weights.items():
         np.testing.assert_allclose(weights, plain.kept_weights[name], atol=1e-12)
+
+
+@pytest.mark.parametrize("readout", ["first", "last"])
+def test_empty_strings_alone_are_answered_as_in_company(readout: Readout) -> None:
+    config = NetworkConfig(positions="alibi", readout=readout, attention_head_size=2)
+    flat = pack(config, random_weights(config, 0))
+    alone = TokenStrings.of_lists(config.num_letters, [(), ()])
+    together = TokenStrings.of_lists(config.num_letters, [(), (0, 1), ()])
+    logits = table_logits(config, [flat], together)[0]
+    assert table_logits(config, [flat], alone)[0].tolist() == logits[[0, 2]].tolist()

@@ -64,7 +64,8 @@ def make_letter_tiles(
     scaled = config.attention_scale == "log_length"
     factors = np.log(lengths + 1) if scaled else np.ones(room)
     tiled = [x.reshape(-1, TILE).astype(config.precision) for x in (factors, targets, weights)]
-    by_place = letters.reshape(-1, TILE, letters.shape[1]).transpose(0, 2, 1)
+    # Of empty strings alone there are tiles, but no letters to say how many.
+    by_place = letters.reshape(room // TILE, TILE, letters.shape[1]).transpose(0, 2, 1)
     longest = lengths.reshape(-1, TILE).max(axis=1, initial=0)
     ends = np.cumsum(tiles)
     own = (np.ascontiguousarray(by_place), longest, tiled[0], tiled[1], tiled[2], ends)

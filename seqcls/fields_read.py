@@ -1,0 +1,41 @@
+"""Which of a configuration's fields say anything about its models."""
+
+from functools import lru_cache
+
+from seqcls.config import PARTS, RunConfig
+from seqcls.data import strings_read
+from seqcls.models import MODELS, OF_ATTENTION, RECURRENT
+from seqcls.models.positions import POSITIONS
+from seqcls.sampling import SAMPLERS
+from seqcls.tasks import TASKS
+
+
+@lru_cache(maxsize=4096)
+def fields_unread(config: RunConfig) -> frozenset[str]:
+    """The fields that change nothing: of another language, sampler or architecture than its own.
+
+    An LSTM has no heads, and `parity` no required letters, whatever stands in these fields.
+    """
+    read = {"train_sampler", "validation_sampler", "test_sampler"}
+    for part in PARTS:
+        read |= set(strings_read(config, part))
+    read |= MODELS[config.architecture].reads
+    if config.architecture not in RECURRENT:
+        read |= OF_ATTENTION
+    if "positions" in MODELS[config.architecture].reads:
+        read |= POSITIONS[config.positions].reads
+    return _read_by_some() - read
+
+
+@lru_cache(maxsize=1)
+def _read_by_some() -> frozenset[str]:
+    """The fields that some read and others do not."""
+    fields = set(OF_ATTENTION)
+    for task in TASKS.values():
+        fields |= task.reads
+    for kind in (*MODELS.values(), *POSITIONS.values()):
+        fields |= kind.reads
+    for sampler in SAMPLERS.values():
+        own = frozenset(sampler.reads).union(*sampler.reads_of_part.values())
+        fields |= {x for name in own for x in (name, *(f"{part}_{name}" for part in PARTS))}
+    return frozenset(fields & set(RunConfig.model_fields))
