@@ -51,6 +51,9 @@ def configuration_columns(below: float) -> dict[str, Any]:
     }
 
 
+PINNED = 250
+"""Pixels of a column that stays in sight; a wider one would leave a narrow window nothing else."""
+
 LETTER = 7.5
 """Pixels of a letter in a table, about."""
 
@@ -66,7 +69,7 @@ def setting_columns(names: Iterable[str], longest: int = 26) -> dict[str, Any]:
     width = round(min(max(LETTER * longest + 24, 120), 420))
     for name in ("sweeps", "configuration"):
         if name in shown:
-            shown[name] = TextColumn(name.capitalize(), width=width, pinned=True)
+            shown[name] = TextColumn(name.capitalize(), width=width, pinned=width <= PINNED)
     return shown
 
 

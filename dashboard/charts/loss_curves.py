@@ -32,7 +32,7 @@ def loss_curves(frame: pd.DataFrame, colors: Mapping[str, str]) -> Drawing:
             x=alt.X("epoch:Q", title="Epoch", axis=alt.Axis(tickMinStep=1, format="d")),
             y=alt.Y(
                 "loss:Q",
-                title="Validation loss (mean nats per string, log)",
+                title="Nats per string (log)",
                 scale=alt.Scale(type="log"),
             ),
             detail="run_id:N",
