@@ -24,6 +24,11 @@ STYLE = f"""
 @media (min-width: 769px) {{
   .stAppViewContainer:not(:has(.stSidebar)) {{ padding-left: {SIDEBAR}px; }}
 }}
+@media (min-width: 1001px) {{
+  /* Rows whose parts move sideways when they are loaded: nothing below may move besides. */
+  .st-key-glance {{ flex-wrap: nowrap; height: 76px; }}
+  .st-key-controls {{ flex-wrap: nowrap; height: 63px; }}
+}}
 /* Controls that are loaded late, with their labels. */
 .st-key-tag, .st-key-sweep, .st-key-seed, .st-key-below, .st-key-kind {{ min-height: 68px; }}
 .keys {{ display: flex; flex-wrap: wrap; gap: 0 2.5rem; font-size: 0.875rem; }}

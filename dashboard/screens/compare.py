@@ -9,7 +9,6 @@ from dashboard import (
     data,
     drawing,
     filters,
-    layout,
     lengths,
     links,
     matters,
@@ -76,7 +75,7 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
     total = counts[["seeds", "unfinished", "failed", "failing"]].sum()
     done, failing = int(total["seeds"]), int(total["failing"])
     # In a row that wraps: in columns, names would be cut off at 820 pixels.
-    with st.container(horizontal=True, gap="medium", key=layout.room("glance", 76)):
+    with st.container(horizontal=True, gap="medium", key="glance"):
         st.metric("Models tested", f"{done:,}", help=measures.SEEDS, width="content")
         st.metric(
             "Failing models",
@@ -167,7 +166,7 @@ def _by_length(chosen: pd.DataFrame, models: pd.DataFrame, view: View) -> None:
 
 
 def _length_controls() -> tuple[str, int]:
-    row = st.container(horizontal=True, gap="medium", key=layout.room("controls", 63))
+    row = st.container(horizontal=True, gap="medium", key="controls")
     measure = row.segmented_control(
         "Measure",
         list(LENGTH_MEASURES),

@@ -124,9 +124,8 @@ def test_a_head_is_switched_off_and_everything_follows(monkeypatch: pytest.Monke
 
 
 def test_what_is_ablated_is_in_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = model(
-        monkeypatch, run=SEED_2, view="Ablation", heads_frozen=["0", "7"], dimensions_off="1"
-    )
+    query: dict[str, str | list[str]] = {"heads_frozen": ["0", "7"], "dimensions_off": "1"}
+    app = open_app(monkeypatch, SHIPPED, "model", run=SEED_2, view="Ablation", **query)
     assert app.multiselect(key="heads_off").value == []
     assert app.multiselect(key="heads_frozen").value == [0], "it has no head 7"
     assert app.multiselect(key="dimensions_off").value == [1]
