@@ -108,7 +108,7 @@ def _baseline(browser: Browser, db: Path) -> None:
 
 
 def _cold(browser: Browser, db: Path, where: str) -> Shown:
-    with serve(db) as server, _window(browser, server) as window:
+    with serve(db) as server, browser_window(browser, server) as window:
         return _opened(window, f"{server.url}/{where}")
 
 
@@ -116,9 +116,9 @@ def _warm(browser: Browser, db: Path, colds: dict[str, Shown]) -> None:
     """One server shows every page again; prints all that is known of each."""
     with serve(db) as server:
         for where in (*PAGES.values(), *FILTERED.values()):
-            with _window(browser, server) as window:
+            with browser_window(browser, server) as window:
                 _opened(window, f"{server.url}/{where}")
-        with _window(browser, server) as window:
+        with browser_window(browser, server) as window:
             _opened(window, f"{server.url}/guide")
             for name, cold in colds.items():
                 warm = _clicked(window, name)
@@ -126,14 +126,14 @@ def _warm(browser: Browser, db: Path, colds: dict[str, Shown]) -> None:
                 most = max(cold.sent, warm.sent)
                 print(f"  {name:28} cold {cold}, warm {warm}, {most / 1e3:5.0f} kB", flush=True)
         for name, where in FILTERED.items():
-            with _window(browser, server) as window:
+            with browser_window(browser, server) as window:
                 shown = _opened(window, f"{server.url}/{where}")
             print(f"  {name:28} opened again {shown}, {shown.sent / 1e3:5.0f} kB", flush=True)
         print(f"  the server took {_megabytes(server):.0f} MB at most")
 
 
 @contextmanager
-def _window(browser: Browser, server: Server) -> Iterator[Window]:
+def browser_window(browser: Browser, server: Server) -> Iterator[Window]:
     context = browser.new_context(viewport={"width": 1200, "height": 1000})
     page = context.new_page()
     page.set_default_timeout(1e3 * MOST_SECONDS)
@@ -148,16 +148,16 @@ def _window(browser: Browser, server: Server) -> Iterator[Window]:
 
 
 def _opened(window: Window, url: str) -> Shown:
-    return _drawn(window, lambda: window.page.goto(url), "")
+    return drawn(window, lambda: window.page.goto(url), "")
 
 
 def _clicked(window: Window, name: str) -> Shown:
     heading = window.page.get_by_test_id("stMain").get_by_test_id("stHeading").first.inner_text()
     link = window.page.get_by_role("link", name=name, exact=True).first
-    return _drawn(window, link.click, heading)
+    return drawn(window, link.click, heading)
 
 
-def _drawn(window: Window, do: Callable[[], object], before: str) -> Shown:
+def drawn(window: Window, do: Callable[[], object], before: str) -> Shown:
     """Waits until a page other than that with the heading `before` is whole and at rest.
 
     Raises:

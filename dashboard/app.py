@@ -5,30 +5,42 @@ this one, whenever the first link that a new server is asked for leads to it.
 """
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.starlette import App
 
-from dashboard import filters, layout, links, sidebar, steady
+from dashboard import filters, first_page, layout, links, sidebar, steady
 from dashboard.data import PAGE_SECONDS
 from sweeps.store.engine import limit_reads
 
-page = st.navigation(
-    [
-        st.Page("screens/compare.py", title="Compare", default=True),
-        st.Page("screens/map.py", title="Map"),
-        st.Page("screens/failing.py", title="Failing models"),
-        st.Page("screens/sweeps.py", title="Sweeps"),
-        st.Page("screens/model.py", title="Model", url_path="model"),
-        st.Page("screens/guide.py", title="Guide", url_path="guide"),
-    ],
-    position="top",
-)
-layout.set_up(page.title)
-limit_reads(PAGE_SECONDS)
-with steady.redrawn_if_changed():
-    if links.is_another_page(page.url_path):
-        filters.take_from_link()
-    steady.say_what_is_damaged()
-    if links.was_switched():
-        filters.send_again()
-    with st.sidebar:
-        sidebar.show(page.url_path, filtered=page.title not in ("Model", "Guide"))
-    page.run()
+
+def draw() -> None:
+    """The page that the address bar names, with all that stands around it."""
+    page = st.navigation(
+        [
+            st.Page("screens/compare.py", title="Compare", default=True),
+            st.Page("screens/map.py", title="Map"),
+            st.Page("screens/failing.py", title="Failing models"),
+            st.Page("screens/sweeps.py", title="Sweeps"),
+            st.Page("screens/model.py", title="Model", url_path="model"),
+            st.Page("screens/guide.py", title="Guide", url_path="guide"),
+        ],
+        position="top",
+    )
+    layout.set_up(page.title)
+    limit_reads(PAGE_SECONDS)
+    with steady.redrawn_if_changed():
+        if links.is_another_page(page.url_path):
+            filters.take_from_link()
+        steady.say_what_is_damaged()
+        if links.was_switched():
+            filters.send_again()
+        with st.sidebar:
+            sidebar.show(page.url_path, filtered=page.title not in ("Model", "Guide"))
+        page.run()
+
+
+if get_script_run_ctx(suppress_warning=True) is None:
+    # Not a page is asked for, but the server of all: Streamlit looks for it in this file.
+    app = App(__file__, routes=first_page.ROUTES)
+else:
+    draw()

@@ -15,7 +15,7 @@ from sweeps import progress as progressing
 from sweeps.estimate import Estimate, estimate
 from sweeps.progress import SweepProgress
 from sweeps.spec import parse_spec
-from sweeps.store import curves, explained, notes, overview, queries, trust
+from sweeps.store import curves, explained, losses, notes, overview, queries, trust
 from sweeps.store.engine import Store, open_reader
 from sweeps.store.overview import View
 
@@ -61,6 +61,7 @@ failing_models = _cached(overview.failing_models)
 median_curves = _cached(curves.median_curves)
 memberships = _cached(overview.memberships, overview.members_revision)
 model = _cached(overview.model)
+newest_losses = _cached(losses.newest_losses)
 model_seeds = _cached(overview.model_seeds, overview.members_revision)
 models = _cached(overview.models)
 sweep_counts = _cached(progressing.counts)

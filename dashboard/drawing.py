@@ -1,14 +1,20 @@
 """Charts onto the page, in the colors of its theme."""
 
+import html
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
 import streamlit as st
 from altair.utils.schemapi import disable_debug_mode
+from streamlit.delta_generator import DeltaGenerator
 
+from dashboard import layout
 from dashboard.charts.encodings import Drawing
+from dashboard.charts.keys import Key
 from dashboard.charts.panels import apart
+from dashboard.charts.room import height_of, width_of
 from dashboard.charts.themes import DARK, LIGHT, Ground, described, themed
 
 # Neither is a chart validated piece by piece while it is built, which takes longer than drawing it.
@@ -47,9 +53,12 @@ def show(chart: Drawing, key: str, *, says: str = "", click: str | None = None) 
         The selections, where there is any to make.
     """
     spec = spec_of(chart, says)
-    if click is None:
-        return st.vega_lite_chart(spec, key=key)
-    return st.vega_lite_chart(spec, key=key, on_select="rerun", selection_mode=[click])
+    # Its height is that of all of it.
+    height = spec.get("height", 0)
+    with _room(key, height if isinstance(height, int) else height_of(spec)):
+        if click is None:
+            return st.vega_lite_chart(spec, key=key)
+        return st.vega_lite_chart(spec, key=key, on_select="rerun", selection_mode=[click])
 
 
 def place(chart: Drawing, key: str, says: str = "") -> None:
@@ -57,10 +66,19 @@ def place(chart: Drawing, key: str, says: str = "") -> None:
 
     Panels stand beside each other as far as the page is wide.
     """
-    spec = spec_of(chart.properties(autosize="pad"), says)
+    place_spec(placed(chart, says), key)
+
+
+def placed(chart: Drawing, says: str = "") -> dict[str, Any]:
+    """A chart for `place_spec`."""
+    return spec_of(chart.properties(autosize="pad"), says)
+
+
+def place_spec(spec: dict[str, Any], key: str) -> None:
+    """As `place`, of a chart as it is sent."""
     panels = apart(spec)
     if len(panels) == 1:
-        st.vega_lite_chart(spec, width="content", key=key)
+        _place(spec, key)
         return
     # The legend of the first is above or below it: the panels stand in line all the same.
     above = '"orient": "top"' in json.dumps(panels[0].get("layer", panels[0].get("encoding")))
@@ -71,10 +89,55 @@ def place(chart: Drawing, key: str, says: str = "") -> None:
             horizontal=True, gap="small", vertical_alignment="bottom" if above else "top"
         ):
             for number, panel in enumerate(panels):
-                st.vega_lite_chart(panel, width="content", key=f"{key} {number}")
+                _place(panel, f"{key} {number}")
+
+
+def _place(spec: dict[str, Any], key: str) -> None:
+    with _room(key, height_of(spec), width_of(spec)):
+        st.vega_lite_chart(spec, width="content", key=key)
+
+
+def place_whole(chart: alt.VConcatChart, key: str) -> None:
+    """Charts that share what is pointed at, as one at its own size."""
+    _place(spec_of(chart), key)
+
+
+def _room(key: str, height: int, width: int = 0) -> DeltaGenerator:
+    """The place of a chart, kept until it is drawn; as wide as the page where no width is given."""
+    place = layout.room(f"room of {key}", height, width)
+    return st.container(key=place, width="content" if width else "stretch")
 
 
 def stretch(chart: Drawing, key: str, says: str = "") -> None:
     """A chart as wide as the page; its height is that of the plot, axes and legend come on top."""
+    stretch_spec(stretched(chart, says), key)
+
+
+def stretched(chart: Drawing, says: str = "") -> dict[str, Any]:
+    """A chart for `stretch_spec`."""
     fitted = alt.AutoSizeParams(type="fit-x", contains="padding")
-    st.vega_lite_chart(spec_of(chart.properties(autosize=fitted), says), key=key)
+    return spec_of(chart.properties(autosize=fitted), says)
+
+
+def stretch_spec(spec: dict[str, Any], key: str) -> None:
+    """As `stretch`, of a chart as it is sent."""
+    with _room(key, height_of(spec)):
+        st.vega_lite_chart(spec, key=key)
+
+
+SYMBOLS = {"triangle-down": "▼", "triangle-up": "▲", "square": "■", "diamond": "◆"}
+
+
+def show_keys(keys: Sequence[Key]) -> None:
+    """What colors and shapes mean, above the charts that it holds for."""
+    if keys:
+        st.html(f'<div class="keys">{"".join(map(_key, keys))}</div>')
+
+
+def _key(key: Key) -> str:
+    entries = "".join(
+        f'<span><b style="color:{color}" aria-hidden="true">{SYMBOLS.get(shape, "●")}</b> '
+        f"{html.escape(name)}</span>"
+        for name, color, shape in zip(key.names, key.colors, key.shapes, strict=True)
+    )
+    return f"<p><em>{html.escape(key.title)}</em>{entries}</p>"

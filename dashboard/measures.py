@@ -51,12 +51,25 @@ def configuration_columns(below: float) -> dict[str, Any]:
     }
 
 
-def setting_columns(names: Iterable[str]) -> dict[str, Any]:
-    """How columns of settings are shown: narrow, so that results have room."""
+PINNED = 250
+"""Pixels of a column that stays in sight; a wider one would leave a narrow window nothing else."""
+
+LETTER = 7.5
+"""Pixels of a letter in a table, about."""
+
+
+def setting_columns(names: Iterable[str], longest: int = 26) -> dict[str, Any]:
+    """How columns of settings are shown: narrow, so that results have room.
+
+    Args:
+        names: the columns.
+        longest: letters of the longest name of a row.
+    """
     shown: dict[str, Any] = {name: st.column_config.Column(width=95, help=name) for name in names}
+    width = round(min(max(LETTER * longest + 24, 120), 420))
     for name in ("sweeps", "configuration"):
         if name in shown:
-            shown[name] = TextColumn(name.capitalize(), width=220, pinned=True)
+            shown[name] = TextColumn(name.capitalize(), width=width, pinned=width <= PINNED)
     return shown
 
 

@@ -1,10 +1,10 @@
-"""How sweeps progress: refreshed by itself, without a rerun of the page."""
+"""How sweeps progress: refreshed without a rerun of the page while anything is trained."""
 
 import streamlit as st
 
 from dashboard import data, links, steering
 from dashboard.durations import spoken
-from dashboard.words import verbatim
+from dashboard.words import models_fail, verbatim
 from seqcls.errors import SeqclsError
 from sweeps.progress import SweepProgress
 from sweeps.store import queries
@@ -26,15 +26,21 @@ TOLD = "ended sweeps that a toast has told of"
 def show() -> None:
     """Draws what is in training, and refreshes itself."""
     try:
-        st.session_state[SHOWN_REVISION] = queries.revision(open_reader())
+        store = open_reader()
+        st.session_state[SHOWN_REVISION] = queries.revision(store)
+        polls = any(map(goes_on, data.progress()))
     except SeqclsError:
-        st.session_state[SHOWN_REVISION] = None
-    _refreshed()
+        st.session_state[SHOWN_REVISION], polls = None, False
+    st.fragment(_refreshed, run_every=SECONDS if polls else None)(polls)
     _ended()
 
 
-@st.fragment(run_every=SECONDS)
-def _refreshed() -> None:
+def goes_on(sweep: SweepProgress) -> bool:
+    """Whether anything may come of a sweep by itself, so that it is worth another look."""
+    return sweep.running > 0 or sweep.state not in (SweepState.DONE, SweepState.STOPPED)
+
+
+def _refreshed(polls: bool) -> None:
     steering.say_problem()
     try:
         store = open_reader()
@@ -47,6 +53,9 @@ def _refreshed() -> None:
     if ended := before - st.session_state[SEEN]:
         st.session_state[ENDED] = [*st.session_state.get(ENDED, []), *ended][-MAX_SHOWN:]
         # A sweep has ended: the page shows its results. Until then it is left alone.
+        st.rerun()
+    if polls and not any(map(goes_on, active)):
+        # All that is left is stopped: the page is drawn once more, and then no longer by itself.
         st.rerun()
     if active:
         st.header("Running")
@@ -65,7 +74,7 @@ def _ended() -> None:
         ended = [names[x] for x in st.session_state.get(ENDED, []) if x in names]
         for name in ended:
             sums = data.configurations(View(sweeps=(name,)))[["seeds", "failing"]].sum()
-            told = f"{sums['seeds']:,} models, {sums['failing']:,} fail"
+            told = models_fail(int(sums["failing"]), int(sums["seeds"]))
             st.success(verbatim(f"{name} is done: {told}."))
             if st.button("Compare them", key=f"compare {name}", icon=":material/bar_chart:"):
                 links.to_compare({}, sweeps=[name])

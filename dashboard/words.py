@@ -13,3 +13,12 @@ def verbatim(text: str) -> str:
     """Text that Markdown shows unchanged, without links."""
     plain = _ADDRESS.sub(UNSEEN, text)
     return "".join(f"\\{c}" if c in string.punctuation else c for c in plain)
+
+
+def models_fail(failing: int, of: int) -> str:
+    """How many models fail, as a clause: `3 of 8 models fail`."""
+    if of == 1:
+        return "the only model fails" if failing else "the only model does not fail"
+    if not failing:
+        return f"none of {of:,} models fails"
+    return f"{failing:,} of {of:,} models fail{'s' if failing == 1 else ''}"

@@ -80,7 +80,7 @@ def _band(medians: alt.Chart, x: alt.X, color: alt.Color) -> alt.Chart:
 
 
 def _seeds(seeds: alt.Chart, x: alt.X, color: alt.Color, measure: str) -> alt.Chart:
-    lines = seeds.mark_line(strokeWidth=1, opacity=0.6)
+    lines = seeds.mark_line(strokeWidth=1)
     chart: alt.Chart = lines.encode(x, _y("value", measure), color, alt.Detail("run_id:N"))
     return chart
 

@@ -16,6 +16,9 @@ from dashboard.charts.scales import LOW_TO_HIGH
 
 WIDTH = 640
 LEAST_STEP, STEP = 14, 28
+NARROW_STEP = 9
+"""The least where two models share the page."""
+
 LINE_HEIGHT = 140
 ROW = 16
 SMALL = 92
@@ -31,7 +34,7 @@ Part = alt.Chart | alt.LayerChart | alt.FacetChart
 
 
 def together(parts: Sequence[Part]) -> alt.VConcatChart:
-    """Parts below one another, with one axis of tokens and one mark."""
+    """Parts below one another; pointing at a token marks it in all of them."""
     with warnings.catch_warnings():
         # That the parts share one mark is what is meant.
         warnings.filterwarnings("ignore", "Automatically deduplicated selection parameter")
@@ -41,7 +44,10 @@ def together(parts: Sequence[Part]) -> alt.VConcatChart:
 
 
 def prefix_logits(
-    frame: pd.DataFrame, names: Names, limits: tuple[float, float] | None = None
+    frame: pd.DataFrame,
+    names: Names,
+    limits: tuple[float, float] | None = None,
+    room: int = WIDTH,
 ) -> Part:
     """The logit after every prefix; colored where the prefix is misclassified.
 
@@ -49,6 +55,7 @@ def prefix_logits(
         frame: letter (the prefix's length), prefix (as text), logit, label (0 or 1).
         names: of the tokens.
         limits: of the logit; those of the prefixes if none are given.
+        room: pixels for all tokens, about.
     """
     frame = frame.assign(
         answer=[
@@ -68,7 +75,7 @@ def prefix_logits(
                 "answer:N",
                 title=None,
                 scale=alt.Scale(
-                    domain=["rightly answered", "false positive", "false negative"],
+                    domain=["correct", "false positive", "false negative"],
                     range=[GREY, FALSE_POSITIVE, FALSE_NEGATIVE],
                 ),
                 legend=alt.Legend(orient="top"),
@@ -77,23 +84,24 @@ def prefix_logits(
             tooltip=[
                 alt.Tooltip("prefix:N", title="Prefix"),
                 alt.Tooltip("logit:Q", title="Logit", format=".4f"),
-                alt.Tooltip("answer:N", title="Is"),
+                alt.Tooltip("answer:N", title="Prediction"),
             ],
         )
         .add_params(_pointed())
     )
     zero = alt.Chart(pd.DataFrame([{"y": 0.0}])).mark_rule(color=GREY, strokeDash=[4, 4])
     layers = alt.layer(zero.encode(y="y:Q"), line, points)
-    return layers.properties(width=_width(names), height=LINE_HEIGHT)
+    return layers.properties(width=_width(names, room), height=LINE_HEIGHT)
 
 
-def attention_matrix(frame: pd.DataFrame, names: Names, title: str) -> Part:
+def attention_matrix(frame: pd.DataFrame, names: Names, title: str, room: int = WIDTH) -> Part:
     """What each token attends to in one head, a row a token that attends.
 
     Args:
         frame: letter (attended to), query (the letter that attends), weight in [0, 1].
         names: of the tokens.
         title: above it.
+        room: pixels for all tokens, about.
     """
     row = alt.Y(
         "query:O",
@@ -101,7 +109,10 @@ def attention_matrix(frame: pd.DataFrame, names: Names, title: str) -> Part:
         axis=_axis(names, title="Token that attends"),
     )
     chart: alt.Chart = (
-        alt.Chart(frame, title=alt.TitleParams(title, anchor="start", fontSize=12))
+        _in_rows(frame, ["query"], ["letter", "weight"])
+        .transform_calculate(
+            query_token=_token_of("query", names), key_token=_token_of("letter", names)
+        )
         .mark_rect()
         .encode(
             x=_tokens(names, "Token attended to"),
@@ -116,25 +127,31 @@ def attention_matrix(frame: pd.DataFrame, names: Names, title: str) -> Part:
         )
         .add_params(_pointed())
     )
-    return chart.properties(width=_width(names), height=max(ROW * len(names), 60))
+    return chart.properties(
+        width=_width(names, room), height=max(ROW * len(names), 60), title=_title(title)
+    )
 
 
-def small_patterns(frame: pd.DataFrame) -> Part:
+def small_patterns(frame: pd.DataFrame, room: int = WIDTH) -> Part:
     """All heads as small pictures: a row a block, a column a head.
 
     Args:
         frame: block, head, query, letter, weight in [0, 1].
+        room: pixels for four of them, about.
     """
+    side = min(SMALL, room // 4)
     chart = (
-        alt.Chart(frame)
+        _in_rows(frame, ["block", "head", "query"], ["letter", "weight"])
         .mark_rect()
         .encode(
             x=alt.X("letter:O", axis=None),
             y=alt.Y("query:O", axis=None),
             color=_weight(),
+            stroke=alt.when(_pointed()).then(alt.value(FALSE_NEGATIVE)).otherwise(alt.value(None)),
         )
+        .add_params(_pointed())
         # What is left out for weighing next to nothing has the color of no weight.
-        .properties(width=SMALL, height=SMALL, view=alt.ViewBackground(fill=NO_WEIGHT))
+        .properties(width=side, height=side, view=alt.ViewBackground(fill=NO_WEIGHT))
     )
     pictures: Part = chart.facet(
         row=alt.Row("block:O", title="Block"), column=alt.Column("head:O", title="Head"), spacing=6
@@ -142,19 +159,50 @@ def small_patterns(frame: pd.DataFrame) -> Part:
     return pictures
 
 
-def unit_states(frame: pd.DataFrame, names: Names, title: str) -> Part:
+def _in_rows(frame: pd.DataFrame, by: list[str], cells: list[str]) -> alt.Chart:
+    """A chart of cells, whose data have one row for all cells of a row: a tenth of the bytes.
+
+    Args:
+        frame: a row a cell.
+        by: what all cells of a row have in common.
+        cells: what they differ in, as numbers.
+    """
+    texts = frame[by].assign(**{name: frame[name].map("{:.6g}".format) for name in cells})
+    rows = texts.groupby(by, sort=False)[cells].agg(" ".join).reset_index()
+    split = {name: f"split(datum.{name}, ' ')" for name in cells}
+    numbers = {name: f"toNumber(datum.{name})" for name in cells}
+    whole: alt.Chart = alt.Chart(rows).transform_calculate(**split)
+    chart: alt.Chart = whole.transform_flatten([*cells]).transform_calculate(**numbers)
+    return chart
+
+
+def _token_of(field: str, names: Names) -> str:
+    """A Vega expression for the token at the place that a field has."""
+    return f"{json.dumps(list(names))}[datum.{field}]"
+
+
+def unit_states(
+    frame: pd.DataFrame,
+    names: Names,
+    title: str,
+    reach: float | None = None,
+    room: int = WIDTH,
+) -> Part:
     """A recurrent layer's units, or one of its gates, after every token.
 
     Args:
-        frame: letter, unit, value, token.
+        frame: letter, unit, value.
         names: of the tokens.
         title: above it.
+        reach: the greatest value that its colors tell; at least that of its own.
+        room: pixels for all tokens, about.
     """
-    reach = max(float(frame["value"].abs().max()), 1e-9)
+    reach = max(reach or 0.0, float(frame["value"].abs().max()), 1e-9)
     scale = alt.Scale(domain=[-reach, 0, reach], range=[AWAY, "#ffffff", TOWARDS])
     units = int(frame["unit"].max()) + 1
     chart: alt.Chart = (
-        alt.Chart(frame, title=alt.TitleParams(title, anchor="start", fontSize=12))
+        _in_rows(frame, ["unit"], ["letter", "value"])
+        .transform_calculate(token=_token_of("letter", names))
         .mark_rect()
         .encode(
             x=_tokens(names),
@@ -169,15 +217,18 @@ def unit_states(frame: pd.DataFrame, names: Names, title: str) -> Part:
         )
         .add_params(_pointed())
     )
-    return chart.properties(width=_width(names), height=min(max(ROW * units, 60), 420))
+    return chart.properties(
+        width=_width(names, room), height=min(max(ROW * units, 60), 420), title=_title(title)
+    )
 
 
-def state_path(frame: pd.DataFrame, shares: tuple[float, float]) -> Part:
+def state_path(frame: pd.DataFrame, shares: tuple[float, float], room: int = WIDTH) -> Part:
     """The path of a state in its first two principal components, with the tokens along it.
 
     Args:
         frame: letter, token, first, second.
         shares: of the variance along each.
+        room: pixels that it may be wide.
     """
     base = alt.Chart(frame).encode(
         x=alt.X("first:Q", title=f"First component ({shares[0]:.0%} of the variance)"),
@@ -202,7 +253,7 @@ def state_path(frame: pd.DataFrame, shares: tuple[float, float]) -> Part:
         .add_params(_pointed())
     )
     texts = base.mark_text(dy=-9, color=GREY, fontSize=11).encode(text="token:N")
-    return alt.layer(line, points, texts).properties(width=420, height=300)
+    return alt.layer(line, points, texts).properties(width=min(420, room), height=300)
 
 
 def patched(frame: pd.DataFrame, base_names: Names, base: float, source: float) -> Part:
@@ -230,9 +281,9 @@ def patched(frame: pd.DataFrame, base_names: Names, base: float, source: float) 
             tooltip=[
                 alt.Tooltip("site:N", title="State"),
                 alt.Tooltip("base_token:N", title="Token"),
-                alt.Tooltip("source_token:N", title="Carried over from"),
-                alt.Tooltip("logit:Q", title="Logit with it", format=".4f"),
-                alt.Tooltip("flips:N", title="Turns the answer"),
+                alt.Tooltip("source_token:N", title="Source token"),
+                alt.Tooltip("logit:Q", title="Patched logit", format=".4f"),
+                alt.Tooltip("flips:N", title="Flips the prediction"),
             ],
         )
         .add_params(_pointed())
@@ -260,6 +311,10 @@ def _axis(names: Names, title: str | None) -> alt.Axis:
     return alt.Axis(labelExpr=expression, labelAngle=0, labelOverlap=False, title=title)
 
 
+def _title(text: str) -> alt.TitleParams:
+    return alt.TitleParams(text, anchor="start", fontSize=12)
+
+
 def _weight() -> alt.Color:
     return alt.Color(
         "weight:Q",
@@ -269,11 +324,12 @@ def _weight() -> alt.Color:
     )
 
 
-def _width(names: Names) -> int:
-    return len(names) * min(max(WIDTH // max(len(names), 1), LEAST_STEP), STEP)
+def _width(names: Names, room: int = WIDTH) -> int:
+    least = LEAST_STEP if room == WIDTH else NARROW_STEP
+    return len(names) * min(max(room // max(len(names), 1), least), STEP)
 
 
 def _outcome(label: bool, predicted: bool) -> str:
     if label == predicted:
-        return "rightly answered"
+        return "correct"
     return "false negative" if label else "false positive"

@@ -56,7 +56,7 @@ def parallel_coordinates(frame: pd.DataFrame) -> alt.LayerChart | alt.FacetChart
     y = alt.Y("place:Q", axis=None, scale=alt.Scale(domain=[-0.04, 1.04], nice=False))
     lines = (
         chart_of(frame, list(dict.fromkeys(frame["configuration"])))
-        .mark_line(strokeWidth=2, opacity=0.85)
+        .mark_line(strokeWidth=2, opacity=1)
         .encode(
             x,
             y,

@@ -31,7 +31,7 @@ def magnitudes(frame: pd.DataFrame, domain: Domain) -> Drawing:
 
     ticks = (
         alt.Chart(drawn)
-        .mark_tick(color=OKABE_ITO[0], thickness=2, opacity=0.5)
+        .mark_tick(color=OKABE_ITO[0], thickness=1, opacity=1)
         .encode(
             x("shown"),
             y,

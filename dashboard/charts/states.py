@@ -108,7 +108,7 @@ def _number_lines(
 
 def _arrows(base: alt.Chart, color: alt.Color, shape: alt.Shape | None) -> list[alt.Chart]:
     base = base.encode(color)
-    shafts = base.mark_rule(strokeWidth=1.5, opacity=0.6).encode(x2=alt.datum(0), y2=alt.datum(0))
+    shafts = base.mark_rule(strokeWidth=1.5, opacity=1).encode(x2=alt.datum(0), y2=alt.datum(0))
     if shape is None:
         heads = _turned(base.mark_point(filled=True, opacity=1, size=60, shape="triangle"))
     else:
@@ -193,7 +193,7 @@ def landmarks(points: pd.DataFrame, view: View) -> list[alt.Chart]:
     base = alt.Chart(colored).encode(axis(view, 0, alt.X))
     fill = alt.Fill("color:N", scale=None)
     if len(view.domains) == 1:
-        rules = base.mark_rule(strokeWidth=2, opacity=0.6)
+        rules = base.mark_rule(strokeWidth=2, opacity=1)
         texts = base.mark_text(fontWeight="bold", fontSize=13)
         return [
             rules.encode(stroke=alt.Stroke("color:N", scale=None)),

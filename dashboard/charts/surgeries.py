@@ -7,12 +7,12 @@ from dashboard.charts.colors import GREY, OKABE_ITO
 from dashboard.charts.encodings import Drawing
 
 HEIGHT = 260
-MODELS = ("as trained", "after surgery")
+MODELS = ("as trained", "ablated")
 WAYS = ("off", "frozen")
 
 
 def accuracy_before_and_after(frame: pd.DataFrame) -> Drawing:
-    """Accuracy by string length of a model as it was trained and after surgery.
+    """Accuracy by string length of a model as it was trained and ablated.
 
     Args:
         frame: model (one of `MODELS`), length (the middle of the bin), lengths (as text), strings,

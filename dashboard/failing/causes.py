@@ -1,15 +1,12 @@
 """Why the failing models fail: mechanism by configuration, and the models of one mechanism."""
 
-from collections.abc import Sequence
-
 import pandas as pd
 import streamlit as st
 
 from dashboard import data, drawing, links, names
 from dashboard.charts.mechanisms import mechanism_grid
-from seqcls.errors import SeqclsError
+from dashboard.failing import finding
 from sweeps import causes
-from sweeps.store.engine import open_writer
 from sweeps.store.overview import View
 
 MOST_MODELS = 1_000
@@ -31,7 +28,7 @@ def show(view: View) -> None:
     found = data.causes(ids)
     leading = causes.leading(found)
     _said(len(ids), len(leading))
-    _offer([run_id for run_id in ids if run_id not in set(leading["run_id"])])
+    finding.offer([run_id for run_id in ids if run_id not in set(leading["run_id"])])
     if leading.empty:
         return
     _grid(failing, found)
@@ -42,30 +39,9 @@ def _said(failing: int, attributed: int) -> None:
     st.caption(
         f"Found for {attributed:,} of {failing:,} failing models, from up to {causes.SAMPLE} "
         "errors of each, spread evenly from the shortest to the longest. Where letter counts "
-        "account for a model exactly, each error's mechanism is shown by changing one thing "
-        "inside; of other models it is only said what their errors have in common."
+        "explain a model exactly, each error's mechanism is verified by changing one thing inside "
+        "the model; for other models, this is only what their errors have in common."
     )
-
-
-def _offer(waiting: Sequence[int]) -> None:
-    """A button that attributes the models whose causes are not known yet."""
-    if not waiting:
-        return
-    what = "the model" if len(waiting) == 1 else f"{len(waiting):,} models"
-    if not st.button(f"Find why {what} fail{'s' * (len(waiting) == 1)}", key="find_causes"):
-        return
-    bar = st.progress(0.0, "Attributing errors")
-
-    def show_progress(done: int, of: int) -> None:
-        bar.progress(done / of, f"{done:,} of {of:,} models")
-
-    try:
-        causes.attribute(open_writer(), waiting, on_progress=show_progress)
-    except (SeqclsError, OSError) as error:
-        st.error("That could not be done.")
-        st.code(str(error), language=None, wrap_lines=True)
-        return
-    st.rerun()
 
 
 def _grid(failing: pd.DataFrame, found: pd.DataFrame) -> None:

@@ -7,10 +7,10 @@ import streamlit as st
 from dashboard.charts.families import family_curve
 from dashboard.figures.families import curve_frame, flips_frame
 from dashboard.guide.models import COMPARE_PAGE, compare, failing, find, show_figures, to_model
+from dashboard.model.ablation import pruned
 from dashboard.model.breaking import curve_of
 from dashboard.model.drawing import stretch
 from dashboard.model.opened import OpenedModel
-from dashboard.model.surgery import pruned
 from dashboard.model.why import explained
 from dashboard.words import verbatim
 from seqcls.inside.family import parse_family
@@ -210,7 +210,7 @@ def heads() -> None:
         f"Most heads are spares, as switching them off shows: of the {steps[0].heads_left} of seed "
         f"0, {spare} can go, the cheapest first, before the test shows an error more."
     )
-    to_model(model, "Operate on a model with 16 heads", view="Surgery")
+    to_model(model, "Ablate heads of a model with 16", view="Ablation")
 
 
 STEPS = {

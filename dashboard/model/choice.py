@@ -34,7 +34,10 @@ SEARCHED = "model_searched"
 NOT_FOUND = "model_not_found"
 """Why what was typed means no model."""
 
-OF_ONE_RUN = ("string", "strings", "epoch")
+ABLATED = ("heads_off", "heads_frozen", "dimensions_off")
+"""What is ablated, in the link."""
+
+OF_ONE_RUN = ("string", "strings", "epoch", *ABLATED)
 """Settings that mean nothing to another run, and so begin anew with it."""
 
 

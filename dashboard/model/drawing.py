@@ -2,11 +2,21 @@
 
 from collections.abc import Iterable
 from itertools import groupby
+from typing import Any
 
 import streamlit as st
 
 from dashboard.charts.encodings import SIDE
-from dashboard.drawing import place, stretch
+from dashboard.charts.keys import told_once, united
+from dashboard.drawing import (
+    place,
+    place_spec,
+    placed,
+    show_keys,
+    stretch,
+    stretch_spec,
+    stretched,
+)
 from dashboard.figures.figure import Figure
 
 __all__ = ["draw", "place", "stretch"]
@@ -19,21 +29,31 @@ PLANES_IN_ROW = 2
 def draw(figures: Iterable[Figure], prefix: str = "") -> None:
     """Each figure with its note below; planes stand side by side as far as they fit.
 
+    What colors and shapes mean stands above them all, once.
+
     Args:
         figures: in order.
         prefix: tells the figures from others of the page.
     """
-    for together, some in groupby(figures, key=lambda figure: figure.is_plane):
+    drawn, keys = [], []
+    for figure in figures:
+        make = stretched if figure.is_line else placed
+        spec, own = told_once(make(figure.chart, f"{figure.panel}. {figure.note}"))
+        drawn.append((figure, spec))
+        keys += own
+    show_keys(united(keys))
+    for together, some in groupby(drawn, key=lambda own: own[0].is_plane):
         with st.container(horizontal=together, gap="small"):
-            for _, panels in groupby(some, key=lambda figure: (figure.number, figure.title)):
+            for _, panels in groupby(some, key=lambda own: (own[0].number, own[0].title)):
                 _draw_one(list(panels), prefix)
 
 
-def _draw_one(panels: list[Figure], prefix: str) -> None:
-    planes = len(panels[:PLANES_IN_ROW]) if panels[0].is_plane else 0
+def _draw_one(panels: list[tuple[Figure, dict[str, Any]]], prefix: str) -> None:
+    first, _ = panels[0]
+    planes = len(panels[:PLANES_IN_ROW]) if first.is_plane else 0
     with st.container(width=PLANE_WIDTH * planes or "stretch"):
         with st.container(horizontal=True, gap="small"):
-            for figure in panels:
-                show = stretch if figure.is_line else place
-                show(figure.chart, prefix + figure.file_name, f"{figure.panel}. {figure.note}")
-        st.caption(f"Figure {panels[0].number}. {panels[0].note}")
+            for figure, spec in panels:
+                show = stretch_spec if figure.is_line else place_spec
+                show(spec, prefix + figure.file_name)
+        st.caption(f"Figure {first.number}. {first.note}")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from seqcls.interpretability.strings.ablation import Ablated, Part
 
 SAMPLE = 200
-WAYS = {"zero": "adds nothing", "mean": "always its own mean"}
+WAYS = {"zero": "zero: the part adds nothing", "mean": "mean: it adds its mean"}
 WIDTH = 10
 """Lengths in one point."""
 
@@ -24,15 +24,16 @@ WIDTH = 10
 def show(run_id: int, model: AskedModel) -> None:
     """Draws the section; it takes seconds, and so is asked for."""
     way = st.segmented_control(
-        "An ablated part",
+        "Ablation",
         list(WAYS),
         format_func=lambda name: WAYS[name],
         default="zero",
         required=True,
-        key="network_way",
+        key="way",
+        bind="query-params",
     )
-    if not st.toggle("Ablate every head and feed-forward, or unit", key="network_ablate"):
-        st.caption(f"Judged by {SAMPLE} distinct test strings, spread evenly over their lengths.")
+    if not st.toggle("Ablate each part on its own", key="ablate", bind="query-params"):
+        st.caption(f"Measured on {SAMPLE} distinct test strings, spread evenly over their lengths.")
         return
     try:
         found: tuple[Ablated, ...] = _ranked((run_id, way), model, str(way))
@@ -43,9 +44,11 @@ def show(run_id: int, model: AskedModel) -> None:
     st.subheader("Without each part alone")
     stretch(ablations.costs(_frame(ranked), whole.errors), "network costs")
     named = {own.parts[0].text: own for own in ranked}
-    chosen = st.selectbox("Accuracy by length without", list(named), key="network_without")
+    chosen = st.selectbox(
+        "Accuracy by length without", list(named), key="without", bind="query-params"
+    )
     if chosen is not None:
-        both = [("every part", whole), (f"without {chosen}", named[chosen])]
+        both = [("as trained", whole), (f"without {chosen}", named[chosen])]
         by_length = pd.concat([_lengths(own).assign(model=name) for name, own in both])
         stretch(ablations.accuracy_by_length(by_length), "network lengths")
     _pruned(run_id, model, str(way))
@@ -53,7 +56,7 @@ def show(run_id: int, model: AskedModel) -> None:
 
 def _pruned(run_id: int, model: AskedModel, way: str) -> None:
     st.subheader("Pruning, the cheapest part first")
-    if not st.toggle("Remove them one by one", key="network_prune"):
+    if not st.toggle("Remove them one by one", key="prune", bind="query-params"):
         return
     try:
         steps: tuple[Ablated, ...] = _steps((run_id, way), model, way)

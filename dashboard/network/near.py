@@ -26,11 +26,11 @@ def show_minimal(model: AskedModel, letters: Letters) -> None:
             st.subheader("Minimal failing string")
             _string(found.found, "minimal")
             st.caption(
-                f"Delta debugging: it fails, and with any one token less it does not "
-                f"({found.tried:,} strings were tried, each label asked of the language anew)."
+                "Delta debugging: it fails, but no longer does if any one token is deleted "
+                f"({found.tried:,} strings tried, each labeled by the task)."
             )
         near = nearest_right(model, letters)
-        st.subheader("Nearest string answered rightly")
+        st.subheader("Nearest correctly classified string")
         if near.answer is not None:
             _string(near.answer, "nearest")
         st.caption(verbatim(nearest_sentence(near, given)))
@@ -44,7 +44,7 @@ def _shortest(model: AskedModel) -> None:
     from sweeps.commands.asking import shortest_sentences
 
     st.subheader("Shortest failing strings")
-    if not st.toggle("Try all strings, the shortest first", key="network_shortest"):
+    if not st.toggle("Try all strings, the shortest first", key="shortest", bind="query-params"):
         st.caption("Up to 200,000 strings; it may take a minute.")
         return
     with st.spinner("Trying", show_time=True):
@@ -74,9 +74,9 @@ def show_patching(model: AskedModel, letters: Letters) -> None:
     from sweeps.commands.asking import said_of
 
     typed = st.text_input(
-        "Carry over from",
+        "Source string",
         key=f"network_source {model.text(letters)}",
-        placeholder="the nearest string of the same length that is answered otherwise, and rightly",
+        placeholder="nearest correct string of this length with the other prediction",
     )
     try:
         if typed:
@@ -84,7 +84,7 @@ def show_patching(model: AskedModel, letters: Letters) -> None:
         else:
             near = nearest_right(model, letters, other_answer=True, same_length=True)
             if near.answer is None:
-                st.info("No such string is within two replacements. Type one of the same length.")
+                st.info("No such string is within two substitutions. Type one of the same length.")
                 return
             source = near.letters
         found = patch(model, letters, source)
@@ -92,14 +92,14 @@ def show_patching(model: AskedModel, letters: Letters) -> None:
     except SeqclsError as error:
         say(error)
         return
-    st.markdown(f"Base: {ends[0]}.  \nCarried over from: {ends[1]}.")
+    st.markdown(f"Base: {ends[0]}.  \nSource: {ends[1]}.")
     frame = looking.patched_frame(found)
     frame = frame.assign(letter=with_letters(model, frame["place"]))
     names = token_names(model, letters)
     drawing = along.patched(frame, names, found.base_logit, found.source_logit)
     place(drawing, "network patched")
     st.caption(
-        "Each cell is the base string's logit with one state at one place carried over from the "
-        "other string; a dot marks those that turn the answer. States that carried the difference "
-        "restore the other string's logit."
+        "Activation patching: each cell is the base string's logit with one state at one position "
+        "replaced by the source string's. A dot marks those that flip the prediction; a state that "
+        "carries the whole difference restores the source string's logit."
     )

@@ -52,20 +52,46 @@ def _of_a_string(
     except SeqclsError as error:
         say(error)
         return
-    if section is states.show and (other := _second()) is not None:
-        states.show_beside((model, other[1]), (f"Model {run_id}", f"Model {other[0]}"), letters)
+    if section is states.show:
+        _states(run_id, model, letters)
+    else:
+        section(model, letters)
+
+
+def show_states(run_id: int, string: str) -> None:
+    """The section of states alone, of a model that other sections explain exactly.
+
+    Args:
+        run_id: the model, at its kept epoch.
+        string: in the notation of its alphabet.
+    """
+    try:
+        model = opened(run_id)
+        letters = model.letters(string)
+    except SeqclsError as error:
+        say(error)
         return
-    section(model, letters)
+    _states(run_id, model, letters)
+
+
+def _states(run_id: int, model: AskedModel, letters: Letters) -> None:
+    other = _second()
+    if other is None:
+        states.show(model, letters)
+    else:
+        names = (f"Model {run_id}", f"Model {other[0]}")
+        states.show_beside((model, other[1]), names, letters)
 
 
 def _second() -> tuple[int, AskedModel] | None:
     """The model to show beside, as typed or linked; None where none is named or can be opened."""
     st.session_state[BESIDE] = st.query_params.get(BESIDE, "")
     typed = st.text_input(
-        "Second model, beside it",
+        "Compare with a second model",
         key=BESIDE,
         on_change=_into_link,
         placeholder="a run's number, or SWEEP/SEED",
+        help="Shows the same string in both models, side by side, on the same axes.",
     )
     if not typed:
         return None

@@ -1,13 +1,13 @@
 """What a model makes of a string, token by token: parts, attention or units, and every prefix."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import streamlit as st
 
 from dashboard.charts import along
 from dashboard.charts.readout import waterfall
-from dashboard.drawing import place, spec_of
+from dashboard.drawing import place, place_whole
 from dashboard.figures.along import DRAWN, steps_frame, token_names, with_letters, with_margin
 from dashboard.network.asked import say
 from dashboard.words import verbatim
@@ -15,28 +15,36 @@ from seqcls.errors import ConfigError, SeqclsError
 from seqcls.interpretability.strings.asked import AskedModel, Letters
 from sweeps import looking
 
+NARROW = 320
+"""Pixels along the tokens where two models share the page."""
+
+
+SIDE_BY_SIDE = 4
+"""Choices that have room beside each other, in a narrow window too."""
+
 
 @dataclass(frozen=True)
 class Look:
-    """How one model's figures are drawn beside another's."""
+    """How a model's figures are drawn; beside another's, on the same axes."""
 
-    key: str = ""
-    """Tells its figures from the other's."""
+    name: str = ""
+    """What it is called, where there are two."""
     steps: tuple[float, float] | None = None
     """Limits of the sum of parts, where both models' are the same."""
     prefixes: tuple[float, float] | None = None
     """Limits of the prefixes' logits, likewise."""
+    reaches: Mapping[str, float] = field(default_factory=dict)
+    """The greatest value of each recurrent state, likewise."""
+
+    @property
+    def room(self) -> int:
+        """Pixels along the tokens."""
+        return NARROW if self.name else along.WIDTH
 
 
-def show(model: AskedModel, letters: Letters, look: Look | None = None) -> None:
-    """Draws the section for one string."""
-    look = look or Look()
-    try:
-        if model.config.architecture == "transformer":
-            _steps(model, letters, look)
-        _along(model, letters, look)
-    except SeqclsError as error:
-        say(error)
+def show(model: AskedModel, letters: Letters) -> None:
+    """Draws the section for one string and one model."""
+    _show([model], [Look()], letters)
 
 
 def show_beside(models: Sequence[AskedModel], names: Sequence[str], letters: Letters) -> None:
@@ -48,64 +56,88 @@ def show_beside(models: Sequence[AskedModel], names: Sequence[str], letters: Let
         letters: the string.
     """
     try:
-        limits = _limits(models, letters)
+        looks = _looks(models, names, letters)
     except SeqclsError as error:
         say(error)
         return
-    for column, model, name in zip(st.columns(2), models, names, strict=True):
-        with column:
-            st.markdown(f"**{verbatim(name)}**")
-            show(model, letters, Look(name, *limits))
+    for column, name in zip(st.columns(len(names)), names, strict=True):
+        column.markdown(f"**{verbatim(name)}**")
+    _show(models, looks, letters)
 
 
-def _limits(models: Sequence[AskedModel], letters: Letters) -> list[tuple[float, float]]:
-    """Limits that hold all models' sums of parts, and all their prefixes' logits."""
+def _show(models: Sequence[AskedModel], looks: Sequence[Look], letters: Letters) -> None:
+    try:
+        if any(model.config.architecture == "transformer" for model in models):
+            st.subheader("What each part adds to the logit")
+            for column, model, look in zip(st.columns(len(models)), models, looks, strict=True):
+                with column:
+                    _steps(model, letters, look)
+            st.caption(
+                "Direct logit attribution: the logit is a sum over the parts that write into the "
+                "residual stream. Norms after a sum are held at their scale for this string."
+            )
+        st.subheader("Along the string")
+        if len(letters) > DRAWN:
+            st.caption(f"Attention and units are drawn up to {DRAWN} tokens; this string has more.")
+        for column, model, look in zip(st.columns(len(models)), models, looks, strict=True):
+            with column:
+                parts = _along(model, letters, look)
+                place_whole(along.together(parts), f"network along {look.name}")
+        st.caption(
+            "At the top, the logit after each prefix, each asked about as a string of its own: "
+            "where it changes sign, the prediction changes. Point at a token to see it in every "
+            "figure."
+        )
+    except SeqclsError as error:
+        say(error)
+
+
+def _looks(models: Sequence[AskedModel], names: Sequence[str], letters: Letters) -> list[Look]:
+    """On limits that hold all models' sums of parts, prefixes' logits and recurrent states."""
     from seqcls.interpretability.strings.attribution import logit_steps
-    from seqcls.interpretability.strings.states import prefix_logits
+    from seqcls.interpretability.strings.states import prefix_logits, recurrent_units
 
-    sums = [0.0]
+    sums, reaches = [0.0], dict[str, float]()
     for model in models:
         if model.config.architecture == "transformer":
             sums += [step.logit for step in logit_steps(model, letters)]
+            continue
+        try:
+            frame = looking.units_frame(recurrent_units(model, letters))
+        except ConfigError:
+            continue
+        for state, values in frame.groupby("state")["value"]:
+            reaches[str(state)] = max(reaches.get(str(state), 0.0), float(values.abs().max()))
     logits = [x for model in models for x in prefix_logits(model, letters).logits.tolist()]
-    return [with_margin(sums), with_margin([x for x in [0.0, *logits] if x == x])]
+    limits = with_margin(sums), with_margin([x for x in [0.0, *logits] if x == x])
+    return [Look(name, *limits, reaches) for name in names]
 
 
 def _steps(model: AskedModel, letters: Letters, look: Look) -> None:
     from seqcls.interpretability.strings.attribution import logit_steps
 
+    if model.config.architecture != "transformer":
+        st.caption("It has no residual stream.")
+        return
     frame = steps_frame(looking.steps_frame(logit_steps(model, letters)), model.text(letters))
     ends: list[float] = frame[["start", "end"]].to_numpy().ravel().tolist()
-    st.subheader("What each part adds to the logit")
-    place(waterfall(frame, look.steps or with_margin(ends), ""), f"network steps {look.key}")
-    st.caption(
-        "Direct logit attribution: the logit is a sum over the parts that write into the residual "
-        "stream. Norms after a sum are held at the scale that they have for this string."
-    )
+    place(waterfall(frame, look.steps or with_margin(ends), ""), f"network steps {look.name}")
 
 
-def _along(model: AskedModel, letters: Letters, look: Look) -> None:
+def _along(model: AskedModel, letters: Letters, look: Look) -> list[along.Part]:
     from seqcls.interpretability.strings.states import prefix_logits
 
-    st.subheader("Along the string")
     names = token_names(model, letters)
     prefixes = looking.prefixes_frame(prefix_logits(model, letters))
     text = [model.text(letters[:end]) or "the empty string" for end in prefixes["length"]]
     frame = prefixes.assign(letter=prefixes["length"], prefix=text, label=prefixes["label"] * 1)
-    parts = [along.prefix_logits(frame, names, look.prefixes)]
+    parts = [along.prefix_logits(frame, names, look.prefixes, look.room)]
     if len(letters) > DRAWN:
-        st.caption(f"Attention and units are drawn up to {DRAWN} tokens; this string has more.")
-    else:
-        try:
-            parts += _attention(model, letters, names, look)
-        except ConfigError:
-            parts += _units(model, letters, names, look)
-    drawing = along.together(parts)
-    st.vega_lite_chart(spec_of(drawing), width="content", key="network along")
-    st.caption(
-        "Above, each prefix is asked about as a string of its own: where its logit changes sign "
-        "the answer changes. Point at a token to see it in every figure."
-    )
+        return parts
+    try:
+        return parts + _attention(model, letters, names, look)
+    except ConfigError:
+        return parts + _units(model, letters, names, look)
 
 
 def _attention(
@@ -121,14 +153,31 @@ def _attention(
     if not heads:
         return []
     options = [f"block {block}, head {head}" for block, head in heads]
-    chosen = st.segmented_control(
-        "Head to open", options, default=options[0], required=True, key=f"network_head {look.key}"
-    )
+    chosen = _one_of("Head to open", options, options[0], "head", look)
     small = frame[["block", "head", "query", "letter", "weight"]].round({"weight": 3})
-    place(along.small_patterns(small[small["weight"] >= 0.002]), f"network patterns {look.key}")
-    block, head = heads[options.index(str(chosen))]
+    block, head = heads[options.index(chosen)]
     opened = frame[(frame["block"] == block) & (frame["head"] == head)]
-    return [along.attention_matrix(opened.drop(columns=["block", "head"]), names, str(chosen))]
+    opened = opened.drop(columns=["block", "head"])
+    return [
+        along.small_patterns(small[small["weight"] >= 0.002], look.room),
+        along.attention_matrix(opened, names, chosen, look.room),
+    ]
+
+
+def _one_of(label: str, options: Sequence[str], first: str, name: str, look: Look) -> str:
+    """A choice that is in the link; of the second of two models, it is not."""
+    if look.name:
+        own = f"{name} {look.name}"
+        return str(st.selectbox(label, options, index=options.index(first), key=own))
+    if len(options) > SIDE_BY_SIDE:
+        chosen = st.selectbox(
+            label, options, index=options.index(first), key=name, bind="query-params"
+        )
+        return str(chosen)
+    chosen = st.segmented_control(
+        label, options, default=first, required=True, key=name, bind="query-params"
+    )
+    return str(chosen)
 
 
 def _units(model: AskedModel, letters: Letters, names: list[str], look: Look) -> list[along.Part]:
@@ -142,20 +191,21 @@ def _units(model: AskedModel, letters: Letters, names: list[str], look: Look) ->
     frame = looking.units_frame(found)
     left, right = st.columns(2)
     states = list(dict.fromkeys(frame["state"]))
-    state = left.segmented_control(
-        "State", states, default=states[0], required=True, key=f"network_state {look.key}"
-    )
+    with left:
+        state = _one_of("State", states, states[0], "state", look)
     layers = sorted(set(frame["layer"]))
-    layer = right.segmented_control(
-        "Layer", layers, default=layers[-1], required=True, key=f"network_layer {look.key}"
-    )
+    with right:
+        layer = int(_one_of("Layer", list(map(str, layers)), str(layers[-1]), "layer", look))
     own = frame[(frame["state"] == state) & (frame["layer"] == layer)]
     own = own.assign(letter=with_letters(model, own["place"]))
-    path = principal_path(found.states[int(layer or 0)])
+    path = principal_path(found.states[layer])
     points = looking.path_frame(path, found.tokens)
     points = points.assign(letter=with_letters(model, points["place"]))
+    reach = look.reaches.get(state)
     title = f"layer {layer}: {verbatim(str(state).replace('_', ' '))}"
     return [
-        along.unit_states(own[["letter", "unit", "value", "token"]], names, title),
-        along.state_path(points, path.shares),
+        along.unit_states(
+            own[["letter", "unit", "value", "token"]], names, title, reach, look.room
+        ),
+        along.state_path(points, path.shares, look.room),
     ]

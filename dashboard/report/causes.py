@@ -53,10 +53,16 @@ def _paragraph(store: Store, name: str, config_id: int, run: Mapping[Hashable, A
 
 
 def _causes(store: Store, config_id: int, run_id: int, errors: list[str]) -> str:
+    stored = data.causes([run_id])
+    if not stored.empty:
+        return _stored(stored)
     config: RunConfig = data.some_configs((config_id,))[config_id]
     reason = obstacle(config)
     if reason is not None:
-        return f"<p>Its cause is not given: {html.escape(reason)}.</p>"
+        return (
+            "<p>Its cause is not known yet: <code>seqcls causes SWEEP</code> finds and keeps "
+            f"what its errors have in common. ({html.escape(reason[0].upper() + reason[1:])}.)</p>"
+        )
     try:
         history = History.of(stored_model(store, run_id))
     except SeqclsError as error:
@@ -68,3 +74,19 @@ def _causes(store: Store, config_id: int, run_id: int, errors: list[str]) -> str
         for share in found.shares
     )
     return f"<ul>{rows}</ul>"
+
+
+def _stored(causes: pd.DataFrame) -> str:
+    """What `seqcls causes` or a page has found and kept, the most frequent first."""
+    looked_at = int(causes["strings"].sum())
+    rows = "".join(
+        f"<li>{row['share']:.0%}: {html.escape(row['mechanism'])}{_about(row)}</li>"
+        for row in causes.to_dict("records")
+    )
+    return f"<p>Of {looked_at:,} errors that were looked at:</p><ul>{rows}</ul>"
+
+
+def _about(row: Mapping[Hashable, Any]) -> str:
+    parts = [] if pd.isna(row["head"]) else [f"head {row['head']:.0f}"]
+    told = ": ".join([*parts, *filter(None, [row["tokens"]])])
+    return f" ({html.escape(told)})" if told else ""

@@ -17,6 +17,7 @@ from dashboard.charts.seed_grid import seed_grid
 from dashboard.charts.themes import LIGHT, themed
 from dashboard.lengths import limits, points
 from dashboard.report.causes import why
+from dashboard.words import models_fail
 from seqcls import __version__
 from seqcls.config import RunConfig
 from sweeps.bootstrap import median_intervals
@@ -77,11 +78,11 @@ def report(store: Store, sweep_id: int) -> str | None:
 
 
 def _head(record: overview.SweepRecord, models: pd.DataFrame) -> str:
-    failing, total = int(models["failing"].sum()), len(models)
+    fail = models_fail(int(models["failing"].sum()), len(models))
     return (
         f"<h1>{html.escape(record.name)}</h1>\n<p>{html.escape(record.description)}</p>\n"
-        f"<p><strong>{failing:,} of {total:,} models fail</strong>: they misclassify at least one "
-        f"of their test strings. Median accuracy {models['accuracy'].median():.2%}.</p>\n"
+        f"<p><strong>{fail[0].upper()}{fail[1:]}</strong>. A model fails if it misclassifies at "
+        f"least one of its test strings. Median accuracy {models['accuracy'].median():.2%}.</p>\n"
         f'<p class="quiet">Submitted {record.created_at[:10]}; written by seqcls {__version__}.</p>'
     )
 

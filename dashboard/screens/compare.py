@@ -25,6 +25,9 @@ from sweeps.store.overview import View
 # Configurations in the charts that have a row for each, and models in these charts.
 MAX_ROWS, MAX_MODELS = 20, 1_000
 
+# Pixels of the table; it scrolls beyond.
+MOST_HEIGHT = 388
+
 # So many settings name the rows, each in a column; more stand together in one.
 FEW_SETTINGS = 3
 
@@ -72,7 +75,7 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
     total = counts[["seeds", "unfinished", "failed", "failing"]].sum()
     done, failing = int(total["seeds"]), int(total["failing"])
     # In a row that wraps: in columns, names would be cut off at 820 pixels.
-    with st.container(horizontal=True, gap="medium"):
+    with st.container(horizontal=True, gap="medium", key="glance"):
         st.metric("Models tested", f"{done:,}", help=measures.SEEDS, width="content")
         st.metric(
             "Failing models",
@@ -104,14 +107,17 @@ def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption("Worst first. Select rows to draw only those.")
         shown = links.columns([*results, *others], " and ".join(first))
+    table = table.assign(**{CONFIGURATION: _names(table)})
+    longest = max(len(str(name)) for name in table[first[0]])
     selected = links.selectable(
-        table.assign(**{CONFIGURATION: _names(table)})[[*first, *shown]],
+        table[[*first, *shown]],
         table["config_id"].tolist(),
         "config",
         mode="multi-row",
-        columns=measures.setting_columns([SWEEPS, CONFIGURATION, *others])
+        columns=measures.setting_columns([SWEEPS, CONFIGURATION, *others], longest)
         | measures.naming_columns(first)
         | measures.configuration_columns(view.below),
+        height=min(38 + 35 * len(table), MOST_HEIGHT),
     )
     rows = table[table["config_id"].isin(selected)]
     return rows if len(rows) else table[table["seeds"] > 0]
@@ -160,7 +166,7 @@ def _by_length(chosen: pd.DataFrame, models: pd.DataFrame, view: View) -> None:
 
 
 def _length_controls() -> tuple[str, int]:
-    row = st.container(horizontal=True, gap="medium")
+    row = st.container(horizontal=True, gap="medium", key="controls")
     measure = row.segmented_control(
         "Measure",
         list(LENGTH_MEASURES),

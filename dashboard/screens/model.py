@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboard import data, layout
 from dashboard.failing import helping
-from dashboard.model import breaking, choice, looks, plain, surgery, verdict, why
+from dashboard.model import ablation, breaking, choice, looks, plain, verdict, why
 from dashboard.model.choice import Chosen
 from dashboard.model.opened import open_model
 from dashboard.model.summary import task_sentence, verdict_sentence
@@ -23,13 +23,18 @@ SECTIONS: dict[str, tuple[Callable[[Chosen], None], Needs]] = {
     "Figures": (looks.show, "labels"),
     "Breaking point": (breaking.show, "required letters"),
     "All strings": (verdict.show, "labels"),
-    "Surgery": (surgery.show, "labels"),
+    "Ablation": (ablation.show, "labels"),
 }
 """Each with what it rests on."""
+
+FORMER_NAMES = {"Surgery": "Ablation"}
+"""What links that were made before may call a section."""
 
 
 def show() -> None:
     st.title("Inside a model")
+    if (former := st.query_params.get("view")) in FORMER_NAMES:
+        st.session_state["view"] = st.query_params["view"] = FORMER_NAMES[former]
     try:
         run_id = choice.choose_run()
         if run_id is None:
@@ -50,7 +55,9 @@ def _model(run_id: int, config: RunConfig) -> None:
         helping.rounding(run_id)
     reasons = {name: obstacle(config, needs) for name, (_, needs) in SECTIONS.items()}
     sections = {name: show_it for name, (show_it, _) in SECTIONS.items() if reasons[name] is None}
-    _say_what_is_absent({name: reason for name, reason in reasons.items() if reason})
+    # Any model can be ablated; without any section of letter counts that is done in another way.
+    absent = reasons if sections else {**reasons, "Ablation": None}
+    _say_what_is_absent({name: reason for name, reason in absent.items() if reason})
     if not sections:
         # Imported where it is used: PyTorch takes a second or two to load.
         from dashboard.network import page
@@ -62,12 +69,22 @@ def _model(run_id: int, config: RunConfig) -> None:
     chosen = choice.choose_view(model, data.string_errors(run_id, ErrorSearch()))
     if len(sections) < len(SECTIONS):
         sections = {"Answers": lambda _: plain.show(run_id, config), **sections}
+    sections["States"] = lambda chosen: _states(run_id, chosen)
     tabs = st.tabs(list(sections), key="view", bind="query-params")
     for tab, section in zip(tabs, sections.values(), strict=True):
         if tab.open:
             with tab:
                 section(chosen)
     helping.show(run_id)
+
+
+def _states(run_id: int, chosen: choice.Chosen) -> None:
+    # Imported where it is used: PyTorch takes a second or two to load.
+    from dashboard.network import page
+
+    if chosen.model.epoch != chosen.model.stored.kept_epoch:
+        st.caption("These are the states at the kept epoch.")
+    page.show_states(run_id, chosen.string)
 
 
 def _say_what_is_absent(absent: dict[str, str]) -> None:

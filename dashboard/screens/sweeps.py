@@ -7,9 +7,10 @@ import pandas as pd
 import streamlit as st
 import tomli_w
 
-from dashboard import annotating, data, links, measures, running, steering
+from dashboard import annotating, data, links, losses, measures, running, steering
 from dashboard.durations import clock, spoken
 from dashboard.launch import panel, start
+from dashboard.words import models_fail
 from seqcls.errors import SeqclsError
 from sweeps.progress import SweepProgress
 from sweeps.spec import KEYS
@@ -111,10 +112,8 @@ def _results(sweep: SweepProgress) -> None:
     outcome = _outcome(sweep)
     if outcome.median is None:
         return
-    st.markdown(
-        f"**{outcome.failing:,} of {sweep.done:,} models fail**; "
-        f"median accuracy {outcome.median:.2%}."
-    )
+    fail = models_fail(outcome.failing, sweep.done)
+    st.markdown(f"**{fail[0].upper()}{fail[1:]}**; median accuracy {outcome.median:.2%}.")
     with st.container(horizontal=True):
         for page, label in (
             (links.COMPARE_PAGE, "Compare"),
@@ -133,7 +132,7 @@ def _sweep(sweep: SweepProgress) -> None:
     if own.note:
         st.text(own.note)
     _results(sweep)
-    _progress(sweep.id)
+    st.fragment(_progress, run_every=running.SECONDS if running.goes_on(sweep) else None)(sweep.id)
     _times(record)
     _failures(sweep.id)
     _specification(record.name, record.spec)
@@ -157,8 +156,8 @@ def _times(record: overview.SweepRecord) -> None:
         column.text(time)
 
 
-@st.fragment(run_every=running.SECONDS)
 def _progress(sweep_id: int) -> None:
+    """How far a sweep is, and its loss curves; drawn again by themselves while it is trained."""
     try:
         store = open_reader()
         sweeps = [sweep for sweep in data.progress() if sweep.id == sweep_id]
@@ -171,6 +170,7 @@ def _progress(sweep_id: int) -> None:
         attended = steering.is_attended(store, sweep.id, sweep.running - sweep.orphaned)
         st.caption(running.said(sweep, attended))
         running.buttons(sweep, attended, "page")
+        losses.show(sweep)
 
 
 def _failures(sweep_id: int) -> None:

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, insert, select, update
 
 from seqcls.config import canonical_json
 from sweeps.store.engine import Store
+from sweeps.store.merged_notes import merge_notes, merge_views
 from sweeps.store.merged_runs import Merged, OnProgress, merge_runs
 from sweeps.store.postgres import take_turns
 from sweeps.store.statements import chunks, insert_new, inserted_id, update_states
@@ -21,7 +22,7 @@ def merge(store: Store, other: Store, on_progress: OnProgress | None = None) -> 
     """Adds the sweeps, runs and results of another database, in one transaction.
 
     A run is known by its configuration and model seed. Where both have its results, those that
-    were here stay.
+    were here stay; so does what is written about a sweep.
 
     Args:
         store: where to.
@@ -33,8 +34,11 @@ def merge(store: Store, other: Store, on_progress: OnProgress | None = None) -> 
         take_turns(target)
         config_ids = _merge_configs(source, target)
         run_ids = merge_runs(source, target, config_ids, merged, on_progress)
-        sweep_ids = list(_merge_sweeps(source, target, run_ids, _label(other), merged))
-        update_states(target, {*sweep_ids, *_sweeps_with(target, run_ids.values())})
+        sweep_ids = dict(_merge_sweeps(source, target, run_ids, _label(other), merged))
+        update_states(target, {*sweep_ids.values(), *_sweeps_with(target, run_ids.values())})
+        merge_notes(source, target, sweep_ids)
+        numbers = {"run": run_ids, "beside": run_ids, "config": config_ids, "sweep_id": sweep_ids}
+        merge_views(source, target, numbers, merged.renamed, _label(other))
     return merged
 
 
@@ -73,14 +77,14 @@ def _merge_test_sets(source: Connection, target: Connection) -> None:
 
 def _merge_sweeps(
     source: Connection, target: Connection, run_ids: dict[int, int], label: str, merged: Merged
-) -> Iterator[int]:
-    """Adds their sweeps to ours; the ids of those that changed."""
+) -> Iterator[tuple[int, int]]:
+    """Adds their sweeps to ours; the id of each there and here."""
     for sweep in source.execute(select(Sweep.__table__).order_by(Sweep.id)).mappings().all():
         sweep_id = _sweep_here(target, dict(sweep), label, merged)
         theirs = select(SweepRun.run_id).where(SweepRun.sweep_id == sweep["id"])
         members = [run_ids[run_id] for run_id in source.scalars(theirs)]
         insert_new(target, SweepRun, [{"sweep_id": sweep_id, "run_id": own} for own in members])
-        yield sweep_id
+        yield sweep["id"], sweep_id
 
 
 def _sweep_here(target: Connection, sweep: dict[str, Any], label: str, merged: Merged) -> int:

@@ -4,11 +4,38 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, WebSocket, expect
 
-from tests.e2e.server import models_tested, no_traceback, open_page, serve
+from dashboard import running
+from tests.conftest import ROOT
+from tests.e2e.server import PATIENCE_MS, models_tested, no_traceback, open_page, serve
 
 pytestmark = pytest.mark.browser
+
+WATCH = """
+window.moved = [];
+new PerformanceObserver(list => {
+    for (const shift of list.getEntries()) {
+        if (!shift.hadRecentInput) {
+            window.moved.push([shift.startTime, shift.value, shift.sources.map(source => {
+                const found = source.node && (source.node.closest ? source.node
+                    : source.node.parentElement);
+                return found ? found.innerText.slice(0, 40) : '';
+            })]);
+        }
+    }
+}).observe({type: 'layout-shift', buffered: true});
+"""
+"""Keeps how much of the window moved by itself, and what it was."""
+
+AT_REST = """() => {
+    const app = document.querySelector('[data-testid="stApp"]');
+    return app && app.getAttribute('data-test-script-state') === 'notRunning'
+        && !document.querySelector('[data-testid="stSkeleton"]');
+}"""
+
+MOST_MOVED = 0.1
+"""What the Web Vitals call good."""
 
 
 def test_it_opens_on_the_report_and_draws_it(browser: Browser, shipped: str) -> None:
@@ -20,6 +47,25 @@ def test_it_opens_on_the_report_and_draws_it(browser: Browser, shipped: str) -> 
     expect(lines).to_contain_text("end of training")
     expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(5)
     no_traceback(page)
+    page.context.close()
+
+
+def test_a_page_asks_for_nothing_while_nothing_is_trained(browser: Browser, shipped: str) -> None:
+    page = browser.new_context().new_page()
+    sent: list[str | bytes] = []
+
+    def listen(socket: WebSocket) -> None:
+        socket.on("framereceived", lambda frame: sent.append(frame))
+
+    page.on("websocket", listen)
+    page.goto(f"{shipped}/sweeps")
+    page.get_by_text("Specification").wait_for(timeout=PATIENCE_MS)
+    page.wait_for_function(AT_REST)
+    page.wait_for_timeout(1_000)
+    before = len(sent)
+    page.wait_for_timeout(1e3 * running.SECONDS + 1_000)
+    assert before > 0
+    assert len(sent) == before
     page.context.close()
 
 
@@ -146,3 +192,29 @@ def test_printed_pages_leave_the_sidebar_out(browser: Browser, shipped: str) -> 
     page.emulate_media(media="print")
     expect(page.get_by_test_id("stSidebar")).to_be_hidden()
     page.context.close()
+
+
+def layout_shift(moved: list[tuple[float, float, list[str]]]) -> float:
+    """Cumulative layout shift: of the worst seconds, in which no pause is longer than one."""
+    worst = first = last = total = 0.0
+    for at, share, _ in moved:
+        if at - last > 1e3 or at - first > 5e3:
+            first, total = at, 0.0
+        last, total = at, total + share
+        worst = max(worst, total)
+    return worst
+
+
+def test_nothing_moves_while_a_page_is_opened_for_the_first_time(browser: Browser) -> None:
+    with serve(ROOT / "runs.db") as server:
+        for path in ("", "map", "failing", "sweeps", "model?run=5&view=Figures", "guide"):
+            context = browser.new_context(viewport={"width": 1440, "height": 900})
+            page = context.new_page()
+            page.add_init_script(WATCH)
+            page.goto(f"{server.url}/{path}")
+            page.get_by_test_id("stMain").get_by_test_id("stHeading").first.wait_for()
+            page.wait_for_function(AT_REST)
+            page.wait_for_timeout(500)
+            moved = page.evaluate("window.moved")
+            assert layout_shift(moved) <= MOST_MOVED, f"/{path}: {moved}"
+            context.close()

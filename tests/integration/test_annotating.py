@@ -119,3 +119,57 @@ def test_a_view_without_a_name_is_said(store: Store, monkeypatch: pytest.MonkeyP
     app.button("save_view").click()
     app = rerun(app)
     assert "expected 1 to 200 characters" in said(app)
+
+
+def named(store: Store) -> dict[str, Note]:
+    return {notes.sweep_names(store)[key]: own for key, own in notes.notes(store).items()}
+
+
+def test_merging_carries_titles_notes_tags_and_views_about_the_same_models(
+    store: Store, tmp_path: Path
+) -> None:
+    (heads, widths) = (key for key, _ in sorted(notes.sweep_names(store).items()))
+    notes.write_note(store, heads, "More heads", "for the talk", ["paper", "heads"])
+    notes.archive(store, widths, archived=True)
+    notes.save_view(store, View("worst", "model", "run=3&string=ab"))
+    notes.save_view(store, View("two", "", "sweep=heads&seed=1"))
+
+    # There the runs have other numbers, and one name stands for other models.
+    target = open_writer(str(tmp_path / "target.db"))
+    own = writer.submit(target, parse_spec({"name": "first", "model_seeds": "0..9"}))
+    writer.submit(target, parse_spec({"name": "heads", "model_seeds": [7], "fixed": TINY}))
+    notes.write_note(target, own, "Ours", "", ["kept"])
+    notes.save_view(target, View("two", "map", "seed=2"))
+    assert writer.merge(target, store).renamed == {"heads": "heads (two)"}
+
+    assert named(target)["heads (two)"].title == "More heads"
+    assert named(target)["heads (two)"].note == "for the talk"
+    assert named(target)["heads (two)"].tags == ("heads", "paper")
+    assert named(target)["widths"].archived_at is not None
+    assert named(target)["first"] == Note("Ours", tags=("kept",))
+    (run_here,) = rows(
+        target,
+        "SELECT run.id FROM run JOIN sweep_run ON run_id = run.id JOIN sweep ON sweep.id = sweep_id"
+        " WHERE name = 'widths'",
+    )
+    assert run_here[0] != 3
+    assert notes.views(target) == [
+        View("two", "map", "seed=2"),
+        View("two (two)", "", "sweep=heads+%28two%29&seed=1"),
+        View("worst", "model", f"run={run_here[0]}&string=ab"),
+    ]
+    before = named(target), notes.views(target)
+    writer.merge(target, store)
+    assert (named(target), notes.views(target)) == before, "a second time adds nothing"
+
+
+def test_what_is_written_here_about_a_sweep_stays_when_its_copy_is_merged(
+    store: Store, tmp_path: Path
+) -> None:
+    copy = open_writer(str(tmp_path / "copy.db"))
+    writer.merge(copy, store)
+    (sweep_id, *_) = sorted(notes.sweep_names(store))
+    notes.write_note(store, sweep_id, "Theirs", "", ["new"])
+    notes.write_note(copy, sweep_id, "Ours", "seen", ["old"])
+    writer.merge(copy, store)
+    assert named(copy)["heads"] == Note("Ours", "seen", ("new", "old"))

@@ -114,11 +114,22 @@ def test_all_strings_are_checked_and_longer_ones_proved(monkeypatch: pytest.Monk
 def test_a_head_is_switched_off_and_everything_follows(monkeypatch: pytest.MonkeyPatch) -> None:
     app = model(monkeypatch, run=SEED_2, view="Surgery", string="baac")
     assert metrics(app)["Test strings wrong"] == "697"
-    app.multiselect(key=f"heads_off {SEED_2}").set_value([1])
+    app.multiselect(key="heads_off").set_value([1])
     rerun(app)
     assert int(metrics(app)["Test strings wrong"].replace(",", "")) > 697
     logits = app.dataframe[0].value.set_index("string")
     assert logits.loc["baac", "change"] != 0
+    assert "".join(app.query_params["heads_off"]) == "1"
+    assert [tab.label for tab in app.tabs][-1] == "Ablation", "as the section is called now"
+
+
+def test_what_is_ablated_is_in_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    query: dict[str, str | list[str]] = {"heads_frozen": ["0", "7"], "dimensions_off": "1"}
+    app = open_app(monkeypatch, SHIPPED, "model", run=SEED_2, view="Ablation", **query)
+    assert app.multiselect(key="heads_off").value == []
+    assert app.multiselect(key="heads_frozen").value == [0], "it has no head 7"
+    assert app.multiselect(key="dimensions_off").value == [1]
+    assert int(metrics(app)["Test strings wrong"].replace(",", "")) > 697
 
 
 @pytest.mark.parametrize(
@@ -209,7 +220,7 @@ def test_the_guide_says_which_models_the_database_lacks(
     assert not app.error
 
 
-@pytest.mark.parametrize("view", ["Why", "Figures", "Breaking point", "Surgery"])
+@pytest.mark.parametrize("view", ["Why", "Figures", "Breaking point", "Ablation"])
 def test_a_changed_string_or_epoch_is_answered(monkeypatch: pytest.MonkeyPatch, view: str) -> None:
     app = model(monkeypatch, run=SEED_2, view=view)
     app.select_slider(key="epoch").set_value(5)

@@ -1,16 +1,19 @@
 """The page Model for models that letter counts say nothing of, on models trained for a moment."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.app import open_app, rerun, said
+from tests.conftest import ROOT
 from tests.integration.test_states_commands import BLOCKS, LSTM, db
 
 __all__ = ["db"]
 
+SHIPPED = ROOT / "runs.db"
 TABS = ["Answers", "States", "Minimal and nearest", "Patching", "Ablation"]
 
 
@@ -34,10 +37,12 @@ def test_a_transformers_parts_prefixes_and_heads_are_drawn(
     app = model(monkeypatch, db, BLOCKS, "States")
     assert [tab.label for tab in app.tabs] == TABS
     assert headers(app)[:2] == ["What each part adds to the logit", "Along the string"]
-    steps, small, along = charts(app)
+    steps, along = charts(app)
     assert "Adds to the logit" in steps
-    assert '"block"' in small
-    assert along.count('"pointed"') >= 1
+    assert '"block"' in along
+    (pointed,) = json.loads(along)["params"]
+    assert pointed["name"] == "pointed"
+    assert len(pointed["views"]) >= 3, "prefixes, small pictures of heads, and the opened head"
     assert "Token that attends" in along
     assert "block 1, head 1" in str(app.get("button_group")[-1].proto)
 
@@ -49,7 +54,7 @@ def test_a_recurrent_models_gates_and_path_are_drawn(
     assert headers(app)[0] == "Along the string", "it has no residual stream"
     (along,) = charts(app)
     assert "First component" in along
-    assert "forget_gate" in str([own.proto for own in app.get("button_group")])
+    assert "forget_gate" in app.selectbox(key="state").options
 
 
 @pytest.mark.parametrize("run", [BLOCKS, LSTM])
@@ -60,7 +65,7 @@ def test_failing_strings_are_reduced_and_states_carried_over(
     wrong = app.selectbox(key="string").options[0]
     app = model(monkeypatch, db, run, "Minimal and nearest", wrong)
     assert headers(app)[0] == "Minimal failing string"
-    assert "with any one token less it does not" in said(app)
+    assert "no longer does if any one token is deleted" in said(app)
     app.button("look at minimal").click()
     rerun(app)
     shortest = app.selectbox(key="string").value
@@ -68,7 +73,7 @@ def test_failing_strings_are_reduced_and_states_carried_over(
     assert len(shortest) <= len(wrong)
     app = model(monkeypatch, db, run, "Patching", wrong)
     (app.text_input[-1]).set_value("0110" if len(wrong) == 4 else "0")
-    assert "Carried over from" in said(app) or "No such string" in said(app)
+    assert "Source: " in said(app) or "No such string" in said(app)
 
 
 @pytest.mark.parametrize(("run", "part"), [(BLOCKS, "block 1, head 0"), (LSTM, "layer 0, unit 3")])
@@ -77,13 +82,13 @@ def test_parts_are_ablated_when_asked_for(
 ) -> None:
     app = model(monkeypatch, db, run, "Ablation")
     assert charts(app) == []
-    app.toggle(key="network_ablate").set_value(True)
+    app.toggle(key="ablate").set_value(True)
     rerun(app)
-    app.toggle(key="network_prune").set_value(True)
+    app.toggle(key="prune").set_value(True)
     rerun(app)
     costs, lengths, pruning = charts(app)
     assert part in costs
-    assert "every part" in lengths
+    assert "as trained" in lengths
     assert "Parts removed" in pruning
 
 
@@ -95,16 +100,26 @@ def test_two_models_are_shown_side_by_side_with_the_same_limits(
     )
     assert "**Model 1**" in said(app)
     assert "**Model 2**" in said(app)
-    steps, small, first, second = charts(app)
+    steps, *along = charts(app)
     assert "Adds to the logit" in steps
-    assert '"block"' in small
-    limits = [json.loads(own)["vconcat"][0]["layer"][1]["encoding"]["y"] for own in (first, second)]
+    limits = [json.loads(own)["vconcat"][0]["layer"][1]["encoding"]["y"] for own in along]
     assert limits[0]["scale"]["domain"] == limits[1]["scale"]["domain"]
     app = open_app(
         monkeypatch, Path(db), "model", run=BLOCKS, view="States", string="0110", beside="9"
     )
     assert "no run '9'" in said(app).replace("\\", "")
-    assert len(charts(app)) == 3
+    assert len(charts(app)) == 2
+
+
+def test_models_that_letter_counts_explain_are_shown_side_by_side_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    query = {"run": "5", "view": "States", "string": "baac", "beside": "all_initializations/5"}
+    app = open_app(monkeypatch, SHIPPED, "model", **query)
+    first, second, *along = charts(app)
+    assert len(along) == 2
+    limits = [re.findall(r'"domain": ?(\[-[^]]*\])', own) for own in (first, second)]
+    assert limits[0] == limits[1] != []
 
 
 def test_a_string_of_another_alphabet_is_refused_in_a_line(

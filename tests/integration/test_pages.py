@@ -10,7 +10,8 @@ import pytest
 
 from sweeps.spec import parse_spec
 from sweeps.store import writer
-from sweeps.store.engine import open_writer
+from sweeps.store.engine import open_reader, open_writer
+from sweeps.store.losses import newest_losses
 from sweeps.worker import How, work
 from tests.app import metrics, open_app, rerun, said
 from tests.conftest import ROOT, SHORT
@@ -279,3 +280,26 @@ def test_a_chart_has_words_and_the_shades_of_its_ground(monkeypatch: pytest.Monk
         spec = json.loads(chart.proto.spec)
         assert "Most models fail with" in spec["description"]
         assert spec["config"]["axis"]["labelColor"] == "#5A5A5A"
+
+
+def test_loss_curves_of_a_sweep_in_training_are_those_that_are_committed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    store = open_writer(str(tmp_path / "going.db"))
+    fixed = {**SHORT, "max_num_epochs": 3}
+    spec = {"name": "going", "model_seeds": "0..2", "fixed": fixed}
+    sweep_id = writer.submit(store, parse_spec(spec))
+    app = open_app(monkeypatch, file_of(store), "sweeps")
+    assert not app.get("vega_lite_chart"), "nothing is committed"
+
+    work(store, [sweep_id], How(workers=0))
+    # As if a second configuration were still to be trained.
+    with store.begin() as connection:
+        connection.exec_driver_sql("UPDATE run SET state = 'queued' WHERE model_seed = 2")
+        connection.exec_driver_sql("UPDATE sweep SET state = 'running'")
+    losses = newest_losses(open_reader(str(file_of(store))), sweep_id, 8, 96)
+    assert losses["model_seed"].tolist() == [0, 0, 0, 1, 1, 1]
+    assert losses["epoch"].tolist() == [1, 2, 3] * 2
+    assert (losses["validation_loss"] > 0).all()
+    app = open_app(monkeypatch, file_of(store), "sweeps")
+    assert len(app.get("vega_lite_chart")) == 1

@@ -1,6 +1,7 @@
 """A sweep as one file: `seqcls report`."""
 
 import re
+import shutil
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dashboard.cli import app
+from sweeps import causes
 from sweeps.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.engine import open_writer
@@ -60,3 +62,17 @@ def test_a_sweep_without_results_and_a_name_that_is_not_there_are_said(
     bad = CliRunner().invoke(app, ["report", "new", "-o", str(tmp_path / "no" / "x.html")])
     assert "expected a file in a folder that is there" in str(bad.exception)
     assert not (tmp_path / "new.html").exists()
+
+
+def test_causes_that_are_stored_are_those_of_the_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db = shutil.copy(SHIPPED, tmp_path / "runs.db")
+    monkeypatch.setenv("SEQCLS_DB", str(db))
+    causes.attribute(open_writer(str(db)), [3], 10)
+    out = tmp_path / "heads.html"
+    command = ["report", "all_initializations", "--db", str(db), "-o", str(out)]
+    assert CliRunner().invoke(app, command).exit_code == 0
+    told = out.read_text(encoding="utf-8")
+    assert told.count("errors that were looked at") == 1
+    assert re.search(r"Of 10 errors that were looked at:</p><ul><li>\d+%: \w+", told)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import altair as alt
 import pandas as pd
 import pytest
 
@@ -13,6 +14,8 @@ from dashboard.charts.every_seed import CLICKED as CLICKED_POINT
 from dashboard.charts.every_seed import every_seed
 from dashboard.charts.features import feature_plane
 from dashboard.charts.heat_map import heat_map
+from dashboard.charts.loss_curves import loss_curves
+from dashboard.charts.room import height_of
 from dashboard.charts.scales import row_height, rows
 from dashboard.charts.seed_grid import CLICKED as CLICKED_CELL
 from dashboard.charts.seed_grid import seed_grid
@@ -220,3 +223,50 @@ def test_names_of_several_settings_stand_in_lines_and_get_room() -> None:
     assert "split" in together["axis"]["labelExpr"]
     assert "split" not in mixed["axis"]["labelExpr"]
     assert mixed["sort"] == [*grid, "another"]
+
+
+def test_a_loss_curve_is_a_line_a_model_in_the_color_of_its_configuration() -> None:
+    frame = pd.DataFrame(
+        {
+            "run_id": [1, 1, 2, 2],
+            "configuration": ["a", "a", "b", "b"],
+            "model_seed": [0, 0, 0, 0],
+            "epoch": [1, 2, 1, 2],
+            "loss": [0.7, 0.1, 0.7, 0.0],
+        }
+    )
+    spec = loss_curves(frame, {"a": "#0072B2", "b": "#009E73"}).to_dict()
+    assert spec["encoding"]["detail"]["field"] == "run_id"
+    assert spec["encoding"]["color"]["scale"]["range"] == ["#0072B2", "#009E73"]
+    (drawn,) = spec["datasets"].values()
+    assert len(drawn) == 3, "a logarithm needs more than zero"
+
+
+@pytest.mark.parametrize(
+    ("chart", "least", "most"),
+    [
+        (alt.Chart(MODELS).mark_bar().encode(x="accuracy:Q").properties(height=100), 130, 170),
+        (
+            alt.Chart(MODELS)
+            .mark_bar()
+            .encode(x="accuracy:Q", y="run_id:N")
+            .properties(height=alt.Step(20), title="Title"),
+            150,
+            190,
+        ),
+        (
+            alt.Chart(MODELS)
+            .mark_bar()
+            .encode(x="accuracy:Q", y="run_id:N")
+            .properties(height=alt.Step(20))
+            .facet("configuration:N", columns=1),
+            140,
+            200,
+        ),
+    ],
+    ids=["plain", "rows", "panels"],
+)
+def test_the_place_that_is_kept_for_a_chart_is_about_as_high_as_it_is(
+    chart: alt.Chart, least: int, most: int
+) -> None:
+    assert least <= height_of(chart.to_dict()) <= most

@@ -142,3 +142,14 @@ def test_numbers_of_the_waterfall_stand_beside_the_panel_and_not_across_zero() -
     (mark,) = text_marks(specs()[-1])
     assert mark["x"] == {"value": WIDTH}, "where no bar and no rule is"
     assert mark["text"]["format"] == "+.3f"
+
+
+def test_thin_lines_are_drawn_in_their_full_color() -> None:
+    def lines(spec: Any) -> Iterator[dict[str, Any]]:
+        for own in [spec, *spec.get("layer", [])]:
+            if isinstance(own.get("mark"), dict) and own["mark"]["type"] in ("line", "rule"):
+                yield own["mark"]
+
+    found = list(lines(by_length()))
+    assert len(found) == 3
+    assert all(mark.get("opacity", 1) == 1 for mark in found), "a paler one has less contrast"

@@ -74,7 +74,7 @@ def test_surgery_is_drawn_before_and_after(network: Network) -> None:
     wrong = frame.groupby("model", sort=False)["wrong"].sum()
     assert wrong["as trained"] == 697
     after = outcome.evaluation.confusion
-    assert wrong["after surgery"] == after.fp + after.fn > 697
+    assert wrong["ablated"] == after.fp + after.fn > 697
     assert frame.groupby("model")["strings"].sum().tolist() == [9984, 9984]
     assert accuracy_before_and_after(frame).to_dict()["mark"]
 

@@ -1,12 +1,14 @@
-"""Parts of the model switched off: what is left, what each head is worth, and what can go."""
+"""Ablation: what is left without some parts, what each head is worth, and what can go."""
 
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
+from dashboard import links
 from dashboard.charts.surgeries import accuracy_before_and_after, head_ranking, pruning_curve
 from dashboard.figures.surgeries import lengths_frame, pruning_frame, ranking_frame
-from dashboard.model.choice import Chosen
+from dashboard.model.choice import ABLATED, Chosen
 from dashboard.model.drawing import stretch
 from dashboard.model.opened import OpenedModel, remembered
 from seqcls.data import count_task_of, sampler_of
@@ -21,7 +23,7 @@ FEW_PARTS = 8
 
 
 def _logits_of_strings(network: Network, surgery: Surgery, strings: tuple[str, ...]) -> np.ndarray:
-    """Logits after a surgery; a frozen head's mean is that over the test strings."""
+    """Logits after ablation; a mean-ablated head's mean is that over the test strings."""
     test = distinct_test_strings(sampler_of(network.config, "test"))
     counts = network.counts(strings)
     labels = count_task_of(network.config).labels_of_counts(counts)
@@ -43,19 +45,16 @@ pruned = remembered(prune)
 
 
 def show(chosen: Chosen) -> None:
-    """Heads and dimensions off or frozen, the ranking of heads, and the pruning curve."""
+    """Heads and dimensions ablated, the ranking of heads, and the pruning curve."""
     model = chosen.model
     heads = range(model.config.num_attention_heads)
     dimensions = range(model.config.hidden_size)
-    columns = st.columns(3)
-    off = columns[0].multiselect(
-        "Heads off", heads, key=f"heads_off {model.run_id}", help="They add nothing to the stream."
+    off, frozen, cut = (
+        _parts(column, name, options)
+        for column, name, options in zip(
+            st.columns(3), ABLATED, (heads, heads, dimensions), strict=True
+        )
     )
-    frozen = columns[1].multiselect(
-        "Heads frozen", heads, key=f"heads_frozen {model.run_id}",
-        help="They add their mean over the test strings, whatever the string.",
-    )  # fmt: skip
-    cut = columns[2].multiselect("Dimensions off", dimensions, key=f"dimensions_off {model.run_id}")
     surgery = Surgery(frozenset(off), frozenset(frozen) - frozenset(off), frozenset(cut))
     _outcome(model, surgery, chosen)
     if len(heads):
@@ -65,6 +64,32 @@ def show(chosen: Chosen) -> None:
         stretch(head_ranking(ranking_frame(costs), unharmed.fp + unharmed.fn), "head_ranking")
     st.subheader("What can go?")
     _pruning(model)
+
+
+LABELS = {
+    "heads_off": ("Zero-ablated heads", "They add nothing to the residual stream."),
+    "heads_frozen": (
+        "Mean-ablated heads",
+        "They add their mean over the test strings, whatever the string.",
+    ),
+    "dimensions_off": ("Zeroed dimensions", "They are zero throughout the residual stream."),
+}
+"""What the boxes are called, by their names in the link."""
+
+
+def _parts(column: DeltaGenerator, name: str, options: range) -> list[int]:
+    """The parts to ablate, which the link names."""
+    # The link decides: another run's names nothing of this.
+    st.session_state[name] = [part for part in links.linked(name) if part in options]
+    label, told = LABELS[name]
+    return column.multiselect(
+        label,
+        options,
+        key=name,
+        placeholder="None",
+        help=told,
+        on_change=lambda: links.put(name, st.session_state[name]),
+    )
 
 
 def _outcome(model: OpenedModel, surgery: Surgery, chosen: Chosen) -> None:
@@ -83,7 +108,7 @@ def _outcome(model: OpenedModel, surgery: Surgery, chosen: Chosen) -> None:
     changes = np.abs(outcome.logits - outcome.logits_before)
     mean = float(np.average(changes, weights=outcome.occurrences))
     columns[3].metric("Mean change of a logit", f"{mean:.3g}")
-    stretch(accuracy_before_and_after(lengths_frame(outcome)), "surgery_accuracy")
+    stretch(accuracy_before_and_after(lengths_frame(outcome)), "ablation_accuracy")
     _strings(model, surgery, chosen)
 
 
@@ -93,7 +118,7 @@ def _strings(model: OpenedModel, surgery: Surgery, chosen: Chosen) -> None:
     after = logits_of_strings(model, surgery, chosen.strings)
     st.dataframe(
         pd.DataFrame(
-            {"string": chosen.strings, "logit as trained": before, "after surgery": after,
+            {"string": chosen.strings, "logit as trained": before, "ablated": after,
              "change": after - before}
         ),
         hide_index=True,
@@ -106,6 +131,7 @@ def _pruning(model: OpenedModel) -> None:
     if parts > FEW_PARTS and not st.toggle(
         f"Prune {config.num_attention_heads} heads and {config.hidden_size} dimensions (seconds)",
         key="prune",
+        bind="query-params",
     ):
         return
     with st.spinner("Pruning", show_time=True):

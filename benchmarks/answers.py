@@ -1,0 +1,88 @@
+"""How soon a changed string is answered on the page Model, in a real browser.
+
+python -m benchmarks.answers
+
+trains, for a moment, a Transformer of 2 blocks with 4 heads and an LSTM, opens each on its states,
+and types strings of 40 tokens. An answer is there once the page is whole and at rest.
+"""
+
+import random
+import statistics
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Browser, sync_playwright
+
+from benchmarks.pages import Shown, Window, browser_window, drawn
+from sweeps.spec import parse_spec
+from sweeps.store import writer
+from sweeps.store.engine import open_writer
+from sweeps.worker import How, work
+from tests.e2e.browser import FLAGS, find_browser
+from tests.e2e.server import serve
+
+LENGTH = 40
+STRINGS = 7
+"""Typed of each model, after one that is not counted."""
+
+BLOCKS = {"num_blocks": 2, "num_attention_heads": 4, "positions": "sinusoidal"}
+MODELS = {"2 blocks, 4 heads": BLOCKS, "LSTM": {"architecture": "lstm"}}
+FIXED = {
+    "task": "even_pairs", "hidden_size": 16, "readout": "last", "train_size": 64,
+    "train_batch_size": 32, "validation_size": 32, "test_size": 200, "train_max_length": 8,
+    "validation_max_length": 8, "test_max_length": 64, "max_num_epochs": 1, "min_num_epochs": 1,
+}  # fmt: skip
+
+
+def main() -> None:
+    """Prints the median and the slowest answer of each model, and the server's processor time."""
+    executable = find_browser()
+    if executable is None:
+        print("answers: no browser on this machine, so nothing is measured")
+        return
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        path = Path(folder) / "answers.db"
+        store = open_writer(str(path))
+        configurations = list(MODELS.values())
+        spec = {
+            "name": "any", "model_seeds": [0], "fixed": FIXED, "configurations": configurations
+        }  # fmt: skip
+        work(store, [writer.submit(store, parse_spec(spec))], How(workers=0))
+        browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
+        for number, name in enumerate(MODELS, start=1):
+            found = _answers(browser, path, number)
+            seconds = [own.seconds for own in found]
+            processor = statistics.median(own.processor for own in found)
+            print(
+                f"  {name:20} a changed string of {LENGTH}: median "
+                f"{statistics.median(seconds):.2f} s, slowest {max(seconds):.2f} s "
+                f"(server {processor:.2f} s of a processor)",
+                flush=True,
+            )
+        browser.close()
+
+
+def _answers(browser: Browser, db: Path, run: int) -> list[Shown]:
+    chosen = random.Random(0)
+    with serve(db) as server, browser_window(browser, server) as shown:
+        shown.page.goto(f"{server.url}/model?run={run}&view=States&string=01")
+        shown.page.get_by_text("Along the string").wait_for()
+        drawn(shown, lambda: None, "")
+        strings = ["".join(chosen.choices("01", k=LENGTH)) for _ in range(STRINGS + 1)]
+        return [_typed(shown, string) for string in strings][1:]
+
+
+def _typed(shown: Window, string: str) -> Shown:
+    box = shown.page.get_by_role("combobox", name="String to look at")
+    box.click()
+    box.fill(string)
+
+    def answered() -> None:
+        box.press("Enter")
+        shown.page.wait_for_url(f"**string={string}**")
+
+    return drawn(shown, answered, "")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""The button that finds causes, and how far that is."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from dashboard import data, steering
+from dashboard.running import SECONDS
+from seqcls.errors import SeqclsError
+from sweeps import attributing, causes
+from sweeps.attributing import Attribution
+from sweeps.store.engine import open_reader
+
+
+def offer(waiting: Sequence[int]) -> None:
+    """A button that attributes the models whose causes are not known yet; or how far that is.
+
+    Args:
+        waiting: these models.
+    """
+    job = _jobs().get(open_reader().location)
+    if job is not None and job.goes_on:
+        st.fragment(_progress, run_every=SECONDS)(job)
+        return
+    if job is not None and job.problem is not None:
+        st.error("Not all causes could be found.")
+        st.code(job.problem, language=None, wrap_lines=True)
+    if waiting:
+        what = "the model fails" if len(waiting) == 1 else f"{len(waiting):,} models fail"
+        st.button(f"Find why {what}", key="find_causes", on_click=_start, args=(tuple(waiting),))
+
+
+def _start(run_ids: tuple[int, ...]) -> None:
+    location = open_reader().location
+    before = _jobs().get(location)
+    # Whoever asks at the same time sees how far the first is.
+    if before is not None and before.goes_on:
+        return
+    try:
+        _jobs()[location] = attributing.start(run_ids)
+    except OSError as error:
+        st.session_state[steering.PROBLEM] = str(error)
+
+
+def _progress(job: Attribution) -> None:
+    if not job.goes_on:
+        st.rerun()
+    try:
+        done = causes.leading(data.causes(list(job.run_ids)))["run_id"].nunique()
+    except SeqclsError as error:
+        data.explain(error)
+        return
+    of = len(job.run_ids)
+    st.progress(done / of, f"Finding causes: {done:,} of {of:,} models")
+
+
+@st.cache_resource(show_spinner=False)
+def _jobs() -> dict[str, Attribution]:
+    """The process of each database, by its location; it goes on whoever looks."""
+    return {}

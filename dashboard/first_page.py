@@ -1,0 +1,37 @@
+"""What a browser is given first: Streamlit's own page, which keeps the places of what is to come.
+
+By itself it is narrow and has no sidebar until the server has answered; then all of it would move
+under the eyes of whoever waits.
+"""
+
+from pathlib import Path
+
+import streamlit
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
+
+from dashboard.layout import STYLE
+
+STATIC = Path(streamlit.__file__).with_name("static")
+FONTS = ("SourceCodeVF-Upright*.woff2", "SourceSansVF-Italic*.woff2")
+"""Of strings and of emphasis: lines move where these are loaded late."""
+
+
+def first_page(_request: Request) -> HTMLResponse:
+    """The same for every path."""
+    fonts = "".join(
+        f'<link rel="preload" href="./{found.relative_to(STATIC).as_posix()}" as="font" '
+        'type="font/woff2" crossorigin>'
+        for name in FONTS
+        for found in STATIC.glob(f"static/media/{name}")
+    )
+    html = (STATIC / "index.html").read_text(encoding="utf-8")
+    html = html.replace("</head>", f"{fonts}{STYLE}</head>", 1)
+    return HTMLResponse(html, headers={"Cache-Control": "no-cache"})
+
+
+ROUTES = [
+    Route(f"/{path}", first_page) for path in ("", "map", "failing", "sweeps", "model", "guide")
+]
+"""Of the pages that the navigation names."""
