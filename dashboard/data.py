@@ -109,10 +109,10 @@ def explain(error: SeqclsError) -> None:
         st.rerun()
     if isinstance(error, StoreMissingError):
         st.info(
-            "There are no models to show yet. Launch the report's models from the sidebar, or "
-            "train them, in about a minute, with:"
+            "There are no models to show yet. Launch the report's models, or a question of your "
+            "own, from the sidebar; or train the report's, in about a minute, with:"
         )
-        st.code("seqcls sweep report", language="bash")
+        st.code(str(error).split("`")[1], language="bash")
     else:
         st.error("The database cannot be shown.")
     # As code: the path and the reason appear as they are, whatever characters they hold.

@@ -46,6 +46,10 @@ def _of_a_string(
     run_id: int, config: RunConfig, section: Callable[[AskedModel, Letters], None]
 ) -> None:
     string = choose_string(config, data.string_errors(run_id, ErrorSearch()))
+    _section(run_id, string, section)
+
+
+def _section(run_id: int, string: str, section: Callable[[AskedModel, Letters], None]) -> None:
     try:
         model = opened(run_id)
         letters = model.letters(string)
@@ -58,20 +62,15 @@ def _of_a_string(
         section(model, letters)
 
 
-def show_states(run_id: int, string: str) -> None:
-    """The section of states alone, of a model that other sections explain exactly.
+def show_section(name: str, run_id: int, string: str) -> None:
+    """One section, beside those that rest on letter counts.
 
     Args:
+        name: one of `OF_A_STRING`.
         run_id: the model, at its kept epoch.
         string: in the notation of its alphabet.
     """
-    try:
-        model = opened(run_id)
-        letters = model.letters(string)
-    except SeqclsError as error:
-        say(error)
-        return
-    _states(run_id, model, letters)
+    _section(run_id, string, OF_A_STRING[name])
 
 
 def _states(run_id: int, model: AskedModel, letters: Letters) -> None:

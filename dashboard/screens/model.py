@@ -1,6 +1,7 @@
 """Inside one model: why it fails, where it breaks, and every figure of what it does."""
 
 from collections.abc import Callable
+from functools import partial
 
 import streamlit as st
 
@@ -67,9 +68,11 @@ def _model(run_id: int, config: RunConfig) -> None:
         return
     model = open_model(run_id)
     chosen = choice.choose_view(model, data.string_errors(run_id, ErrorSearch()))
+    of_any_model = ["States"]
     if len(sections) < len(SECTIONS):
         sections = {"Answers": lambda _: plain.show(run_id, config), **sections}
-    sections["States"] = lambda chosen: _states(run_id, chosen)
+        of_any_model += ["Minimal and nearest", "Patching"]
+    sections |= {name: partial(_of_any_model, name, run_id) for name in of_any_model}
     tabs = st.tabs(list(sections), key="view", bind="query-params")
     for tab, section in zip(tabs, sections.values(), strict=True):
         if tab.open:
@@ -78,13 +81,14 @@ def _model(run_id: int, config: RunConfig) -> None:
     helping.show(run_id)
 
 
-def _states(run_id: int, chosen: choice.Chosen) -> None:
+def _of_any_model(name: str, run_id: int, chosen: Chosen) -> None:
+    """A section that holds of any model, at the string that was chosen."""
     # Imported where it is used: PyTorch takes a second or two to load.
     from dashboard.network import page
 
     if chosen.model.epoch != chosen.model.stored.kept_epoch:
-        st.caption("These are the states at the kept epoch.")
-    page.show_states(run_id, chosen.string)
+        st.caption("This is the model at the kept epoch.")
+    page.show_section(name, run_id, chosen.string)
 
 
 def _say_what_is_absent(absent: dict[str, str]) -> None:

@@ -1,6 +1,7 @@
 """Opening the database: which one is meant, which version it has, and what may be done with it."""
 
 import os
+import shlex
 import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -25,7 +26,6 @@ SCHEMA_VERSIONS = ("0001", "0002", "0003")
 SCHEMA_VERSION = SCHEMA_VERSIONS[-1]
 
 EXPECTED_URL = "expected postgresql://USER:PASSWORD@HOST:PORT/NAME"
-MAKE_ONE = "`seqcls sweep report` trains the report's models into it"
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ def open_reader(db: str | None = None, *, any_version: bool = False) -> Store:
     before = trust.state_of(store.path) if store.path is not None else ()
     version = schema_version(store)
     if version is None:
-        raise StoreMissingError(f"{store.name!r} is empty; {MAKE_ONE}")
+        raise StoreMissingError(f"{store.name!r} is empty; {_make_one(store.name)}")
     if any_version:
         return store
     _refuse_older(store, version)
@@ -239,6 +239,12 @@ def open_writer(db: str | None = None, *, any_version: bool = False) -> Store:
 
             trust.refuse_to_write(store.path, store.name)
     return store
+
+
+def _make_one(name: str) -> str:
+    """How to make the database that is missing; a server's is named without its password."""
+    named = "" if name == DEFAULT_DB or "://" in name else f" --db {shlex.quote(name)}"
+    return f"`seqcls sweep report{named}` trains the report's models into it"
 
 
 def schema_version(store: Store) -> str | None:
@@ -285,7 +291,7 @@ def _opened(located: Path | URL, *, read_only: bool) -> Store:
             postgres.name_of(located), postgres.connect(located, read_only=read_only), None
         )
     if read_only and not located.exists():
-        raise StoreMissingError(f"{str(located)!r} does not exist; {MAKE_ONE}")
+        raise StoreMissingError(f"{str(located)!r} does not exist; {_make_one(str(located))}")
     if not located.parent.is_dir():
         raise StoreError(
             f"cannot make {str(located)!r}: the folder {str(located.parent)!r} is missing"
