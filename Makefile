@@ -5,16 +5,26 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: run test machine-code lint format bench chaos clean
+.PHONY: run dev test tests test-fast machine-code lint format docs bench chaos clean
 
 run: $(INSTALLED)
 	$(BIN)/seqcls sweep report
 	$(BIN)/seqcls dashboard --port 8501
 
+dev: $(INSTALLED)
+	$(BIN)/pre-commit install
+
 test: $(INSTALLED)
 	$(MAKE) --jobs 2 lint machine-code
+	$(MAKE) tests
+
+tests: $(INSTALLED)
 	$(BIN)/python -m tests.e2e.browser
 	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
+
+# As in CI, with fewer examples of each property.
+test-fast: machine-code
+	CI=true $(BIN)/pytest -n 3 --dist loadfile -m "not slow" tests/unit
 
 # Tests would compile it too, each process of them for itself.
 machine-code: $(INSTALLED)
@@ -30,6 +40,9 @@ format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(INSTALLED)
+	$(BIN)/mkdocs build --strict
+
 bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks
 
@@ -37,7 +50,7 @@ chaos: $(INSTALLED)
 	SEQCLS_CHAOS=long $(BIN)/pytest tests/chaos -s
 
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) site
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

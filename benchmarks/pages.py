@@ -174,13 +174,16 @@ def drawn(window: Window, do: Callable[[], object], before: str) -> Shown:
             const done = app && heading && heading.innerText !== before
                 && !document.querySelector('[data-testid="stSkeleton"]')
                 && app.getAttribute('data-test-script-state') === 'notRunning';
-            const now = performance.now(), size = document.body.innerHTML.length;
-            if (!done || window.drawnSize !== size) {
-                window.drawnSize = done ? size : -1;
-                window.drawnAt = now;
-                return false;
+            // Watched, not looked through again and again: that would keep it from drawing.
+            if (!window.watched) {
+                window.watched = new MutationObserver(
+                    () => { window.changedAt = performance.now(); });
+                const what = {subtree: true, childList: true, characterData: true};
+                window.watched.observe(document.body, what);
+                window.changedAt = performance.now();
             }
-            return now - window.drawnAt > 1e3 * quiet;
+            if (!done) window.changedAt = performance.now();
+            return performance.now() - window.changedAt > 1e3 * quiet;
         }""",
         arg=[QUIET_SECONDS, before],
         polling=20,

@@ -3,7 +3,6 @@
 import pandas as pd
 
 from dashboard import data, names
-from sweeps.bootstrap import median_intervals
 from sweeps.store.overview import View
 
 MEASURES = [
@@ -33,7 +32,7 @@ def table(view: View) -> pd.DataFrame:
         finished run tells is missing. Shares and medians are those of all seeds in scope.
     """
     counts = data.configurations(view)
-    summed = _with_medians(counts, data.models(view))
+    summed = _with_medians(counts, data.medians(view, MAX_LISTED))
     summed = summed[summed["picked"] > 0].sort_values(
         ["failing_share", "median_accuracy"],
         ascending=[False, True],
@@ -47,27 +46,21 @@ def table(view: View) -> pd.DataFrame:
     return summed[["config_id", "sweeps", *MEASURES]].join(settings)
 
 
-def _with_medians(counts: pd.DataFrame, models: pd.DataFrame) -> pd.DataFrame:
+def _with_medians(counts: pd.DataFrame, medians: pd.DataFrame) -> pd.DataFrame:
     counts["failing_share"] = counts["failing"] / counts["seeds"].where(counts["seeds"] > 0)
-    medians = median_intervals(models, "accuracy", ["config_id"])
-    medians = medians.rename(columns={"median": "median_accuracy"})
     medians["interval"] = [
         None if pd.isna(low) else f"{low:.1%} to {high:.1%}"
         for low, high in zip(medians["low"], medians["high"], strict=True)
     ]
-    solved = models.groupby("config_id")["solved_length"].median().rename("median_solved_length")
-    seeds = _failing_seeds(models)
-    counts["failing_seeds"] = [seeds.get(config_id, "") for config_id in counts["config_id"]]
-    kept = medians[["config_id", "median_accuracy", "interval"]]
-    return counts.merge(kept, how="left").merge(solved, how="left", on="config_id")
+    merged = counts.merge(medians.drop(columns=["low", "high"]), how="left")
+    merged["failing_seeds"] = [
+        _listed(seeds, failing) if failing else ""
+        for seeds, failing in zip(merged["failing_seeds"], merged["failing"], strict=True)
+    ]
+    return merged
 
 
-def _failing_seeds(models: pd.DataFrame) -> dict[int, str]:
-    """The seeds that fail, in order, as text; by config_id."""
-    failing = models[models["failing"] > 0].sort_values(["config_id", "model_seed"])
-    return {int(str(key)): _listed(own) for key, own in failing.groupby("config_id")["model_seed"]}
-
-
-def _listed(seeds: "pd.Series[int]") -> str:
-    more = [f"and {len(seeds) - MAX_LISTED} more"] if len(seeds) > MAX_LISTED else []
-    return ", ".join([*map(str, seeds.head(MAX_LISTED)), *more])
+def _listed(seeds: list[int], failing: int) -> str:
+    """The first seeds that fail, of so many."""
+    more = [f"and {failing - len(seeds)} more"] if failing > len(seeds) else []
+    return ", ".join([*map(str, seeds), *more])

@@ -5,17 +5,25 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+import pandas as pd
 import streamlit as st
 
 from seqcls.errors import SeqclsError, StoreDamagedError, StoreMissingError
 from sweeps import helping
+from sweeps import medians as summed
+from sweeps import progress as progressing
 from sweeps.estimate import Estimate, estimate
+from sweeps.progress import SweepProgress
 from sweeps.spec import parse_spec
 from sweeps.store import curves, explained, losses, notes, overview, queries, trust
 from sweeps.store.engine import Store, open_reader
+from sweeps.store.overview import View
 
 PAGE_SECONDS = 30.0
 """What a page asks the database takes no longer."""
+
+MOST_ANSWERS = 16
+"""That are remembered of each query: of a hundred thousand models, 7 MB each at most."""
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
@@ -26,15 +34,18 @@ def _cached(
     revision: Callable[[Store], Any] = queries.revision,
 ) -> Callable[Arguments, Answer]:
     # The key says which query, of which database, in which state; the store itself is not hashed.
-    @st.cache_data(show_spinner=False, max_entries=32)
     def answer(key: Any, _store: Store, args: Any, kwargs: Any) -> Any:  # noqa: ARG001
         return query(_store, *args, **kwargs)
+
+    # By its name a cache is known: else all queries would have one, of a few answers in all.
+    answer.__qualname__ = f"{query.__module__}.{query.__name__}"
+    remembered = st.cache_data(show_spinner=False, max_entries=MOST_ANSWERS)(answer)
 
     @wraps(query)
     def ask(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
         store = open_reader()
         key = (query.__name__, store.location, revision(store))
-        found: Answer = answer(key, store, args, kwargs)
+        found: Answer = remembered(key, store, args, kwargs)
         return found
 
     return ask
@@ -53,6 +64,7 @@ model = _cached(overview.model)
 newest_losses = _cached(losses.newest_losses)
 model_seeds = _cached(overview.model_seeds, overview.members_revision)
 models = _cached(overview.models)
+sweep_counts = _cached(progressing.counts)
 sweep_names = _cached(notes.sweep_names)
 sweep_notes = _cached(notes.notes)
 scores_by_length = _cached(overview.scores_by_length)
@@ -61,6 +73,8 @@ settings = _cached(overview.settings, overview.configs_revision)
 saved_views = _cached(notes.views)
 some_configs = _cached(overview.some_configs, overview.configs_revision)
 string_errors = _cached(overview.string_errors)
+sweep_outcomes = _cached(overview.sweep_outcomes)
+sweep_record = _cached(overview.sweep_record)
 sweeps_of_run = _cached(overview.sweeps_of_run, overview.members_revision)
 trials = _cached(helping.trials)
 worst_models = _cached(overview.worst_models)
@@ -71,6 +85,19 @@ def _estimated(store: Store, submitted: tuple[str, ...], workers: int) -> Estima
 
 
 estimated = _cached(_estimated)
+
+
+def _medians(store: Store, view: View, listed: int) -> pd.DataFrame:  # noqa: ARG001
+    # Of what the page has read already: a hundred thousand rows.
+    return summed.medians(models(view), listed)
+
+
+medians = _cached(_medians)
+
+
+def progress() -> list[SweepProgress]:
+    """Every sweep's progress, of which only what the clock changes is read anew."""
+    return progressing.progress(open_reader(), sweep_counts())
 
 
 def explain(error: SeqclsError) -> None:

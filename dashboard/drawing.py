@@ -7,6 +7,7 @@ from typing import Any
 
 import altair as alt
 import streamlit as st
+from altair.utils.schemapi import disable_debug_mode
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import layout
@@ -15,6 +16,9 @@ from dashboard.charts.keys import Key
 from dashboard.charts.panels import apart
 from dashboard.charts.room import height_of, width_of
 from dashboard.charts.themes import DARK, LIGHT, Ground, described, themed
+
+# Neither is a chart validated piece by piece while it is built, which takes longer than drawing it.
+disable_debug_mode()
 
 
 def ground() -> Ground:

@@ -8,7 +8,7 @@ from dashboard.charts.importance import importance_chart
 from dashboard.charts.parallel import parallel_coordinates, places
 from sweeps.importance import importance, without_unread
 
-MOST_LINES = 300
+MOST_LINES = 150
 MOST_AXES = 8
 
 

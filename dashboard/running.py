@@ -6,7 +6,7 @@ from dashboard import data, links, steering
 from dashboard.durations import spoken
 from dashboard.words import models_fail, verbatim
 from seqcls.errors import SeqclsError
-from sweeps.progress import SweepProgress, progress
+from sweeps.progress import SweepProgress
 from sweeps.store import queries
 from sweeps.store.engine import Store, open_reader
 from sweeps.store.overview import View
@@ -28,7 +28,7 @@ def show() -> None:
     try:
         store = open_reader()
         st.session_state[SHOWN_REVISION] = queries.revision(store)
-        polls = any(map(goes_on, progress(store)))
+        polls = any(map(goes_on, data.progress()))
     except SeqclsError:
         st.session_state[SHOWN_REVISION], polls = None, False
     st.fragment(_refreshed, run_every=SECONDS if polls else None)(polls)
@@ -44,7 +44,7 @@ def _refreshed(polls: bool) -> None:
     steering.say_problem()
     try:
         store = open_reader()
-        active = [sweep for sweep in progress(store) if sweep.state != SweepState.DONE]
+        active = [sweep for sweep in data.progress() if sweep.state != SweepState.DONE]
         new_results = queries.revision(store) != st.session_state.get(SHOWN_REVISION)
     except SeqclsError:
         return
@@ -70,7 +70,7 @@ def _refreshed(polls: bool) -> None:
 def _ended() -> None:
     """What came out of the sweeps that ended while this session looked on."""
     try:
-        names = {sweep.id: sweep.name for sweep in progress(open_reader())}
+        names = {sweep.id: sweep.name for sweep in data.progress()}
         ended = [names[x] for x in st.session_state.get(ENDED, []) if x in names]
         for name in ended:
             sums = data.configurations(View(sweeps=(name,)))[["seeds", "failing"]].sum()

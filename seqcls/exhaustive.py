@@ -82,11 +82,11 @@ def multisets_of(
 
 
 def verdicts(
-    config: RunConfig, weights: Sequence[Weights], *, engine: str = "auto"
+    config: RunConfig, weights: Sequence[Weights], *, engine: str = "auto", device: str = "auto"
 ) -> list[Verdict]:
     """What models of one shape make of all strings up to their longest test length.
 
-    The caller has asked `unaffordable`.
+    The caller has asked `unaffordable`. Engine and device are as for `seqcls.training.train_group`.
     """
     counts = multisets_of(config)
     positive = count_task_of(config).labels_of_counts(counts)
@@ -95,10 +95,11 @@ def verdicts(
     asked = config.model_copy(update={"dropout_rate": 0.0})
     by = "auto" if engine == "strings" else engine
     # One model at a time: each has more than a million logits.
-    return [
-        _verdict(config, counts, positive, logits_of(asked, [own], strings, engine=by)[0] > 0)
-        for own in weights
-    ]
+    found = []
+    for own in weights:
+        logits = logits_of(asked, [own], strings, engine=by, device=device)
+        found.append(_verdict(config, counts, positive, logits[0] > 0))
+    return found
 
 
 def _verdict(

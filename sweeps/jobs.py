@@ -96,7 +96,7 @@ def _tested(
     evaluations = evaluate(configs, kept, engine=job.engine.name, device=job.device)
     checks: list[Verdict] | list[None] = [None] * len(complete)
     if job.group[0].verdict and unaffordable(config) is None:
-        checks = verdicts(config, kept, engine=job.engine.name)
+        checks = verdicts(config, kept, engine=job.engine.name, device=job.device)
     pairs = zip(evaluations, checks, strict=True)
     return {id(member): pair for member, pair in zip(complete, pairs, strict=True)}
 

@@ -4,21 +4,21 @@ Beside the database `runs.db` stands the folder `runs.db.logs`, with the log of 
 and, for each sweep, a record of the process that was started for it last.
 """
 
-import fcntl
 import hashlib
 import json
 import os
 import re
 import stat
 import subprocess
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import platformdirs
 import psutil
+from filelock import FileLock
 
 from sweeps.python import python
 from sweeps.store.engine import Store
@@ -66,7 +66,8 @@ def start_worker(store: Store, sweeps: Mapping[int, str], *, anyway: bool = Fals
     """
     folder = log_folder(store)
     folder.mkdir(parents=True, exist_ok=True)
-    with _locked(folder):
+    # A link of that name may lead anywhere: filelock opens none.
+    with FileLock(folder / "lock"):
         waiting = {
             key: name for key, name in sweeps.items() if anyway or not _lives(_record(folder, key))
         }
@@ -125,17 +126,6 @@ def _start(folder: Path, names: list[str]) -> _Record:
         )
     _started.append(process)
     return _Record(process.pid, psutil.Process(process.pid).create_time(), log.name)
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    # A link of that name may lead anywhere: nothing is opened, or emptied, through it.
-    file = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(file)
 
 
 def _put(path: Path, content: str) -> None:

@@ -1,6 +1,6 @@
 """How far the sweeps are, how fast they go on, and how long that will take."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -25,7 +25,7 @@ class SweepProgress:
     running: int
     done: int
     failed: int
-    runs_per_second: float | None
+    runs_per_second: float | None = None
     """How fast its runs end at present; None where none is in training or none has ended yet."""
     orphaned: int = 0
     """Runs in training whose worker is dead, as far as can be seen from here; the next worker
@@ -44,37 +44,73 @@ class SweepProgress:
         return (self.queued + self.running) / self.runs_per_second
 
 
-def progress(store: Store) -> list[SweepProgress]:
-    """Every sweep's progress, in the order of their making."""
-    recent = Run.finished_at >= now(WINDOW_SECONDS)
-    counts = {state: func.count().filter(Run.state == state) for state in RunState}
+def progress(store: Store, counted: Sequence[SweepProgress] | None = None) -> list[SweepProgress]:
+    """Every sweep's progress, in the order of their making.
+
+    Args:
+        store: where to read.
+        counted: what `counts` gives of it at its present revision, where that is known already.
+    """
+    found = list(counts(store) if counted is None else counted)
+    # What nobody trains has no rate and no worker; of a hundred thousand runs no row is read.
+    return _with_orphaned(store, _with_rates(store, found)) if _is_running(found) else found
+
+
+def counts(store: Store) -> list[SweepProgress]:
+    """Every sweep's runs in each state, without rates: what changes with the revision alone."""
     query = (
         select(
             SweepRun.sweep_id,
-            *(counted.label(state) for state, counted in counts.items()),
-            func.count().filter(recent).label("ended"),
+            *(func.count().filter(Run.state == state).label(state) for state in RunState),
         )
         .join(Run, Run.id == SweepRun.run_id)
         .group_by(SweepRun.sweep_id)
     )
+    with store.begin() as connection:
+        sweeps = connection.execute(select(Sweep.id, Sweep.name, Sweep.state).order_by(Sweep.id))
+        named = sweeps.all()
+        counted = {row.sweep_id: row._asdict() for row in connection.execute(query)}
+    found = [(sweep, counted.get(sweep.id, {})) for sweep in named]
+    return [_counted(*sweep, own) for sweep, own in found]
+
+
+def _counted(sweep_id: int, name: str, state: str, own: dict[str, int]) -> SweepProgress:
+    queued, running, done, failed = (int(own.get(state, 0)) for state in RunState)
+    return SweepProgress(sweep_id, name, state, queued, running, done, failed)
+
+
+def _is_running(found: Iterable[SweepProgress]) -> bool:
+    return any(one.running for one in found)
+
+
+def _with_rates(store: Store, found: Iterable[SweepProgress]) -> list[SweepProgress]:
+    """The same, with how fast the runs of those in training end."""
+    recent = Run.finished_at >= now(WINDOW_SECONDS)
+    own = select(SweepRun.sweep_id, func.count()).join(Run, Run.id == SweepRun.run_id)
+    ended = own.where(recent).group_by(SweepRun.sweep_id)
     times = (
         select(SweepRun.sweep_id, Run.started_at, Run.finished_at)
         .join(Run, Run.id == SweepRun.run_id)
         .where(recent | (Run.state == RunState.RUNNING), Run.started_at.is_not(None))
         .distinct()
     )
+    trained: dict[int, list[tuple[str, str | None]]] = {}
     with store.begin() as connection:
-        sweeps = connection.execute(select(Sweep.id, Sweep.name, Sweep.state).order_by(Sweep.id))
-        named = sweeps.all()
-        counted = {row.sweep_id: row._asdict() for row in connection.execute(query)}
-        trained: dict[int, list[tuple[str, str | None]]] = {}
+        counted = dict(connection.execute(ended).all())
         for sweep_id, started, finished in connection.execute(times):
             trained.setdefault(sweep_id, []).append((str(started), finished))
-    found = [
-        _progress(*sweep, counted.get(sweep.id, {}), busy_seconds(trained.get(sweep.id, [])))
-        for sweep in named
+    return [
+        replace(one, runs_per_second=_rate(counted.get(one.id, 0), trained.get(one.id, [])))
+        if one.running
+        else one
+        for one in found
     ]
-    return _with_orphaned(store, found) if any(one.running for one in found) else found
+
+
+def _rate(ended: int, trained: Iterable[tuple[str, str | None]]) -> float | None:
+    """Runs a second; where the clock was set back since they began, none is known."""
+    busy = busy_seconds(trained)
+    return ended / busy if ended and busy > 0 else None
 
 
 def _with_orphaned(store: Store, found: list[SweepProgress]) -> list[SweepProgress]:
@@ -111,14 +147,3 @@ def busy_seconds(trained: Iterable[tuple[str, str | None]], ended: datetime | No
         busy += max(0.0, (min(end, last) - max(began, until)).total_seconds())
         until = max(until, min(end, last))
     return busy
-
-
-def _progress(
-    sweep_id: int, name: str, state: str, counted: dict[str, int], busy: float
-) -> SweepProgress:
-    per_state = {run_state.value: int(counted.get(run_state, 0)) for run_state in RunState}
-    rate = None
-    if per_state[RunState.RUNNING] and counted["ended"]:
-        # Where the clock was set back since they began, no rate is known.
-        rate = int(counted["ended"]) / busy if busy > 0 else None
-    return SweepProgress(sweep_id, name, state, **per_state, runs_per_second=rate)

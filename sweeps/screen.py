@@ -13,6 +13,7 @@ import typer
 
 from seqcls.errors import ConfigError, SeqclsError
 from sweeps.python import python
+from sweeps.shipped import to_begin_with
 from sweeps.store.engine import DB_VARIABLE, open_reader
 
 ADDRESS = "127.0.0.1"
@@ -43,6 +44,9 @@ def show_dashboard(db: str | None, port: int, host: str = ADDRESS) -> NoReturn:
     """
     _check_port(host, port)
     environment = _without_options(os.environ)
+    if (copy := to_begin_with(db)) is not None:
+        typer.echo("There is no runs.db in this folder: here is your copy of the report's models.")
+        db = str(copy)
     if db is not None:
         os.environ[DB_VARIABLE] = environment[DB_VARIABLE] = db
     _say_what_is_shown()

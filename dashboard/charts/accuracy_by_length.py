@@ -81,7 +81,7 @@ def _band(medians: alt.Chart, x: alt.X, color: alt.Color) -> alt.Chart:
 
 def _seeds(seeds: alt.Chart, x: alt.X, color: alt.Color, measure: str) -> alt.Chart:
     lines = seeds.mark_line(strokeWidth=1)
-    chart: alt.Chart = lines.encode(x, _y("value", measure), color, detail="run_id:N")
+    chart: alt.Chart = lines.encode(x, _y("value", measure), color, alt.Detail("run_id:N"))
     return chart
 
 
@@ -117,10 +117,10 @@ def _targets(seeds: alt.Chart, x: alt.X, measure: str) -> alt.Chart:
 
 
 def _limits(limits: pd.DataFrame) -> list[alt.Chart]:
-    rules = alt.Chart(limits).mark_rule(color=GREY, strokeDash=[4, 4]).encode(x="length:Q")
+    rules = alt.Chart(limits).mark_rule(color=GREY, strokeDash=[4, 4]).encode(alt.X("length:Q"))
     labels = (
         alt.Chart(limits)
         .mark_text(align="left", baseline="bottom", dx=4, dy=-4, color=INK)
-        .encode(x="length:Q", y=alt.value("height"), text="label:N")
+        .encode(alt.X("length:Q"), alt.Text("label:N"), y=alt.value("height"))
     )
     return [rules, labels]

@@ -65,7 +65,7 @@ def heat_map(
     )
     seeds = (
         base.mark_text(dy=9, fontSize=10)
-        .encode(text="count:N", color=ink)
+        .encode(text=alt.Text("count:N"), color=ink)
         .transform_calculate(count="'n = ' + datum.seeds")
     )
     layers = alt.layer(rectangles, share, seeds)

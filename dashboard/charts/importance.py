@@ -36,7 +36,7 @@ def importance_chart(frame: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
         alt.Tooltip("values:Q", title="Values"),
     ]
     base = alt.Chart(frame).encode(y)
-    spans = base.mark_rule(color=GREY, strokeWidth=3).encode(x="low:Q", x2="high:Q")
+    spans = base.mark_rule(color=GREY, strokeWidth=3).encode(alt.X("low:Q"), alt.X2("high:Q"))
     points = base.mark_point(filled=True, size=110, opacity=1, color=OKABE_ITO[0]).encode(
         x, tooltip=tooltip
     )

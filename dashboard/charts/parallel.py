@@ -60,7 +60,7 @@ def parallel_coordinates(frame: pd.DataFrame) -> alt.LayerChart | alt.FacetChart
         .encode(
             x,
             y,
-            detail="configuration:N",
+            detail=alt.Detail("configuration:N"),
             color=alt.Color(
                 "failing_share:Q",
                 title="Failing share",
@@ -76,6 +76,6 @@ def parallel_coordinates(frame: pd.DataFrame) -> alt.LayerChart | alt.FacetChart
     marks = frame.drop_duplicates(["axis", "value"])[["axis", "place", "value"]]
     names = alt.Chart(marks).mark_text(align="left", dx=6, dy=-6, fontSize=11)
     title = titled("Settings of every configuration", subtitle="A line is one configuration.")
-    return alt.layer(lines, names.encode(x, y, text="value:N")).properties(
+    return alt.layer(lines, names.encode(x, y, alt.Text("value:N"))).properties(
         height=HEIGHT, title=title
     )

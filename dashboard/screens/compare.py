@@ -23,7 +23,7 @@ from seqcls.errors import SeqclsError
 from sweeps.store.overview import View
 
 # Configurations in the charts that have a row for each, and models in these charts.
-MAX_ROWS, MAX_MODELS = 20, 1_500
+MAX_ROWS, MAX_MODELS = 20, 1_000
 
 # Pixels of the table; it scrolls beyond.
 MOST_HEIGHT = 388

@@ -160,11 +160,18 @@ def _strings(run_id: int, view: View) -> None:
 
 def _breaking(view: View, number: int) -> None:
     st.subheader("Which strings break most models?")
-    table = data.breaking_strings(view, BREAKING)
-    table["share"] = table["models"] / number
+    found = data.breaking_strings(view, BREAKING)
+    table = found.strings
+    table["share"] = table["models"] / found.models
     st.caption(
         f"The {len(table)} test strings that are misclassified by the most of these {number:,} "
         "models."
+        + (
+            f" Counted over {found.models:,} of them, spread evenly: all errors would take too "
+            "long to read."
+            if found.every > 1
+            else ""
+        )
     )
     st.dataframe(
         table,

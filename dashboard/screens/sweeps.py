@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import dataclass
 
 import pandas as pd
 import streamlit as st
@@ -13,12 +12,12 @@ from dashboard.durations import clock, spoken
 from dashboard.launch import panel, start
 from dashboard.words import models_fail
 from seqcls.errors import SeqclsError
-from sweeps.progress import SweepProgress, progress
+from sweeps.progress import SweepProgress
 from sweeps.spec import KEYS
 from sweeps.store import overview
 from sweeps.store.engine import open_reader
 from sweeps.store.notes import Note
-from sweeps.store.overview import View
+from sweeps.store.overview import SweepOutcome
 
 MAX_FAILURES = 200
 
@@ -26,9 +25,8 @@ MAX_FAILURES = 200
 def show() -> None:
     st.title("Sweeps")
     try:
-        store = open_reader()
         written = data.sweep_notes()
-        everything = progress(store)[::-1]
+        everything = data.progress()[::-1]
         if not everything:
             st.info("There is no sweep yet. Launch one from the sidebar.")
             return
@@ -62,7 +60,10 @@ def _table(sweeps: list[SweepProgress], written: dict[int, Note]) -> int:
             "title": [written.get(sweep.id, Note()).title for sweep in sweeps],
             "tags": [list(written.get(sweep.id, Note()).tags) for sweep in sweeps],
             "state": [sweep.state for sweep in sweeps],
-            "failing": [outcome.failing_share for outcome in outcomes],
+            "failing": [
+                outcome.failing / sweep.done if outcome.median is not None else None
+                for sweep, outcome in zip(sweeps, outcomes, strict=True)
+            ],
             "median": [outcome.median for outcome in outcomes],
             "models": [sweep.total for sweep in sweeps],
             "done": [100 * sweep.done / max(1, sweep.total) for sweep in sweeps],
@@ -102,30 +103,16 @@ def _table(sweeps: list[SweepProgress], written: dict[int, Note]) -> int:
     return chosen[0]
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What came out of a sweep's finished runs; None where there is none."""
-
-    failing_share: float | None
-    median: float | None
-
-
-def _outcome(sweep: SweepProgress) -> Outcome:
-    if not sweep.done:
-        return Outcome(None, None)
-    models = data.models(View(sweeps=(sweep.name,)))
-    if models.empty:
-        return Outcome(None, None)
-    return Outcome(float(models["failing"].mean()), float(models["accuracy"].median()))
+def _outcome(sweep: SweepProgress) -> SweepOutcome:
+    return data.sweep_outcomes().get(sweep.id, SweepOutcome(0, None))
 
 
 def _results(sweep: SweepProgress) -> None:
     """What came out in a line, and where it is looked at."""
     outcome = _outcome(sweep)
-    if outcome.failing_share is None or outcome.median is None:
+    if outcome.median is None:
         return
-    failing = round(outcome.failing_share * sweep.done)
-    fail = models_fail(failing, sweep.done)
+    fail = models_fail(outcome.failing, sweep.done)
     st.markdown(f"**{fail[0].upper()}{fail[1:]}**; median accuracy {outcome.median:.2%}.")
     with st.container(horizontal=True):
         for page, label in (
@@ -137,7 +124,7 @@ def _results(sweep: SweepProgress) -> None:
 
 
 def _sweep(sweep: SweepProgress) -> None:
-    record = overview.sweep_record(open_reader(), sweep.id)
+    record = data.sweep_record(sweep.id)
     written = data.sweep_notes()
     own = written.get(sweep.id, Note())
     st.subheader(f"Sweep {sweep.id}")
@@ -173,7 +160,7 @@ def _progress(sweep_id: int) -> None:
     """How far a sweep is, and its loss curves; drawn again by themselves while it is trained."""
     try:
         store = open_reader()
-        sweeps = [sweep for sweep in progress(store) if sweep.id == sweep_id]
+        sweeps = [sweep for sweep in data.progress() if sweep.id == sweep_id]
     except SeqclsError as error:
         # It refreshes itself, and so may find what the page around it did not.
         data.explain(error)

@@ -91,7 +91,7 @@ class SmallestPart:
 
 @dataclass(frozen=True)
 class Mechanism:
-    """Why the smallest failing part fails, decided by what would flip its answer."""
+    """Why the string fails, decided by what would turn its answer."""
 
     name: MechanismName
     head: int | None
@@ -107,7 +107,7 @@ class Mechanism:
     counterfactual: str
     """What was changed inside the network, in words."""
     logit: float
-    """Of the smallest failing part as it is."""
+    """Of the string as it is."""
     logit_with: float
     """And with the counterfactual."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -62,7 +62,9 @@ class FixedLength:
         """
         strings = self._all_strings()
         twister = np.random.MT19937()
-        twister._legacy_seeding(self.seed)
+        # As PyTorch seeds it; `MT19937(seed)` would hash the seed first.
+        state: Any = np.random.RandomState(self.seed).get_state(legacy=False)
+        twister.state = state
         while True:
             twister.random_raw(2)
             order = list(range(len(strings)))

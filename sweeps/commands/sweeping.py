@@ -202,7 +202,9 @@ def _work(store: Store, sweep_ids: list[int] | None, how: How, what: str) -> Non
         typer.echo(f"{what}: ended at once; {_what_is_left(store, sweep_ids)}", err=True)
         raise typer.Exit(INTERRUPTED) from None
     seconds = time.perf_counter() - started
-    typer.echo(f"{what}: trained {worked.recorded} runs in {seconds:.0f} s, in {store.name}.")
+    typer.echo(
+        f"{what}: trained {count(worked.recorded, 'run')} in {duration(seconds)}, in {store.name}."
+    )
     raise typer.Exit(_say_what_came_of_it(store, sweep_ids, worked))
 
 

@@ -43,6 +43,8 @@ from sweeps.store.tables import (
 
 Kind = Literal["false positives", "false negatives"]
 PACKS_AT_ONCE = 1_000
+MOST_ERRORS = 20_000_000
+"""That are counted by string; 60 MB of packs, which take a second."""
 
 KINDS: tuple[Kind, ...] = ("false positives", "false negatives")
 
@@ -279,29 +281,62 @@ def string_errors(
     return found.iloc[offset:end][columns].reset_index(drop=True)
 
 
-def breaking_strings(store: Store, view: View, limit: int) -> pd.DataFrame:
+@dataclass(frozen=True)
+class BreakingStrings:
+    """The strings that most runs misclassified."""
+
+    strings: pd.DataFrame
+    """string, kind, length, models (how many runs misclassified it)."""
+    models: int
+    """Failing runs whose errors were counted."""
+    every: int
+    """1 where that is all of them, 2 where it is every second, and so on."""
+
+
+def breaking_strings(
+    store: Store, view: View, limit: int, most_errors: int = MOST_ERRORS
+) -> BreakingStrings:
     """The strings that most runs of a view misclassified.
 
-    Returns:
-        string, kind, length, models (how many runs misclassified it).
+    Args:
+        store: where to read.
+        view: which runs.
+        limit: how many strings.
+        most_errors: where the runs made more errors than this, only every second, third, … of
+            them is read, so that a page need not read gigabytes.
     """
+    failing: tuple[ColumnElement[bool], ...]
+    failing = (_in_scope(view), _picked(view), Run.state == RunState.DONE, Run.fp + Run.fn > 0)
+    with store.begin() as connection:
+        found = select(func.count(), func.sum(Run.fp + Run.fn)).where(*failing)
+        models, errors = connection.execute(found).one()
+        every = max(1, -(-int(errors or 0) // most_errors))
+        if every > 1:
+            own = connection.scalars(select(Run.id).where(*failing).order_by(Run.id)).all()
+            failing, models = (one_of(Run.id, own[::every]),), len(own[::every])
+        strings = _most_broken(connection, failing, view, limit)
+    return BreakingStrings(strings, models, every)
+
+
+def _most_broken(
+    connection: Connection, counted: Sequence[ColumnElement[bool]], view: View, limit: int
+) -> pd.DataFrame:
     packs = (
         select(Config.test_set_id, ErrorPack.numbers)
         .join(Run, Run.id == ErrorPack.run_id)
         .join(Config, Config.id == Run.config_id)
-        .where(_in_scope(view), _picked(view), Run.state == RunState.DONE)
+        .where(*counted)
     )
     models: dict[Any, Int64[np.ndarray, " string"]] = {}
-    with store.begin() as connection:
-        # A few at a time: all of them unpacked would be gigabytes.
-        for some in connection.execute(packs).partitions(PACKS_AT_ONCE):
-            by_set: dict[Any, list[bytes]] = {}
-            for test_set_id, numbers in some:
-                by_set.setdefault(test_set_id, []).append(bytes(numbers))
-            for test_set_id, own in by_set.items():
-                counted = np.bincount(unpacked_numbers(b"".join(own)))
-                models[test_set_id] = _added(models.get(test_set_id), counted)
-        parts = [_counted(connection, *own, view) for own in models.items()]
+    # A few at a time: all of them unpacked would be gigabytes.
+    for some in connection.execute(packs).partitions(PACKS_AT_ONCE):
+        by_set: dict[Any, list[bytes]] = {}
+        for test_set_id, numbers in some:
+            by_set.setdefault(test_set_id, []).append(bytes(numbers))
+        for test_set_id, own in by_set.items():
+            found = np.bincount(unpacked_numbers(b"".join(own)))
+            models[test_set_id] = _added(models.get(test_set_id), found)
+    parts = [_counted(connection, *own, view) for own in models.items()]
     columns = ["string", "kind", "length", "models"]
     if not parts:
         return pd.DataFrame(columns=columns)
@@ -385,6 +420,36 @@ def sweep_record(store: Store, sweep_id: int) -> SweepRecord:
     )
     with store.begin() as connection:
         return SweepRecord(*connection.execute(query).one())
+
+
+@dataclass(frozen=True)
+class SweepOutcome:
+    """What came out of a sweep's finished runs."""
+
+    failing: int
+    """Runs that misclassify any string."""
+    median: float | None
+    """Of their accuracies; None where no run is done."""
+
+
+def sweep_outcomes(store: Store) -> dict[int, SweepOutcome]:
+    """What came out of each sweep that has a finished run, by its id."""
+    right = Run.tn + Run.tp
+    query = (
+        select(
+            SweepRun.sweep_id, cast(right, Float) / _tested(), case((right < _tested(), 1), else_=0)
+        )
+        .join(Run, Run.id == SweepRun.run_id)
+        .where(Run.state == RunState.DONE)
+    )
+    with store.begin() as connection:
+        _, rows = fetched(connection, query)
+    table = np.array(rows, dtype=np.float64).reshape(-1, 3)
+    found = ((sweep_id, table[table[:, 0] == sweep_id]) for sweep_id in np.unique(table[:, 0]))
+    return {
+        int(sweep_id): SweepOutcome(int(own[:, 2].sum()), float(np.median(own[:, 1])))
+        for sweep_id, own in found
+    }
 
 
 def failures(store: Store, sweep_id: int, limit: int) -> pd.DataFrame:

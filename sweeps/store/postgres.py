@@ -37,7 +37,10 @@ def connect(url: URL, *, read_only: bool) -> Engine:
         arguments["connect_timeout"] = CONNECT_SECONDS
     if read_only:
         own = url.query.get("options", "")
-        limit = "" if read_seconds is None else f" -c statement_timeout={read_seconds:.0f}s"
+        limit = ""
+        if read_seconds is not None:
+            # Zero would mean no limit.
+            limit = f" -c statement_timeout={max(1, round(1e3 * read_seconds))}ms"
         arguments["options"] = f"{own} -c default_transaction_read_only=on{limit}"
     # What a reader reads in one transaction is of one moment, as in SQLite.
     isolation = "REPEATABLE READ" if read_only else "READ COMMITTED"

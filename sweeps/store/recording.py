@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from seqcls import results
 from sweeps.digest import verdict_digest
@@ -47,18 +47,18 @@ def record(store: Store, claimed: Claim, outcomes: Sequence[Outcome]) -> int:
     with store.change() as connection:
         held = _held(connection, claimed)
         digest = store_test_set(connection, config, drawn) if tested else None
-        done = []
+        done: list[tuple[PlannedRun, Outcome]] = []
         for run, outcome in zip(claimed.runs, outcomes, strict=True):
             if run.id not in held:
                 continue
             failure = outcome.failure or _tested_on_others(outcome, digest)
             if failure is None:
-                _insert_results(connection, run, outcome)
-                done.append(run.id)
+                done.append((run, outcome))
             else:
                 # Training again would end like that again: nothing in it is left to chance.
                 _insert_failure(connection, claimed, run.id, failure, final=True)
-        raise_sums(connection, done)
+        _insert_results(connection, done)
+        raise_sums(connection, [run.id for run, _ in done])
         update_states(connection, sweeps_of(connection, select(Run.id).where(Run.id.in_(held))))
     return len(held)
 
@@ -129,22 +129,43 @@ def result_rows(run_id: int, outcome: Outcome) -> dict[type[Base], list[tuple[An
     }
 
 
-def _insert_results(connection: Connection, run: PlannedRun, outcome: Outcome) -> None:
-    for table, rows in result_rows(run.id, outcome).items():
-        insert_rows(connection, table, rows)
-    if outcome.verdict is not None:
-        _insert_verdict(connection, run.id, run.config.key, run.model_seed, outcome.verdict)
-    done = {
-        "state": RunState.DONE,
+def _insert_results(connection: Connection, done: Sequence[tuple[PlannedRun, Outcome]]) -> None:
+    """Stores what came out of these runs, a statement a table."""
+    rows: dict[type[Base], list[tuple[Any, ...]]] = {}
+    for run, outcome in done:
+        for table, own in result_rows(run.id, outcome).items():
+            rows.setdefault(table, []).extend(own)
+    for table, own in rows.items():
+        insert_rows(connection, table, own)
+    if done:
+        connection.execute(_DONE, [_done(run.id, outcome) for run, outcome in done])
+    for run, outcome in done:
+        if outcome.verdict is not None:
+            _insert_verdict(connection, run.id, run.config.key, run.model_seed, outcome.verdict)
+
+
+def _done(run_id: int, outcome: Outcome) -> dict[str, Any]:
+    return {
+        "own_id": run_id,
         "finished_at": now(),
-        "error": None,
         "engine": outcome.engine,
         "engine_reason": outcome.engine_reason,
         "train_seconds": outcome.train_seconds,
         "digest": outcome.digest,
         **outcome.summary(),
     }
-    connection.execute(update(Run).where(Run.id == run.id).values(done))
+
+
+_SET = (
+    *("finished_at", "engine", "engine_reason", "train_seconds", "digest", "epochs"),
+    *("best_epoch", "best_validation_loss", "solved_length", "tn", "fp", "fn", "tp"),
+)
+_DONE = (
+    update(Run)
+    .where(Run.id == bindparam("own_id"))
+    .values({"state": RunState.DONE, "error": None} | {name: bindparam(name) for name in _SET})
+)
+"""Made once: of many runs, making it would take longer than what it does."""
 
 
 def _insert_verdict(

@@ -1,7 +1,9 @@
 """Kills workers with SIGKILL at named points and at random moments, until sweeps are complete.
 
-Run as `python -m tests.chaos.kills KILLS FOLDER`; prints what it saw as JSON. Workers are forks of
-this process, which has loaded everything: so a kill costs a fraction of a second.
+Run as `python -m tests.chaos.kills KILLS FOLDER [beside]`; prints what it saw as JSON. Workers are
+forks of this process, which has loaded everything: so a kill costs a fraction of a second. With
+`beside`, another process stops, resumes, retries, submits, deletes and reads meanwhile, and is
+killed too.
 """
 
 import json
@@ -11,15 +13,18 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from sweeps.progress import progress
 from sweeps.spec import parse_spec
-from sweeps.store import queries, writer
+from sweeps.store import writer
 from sweeps.store.engine import open_reader, open_writer
 from sweeps.store.verification import verify
 from sweeps.worker import How, work
+from tests.chaos.beside import delete_other, disturbed
 from tests.chaos.contents import contents
 from tests.conftest import SHORT
 
@@ -44,8 +49,9 @@ POINTS = {
     "initial values are drawn": ("sweeps.worker", "make_job", "after"),
     "trained and tested": ("sweeps.executors.in_process", "run_job", "after"),
     "before results are stored": ("sweeps.store.writer", "record", "before"),
-    "one run's results are stored": ("sweeps.store.recording", "_insert_results", "after"),
-    "all results are stored": ("sweeps.store.recording", "sweeps_of", "before"),
+    "some tables' rows are stored": ("sweeps.store.recording", "insert_rows", "after"),
+    "a group's results are stored": ("sweeps.store.recording", "_insert_results", "after"),
+    "the sums are raised": ("sweeps.store.recording", "sweeps_of", "before"),
     "states are changed, nothing committed": ("sweeps.store.recording", "update_states", "after"),
     "committed": ("sweeps.store.writer", "record", "after"),
     "before the worker ends": ("sweeps.store.writer", "end_worker", "before"),
@@ -60,8 +66,8 @@ PASSED_ONCE = {
 }
 
 
-def main(kills: int, folder: Path) -> dict[str, Any]:
-    """Kills so many workers; the databases of all sweeps that became complete are compared."""
+def main(kills: int, folder: Path, beside: bool = False) -> dict[str, Any]:
+    """Kills so many processes; the databases of all sweeps that became complete are compared."""
     undisturbed = open_writer(str(folder / "undisturbed.db"))
     # The first may have to compile the engine, which none of the others has.
     _sweep(folder / "undisturbed.db")
@@ -76,12 +82,18 @@ def main(kills: int, folder: Path) -> dict[str, Any]:
         while not _is_complete(path):
             point, nth = _moment(seen["kills"], generator)
             after = None if point else generator.uniform(0, seconds)
-            if _killed(path, point, nth, after):
+            with disturbed(path, seen["kills"]) if beside else nullcontext() as disturbing:
+                killed = _killed(path, point, nth, after)
+            if disturbing is not None and disturbing.was_killed:
+                seen["kills"] += 1
+                seen["points"]["beside"] = seen["points"].get("beside", 0) + 1
+            if killed:
                 seen["kills"] += 1
                 name = point or "at a random moment"
                 seen["points"][name] = seen["points"].get(name, 0) + 1
             if seen["kills"] >= kills:
                 _sweep(path)
+        delete_other(path)
         store = open_reader(str(path))
         seen["damages"] += [str(damage) for damage in verify(store).damages]
         if contents(store) != wanted:
@@ -102,13 +114,16 @@ def _moment(kills: int, generator: random.Random) -> tuple[str | None, int]:
 def _is_complete(path: Path) -> bool:
     if not path.exists():
         return False
-    counts = queries.counts_by_state(open_writer(str(path)))
-    return counts == {"done": SPEC.num_runs()}
+    found = {one.name: one.done for one in progress(open_writer(str(path)))}
+    return found.get(SPEC.name) == SPEC.num_runs()
 
 
 def _sweep(path: Path) -> None:
     store = open_writer(str(path))
-    work(store, [writer.submit(store, SPEC)], How(0))
+    sweep_id = writer.submit(store, SPEC)
+    # Whoever works beside may have stopped it.
+    writer.resume(store, [sweep_id])
+    work(store, [sweep_id], How(0))
 
 
 def _killed(path: Path, point: str | None, nth: int, after: float | None) -> bool:
@@ -152,4 +167,4 @@ def _arm(module: str, name: str, when: str, nth: int) -> None:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(int(sys.argv[1]), Path(sys.argv[2]))))
+    print(json.dumps(main(int(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:] == ["beside"])))

@@ -7,7 +7,7 @@ from sqlalchemy import text
 from typer.testing import CliRunner
 
 from dashboard.cli import app
-from sweeps.store import writer
+from sweeps.store import notes, writer
 from sweeps.store.engine import open_writer
 from tests.app import PAGES, open_app, said
 from tests.databases import spec
@@ -25,8 +25,11 @@ def hostile(tmp_path: Path) -> Path:
     with store.begin() as connection:
         change = text("UPDATE run SET state = 'failed', error = :said WHERE id = 1")
         connection.execute(change, {"said": HOSTILE})
+        connection.execute(text("UPDATE sweep SET state = 'done'"))
         add = "INSERT INTO failure VALUES (1, 1, '2026-01-01T00:00:00+00:00', :said)"
         connection.execute(text(add), {"said": HOSTILE})
+    notes.write_note(store, 1, title=HOSTILE, note=HOSTILE, tags=[HOSTILE, "plain"])
+    notes.save_view(store, notes.View(HOSTILE, "map", ""))
     return path
 
 
@@ -36,13 +39,15 @@ def test_pages_interpret_nothing_of_a_sweeps_text(
 ) -> None:
     shown = open_app(monkeypatch, hostile, page)
     interpreted = [*shown.markdown, *shown.caption, *shown.info, *shown.warning, *shown.error]
-    for element in interpreted:
-        assert "[link](" not in str(element.value)
-        assert "<script>" not in str(element.value)
-        assert ":red[x]" not in str(element.value)
+    labels = [own.label for own in (*shown.button, *shown.toggle, *shown.expander)]
+    for text_shown in [*(str(element.value) for element in interpreted), *labels]:
+        assert "[link](" not in text_shown
+        assert "<script>" not in text_shown
+        assert ":red[x]" not in text_shown
     assert not any(element.allow_html for element in shown.markdown)
     if page == "sweeps":
-        assert HOSTILE in said(shown)
+        # Name, description, title and note.
+        assert said(shown).count(HOSTILE) >= 4
 
 
 def test_commands_print_it_as_it_is(hostile: Path) -> None:

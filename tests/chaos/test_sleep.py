@@ -125,14 +125,18 @@ def test_a_server_tells_the_time_by_which_workers_live(
     assert claiming.dead_workers(store) == [worker]
 
 
+STOPPED_SECONDS = float(os.environ.get("SEQCLS_CHAOS_STOPPED", "8"))
+"""With 150 the grace time is that of the program; with less, a shorter one."""
+
 WORKER = """
 import sys
 from sweeps import heartbeat, worker
 from sweeps.store import claiming
-claiming.GRACE_SECONDS, worker.SLEPT_SECONDS, worker.WAKING_SECONDS = 4.0, 2.0, 1.0
-heartbeat.BEAT_SECONDS = 0.5
+if float(sys.argv[2]) <= claiming.GRACE_SECONDS:
+    claiming.GRACE_SECONDS, worker.SLEPT_SECONDS, worker.WAKING_SECONDS = 4.0, 3.5, 1.0
+    heartbeat.BEAT_SECONDS = 0.5
 from sweeps.store.engine import open_writer
-print(worker.work(open_writer(sys.argv[1]), None, worker.How(1)).recorded)
+print(worker.work(open_writer(sys.argv[1]), None, worker.How(1, watch=True)).recorded)
 """
 
 
@@ -145,12 +149,17 @@ def test_stopped_for_longer_than_the_grace_time(tmp_path: Path, all_of_them: boo
     work(undisturbed, [writer.submit(undisturbed, whole)], How(0))
     store = open_writer(str(tmp_path / "x.db"))
     writer.submit(store, whole)
-    command = [sys.executable, "-c", WORKER, str(tmp_path / "x.db")]
+    command = [sys.executable, "-c", WORKER, str(tmp_path / "x.db"), str(STOPPED_SECONDS)]
     workers = [
         subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(2)
     ]
-    while rows(store, "SELECT count(*) FROM run WHERE state = 'done'") == [(0,)]:
-        time.sleep(0.1)
+    wait_for_done(store, at_least=1)
+    # What it has in training when it is stopped is what another may be given meanwhile.
+    own_runs = (
+        "SELECT count(*) FROM run JOIN worker ON worker.id = worker_id WHERE state = 'running'"
+    )
+    while rows(store, f"{own_runs} AND pid = {workers[0].pid}") == [(0,)]:
+        time.sleep(0.01)
     chosen = workers if all_of_them else workers[:1]
     processes = [
         own
@@ -160,8 +169,18 @@ def test_stopped_for_longer_than_the_grace_time(tmp_path: Path, all_of_them: boo
     for number in (signal.SIGSTOP, signal.SIGCONT):
         for process in processes:
             process.send_signal(number)
-        time.sleep(8.0)
+        time.sleep(STOPPED_SECONDS if number == signal.SIGSTOP else 8.0)
+    wait_for_done(store, whole.num_runs())
+    for worker in workers:
+        worker.send_signal(signal.SIGINT)
     recorded = [int(worker.communicate(timeout=300)[0].splitlines()[-1]) for worker in workers]
+    attempts = rows(store, "SELECT attempt, count(*) FROM run GROUP BY 1")
+    print(f"stopped for {STOPPED_SECONDS:.0f} s: recorded {recorded}, attempts {attempts}")
     assert sum(recorded) == whole.num_runs()
     assert contents(open_reader(str(tmp_path / "x.db"))) == contents(undisturbed)
     assert verify(store).damages == []
+
+
+def wait_for_done(store: Store, at_least: int) -> None:
+    while rows(store, "SELECT count(*) FROM run WHERE state = 'done'")[0][0] < at_least:
+        time.sleep(0.1)

@@ -112,7 +112,10 @@ def test_strings_are_searched_as_text_and_paged_from_the_shortest(small: Store) 
 
 @pytest.mark.parametrize("view", [View(), View(model_seeds=(0, 1)), View(failing=True)])
 def test_the_strings_that_break_most_models_come_first(small: Store, view: View) -> None:
-    found = overview.breaking_strings(small, view, limit=10)
+    counted = overview.breaking_strings(small, view, limit=10)
+    found, every = counted.strings, counted.every
+    assert every == 1
+    assert counted.models == overview.count_failing_models(small, view)
     seeds = {run_id: seed for run_id, (_, seed, *_) in cells(small).items()}
     broken = Counter(
         string
@@ -122,6 +125,20 @@ def test_the_strings_that_break_most_models_come_first(small: Store, view: View)
     assert found["models"].tolist() == [count for _, count in broken.most_common(10)]
     for row in found.to_dict("records"):
         assert broken[row["string"]] == row["models"]
+
+
+def test_of_too_many_errors_every_second_run_is_counted(small: Store) -> None:
+    errors = sum(fp + fn for _, _, _, fp, fn, _ in cells(small).values())
+    found = overview.breaking_strings(small, View(), limit=10, most_errors=errors - 1)
+    failing = sorted(own for own, (_, _, _, fp, fn, _) in cells(small).items() if fp + fn)
+    broken = Counter(
+        string
+        for run_id, string in rows(small, "SELECT run_id, string FROM misclassified")
+        if run_id in failing[::2]
+    )
+    assert (found.every, found.models) == (2, len(failing[::2]))
+    most = broken.most_common(10)
+    assert found.strings["models"].tolist() == [count for _, count in most]
 
 
 def test_settings_are_those_that_differ_with_the_defaults_of_what_is_not_stored(
@@ -174,3 +191,18 @@ def test_a_sweep_is_recorded_with_its_times_and_failures(any_db: str) -> None:
     assert found[["run_id", "reason", "state"]].to_numpy().tolist() == [
         [2, "it diverged", "queued"]
     ]
+
+
+def test_what_came_of_each_sweep_is_that_of_its_finished_runs(any_db: str) -> None:
+    store = make_database(any_db, AXES, seeds=5, errors=8)
+    writer.submit(store, spec(name="part", model_seeds="0..1", axes=AXES))
+    writer.submit(store, spec(name="waiting", model_seeds=[90]))
+    names = dict(rows(store, "SELECT id, name FROM sweep"))
+    found = {names[own]: outcome for own, outcome in overview.sweep_outcomes(store).items()}
+    assert sorted(found) == ["large", "part"]
+    for name, seeds in (("large", range(5)), ("part", range(2))):
+        own = [row for row in cells(store).values() if row[1] in seeds]
+        done = [row for row in own if row[2] is not None]
+        assert found[name].failing == sum(fp + fn > 0 for _, _, _, fp, fn, _ in done)
+        accuracies = [(tn + tp) / (tn + fp + fn + tp) for _, _, tn, fp, fn, tp in done]
+        assert found[name].median == pytest.approx(median(accuracies))

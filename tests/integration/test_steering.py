@@ -3,7 +3,6 @@
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 import pytest
 from sqlalchemy import update
@@ -220,21 +219,28 @@ def test_a_sweep_stopped_from_elsewhere_ends_its_worker_and_goes_on_later(any_db
     assert rows(store, "SELECT count(*) FROM worker WHERE ended_at IS NULL") == [(0,)]
 
 
+GRID = {"name": "g", "model_seeds": [0, 1], "fixed": SHORT, "axes": {"hidden_size": [2, 3]}}
+
+
+def trained_digests(db: str, workers: int) -> list[tuple[str]]:
+    store = open_writer(db)
+    sweep_id = writer.submit(store, parse_spec(GRID))
+    assert work(store, [sweep_id], How(workers)).recorded == 4
+    return rows(store, "SELECT digest FROM run ORDER BY id")
+
+
+@pytest.fixture(scope="module")
+def trained_here(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str]]:
+    """The digests of four runs that this process trained, into a file."""
+    return trained_digests(str(tmp_path_factory.mktemp("here") / "here.db"), workers=0)
+
+
 @pytest.mark.parametrize("workers", [0, 2])
-def test_workers_train_the_same_wherever_they_are(any_db: str, workers: int) -> None:
-    store = open_writer(any_db)
-    grid = parse_spec(
-        {"name": "g", "model_seeds": [0, 1], "fixed": SHORT, "axes": {"hidden_size": [2, 3]}}
-    )
-    sweep_id = writer.submit(store, grid)
-    assert partial(work, store, [sweep_id], How(workers))().recorded == 4
-    digests = rows(store, "SELECT digest FROM run ORDER BY id")
-    assert len(set(digests)) == 4
-    _seen.setdefault("digests", digests)
-    assert digests == _seen["digests"]
-
-
-_seen: dict[str, list[tuple[str]]] = {}
+def test_workers_train_the_same_wherever_they_are(
+    any_db: str, workers: int, trained_here: list[tuple[str]]
+) -> None:
+    assert len(set(trained_here)) == 4
+    assert trained_digests(any_db, workers) == trained_here
 
 
 def test_an_id_that_means_another_run_by_now_is_not_claimed(store: Store) -> None:

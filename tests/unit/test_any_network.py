@@ -70,6 +70,7 @@ def _row(gradient: Tensor | None, row: int) -> Tensor | None:
     return None if gradient is None else gradient[row]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [OneByOne, Stacked])
 @given(case=ordered_cases())
 @settings(max_examples=150)

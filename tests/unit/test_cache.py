@@ -69,6 +69,7 @@ def made_anew(source: Path) -> int:
     return int(entry(space["twice"])(21))
 
 
+@pytest.mark.slow
 def test_damaged_machine_code_is_thrown_away_and_compiled_again(
     folder: Path, tmp_path: Path
 ) -> None:

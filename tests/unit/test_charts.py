@@ -84,8 +84,10 @@ def test_a_median_of_one_seed_has_no_band() -> None:
     (row,) = spec["datasets"][band["data"]["name"]]
     # The names are sent once, and the number of one with each row.
     (named,) = band["transform"]
-    assert named["calculate"] == '["b", "a"][datum.configuration_number]'
-    assert row["configuration_number"] == 0
+    own, table = named["lookup"], named["from"]
+    assert row[own] == 0
+    looked_up = {each[table["key"]]: each for each in spec["datasets"][table["data"]["name"]]}
+    assert [looked_up[number][table["fields"][0]] for number in (0, 1)] == ["b", "a"]
 
 
 @pytest.mark.parametrize(

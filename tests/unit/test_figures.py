@@ -98,6 +98,7 @@ def test_the_steps_of_the_stream_sum_to_the_logit(reference: str) -> None:
         assert own["end"].iloc[-1] == pytest.approx(logit)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reference", [GOOD, WIDE])
 def test_limits_hold_every_point_of_every_epoch_and_never_move(reference: str) -> None:
     history = shipped(reference)
@@ -163,6 +164,7 @@ def test_the_initial_weights_are_epoch_0() -> None:
     assert weights["embedding.weight"] == pytest.approx(initial["embedding.weight"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fields", "missing"),
     [

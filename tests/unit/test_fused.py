@@ -107,6 +107,7 @@ def gradients_of(
     return loss, gradient
 
 
+@pytest.mark.slow
 @given(cases(), st.booleans())
 @settings(max_examples=60)
 def test_gradients_are_those_of_autograd(case: Case, scaled: bool) -> None:
@@ -183,6 +184,7 @@ print(hashlib.sha256(pack(network_of(config), member.kept_weights).tobytes()).he
 """
 
 
+@pytest.mark.slow
 def test_code_compiled_now_and_code_from_the_cache_give_the_same_bits(tmp_path: Any) -> None:
     environment = {**os.environ, "SEQCLS_CACHE": str(tmp_path)}
     found = [

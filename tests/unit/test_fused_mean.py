@@ -29,6 +29,7 @@ FIELDS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fields", FIELDS, ids=str)
 def test_a_step_is_that_of_the_plain_model(fields: dict[str, Any]) -> None:
     sizes: dict[str, Any] = {"hidden_size": 5, "num_attention_heads": 2, "feed_forward_size": 3}

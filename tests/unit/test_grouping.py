@@ -28,3 +28,11 @@ def test_the_longest_training_comes_first() -> None:
     short, long = RunConfig(max_num_epochs=2), RunConfig(max_num_epochs=100)
     groups = make_groups([planned(1, short), planned(2, long)])
     assert [group[0].id for group in groups] == [2, 1]
+
+
+def test_a_group_is_as_large_as_the_engine_that_is_asked_for_likes() -> None:
+    runs = [planned(number, RunConfig()) for number in range(100)]
+    assert [len(group) for group in make_groups(runs, "fused")] == [16] * 6 + [4]
+    assert [len(group) for group in make_groups(runs, "torch")] == [64, 36]
+    dropout = [planned(number, RunConfig(dropout_rate=0.5)) for number in range(100)]
+    assert [len(group) for group in make_groups(dropout)] == [64, 36]

@@ -21,6 +21,7 @@ def answer(network: Network, counts: tuple[int, ...]) -> bool:
     return bool(true_logits(network, np.array([counts]))[0] > 0)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(FIELDS, st.integers(0, 10**6), COUNTS)
 def test_every_claim_of_an_explanation_holds(

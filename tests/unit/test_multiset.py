@@ -1,5 +1,6 @@
 """The function of letter counts is the function of strings."""
 
+import pytest
 import torch
 from hypothesis import given, settings
 
@@ -10,6 +11,7 @@ from seqcls.models.initialization import initial_parameters
 from tests.unit.networks import Case, cases, plain_model
 
 
+@pytest.mark.slow
 @given(cases(any_depth=True))
 @settings(max_examples=200)
 def test_logits_and_gradients_are_those_of_the_plain_model(case: Case) -> None:

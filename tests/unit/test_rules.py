@@ -52,6 +52,7 @@ PARITY = {
 }
 
 
+@pytest.mark.slow
 def test_a_trained_one_layer_parity_model_says_positive_where_there_is_a_1() -> None:
     config: RunConfig = configuration(PARITY)
     (trained,) = train_group([(config, 0)], engine="strings")

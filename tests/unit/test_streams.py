@@ -81,6 +81,7 @@ def _read(sampler: Sampler) -> bytes:
     return b"".join(Stream(sampler).epoch(index).strings.letters.tobytes() for index in range(6))
 
 
+@pytest.mark.slow
 def test_processes_may_share_the_folder() -> None:
     with multiprocessing.get_context("spawn").Pool(3) as pool:
         found = pool.map(_read, [TRAIN] * 9)

@@ -5,6 +5,7 @@ import itertools
 import pytest
 
 from seqcls.config import RunConfig
+from seqcls.errors import DeviceError
 from seqcls.evaluation import logits_of
 from seqcls.exhaustive import all_multisets, num_multisets, unaffordable, verdicts
 from seqcls.initial import draw_initial
@@ -51,3 +52,10 @@ def test_too_many_multisets_are_said_to_be_too_many() -> None:
     reason = unaffordable(RunConfig(num_letters=5))
     assert reason is not None
     assert reason.startswith("there are 2,872,408,790 multisets of 5 letters up to length 200")
+
+
+def test_a_verdict_is_asked_of_the_device_that_is_named() -> None:
+    config = RunConfig(test_max_length=3)
+    weights = draw_initial([(config, 0)])
+    with pytest.raises(DeviceError, match="device 'gpu': expected auto, cpu or cuda"):
+        verdicts(config, weights, engine="torch", device="gpu")

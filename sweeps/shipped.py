@@ -1,0 +1,40 @@
+"""The report's models, which an installed package brings: a database to begin with."""
+
+import contextlib
+import os
+import shutil
+from pathlib import Path
+
+from platformdirs import user_data_path
+
+from sweeps.store.engine import DB_VARIABLE, DEFAULT_DB
+
+SHIPPED = Path(__file__).with_name("shipped") / DEFAULT_DB
+"""Where a wheel has it; a clone has it in its own folder, where it is found anyway."""
+
+
+def to_begin_with(db: str | None) -> Path | None:
+    """The user's own copy of the shipped database, where no other one is meant; made at first.
+
+    Args:
+        db: the database that was named; None where none was.
+
+    Returns:
+        None where a database is named or stands in this folder, and where none is shipped or no
+        copy can be made.
+    """
+    if db or os.environ.get(DB_VARIABLE) or os.path.lexists(DEFAULT_DB) or not SHIPPED.is_file():
+        return None
+    with contextlib.suppress(OSError):
+        return _copied(user_data_path("seqcls") / DEFAULT_DB)
+    return None
+
+
+def _copied(place: Path) -> Path:
+    """Moved to its place when it is whole, so that nobody ever opens a part of it."""
+    if not place.exists():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        part = place.with_name(f"{place.name}.{os.getpid()}")
+        shutil.copyfile(SHIPPED, part)
+        part.replace(place)
+    return place

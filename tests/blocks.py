@@ -1,0 +1,198 @@
+"""The code blocks of a page of the documentation, and what it takes to run them."""
+
+import contextlib
+import io
+import re
+import shlex
+import sqlite3
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli_w
+from typer.testing import CliRunner
+
+from dashboard.cli import app
+from sweeps.spec import parse_spec
+from tests.conftest import ROOT, SHORT
+
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.glob("*.md"))
+
+_FENCE = re.compile(
+    r'^(?P<indent> *)```(?P<language>\w*)(?: title="(?P<title>[^"]*)")?\n(?P<text>.*?)^ *```$',
+    re.DOTALL | re.MULTILINE,
+)
+SERVES = "seqcls dashboard"
+"""It goes on until it is ended; the tests in a browser start it."""
+
+SETS_UP = ("make ", "python3 -m venv ", ".venv/bin/", "git clone ", "source ", "cd ")
+"""What a test of the page must not do to the environment that it runs in."""
+
+QUICK = {**SHORT, "train_max_length": 8, "validation_max_length": 8, "test_max_length": 12}
+
+
+@dataclass(frozen=True)
+class Block:
+    """One block of code."""
+
+    language: str
+    title: str
+    text: str
+
+
+def blocks_of(page: str) -> list[Block]:
+    """All blocks, in their order, without the indentation of a list that they stand in."""
+    found = []
+    for match in _FENCE.finditer(page):
+        indent = match["indent"]
+        lines = [line.removeprefix(indent) for line in match["text"].splitlines(keepends=True)]
+        found.append(Block(match["language"], match["title"] or "", "".join(lines)))
+    return found
+
+
+def commands_of(page: str) -> list[str]:
+    """Every line of every block of commands."""
+    own = [block.text for block in blocks_of(page) if block.language == "bash"]
+    return [line for text in own for line in text.splitlines() if line and line[0] != "#"]
+
+
+@dataclass
+class Reader:
+    """Somebody who does what a page says, in a folder with the shipped database."""
+
+    folder: Path
+    instead: Mapping[str, str] = field(default_factory=dict)
+    """What stands in the place of the page's own machines."""
+    processes: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+    said: str = ""
+    """What the last command or program printed."""
+
+    def follow(self, page: str) -> None:
+        for block in blocks_of(page):
+            getattr(self, f"_{block.language}")(block)
+
+    def _text(self, block: Block) -> None:
+        """What is said to be the output is in it, line by line; spaces and rules aside."""
+        if block.title == "Output":
+            said = _plain(self.said)
+            for line in block.text.splitlines():
+                assert _plain(line) in said, (line, self.said)
+
+    def _bash(self, block: Block) -> None:
+        """Every line of a block, which is a shell of its own."""
+        said = []
+        with pytest.MonkeyPatch.context() as environment:
+            for line in block.text.splitlines():
+                command = self._here(line.partition(" #")[0].strip())
+                if command.startswith("seqcls ") and command != SERVES:
+                    said.append(self.seqcls(command))
+                elif command.startswith("dask "):
+                    self._start(command)
+                elif command.startswith("export "):
+                    environment.setenv(*command.removeprefix("export ").split("=", 1))
+                elif command != SERVES:
+                    assert not command or command.startswith(SETS_UP), f"what is this? {command}"
+        self.said = "\n".join(said)
+
+    def _here(self, line: str) -> str:
+        for theirs, ours in self.instead.items():
+            line = line.replace(theirs, ours)
+        return line
+
+    def _start(self, command: str) -> None:
+        """A process that serves until the page is read."""
+        own = [sys.executable, "-m", *shlex.split(command), "--no-dashboard"]
+        process = subprocess.Popen(own, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.processes.callback(process.wait)
+        self.processes.callback(process.kill)
+
+    def seqcls(self, line: str) -> str:
+        """A command's output; in this process, since starting Python takes most of the time."""
+        arguments = shlex.split(line)[1:]
+        if arguments[0] in ("sweep", "work") and "--dask" not in arguments:
+            arguments += ["--workers", "0"]
+        result = CliRunner().invoke(app, arguments)
+        assert result.exit_code == 0, (line, result.output, result.exception)
+        assert result.stdout, line
+        return result.stdout
+
+    def _toml(self, block: Block) -> None:
+        data = tomllib.loads(block.text)
+        if block.title.endswith("pyproject.toml"):
+            install(self.folder, data)
+            return
+        if "task" not in data.get("fixed", {}) or data["fixed"]["task"] != "no_repeats":
+            parse_spec(data)
+        if block.title:
+            (self.folder / block.title).write_text(tomli_w.dumps(quick(data)))
+
+    def _python(self, block: Block) -> None:
+        code = compile(block.text, block.title or "example", "exec")
+        if "/" in block.title:
+            assert (ROOT / block.title).exists(), block.title
+            return  # A part of that file.
+        if block.title:
+            (self.folder / block.title).write_text(block.text)
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(code, {"__name__": "example"})
+        self.said = printed.getvalue()
+
+    def _py(self, block: Block) -> None:
+        """A program for a cluster that there is not here: what it imports of ours is there."""
+        own = [line for line in block.text.splitlines() if "dask_jobqueue" not in line]
+        exec("\n".join(line for line in own if "import" in line), {})
+        compile(block.text, "cluster", "exec")
+
+    def _sql(self, block: Block) -> None:
+        with closing(sqlite3.connect(f"file:{self.folder}/runs.db?mode=ro", uri=True)) as database:
+            for query in block.text.split(";\n"):
+                if query.strip():
+                    assert database.execute(query).fetchall(), query
+
+
+def quick(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The same sweep with one seed, on so few and short strings that it takes a second."""
+    own = {**spec, "model_seeds": [0]}
+    return {**own, "fixed": {**spec.get("fixed", {}), **_short(spec)}}
+
+
+def _short(spec: Mapping[str, Any]) -> dict[str, Any]:
+    varied = {*spec.get("axes", {}), *(x for own in spec.get("configurations", ()) for x in own)}
+    return {name: value for name, value in QUICK.items() if name not in varied}
+
+
+def install(folder: Path, project: Mapping[str, Any]) -> None:
+    """What pip makes of a project with entry points, without its files: they are found here."""
+    name, version = project["project"]["name"], project["project"]["version"]
+    info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    lines = []
+    for group, points in project["project"]["entry-points"].items():
+        lines += [f"[{group}]", *(f"{name} = {value}" for name, value in points.items())]
+    (info / "entry_points.txt").write_text("\n".join(lines))
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[\s─]+", " ", text).strip()
+
+
+@contextlib.contextmanager
+def found_in(folder: Path) -> Iterator[None]:
+    """Modules and packages of a folder can be imported, and their entry points are seen."""
+    from seqcls.tasks import TASKS
+
+    sys.path.insert(0, str(folder))
+    vars(TASKS).pop("_plugins", None)
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
+        vars(TASKS).pop("_plugins", None)

@@ -1,0 +1,111 @@
+"""What others do with a database while its sweep is trained, in a process that is killed too."""
+
+import os
+import random
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from seqcls.errors import StoreMissingError
+from sweeps.progress import progress
+from sweeps.spec import parse_spec
+from sweeps.store import curves, overview, writer
+from sweeps.store.engine import Store, open_writer
+from sweeps.store.overview import View
+from tests.conftest import SHORT
+
+OTHER = parse_spec(
+    {
+        "name": "other",
+        "model_seeds": "2..5",
+        "fixed": {**SHORT, "test_max_length": 40},
+        "axes": {"train_seed": [1, 2], "hidden_size": [2, 3]},
+    }
+)
+"""Half of its runs are those of the sweep that is trained."""
+
+
+@dataclass
+class Disturbing:
+    """A process that works beside others."""
+
+    was_killed: bool = False
+
+
+@contextmanager
+def disturbed(path: Path, seed: int) -> Iterator[Disturbing]:
+    """A block beside which another process does what users do, until it is killed.
+
+    Raises:
+        AssertionError: that process ended by itself, with an error.
+    """
+    disturbing = Disturbing()
+    child = os.fork()
+    if child == 0:
+        try:
+            _disturb(path, random.Random(seed))
+        finally:
+            os._exit(1)
+    try:
+        yield disturbing
+    finally:
+        os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+    disturbing.was_killed = os.WIFSIGNALED(status)
+    assert disturbing.was_killed, "what works beside ended with an error"
+
+
+def delete_other(path: Path) -> None:
+    """Deletes the other sweep, if it is there, with the runs that are its alone."""
+    store = open_writer(str(path))
+    for sweep_id in _ids(store, OTHER.name):
+        writer.delete(store, sweep_id)
+
+
+def _disturb(path: Path, generator: random.Random) -> None:
+    while True:
+        # Where nothing is there yet: the worker that makes it may be killed before it has.
+        with suppress(StoreMissingError):
+            if path.exists():
+                generator.choice(ACTIONS)(open_writer(str(path)))
+
+
+def _stop(store: Store) -> None:
+    writer.stop(store, _ids(store))
+
+
+def _resume(store: Store) -> None:
+    writer.resume(store, _ids(store))
+
+
+def _retry(store: Store) -> None:
+    writer.retry(store, _ids(store))
+
+
+def _submit(store: Store) -> None:
+    writer.submit(store, OTHER)
+
+
+def _delete(store: Store) -> None:
+    for sweep_id in _ids(store, OTHER.name):
+        writer.delete(store, sweep_id)
+
+
+def _read_pages(store: Store) -> None:
+    reader = store.reader()
+    found = overview.configurations(reader, View())
+    overview.failing_models(reader, View(), 10)
+    overview.breaking_strings(reader, View(), 10)
+    overview.sweep_outcomes(reader)
+    curves.median_curves(reader, View(), tuple(found["config_id"]), 10, "accuracy")
+
+
+def _ids(store: Store, name: str | None = None) -> list[int]:
+    return [one.id for one in progress(store) if name in (None, one.name)]
+
+
+ACTIONS: list[Callable[[Store], None]] = [
+    *(_stop, _resume, _resume, _retry, _submit, _delete, _read_pages),
+]

@@ -1,0 +1,135 @@
+"""PostgreSQL that is killed in mid-sweep and started again, or refuses what it could not order."""
+
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+import sweeps.worker
+from sweeps.store import writer
+from sweeps.store.engine import Store, open_reader, open_writer
+from sweeps.store.verification import verify
+from sweeps.worker import How, work
+from tests.chaos.contents import contents
+from tests.conftest import ROOT, SHORT
+from tests.databases import rows, spec, started_server
+
+
+@pytest.fixture
+def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A server that nobody else needs."""
+    server = started_server(tmp_path_factory)
+    yield server
+    server.cleanup()
+
+
+@pytest.mark.timeout(3600)
+def test_a_server_killed_in_mid_sweep_loses_and_doubles_nothing(
+    tmp_path: Path, own_server: Any, long: bool
+) -> None:
+    sizes = {**SHORT, "train_size": 4096 if long else 1024}
+    whole = spec(fixed=sizes, axes={"hidden_size": [2, 3], "train_seed": [1, 2, 3, 4]})
+    undisturbed = open_writer(str(tmp_path / "undisturbed.db"))
+    work(undisturbed, [writer.submit(undisturbed, whole)], How(0))
+    wanted = contents(undisturbed)
+    store = open_writer(own_server.get_uri())
+    kills = 0
+    for _ in range(5 if long else 1):
+        sweep_id = writer.submit(store, whole)
+        workers, most = (4, 3) if long else (1, 1)
+        kills += _trained_while_killed(store, own_server, workers, most)
+        assert contents(open_reader(own_server.get_uri())) == wanted
+        assert verify(store).damages == []
+        writer.delete(store, sweep_id)
+    print(f"the server was killed {kills} times")
+    assert kills >= (10 if long else 1)
+
+
+def _trained_while_killed(store: Store, server: Any, workers: int, most: int) -> int:
+    """Trains a sweep in processes of their own, begun anew where they end; kills of the server."""
+    generator = random.Random(0)
+    command = [sys.executable, "-m", "sweeps", "work", "s", "--workers", "0"]
+    going: list[subprocess.Popen[bytes]] = []
+    kills = 0
+    try:
+        while (done := _done(store)) < 24:
+            going = [own for own in going if own.poll() is None]
+            while len(going) < workers:
+                own = subprocess.Popen(
+                    command,
+                    env={**os.environ, "SEQCLS_DB": server.get_uri()},
+                    stderr=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    cwd=ROOT,
+                )
+                going.append(own)
+            if 0 < done < 24 and kills < most:
+                time.sleep(generator.uniform(0, 0.3))
+                _kill(server)
+                kills += 1
+                time.sleep(generator.uniform(0, 1))
+                # Other tests that begin meanwhile may have taken the folder's permissions away.
+                server.ensure_pgdata_inited()
+                server.ensure_postgres_running()
+            time.sleep(0.05)
+    finally:
+        for own in going:
+            own.kill()
+            own.wait()
+    return kills
+
+
+def _done(store: Store) -> int:
+    ((done,),) = rows(store, "SELECT count(*) FROM run WHERE state = 'done'")
+    return int(done)
+
+
+def _kill(server: Any) -> None:
+    """Kills the server and all its processes at once, as a loss of power would."""
+    own = psutil.Process(server.get_pid())
+    processes = [own, *own.children(recursive=True)]
+    for process in processes:
+        process.kill()
+    psutil.wait_procs(processes, timeout=20)
+
+
+def test_what_the_server_could_not_order_is_tried_again(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweeps.worker, "LOOK_SECONDS", 0.01)
+    store = open_writer(postgres_url)
+    writer.submit(store, spec(fixed=SHORT, axes={"hidden_size": [2, 3]}))
+    with store.begin() as connection:
+        for statement in _REFUSING:
+            connection.exec_driver_sql(statement)
+    assert work(store, None, How(0)).recorded == 6
+    ((refused,),) = rows(store, "SELECT last_value / 4 FROM tries")
+    assert refused >= 3
+    assert rows(store, "SELECT state, count(*) FROM run GROUP BY 1") == [("done", 6)]
+    assert rows(store, "SELECT count(*) FROM failure") == [(0,)]
+    assert verify(store).damages == []
+
+
+_REFUSING = (
+    "CREATE SEQUENCE tries",
+    # A number once taken stays taken, though what took it is undone.
+    """
+    CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        IF mod(nextval('tries'), 4) = 1 THEN
+            RAISE EXCEPTION 'could not serialize access due to concurrent update'
+            USING ERRCODE = 'serialization_failure';
+        END IF;
+        RETURN NULL;
+    END $$
+    """,
+    "CREATE TRIGGER refuse BEFORE UPDATE ON run FOR EACH STATEMENT EXECUTE FUNCTION refuse()",
+)
+"""Every fourth change of runs is refused, as by a server of stricter transactions."""

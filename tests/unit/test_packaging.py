@@ -1,0 +1,102 @@
+"""What is packaged says the same thing everywhere, and opens on something real."""
+
+import re
+import runpy
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+import sweeps
+from dashboard import start
+from seqcls import __version__
+from sweeps import shipped
+from sweeps.store.engine import open_reader
+from tests.conftest import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"] == __version__
+    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest
+    assert newest[1] == __version__
+
+
+def test_the_supported_versions_of_python_are_those_that_ci_tests() -> None:
+    flow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())
+    tested = flow["jobs"]["test"]["strategy"]["matrix"]["python"]
+    named = [own.rpartition(" ")[2] for own in PROJECT["project"]["classifiers"]]
+    assert [own for own in named if own.startswith("3.")] == tested
+    assert PROJECT["project"]["requires-python"] == f">={tested[0]}"
+
+
+def test_a_wheel_brings_the_database_to_where_it_is_looked_for() -> None:
+    (brought,) = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"].items()
+    assert (ROOT / brought[0]).exists()
+    assert ROOT / brought[1] == shipped.SHIPPED
+    assert not list(Path(sweeps.__file__).parent.rglob("*.db")), "the clone has it once"
+
+
+def test_every_pinned_version_is_pinned_once() -> None:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()[1:]
+    names = [line.partition("==")[0].lower() for line in lines]
+    assert len(names) == len(set(names))
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, and a package that was installed from a wheel; the user's data folder."""
+    data = tmp_path / "data"
+    monkeypatch.setattr(shipped, "SHIPPED", ROOT / "runs.db")
+    monkeypatch.setattr(shipped, "user_data_path", lambda name: data / name)
+    monkeypatch.delenv("SEQCLS_DB", raising=False)
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return data / "seqcls"
+
+
+def test_an_installed_package_opens_on_a_copy_that_is_the_users(installed: Path) -> None:
+    copy = shipped.to_begin_with(None)
+    assert copy == installed / "runs.db"
+    assert copy.read_bytes() == (ROOT / "runs.db").read_bytes()
+    assert open_reader(str(copy)).path == copy
+    assert list(installed.iterdir()) == [copy]
+    copy.write_bytes(b"changed by its user")
+    assert shipped.to_begin_with(None) == copy
+    assert copy.read_bytes() == b"changed by its user"
+
+
+def test_no_copy_is_shown_where_another_database_is_meant(
+    installed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert shipped.to_begin_with("mine.db") is None
+    monkeypatch.setenv("SEQCLS_DB", "mine.db")
+    assert shipped.to_begin_with(None) is None
+    monkeypatch.delenv("SEQCLS_DB")
+    Path("runs.db").touch()
+    assert shipped.to_begin_with(None) is None
+    assert not installed.exists()
+
+
+def test_where_no_copy_can_be_made_there_is_none(installed: Path) -> None:
+    installed.parent.write_text("a file, where the folder should be")
+    assert shipped.to_begin_with(None) is None
+
+
+def test_a_clone_has_no_copy_to_make(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shipped, "SHIPPED", ROOT / "sweeps" / "shipped" / "runs.db")
+    assert shipped.to_begin_with(None) is None
+    assert not installed.exists()
+
+
+def test_on_windows_one_line_says_what_to_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    with pytest.raises(SystemExit, match=r"^seqcls: it runs on Linux and macOS.*WSL"):
+        start.main()
+    with pytest.raises(ImportError, match="Linux or macOS; on Windows, install and run it in WSL"):
+        runpy.run_path(str(ROOT / "sweeps" / "__init__.py"))

@@ -1,0 +1,72 @@
+"""What each package offers by name: whoever builds on it finds these, and no other by accident."""
+
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.conftest import ROOT
+
+PUBLIC = {
+    "seqcls": [],
+    "seqcls.tasks": ["CountTask", "TASKS", "Task"],
+    "seqcls.sampling": ["LabelledStrings", "SAMPLERS", "Sampler"],
+    "seqcls.models": ["MODELS", "OF_ATTENTION", "RECURRENT"],
+    "seqcls.models.positions": ["POSITIONS", "longest_readable", "table_size"],
+    "sweeps": [],
+    "sweeps.executors": ["Executor", "GroupEnded", "OnProgress", "start"],
+    "sweeps.api": [
+        *("causes", "compare", "errors", "explain", "family", "figures", "lengths", "model"),
+        *("open_store", "predict", "runs", "status", "submit", "verdict", "work"),
+    ],
+    "sweeps.store.writer": [
+        *("Claim", "GRACE_SECONDS", "Merged", "beat", "claim", "delete", "end_worker", "merge"),
+        *("record", "record_causes", "record_lost", "record_perturbations", "record_verdict"),
+        *("register_worker", "release", "release_dead", "resume", "retry", "still_held", "stop"),
+        "submit",
+    ],
+    "dashboard": [],
+}
+
+
+def public(module: ModuleType) -> list[str]:
+    """The names that a module offers: those it lists, or else those that it makes itself."""
+    if hasattr(module, "__all__"):
+        return sorted(module.__all__)
+    own = vars(module).items()
+    return sorted(
+        name
+        for name, value in own
+        if name[0] != "_"
+        and not isinstance(value, ModuleType)
+        and getattr(value, "__module__", module.__name__) in (module.__name__, "seqcls.plugins")
+        and not isinstance(value, type)
+    )
+
+
+@pytest.mark.parametrize("name", sorted(PUBLIC))
+def test_a_package_offers_these_names(name: str) -> None:
+    module = import_module(name)
+    assert public(module) == PUBLIC[name]
+    assert all(hasattr(module, own) for own in PUBLIC[name])
+
+
+@pytest.mark.parametrize("name", ["seqcls", "sweeps", "dashboard"])
+def test_a_package_says_that_it_is_typed(name: str) -> None:
+    assert (ROOT / name / "py.typed").exists()
+
+
+def packages() -> list[str]:
+    files = [
+        Path(own)
+        for top in ("seqcls", "sweeps", "dashboard")
+        for own in ROOT.glob(f"{top}/**/__init__.py")
+    ]
+    return sorted(".".join(file.relative_to(ROOT).parent.parts) for file in files)
+
+
+def test_every_other_package_offers_its_modules_alone() -> None:
+    for name in packages():
+        if name not in PUBLIC:
+            assert public(import_module(name)) == [], name
