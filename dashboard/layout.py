@@ -26,8 +26,8 @@ STYLE = f"""
 }}
 @media (min-width: 1001px) {{
   /* Rows whose parts move sideways when they are loaded: nothing below may move besides. */
-  .st-key-glance {{ flex-wrap: nowrap; height: 76px; }}
-  .st-key-controls {{ flex-wrap: nowrap; height: 63px; }}
+  .st-key-glance {{ min-height: 76px; }}
+  .st-key-controls {{ min-height: 63px; }}
 }}
 /* Controls that are loaded late, with their labels. */
 .st-key-tag, .st-key-sweep, .st-key-seed, .st-key-below, .st-key-kind {{ min-height: 68px; }}
