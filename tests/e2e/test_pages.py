@@ -137,7 +137,8 @@ def test_without_a_database_it_says_what_to_run(browser: Browser, tmp_path: Path
     with serve(tmp_path / "none.db") as server:
         page = open_page(browser, server.url)
         expect(page.get_by_text("There are no models to show yet")).to_be_visible()
-        expect(page.get_by_text("seqcls sweep report", exact=True)).to_be_visible()
+        command = f"seqcls sweep report --db {tmp_path / 'none.db'}"
+        expect(page.get_by_text(command, exact=True)).to_be_visible()
         page.context.close()
     assert list(tmp_path.iterdir()) == []
 

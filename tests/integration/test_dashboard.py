@@ -46,7 +46,7 @@ def test_without_models_it_says_what_to_do(
     make(db)
     app = open_app(monkeypatch, db, page)
     assert "no models to show yet" in app.info[0].value
-    assert "seqcls sweep report" in [code.value for code in app.code]
+    assert f"seqcls sweep report --db {db}" in [code.value for code in app.code]
     assert "Launch a sweep" in [panel.label for panel in app.expander]
     assert not app.error
 
