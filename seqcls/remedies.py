@@ -148,8 +148,12 @@ _TRANSFORMERS = (
 
 
 def _without_bound(config: RunConfig) -> str | None:
-    """No positions, where those that there are bring a bound on the length."""
-    return "none" if config.positions != "none" else None
+    """No positions, where those that there are bring a bound on the length.
+
+    Not where the order would be out of sight then: a causal mask shows it, a full one does not.
+    """
+    blind = config.attention_mask == "full" and task_of(config).order_sensitive
+    return "none" if config.positions != "none" and not blind else None
 
 
 _LENGTH = frozenset({"longer than in training", "errors beyond a bound"})
@@ -246,9 +250,17 @@ REMEDIES = (
         _BLIND | _LENGTH,
         "architecture",
         _in_a_transformer(_always("lstm")),
-        "Recurrent networks learn regular languages such as parity, and go on at any length.",
+        "Recurrent networks often learn regular languages such as parity, and often go on beyond "
+        "the trained lengths.",
         "Delétang et al. 2023, Neural Networks and the Chomsky Hierarchy",
         _of_an_lstm,
+    ),
+    Remedy(
+        _LENGTH,
+        "train_max_length",
+        _doubled("train_max_length"),
+        "Errors that begin where training ends may begin later where it ends later.",
+        "an assumption, which the training tests",
     ),
     Remedy(
         _BLIND,

@@ -96,7 +96,7 @@ def trial_sentence(trial: Trial) -> str:
     """What came of a suggestion, in a line."""
     own = trial.comparison
     if own is None:
-        return "not trained yet"
+        return "not trained yet with all else as it is"
     (a, b), (n, m) = own.failing, own.runs
     said = f"trained: {round(a.value * n)} of {n} seeds fail, against {round(b.value * m)} of {m}"
     if not own.paired:

@@ -47,7 +47,8 @@ def accuracy_by_length(
         ),
     )
     lines, summed = chart_of(seeds, names), chart_of(medians, names)
-    x = alt.X("middle:Q", title="String length (letters)", scale=alt.Scale(zero=True))
+    axis = alt.Axis(tickMinStep=1, format=",.0f")
+    x = alt.X("middle:Q", title="String length (letters)", scale=alt.Scale(zero=True), axis=axis)
     title = titled(f"{measure} by string length", subtitle=_SUBTITLE)
     height = PLOT_HEIGHT + FURNITURE_HEIGHT + LEGEND_ROW_HEIGHT * len(names)
     return alt.layer(

@@ -20,21 +20,24 @@ def show(run_id: int) -> None:
     mechanisms = helping.mechanisms_of(data.causes([run_id]))
     if not mechanisms:
         return
-    st.subheader("What would help?")
+    st.subheader(f"What would help model {run_id}?")
     config = queries.run_config(open_reader(), run_id)
     trials = data.trials(run_id, mechanisms)
     if not trials:
-        st.info("None of the known remedies applies to this configuration.")
+        st.info(
+            "No known remedy changes a field of this configuration. The page Compare shows which "
+            "other settings do better."
+        )
         return
     st.caption(
-        "Against what most of its errors come from. Each changes one field; whether it helps, the "
-        "same seeds show."
+        "Each changes one field, for what most of its errors come from or have in common. Whether "
+        "it helps, the same seeds show."
     )
     for number, trial in enumerate(trials):
         own = trial.suggestion
         left, right = st.columns([5, 2], vertical_alignment="center")
         left.markdown(
-            f"**{verbatim(own.text)}**, against {verbatim(own.mechanism)}. {verbatim(own.reason)} "
+            f"**{verbatim(own.text)}** (for: {verbatim(own.mechanism)}). {verbatim(own.reason)} "
             f"*Source: {verbatim(own.source)}.*"
         )
         left.caption(verbatim(helping.trial_sentence(trial)))

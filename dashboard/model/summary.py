@@ -3,7 +3,7 @@
 import pandas as pd
 
 from seqcls.config import RunConfig
-from seqcls.data import sampler_of, task_of
+from seqcls.data import sampler_of, strings_read, task_of
 
 
 def task_sentence(config: RunConfig) -> str:
@@ -27,11 +27,19 @@ def verdict_sentence(run: pd.Series, config: RunConfig) -> str:
     return (
         f"It is wrong on {wrong:,} of {test.epoch_size:,} test strings: "
         f"{int(run['false_positives']):,} false positives and {int(run['false_negatives']):,} "
-        f"false negatives. {_solved(run['solved_length'])}"
+        f"false negatives. {_solved(run['solved_length'], _shortest(config))}"
     )
 
 
-def _solved(length: float) -> str:
+def _shortest(config: RunConfig) -> int:
+    """Letters of the shortest test strings that there may be."""
+    read = "test_min_length" in strings_read(config, "test")
+    return config.test_min_length if read else 0
+
+
+def _solved(length: float, shortest: int) -> str:
+    if length < shortest:
+        return f"The test has no string of fewer than {shortest:,} letters."
     if length < 1:
         return "Some of the shortest test strings are among them."
     letters = "1 letter" if length == 1 else f"{length:.0f} letters"

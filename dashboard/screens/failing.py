@@ -24,8 +24,10 @@ def show() -> None:
         if not number:
             _nothing(view)
             return
-        _model(_models(view, number), view)
+        own = _models(view, number)
+        _model(own, view)
         causes.show(view)
+        helping.show(int(own["run_id"]))
         _breaking(view, number)
     except SeqclsError as error:
         data.explain(error)
@@ -66,7 +68,7 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
         height=min(38 + 35 * len(shown), 320),
     )
     if elsewhere is not None and chosen == [elsewhere["run_id"]]:
-        st.caption(f"Model {chosen[0]}, which the link asks for, is not in the table above.")
+        st.caption(f"Model {chosen[0]} is not in the table above; select another there.")
         return elsewhere
     return table[table["run_id"] == chosen[0]].iloc[0]
 
@@ -102,7 +104,6 @@ def _model(own: "pd.Series[Any]", view: View) -> None:
     links.to_model(run_id, "Look inside this model")
     _strings(run_id, view)
     where.show(run_id, errors, data.some_configs((config_id,))[config_id])
-    helping.show(run_id)
 
 
 def _in_short(errors: pd.DataFrame, solved_length: int) -> None:

@@ -208,7 +208,7 @@ def layout_shift(moved: list[tuple[float, float, list[str]]]) -> float:
 
 def test_nothing_moves_while_a_page_is_opened_for_the_first_time(browser: Browser) -> None:
     with serve(ROOT / "runs.db") as server:
-        for path in ("", "map", "failing", "sweeps", "model?run=5&view=Figures", "guide"):
+        for path in ("", "failing", "sweeps", "model?run=5&view=Figures"):
             context = browser.new_context(viewport={"width": 1440, "height": 900})
             page = context.new_page()
             page.add_init_script(WATCH)

@@ -26,7 +26,7 @@ def test_the_page_finds_causes_and_shows_them_by_configuration(
 ) -> None:
     app = open_app(monkeypatch, db, "failing", sweep=SWEEP)
     assert "Found for 0 of 6 failing models" in said(app)
-    assert "What would help?" not in [own.value for own in app.subheader]
+    assert not any("would help" in own.value for own in app.subheader)
     app.button("find_causes").click()
     rerun(app)
     # It is done by a process of its own, whose progress every page of this database shows.
@@ -46,7 +46,7 @@ def test_a_remedy_fills_the_launch_panel_with_the_same_seeds_and_one_field_chang
 ) -> None:
     causes.attribute(open_writer(str(db)), [37], 10)
     app = open_app(monkeypatch, db, "model", run="37")
-    assert "What would help?" in [own.value for own in app.subheader]
+    assert any(own.value.startswith("What would help model ") for own in app.subheader)
     assert "not trained yet" in said(app)
     app.button("fill 37 0").click()
     rerun(app)

@@ -60,3 +60,12 @@ def test_an_lstm_needs_another_readout_with_it() -> None:
 def test_every_mechanism_has_a_remedy_for_the_reports_model_or_needs_positions() -> None:
     named = {mechanism for remedy in REMEDIES for mechanism in remedy.mechanisms}
     assert named == set(MECHANISMS)
+
+
+def test_no_positions_are_suggested_only_where_the_order_stays_in_sight() -> None:
+    blind = configuration({"task": "repeat_01", "positions": "rotary", "attention_head_size": 2})
+    causal = configuration({**blind.changed, "attention_mask": "causal", "readout": "last"})
+    for config, there in ((blind, False), (causal, True)):
+        found = suggestions(config, ["longer than in training"])
+        assert (("positions", "none") in [(own.field, own.value) for own in found]) == there
+        assert "train_max_length" in [own.field for own in found]
