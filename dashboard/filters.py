@@ -183,7 +183,7 @@ def _outcome() -> None:
         "Only failing models",
         key="failing",
         bind="query-params",
-        help="Lists and draws failing models only. Shares and medians are still over all models.",
+        help="Lists and plots only failing models. Shares and medians still cover all models.",
     )
     st.number_input(
         "A model fails below an accuracy of (%)",

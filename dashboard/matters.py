@@ -40,10 +40,10 @@ def show(table: pd.DataFrame, models: pd.DataFrame, named: list[str]) -> None:
     )
     drawing.show(importance_chart(found), "importance")
     st.caption(
-        "A value's share is the mean over the configurations that have it; those whose language "
-        "or network does not read a setting are left out. Settings that only change together "
-        "stand together, since their effects cannot be told apart; where they mostly do, as in "
-        "sweeps that are no full grid, part of one's effect may be another's."
+        "A value's share is the mean over the configurations with that value; configurations whose "
+        "language or network does not use the setting are left out. Settings that always change "
+        "together are grouped, since their effects cannot be separated. In sweeps that are not "
+        "full grids, effects of settings may be confounded."
     )
     fields = [name for names in found["fields"] for name in names][:MOST_AXES]
     if len(fields) < 2:

@@ -7,9 +7,9 @@ import streamlit as st
 from streamlit.column_config import NumberColumn, TextColumn
 
 ACCURACY = "Share of a model's test strings that it classifies correctly."
-SEEDS = "Models that are trained and tested: the same settings, other initial values."
+SEEDS = "Trained and tested models with the same settings but different initial values."
 MEDIAN_ACCURACY = f"{ACCURACY} The median over seeds: half of the models are better."
-INTERVAL = "Of the median accuracy: a bootstrap over seeds, 2,000 draws. A single seed has none."
+INTERVAL = "For the median accuracy: bootstrap over seeds, 2,000 resamples. None for a single seed."
 SOLVED_LENGTH = (
     "The greatest length up to which a model misclassifies no test string. Strings that are not "
     "in the test set may be misclassified at a shorter length; -1: not even the empty string."
@@ -35,10 +35,10 @@ def configuration_columns(below: float) -> dict[str, Any]:
     return {
         "seeds": NumberColumn("Seeds", help=SEEDS),
         "unfinished": NumberColumn("Unfinished", help="Queued or in training."),
-        "failed": NumberColumn("Untrained", help="Training failed; they are in no average."),
+        "failed": NumberColumn("Untrained", help="Training failed; excluded from averages."),
         "failing": NumberColumn("Failing", help=failing(below)),
         "failing_share": NumberColumn(
-            "Share", format="percent", help=f"Of the seeds. {failing(below)}"
+            "Share", format="percent", help=f"Share of seeds that fail. {failing(below)}"
         ),
         "failing_seeds": TextColumn("Failing seeds", help="Which seeds those are.", width=125),
         "median_accuracy": NumberColumn("Median accuracy", help=MEDIAN_ACCURACY, format="percent"),

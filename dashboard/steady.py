@@ -51,8 +51,8 @@ def say_what_is_damaged() -> None:
     if found is None or not found.lines:
         return
     st.warning(
-        "This database is damaged. What is damaged is left out, with the models that it is a part "
-        "of; all others are shown."
+        "This database is damaged. Damaged rows and the models they belong to are left out; all "
+        "other models are shown."
     )
     with st.expander(f"What is damaged ({len(found.lines):,})"):
         more = (

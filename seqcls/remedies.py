@@ -259,7 +259,7 @@ REMEDIES = (
         _LENGTH,
         "train_max_length",
         _doubled("train_max_length"),
-        "Errors that begin where training ends may begin later where it ends later.",
+        "Training on longer strings may push back the length at which errors begin.",
         "an assumption, which the training tests",
     ),
     Remedy(

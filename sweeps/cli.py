@@ -31,10 +31,9 @@ from sweeps.options import (
 
 MODELS = "Models"
 
-EXIT_CODES = """Exit status: 0 all went well; 1 runs failed, or something is damaged or in conflict;
-2 a mistake in what was asked, and nothing was written; 3 the database, the cluster or this machine
-cannot be used at the moment; 4 runs are left to another worker or stopped; 128 + N ended by signal
-N."""
+EXIT_CODES = """Exit status: 0 success; 1 runs failed, or data is damaged or in conflict; 2 invalid
+request, nothing written; 3 the database, the cluster or this machine is unavailable; 4 runs remain,
+stopped or claimed by another worker; 128 + N ended by signal N."""
 
 app = typer.Typer(
     cls=ShownWithoutDamage,
@@ -127,7 +126,7 @@ def verdict(
     run: Run,
     db: Db = None,
     beyond: Annotated[
-        bool, typer.Option("--beyond", help="What is proved of strings of every length instead.")
+        bool, typer.Option("--beyond", help="Show proofs for strings of every length instead.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -148,8 +147,8 @@ def sensitive(
         list[str] | None,
         typer.Argument(
             metavar="[RUN|SWEEP]...",
-            help="Runs, or sweeps, to train again from initial values moved by one unit in the "
-            "last place.",
+            help="Runs or sweeps to retrain from initial values perturbed by one unit in the last "
+            "place.",
             show_default="list what is stored",
         ),
     ] = None,
@@ -207,7 +206,8 @@ def errors(
         str, typer.Option(help="length, string, logit or occurrences; the smallest first.")
     ] = "length",
     limit: Annotated[
-        int | None, typer.Option("--limit", "-n", min=1, help="So many.", show_default="all")
+        int | None,
+        typer.Option("--limit", "-n", min=1, help="List at most this many.", show_default="all"),
     ] = None,
     as_json: AsJson = False,
     wide: Wide = False,
@@ -245,7 +245,7 @@ app.add_typer(cli_databases.app)
 
 @app.command(rich_help_panel="This machine")
 def cache(
-    clear: Annotated[bool, typer.Option("--clear", help="Remove it all.")] = False,
+    clear: Annotated[bool, typer.Option("--clear", help="Delete everything in the cache.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show what is kept on this machine so as not to make it again: strings and machine code."""
@@ -258,13 +258,13 @@ def cache(
 def dashboard(
     db: Db = None,
     port: Annotated[
-        int, typer.Option("--port", "-p", min=1, max=65535, help="Where it is served.")
+        int, typer.Option("--port", "-p", min=1, max=65535, help="The port to serve on.")
     ] = 8501,
     host: Annotated[
         str,
         typer.Option(
-            help="The address that it is served at; with another than this machine's own, whoever "
-            "reaches it can launch and delete sweeps: there is no login."
+            help="The address to serve on. There is no login: at any but the default address, "
+            "anyone who can reach it can launch and delete sweeps."
         ),
     ] = "127.0.0.1",
 ) -> None:

@@ -18,7 +18,7 @@ def minimal(
         str | None,
         typer.Argument(
             help="A string that it gets wrong, such as (){30}.",
-            show_default="the shortest failing strings are looked for",
+            show_default="search for the shortest failing strings",
         ),
     ] = None,
     db: Db = None,

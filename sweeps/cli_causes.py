@@ -17,7 +17,7 @@ def causes(
     sweep: Annotated[str, typer.Argument(help="The name of a sweep.", show_default=False)],
     db: Db = None,
     sample: Annotated[
-        int, typer.Option(min=1, max=100_000, help="Errors of each run that are looked at.")
+        int, typer.Option(min=1, max=100_000, help="Errors to examine per run.")
     ] = 50,
     as_json: AsJson = False,
 ) -> None:

@@ -30,8 +30,8 @@ def patch(
     source: Annotated[
         str | None,
         typer.Option(
-            help="A string of the same length whose states are carried over.",
-            show_default="the nearest that is answered otherwise, and rightly",
+            help="The source string, of the same length, whose states are patched in.",
+            show_default="the nearest correctly classified string with the other prediction",
         ),
     ] = None,
     db: Db = None,
@@ -55,10 +55,10 @@ def ablate(
         ),
     ] = None,
     how: Annotated[
-        str, typer.Option(help="zero: it adds nothing; mean: always its mean.")
+        str, typer.Option(help="zero: the part adds nothing; mean: the part adds its mean.")
     ] = "zero",
     sample: Annotated[
-        int, typer.Option(min=1, max=1_000_000, help="Distinct test strings to judge by.")
+        int, typer.Option(min=1, max=1_000_000, help="Distinct test strings to evaluate on.")
     ] = 400,
     prune: Annotated[
         bool, typer.Option("--prune", help="Remove more and more, the cheapest part first.")

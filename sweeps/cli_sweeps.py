@@ -89,7 +89,7 @@ def work(
 def status(
     sweeps: OptionalSweepNames = None,
     db: Db = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Renew it until all is done.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Refresh until all are done.")] = False,
     as_json: AsJson = False,
     wide: Wide = False,
     columns: Columns = None,

@@ -63,7 +63,7 @@ def estimate(store: Store | None, specs: Iterable[SweepSpec], workers: int) -> E
     if not missing:
         return Estimate(len(wanted), len(there), 0.0, "All runs are there.")
     if measured is None:
-        basis = "No run was measured yet, so nothing tells how long it will take."
+        basis = "No run was measured yet, so the training time is unknown."
         return Estimate(len(wanted), len(there), None, basis)
     unknown = _never_measured([configs[key] for key, _ in missing], measured)
     if unknown is not None:
@@ -73,7 +73,7 @@ def estimate(store: Store | None, specs: Iterable[SweepSpec], workers: int) -> E
         return Estimate(len(wanted), len(there), None, basis)
     training = sum(_seconds(configs[key], measured) for key, _ in missing)
     where = "on this machine" if measured.here else "on another machine"
-    basis = f"Judged by {measured.runs:,} runs that were trained {where}."
+    basis = f"Estimated from {measured.runs:,} runs trained {where}."
     at_once = min(workers, _num_groups(configs, missing))
     seconds = (training + measured.beside * len(missing)) / at_once
     return Estimate(len(wanted), len(there), seconds, basis)

@@ -50,14 +50,14 @@ Workers = Annotated[
         "--workers",
         "-w",
         min=0,
-        help="Processes that train; with 0, this one trains itself.",
+        help="Training processes; 0 trains in this process.",
         show_default="one per core",
     ),
 ]
 Dask = Annotated[
     str | None,
     typer.Option(
-        help="Train on the Dask cluster whose scheduler is at this address, as tcp://host:8786.",
+        help="Train on the Dask cluster with this scheduler address, such as tcp://host:8786.",
         show_default="this machine",
     ),
 ]

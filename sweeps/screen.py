@@ -71,8 +71,8 @@ def _check_port(host: str, port: int) -> None:
     free = next((other for other in nearby if not _is_taken(host, other)), None)
     offer = "choose another --port" if free is None else f"use the next free one: --port {free}"
     raise PortTakenError(
-        f"port {port} is taken, perhaps by a dashboard that is open already: look at "
-        f"http://{host}:{port}, end what runs there, or {offer}"
+        f"port {port} is taken, perhaps by another dashboard: open http://{host}:{port}, "
+        f"stop the program that uses the port, or {offer}"
     )
 
 
@@ -102,8 +102,8 @@ def _warn_of_others(host: str) -> None:
     if host in OWN:
         return
     typer.echo(
-        f"seqcls: --host {host}: there is no login. Whoever reaches this address can look at the "
-        "database, launch sweeps and delete them.",
+        f"seqcls: --host {host}: there is no login. Anyone who can reach this address can read the "
+        "database and launch and delete sweeps.",
         err=True,
     )
 

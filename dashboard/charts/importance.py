@@ -30,9 +30,9 @@ def importance_chart(frame: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
         alt.Tooltip("low:Q", title="95% interval, from", format=".1%"),
         alt.Tooltip("high:Q", title="to", format=".1%"),
         alt.Tooltip("worst:N", title="Worst value"),
-        alt.Tooltip("worst_share:Q", title="of whose models fail", format=".1%"),
+        alt.Tooltip("worst_share:Q", title="Failing share (worst)", format=".1%"),
         alt.Tooltip("best:N", title="Best value"),
-        alt.Tooltip("best_share:Q", title="of whose models fail", format=".1%"),
+        alt.Tooltip("best_share:Q", title="Failing share (best)", format=".1%"),
         alt.Tooltip("values:Q", title="Values"),
     ]
     base = alt.Chart(frame).encode(y)

@@ -54,5 +54,5 @@ def mechanism_grid(shares: pd.DataFrame, names: list[str]) -> Drawing:
     )
     height = row_height(names, ROW_HEIGHT) * len(names) + FURNITURE_HEIGHT
     return alt.layer(cells, share, interval).properties(
-        height=height, title=titled("What most errors of each failing seed come from")
+        height=height, title=titled("Main mechanism of each failing seed's errors")
     )

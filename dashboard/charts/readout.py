@@ -12,7 +12,7 @@ ROOM_FOR_TEXT = 64
 """Pixels between panels, where the numbers of the left one stand."""
 
 TEXT = alt.Text("change:Q", format="+.3f")
-DIRECTIONS = ("towards the language", "away from it", "the logit")
+DIRECTIONS = ("toward positive", "toward negative", "the logit")
 
 
 def waterfall(frame: pd.DataFrame, domain: Domain, title: str) -> Drawing:

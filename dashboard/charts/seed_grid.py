@@ -25,7 +25,7 @@ def seed_grid(models: pd.DataFrame, names: list[str]) -> alt.Chart:
         names: the configurations, from the top.
     """
     clicked = alt.selection_point(name=CLICKED, fields=["run_id"], empty=False)
-    title = titled("Accuracy of each seed", subtitle="Outlined: no error. The darker, the worse.")
+    title = titled("Accuracy of each seed", subtitle="Outlined: no errors. Darker is worse.")
     fails = alt.datum.accuracy < 1
     lowest = min(float(models["accuracy"].min()), 0.99)
     accuracy = alt.Color(

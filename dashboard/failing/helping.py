@@ -30,8 +30,8 @@ def show(run_id: int) -> None:
         )
         return
     st.caption(
-        "Each changes one field, for what most of its errors come from or have in common. Whether "
-        "it helps, the same seeds show."
+        "Each suggestion changes one field to address what most of the model's errors come from or "
+        "have in common. Train the same seeds with it to see whether it helps."
     )
     for number, trial in enumerate(trials):
         own = trial.suggestion
@@ -61,9 +61,9 @@ def rounding(run_id: int) -> None:
         times = f"{own['times']} times from initial values moved by one unit in the last place"
         if own["sensitive"]:
             st.warning(
-                f"This model's outcome hangs on rounding: trained again {times}, it misclassifies "
+                f"This model's outcome depends on rounding: retrained {times}, it misclassifies "
                 f"{own['least']:,} to {own['most']:,} test strings.",
                 icon=":material/casino:",
             )
         else:
-            st.caption(f"Trained again {times}, it comes to the same confusion matrix.")
+            st.caption(f"Retrained {times}, the model has the same confusion matrix each time.")

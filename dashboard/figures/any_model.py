@@ -61,7 +61,7 @@ def _of_string(model: AskedModel, letters: Letters) -> Iterator[Figure]:
     )
     yield figure(
         title="Logit of every prefix",
-        note="Each prefix is asked about as a string of its own.",
+        note="Each prefix is classified as a separate string.",
         data=prefixes,
         chart=along.prefix_logits(prefixes, names),
     )

@@ -181,8 +181,8 @@ class _Form:
         every_epoch = st.checkbox(
             "Keep the weights of every epoch",
             key="launch_every_epoch",
-            help="Otherwise only those of the best epoch. The page Model can then show how the "
-            "model learned.",
+            help="Lets the Model page show how the model learned. Otherwise only the best epoch's "
+            "weights are kept.",
         )
         verdict = self._verdict()
         if self.is_wrong:
@@ -211,8 +211,8 @@ class _Form:
         return st.checkbox(
             "Try every string up to the longest test length",
             key="launch_verdict",
-            help="Where letter counts decide and there are not too many of them; other models are "
-            "tested only.",
+            help="Only where letter counts determine the answer and there are few enough of them; "
+            "other models are only tested.",
         )
 
     def _say(self, message: str) -> None:

@@ -46,7 +46,7 @@ def show() -> None:
             if specs:
                 _offer(specs)
             else:
-                st.caption("It can be launched when the settings above are complete.")
+                st.caption("Complete the settings above to launch.")
         except SeqclsError as error:
             st.error("This cannot be launched.")
             st.code(str(error), language=None, wrap_lines=True)
@@ -82,9 +82,9 @@ def _offer(specs: list[SweepSpec]) -> None:
         st.warning(short)
     stored = _stored(specs)
     if stored == "as it is" and missing:
-        st.caption("It has been launched: see Running, or the page Sweeps.")
+        st.caption("Already launched: see Running or the Sweeps page.")
     elif stored == "otherwise":
-        st.caption("A sweep of this name exists; launching replaces what it asks for.")
+        st.caption("A sweep with this name exists; launching replaces its specification.")
     st.button(
         f"Launch {missing:,} models" if missing else "Launch",
         key="launch_button",

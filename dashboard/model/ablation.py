@@ -58,11 +58,11 @@ def show(chosen: Chosen) -> None:
     surgery = Surgery(frozenset(off), frozenset(frozen) - frozenset(off), frozenset(cut))
     _outcome(model, surgery, chosen)
     if len(heads):
-        st.subheader("What is each head worth?")
+        st.subheader("Ablating each head alone")
         costs = {"off": ranked(model, "off"), "frozen": ranked(model, "frozen")}
         unharmed = operated(model, Surgery()).evaluation.confusion
         stretch(head_ranking(ranking_frame(costs), unharmed.fp + unharmed.fn), "head_ranking")
-    st.subheader("What can go?")
+    st.subheader("Greedy pruning")
     _pruning(model)
 
 

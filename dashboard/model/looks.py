@@ -28,8 +28,8 @@ def show(chosen: Chosen) -> None:
             "Heads", heads, default=suggested, key=f"heads {chosen.model.run_id}"
         )
     st.caption(
-        "Limits are those of all epochs: move the epoch above, and the figures move. Point at a "
-        "mark for its exact numbers."
+        "Axis limits cover all epochs: move the epoch slider above to animate the figures. Hover "
+        "over a mark for exact values."
     )
     traces = chosen.model.traces(chosen.strings)
     draw(gallery.figures(traces, chosen.model.epoch, sorted(heads), gallery.GROUPS[str(group)]))
@@ -40,8 +40,8 @@ def show(chosen: Chosen) -> None:
 def _letter_order(chosen: Chosen) -> None:
     st.subheader("Does the order of the letters matter?")
     st.caption(
-        "The model has no positions, so it should not. Asked of the model that reads strings "
-        "letter by letter (for which PyTorch is loaded), not of the counts."
+        "The model has no positions, so it should not. Checked with the model that reads strings "
+        "letter by letter (this loads PyTorch), not with letter counts."
     )
     if not st.toggle("Shuffle the letters", key="shuffle"):
         return

@@ -112,8 +112,8 @@ def _beyond(found: Beyond) -> None:
     for said in proofs_said:
         st.markdown(f"- {verbatim(said)}")
     st.caption(
-        "Shares are of all proportions of these letters, each equally likely. Bounds are proved by "
-        "interval arithmetic over regions of attention, with room for rounding."
+        "Shares cover all proportions of these letters, each equally likely. Bounds are certified "
+        "by interval arithmetic over regions of attention, allowing for rounding."
     )
     with st.expander("The same as data"):
         st.dataframe(pd.DataFrame(list(map(_row, found.supports))), hide_index=True)

@@ -84,9 +84,8 @@ def _show(models: Sequence[AskedModel], looks: Sequence[Look], letters: Letters)
                 parts = _along(model, letters, look)
                 place_whole(along.together(parts), f"network along {look.name}")
         st.caption(
-            "At the top, the logit after each prefix, each asked about as a string of its own: "
-            "where it changes sign, the prediction changes. Point at a token to see it in every "
-            "figure."
+            "At the top, the logit after each prefix, each classified as a separate string: where "
+            "it changes sign, the prediction changes. Hover over a token to see it in every figure."
         )
     except SeqclsError as error:
         say(error)

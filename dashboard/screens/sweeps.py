@@ -76,7 +76,7 @@ def _table(sweeps: list[SweepProgress], written: dict[int, Note]) -> int:
         "title": st.column_config.TextColumn("Title"),
         "tags": st.column_config.ListColumn("Tags"),
         "state": st.column_config.TextColumn(
-            "State", help="Done: no model is left to train. Stopped: none is begun until resumed."
+            "State", help="Done: no models left to train. Stopped: none starts until resumed."
         ),
         "failing": st.column_config.NumberColumn(
             "Failing share", format="percent", help=measures.failing(1.0)

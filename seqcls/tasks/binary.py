@@ -45,7 +45,7 @@ class BinaryAddition(Language):
                 return _written([(first, x), (second, y), (first + second, z)])
 
     def describe(self) -> str:
-        return "Sums of binary numbers, least bits first, that are right are positive."
+        return "Correct sums of binary numbers, least significant bit first, are positive."
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class BinaryMultiplication(Language):
                 return _written([(first, x), (second, y), (first * second, z)])
 
     def describe(self) -> str:
-        return "Products of binary numbers, least bits first, that are right are positive."
+        return "Correct products of binary numbers, least significant bit first, are positive."
 
 
 @dataclass(frozen=True)

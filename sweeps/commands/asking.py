@@ -67,11 +67,7 @@ def nearest_sentence(found: Nearest, given: Answer) -> str:
             f"no string within {found.edits} edits is classified correctly ({tried}{all_of_them})"
         )
     edits = "1 edit" if found.edits == 1 else f"{found.edits} edits"
-    same = (
-        "; the answer is the same, the label is another"
-        if found.answer.predicted == given.predicted
-        else ""
-    )
+    same = "; same prediction, different label" if found.answer.predicted == given.predicted else ""
     return (
         f"nearest correctly classified string: {named(found.answer)}, {edits} away: "
         f"{_answer(found.answer)}{same}"

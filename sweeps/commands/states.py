@@ -113,10 +113,10 @@ def show_patching(
     typer.echo(f"base: {said_of(ends[0])}\nsource: {said_of(ends[1])}")
     flips = flip_table(found)
     if flips.empty:
-        typer.echo("no single state carried over turns the answer")
+        typer.echo("no single state, patched in, flips the prediction")
         return
     more = f"; the first {LISTED} of {len(flips)}" if len(flips) > LISTED else ""
-    print_table(flips.head(LISTED), f"states that turn the answer when carried over{more}")
+    print_table(flips.head(LISTED), f"states that flip the prediction when patched{more}")
 
 
 def flip_table(found: Patched) -> pd.DataFrame:
@@ -145,8 +145,8 @@ def _nearest(model: AskedModel, letters: Letters) -> Letters:
     near = nearest_right(model, letters, other_answer=True, same_length=True)
     if near.answer is None:
         raise StringError(
-            "no string of the same length within two replacements is answered otherwise, and "
-            "rightly; name one after --source"
+            "no string of the same length within two substitutions is classified correctly with "
+            "the other prediction; name one with --source"
         )
     return near.letters
 

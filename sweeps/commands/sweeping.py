@@ -83,7 +83,7 @@ def show_status(
     for name in sweeps:
         queries.find_sweep(store, name)
     if watch and as_json:
-        raise ConfigError("--watch renews a table: leave --json out, or --watch")
+        raise ConfigError("--watch cannot be combined with --json: leave one of them out")
     if not watch:
         found = _progress(store, sweeps)
         if as_json:
@@ -111,7 +111,7 @@ def stop_sweeps(db: str | None, sweeps: Sequence[str]) -> None:
         else:
             typer.echo(
                 f"{one.name} is stopped: {one.done} of {count(one.total, 'run')} done; "
-                f"`seqcls resume {one.name}` takes the stop back."
+                f"`seqcls resume {one.name}` lifts the stop."
             )
 
 

@@ -126,8 +126,8 @@ class TrainingProcess:
         said = self._last_words.read().decode(errors="replace").strip().splitlines()
         reason = " ".join((said or ["it said nothing"])[-1].split())[:300]
         return (
-            f"the processes that train end before they begin ({reason}); mend that, or train in "
-            "this process, with no workers beside it (--workers 0)"
+            f"training processes exit at startup ({reason}); fix the cause, or train in this "
+            "process instead (--workers 0)"
         )
 
     def progress(self) -> float:

@@ -60,7 +60,7 @@ def stored_model(store: Store, run_id: int) -> StoredModel:
         raise UnknownRunError(f"run {run_id} is {row.state} and has no model to look into{reason}")
     if row.best_epoch not in weights:
         raise UnknownRunError(
-            f"the weights of run {run_id} are not stored, so its model cannot be looked into; "
+            f"the weights of run {run_id} are not stored, so its model cannot be opened; "
             "train it again in another database"
         )
     return StoredModel(
