@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,14 @@ def _environment_stays() -> Iterator[None]:
     before = _settings()
     yield
     assert _settings() == before
+
+
+@pytest.fixture(autouse=True)
+def _databases_are_forgotten() -> Iterator[None]:
+    """What one test's process knows of damaged files is nothing to the next test."""
+    yield
+    if (trust := sys.modules.get("sweeps.store.trust")) is not None:
+        trust.forget_opened()
 
 
 ROOT = Path(__file__).parent.parent

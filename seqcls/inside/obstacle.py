@@ -39,7 +39,7 @@ def obstacle(config: RunConfig, needs: Needs = "required letters") -> str | None
     if not isinstance(task_of(config), CountTask):
         return f"in task={config.task!r} the order of tokens decides, not letter counts"
     if needs == "required letters" and config.task != REPORT_TASK:
-        return f"it speaks of required letters, and task={config.task!r} requires none"
+        return f"the analysis is of required letters, and task={config.task!r} requires none"
     return None
 
 

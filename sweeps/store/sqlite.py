@@ -47,8 +47,8 @@ _UNAVAILABLE = {
     ),
     "database or disk is full": "the disk is full; free some space and run this again",
     "disk I/O error": (
-        "disk I/O error (the disk is full or gone, or a file size limit was reached); fix this and "
-        "run the command again"
+        "the disk refuses (it is full, gone, or files may not grow further); see to it and run "
+        "this again"
     ),
 }
 _DAMAGED = {
