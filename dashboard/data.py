@@ -1,6 +1,7 @@
 """Cached calls to the store's queries. A cached answer is used until the database changes."""
 
 import json
+import logging
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -24,6 +25,12 @@ PAGE_SECONDS = 30.0
 
 MOST_ANSWERS = 16
 """That are remembered of each query: of a hundred thousand models, 7 MB each at most."""
+
+# Caches are made when the server is, before it runs, so that the first page need not wait for them;
+# Streamlit would warn of each that it is kept in memory only, as all are.
+logging.getLogger("streamlit.runtime.caching.cache_data_api").addFilter(
+    lambda record: not record.getMessage().startswith("No runtime found")
+)
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")

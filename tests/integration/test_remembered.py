@@ -1,5 +1,7 @@
 """Answers are remembered until the database changes, each query's for themselves."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from dashboard import data
 from sweeps.store import writer
 from sweeps.store.engine import Store, open_writer
+from tests.conftest import ROOT
 from tests.databases import spec
 
 
@@ -44,3 +47,11 @@ def test_a_change_makes_an_answer_old(asked: Store) -> None:
     assert remembered() == 0
     writer.submit(asked, spec())
     assert remembered() == 1
+
+
+def test_a_server_starts_without_a_word_on_its_caches() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "import dashboard.app"], capture_output=True, text=True, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+    assert "No runtime found" not in done.stderr
