@@ -17,7 +17,7 @@ from benchmarks.pages import Shown, Window, browser_window, drawn
 from sweeps.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.engine import open_writer
-from sweeps.worker import How, work
+from sweeps.worker import WorkOptions, work
 from tests.e2e.browser import FLAGS, find_browser
 from tests.e2e.server import serve
 
@@ -47,7 +47,7 @@ def main() -> None:
         spec = {
             "name": "any", "model_seeds": [0], "fixed": FIXED, "configurations": configurations
         }  # fmt: skip
-        work(store, [writer.submit(store, parse_spec(spec))], How(workers=0))
+        work(store, [writer.submit(store, parse_spec(spec))], WorkOptions(workers=0))
         browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
         for number, name in enumerate(MODELS, start=1):
             found = _answers(browser, path, number)

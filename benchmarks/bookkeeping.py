@@ -10,8 +10,8 @@ from typing import TypeVar
 from seqcls.config import RunConfig
 from sweeps.grouping import make_groups
 from sweeps.jobs import make_job, run_job
-from sweeps.outcome import Outcome
 from sweeps.progress import progress
+from sweeps.run_result import RunResult
 from sweeps.spec import parse_spec
 from sweeps.store import queries, writer
 from sweeps.store.engine import Store, open_writer
@@ -50,7 +50,7 @@ def main() -> None:
         )
 
 
-def _cost(store: Store, runs: int, outcome: Outcome) -> Cost:
+def _cost(store: Store, runs: int, outcome: RunResult) -> Cost:
     spec = parse_spec({"name": "bench", "model_seeds": f"0..{runs - 1}"})
     submit, sweep_id = _timed(partial(writer.submit, store, spec))
     plan, queued = _timed(partial(queries.queued_runs, store.reader(), [sweep_id]))
@@ -73,7 +73,7 @@ def _timed(call: "partial[Result]") -> tuple[float, Result]:
     return time.perf_counter() - started, result
 
 
-def _outcome() -> Outcome:
+def _outcome() -> RunResult:
     """The results of the default configuration with seed 0: 30 epochs, 200 lengths, its errors."""
     with tempfile.TemporaryDirectory() as folder:
         store = open_writer(str(Path(folder) / "one.db"))

@@ -10,9 +10,9 @@ from benchmarks.steps import SHAPES
 from seqcls.config import RunConfig
 from seqcls.data import network_of, sampler_of
 from seqcls.engines.fused.adamw import Update
+from seqcls.engines.fused.buffers import TILE
 from seqcls.engines.fused.kernel import train_epoch
 from seqcls.engines.fused.packing import pack
-from seqcls.engines.fused.rooms import TILE
 from seqcls.engines.fused.shapes import shape_of
 from seqcls.engines.fused.tiles import epoch_tiles
 from seqcls.exhaustive import verdicts
@@ -51,14 +51,14 @@ def step_flops(config: RunConfig) -> int:
     Counted from the formulas in `seqcls.engines.fused.kernel`: for every string of the batch twice
     the products forward and four times backward, and fifteen for AdamW on every parameter.
     """
-    kinds = config.num_letters + (not config.no_attend_cls)
+    types = config.num_letters + (not config.no_attend_cls)
     hidden, heads, inner = config.hidden_size, config.num_attention_heads, config.feed_forward_size
     mixed = heads * config.attention_head_size
-    products = mixed * kinds + hidden * mixed + inner * hidden + hidden + inner
-    elementary = 20 * heads * kinds + 40 * inner + 60
-    weights = 6 * heads * kinds
+    products = mixed * types + hidden * mixed + inner * hidden + hidden + inner
+    elementary = 20 * heads * types + 40 * inner + 60
+    weights = 6 * heads * types
     per_string = 6 * products + elementary + weights
-    shared = 6 * (3 * mixed * hidden * kinds + 2 * inner * hidden)
+    shared = 6 * (3 * mixed * hidden * types + 2 * inner * hidden)
     parameters = hidden * (config.num_letters + 1 + 4 * mixed + 2 * inner + 1)
     return config.train_batch_size * per_string + shared + 15 * parameters
 

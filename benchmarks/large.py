@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, select, update
 from seqcls.config import RunConfig
 from seqcls.evaluation import drawn_test_set
 from seqcls.results import Confusion, Evaluation, StringErrors
-from sweeps.outcome import Outcome
+from sweeps.run_result import RunResult
 from sweeps.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.bulk import insert_rows
@@ -96,7 +96,7 @@ class _Drawn:
         self._lengths = np.unique(self.test_set.lengths)
         self._all = self._counted(np.arange(len(self.test_set.texts)))
 
-    def outcome(self, run_id: int) -> Outcome:
+    def outcome(self, run_id: int) -> RunResult:
         tested = len(self.test_set.texts)
         number = 0 if run_id % 4 == 0 else self._errors
         numbers = np.sort(self._generator.choice(tested, size=number, replace=False))
@@ -105,7 +105,7 @@ class _Drawn:
         right = self._all - wrong
         cells = np.stack([right[0], wrong[0], wrong[1], right[1]], axis=1)
         lengths = self.test_set.lengths
-        return Outcome(
+        return RunResult(
             train_losses=[9.0] * EPOCHS,
             validation_losses=[9.0] * EPOCHS,
             train_seconds=0.1,

@@ -5,8 +5,8 @@ from urllib.parse import parse_qs, urlencode
 
 import streamlit as st
 
-from dashboard import data, links, steering
-from dashboard.words import verbatim
+from dashboard import data, links, sweep_actions
+from dashboard.text import verbatim
 from sweeps.store import notes
 from sweeps.store.engine import Store
 from sweeps.store.notes import Note, View
@@ -118,4 +118,4 @@ def _forget(name: str) -> None:
 
 
 def _do(write: Callable[[Store], None]) -> None:
-    steering.write(write)
+    sweep_actions.write(write)

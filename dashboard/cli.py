@@ -1,6 +1,6 @@
 """The `seqcls` command with what needs the charts: the outermost layer, and so its entry point.
 
-`sweeps.cli` has all other commands and may not import from here.
+`sweeps.cli.app` has all other commands and may not import from here.
 """
 
 from pathlib import Path
@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from sweeps.cli import MODELS, app, main
-from sweeps.cli_sweeps import PANEL
+from sweeps.cli.app import MODELS, app, main
+from sweeps.cli.options import Db, Epoch, Run
+from sweeps.cli.sweeps import PANEL
 from sweeps.examples import show_in_help
-from sweeps.options import Db, Epoch, Run
 
 __all__ = ["app", "main"]
 

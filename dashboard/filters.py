@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard import annotating, data, links
-from dashboard.words import verbatim
+from dashboard.text import verbatim
 from seqcls.errors import SeqclsError
 from sweeps.store.notes import Note
 from sweeps.store.overview import KINDS, View

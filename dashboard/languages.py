@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 import streamlit as st
 
-from dashboard.words import verbatim
+from dashboard.text import verbatim
 from seqcls.strings import TokenStrings
 from seqcls.tasks import Task
 

@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from dashboard import data, links, steering
+from dashboard import data, links, sweep_actions
 from dashboard.durations import spoken
-from dashboard.words import models_fail, verbatim
+from dashboard.text import models_fail, verbatim
 from seqcls.errors import SeqclsError
 from sweeps.progress import SweepProgress
 from sweeps.store import queries
@@ -41,7 +41,7 @@ def goes_on(sweep: SweepProgress) -> bool:
 
 
 def _refreshed(polls: bool) -> None:
-    steering.say_problem()
+    sweep_actions.say_problem()
     try:
         store = open_reader()
         active = [sweep for sweep in data.progress() if sweep.state != SweepState.DONE]
@@ -94,7 +94,7 @@ def _dismiss() -> None:
 def _sweep(store: Store, sweep: SweepProgress) -> None:
     st.text(sweep.name)
     st.progress((sweep.done + sweep.failed) / max(1, sweep.total))
-    attended = steering.is_attended(store, sweep.id, sweep.running - sweep.orphaned)
+    attended = sweep_actions.is_attended(store, sweep.id, sweep.running - sweep.orphaned)
     st.caption(said(sweep, attended))
     buttons(sweep, attended, "sidebar")
 
@@ -127,13 +127,16 @@ def buttons(sweep: SweepProgress, attended: bool, place: str) -> None:
         waits = sweep.state == SweepState.STOPPED or (left and not attended)
         if waits:
             st.button(
-                "Resume", key=f"resume {place} {sweep.id}", on_click=steering.resume, args=named
+                "Resume",
+                key=f"resume {place} {sweep.id}",
+                on_click=sweep_actions.resume,
+                args=named,
             )
         elif sweep.state != SweepState.DONE:
             st.button(
                 "Stop",
                 key=f"stop {place} {sweep.id}",
-                on_click=steering.stop,
+                on_click=sweep_actions.stop,
                 args=(sweep.id,),
                 help="Models that are nearly done are finished; no result is lost.",
             )
@@ -141,6 +144,6 @@ def buttons(sweep: SweepProgress, attended: bool, place: str) -> None:
             st.button(
                 f"Retry {sweep.failed:,} failed",
                 key=f"retry {place} {sweep.id}",
-                on_click=steering.retry,
+                on_click=sweep_actions.retry,
                 args=named,
             )

@@ -55,7 +55,7 @@ def token_strings(config: RunConfig, strings: Sequence[str]) -> TokenStrings:
     """Strings in the notation of a task's alphabet.
 
     Raises:
-        StringError: one is not of this alphabet, or too long to be spelled out.
+        InvalidStringError: one is not of this alphabet, or too long to be spelled out.
     """
     tokenizer = tokenizer_of(config)
     rows = [[x - FIRST_LETTER for x in tokenizer.encode(text)[1:]] for text in strings]

@@ -2,7 +2,7 @@
 
     SeqclsError
     ├── ConfigError            a configuration that cannot be trained
-    ├── StringError            text that is no string of the alphabet
+    ├── InvalidStringError            text that is no string of the alphabet
     ├── GroupError             runs that cannot train together
     ├── EngineError            an engine that is unknown or cannot train what it is asked to
     ├── DeviceError            a device that this machine does not have
@@ -33,7 +33,7 @@ class ConfigError(SeqclsError):
     """A configuration that cannot be trained."""
 
 
-class StringError(SeqclsError):
+class InvalidStringError(SeqclsError):
     """Text that is no string of the alphabet."""
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from seqcls.config import RunConfig
 from seqcls.counts.invariance import counts_suffice
 from seqcls.data import tokenizer_of
-from seqcls.errors import StringError
+from seqcls.errors import InvalidStringError
 from seqcls.evaluation import logits_of
 from seqcls.parameters import weights_of
 from seqcls.strings import TokenStrings
@@ -37,7 +37,7 @@ def predict(config: RunConfig, weights: bytes, strings: Sequence[str]) -> list[P
         strings: in the notation of `seqcls.tokenizer`.
 
     Raises:
-        StringError: a string that is not of this alphabet, or that the model cannot be asked.
+        InvalidStringError: a string not of this alphabet, or one that the model cannot be asked.
     """
     tokenizer = tokenizer_of(config)
     typed = _by_counts(tokenizer, strings)
@@ -48,7 +48,7 @@ def predict(config: RunConfig, weights: bytes, strings: Sequence[str]) -> list[P
     logits = logits_of(asked, [weights_of(config, weights)], typed)[0].tolist()
     for string, logit in zip(strings, logits, strict=True):
         if math.isnan(logit):
-            raise StringError(_no_answer(config, string))
+            raise InvalidStringError(_no_answer(config, string))
     return [Prediction(logit, _sigmoid(logit)) for logit in logits]
 
 
@@ -60,7 +60,7 @@ def _by_counts(tokenizer: Tokenizer, strings: Sequence[str]) -> TokenStrings:
 def _in_order(tokenizer: Tokenizer, strings: Sequence[str], counted: TokenStrings) -> TokenStrings:
     for string, length in zip(strings, counted.lengths.tolist(), strict=True):
         if length > MAX_LENGTH:
-            raise StringError(
+            raise InvalidStringError(
                 f"{string[:60]!r} has {length:,} tokens, more than the {MAX_LENGTH:,} that are "
                 "read one by one; shorten it"
             )

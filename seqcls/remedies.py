@@ -184,21 +184,23 @@ REMEDIES = (
         _REPORT,
     ),
     Remedy(
-        frozenset({"value mixing"}),
+        frozenset({"value interference"}),
         "attention_head_size",
         _in_a_transformer(_doubled("attention_head_size")),
         _WIDTH,
         _SUPERPOSITION,
     ),
     Remedy(
-        frozenset({"value mixing", "dilution", "no single mechanism"}),
+        frozenset({"value interference", "dilution", "no single mechanism"}),
         "hidden_size",
         _doubled("hidden_size"),
         "A wider residual stream holds the tokens further apart.",
         f"{_SUPERPOSITION}; {_REPORT}",
     ),
     Remedy(
-        frozenset({"two heads on one letter", "value mixing", "dilution", "no single mechanism"}),
+        frozenset(
+            {"two heads on one letter", "value interference", "dilution", "no single mechanism"}
+        ),
         "num_attention_heads",
         _in_a_transformer(_doubled("num_attention_heads")),
         "With more heads than tokens to look for, some head is likelier to look for each.",

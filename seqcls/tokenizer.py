@@ -14,7 +14,7 @@ from itertools import groupby
 import numpy as np
 from jaxtyping import UInt8
 
-from seqcls.errors import StringError
+from seqcls.errors import InvalidStringError
 
 CLS = 0
 PAD = 1
@@ -61,8 +61,8 @@ class Tokenizer:
         """The (letter number, count) pairs of a text, in order, with its groups written out.
 
         Raises:
-            StringError: the text is not written in this notation, or not in this alphabet, or its
-                groups are too many pieces to be written out.
+            InvalidStringError: the text is not written in this notation, or not in this alphabet,
+                or its groups are too many pieces to be written out.
         """
         return _written_out(_parse(self, text), text)
 
@@ -70,24 +70,26 @@ class Tokenizer:
         """How often each letter of the alphabet occurs; the length does not matter.
 
         Raises:
-            StringError: as `pieces`, and where one letter's count exceeds `MAX_COUNT`.
+            InvalidStringError: as `pieces`, and where one letter's count exceeds `MAX_COUNT`.
         """
         counts = [0] * self.num_letters
         _add(counts, _parse(self, text), 1)
         if max(counts) > MAX_COUNT:
-            raise StringError(f"{_shown(text)} repeats a letter more than {MAX_COUNT:,} times")
+            raise InvalidStringError(
+                f"{_shown(text)} repeats a letter more than {MAX_COUNT:,} times"
+            )
         return tuple(counts)
 
     def encode(self, text: str) -> list[int]:
         """`CLS` and the ids of the letters, spelled out.
 
         Raises:
-            StringError: as `pieces`, and where the string is too long to be spelled out.
+            InvalidStringError: as `pieces`, and where the string is too long to be spelled out.
         """
         parsed = _parse(self, text)
         length = _length(parsed)
         if length > MAX_SPELLED_LENGTH:
-            raise StringError(
+            raise InvalidStringError(
                 f"{_shown(text)} has {length:,} letters, more than the {MAX_SPELLED_LENGTH:,} "
                 "that can be spelled out; shorten it, or work with its counts"
             )
@@ -104,13 +106,13 @@ class Tokenizer:
         to see repetitions, from left to right, the shortest group.
 
         Raises:
-            StringError: an id outside the vocabulary.
+            InvalidStringError: an id outside the vocabulary.
         """
         letters = [int(token) - FIRST_LETTER for token in ids if token not in (CLS, PAD)]
         known = range(self.num_letters)
         # Not asked of each letter, of which a test set has a million.
         if unknown := sorted(set(letters).difference(known)):
-            raise StringError(
+            raise InvalidStringError(
                 f"token id {unknown[0] + FIRST_LETTER} is outside the vocabulary of "
                 f"{FIRST_LETTER + len(known)} tokens"
             )
@@ -135,11 +137,11 @@ class Tokenizer:
         """A letter's number.
 
         Raises:
-            StringError: it is outside the alphabet.
+            InvalidStringError: it is outside the alphabet.
         """
         number = self.alphabet.find(letter)
         if number < 0:
-            raise StringError(
+            raise InvalidStringError(
                 f"unknown letter {letter!r} in {_shown(text)}: the alphabet is {self.alphabet!r}"
             )
         return number
@@ -161,11 +163,11 @@ def _parse(tokenizer: Tokenizer, text: str) -> list[_Piece]:
     while place < len(text):
         character = text[place]
         if character in "{}":
-            raise StringError(_bad_brace(text, place))
+            raise InvalidStringError(_bad_brace(text, place))
         place += 1
         if character == "<":
             if len(open_groups) > MAX_NESTING:
-                raise StringError(
+                raise InvalidStringError(
                     f"cannot read {_shown(text)} at character {place}: groups inside groups are "
                     f"more than {MAX_NESTING} deep"
                 )
@@ -175,7 +177,7 @@ def _parse(tokenizer: Tokenizer, text: str) -> list[_Piece]:
         if character == ">":
             start, pieces = open_groups.pop()
             if not open_groups or not pieces:
-                raise StringError(_bad_group(text, place))
+                raise InvalidStringError(_bad_group(text, place))
             what = _Group(pieces)
         else:
             what = tokenizer.letter(text, character)
@@ -183,7 +185,7 @@ def _parse(tokenizer: Tokenizer, text: str) -> list[_Piece]:
         open_groups[-1][1].append((what, count))
     start, pieces = open_groups.pop()
     if open_groups:
-        raise StringError(_bad_group(text, start))
+        raise InvalidStringError(_bad_group(text, start))
     return pieces
 
 
@@ -193,7 +195,7 @@ def _count_at(text: str, place: int) -> tuple[int, int]:
         return 1, place
     end = min((x for x in (text.find(y, place + 1) for y in "{}") if x >= 0), default=-1)
     if end < 0 or text[end] == "{":
-        raise StringError(_bad_brace(text, place))
+        raise InvalidStringError(_bad_brace(text, place))
     return _count(text, text[place + 1 : end]), end + 1
 
 
@@ -217,7 +219,7 @@ def _written_out(pieces: list[_Piece], text: str) -> list[tuple[int, int]]:
         if isinstance(what, _Group):
             inner = _written_out(what.pieces, text)
             if len(written) + len(inner) * count > MAX_SPELLED_LENGTH:
-                raise StringError(
+                raise InvalidStringError(
                     f"{_shown(text)} has more than the {MAX_SPELLED_LENGTH:,} pieces that can be "
                     "spelled out; shorten it, or work with its counts"
                 )
@@ -265,12 +267,12 @@ def pad(sequences: Sequence[Sequence[int]]) -> UInt8[np.ndarray, "string positio
 def _count(text: str, count: str) -> int:
     # A count longer than MAX_COUNT is refused before int() would have to read it.
     if _COUNT.fullmatch(count) is None:
-        raise StringError(
+        raise InvalidStringError(
             f"cannot read the count {_shown(count)} in {_shown(text)}: expected a whole number "
             "of at least 1 in plain digits, as in a{3}"
         )
     if len(count) > len(str(MAX_COUNT)) or int(count) > MAX_COUNT:
-        raise StringError(
+        raise InvalidStringError(
             f"the count {_shown(count)} in {_shown(text)} is larger than {MAX_COUNT:,}"
         )
     return int(count)

@@ -18,11 +18,11 @@ import pandas as pd
 
 from seqcls.config import RunConfig, check_model_seed, default_fields, nearest
 from seqcls.errors import ConfigError
-from seqcls.inside.cause import Explanation
-from seqcls.inside.explain import explain as explain_string
-from seqcls.inside.family import Curve, Map, area, curve, parse_family
-from seqcls.inside.network import Network
-from seqcls.inside.obstacle import obstacle
+from seqcls.interpretability.counts.cause import Explanation
+from seqcls.interpretability.counts.explain import explain as explain_string
+from seqcls.interpretability.counts.family import Curve, Map, area, curve, parse_family
+from seqcls.interpretability.counts.network import Network
+from seqcls.interpretability.counts.obstacle import obstacle
 from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.interpretability.strings.families import (
     GroupCurve,
@@ -40,7 +40,7 @@ from sweeps.spec import load_specs, parse_spec
 from sweeps.store import explained, queries, writer
 from sweeps.store.engine import Store, open_writer
 from sweeps.summaries import differing_fields
-from sweeps.worker import How, Worked
+from sweeps.worker import WorkOptions, WorkSummary
 from sweeps.worker import work as work_on
 
 __all__ = [
@@ -104,7 +104,7 @@ def work(
     engine: str = "auto",
     dask: str | None = None,
     progress_bar: bool | None = None,
-) -> Worked:
+) -> WorkSummary:
     """Trains what is queued, and returns when nothing is.
 
     Args:
@@ -123,10 +123,10 @@ def work(
     """
     names = [sweeps] if isinstance(sweeps, str) else sweeps
     ids = None if names is None else [queries.find_sweep(store, name) for name in names]
-    how = How(workers, engine, dask=dask)
+    how = WorkOptions(workers, engine, dask=dask)
     if not (in_notebook() if progress_bar is None else progress_bar):
         return work_on(store, ids, how)
-    from sweeps.commands.sweeping import with_progress_bar
+    from sweeps.cli.commands.sweeping import with_progress_bar
 
     return with_progress_bar(store, ids, how)
 
@@ -215,7 +215,7 @@ def predict(store: Store, run: int | str, strings: Sequence[str]) -> pd.DataFram
 
     Raises:
         UnknownRunError: there is no such run, or it has no weights.
-        StringError: a string that is not of this alphabet.
+        InvalidStringError: a string that is not of this alphabet.
     """
     own = model(store, run)
     answers = own.ask_all([own.letters(string) for string in strings])
@@ -233,12 +233,12 @@ def predict(store: Store, run: int | str, strings: Sequence[str]) -> pd.DataFram
 
 
 def explain(store: Store, run: int | str, string: str) -> Explanation:
-    """The cause of a model's answer; its `sentences` by `seqcls.inside.sentences`.
+    """The cause of a model's answer; `seqcls.interpretability.counts.explanation_text` tells it.
 
     Raises:
         UnknownRunError: as `predict`.
         ConfigError: of this model or task the explanation would not be true.
-        StringError: the string is not of this alphabet.
+        InvalidStringError: the string is not of this alphabet.
     """
     own = model(store, run)
     return explain_string(Network.of(own.config, own.weights), string)
@@ -252,7 +252,7 @@ def family(store: Store, run: int | str, strings: str) -> Curve | Map | GroupCur
 
     Raises:
         UnknownRunError: as `predict`.
-        StringError: it is no family of this alphabet.
+        InvalidStringError: it is no family of this alphabet.
     """
     own = model(store, run)
     if "<" in strings or obstacle(own.config) is not None:
@@ -296,7 +296,7 @@ def figures(
 
     Raises:
         UnknownRunError: as `predict`, or there are no weights of that epoch.
-        StringError: a string that is not of this alphabet, or too long to be drawn.
+        InvalidStringError: a string that is not of this alphabet, or too long to be drawn.
     """
     # By its name: the book-keeping stands below the screen, whose charts it hands out here.
     drawing = import_module("dashboard.figures.command")
@@ -310,7 +310,7 @@ def verdict(store: Store, run: int | str) -> Verdict:
     Raises:
         UnknownRunError: there is no such run, or it is not finished.
     """
-    from sweeps.commands.models import check_exhaustively
+    from sweeps.cli.commands.models import check_exhaustively
 
     run_id = queries.find_run(store.reader(), str(run))
     found = queries.verdict(store.reader(), run_id)

@@ -11,7 +11,7 @@ from seqcls.training import train_group
 from seqcls.weights import to_bytes
 from sweeps.grouping import RunGroup
 from sweeps.memory import parameter_bytes, shortage
-from sweeps.outcome import Outcome
+from sweeps.run_result import RunResult
 
 _numbers = itertools.count()
 
@@ -59,7 +59,7 @@ def _drawn(group: RunGroup) -> list[Weights] | None:
         return None
 
 
-def run_job(job: Job, report: Report) -> list[Outcome]:
+def run_job(job: Job, report: Report) -> list[RunResult]:
     """Trains and tests the runs of one group, in their order, on one thread.
 
     Raises:
@@ -103,8 +103,8 @@ def _tested(
 
 def _outcome(
     job: Job, member: TrainedMember, evaluation: Evaluation | None, verdict: Verdict | None
-) -> Outcome:
-    outcome = Outcome(
+) -> RunResult:
+    outcome = RunResult(
         train_losses=member.train_losses,
         validation_losses=member.validation_losses,
         train_seconds=member.train_seconds,

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from sweeps.bootstrap import median_intervals
+from sweeps.median_intervals import median_intervals
 
 
 def medians(models: pd.DataFrame, listed: int) -> pd.DataFrame:

@@ -17,10 +17,10 @@ from sweeps.grouping import RunGroup, make_groups
 from sweeps.heartbeat import BEAT_SECONDS, heartbeat
 from sweeps.interruption import Interruption, gentle_interruption
 from sweeps.jobs import Job, make_job
-from sweeps.machine import check_device, prepare
 from sweeps.store import queries, writer
 from sweeps.store.claiming import GRACE_SECONDS
 from sweeps.store.engine import Store
+from sweeps.warm_up import check_device, prepare
 
 NEARLY_DONE_SECONDS = 5.0
 """A group that will end so soon is finished after a stop; any other is left for the next worker."""
@@ -49,7 +49,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class How:
+class WorkOptions:
     """How runs are to be trained."""
 
     workers: int = 1
@@ -63,7 +63,7 @@ class How:
 
 
 @dataclass
-class Worked:
+class WorkSummary:
     """What a worker did until it ended."""
 
     recorded: int = 0
@@ -79,9 +79,9 @@ class Worked:
 def work(
     store: Store,
     sweep_ids: Sequence[int] | None = None,
-    how: How | None = None,
+    how: WorkOptions | None = None,
     on_progress: OnProgress | None = None,
-) -> Worked:
+) -> WorkSummary:
     """Trains every queued run of these sweeps and stores each group's results as it ends.
 
     However it ends, what is committed stays, and what it had claimed beyond that is queued again:
@@ -101,7 +101,7 @@ def work(
         ClusterError: the Dask cluster cannot be reached or was lost.
         MachineError: this machine cannot train; no run is charged with that.
     """
-    how = how or How()
+    how = how or WorkOptions()
     _check(how)
     progress = _Progress(on_progress)
     with (
@@ -121,7 +121,7 @@ def work(
     return worker.worked
 
 
-def _check(how: How) -> None:
+def _check(how: WorkOptions) -> None:
     """Refuses what cannot be meant before anything is claimed."""
     if how.workers < 0:
         raise ConfigError(f"workers={how.workers}: expected 0 or more processes")
@@ -191,7 +191,7 @@ class _Worker:
         self,
         store: Store,
         sweep_ids: Sequence[int] | None,
-        how: How,
+        how: WorkOptions,
         worker_id: int,
         executor: Executor,
         progress: _Progress,
@@ -213,7 +213,7 @@ class _Worker:
         self._looked = self._planned = 0.0
         self._awake = (time.monotonic(), time.time())
         self._woke = -WAKING_SECONDS
-        self.worked = Worked()
+        self.worked = WorkSummary()
         # In this very process training takes all the time there is: it looks from within.
         progress.watcher = self._look
 

@@ -16,7 +16,7 @@ LEAST_HEIGHT = 150
 FURNITURE_HEIGHT = 190
 FACET_CELL_WIDTH = 54
 FACETS_WIDTH = 640
-"""Beyond it, the maps beside each other go on in the next line."""
+"""Certification it, the maps beside each other go on in the next line."""
 
 
 def heat_map(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard import data, steering
+from dashboard import data, sweep_actions
 from dashboard.running import SECONDS
 from seqcls.errors import SeqclsError
 from sweeps import attributing, causes
@@ -39,7 +39,7 @@ def _start(run_ids: tuple[int, ...]) -> None:
     try:
         _jobs()[location] = attributing.start(run_ids)
     except OSError as error:
-        st.session_state[steering.PROBLEM] = str(error)
+        st.session_state[sweep_actions.PROBLEM] = str(error)
 
 
 def _progress(job: Attribution) -> None:

@@ -5,7 +5,7 @@ import streamlit as st
 
 from dashboard import data
 from dashboard.failing.filling import fill
-from dashboard.words import verbatim
+from dashboard.text import verbatim
 from sweeps import helping
 from sweeps.store import queries
 from sweeps.store.engine import open_reader

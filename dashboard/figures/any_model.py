@@ -7,7 +7,7 @@ from dashboard.charts import along
 from dashboard.charts.readout import waterfall
 from dashboard.figures.along import DRAWN, steps_frame, token_names, with_letters, with_margin
 from dashboard.figures.figure import Figure
-from seqcls.errors import ConfigError, StringError
+from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.interpretability.strings.asked import AskedModel, Letters
 from seqcls.interpretability.strings.attribution import logit_steps
 from seqcls.interpretability.strings.states import (
@@ -16,7 +16,7 @@ from seqcls.interpretability.strings.states import (
     principal_path,
     recurrent_units,
 )
-from sweeps import looking
+from sweeps import state_frames
 
 
 def figures(model: AskedModel, strings: Sequence[str]) -> Iterator[Figure]:
@@ -27,12 +27,12 @@ def figures(model: AskedModel, strings: Sequence[str]) -> Iterator[Figure]:
         strings: to draw.
 
     Raises:
-        StringError: a string that is not of the alphabet, or longer than is drawn token by token.
+        InvalidStringError: a string not of the alphabet, or longer than is drawn token by token.
     """
     for string in dict.fromkeys(strings):
         letters = model.letters(string)
         if len(letters) > DRAWN:
-            raise StringError(
+            raise InvalidStringError(
                 f"{string[:60]!r} has {len(letters):,} tokens: this model's figures have a column "
                 f"for each, up to {DRAWN}; shorten it"
             )
@@ -44,7 +44,7 @@ def _of_string(model: AskedModel, letters: Letters) -> Iterator[Figure]:
     figure = partial(Figure, None, panel=text)
     is_transformer = model.config.architecture == "transformer"
     if is_transformer:
-        steps = steps_frame(looking.steps_frame(logit_steps(model, letters)), text)
+        steps = steps_frame(state_frames.steps_frame(logit_steps(model, letters)), text)
         ends: list[float] = steps[["start", "end"]].to_numpy().ravel().tolist()
         yield figure(
             title="What each part adds to the logit",
@@ -53,7 +53,7 @@ def _of_string(model: AskedModel, letters: Letters) -> Iterator[Figure]:
             chart=waterfall(steps, with_margin(ends), text),
         )
     names = token_names(model, letters)
-    found = looking.prefixes_frame(prefix_logits(model, letters))
+    found = state_frames.prefixes_frame(prefix_logits(model, letters))
     prefixes = found.assign(
         letter=found["length"],
         prefix=[model.text(letters[:end]) or "the empty string" for end in found["length"]],
@@ -76,7 +76,7 @@ def _of_string(model: AskedModel, letters: Letters) -> Iterator[Figure]:
 
 def _attention(model: AskedModel, letters: Letters, names: Sequence[str]) -> Iterator[Figure]:
     text = model.text(letters) or "empty"
-    frame = looking.attention_frame(attention_patterns(model, letters))
+    frame = state_frames.attention_frame(attention_patterns(model, letters))
     frame = frame.assign(
         letter=with_letters(model, frame["key"]), query=with_letters(model, frame["query"])
     ).drop(columns="key")
@@ -95,7 +95,7 @@ def _attention(model: AskedModel, letters: Letters, names: Sequence[str]) -> Ite
 def _units(model: AskedModel, letters: Letters, names: Sequence[str]) -> Iterator[Figure]:
     text = model.text(letters) or "empty"
     found = recurrent_units(model, letters)
-    frame = looking.units_frame(found)
+    frame = state_frames.units_frame(found)
     frame = frame.assign(letter=with_letters(model, frame["place"]))
     for (layer, state), own in frame.groupby(["layer", "state"]):
         title = f"layer {layer}: {str(state).replace('_', ' ')}"
@@ -104,7 +104,7 @@ def _units(model: AskedModel, letters: Letters, names: Sequence[str]) -> Iterato
         yield Figure(None, "Units", f"{title}, {text}", note, own, chart)
     for layer, states in enumerate(found.states):
         path = principal_path(states)
-        points = looking.path_frame(path, found.tokens)
+        points = state_frames.path_frame(path, found.tokens)
         points = points.assign(letter=with_letters(model, points["place"]))
         chart = along.state_path(points, path.shares)
         note = "The state after every token, in its first two principal components."

@@ -11,7 +11,7 @@ from dashboard.figures.gallery import figures
 from dashboard.figures.history import History
 from dashboard.figures.writing import write_figures
 from seqcls.errors import UnknownRunError
-from seqcls.inside.obstacle import obstacle
+from seqcls.interpretability.counts.obstacle import obstacle
 from sweeps.asking import asked_model
 from sweeps.store import queries
 from sweeps.store.engine import Store, open_reader

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from dashboard.charts.encodings import outcome
-from seqcls.inside.family import Curve, Map
+from seqcls.interpretability.counts.family import Curve, Map
 
 SURE = 5.0
 """A logit that is drawn in full color: a probability of 0.7%, or of 99.3%."""

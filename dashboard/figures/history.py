@@ -11,8 +11,8 @@ from dashboard.charts.encodings import outcome
 from dashboard.figures.projection import Projection, project
 from seqcls.config import RunConfig
 from seqcls.data import count_task_of, sampler_of
-from seqcls.inside.network import Network
-from seqcls.inside.stream import Activations, activations
+from seqcls.interpretability.counts.activations import Activations, activations
+from seqcls.interpretability.counts.network import Network
 from sweeps.store.models import StoredModel, of_run
 
 
@@ -52,7 +52,7 @@ class History:
         """What these strings do at every epoch.
 
         Raises:
-            StringError: a string that is not of the model's alphabet.
+            InvalidStringError: a string that is not of the model's alphabet.
         """
         states = {epoch: activations(net, strings) for epoch, net in self.networks.items()}
         return Traces(self, tuple(strings), states)
@@ -95,7 +95,7 @@ class Traces:
 
     @cached_property
     def tokens(self) -> tuple[str, ...]:
-        return self.states[self.history.kept_epoch].kinds
+        return self.states[self.history.kept_epoch].token_types
 
     @cached_property
     def positive(self) -> np.ndarray:

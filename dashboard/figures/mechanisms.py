@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from seqcls.data import count_task_of
-from seqcls.inside.cause import Mechanism
-from seqcls.inside.mechanism import mechanism_of
-from seqcls.inside.network import Network
+from seqcls.interpretability.counts.cause import Mechanism
+from seqcls.interpretability.counts.mechanism import mechanism_of
+from seqcls.interpretability.counts.network import Network
 
 MOST_ERRORS = 300
 """Errors that are looked at, which takes a fraction of a second; of more, evenly picked ones."""
@@ -62,12 +62,14 @@ def phrase_of(mechanism: Mechanism) -> str:
     match mechanism.name:
         case "dilution":
             return f"dilution in head {head}: {letter} is drowned by {by}"
-        case "value mixing" if letter is None:
-            return f"value mixing in head {head}: its letters together are taken for {by}"
-        case "value mixing" if by is not None:
-            return f"value mixing in head {head}: {letter} is taken for {by}"
-        case "value mixing":
-            return f"value mixing in head {head}: what it reads off {letter} outweighs the rest"
+        case "value interference" if letter is None:
+            return f"value interference in head {head}: its letters together are taken for {by}"
+        case "value interference" if by is not None:
+            return f"value interference in head {head}: {letter} is taken for {by}"
+        case "value interference":
+            return (
+                f"value interference in head {head}: what it reads off {letter} outweighs the rest"
+            )
         case "two heads on one letter":
             return f"two heads on one letter: all look for {letter}, none for {by}"
         case "feed-forward saturation":

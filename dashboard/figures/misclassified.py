@@ -6,8 +6,8 @@ import pandas as pd
 from dashboard.charts.misclassified import KINDS
 from seqcls.data import count_task_of
 from seqcls.exhaustive import all_multisets
-from seqcls.inside.errors import Errors
-from seqcls.inside.network import Network
+from seqcls.interpretability.counts.errors import Errors
+from seqcls.interpretability.counts.network import Network
 
 CELL = 5
 """Counts in a cell; the count 0 has cells of its own."""

@@ -9,7 +9,7 @@ from dashboard.charts.states import token_states
 from dashboard.figures.figure import Figure, kept_share, points, view_of
 from dashboard.figures.history import Traces
 from dashboard.figures.projection import Projection
-from seqcls.inside.stream import Activations
+from seqcls.interpretability.counts.activations import Activations
 
 
 def embeddings(traces: Traces, epoch: int) -> Iterator[Figure]:

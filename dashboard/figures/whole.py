@@ -11,9 +11,9 @@ from dashboard.charts.parameters import magnitudes
 from dashboard.charts.readout import DIRECTIONS, waterfall
 from dashboard.figures.figure import Figure
 from dashboard.figures.history import Traces
-from seqcls.inside.circuits import Circuits, circuits
-from seqcls.inside.network import Network
-from seqcls.inside.readout import read_out
+from seqcls.interpretability.counts.attribution import direct_logit_attribution
+from seqcls.interpretability.counts.circuits import Circuits, circuits
+from seqcls.interpretability.counts.network import Network
 
 ORDER = (
     "embedding",
@@ -99,7 +99,7 @@ def readouts(traces: Traces, epoch: int) -> Iterator[Figure]:
 
 def readout_frame(network: Network, string: str) -> pd.DataFrame:
     """step, change, start, end, direction: the steps in order, and the logit last."""
-    read = read_out(network, string)
+    read = direct_logit_attribution(network, string)
     rows = [
         {
             "step": step.name,
@@ -158,7 +158,7 @@ def write_circuits(traces: Traces, epoch: int, heads: Sequence[int]) -> Iterator
     rows: list[dict[str, object]] = []
     for head in heads:
         for kind, token in enumerate(traces.tokens):
-            written = found[head].writes[kind].tolist()
+            written = found[head].ov_output[kind].tolist()
             cells = {f"dim {number}": value for number, value in enumerate(written)}
             cells = {} if hidden > MAX_WRITTEN else cells
             cells["logit"] = float(found[head].direct_logit[kind])
@@ -174,7 +174,7 @@ def write_circuits(traces: Traces, epoch: int, heads: Sequence[int]) -> Iterator
         f"dimension of the stream, and what that adds to the logit directly. {rank}."
     )
     networks = traces.history.networks.values()
-    limit = _limit([n.writes for n in networks] + [n.writes @ n.classifier for n in networks])
+    limit = _limit([n.ov_output for n in networks] + [n.ov_output @ n.classifier for n in networks])
     columns = list(dict.fromkeys(frame["column"]))
     chart = matrix(frame, columns, ("attended to", "written"), "added", limit)
     yield Figure(17, "Value-output circuit", "", note, frame, chart)

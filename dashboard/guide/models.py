@@ -11,9 +11,9 @@ from dashboard.charts.sweeps_compared import OUTCOMES, sweeps_compared
 from dashboard.figures.gallery import figures
 from dashboard.model.drawing import draw, stretch
 from dashboard.model.opened import OpenedModel, open_model
-from dashboard.words import verbatim
+from dashboard.text import verbatim
 from seqcls.errors import StoreMissingError, UnknownRunError
-from seqcls.inside.obstacle import obstacle
+from seqcls.interpretability.counts.obstacle import obstacle
 from sweeps.spec import load_specs
 from sweeps.store import queries
 from sweeps.store.engine import open_reader
@@ -49,7 +49,7 @@ def find(sweep: str, model_seed: int) -> OpenedModel | None:
 def _report_keys(sweep: str) -> frozenset[str]:
     """The keys of the configurations that a sweep of the report has.
 
-    The guide's sentences hold for these models; a sweep of the same name may be of others.
+    The guide's explanation_text hold for these models; a sweep of the same name may be of others.
     """
     (spec,) = load_specs(f"report/{sweep}")
     return frozenset(config.key for config in spec.configs())

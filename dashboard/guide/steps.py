@@ -12,10 +12,10 @@ from dashboard.model.breaking import curve_of
 from dashboard.model.drawing import stretch
 from dashboard.model.opened import OpenedModel
 from dashboard.model.why import explained
-from dashboard.words import verbatim
-from seqcls.inside.family import parse_family
-from seqcls.inside.sentences import sentences
-from seqcls.inside.words import curve_sentences
+from dashboard.text import verbatim
+from seqcls.interpretability.counts.explanation_text import explanation_text
+from seqcls.interpretability.counts.family import parse_family
+from seqcls.interpretability.counts.result_text import curve_text
 
 DEFAULT = "all_initializations"
 WIDER = "increased_dimensionality"
@@ -77,7 +77,7 @@ def why_they_differ() -> None:
     st.markdown("So one `a` among more and more `b`s is lost in the one and not in the other:")
     for model, seed in ((good, 5), (bad, 2)):
         found = curve_of(model, parse_family("ab{n}", model.config.num_letters))
-        st.markdown(f"**Seed {seed}.** {verbatim(' '.join(curve_sentences(found)))}")
+        st.markdown(f"**Seed {seed}.** {verbatim(' '.join(curve_text(found)))}")
         chart = family_curve(curve_frame(found), flips_frame(found), found.limit, "n", "ab{n}")
         stretch(chart.properties(height=150), f"guide_family_{seed}")
     to_model(bad, "Type families of your own", view="Breaking point", family="ab{n}")
@@ -96,15 +96,15 @@ def _leads(model: OpenedModel) -> str:
 def two_ways_to_fail() -> None:
     st.markdown(
         "There are two ways to be wrong on a long string. *Dilution*: the letter that counts is "
-        "there, but so many others are that its share of the attention is gone. *Value mixing*: "
-        "it is not there, but the values of others average to something that looks like it. "
-        "Seed 2 shows both. In its own words:"
+        "there, but so many others are that its share of the attention is gone. *Value "
+        "interference*: it is not there, but the values of others average to something that looks "
+        "like it. Seed 2 shows both. In its own words:"
     )
     model = find(DEFAULT, 2)
     if model is None:
         return
     for string in ("ab{100}c{55}", "b{2}c{152}"):
-        for sentence in sentences(explained(model, string))[:2]:
+        for sentence in explanation_text(explained(model, string))[:2]:
             st.markdown(f"- {verbatim(sentence)}")
         to_model(model, f"Why {verbatim(string)} fails", string=string)
     st.markdown(
@@ -186,7 +186,7 @@ def dimension() -> None:
         return
     show_figures(model, ("b", "ab"), (8,), "guide_wide")
     string = "b{5}c{5}"
-    for sentence in sentences(explained(model, string))[:2]:
+    for sentence in explanation_text(explained(model, string))[:2]:
         st.markdown(f"- {verbatim(sentence)}")
     to_model(model, "Look at this model", string=string)
 

@@ -8,7 +8,7 @@ import streamlit as st
 from dashboard import languages
 from dashboard.launch import fields, start
 from dashboard.launch.start import Start
-from dashboard.words import verbatim
+from dashboard.text import verbatim
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, SeqclsError
 from seqcls.tasks import TASKS

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from dashboard import data, steering
+from dashboard import data, sweep_actions
 from dashboard.durations import spoken
 from dashboard.launch import own
 from seqcls.errors import SeqclsError, StoreMissingError
@@ -97,7 +97,7 @@ def _offer(specs: list[SweepSpec]) -> None:
 
 
 def _launch(specs: list[SweepSpec], token: str) -> None:
-    steering.launch(specs, token)
+    sweep_actions.launch(specs, token)
     # The next launch is another one, also of the same specification.
     st.session_state[TOKEN] = uuid.uuid4().hex
     # Closed, so that what was launched is seen going on.

@@ -6,23 +6,25 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import links
-from dashboard.charts.surgeries import accuracy_before_and_after, head_ranking, pruning_curve
-from dashboard.figures.surgeries import lengths_frame, pruning_frame, ranking_frame
+from dashboard.charts.exact_ablations import accuracy_before_and_after, head_ranking, pruning_curve
+from dashboard.figures.exact_ablations import lengths_frame, pruning_frame, ranking_frame
 from dashboard.model.choice import ABLATED, Chosen
 from dashboard.model.drawing import stretch
 from dashboard.model.opened import OpenedModel, remembered
 from seqcls.data import count_task_of, sampler_of
 from seqcls.evaluation import DistinctStrings, distinct_test_strings
-from seqcls.inside.network import Network
-from seqcls.inside.pruning import prune, rank_heads
-from seqcls.inside.surgery import Surgery, logits_after, operate
+from seqcls.interpretability.counts.ablation import Ablation, ablate, logits_after
+from seqcls.interpretability.counts.network import Network
+from seqcls.interpretability.counts.pruning import prune, rank_heads
 from seqcls.strings import TokenStrings
 
 FEW_PARTS = 8
 """Of so many heads and dimensions the pruning curve takes no time; of more, a button asks."""
 
 
-def _logits_of_strings(network: Network, surgery: Surgery, strings: tuple[str, ...]) -> np.ndarray:
+def _logits_of_strings(
+    network: Network, ablation: Ablation, strings: tuple[str, ...]
+) -> np.ndarray:
     """Logits after ablation; a mean-ablated head's mean is that over the test strings."""
     test = distinct_test_strings(sampler_of(network.config, "test"))
     counts = network.counts(strings)
@@ -35,11 +37,11 @@ def _logits_of_strings(network: Network, surgery: Surgery, strings: tuple[str, .
         labels=np.concatenate([test.labels, labels]),
         texts=[*test.texts, *strings],
     )
-    return logits_after(network, together, surgery)[len(test.labels) :]
+    return logits_after(network, together, ablation)[len(test.labels) :]
 
 
 logits_of_strings = remembered(_logits_of_strings)
-operated = remembered(operate)
+ablated = remembered(ablate)
 ranked = remembered(rank_heads)
 pruned = remembered(prune)
 
@@ -49,18 +51,18 @@ def show(chosen: Chosen) -> None:
     model = chosen.model
     heads = range(model.config.num_attention_heads)
     dimensions = range(model.config.hidden_size)
-    off, frozen, cut = (
+    zeroed, averaged, cut = (
         _parts(column, name, options)
         for column, name, options in zip(
             st.columns(3), ABLATED, (heads, heads, dimensions), strict=True
         )
     )
-    surgery = Surgery(frozenset(off), frozenset(frozen) - frozenset(off), frozenset(cut))
-    _outcome(model, surgery, chosen)
+    ablation = Ablation(frozenset(zeroed), frozenset(averaged) - frozenset(zeroed), frozenset(cut))
+    _outcome(model, ablation, chosen)
     if len(heads):
         st.subheader("Ablating each head alone")
-        costs = {"off": ranked(model, "off"), "frozen": ranked(model, "frozen")}
-        unharmed = operated(model, Surgery()).evaluation.confusion
+        costs = {"zero": ranked(model, "zero"), "mean": ranked(model, "mean")}
+        unharmed = ablated(model, Ablation()).evaluation.confusion
         stretch(head_ranking(ranking_frame(costs), unharmed.fp + unharmed.fn), "head_ranking")
     st.subheader("Greedy pruning")
     _pruning(model)
@@ -92,8 +94,8 @@ def _parts(column: DeltaGenerator, name: str, options: range) -> list[int]:
     )
 
 
-def _outcome(model: OpenedModel, surgery: Surgery, chosen: Chosen) -> None:
-    outcome = operated(model, surgery)
+def _outcome(model: OpenedModel, ablation: Ablation, chosen: Chosen) -> None:
+    outcome = ablated(model, ablation)
     before, after = (x.confusion for x in (outcome.before, outcome.evaluation))
     columns = st.columns(4)
     for column, name, cells in (
@@ -109,13 +111,13 @@ def _outcome(model: OpenedModel, surgery: Surgery, chosen: Chosen) -> None:
     mean = float(np.average(changes, weights=outcome.occurrences))
     columns[3].metric("Mean change of a logit", f"{mean:.3g}")
     stretch(accuracy_before_and_after(lengths_frame(outcome)), "ablation_accuracy")
-    _strings(model, surgery, chosen)
+    _strings(model, ablation, chosen)
 
 
-def _strings(model: OpenedModel, surgery: Surgery, chosen: Chosen) -> None:
+def _strings(model: OpenedModel, ablation: Ablation, chosen: Chosen) -> None:
     network = model.network
     before = network.logits(network.counts(chosen.strings))
-    after = logits_of_strings(model, surgery, chosen.strings)
+    after = logits_of_strings(model, ablation, chosen.strings)
     st.dataframe(
         pd.DataFrame(
             {"string": chosen.strings, "logit as trained": before, "ablated": after,

@@ -7,10 +7,10 @@ from dashboard.figures.families import boundary_frame, cells_frame, curve_frame,
 from dashboard.model.choice import Chosen, examples
 from dashboard.model.drawing import place, stretch
 from dashboard.model.opened import remembered
-from dashboard.words import verbatim
-from seqcls.errors import StringError
-from seqcls.inside.family import Curve, Map, area, curve, parse_family
-from seqcls.inside.words import curve_sentences, map_sentences
+from dashboard.text import verbatim
+from seqcls.errors import InvalidStringError
+from seqcls.interpretability.counts.family import Curve, Map, area, curve, parse_family
+from seqcls.interpretability.counts.result_text import curve_text, map_text
 
 curve_of = remembered(curve)
 area_of = remembered(area)
@@ -31,12 +31,12 @@ def show(chosen: Chosen) -> None:
             _curve(curve_of(chosen.model, family))
         else:
             _map(area_of(chosen.model, family))
-    except StringError as error:
+    except InvalidStringError as error:
         st.error(verbatim(str(error)))
 
 
 def _curve(found: Curve) -> None:
-    st.markdown(verbatim(" ".join(curve_sentences(found))))
+    st.markdown(verbatim(" ".join(curve_text(found))))
     frame, name = curve_frame(found), found.family.names[0]
     chart = family_curve(frame, flips_frame(found), found.limit, name, found.family.text)
     stretch(chart, "family_logit")
@@ -45,7 +45,7 @@ def _curve(found: Curve) -> None:
 
 def _map(found: Map) -> None:
     first, second = found.family.names
-    said, *rows = map_sentences(found)
+    said, *rows = map_text(found)
     st.markdown(verbatim(said))
     chart = family_map(cells_frame(found), boundary_frame(found), (first, second))
     place(chart, "family_map")

@@ -9,10 +9,10 @@ from dashboard import data
 from dashboard.languages import shortest_strings
 from dashboard.model import search
 from dashboard.model.opened import OpenedModel
-from dashboard.words import verbatim
+from dashboard.text import verbatim
 from seqcls.config import REPORT_TASK, RunConfig
 from seqcls.data import task_of, tokenizer_of
-from seqcls.errors import SeqclsError, StringError, UnknownRunError
+from seqcls.errors import InvalidStringError, SeqclsError, UnknownRunError
 from sweeps.store import queries
 from sweeps.store.engine import open_reader
 from sweeps.store.overview import View
@@ -268,7 +268,7 @@ def _into_link(name: str) -> None:
 def _readable(config: RunConfig, string: str) -> str | None:
     try:
         tokenizer_of(config).counts(string)
-    except StringError as error:
+    except InvalidStringError as error:
         st.error(verbatim(str(error)))
         return None
     return string

@@ -9,7 +9,7 @@ import streamlit as st
 
 from dashboard.figures.history import History, Traces
 from seqcls.config import RunConfig
-from seqcls.inside.network import Network
+from seqcls.interpretability.counts.network import Network
 from sweeps.store import queries
 from sweeps.store.engine import open_reader
 from sweeps.store.models import stored_model

@@ -8,7 +8,7 @@ from dashboard.charts.losses import losses
 from dashboard.figures.history import losses_by_part
 from dashboard.languages import shortest_strings
 from dashboard.model.drawing import stretch
-from dashboard.words import verbatim
+from dashboard.text import verbatim
 from seqcls.config import RunConfig
 from seqcls.data import task_of
 from seqcls.errors import SeqclsError

@@ -8,18 +8,18 @@ from dashboard.figures.misclassified import cells_frame, lengths_frame, likelies
 from dashboard.model.choice import Chosen
 from dashboard.model.drawing import place, stretch
 from dashboard.model.opened import OpenedModel, remembered
-from dashboard.words import verbatim
+from dashboard.text import verbatim
 from seqcls.errors import ConfigError
 from seqcls.exhaustive import unaffordable
-from seqcls.inside.beyond import Beyond, SupportProof, beyond
-from seqcls.inside.errors import Errors, errors_up_to
-from seqcls.inside.obstacle import obstacle
-from seqcls.inside.words import beyond_sentences
+from seqcls.interpretability.counts.certification import Certification, SupportProof, certify
+from seqcls.interpretability.counts.errors import Errors, errors_up_to
+from seqcls.interpretability.counts.obstacle import obstacle
+from seqcls.interpretability.counts.result_text import certification_text
 
 SHORTEST = 20
 
 all_errors = remembered(errors_up_to)
-proofs = remembered(beyond)
+proofs = remembered(certify)
 
 
 def show(chosen: Chosen) -> None:
@@ -106,8 +106,8 @@ def _picture(model: OpenedModel, errors: Errors) -> None:
     )
 
 
-def _beyond(found: Beyond) -> None:
-    scope, *proofs_said = beyond_sentences(found)
+def _beyond(found: Certification) -> None:
+    scope, *proofs_said = certification_text(found)
     st.markdown(verbatim(scope))
     for said in proofs_said:
         st.markdown(f"- {verbatim(said)}")

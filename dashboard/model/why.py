@@ -8,10 +8,10 @@ from dashboard.figures.mechanisms import causes
 from dashboard.model.choice import Chosen, explain_next
 from dashboard.model.drawing import draw
 from dashboard.model.opened import OpenedModel, remembered
-from dashboard.words import verbatim
-from seqcls.inside.cause import Explanation
-from seqcls.inside.explain import explain
-from seqcls.inside.sentences import sentences
+from dashboard.text import verbatim
+from seqcls.interpretability.counts.cause import Explanation
+from seqcls.interpretability.counts.explain import explain
+from seqcls.interpretability.counts.explanation_text import explanation_text
 
 EVIDENCE = (6, 8, 13)
 """The figures that an explanation is checked against."""
@@ -71,7 +71,7 @@ def heads_for(model: OpenedModel, found: Explanation) -> list[int]:
 
 
 def _cause(found: Explanation) -> None:
-    answer, *reasons = sentences(found)
+    answer, *reasons = explanation_text(found)
     say = {"false positive": st.error, "false negative": st.error, None: st.success}[found.error]
     say(verbatim(answer))
     for reason in reasons:
@@ -80,8 +80,9 @@ def _cause(found: Explanation) -> None:
 
 def _tables(found: Explanation) -> None:
     seen = [
-        {"head": head.head, "attends to": seen.kind, "occurs": seen.count, "score": seen.score,
-         "weight": seen.weight, "value": ", ".join(f"{v:.4f}" for v in seen.value),
+        {"head": head.head, "attends to": seen.token_type, "occurs": seen.count,
+         "score": seen.score, "weight": seen.weight,
+         "value": ", ".join(f"{v:.4f}" for v in seen.value),
          "adds to the logit directly": seen.adds}
         for head in found.heads
         for seen in head.seen

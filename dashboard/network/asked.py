@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.model.choice import examples
-from dashboard.words import verbatim
+from dashboard.text import verbatim
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
 from sweeps.store import queries

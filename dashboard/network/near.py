@@ -6,17 +6,17 @@ from dashboard.charts import along
 from dashboard.drawing import place
 from dashboard.figures.along import token_names, with_letters
 from dashboard.network.asked import look_at, say
-from dashboard.words import verbatim
+from dashboard.text import verbatim
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.strings.asked import Answer, AskedModel, Letters
-from sweeps import looking
+from sweeps import state_frames
 
 
 def show_minimal(model: AskedModel, letters: Letters) -> None:
     """What is left of a failing string, and the nearest string that is answered rightly."""
     from seqcls.interpretability.strings.minimal import minimal_failing
     from seqcls.interpretability.strings.nearest import nearest_right
-    from sweeps.commands.asking import nearest_sentence, said_of
+    from sweeps.cli.commands.asking import nearest_sentence, said_of
 
     try:
         given = model.answer(letters)
@@ -41,7 +41,7 @@ def show_minimal(model: AskedModel, letters: Letters) -> None:
 
 def _shortest(model: AskedModel) -> None:
     from seqcls.interpretability.strings.minimal import shortest_failing
-    from sweeps.commands.asking import shortest_sentences
+    from sweeps.cli.commands.asking import shortest_sentences
 
     st.subheader("Shortest failing strings")
     if not st.toggle("Try all strings, the shortest first", key="shortest", bind="query-params"):
@@ -54,7 +54,7 @@ def _shortest(model: AskedModel) -> None:
 
 
 def _string(answer: Answer, key: str) -> None:
-    from sweeps.commands.asking import said_of
+    from sweeps.cli.commands.asking import said_of
 
     left, right = st.columns([5, 2], vertical_alignment="center")
     left.code(said_of(answer), language=None, wrap_lines=True)
@@ -71,7 +71,7 @@ def show_patching(model: AskedModel, letters: Letters) -> None:
     """Which state, carried over from another string of the same length, turns the answer."""
     from seqcls.interpretability.strings.nearest import nearest_right
     from seqcls.interpretability.strings.patching import patch
-    from sweeps.commands.asking import said_of
+    from sweeps.cli.commands.asking import said_of
 
     typed = st.text_input(
         "Source string",
@@ -93,7 +93,7 @@ def show_patching(model: AskedModel, letters: Letters) -> None:
         say(error)
         return
     st.markdown(f"Base: {ends[0]}.  \nSource: {ends[1]}.")
-    frame = looking.patched_frame(found)
+    frame = state_frames.patched_frame(found)
     frame = frame.assign(letter=with_letters(model, frame["place"]))
     names = token_names(model, letters)
     drawing = along.patched(frame, names, found.base_logit, found.source_logit)

@@ -10,10 +10,10 @@ from dashboard.charts.readout import waterfall
 from dashboard.drawing import place, place_whole
 from dashboard.figures.along import DRAWN, steps_frame, token_names, with_letters, with_margin
 from dashboard.network.asked import say
-from dashboard.words import verbatim
+from dashboard.text import verbatim
 from seqcls.errors import ConfigError, SeqclsError
 from seqcls.interpretability.strings.asked import AskedModel, Letters
-from sweeps import looking
+from sweeps import state_frames
 
 NARROW = 320
 """Pixels along the tokens where two models share the page."""
@@ -102,7 +102,7 @@ def _looks(models: Sequence[AskedModel], names: Sequence[str], letters: Letters)
             sums += [step.logit for step in logit_steps(model, letters)]
             continue
         try:
-            frame = looking.units_frame(recurrent_units(model, letters))
+            frame = state_frames.units_frame(recurrent_units(model, letters))
         except ConfigError:
             continue
         for state, values in frame.groupby("state")["value"]:
@@ -118,7 +118,7 @@ def _steps(model: AskedModel, letters: Letters, look: Look) -> None:
     if model.config.architecture != "transformer":
         st.caption("It has no residual stream.")
         return
-    frame = steps_frame(looking.steps_frame(logit_steps(model, letters)), model.text(letters))
+    frame = steps_frame(state_frames.steps_frame(logit_steps(model, letters)), model.text(letters))
     ends: list[float] = frame[["start", "end"]].to_numpy().ravel().tolist()
     place(waterfall(frame, look.steps or with_margin(ends), ""), f"network steps {look.name}")
 
@@ -127,7 +127,7 @@ def _along(model: AskedModel, letters: Letters, look: Look) -> list[along.Part]:
     from seqcls.interpretability.strings.states import prefix_logits
 
     names = token_names(model, letters)
-    prefixes = looking.prefixes_frame(prefix_logits(model, letters))
+    prefixes = state_frames.prefixes_frame(prefix_logits(model, letters))
     text = [model.text(letters[:end]) or "the empty string" for end in prefixes["length"]]
     frame = prefixes.assign(letter=prefixes["length"], prefix=text, label=prefixes["label"] * 1)
     parts = [along.prefix_logits(frame, names, look.prefixes, look.room)]
@@ -144,7 +144,7 @@ def _attention(
 ) -> list[along.Part]:
     from seqcls.interpretability.strings.states import attention_patterns
 
-    frame = looking.attention_frame(attention_patterns(model, letters))
+    frame = state_frames.attention_frame(attention_patterns(model, letters))
     frame = frame.assign(
         letter=with_letters(model, frame["key"]), query=with_letters(model, frame["query"])
     ).drop(columns="key")
@@ -187,7 +187,7 @@ def _units(model: AskedModel, letters: Letters, names: list[str], look: Look) ->
     except ConfigError as error:
         say(error)
         return []
-    frame = looking.units_frame(found)
+    frame = state_frames.units_frame(found)
     left, right = st.columns(2)
     states = list(dict.fromkeys(frame["state"]))
     with left:
@@ -198,7 +198,7 @@ def _units(model: AskedModel, letters: Letters, names: list[str], look: Look) ->
     own = frame[(frame["state"] == state) & (frame["layer"] == layer)]
     own = own.assign(letter=with_letters(model, own["place"]))
     path = principal_path(found.states[layer])
-    points = looking.path_frame(path, found.tokens)
+    points = state_frames.path_frame(path, found.tokens)
     points = points.assign(letter=with_letters(model, points["place"]))
     reach = look.reaches.get(state)
     title = f"layer {layer}: {verbatim(str(state).replace('_', ' '))}"

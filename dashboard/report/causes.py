@@ -11,7 +11,7 @@ from dashboard.figures.history import History
 from dashboard.figures.mechanisms import causes
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
-from seqcls.inside.obstacle import obstacle
+from seqcls.interpretability.counts.obstacle import obstacle
 from sweeps.store.engine import Store
 from sweeps.store.models import stored_model
 from sweeps.store.overview import ErrorSearch

@@ -17,10 +17,10 @@ from dashboard.charts.seed_grid import seed_grid
 from dashboard.charts.themes import LIGHT, themed
 from dashboard.lengths import limits, points
 from dashboard.report.causes import why
-from dashboard.words import models_fail
+from dashboard.text import models_fail
 from seqcls import __version__
 from seqcls.config import RunConfig
-from sweeps.bootstrap import median_intervals
+from sweeps.median_intervals import median_intervals
 from sweeps.spec import KEYS
 from sweeps.store import overview
 from sweeps.store.engine import Store

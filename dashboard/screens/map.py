@@ -8,8 +8,8 @@ import streamlit as st
 from dashboard import data, drawing, filters, links, measures
 from dashboard.charts.heat_map import CLICKED, heat_map
 from seqcls.errors import SeqclsError
-from sweeps.bootstrap import median_intervals
 from sweeps.intervals import wilson
+from sweeps.median_intervals import median_intervals
 from sweeps.store.overview import View
 
 # Beyond so many values of a field, its cells could not be read.

@@ -7,21 +7,21 @@ import streamlit as st
 
 from dashboard import data, layout
 from dashboard.failing import helping
-from dashboard.model import ablation, breaking, choice, looks, plain, verdict, why
+from dashboard.model import ablation, breaking, choice, figures_tab, plain, verdict, why
 from dashboard.model.choice import Chosen
 from dashboard.model.opened import open_model
 from dashboard.model.summary import task_sentence, verdict_sentence
-from dashboard.words import verbatim
+from dashboard.text import verbatim
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
-from seqcls.inside.obstacle import Needs, obstacle
+from seqcls.interpretability.counts.obstacle import Needs, obstacle
 from sweeps.store import queries
 from sweeps.store.engine import open_reader
 from sweeps.store.overview import ErrorSearch
 
 SECTIONS: dict[str, tuple[Callable[[Chosen], None], Needs]] = {
     "Why": (why.show, "required letters"),
-    "Figures": (looks.show, "labels"),
+    "Figures": (figures_tab.show, "labels"),
     "Breaking point": (breaking.show, "required letters"),
     "All strings": (verdict.show, "labels"),
     "Ablation": (ablation.show, "labels"),

@@ -7,10 +7,10 @@ import pandas as pd
 import streamlit as st
 import tomli_w
 
-from dashboard import annotating, data, links, losses, measures, running, steering
+from dashboard import annotating, data, links, losses, measures, running, sweep_actions
 from dashboard.durations import clock, spoken
 from dashboard.launch import panel, start
-from dashboard.words import models_fail
+from dashboard.text import models_fail
 from seqcls.errors import SeqclsError
 from sweeps.progress import SweepProgress
 from sweeps.spec import KEYS
@@ -167,7 +167,7 @@ def _progress(sweep_id: int) -> None:
         return
     for sweep in sweeps:
         st.progress((sweep.done + sweep.failed) / max(1, sweep.total))
-        attended = steering.is_attended(store, sweep.id, sweep.running - sweep.orphaned)
+        attended = sweep_actions.is_attended(store, sweep.id, sweep.running - sweep.orphaned)
         st.caption(running.said(sweep, attended))
         running.buttons(sweep, attended, "page")
         losses.show(sweep)
@@ -216,7 +216,7 @@ def _edit_as_new(name: str) -> None:
 
 
 def _log(sweep_id: int) -> None:
-    log = steering.read_log(sweep_id)
+    log = sweep_actions.read_log(sweep_id)
     with st.expander("Log of the worker"):
         if log is None:
             st.caption("No worker was started for this sweep from a page.")
@@ -237,7 +237,7 @@ def _delete(sweep: SweepProgress) -> None:
             f"Delete these {sweep.total:,} models",
             key=f"delete {sweep.id}",
             type="primary",
-            on_click=steering.delete,
+            on_click=sweep_actions.delete,
             args=(sweep.id,),
         )
 

@@ -1,7 +1,8 @@
 """Why each of a failing model's errors is one: by its mechanism, or by what it does.
 
-Where `seqcls.inside` has an exact account of a model, every error's mechanism is shown by a
-counterfactual. Of any other model only its behaviour is told, in groups, the first that holds:
+Where `seqcls.interpretability.counts` has an exact account of a model, every error's mechanism is
+shown by a counterfactual. Of any other model only its behaviour is told, in groups, the first that
+holds:
 
 - **constant answer**: it gives all test strings the same answer;
 - **order not seen**: the model sees letter counts alone, and a string with the same letters has the
@@ -27,10 +28,10 @@ from jaxtyping import Bool, Int64
 from seqcls.config import RunConfig
 from seqcls.data import count_task_of, sampler_of, task_of
 from seqcls.evaluation import DistinctStrings, distinct_test_strings, readable_strings
-from seqcls.inside.cause import Mechanism
-from seqcls.inside.mechanism import mechanism_of
-from seqcls.inside.network import Network
-from seqcls.inside.obstacle import obstacle
+from seqcls.interpretability.counts.cause import Mechanism
+from seqcls.interpretability.counts.mechanism import mechanism_of
+from seqcls.interpretability.counts.network import Network
+from seqcls.interpretability.counts.obstacle import obstacle
 from seqcls.interpretability.strings.asked import AskedModel, Letters
 from seqcls.interpretability.strings.nearest import nearest_right
 from seqcls.interpretability.strings.rules import agreement, bounds, candidates
@@ -125,9 +126,9 @@ def tokens_of(mechanism: Mechanism) -> str:
     match mechanism.name:
         case "dilution":
             return f"{letter} by {by}"
-        case "value mixing" if letter is None:
+        case "value interference" if letter is None:
             return f"several for {by}"
-        case "value mixing":
+        case "value interference":
             return f"{letter} for {by}" if by else f"{letter}"
         case "two heads on one letter":
             return f"{letter}, none on {by}"

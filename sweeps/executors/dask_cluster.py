@@ -10,7 +10,7 @@ from seqcls import __version__
 from seqcls.errors import ClusterError, ConfigError
 from sweeps.executors.interface import POLL_SECONDS, GroupEnded, named
 from sweeps.jobs import Job, run_job
-from sweeps.outcome import Outcome
+from sweeps.run_result import RunResult
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -34,7 +34,7 @@ class DaskCluster:
         self._client = _connected(address)
         # pure=False: equal jobs are jobs of their own, never answered from the cluster's memory.
         self._executor = self._client.get_executor(pure=False)
-        self._running: dict[Future[list[Outcome]], Job] = {}
+        self._running: dict[Future[list[RunResult]], Job] = {}
         self._threads = 0
         self._said_empty = False
         self._counted = -COUNT_SECONDS
@@ -71,7 +71,7 @@ class DaskCluster:
                 future.cancel()
         self._client.close(timeout=CONNECT_SECONDS)
 
-    def _end(self, future: "Future[list[Outcome]]") -> GroupEnded:
+    def _end(self, future: "Future[list[RunResult]]") -> GroupEnded:
         job = self._running.pop(future)
         try:
             return GroupEnded(job, future.result())
@@ -166,5 +166,5 @@ def _version() -> str:
     return __version__
 
 
-def _on_cluster(job: Job) -> list[Outcome]:
+def _on_cluster(job: Job) -> list[RunResult]:
     return run_job(job, lambda _: None)

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from seqcls.errors import MachineError
 from sweeps.jobs import Job
-from sweeps.outcome import Outcome
+from sweeps.run_result import RunResult
 
 POLL_SECONDS = 0.1
 """How long a call of `ended` waits for something to end."""
@@ -22,7 +22,7 @@ class GroupEnded:
     """A group is trained and tested, or was lost with its process, for the reason `lost`."""
 
     job: Job
-    outcomes: list[Outcome]
+    outcomes: list[RunResult]
     lost: str | None = None
     of_machine: bool = False
     """Whether it was lost by what is the matter with this machine, and would be again."""

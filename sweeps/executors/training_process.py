@@ -18,8 +18,8 @@ from seqcls.errors import MachineError
 from sweeps.executors.messages import Inbox, packed
 from sweeps.interruption import SIGNALS
 from sweeps.jobs import Job
-from sweeps.outcome import Outcome
 from sweeps.python import python
+from sweeps.run_result import RunResult
 
 CHUNK_BYTES = 1 << 20
 PROGRESS = struct.Struct("=d")
@@ -28,7 +28,7 @@ PROGRESS = struct.Struct("=d")
 DEATH_SECONDS = 5.0
 """How long the end of a killed process is waited for; one that hangs in the kernel takes longer."""
 
-Answer = tuple[list[Outcome], str | None, bool]
+Answer = tuple[list[RunResult], str | None, bool]
 """The outcomes of a group, or none and the reason why it was lost; and whether that is something
 that is the matter with this machine, and no fault of the group."""
 

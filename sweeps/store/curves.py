@@ -13,7 +13,7 @@ from jaxtyping import Float64, Int64
 from sqlalchemy import ColumnElement, Integer, cast, func, select
 from sqlalchemy.orm import InstrumentedAttribute
 
-from sweeps.bootstrap import intervals_of
+from sweeps.median_intervals import intervals_of
 from sweeps.store import overview
 from sweeps.store.bulk import fetched
 from sweeps.store.engine import Store

@@ -15,6 +15,9 @@ from sweeps.store.tables import Base, Cause, Perturbation, Run, RunState
 
 CELLS = ("tn", "fp", "fn", "tp")
 
+FORMER_NAMES = {"value mixing": "value interference"}
+"""What mechanisms were called when older rows were stored."""
+
 Row = dict[str, Any]
 
 
@@ -54,7 +57,7 @@ def record_perturbations(store: Store, run_id: int, found: Sequence[Confusion]) 
 
 def causes(store: Store, run_ids: Sequence[int] | None = None) -> pd.DataFrame:
     """The stored causes of these runs, or of all: run_id, number and the other columns."""
-    return _stored(store, Cause, run_ids)
+    return _stored(store, Cause, run_ids).replace({"mechanism": FORMER_NAMES})
 
 
 def perturbations(store: Store, run_ids: Sequence[int] | None = None) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from seqcls import results
 from sweeps.digest import verdict_digest
 from sweeps.grouping import MAX_FAILURES, PlannedRun
-from sweeps.outcome import Outcome
+from sweeps.run_result import RunResult
 from sweeps.store.bulk import insert_rows
 from sweeps.store.claiming import Claim
 from sweeps.store.engine import Store
@@ -32,7 +32,7 @@ from sweeps.store.tables import (
 from sweeps.store.test_sets import missing_test_set, store_test_set
 
 
-def record(store: Store, claimed: Claim, outcomes: Sequence[Outcome]) -> int:
+def record(store: Store, claimed: Claim, outcomes: Sequence[RunResult]) -> int:
     """Stores a group's results and the change of its runs' state, all in one transaction.
 
     Fenced on run, attempt and worker: a run that was meanwhile given to another worker is left
@@ -47,7 +47,7 @@ def record(store: Store, claimed: Claim, outcomes: Sequence[Outcome]) -> int:
     with store.change() as connection:
         held = _held(connection, claimed)
         digest = store_test_set(connection, config, drawn) if tested else None
-        done: list[tuple[PlannedRun, Outcome]] = []
+        done: list[tuple[PlannedRun, RunResult]] = []
         for run, outcome in zip(claimed.runs, outcomes, strict=True):
             if run.id not in held:
                 continue
@@ -63,7 +63,7 @@ def record(store: Store, claimed: Claim, outcomes: Sequence[Outcome]) -> int:
     return len(held)
 
 
-def _tested_on_others(outcome: Outcome, digest: str | None) -> str | None:
+def _tested_on_others(outcome: RunResult, digest: str | None) -> str | None:
     """Why the numbers of misclassified strings would mean other strings here; None where not."""
     if outcome.evaluation is None or outcome.evaluation.test_set == digest:
         return None
@@ -114,7 +114,7 @@ def _held(connection: Connection, claimed: Claim) -> dict[int, int]:
     }
 
 
-def result_rows(run_id: int, outcome: Outcome) -> dict[type[Base], list[tuple[Any, ...]]]:
+def result_rows(run_id: int, outcome: RunResult) -> dict[type[Base], list[tuple[Any, ...]]]:
     """A run's rows in the tables of results, in the order of their columns."""
     evaluation = outcome.evaluation
     assert evaluation is not None
@@ -129,7 +129,7 @@ def result_rows(run_id: int, outcome: Outcome) -> dict[type[Base], list[tuple[An
     }
 
 
-def _insert_results(connection: Connection, done: Sequence[tuple[PlannedRun, Outcome]]) -> None:
+def _insert_results(connection: Connection, done: Sequence[tuple[PlannedRun, RunResult]]) -> None:
     """Stores what came out of these runs, a statement a table."""
     rows: dict[type[Base], list[tuple[Any, ...]]] = {}
     for run, outcome in done:
@@ -144,7 +144,7 @@ def _insert_results(connection: Connection, done: Sequence[tuple[PlannedRun, Out
             _insert_verdict(connection, run.id, run.config.key, run.model_seed, outcome.verdict)
 
 
-def _done(run_id: int, outcome: Outcome) -> dict[str, Any]:
+def _done(run_id: int, outcome: RunResult) -> dict[str, Any]:
     return {
         "own_id": run_id,
         "finished_at": now(),

@@ -11,7 +11,7 @@ from sweeps.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.engine import open_writer, pack
 from sweeps.store.tables import Base
-from sweeps.worker import How, work
+from sweeps.worker import WorkOptions, work
 from tests.conftest import SHORT
 
 SPEC = {
@@ -59,7 +59,7 @@ OTHERS = {
 def make(path: Path) -> Path:
     """A sweep whose runs are done, but for one that failed and one that waits."""
     store = open_writer(str(path))
-    work(store, [writer.submit(store, parse_spec(SPEC))], How(0))
+    work(store, [writer.submit(store, parse_spec(SPEC))], WorkOptions(0))
     writer.submit(store, parse_spec({**SPEC, "name": "waiting", "model_seeds": [7]}))
     with store.begin() as connection:
         for table, values in OTHERS.items():

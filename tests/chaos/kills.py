@@ -23,7 +23,7 @@ from sweeps.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.engine import open_reader, open_writer
 from sweeps.store.verification import verify
-from sweeps.worker import How, work
+from sweeps.worker import WorkOptions, work
 from tests.chaos.beside import delete_other, disturbed
 from tests.chaos.contents import contents
 from tests.conftest import SHORT
@@ -123,7 +123,7 @@ def _sweep(path: Path) -> None:
     sweep_id = writer.submit(store, SPEC)
     # Whoever works beside may have stopped it.
     writer.resume(store, [sweep_id])
-    work(store, [sweep_id], How(0))
+    work(store, [sweep_id], WorkOptions(0))
 
 
 def _killed(path: Path, point: str | None, nth: int, after: float | None) -> bool:

@@ -13,7 +13,7 @@ from sweeps.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.engine import open_reader, open_writer, pack
 from sweeps.store.verification import verify
-from sweeps.worker import How, work
+from sweeps.worker import WorkOptions, work
 from tests.conftest import SHORT
 
 SPEC = {
@@ -66,7 +66,7 @@ def finds_damage(path: Path) -> bool:
 def test_every_flip_that_changes_a_result_is_named(tmp_path: Path, long: bool) -> None:
     path = tmp_path / "x.db"
     store = open_writer(str(path))
-    work(store, [writer.submit(store, parse_spec(SPEC))], How(0))
+    work(store, [writer.submit(store, parse_spec(SPEC))], WorkOptions(0))
     pack(str(path))
     whole, before = path.read_bytes(), stored(path)
     assert not finds_damage(path)

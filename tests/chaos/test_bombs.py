@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from seqcls.errors import SpecError
-from sweeps.cli import app
+from sweeps.cli.app import app
 from sweeps.spec import MAX_BYTES, load_specs, parse_spec, read_spec
 
 GOOD = 'name = "good"\nmodel_seeds = [0]\n'

@@ -8,12 +8,12 @@ import pytest
 
 from sweeps.executors import in_process
 from sweeps.jobs import Job, Report, run_job
-from sweeps.outcome import Outcome
 from sweeps.progress import progress
+from sweeps.run_result import RunResult
 from sweeps.store import claiming, recording, writer
 from sweeps.store.engine import open_writer
 from sweeps.store.verification import verify
-from sweeps.worker import How, work
+from sweeps.worker import WorkOptions, work
 from tests.conftest import SHORT
 from tests.databases import rows, spec
 
@@ -29,7 +29,7 @@ def test_a_clock_that_steps_costs_no_result(
     def clock(seconds: float = 0.0) -> str:
         return (datetime.now(UTC) + step - timedelta(seconds=seconds)).isoformat()
 
-    def stepping(job: Job, report: Report) -> list[Outcome]:
+    def stepping(job: Job, report: Report) -> list[RunResult]:
         nonlocal step
         step += timedelta(hours=hours)
         # Others plan meanwhile, as this worker does between its groups.
@@ -41,6 +41,6 @@ def test_a_clock_that_steps_costs_no_result(
     for module, own in patched:
         monkeypatch.setattr(module, "now", own)
     monkeypatch.setattr(in_process, "run_job", stepping)
-    assert work(store, [sweep_id], How(0)).recorded == 9
+    assert work(store, [sweep_id], WorkOptions(0)).recorded == 9
     assert rows(store, "SELECT state, attempt, count(*) FROM run GROUP BY 1, 2") == [("done", 1, 9)]
     assert verify(store).damages == []

@@ -10,7 +10,7 @@ import pytest
 from sweeps.store import queries, writer
 from sweeps.store.engine import Store, open_reader, open_writer
 from sweeps.store.verification import verify
-from sweeps.worker import How, work
+from sweeps.worker import WorkOptions, work
 from tests.app import PAGES, open_app
 from tests.conftest import SHORT
 from tests.databases import spec
@@ -26,7 +26,7 @@ def submit(store: Store, number: int) -> int:
         fixed={**FIXED, "feed_forward_size": number % 50 + 1},
     )
     sweep_id = writer.submit(store, own)
-    work(store, [sweep_id], How(0))
+    work(store, [sweep_id], WorkOptions(0))
     return sweep_id
 
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from seqcls.config import RunConfig, default_fields
 from seqcls.errors import SeqclsError
-from sweeps.cli import app
+from sweeps.cli.app import app
 from tests.conftest import ROOT
 
 EXAMPLES = 1000 if os.environ.get("SEQCLS_CHAOS") == "long" else 40

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from sweeps.cli import app
+from sweeps.cli.app import app
 from sweeps.store import queries, writer
 from sweeps.store.engine import open_writer
-from sweeps.worker import How, work
+from sweeps.worker import WorkOptions, work
 from tests.conftest import SHORT
 from tests.databases import rows, spec
 
@@ -28,7 +28,7 @@ def test_a_run_that_cannot_be_allocated_fails_alone_with_its_reason(
     store = open_writer(str(tmp_path / "x.db"))
     huge = spec(name="huge", model_seeds=[0], fixed={**FIXED, **HUGE})
     ids = [writer.submit(store, huge), writer.submit(store, spec(name="small", fixed=FIXED))]
-    worked = work(store, ids, How(workers))
+    worked = work(store, ids, WorkOptions(workers))
     assert worked.recorded == 3
     assert queries.counts_by_state(store, ids[:1]) == {"failed": 1}
     assert queries.counts_by_state(store, ids[1:]) == {"done": 3}

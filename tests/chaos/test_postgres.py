@@ -12,7 +12,7 @@ from seqcls.errors import StoreBusyError
 from sweeps.store import writer
 from sweeps.store.engine import open_reader, open_writer
 from sweeps.store.verification import verify
-from sweeps.worker import How, work
+from sweeps.worker import WorkOptions, work
 from tests.chaos.contents import contents
 from tests.chaos.cutting import Cutting
 from tests.conftest import SHORT
@@ -26,7 +26,7 @@ def test_cut_connections_lose_and_double_nothing(
     tmp_path: Path, postgres_url: str, long: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     undisturbed = open_writer(str(tmp_path / "undisturbed.db"))
-    work(undisturbed, [writer.submit(undisturbed, SPEC)], How(0))
+    work(undisturbed, [writer.submit(undisturbed, SPEC)], WorkOptions(0))
     store = open_writer(postgres_url)
     monkeypatch.setattr(sweeps.worker, "LOOK_SECONDS", 0.05)
     cuts = 0
@@ -52,7 +52,7 @@ def _trained(url: str, sweep_id: int) -> None:
     """Trains a sweep; a worker that could not even begin, or say that it ended, is started anew."""
     while True:
         with suppress(StoreBusyError):
-            work(open_writer(url), [sweep_id], How(0))
+            work(open_writer(url), [sweep_id], WorkOptions(0))
             return
 
 

@@ -16,7 +16,7 @@ import sweeps.worker
 from sweeps.store import writer
 from sweeps.store.engine import Store, open_reader, open_writer
 from sweeps.store.verification import verify
-from sweeps.worker import How, work
+from sweeps.worker import WorkOptions, work
 from tests.chaos.contents import contents
 from tests.conftest import ROOT, SHORT
 from tests.databases import rows, spec, started_server
@@ -37,7 +37,7 @@ def test_a_server_killed_in_mid_sweep_loses_and_doubles_nothing(
     sizes = {**SHORT, "train_size": 4096 if long else 1024}
     whole = spec(fixed=sizes, axes={"hidden_size": [2, 3], "train_seed": [1, 2, 3, 4]})
     undisturbed = open_writer(str(tmp_path / "undisturbed.db"))
-    work(undisturbed, [writer.submit(undisturbed, whole)], How(0))
+    work(undisturbed, [writer.submit(undisturbed, whole)], WorkOptions(0))
     wanted = contents(undisturbed)
     store = open_writer(own_server.get_uri())
     kills = 0
@@ -109,7 +109,7 @@ def test_what_the_server_could_not_order_is_tried_again(
     with store.begin() as connection:
         for statement in _REFUSING:
             connection.exec_driver_sql(statement)
-    assert work(store, None, How(0)).recorded == 6
+    assert work(store, None, WorkOptions(0)).recorded == 6
     ((refused,),) = rows(store, "SELECT last_value / 4 FROM tries")
     assert refused >= 3
     assert rows(store, "SELECT state, count(*) FROM run GROUP BY 1") == [("done", 6)]

@@ -16,7 +16,7 @@ from sweeps.jobs import make_job
 from sweeps.spec import read_spec
 from sweeps.store import queries, writer
 from sweeps.store.engine import open_reader, open_writer
-from sweeps.worker import How, Worked, work
+from sweeps.worker import WorkOptions, WorkSummary, work
 from tests.chaos.contents import contents
 from tests.chaos.sending import (
     SPEC,
@@ -43,7 +43,7 @@ def spec(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def undisturbed(spec: Path) -> dict[str, str]:
     db = spec.with_name("undisturbed.db")
     store = open_writer(str(db))
-    work(store, [writer.submit(store, read_spec(spec))], How(0))
+    work(store, [writer.submit(store, read_spec(spec))], WorkOptions(0))
     return contents(store)
 
 
@@ -90,8 +90,8 @@ def test_a_stopped_process_is_left_when_its_sweep_is_stopped(
     monkeypatch.setattr(sweeps.worker, "NEARLY_DONE_SECONDS", 0.5)
     store = open_writer(str(tmp_path / "x.db"))
     sweep_id = writer.submit(store, read_spec(spec))
-    worked: list[Worked] = []
-    thread = threading.Thread(target=lambda: worked.append(work(store, [sweep_id], How(1))))
+    worked: list[WorkSummary] = []
+    thread = threading.Thread(target=lambda: worked.append(work(store, [sweep_id], WorkOptions(1))))
     thread.start()
     child = None
     while child is None or computed(child) < 0.3:
@@ -138,7 +138,7 @@ def test_a_sweep_that_is_asked_to_end_does_so_quietly(
     assert writer.release_dead(store) == 0
     # It may have been asked to end before it had submitted anything.
     writer.submit(store, read_spec(spec))
-    work(store, None, How(0))
+    work(store, None, WorkOptions(0))
     assert contents(store) == undisturbed
 
 

@@ -16,12 +16,12 @@ import sweeps.worker
 from dashboard import running
 from sweeps.executors import in_process
 from sweeps.jobs import Job, Report, run_job
-from sweeps.outcome import Outcome
 from sweeps.progress import progress
+from sweeps.run_result import RunResult
 from sweeps.store import claiming, writer
 from sweeps.store.engine import Store, open_reader, open_writer
 from sweeps.store.verification import verify
-from sweeps.worker import How, work
+from sweeps.worker import WorkOptions, work
 from tests.chaos.contents import contents
 from tests.conftest import ROOT, SHORT
 from tests.databases import rows, spec
@@ -46,7 +46,7 @@ def test_a_worker_that_wakes_leaves_what_others_were_given_meanwhile(
     store = queued(tmp_path / "x.db")
     ended: list[str] = []
 
-    def robbed(job: Job, report: Report) -> list[Outcome]:
+    def robbed(job: Job, report: Report) -> list[RunResult]:
         if ended:
             return run_job(job, report)
         ended.append("began")
@@ -59,7 +59,7 @@ def test_a_worker_that_wakes_leaves_what_others_were_given_meanwhile(
         return []
 
     monkeypatch.setattr(in_process, "run_job", robbed)
-    assert work(store, None, How(0)).recorded == 6
+    assert work(store, None, WorkOptions(0)).recorded == 6
     assert ended == ["began"]
     assert rows(store, "SELECT state, attempt, count(*) FROM run GROUP BY 1, 2") == [
         ("done", 1, 3),
@@ -78,7 +78,7 @@ def test_who_has_just_woken_takes_nobody_for_dead(
         connection.execute(text("UPDATE run SET state = 'queued', worker_id = NULL WHERE id > 5"))
     falls_silent(store)
     monkeypatch.setattr(sweeps.worker, "SLEPT_SECONDS", 0.0)
-    assert work(store, None, How(0)).recorded == 1
+    assert work(store, None, WorkOptions(0)).recorded == 1
     mine = rows(store, f"SELECT count(*) FROM run WHERE worker_id = {other} AND state = 'running'")
     assert mine == [(5,)]
 
@@ -136,7 +136,7 @@ if float(sys.argv[2]) <= claiming.GRACE_SECONDS:
     claiming.GRACE_SECONDS, worker.SLEPT_SECONDS, worker.WAKING_SECONDS = 4.0, 3.5, 1.0
     heartbeat.BEAT_SECONDS = 0.5
 from sweeps.store.engine import open_writer
-print(worker.work(open_writer(sys.argv[1]), None, worker.How(1, watch=True)).recorded)
+print(worker.work(open_writer(sys.argv[1]), None, worker.WorkOptions(1, watch=True)).recorded)
 """
 
 
@@ -146,7 +146,7 @@ print(worker.work(open_writer(sys.argv[1]), None, worker.How(1, watch=True)).rec
 def test_stopped_for_longer_than_the_grace_time(tmp_path: Path, all_of_them: bool) -> None:
     whole = spec(fixed={**SHORT, "train_size": 8192}, axes={"train_seed": list(range(12))})
     undisturbed = open_writer(str(tmp_path / "undisturbed.db"))
-    work(undisturbed, [writer.submit(undisturbed, whole)], How(0))
+    work(undisturbed, [writer.submit(undisturbed, whole)], WorkOptions(0))
     store = open_writer(str(tmp_path / "x.db"))
     writer.submit(store, whole)
     command = [sys.executable, "-c", WORKER, str(tmp_path / "x.db"), str(STOPPED_SECONDS)]

@@ -12,10 +12,10 @@ from seqcls import compiling
 from seqcls.errors import MachineError
 from sweeps.executors import in_process
 from sweeps.jobs import Job, Report
-from sweeps.outcome import Outcome
+from sweeps.run_result import RunResult
 from sweeps.store import writer
 from sweeps.store.engine import Store, open_writer
-from sweeps.worker import How, work
+from sweeps.worker import WorkOptions, work
 from tests.conftest import ASSETS, ROOT, SHORT
 from tests.databases import rows, spec
 
@@ -69,7 +69,7 @@ def test_processes_that_end_before_they_begin_are_named_once(
 
     monkeypatch.setattr(sweeps.executors.training_process, "python", broken)
     with pytest.raises(MachineError, match=r"No module named 'no_such_module'.*--workers 0"):
-        work(queued, None, How(2))
+        work(queued, None, WorkOptions(2))
     assert len(started) <= 2
     assert "Traceback" not in capfd.readouterr().err
     assert uncharged(queued)
@@ -78,12 +78,12 @@ def test_processes_that_end_before_they_begin_are_named_once(
 def test_a_machine_without_room_ends_the_worker_and_charges_nothing(
     queued: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(_: Job, __: Report) -> list[Outcome]:
+    def full(_: Job, __: Report) -> list[RunResult]:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(in_process, "run_job", full)
     with pytest.raises(MachineError, match="No space left on device"):
-        work(queued, None, How(0))
+        work(queued, None, WorkOptions(0))
     assert uncharged(queued)
 
 
@@ -96,7 +96,7 @@ def test_machine_code_that_cannot_be_kept_is_said_with_its_folder(
     monkeypatch.setenv("SEQCLS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(compiling, "compile_ahead", full)
     with pytest.raises(MachineError, match=r"cache'.*No space left.*SEQCLS_CACHE"):
-        work(queued, None, How(0))
+        work(queued, None, WorkOptions(0))
     assert uncharged(queued)
 
 

@@ -12,7 +12,7 @@ from seqcls.errors import SeqclsError, StoreUnavailableError
 from sweeps.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.engine import open_writer
-from sweeps.worker import How, work
+from sweeps.worker import WorkOptions, work
 from tests.conftest import SHORT
 
 SPEC = parse_spec(
@@ -28,7 +28,7 @@ SPEC = parse_spec(
 def sweep(path: Path) -> int:
     """Submits and works, right here; how many runs were recorded."""
     store = open_writer(str(path))
-    return work(store, [writer.submit(store, SPEC)], How(0)).recorded
+    return work(store, [writer.submit(store, SPEC)], WorkOptions(0)).recorded
 
 
 def sweep_in_trouble(path: Path, trouble: Callable[[], None]) -> str:

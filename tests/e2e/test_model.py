@@ -24,7 +24,7 @@ def test_a_failing_seed_of_compare_is_opened_explained_moved_and_broken(
     expect(page.get_by_text("dilution in head 0: a is drowned by b")).to_be_visible()
     page.get_by_role("button", name=re.compile("^Explain b")).click()
     expect(page.get_by_text("a false positive.")).to_be_visible()
-    expect(page.get_by_text("Value mixing: head 0 takes")).to_be_visible()
+    expect(page.get_by_text("Value interference: head 0 takes")).to_be_visible()
     page.wait_for_url("**string=b**")
 
     before = logit(page)

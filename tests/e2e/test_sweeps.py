@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from sweeps import launching
+from sweeps import background_worker
 from sweeps.store import queries
 from sweeps.store.engine import open_reader
 from tests.e2e.server import models_tested, no_traceback, open_page, serve, wait_for
@@ -62,7 +62,7 @@ def test_a_sweep_is_launched_from_the_sidebar_and_its_results_appear(
         page.get_by_text("Log of the worker").click()
         expect(page.get_by_text("trained 4 runs")).to_be_visible()
         page.context.close()
-    assert len(list(launching.log_folder(open_reader(str(db))).glob("*.log"))) == 1
+    assert len(list(background_worker.log_folder(open_reader(str(db))).glob("*.log"))) == 1
     assert trained(db) == 4
 
 
@@ -76,15 +76,17 @@ def test_a_sweep_is_stopped_and_resumed_and_outlives_the_page(
         sidebar = page.get_by_test_id("stSidebar")
         sidebar.get_by_role("button", name="Stop").click()
         expect(sidebar).to_contain_text("stopped")
-        wait_for(lambda: not launching.has_worker(open_reader(str(db)), 1), TRAINING_SECONDS)
+        wait_for(
+            lambda: not background_worker.has_worker(open_reader(str(db)), 1), TRAINING_SECONDS
+        )
         assert trained(db) < 32, "what was not nearly done is left"
         sidebar.get_by_role("button", name="Resume").click()
         expect(sidebar.get_by_role("button", name="Stop")).to_be_visible()
         store = open_reader(str(db))
-        wait_for(lambda: launching.has_worker(store, 1), 20)
+        wait_for(lambda: background_worker.has_worker(store, 1), 20)
         server.kill()
         page.context.close()
-    assert launching.has_worker(store, 1), "the worker does not need the page"
+    assert background_worker.has_worker(store, 1), "the worker does not need the page"
     wait_for(lambda: trained(db) == 32, TRAINING_SECONDS)
     with serve(db) as server:
         page = open_page(browser, server.url)

@@ -10,7 +10,7 @@ from sweeps.store import notes, writer
 from sweeps.store.engine import Store, open_writer
 from sweeps.store.notes import Note, View
 from sweeps.store.verification import verify
-from sweeps.worker import How, work
+from sweeps.worker import WorkOptions, work
 from tests.app import metrics, open_app, rerun, run, said
 from tests.conftest import SHORT
 from tests.databases import file_of, rows
@@ -24,7 +24,7 @@ def store(tmp_path: Path) -> Store:
     store = open_writer(str(tmp_path / "two.db"))
     for name, seeds in (("heads", [0, 1]), ("widths", [2])):
         spec = {"name": name, "model_seeds": seeds, "fixed": TINY}
-        work(store, [writer.submit(store, parse_spec(spec))], How(workers=0))
+        work(store, [writer.submit(store, parse_spec(spec))], WorkOptions(workers=0))
     return store
 
 

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from sweeps.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.engine import open_writer
-from sweeps.worker import How, work
+from sweeps.worker import WorkOptions, work
 from tests.app import open_app, rerun, said
 from tests.conftest import SHORT
 from tests.databases import file_of
@@ -35,7 +35,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store = open_writer(str(tmp_path_factory.mktemp("languages") / "languages.db"))
     for name, fields in LANGUAGES.items():
         spec = {"name": name, "model_seeds": [0, 1], "fixed": {**TINY, **RECURRENT, **fields}}
-        work(store, [writer.submit(store, parse_spec(spec))], How(workers=0))
+        work(store, [writer.submit(store, parse_spec(spec))], WorkOptions(workers=0))
     return file_of(store)
 
 
@@ -127,7 +127,7 @@ def test_the_guide_says_nothing_of_other_models_under_a_name_of_the_report(
     store = open_writer(str(tmp_path / "other.db"))
     fields = {**TINY, "task": "counting", "alphabet": "ab", "formula": "a % 2 == 0"}
     spec = {"name": "all_initializations", "model_seeds": [2, 5], "fixed": fields}
-    work(store, [writer.submit(store, parse_spec(spec))], How(workers=0))
+    work(store, [writer.submit(store, parse_spec(spec))], WorkOptions(workers=0))
     app = open_app(monkeypatch, file_of(store), "guide")
     assert not app.error
     text = plain_text(app)

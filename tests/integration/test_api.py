@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from seqcls.errors import StringError, UnknownRunError
-from seqcls.inside.family import Curve, Map
+from seqcls.errors import InvalidStringError, UnknownRunError
+from seqcls.interpretability.counts.family import Curve, Map
 from seqcls.interpretability.strings.families import GroupCurve
 from sweeps import api
-from sweeps.cli import app
+from sweeps.cli.app import app
 from sweeps.store.engine import Store
 from tests.conftest import ROOT
 
@@ -41,7 +41,7 @@ def test_answers_are_those_of_the_command(store: Store) -> None:
     )
     logits = [own["logit"] for own in json.loads(said.stdout)]
     assert found["logit"].tolist() == pytest.approx(logits, abs=1e-4)
-    with pytest.raises(StringError):
+    with pytest.raises(InvalidStringError):
         api.predict(store, RUN, ["xyz"])
 
 

@@ -8,11 +8,11 @@ import pytest
 from typer.testing import CliRunner
 
 from dashboard import data
-from dashboard.words import UNSEEN, verbatim
-from sweeps.cli import app as command
+from dashboard.text import UNSEEN, verbatim
+from sweeps.cli.app import app as command
 from sweeps.store import writer
 from sweeps.store.engine import open_writer
-from sweeps.worker import How, work
+from sweeps.worker import WorkOptions, work
 from tests.app import PAGES, open_app
 from tests.conftest import ROOT, SHORT
 from tests.databases import spec
@@ -30,7 +30,7 @@ def test_a_page_that_is_drawn_while_a_sweep_is_deleted_is_drawn_anew(
         writer.submit(store, spec(name=name, model_seeds=[0], fixed=fixed, axes={"hidden_size": x}))
         for name, x in wanted.items()
     ]
-    work(store, ids, How(0))
+    work(store, ids, WorkOptions(0))
     deleted: list[int] = []
     settings, memberships = data.settings, data.memberships
 

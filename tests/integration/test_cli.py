@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from seqcls import __version__
 from seqcls.errors import SeqclsError
-from sweeps.cli import app
+from sweeps.cli.app import app
 from sweeps.grouping import PlannedRun
 from sweeps.jobs import make_job
 from tests.conftest import ROOT, short_config
@@ -58,7 +58,7 @@ def refused(*arguments: str, **environment: str) -> str:
 def test_help_and_version_load_nothing_heavy() -> None:
     heavy = {"torch", "pandas", "sqlalchemy", "numpy", "streamlit", "altair"}
     show = (
-        "import sys; from sweeps.cli import app\n"
+        "import sys; from sweeps.cli.app import app\n"
         "try: app(sys.argv[1:])\n"
         "finally: print(*sys.modules)"
     )

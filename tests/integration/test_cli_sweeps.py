@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 
 import sweeps.executors.in_process
 from seqcls.errors import SeqclsError
-from sweeps.cli import app
+from sweeps.cli.app import app
 from sweeps.exit_codes import RUNS_FAILED, RUNS_LEFT
 from sweeps.jobs import Job, Report
-from sweeps.outcome import Outcome
+from sweeps.run_result import RunResult
 from sweeps.store import queries, writer
 from sweeps.store.engine import open_writer
 from tests.conftest import ROOT
@@ -73,7 +73,7 @@ def test_a_sweep_is_stopped_resumed_and_deleted(short_spec: Path, db: tuple[str,
 def test_runs_that_failed_are_told_by_the_exit_status_and_retried(
     short_spec: Path, db: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(_job: Job, _report: Report) -> list[Outcome]:
+    def broken(_job: Job, _report: Report) -> list[RunResult]:
         raise MemoryError("no more")
 
     with monkeypatch.context() as patched:

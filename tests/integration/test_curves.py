@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.large import make_database
 from dashboard.lengths import points
-from sweeps.bootstrap import median_intervals
+from sweeps.median_intervals import median_intervals
 from sweeps.store import overview
 from sweeps.store.curves import Measure, median_curves
 from sweeps.store.engine import Store

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from sweeps.cli import app
+from sweeps.cli.app import app
 from sweeps.spec import load_specs
 from sweeps.store import queries
 from sweeps.store.engine import open_reader

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sweeps import launching
+from sweeps import background_worker
 from sweeps.store.engine import Store
 
 LOG = "20260101T000000.000000.log"
@@ -15,7 +15,7 @@ LOG = "20260101T000000.000000.log"
 
 def record(store: Store, **changes: Any) -> Path:
     """A launch record as a stranger may write it."""
-    folder = launching.log_folder(store)
+    folder = background_worker.log_folder(store)
     folder.mkdir(exist_ok=True)
     path = folder / "sweep-1.json"
     path.write_text(json.dumps({"pid": 1, "created": 1.0, "log": LOG, **changes}))
@@ -24,14 +24,14 @@ def record(store: Store, **changes: Any) -> Path:
 
 def test_a_log_of_the_folder_is_read(store: Store) -> None:
     (record(store) / LOG).write_text("trained")
-    assert launching.read_log(store, 1) == "trained"
+    assert background_worker.read_log(store, 1) == "trained"
 
 
 @pytest.mark.parametrize("log", ["../../secret", "/etc/passwd", "", ".", "x.log", None, 3, [LOG]])
 def test_a_file_elsewhere_is_not_read(store: Store, tmp_path: Path, log: Any) -> None:
     (tmp_path.parent / "secret").write_text("secret")
     record(store, log=log)
-    assert launching.read_log(store, 1) is None
+    assert background_worker.read_log(store, 1) is None
 
 
 @pytest.mark.parametrize("how", ["link", "hard link", "pipe", "folder"])
@@ -49,7 +49,7 @@ def test_a_log_that_is_no_file_of_its_own_is_not_read(
         os.mkfifo(log)
     else:
         log.mkdir()
-    assert launching.read_log(store, 1) is None
+    assert background_worker.read_log(store, 1) is None
 
 
 @pytest.mark.parametrize(
@@ -68,15 +68,15 @@ def test_a_log_that_is_no_file_of_its_own_is_not_read(
 )
 def test_a_record_that_means_nothing_is_no_record(store: Store, changes: dict[str, Any]) -> None:
     (record(store, **changes) / LOG).write_text("trained")
-    assert launching.read_log(store, 1) is None
-    assert not launching.has_worker(store, 1)
+    assert background_worker.read_log(store, 1) is None
+    assert not background_worker.has_worker(store, 1)
 
 
 def test_a_record_of_any_bytes_is_no_record(store: Store) -> None:
     folder = record(store)
     for content in (b"", b"\xff\xfe", b"[]", b"null", b"[" * 100_000, b"{}"):
         (folder / "sweep-1.json").write_bytes(content)
-        assert not launching.has_worker(store, 1)
+        assert not background_worker.has_worker(store, 1)
 
 
 def test_launching_writes_through_no_link(
@@ -87,12 +87,12 @@ def test_launching_writes_through_no_link(
     folder = record(store)
     (folder / "sweep-1.json").unlink()
     (folder / "sweep-1.json").symlink_to(mine)
-    started = launching._Record(1, 1.0, LOG)
-    monkeypatch.setattr(launching, "_start", lambda *_: started)
-    launching.start_worker(store, {1: "s"})
+    started = background_worker._Record(1, 1.0, LOG)
+    monkeypatch.setattr(background_worker, "_start", lambda *_: started)
+    background_worker.start_worker(store, {1: "s"})
     assert mine.read_text() == "mine"
     (folder / "lock").unlink()
     (folder / "lock").symlink_to(mine)
     with pytest.raises(OSError, match="symbolic link"):
-        launching.start_worker(store, {1: "s"}, anyway=True)
+        background_worker.start_worker(store, {1: "s"}, anyway=True)
     assert mine.read_text() == "mine"

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from sweeps.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.engine import open_writer
-from sweeps.worker import How, work
+from sweeps.worker import WorkOptions, work
 from tests.app import metrics, open_app, rerun, said
 from tests.conftest import ROOT, SHORT
 from tests.databases import file_of
@@ -38,7 +38,7 @@ def test_it_says_first_why_the_model_fails_and_then_why_the_string_does(
     text = said(app).replace("\\", "")
     assert "wrong on 697 of 9,984 test strings: 6 false positives and 691 false negatives" in text
     assert "dilution in head 0: a is drowned by b" in text
-    assert "value mixing in head 0: c is taken for a" in text
+    assert "value interference in head 0: c is taken for a" in text
     assert "ab{100}c{55} is positive, but the model predicts negative" in text
     assert "The 55 c's have no part in it" in text
     assert [header.value for header in app.subheader][:2] == [
@@ -51,7 +51,7 @@ def test_it_says_first_why_the_model_fails_and_then_why_the_string_does(
 def test_a_click_on_a_cause_explains_its_shortest_string(monkeypatch: pytest.MonkeyPatch) -> None:
     app = model(monkeypatch, run=SEED_2)
     assert app.selectbox(key="string").value == "ab{68}"
-    next(b for b in app.button if "value mixing" in (b.key or "")).click()
+    next(b for b in app.button if "value interference" in (b.key or "")).click()
     rerun(app)
     explained = app.selectbox(key="string").value
     assert explained is not None
@@ -187,7 +187,7 @@ def test_where_only_the_kept_epoch_is_stored_there_are_two_epochs(
 ) -> None:
     store = open_writer(str(tmp_path / "small.db"))
     spec = {"name": "a_*b*", "model_seeds": [0], "fixed": SHORT, "checkpoints": "best_epoch"}
-    work(store, [writer.submit(store, parse_spec(spec))], How(workers=1))
+    work(store, [writer.submit(store, parse_spec(spec))], WorkOptions(workers=1))
     app = model(monkeypatch, file_of(store), run="1")
     slider = app.select_slider(key="epoch")
     assert len(slider.options) == 2
@@ -213,7 +213,7 @@ def test_the_guide_says_which_models_the_database_lacks(
 ) -> None:
     store = open_writer(str(tmp_path / "other.db"))
     spec = {"name": "other", "model_seeds": [0], "fixed": SHORT}
-    work(store, [writer.submit(store, parse_spec(spec))], How(workers=1))
+    work(store, [writer.submit(store, parse_spec(spec))], WorkOptions(workers=1))
     app = open_app(monkeypatch, file_of(store), "guide")
     text = said(app).replace("\\", "")
     assert "all_initializations/5, which cannot be shown" in text

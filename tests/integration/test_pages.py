@@ -12,7 +12,7 @@ from sweeps.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.engine import open_reader, open_writer
 from sweeps.store.losses import newest_losses
-from sweeps.worker import How, work
+from sweeps.worker import WorkOptions, work
 from tests.app import metrics, open_app, rerun, said
 from tests.conftest import ROOT, SHORT
 from tests.databases import file_of, rows
@@ -197,7 +197,7 @@ def test_configurations_of_one_sweep_are_told_apart_by_their_settings(
     fixed = {**SHORT, "max_num_epochs": 1}
     axes = {"hidden_size": [2, 3], "num_attention_heads": [1, 2]}
     spec = {"name": "grid", "model_seeds": [0], "fixed": fixed, "axes": axes}
-    work(store, [writer.submit(store, parse_spec(spec))], How(workers=0))
+    work(store, [writer.submit(store, parse_spec(spec))], WorkOptions(workers=0))
     app = open_app(monkeypatch, file_of(store))
     columns = list(app.dataframe[0].value.columns)
     named = ["hidden_size", "num_attention_heads"]
@@ -292,7 +292,7 @@ def test_loss_curves_of_a_sweep_in_training_are_those_that_are_committed(
     app = open_app(monkeypatch, file_of(store), "sweeps")
     assert not app.get("vega_lite_chart"), "nothing is committed"
 
-    work(store, [sweep_id], How(workers=0))
+    work(store, [sweep_id], WorkOptions(workers=0))
     # As if a second configuration were still to be trained.
     with store.begin() as connection:
         connection.exec_driver_sql("UPDATE run SET state = 'queued' WHERE model_seed = 2")

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import steering
+from dashboard import sweep_actions
 from dashboard.launch import fields, start
-from sweeps import launching
+from sweeps import background_worker
 from sweeps.spec import parse_spec
 from sweeps.store import queries, writer
 from sweeps.store.engine import Store, open_reader, open_writer
@@ -44,8 +44,8 @@ def write_own(app: AppTest) -> AppTest:
 
 def wait_for_end(store: Store, sweep_id: int) -> None:
     deadline = time.monotonic() + 120
-    while launching.has_worker(store, sweep_id):
-        assert time.monotonic() < deadline, launching.read_log(store, sweep_id)
+    while background_worker.has_worker(store, sweep_id):
+        assert time.monotonic() < deadline, background_worker.read_log(store, sweep_id)
         time.sleep(0.1)
 
 
@@ -75,7 +75,9 @@ def test_a_sweep_of_ones_own_is_launched_once_and_trained(
     rerun(second)
     store = open_reader(str(db))
     assert rows(store, "SELECT name FROM sweep") == [("mine",)]
-    assert len(list(launching.log_folder(store).glob("*.log"))) == 1, "a second tab starts none"
+    assert len(list(background_worker.log_folder(store).glob("*.log"))) == 1, (
+        "a second tab starts none"
+    )
     assert "mine" in [text.value for text in first.text], "it is shown as running"
     wait_for_end(store, 1)
     assert queries.counts_by_state(store, [1]) == {"done": 3}
@@ -173,4 +175,4 @@ def test_what_cannot_be_done_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     app.button("resume sidebar 1").click()
     rerun(app)
     assert "That could not be done." in [error.value for error in app.error]
-    assert steering.PROBLEM not in app.session_state, "it is said once"
+    assert sweep_actions.PROBLEM not in app.session_state, "it is said once"

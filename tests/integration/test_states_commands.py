@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from sweeps.cli import app
+from sweeps.cli.app import app
 from sweeps.store.engine import open_reader
 from tests.errors_of_runs import check_runs
 

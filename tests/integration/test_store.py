@@ -13,7 +13,7 @@ from seqcls.errors import UnknownRunError
 from seqcls.evaluation import drawn_test_set
 from seqcls.results import Confusion, Evaluation, StringErrors
 from sweeps.grouping import PlannedRun, make_groups
-from sweeps.outcome import Outcome
+from sweeps.run_result import RunResult
 from sweeps.store import queries, writer
 from sweeps.store.engine import Store, open_reader, open_writer
 from sweeps.store.stored import read_runs
@@ -21,14 +21,14 @@ from tests.conftest import ROOT
 from tests.databases import rows, spec
 
 
-def outcome(number: int, run: PlannedRun | None = None) -> Outcome:
+def outcome(number: int, run: PlannedRun | None = None) -> RunResult:
     """Results that only a test could get, different for every number; of a run where one is named.
 
     An odd number's misclassifies a string that a default configuration is tested on.
     """
     test_set = drawn_test_set(run.config if run else RunConfig())
     wrong = np.flatnonzero((test_set.lengths == 10) & test_set.labels)[: number % 2]
-    made = Outcome(
+    made = RunResult(
         train_losses=[3.0, 2.0 + number],
         validation_losses=[2.0, 1.0 + number],
         train_seconds=0.25,
@@ -48,7 +48,7 @@ def outcome(number: int, run: PlannedRun | None = None) -> Outcome:
     return made.sealed(run.config.key, run.model_seed) if run else made
 
 
-def outcomes(claim: writer.Claim, first: int = 0) -> list[Outcome]:
+def outcomes(claim: writer.Claim, first: int = 0) -> list[RunResult]:
     """One for each run of a claim, numbered on from the first."""
     return [outcome(first + n, run) for n, run in enumerate(claim.runs)]
 
@@ -101,7 +101,7 @@ def test_sweeps_share_the_runs_that_both_ask_for(store: Store) -> None:
 
 def test_a_groups_results_and_states_are_one_transaction(store: Store) -> None:
     _, claim = claimed(store, writer.submit(store, spec()))
-    broken = [outcome(0), outcome(1), Outcome([], [], 0.0, "torch", best_epoch=None)]
+    broken = [outcome(0), outcome(1), RunResult([], [], 0.0, "torch", best_epoch=None)]
     with pytest.raises(AssertionError):
         writer.record(store, claim, broken)
     assert set(queries.runs(store)["state"]) == {"running"}
@@ -151,7 +151,7 @@ def test_runs_of_a_dead_process_are_queued_again_and_of_a_living_one_are_not(
 def test_a_diverged_run_is_failed_with_its_reason_and_in_no_average(store: Store) -> None:
     _, claim = claimed(store, writer.submit(store, spec()))
     reason = "diverged in epoch 2: the training loss became nan"
-    diverged = Outcome([1.0], [1.0], 0.1, "torch", failure=reason)
+    diverged = RunResult([1.0], [1.0], 0.1, "torch", failure=reason)
     writer.record(store, claim, [outcome(0), diverged, outcome(1)])
     run = queries.runs(store).set_index("model_seed").loc[1]
     assert (run.state, run.error) == ("failed", reason)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from sweeps.grouping import make_groups
-from sweeps.outcome import Outcome
+from sweeps.run_result import RunResult
 from sweeps.store import queries, writer
 from sweeps.store.engine import Store, open_writer
 from sweeps.store.verification import verify
@@ -69,7 +69,7 @@ def test_results_raise_the_sums_of_their_configuration(store: Store) -> None:
 def test_a_run_without_results_is_in_no_sum(store: Store) -> None:
     sweep_id = writer.submit(store, spec())
     _, claim = claimed(store, sweep_id)
-    failed = Outcome([], [], 0.0, "torch", best_epoch=None, failure="it diverged")
+    failed = RunResult([], [], 0.0, "torch", best_epoch=None, failure="it diverged")
     writer.record(store, claim, [outcome(0, claim.runs[0]), failed, outcome(2, claim.runs[2])])
     assert [row[2] for row in sums(store)] == [2, 2]
     writer.retry(store, [sweep_id])

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sweeps import launching
+from sweeps import background_worker
 from sweeps.spec import read_spec
 from sweeps.store import queries, writer
 from sweeps.store.engine import open_writer
@@ -70,11 +70,11 @@ def test_no_python_file_of_the_working_directory_is_run_by_a_worker_that_a_page_
 ) -> None:
     store = open_writer()
     writer.submit(store, read_spec(short_spec))
-    assert launching.start_worker(store, {1: "short"})
+    assert background_worker.start_worker(store, {1: "short"})
     deadline = time.monotonic() + 120
-    while launching.has_worker(store, 1) and time.monotonic() < deadline:
+    while background_worker.has_worker(store, 1) and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert queries.counts_by_state(store) == {"done": 6}, launching.read_log(store, 1)
+    assert queries.counts_by_state(store) == {"done": 6}, background_worker.read_log(store, 1)
     assert run_files(hostile) == ""
 
 

@@ -11,8 +11,8 @@ import typer
 from typer.testing import CliRunner
 
 from dashboard.cli import app
-from sweeps.cli import main as _  # noqa: F401 (the command as a whole is loaded)
-from sweeps.commands.show import fitting_columns
+from sweeps.cli.app import main as _  # noqa: F401 (the command as a whole is loaded)
+from sweeps.cli.commands.show import fitting_columns
 from sweeps.examples import EXAMPLES, commands, name_of
 from tests.conftest import ROOT
 from tests.integration.test_cli import run

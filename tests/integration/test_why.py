@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from seqcls.inside.explain import explain
-from seqcls.inside.network import Network
 from seqcls.interpretability.causes import attributions, tokens_of
+from seqcls.interpretability.counts.explain import explain
+from seqcls.interpretability.counts.network import Network
 from seqcls.results import Cause, Confusion
 from sweeps import causes, perturbing
 from sweeps.asking import asked_model
-from sweeps.cli import app
+from sweeps.cli.app import app
 from sweeps.store import explained, queries, writer
 from sweeps.store.engine import Store, open_reader, open_writer
 from sweeps.store.verification import verify
@@ -82,7 +82,7 @@ def test_the_leading_mechanism_is_that_of_most_errors_whatever_its_head() -> Non
         {
             "run_id": [1, 1, 1],
             "number": [0, 1, 2],
-            "mechanism": ["value mixing", "dilution", "dilution"],
+            "mechanism": ["value interference", "dilution", "dilution"],
             "share": [0.4, 0.3, 0.3],
             "strings": [4, 3, 3],
         }

@@ -6,11 +6,11 @@ import pytest
 
 import sweeps.executors.in_process
 from sweeps.jobs import Job, Report, run_job
-from sweeps.outcome import Outcome
+from sweeps.run_result import RunResult
 from sweeps.spec import parse_spec
 from sweeps.store import queries, writer
 from sweeps.store.engine import open_writer
-from sweeps.worker import How, work
+from sweeps.worker import WorkOptions, work
 from tests.conftest import SHORT
 from tests.databases import rows
 
@@ -22,7 +22,7 @@ def test_a_run_that_raises_is_tried_three_times_and_takes_no_other_with_it(
 ) -> None:
     tried: list[int] = []
 
-    def failing(job: Job, report: Report) -> list[Outcome]:
+    def failing(job: Job, report: Report) -> list[RunResult]:
         if any(run.model_seed == 3 for run in job.group):
             tried.append(len(job.group))
             raise MemoryError("no more")
@@ -31,7 +31,7 @@ def test_a_run_that_raises_is_tried_three_times_and_takes_no_other_with_it(
     monkeypatch.setattr(sweeps.executors.in_process, "run_job", failing)
     store = open_writer(str(tmp_path / "x.db"))
     wide = {"name": "s", "model_seeds": "0..19", "fixed": SHORT}
-    worked = work(store, [writer.submit(store, parse_spec(wide))], How(0))
+    worked = work(store, [writer.submit(store, parse_spec(wide))], WorkOptions(0))
     runs = queries.runs(store).set_index("model_seed")
     # First with all others of its group, then with one of them, at last alone.
     assert tried == [16, 2, 1]
@@ -46,14 +46,14 @@ def test_a_run_that_raises_is_tried_three_times_and_takes_no_other_with_it(
 def test_an_interrupted_group_is_queued_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(_job: Job, _report: Report) -> list[Outcome]:
+    def interrupted(_job: Job, _report: Report) -> list[RunResult]:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(sweeps.executors.in_process, "run_job", interrupted)
     store = open_writer(str(tmp_path / "x.db"))
     sweep_id = writer.submit(store, parse_spec(GRID))
     with pytest.raises(KeyboardInterrupt):
-        work(store, [sweep_id], How(0))
+        work(store, [sweep_id], WorkOptions(0))
     assert queries.counts_by_state(store, [sweep_id]) == {"queued": 6}
 
 
@@ -61,7 +61,7 @@ def test_progress_ends_at_the_number_of_runs(tmp_path: Path) -> None:
     told: list[tuple[float, int]] = []
     store = open_writer(str(tmp_path / "x.db"))
     sweep_id = writer.submit(store, parse_spec(GRID))
-    work(store, [sweep_id], How(0), lambda *now: told.append(now))
+    work(store, [sweep_id], WorkOptions(0), lambda *now: told.append(now))
     assert told[0] == (0, 6)
     assert told[-1] == (6, 6)
     assert [done for done, _ in told] == sorted(done for done, _ in told)

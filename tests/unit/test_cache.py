@@ -11,7 +11,7 @@ from seqcls import cache
 from seqcls.data import sampler_of
 from seqcls.engines.fused.machine_code import is_compiled, machine_code_folder
 from seqcls.sampling.streams import Stream
-from sweeps.cli import app
+from sweeps.cli.app import app
 from tests.conftest import short_config
 
 

@@ -13,7 +13,7 @@ from dashboard.figures.mechanisms import causes
 from dashboard.figures.projection import project
 from seqcls.config import RunConfig
 from seqcls.initial import draw_initial
-from seqcls.inside.network import Network
+from seqcls.interpretability.counts.network import Network
 from tests.histories import shipped
 
 STRINGS = ("aac", "baac", "ab{100}c{55}", "b{2}c{152}")
@@ -209,7 +209,7 @@ def test_a_model_s_errors_are_summed_up_by_their_cause() -> None:
     found = causes(network, ["ab{68}", "ab{100}c{55}", "b{2}c{152}"])
     assert [(share.phrase, share.errors, share.shortest) for share in found.shares] == [
         ("dilution in head 0: a is drowned by b", 2, "ab{68}"),
-        ("value mixing in head 0: c is taken for a", 1, "b{2}c{152}"),
+        ("value interference in head 0: c is taken for a", 1, "b{2}c{152}"),
     ]
     many = [f"ab{{{n}}}" for n in range(100, 1100)]
     assert (causes(network, many).examined, causes(network, many).errors) == (300, 1000)

@@ -18,7 +18,7 @@ from seqcls.config import NetworkConfig, RunConfig
 from seqcls.counts.forward import group_logits, log_counts
 from seqcls.data import network_of
 from seqcls.engines.choice import choose_engine
-from seqcls.engines.fused import kernel, rooms
+from seqcls.engines.fused import buffers, kernel
 from seqcls.engines.fused.adamw import BETA_1, Update
 from seqcls.engines.fused.elementary import cross_entropy_row, exp_row, normal_rows
 from seqcls.engines.fused.packing import pack, unpack
@@ -101,9 +101,9 @@ def gradients_of(
     flat: Any, shape: Any, exponents: Any, counts: Any, factors: Any, targets: Any, weights: Any
 ) -> Any:
     gradient = np.zeros_like(flat)
-    p, d = rooms.views(flat, shape), rooms.views(gradient, shape)
-    kinds, tile = rooms.new_kinds(flat, shape), rooms.new_tile(flat, exponents, shape)
-    loss = kernel.gradients(p, d, shape, kinds, tile, counts, factors, targets, weights)
+    p, d = buffers.views(flat, shape), buffers.views(gradient, shape)
+    types, tile = buffers.new_token_types(flat, shape), buffers.new_tile(flat, exponents, shape)
+    loss = kernel.gradients(p, d, shape, types, tile, counts, factors, targets, weights)
     return loss, gradient
 
 
@@ -116,7 +116,7 @@ def test_gradients_are_those_of_autograd(case: Case, scaled: bool) -> None:
     tiles = make_tiles(case.counts, positive, len(case.strings), "float64")
     flat = pack(network_of(config), {name: value.numpy() for name, value in own.items()})
     shape = shape_of(network_of(config))._replace(scaled_loss=scaled)
-    scratch = np.empty(rooms.TILE, np.int64)
+    scratch = np.empty(buffers.TILE, np.int64)
     loss, gradient = gradients_of(flat, shape, scratch, *tiles[:4])
 
     parameters = {name: value[None].clone().requires_grad_() for name, value in own.items()}
@@ -237,7 +237,7 @@ def test_every_option_is_computed_as_one_string_at_a_time(
     tiles, flat = make_tiles(strings.counts, labels, len(rows), "float64"), pack(config, weights)
     moments = np.zeros((2, len(flat)))
     update = Update(1e-2, 0.5, clip)
-    scratch = np.empty(rooms.TILE, np.int64)
+    scratch = np.empty(buffers.TILE, np.int64)
     kernel.train_epoch(flat, moments, 0, update, shape_of(config), scratch, *tiles)
     # After one step AdamW's first moments are a share of the gradient.
     optimizer = torch.optim.AdamW(own.values(), lr=1e-2, weight_decay=0.5)

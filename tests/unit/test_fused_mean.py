@@ -9,7 +9,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from seqcls.config import NetworkConfig, RunConfig
 from seqcls.engines.choice import choose_engine
-from seqcls.engines.fused import rooms
+from seqcls.engines.fused import buffers
 from seqcls.engines.fused.adamw import BETA_1, Update
 from seqcls.engines.fused.mean import kernel
 from seqcls.engines.fused.packing import pack, unpack
@@ -48,7 +48,7 @@ def test_a_step_is_that_of_the_plain_model(fields: dict[str, Any]) -> None:
     np.testing.assert_allclose(found, logits.detach().numpy(), rtol=1e-12)
     tiles = make_tiles(strings.counts, labels, len(ROWS), "float64", special=False)
     flat = pack(config, weights)
-    moments, scratch = np.zeros((2, len(flat))), np.empty(rooms.TILE, np.int64)
+    moments, scratch = np.zeros((2, len(flat))), np.empty(buffers.TILE, np.int64)
     kernel.train_epoch(flat, moments, 0, Update(1e-2, 0.0, 0.0), shape_of(config), scratch, *tiles)
     # After one step AdamW's first moments are a share of the gradient.
     gradients = unpack(config, moments[0] / (1 - BETA_1))

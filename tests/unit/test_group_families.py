@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from seqcls.errors import StringError
+from seqcls.errors import InvalidStringError
 from seqcls.interpretability.strings.families import group_curve, group_map, parse_groups
 from tests.unit.asked import LSTM, untrained
 
@@ -59,9 +59,9 @@ def test_two_counts_are_asked_about_together() -> None:
 
 def test_one_count_and_two_are_asked_for_by_their_own_functions() -> None:
     model = untrained(**LSTM)
-    with pytest.raises(StringError, match="expected two"):
+    with pytest.raises(InvalidStringError, match="expected two"):
         group_map(model, parse_groups(model, "0{n}"))
-    with pytest.raises(StringError, match="expected one"):
+    with pytest.raises(InvalidStringError, match="expected one"):
         group_curve(model, parse_groups(model, "0{m}1{n}"))
 
 
@@ -75,5 +75,5 @@ def test_one_count_and_two_are_asked_for_by_their_own_functions() -> None:
     ],
 )
 def test_what_is_no_family_is_refused(text: str, problem: str) -> None:
-    with pytest.raises(StringError, match=problem):
+    with pytest.raises(InvalidStringError, match=problem):
         parse_groups(untrained(**LSTM), text)

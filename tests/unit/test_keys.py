@@ -6,7 +6,7 @@ import pytest
 
 from dashboard.charts.encodings import outcome_colors, outcome_shapes, token_colors
 from dashboard.charts.keys import told_once, united
-from dashboard.words import models_fail
+from dashboard.text import models_fail
 
 FRAME = pd.DataFrame({"x": [0.0], "token": ["a"], "outcome": ["true positive"]})
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from seqcls.errors import StringError
+from seqcls.errors import InvalidStringError
 from seqcls.interpretability.strings.asked import AskedModel, Letters
 from seqcls.interpretability.strings.enumeration import (
     affordable_length,
@@ -57,7 +57,7 @@ def test_a_minimal_failing_string_fails_and_no_single_deletion_does(fields: dict
 def test_a_string_that_is_answered_rightly_has_no_minimal_one() -> None:
     model = untrained(**LSTM)
     right = next(own for own, wrong in every(model, 3).items() if not wrong)
-    with pytest.raises(StringError, match="classified correctly"):
+    with pytest.raises(InvalidStringError, match="classified correctly"):
         minimal_failing(model, right)
 
 

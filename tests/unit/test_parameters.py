@@ -9,8 +9,8 @@ import pytest
 from seqcls.config import RunConfig
 from seqcls.errors import StoreError
 from seqcls.initial import draw_initial
-from seqcls.inside.family import curve, parse_family
-from seqcls.inside.network import Network
+from seqcls.interpretability.counts.family import curve, parse_family
+from seqcls.interpretability.counts.network import Network
 from seqcls.parameters import weights_of
 from seqcls.results import Weights
 from seqcls.weights import to_bytes

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from seqcls.config import NetworkConfig
 from seqcls.data import configuration, network_of
-from seqcls.errors import ConfigError, StringError
+from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import drawn_test_set, evaluate
 from seqcls.initial import draw_initial
 from seqcls.models.base import read_ids
@@ -168,7 +168,7 @@ def test_beyond_a_learned_table_lengths_have_no_number() -> None:
     assert tested.solved_length == lengths.min() - 1
     said = predict(config, to_bytes(weights), ["ab", "a{10}"])
     assert [own.logit for own in said] == [0, 0]
-    with pytest.raises(StringError, match="longer than the model has places for"):
+    with pytest.raises(InvalidStringError, match="longer than the model has places for"):
         predict(config, to_bytes(weights), ["a{11}"])
 
 

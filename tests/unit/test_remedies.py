@@ -8,7 +8,7 @@ from seqcls.interpretability.causes import BEHAVIOURS
 from seqcls.remedies import REMEDIES, changed, suggestions
 
 MECHANISMS = [
-    *("dilution", "value mixing", "two heads on one letter", "feed-forward saturation"),
+    *("dilution", "value interference", "two heads on one letter", "feed-forward saturation"),
     *("no single mechanism", "rounding", *BEHAVIOURS),
 ]
 ROTARY = {"task": "parity", "positions": "rotary", "attention_head_size": 2, "num_blocks": 2}
@@ -42,7 +42,7 @@ def test_what_is_suggested_fits_the_model() -> None:
     assert fields(RunConfig(), "dilution")[0] == "attention_scale=log_length"
     already = RunConfig(attention_scale="log_length")
     assert "attention_scale=log_length" not in fields(already, "dilution")
-    assert "num_attention_heads=4" in fields(RunConfig(), "value mixing")
+    assert "num_attention_heads=4" in fields(RunConfig(), "value interference")
     rotary, lstm = CONFIGS[2:]
     assert fields(rotary, "longer than in training")[0] == "positions=alibi"
     assert not {"positions=alibi", "architecture=lstm"} & {*fields(lstm, "longer than in training")}

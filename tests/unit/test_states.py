@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from seqcls.errors import ConfigError, StringError
+from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.interpretability.strings.attribution import logit_steps
 from seqcls.interpretability.strings.patching import Site, patch, patch_everywhere
@@ -124,7 +124,7 @@ def test_what_is_not_there_is_refused_by_name() -> None:
         attention_patterns(untrained(**LSTM), BASE)
     with pytest.raises(ConfigError, match="architecture='transformer' is not recurrent"):
         recurrent_units(untrained(**TWO_BLOCKS), BASE)
-    with pytest.raises(StringError, match="has 5 tokens and '01' 2"):
+    with pytest.raises(InvalidStringError, match="has 5 tokens and '01' 2"):
         patch(untrained(**LSTM), BASE, (0, 1))
-    with pytest.raises(StringError, match="has 600 tokens, more than the 512"):
+    with pytest.raises(InvalidStringError, match="has 600 tokens, more than the 512"):
         prefix_logits(untrained(**LSTM), (0,) * 600)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seqcls.errors import StringError
+from seqcls.errors import InvalidStringError
 from seqcls.tokenizer import CLS, LETTERS, MAX_COUNT, MAX_SPELLED_LENGTH, PAD, Tokenizer, pad
 
 THREE = Tokenizer(LETTERS[:3])
@@ -65,7 +65,7 @@ def test_counts_and_text_are_the_same_string(counts: list[int]) -> None:
 )
 def test_what_is_no_string_is_refused_in_one_line_that_says_why(text: str, says: str) -> None:
     for read in (THREE.counts, THREE.encode):
-        with pytest.raises(StringError) as refused:
+        with pytest.raises(InvalidStringError) as refused:
             read(text)
         assert says in str(refused.value)
         assert "\n" not in str(refused.value)
@@ -75,12 +75,12 @@ def test_what_is_no_string_is_refused_in_one_line_that_says_why(text: str, says:
 def test_a_string_too_long_to_spell_out_still_has_counts() -> None:
     text = f"a{{{MAX_SPELLED_LENGTH}}}b"
     assert THREE.counts(text) == (MAX_SPELLED_LENGTH, 1, 0)
-    with pytest.raises(StringError, match="more than the 1,000,000 that can be spelled out"):
+    with pytest.raises(InvalidStringError, match="more than the 1,000,000 that can be spelled out"):
         THREE.encode(text)
 
 
 def test_counts_that_add_up_to_too_many_are_refused() -> None:
-    with pytest.raises(StringError, match="repeats a letter more than"):
+    with pytest.raises(InvalidStringError, match="repeats a letter more than"):
         THREE.counts(f"a{{{MAX_COUNT}}}ba")
 
 
@@ -88,14 +88,16 @@ def test_counts_that_add_up_to_too_many_are_refused() -> None:
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:
         counts = THREE.counts(text)
-    except StringError as error:
+    except InvalidStringError as error:
         assert len(str(error).splitlines()) <= 1  # noqa: PT017
     else:
         assert THREE.counts(THREE.text_of_counts(counts)) == counts
 
 
 def test_ids_outside_the_vocabulary_are_refused() -> None:
-    with pytest.raises(StringError, match="token id 5 is outside the vocabulary of 5 tokens"):
+    with pytest.raises(
+        InvalidStringError, match="token id 5 is outside the vocabulary of 5 tokens"
+    ):
         THREE.decode([CLS, 5])
 
 
@@ -147,7 +149,7 @@ def test_a_text_with_groups_is_the_same_string_and_written_one_way(
 def test_any_text_is_a_string_or_refused_in_one_line(text: str) -> None:
     try:
         counts = THREE.counts(text)
-    except StringError as error:
+    except InvalidStringError as error:
         problem = str(error)
     else:
         problem = ""
@@ -168,14 +170,14 @@ def test_any_text_is_a_string_or_refused_in_one_line(text: str) -> None:
     ],
 )
 def test_groups_that_cannot_be_read(text: str, says: str) -> None:
-    with pytest.raises(StringError, match=says):
+    with pytest.raises(InvalidStringError, match=says):
         THREE.counts(text)
 
 
 def test_a_group_that_cannot_be_spelled_out_is_refused() -> None:
-    with pytest.raises(StringError, match="can be spelled out"):
+    with pytest.raises(InvalidStringError, match="can be spelled out"):
         THREE.encode("<<<<ab>{99}>{99}>{99}>{99}")
-    with pytest.raises(StringError, match="can be spelled out"):
+    with pytest.raises(InvalidStringError, match="can be spelled out"):
         THREE.pieces("<<<<ab>{99}>{99}>{99}>{99}")
 
 

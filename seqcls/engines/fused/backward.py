@@ -2,9 +2,9 @@
 
 import math
 
+from seqcls.engines.fused.buffers import TILE
 from seqcls.engines.fused.compiling import inlined
 from seqcls.engines.fused.forward import add, dot
-from seqcls.engines.fused.rooms import TILE
 
 
 @inlined
@@ -32,23 +32,23 @@ def norm_backward(d, parameters, d_parameters, shape, unit, scale, along, mean):
 
 
 @inlined
-def backward(factor, p, d, shape, kinds, tile):
-    """Adds a tile's share of all gradients to `d` and to the sums in `kinds`."""
-    read_backward(p, d, shape, kinds, tile)
+def backward(factor, p, d, shape, types, tile):
+    """Adds a tile's share of all gradients to `d` and to the sums in `token types`."""
+    read_backward(p, d, shape, types, tile)
     for head in range(shape.heads):
-        attention_backward(head, factor, shape, kinds, tile)
+        attention_backward(head, factor, shape, types, tile)
 
 
 @inlined
-def read_backward(p, d, shape, kinds, tile):
+def read_backward(p, d, shape, types, tile):
     """From the slope of the logits to the gradients of the mixed values."""
     number = tile.logit.dtype.type
     tile.d_state[:] = number(0)
     for f in range(shape.feed_forward):
         z, below, density = tile.inner[f], tile.below[f], tile.density[f]
-        effect = kinds.effect[f]
+        effect = types.effect[f]
         for s in range(TILE):
-            kinds.d_effect[f] += tile.slope[s] * z[s] * below[s]
+            types.d_effect[f] += tile.slope[s] * z[s] * below[s]
             tile.row[s] = tile.slope[s] * effect * (below[s] + z[s] * density[s])
         if shape.biases:
             d.inner_bias[f] += tile.row.sum()
@@ -63,7 +63,7 @@ def read_backward(p, d, shape, kinds, tile):
         d.classifier[0, i] += dot(tile.slope, tile.state[i])
         add(tile.d_state[i], p.classifier[0, i], tile.slope)
         d_read = tile.d_state[i].sum()
-        kinds.d_read[i] += d_read
+        types.d_read[i] += d_read
         if shape.biases:
             d.output_bias[i] += d_read
             d_outer = p.classifier[0, i] * tile.slope.sum()
@@ -77,7 +77,7 @@ def read_backward(p, d, shape, kinds, tile):
 
 
 @inlined
-def attention_backward(head, factor, shape, kinds, tile):
+def attention_backward(head, factor, shape, types, tile):
     """Adds a tile's share of one head's D v and D score."""
     number = tile.logit.dtype.type
     common = tile.other
@@ -86,73 +86,73 @@ def attention_backward(head, factor, shape, kinds, tile):
     for j in members:
         for s in range(TILE):
             common[s] += tile.d_mixed[j, s] * tile.mixed[j, s]
-    for k in range(shape.first_kind, shape.kinds):
+    for k in range(shape.first_type, shape.token_types):
         weights = tile.attention[head, k]
         tile.row[:] = number(0)
         for j in members:
-            kinds.d_value[j, k] += dot(weights, tile.d_mixed[j])
-            add(tile.row, kinds.value[j, k], tile.d_mixed[j])
+            types.d_value[j, k] += dot(weights, tile.d_mixed[j])
+            add(tile.row, types.value[j, k], tile.d_mixed[j])
         if shape.log_length:
             for s in range(TILE):
-                kinds.d_score[head, k] += factor[s] * weights[s] * (tile.row[s] - common[s])
+                types.d_score[head, k] += factor[s] * weights[s] * (tile.row[s] - common[s])
         else:
             for s in range(TILE):
-                kinds.d_score[head, k] += weights[s] * (tile.row[s] - common[s])
+                types.d_score[head, k] += weights[s] * (tile.row[s] - common[s])
 
 
 @inlined
-def kinds_backward(p, d, shape, kinds):
+def types_backward(p, d, shape, types):
     """Turns the sums over strings into the gradients of the parameters."""
-    effect_backward(p, d, shape, kinds)
-    project_backward(p, d, shape, kinds)
-    states_backward(p, d, shape, kinds)
-    embedding_backward(d, shape, kinds)
+    effect_backward(p, d, shape, types)
+    project_backward(p, d, shape, types)
+    states_backward(p, d, shape, types)
+    embedding_backward(d, shape, types)
 
 
 @inlined
-def embedding_backward(d, shape, kinds):
-    """Adds D x of the kinds, and of the one that is read, to the gradient of the embedding."""
+def embedding_backward(d, shape, types):
+    """Adds D x of the token types, and of the one that is read, to the embedding's gradient."""
     for i in range(shape.hidden):
-        for k in range(shape.kinds):
-            d.embedding[k, i] += kinds.d_normed[i, k]
-        d.embedding[kinds.reader, i] += kinds.d_read[i]
+        for k in range(shape.token_types):
+            d.embedding[k, i] += types.d_normed[i, k]
+        d.embedding[types.reader, i] += types.d_read[i]
 
 
 @inlined
-def project_backward(p, d, shape, kinds):
-    """From D score and D v of the kinds to D x^ and the gradients of what projects them."""
+def project_backward(p, d, shape, types):
+    """From D score and D v of the token types to D x^ and the gradients of what projects them."""
     number = p.embedding.dtype.type
     per_root = number(1 / math.sqrt(shape.head_size))
-    kinds.d_normed[:] = number(0)
-    for j in range(kinds.query.size):
-        d_score = kinds.d_score[j // shape.head_size]
-        d_query = dot(d_score, kinds.key[j]) * per_root
-        factor = kinds.query[j] * per_root
+    types.d_normed[:] = number(0)
+    for j in range(types.query.size):
+        d_score = types.d_score[j // shape.head_size]
+        d_query = dot(d_score, types.key[j]) * per_root
+        factor = types.query[j] * per_root
         for i in range(shape.hidden):
-            normed = kinds.normed[i]
-            d.query[j, i] += d_query * normed[kinds.reader]
+            normed = types.normed[i]
+            d.query[j, i] += d_query * normed[types.reader]
             d.key[j, i] += factor * dot(d_score, normed)
-            d.value[j, i] += dot(kinds.d_value[j], normed)
-            kinds.d_normed[i, kinds.reader] += p.query[j, i] * d_query
-            add(kinds.d_normed[i], p.key[j, i] * factor, d_score)
-            add(kinds.d_normed[i], p.value[j, i], kinds.d_value[j])
+            d.value[j, i] += dot(types.d_value[j], normed)
+            types.d_normed[i, types.reader] += p.query[j, i] * d_query
+            add(types.d_normed[i], p.key[j, i] * factor, d_score)
+            add(types.d_normed[i], p.value[j, i], types.d_value[j])
         if shape.biases:
             d.query_bias[j] += d_query
             d.key_bias[j] += factor * d_score.sum()
-            d.value_bias[j] += kinds.d_value[j].sum()
+            d.value_bias[j] += types.d_value[j].sum()
 
 
 @inlined
-def effect_backward(p, d, shape, kinds):
+def effect_backward(p, d, shape, types):
     """The share of D e in the gradients of what e is made of."""
     for i in range(shape.hidden):
-        d.classifier[0, i] += dot(p.outer[i], kinds.d_effect)
-        add(d.outer[i], p.classifier[0, i], kinds.d_effect)
+        d.classifier[0, i] += dot(p.outer[i], types.d_effect)
+        add(d.outer[i], p.classifier[0, i], types.d_effect)
 
 
 @inlined
-def states_backward(p, d, shape, kinds):
-    """Turns D x^ of the kinds, in place, into D x."""
+def states_backward(p, d, shape, types):
+    """Turns D x^ of the token types, in place, into D x."""
     norm_backward(
-        kinds.d_normed, p.norm_a, d.norm_a, shape, kinds.unit, kinds.scale, kinds.row, kinds.other
+        types.d_normed, p.norm_a, d.norm_a, shape, types.unit, types.scale, types.row, types.other
     )

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
+from seqcls.engines.fused.buffers import TILE
 from seqcls.engines.fused.compiling import inlined
 from seqcls.engines.fused.elementary import exp_row, normal_rows
-from seqcls.engines.fused.rooms import TILE
 
 
 @inlined
@@ -61,36 +61,36 @@ def norm_forward(x, parameters, shape, unit, out, scale, mean):
 
 
 @inlined
-def kinds_forward(p, shape, kinds):
-    """What all strings share: the kinds' keys, values and scores, and e."""
-    for k in range(shape.kinds):
+def types_forward(p, shape, types):
+    """What all strings share: the token types' keys, values and scores, and e."""
+    for k in range(shape.token_types):
         for i in range(shape.hidden):
-            kinds.state[i, k] = p.embedding[k, i]
-    project(p, shape, kinds)
+            types.state[i, k] = p.embedding[k, i]
+    project(p, shape, types)
 
 
 @inlined
-def project(p, shape, kinds):
-    """From the states of the kinds to their keys, values and scores, and e."""
+def project(p, shape, types):
+    """From the states of the token types to their keys, values and scores, and e."""
     number = p.embedding.dtype.type
     per_root = number(1 / math.sqrt(shape.head_size))
-    norm_forward(kinds.state, p.norm_a, shape, kinds.unit, kinds.normed, kinds.scale, kinds.row)
-    kinds.key[:] = number(0)
-    kinds.value[:] = number(0)
-    kinds.score[:] = number(0)
-    for j in range(kinds.query.size):
-        kinds.query[j] = dot(p.query[j], kinds.normed[:, kinds.reader])
+    norm_forward(types.state, p.norm_a, shape, types.unit, types.normed, types.scale, types.row)
+    types.key[:] = number(0)
+    types.value[:] = number(0)
+    types.score[:] = number(0)
+    for j in range(types.query.size):
+        types.query[j] = dot(p.query[j], types.normed[:, types.reader])
         for i in range(shape.hidden):
-            add(kinds.key[j], p.key[j, i], kinds.normed[i])
-            add(kinds.value[j], p.value[j, i], kinds.normed[i])
+            add(types.key[j], p.key[j, i], types.normed[i])
+            add(types.value[j], p.value[j, i], types.normed[i])
         if shape.biases:
-            kinds.query[j] += p.query_bias[j]
-            lift(kinds.key[j], p.key_bias[j])
-            lift(kinds.value[j], p.value_bias[j])
-        add(kinds.score[j // shape.head_size], kinds.query[j] * per_root, kinds.key[j])
-    kinds.effect[:] = number(0)
+            types.query[j] += p.query_bias[j]
+            lift(types.key[j], p.key_bias[j])
+            lift(types.value[j], p.value_bias[j])
+        add(types.score[j // shape.head_size], types.query[j] * per_root, types.key[j])
+    types.effect[:] = number(0)
     for i in range(shape.hidden):
-        add(kinds.effect, p.classifier[0, i], p.outer[i])
+        add(types.effect, p.classifier[0, i], p.outer[i])
 
 
 @inlined
@@ -104,17 +104,17 @@ def steps(x, below, density):
 
 @inlined
 def below_greatest(counts, score, shape, attention, greatest):
-    """How far each kind's score (K) lies below the greatest of those that a string holds."""
+    """How far each token type's score (K) lies below the greatest of those that a string holds."""
     number = counts.dtype.type
     zero = number(0)
     greatest[:] = number(-np.inf)
-    for k in range(shape.first_kind, shape.kinds):
+    for k in range(shape.first_type, shape.token_types):
         for s in range(TILE):
             here = score[k] if counts[k, s] > zero else number(-np.inf)
             greatest[s] = max(greatest[s], here)
-    for k in range(shape.first_kind, shape.kinds):
+    for k in range(shape.first_type, shape.token_types):
         for s in range(TILE):
-            # A kind that is absent may score higher than all that are there; it weighs nothing.
+            # One that is absent may score higher than all that are there; it weighs nothing.
             attention[k, s] = min(score[k] - greatest[s], zero)
 
 
@@ -124,11 +124,11 @@ def scaled_below_greatest(counts, factor, score, shape, attention, greatest):
     number = counts.dtype.type
     zero = number(0)
     greatest[:] = number(-np.inf)
-    for k in range(shape.first_kind, shape.kinds):
+    for k in range(shape.first_type, shape.token_types):
         for s in range(TILE):
             here = score[k] * factor[s] if counts[k, s] > zero else number(-np.inf)
             greatest[s] = max(greatest[s], here)
-    for k in range(shape.first_kind, shape.kinds):
+    for k in range(shape.first_type, shape.token_types):
         for s in range(TILE):
             attention[k, s] = min(score[k] * factor[s] - greatest[s], zero)
 
@@ -144,7 +144,7 @@ def attend(counts, factor, score, shape, attention, tile):
     else:
         below_greatest(counts, score, shape, attention, tile.row)
     total[:] = zero
-    for k in range(shape.first_kind, shape.kinds):
+    for k in range(shape.first_type, shape.token_types):
         weights = attention[k]
         exp_row(weights, tile.powers, tile.exponents)
         for s in range(TILE):
@@ -152,30 +152,30 @@ def attend(counts, factor, score, shape, attention, tile):
             total[s] += weights[s]
     for s in range(TILE):
         total[s] = one / total[s] if total[s] > zero else zero
-    for k in range(shape.first_kind, shape.kinds):
+    for k in range(shape.first_type, shape.token_types):
         for s in range(TILE):
             attention[k, s] *= total[s]
 
 
 @inlined
-def forward(counts, factor, p, shape, kinds, tile):
+def forward(counts, factor, p, shape, types, tile):
     """The logits of a tile of strings, given as counts (K, T) and the factors of their scores."""
     number = counts.dtype.type
     tile.mixed[:] = number(0)
     for head in range(shape.heads):
-        attend(counts, factor, kinds.score[head], shape, tile.attention[head], tile)
+        attend(counts, factor, types.score[head], shape, tile.attention[head], tile)
         for j in range(head * shape.head_size, (head + 1) * shape.head_size):
-            for k in range(shape.first_kind, shape.kinds):
-                add(tile.mixed[j], kinds.value[j, k], tile.attention[head, k])
-    read(p, shape, kinds, tile)
+            for k in range(shape.first_type, shape.token_types):
+                add(tile.mixed[j], types.value[j, k], tile.attention[head, k])
+    read(p, shape, types, tile)
 
 
 @inlined
-def read(p, shape, kinds, tile):
+def read(p, shape, types, tile):
     """From the mixed values of a tile of strings and the reader's own state to the logits."""
     number = tile.logit.dtype.type
     for i in range(shape.hidden):
-        tile.state[i] = kinds.state[i, kinds.reader]
+        tile.state[i] = types.state[i, types.reader]
         if shape.biases:
             lift(tile.state[i], p.output_bias[i])
         for j in range(tile.mixed.shape[0]):
@@ -197,4 +197,4 @@ def read(p, shape, kinds, tile):
         else:
             normal_rows(tile.inner[f], tile.below[f], tile.density[f], tile.powers, tile.exponents)
         for s in range(TILE):
-            tile.logit[s] += kinds.effect[f] * tile.inner[f, s] * tile.below[f, s]
+            tile.logit[s] += types.effect[f] * tile.inner[f, s] * tile.below[f, s]

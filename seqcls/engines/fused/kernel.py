@@ -1,10 +1,10 @@
 r"""Forward, backward and AdamW of one model as one compiled function of letter counts.
 
-Shapes: K kinds of token (CLS, then the n letters), H hidden, h heads of size d, J = h d, F feed-
-forward, and a tile of T strings. Arrays have the string or the kind as their last axis, so that
-every inner loop runs along contiguous numbers. n_ks is how often kind k occurs in string s. A norm
-is x^ = weight r (x - mean) + bias with r = (mean((x - mean)^2) + eps)^(-1/2), mean = 0 for `rms`;
-without norms x^ = x. Once a step, for the kinds:
+Shapes: K token types (CLS, then the n letters), H hidden, h heads of size d, J = h d, F feed-
+forward, and a tile of T strings. Arrays have the string or the token type as their last axis, so
+that every inner loop runs along contiguous numbers. n_ks is how often token type k occurs in string
+s. A norm is x^ = weight r (x - mean) + bias with r = (mean((x - mean)^2) + eps)^(-1/2), mean = 0
+for `rms`; without norms x^ = x. Once a step, for the token types:
 
     x = embedding (H, K)        x^ = norm(x)            q = Wq x^_CLS (J)
     key = Wk x^ (J, K)          v = Wv x^ (J, K)        score_hk = q_h . key_hk / sqrt(d)
@@ -34,27 +34,27 @@ in the order of the tiles, each within a tile as the compiler arranged it once f
 import numpy as np
 
 from seqcls.engines.fused.adamw import adamw
-from seqcls.engines.fused.backward import backward, kinds_backward
+from seqcls.engines.fused.backward import backward, types_backward
+from seqcls.engines.fused.buffers import new_tile, new_token_types, views
 from seqcls.engines.fused.compiling import entry, inlined
-from seqcls.engines.fused.forward import forward, kinds_forward
+from seqcls.engines.fused.forward import forward, types_forward
 from seqcls.engines.fused.loss import losses
-from seqcls.engines.fused.rooms import new_kinds, new_tile, views
 
 
 @inlined
-def gradients(p, d, shape, kinds, tile, counts, factors, targets, weights):
+def gradients(p, d, shape, types, tile, counts, factors, targets, weights):
     """Adds the gradients of the weighted loss of some tiles to `d`; returns their summed losses."""
-    kinds.d_score[:] = 0
-    kinds.d_value[:] = 0
-    kinds.d_effect[:] = 0
-    kinds.d_read[:] = 0
-    kinds_forward(p, shape, kinds)
+    types.d_score[:] = 0
+    types.d_value[:] = 0
+    types.d_effect[:] = 0
+    types.d_read[:] = 0
+    types_forward(p, shape, types)
     total = 0.0
     for number in range(counts.shape[0]):
-        forward(counts[number], factors[number], p, shape, kinds, tile)
+        forward(counts[number], factors[number], p, shape, types, tile)
         total += losses(targets[number], weights[number], shape, tile)
-        backward(factors[number], p, d, shape, kinds, tile)
-    kinds_backward(p, d, shape, kinds)
+        backward(factors[number], p, d, shape, types, tile)
+    types_backward(p, d, shape, types)
     return total
 
 
@@ -80,7 +80,7 @@ def train_epoch(
     """
     gradient = np.zeros_like(flat)
     p, d = views(flat, shape), views(gradient, shape)
-    kinds, tile = new_kinds(flat, shape), new_tile(flat, exponents, shape)
+    types, tile = new_token_types(flat, shape), new_tile(flat, exponents, shape)
     total = 0.0
     first = 0
     for number in range(ends.size):
@@ -89,7 +89,7 @@ def train_epoch(
             p,
             d,
             shape,
-            kinds,
+            types,
             tile,
             counts[first:end],
             factors[first:end],
@@ -108,11 +108,11 @@ def evaluate(flat, shape, exponents, counts, factors, targets, weights, logits):
     The other arguments are those of `train_epoch`.
     """
     p = views(flat, shape)
-    kinds, tile = new_kinds(flat, shape), new_tile(flat, exponents, shape)
-    kinds_forward(p, shape, kinds)
+    types, tile = new_token_types(flat, shape), new_tile(flat, exponents, shape)
+    types_forward(p, shape, types)
     total = 0.0
     for number in range(counts.shape[0]):
-        forward(counts[number], factors[number], p, shape, kinds, tile)
+        forward(counts[number], factors[number], p, shape, types, tile)
         logits[number] = tile.logit
         total += losses(targets[number], weights[number], shape, tile)
     return total

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from seqcls.engines.fused.buffers import TILE
 from seqcls.engines.fused.compiling import inlined
 from seqcls.engines.fused.elementary import cross_entropy_row, exp_row
-from seqcls.engines.fused.rooms import TILE
 
 
 @inlined

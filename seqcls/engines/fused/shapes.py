@@ -2,8 +2,8 @@
 
 from seqcls.config import NetworkConfig, RunConfig
 from seqcls.data import network_of
+from seqcls.engines.fused.buffers import NORMS, Shape
 from seqcls.engines.fused.learned import learned_places
-from seqcls.engines.fused.rooms import NORMS, Shape
 
 
 def training_shape(config: RunConfig) -> Shape:
@@ -15,12 +15,12 @@ def shape_of(config: NetworkConfig, *, scaled_loss: bool = False) -> Shape:
     """The sizes and switches of a network."""
     places, per_place = learned_places(config)
     return Shape(
-        kinds=config.num_letters + 1,
+        token_types=config.num_letters + 1,
         hidden=config.hidden_size,
         heads=config.num_attention_heads,
         head_size=config.attention_head_size,
         feed_forward=config.feed_forward_size,
-        first_kind=int(config.no_attend_cls or config.readout == "mean"),
+        first_type=int(config.no_attend_cls or config.readout == "mean"),
         norm=NORMS[config.layer_norm if config.has_norms else "none"],
         eps=config.layer_norm_eps,
         scaled_loss=scaled_loss,

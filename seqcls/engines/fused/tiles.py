@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int64
 
-from seqcls.engines.fused.rooms import TILE
+from seqcls.engines.fused.buffers import TILE
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
 
@@ -14,8 +14,8 @@ from seqcls.sampling.streams import stream
 class Tiles(NamedTuple):
     """Strings in tiles; a batch begins with a new tile, and its last one may not be full."""
 
-    counts: Float[np.ndarray, "tile kind string"]
-    """Kinds are CLS, which occurs once or never, and the letters."""
+    counts: Float[np.ndarray, "tile token_type string"]
+    """TokenTypes are CLS, which occurs once or never, and the letters."""
     factors: Float[np.ndarray, "tile string"]
     """The logarithm of the number of tokens that the model reads; 0 where it reads none."""
     targets: Float[np.ndarray, "tile string"]

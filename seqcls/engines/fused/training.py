@@ -15,8 +15,8 @@ from jaxtyping import Float, Int64
 from seqcls.config import NetworkConfig, RunConfig
 from seqcls.data import network_of, sampler_of
 from seqcls.engines.fused.adamw import Update
+from seqcls.engines.fused.buffers import TILE
 from seqcls.engines.fused.packing import pack, unpack
-from seqcls.engines.fused.rooms import TILE
 from seqcls.engines.fused.shapes import integers, shape_of, training_shape
 from seqcls.engines.fused.tiles import Tiles, epoch_tiles, make_tiles
 from seqcls.engines.member import MemberTraining, learning_rate

@@ -26,7 +26,7 @@ from seqcls.models.transformer import Transformer, read_states
 from seqcls.strings import TokenStrings
 from seqcls.tokenizer import PAD
 
-How = Literal["zero", "mean"]
+AblationMethod = Literal["zero", "mean"]
 Kind = Literal["head", "feed-forward", "unit"]
 KINDS: tuple[Kind, ...] = ("head", "feed-forward", "unit")
 
@@ -110,13 +110,15 @@ def parts_of(model: AskedModel, kinds: Iterable[Kind] = KINDS) -> tuple[Part, ..
     )
 
 
-def rank(judge: "Judge", parts: Sequence[Part], how: How = "zero") -> tuple[Ablated, ...]:
+def rank(
+    judge: "Judge", parts: Sequence[Part], how: AblationMethod = "zero"
+) -> tuple[Ablated, ...]:
     """What the model is without each part alone, the dearest first."""
     found = [judge.without([part], how) for part in parts]
     return tuple(sorted(found, key=lambda own: (-own.errors, -own.logit_change)))
 
 
-def prune(judge: "Judge", parts: Sequence[Part], how: How = "zero") -> Iterator[Ablated]:
+def prune(judge: "Judge", parts: Sequence[Part], how: AblationMethod = "zero") -> Iterator[Ablated]:
     """Without more and more parts, each time that one which costs the fewest errors.
 
     On a tie, the one with the least loss. The first has all parts (Michel, Levy & Neubig 2019, *Are
@@ -164,7 +166,7 @@ class Judge:
         """The logits of the whole model."""
         return self.logits((), "zero")
 
-    def without(self, parts: Sequence[Part], how: How) -> Ablated:
+    def without(self, parts: Sequence[Part], how: AblationMethod) -> Ablated:
         """What is left without these parts."""
         logits = self.logits(parts, how)
         right = (logits > 0) == self.labels
@@ -181,7 +183,7 @@ class Judge:
             right=np.bincount(rows, right, len(lengths)).astype(np.int64),
         )
 
-    def logits(self, parts: Sequence[Part], how: How) -> Float[np.ndarray, " string"]:
+    def logits(self, parts: Sequence[Part], how: AblationMethod) -> Float[np.ndarray, " string"]:
         """The logits without these parts."""
         values = {part: self._means[part] if how == "mean" else 0.0 for part in parts}
         with torch.no_grad():

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 
 from seqcls.config import ANY_SAMPLER, RunConfig
 from seqcls.data import task_of, tokenizer_of
-from seqcls.errors import StringError
+from seqcls.errors import InvalidStringError
 from seqcls.evaluation import logits_of
 from seqcls.results import Weights
 from seqcls.strings import TokenStrings
@@ -100,11 +100,11 @@ class AskedModel:
         """The letters of a string in the usual notation.
 
         Raises:
-            StringError: it is not of this alphabet, or longer than `MAX_LENGTH`.
+            InvalidStringError: it is not of this alphabet, or longer than `MAX_LENGTH`.
         """
         length = sum(count for _, count in self.tokenizer.pieces(text))
         if length > MAX_LENGTH:
-            raise StringError(
+            raise InvalidStringError(
                 f"{text[:60]!r} has {length:,} tokens, more than the {MAX_LENGTH:,} that are "
                 "looked at one by one; shorten it"
             )
@@ -128,11 +128,11 @@ class AskedModel:
         """Label and answer of one string.
 
         Raises:
-            StringError: the model has no places for so long a string.
+            InvalidStringError: the model has no places for so long a string.
         """
         answers = self.ask_all([letters])
         if not answers.known[0]:
-            raise StringError(
+            raise InvalidStringError(
                 f"{self.text(letters)[:60]!r} is longer than the model has places for "
                 f"(positions={self.config.positions!r}); shorten it"
             )

@@ -1,8 +1,9 @@
 """Strings with free counts of groups, `<ab>{n}` or `({n}){n}`, answered by running the model.
 
-Where letter counts decide, `seqcls.inside.family` goes further, and exactly. Here a family has one
-free count or two, which go up to `MAX_N`; between the values that are tried the answer may change
-and change back unseen, but every change that is reported is one between neighbours.
+Where letter counts decide, `seqcls.interpretability.counts.family` goes further, and exactly. Here
+a family has one free count or two, which go up to `MAX_N`; between the values that are tried the
+answer may change and change back unseen, but every change that is reported is one between
+neighbours.
 """
 
 import re
@@ -13,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Bool, Float, Int64
 
-from seqcls.errors import StringError
+from seqcls.errors import InvalidStringError
 from seqcls.interpretability.strings.asked import Answers, AskedModel, Letters
 
 MAX_N = 2_000
@@ -104,7 +105,7 @@ def parse_groups(model: AskedModel, text: str) -> GroupFamily:
     """The family that a text such as `<ab>{n}`, `0{m}1{n}` or `({n}){n}` stands for.
 
     Raises:
-        StringError: not of this alphabet, not in this notation, or not one or two free counts.
+        InvalidStringError: not of this alphabet or notation, or not one or two free counts.
     """
     pieces: list[tuple[Letters, Count]] = []
     names = set()
@@ -112,7 +113,7 @@ def parse_groups(model: AskedModel, text: str) -> GroupFamily:
     while place < len(text):
         match = _PIECE.match(text, place)
         if match is None:
-            raise StringError(
+            raise InvalidStringError(
                 f"cannot read {text[:60]!r} at character {place + 1}: expected tokens, or groups "
                 "such as <ab>{n} or 0{3}"
             )
@@ -122,7 +123,7 @@ def parse_groups(model: AskedModel, text: str) -> GroupFamily:
         pieces.append((letters, int(count) if count.isdigit() else count))
         place = match.end()
     if not 1 <= len(names) <= 2:
-        raise StringError(
+        raise InvalidStringError(
             f"{text[:60]!r} has {len(names) or 'no'} free counts; expected one or two, each a "
             "lowercase letter in braces, as in <ab>{n} or 0{m}1{n}"
         )
@@ -137,11 +138,11 @@ def group_curve(model: AskedModel, family: GroupFamily, *, points: int = 40) -> 
     than the model has places for.
 
     Raises:
-        StringError: the model has no places even for the first string, or there are two free
+        InvalidStringError: the model has no places even for the first string, or there are two free
             counts.
     """
     if len(family.names) != 1:
-        raise StringError(
+        raise InvalidStringError(
             f"{family.text[:60]!r} has two free counts; expected one, as in <ab>{{n}}"
         )
     longest = _longest(family)
@@ -151,7 +152,7 @@ def group_curve(model: AskedModel, family: GroupFamily, *, points: int = 40) -> 
     known.try_all(n.tolist())
     tried = known.tried()
     if not tried:
-        raise StringError(
+        raise InvalidStringError(
             f"{family.text[:60]!r}: even its first string is longer than the model has places for"
         )
     changes = known.changes()
@@ -169,10 +170,10 @@ def group_map(model: AskedModel, family: GroupFamily, *, points: int = 14) -> Gr
     """Labels and answers for both free counts from 1 to `MAX_N` on a logarithmic grid.
 
     Raises:
-        StringError: there is one free count.
+        InvalidStringError: there is one free count.
     """
     if len(family.names) != 2:
-        raise StringError(
+        raise InvalidStringError(
             f"{family.text[:60]!r} has one free count; expected two, as in 0{{m}}1{{n}}"
         )
     grid = np.unique(np.geomspace(1, _longest(family), points).round().astype(np.int64))

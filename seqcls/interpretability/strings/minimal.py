@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from seqcls.errors import StringError
+from seqcls.errors import InvalidStringError
 from seqcls.interpretability.strings.asked import Answer, AskedModel, Letters
 from seqcls.interpretability.strings.enumeration import MAX_STRINGS, affordable_length, all_strings
 
@@ -52,11 +52,11 @@ def minimal_failing(model: AskedModel, letters: Sequence[int]) -> Minimal:
     anew for every string that is tried, so the result may be of the other label.
 
     Raises:
-        StringError: the string is answered rightly, or is too long for the model.
+        InvalidStringError: the string is answered rightly, or is too long for the model.
     """
     given = model.answer(letters)
     if not given.is_wrong:
-        raise StringError(
+        raise InvalidStringError(
             f"{given.string[:60]!r} is classified correctly; expected a string that the model gets "
             "wrong, such as `seqcls errors` lists"
         )

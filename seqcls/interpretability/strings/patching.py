@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from seqcls.errors import ConfigError, StringError
+from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.interpretability.strings.plain import Changing, ids_of, plain_model, token_names
 from seqcls.interpretability.strings.states import check_length
@@ -79,7 +79,7 @@ def patch(model: AskedModel, base: Sequence[int], source: Sequence[int]) -> Patc
     Of a recurrent network a layer's state after a token is replaced, an LSTM's cell with it.
 
     Raises:
-        StringError: the strings have different lengths, or are too long.
+        InvalidStringError: the strings have different lengths, or are too long.
         ConfigError: an architecture whose states are not known.
     """
     _check_pair(model, base, source)
@@ -105,7 +105,7 @@ def patch_everywhere(
     """The base string's logit with a Transformer's state at all places at once.
 
     Raises:
-        StringError: as `patch`.
+        InvalidStringError: as `patch`.
         ConfigError: the model is no Transformer.
     """
     _check_pair(model, base, source)
@@ -219,7 +219,7 @@ def _stepped(
 
 def _check_pair(model: AskedModel, base: Sequence[int], source: Sequence[int]) -> None:
     if len(base) != len(source):
-        raise StringError(
+        raise InvalidStringError(
             f"{model.text(base)[:40]!r} has {len(base)} tokens and {model.text(source)[:40]!r} "
             f"{len(source)}: states are carried over place by place, so expected as many"
         )

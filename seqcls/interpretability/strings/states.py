@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float
 
 from seqcls.data import network_of
-from seqcls.errors import ConfigError, StringError
+from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.interpretability.strings.plain import ids_of, plain_model, token_names
 from seqcls.models.positions import longest_readable
@@ -64,7 +64,7 @@ def attention_patterns(model: AskedModel, letters: Sequence[int]) -> Patterns:
 
     Raises:
         ConfigError: the model is no Transformer.
-        StringError: the string is longer than `MAX_TOKENS`.
+        InvalidStringError: the string is longer than `MAX_TOKENS`.
     """
     own = plain_model(model)
     if not isinstance(own, Transformer):
@@ -84,7 +84,7 @@ def prefix_logits(model: AskedModel, letters: Sequence[int]) -> Prefixes:
     """The logit after every prefix of a string: where the decision is made.
 
     Raises:
-        StringError: the string is longer than `MAX_TOKENS`.
+        InvalidStringError: the string is longer than `MAX_TOKENS`.
     """
     check_length(model, letters)
     answers = model.ask_all([tuple(letters[:end]) for end in range(len(letters) + 1)])
@@ -97,7 +97,7 @@ def recurrent_units(model: AskedModel, letters: Sequence[int]) -> Units:
 
     Raises:
         ConfigError: the model is not recurrent.
-        StringError: the string is longer than `MAX_TOKENS`.
+        InvalidStringError: the string is longer than `MAX_TOKENS`.
     """
     own = plain_model(model)
     if not isinstance(own, Recurrent):
@@ -142,16 +142,16 @@ def check_length(model: AskedModel, letters: Sequence[int]) -> None:
     """Refuses a string whose states are too many to be looked at.
 
     Raises:
-        StringError: it is longer than `MAX_TOKENS`, or than the model has places for.
+        InvalidStringError: it is longer than `MAX_TOKENS`, or than the model has places for.
     """
     if len(letters) > MAX_TOKENS:
-        raise StringError(
+        raise InvalidStringError(
             f"{model.text(letters)[:60]!r} has {len(letters):,} tokens, more than the "
             f"{MAX_TOKENS} whose states are looked at; shorten it"
         )
     end = longest_readable(network_of(model.config))
     if end is not None and len(letters) > end:
-        raise StringError(
+        raise InvalidStringError(
             f"{model.text(letters)[:60]!r} has {len(letters):,} tokens, more than the {end} places "
             f"that the model has (positions={model.config.positions!r}); shorten it"
         )

@@ -16,13 +16,13 @@ from functools import partial
 import numpy as np
 
 from seqcls.engines.fused.adamw import adamw
-from seqcls.engines.fused.backward import backward, kinds_backward
+from seqcls.engines.fused.backward import backward, types_backward
+from seqcls.engines.fused.buffers import TILE, new_tile, views
 from seqcls.engines.fused.compiling import entry, inlined
-from seqcls.engines.fused.forward import forward, kinds_forward
+from seqcls.engines.fused.forward import forward, types_forward
 from seqcls.engines.fused.loss import losses
 from seqcls.engines.fused.machine_code import MEAN
-from seqcls.engines.fused.mean.rooms import new_mean, reader
-from seqcls.engines.fused.rooms import TILE, new_tile, views
+from seqcls.engines.fused.mean.buffers import new_mean, reader
 
 mean_entry = partial(entry, part=MEAN)
 
@@ -33,12 +33,12 @@ def shares_of(counts, p, shape, mean):
     number = counts.dtype.type
     zero, one = number(0), number(1)
     mean.logit[:] = zero
-    for letter in range(shape.kinds - 1):
+    for letter in range(shape.token_types - 1):
         for s in range(TILE):
             mean.logit[s] += counts[letter + 1, s]
     for s in range(TILE):
         mean.empty[s] = one if mean.logit[s] == zero else zero
-    for letter in range(shape.kinds - 1):
+    for letter in range(shape.token_types - 1):
         for s in range(TILE):
             mean.shares[letter, s] = counts[letter + 1, s] / (mean.logit[s] + mean.empty[s])
     for s in range(TILE):
@@ -60,19 +60,19 @@ def train_epoch(
     gradient = np.zeros_like(flat)
     p, d = views(flat, shape), views(gradient, shape)
     tile, mean = new_tile(flat, exponents, shape), new_mean(flat, shape)
-    letters = shape.kinds - 1
+    letters = shape.token_types - 1
     total = 0.0
     first = 0
     for batch in range(ends.size):
         mean.memory[:] = 0
         for letter in range(letters):
-            kinds_forward(p, shape, reader(mean.memory[letter], letter + 1, shape))
+            types_forward(p, shape, reader(mean.memory[letter], letter + 1, shape))
         for number in range(first, ends[batch]):
             shares_of(counts[number], p, shape, mean)
             # Forward for all readers, then again for each with its gradients: once in the code.
             for turn in range(2 * letters):
                 letter = turn % letters
-                kinds = reader(mean.memory[letter], letter + 1, shape)
+                types = reader(mean.memory[letter], letter + 1, shape)
                 if turn == letters:
                     tile.logit[:] = mean.logit
                     total += losses(targets[number], weights[number], shape, tile)
@@ -80,15 +80,15 @@ def train_epoch(
                     if shape.biases:
                         for s in range(TILE):
                             d.classifier_bias[0] += mean.empty[s] * tile.slope[s]
-                forward(counts[number], factors[number], p, shape, kinds, tile)
+                forward(counts[number], factors[number], p, shape, types, tile)
                 if turn < letters:
                     add_logits(letter, tile, mean)
                 else:
                     for s in range(TILE):
                         tile.slope[s] = mean.slope[s] * mean.shares[letter, s]
-                    backward(factors[number], p, d, shape, kinds, tile)
+                    backward(factors[number], p, d, shape, types, tile)
         for letter in range(letters):
-            kinds_backward(p, d, shape, reader(mean.memory[letter], letter + 1, shape))
+            types_backward(p, d, shape, reader(mean.memory[letter], letter + 1, shape))
         adamw(flat, gradient, moments, step + batch + 1, update)
         first = ends[batch]
     return total
@@ -99,14 +99,14 @@ def evaluate(flat, shape, exponents, counts, factors, targets, weights, logits):
     """As `seqcls.engines.fused.kernel.evaluate`."""
     p = views(flat, shape)
     tile, mean = new_tile(flat, exponents, shape), new_mean(flat, shape)
-    for letter in range(shape.kinds - 1):
-        kinds_forward(p, shape, reader(mean.memory[letter], letter + 1, shape))
+    for letter in range(shape.token_types - 1):
+        types_forward(p, shape, reader(mean.memory[letter], letter + 1, shape))
     total = 0.0
     for number in range(counts.shape[0]):
         shares_of(counts[number], p, shape, mean)
-        for letter in range(shape.kinds - 1):
-            kinds = reader(mean.memory[letter], letter + 1, shape)
-            forward(counts[number], factors[number], p, shape, kinds, tile)
+        for letter in range(shape.token_types - 1):
+            types = reader(mean.memory[letter], letter + 1, shape)
+            forward(counts[number], factors[number], p, shape, types, tile)
             add_logits(letter, tile, mean)
         tile.logit[:] = mean.logit
         logits[number] = tile.logit

@@ -11,11 +11,11 @@ from functools import partial
 import numpy as np
 
 from seqcls.engines.fused.adamw import adamw
+from seqcls.engines.fused.buffers import new_tile, new_token_types, views
 from seqcls.engines.fused.compiling import entry
 from seqcls.engines.fused.loss import losses
 from seqcls.engines.fused.machine_code import TABLES
-from seqcls.engines.fused.rooms import new_kinds, new_tile, views
-from seqcls.engines.fused.tables.rooms import new_table
+from seqcls.engines.fused.tables.buffers import new_table
 from seqcls.engines.fused.tables.rows import rows_backward, rows_forward
 from seqcls.engines.fused.tables.strings import strings_backward, strings_forward
 
@@ -49,7 +49,7 @@ def train_table_epoch(
         step: steps done before.
         update: an `Update`.
         shape: a `Shape`.
-        rows_shape: the same with as many kinds as there are rows.
+        rows_shape: the same with as many token types as there are rows.
         scheme: a number of `places`.
         exponents: scratch of TILE integers as wide as the parameters.
         numbers: of `Places`, of every batch or of one for all.
@@ -63,25 +63,25 @@ def train_table_epoch(
     """
     gradient = np.zeros_like(flat)
     p, d = views(flat, shape), views(gradient, shape)
-    kinds, tile = new_kinds(flat, rows_shape), new_tile(flat, exponents, shape)
+    types, tile = new_token_types(flat, rows_shape), new_tile(flat, exponents, shape)
     table = new_table(flat, shape, letters.shape[1])
     total = 0.0
     first = 0
     for batch in range(ends.size):
-        kinds.d_score[:] = 0
-        kinds.d_value[:] = 0
-        kinds.d_effect[:] = 0
-        kinds.d_read[:] = 0
+        types.d_score[:] = 0
+        types.d_value[:] = 0
+        types.d_effect[:] = 0
+        types.d_read[:] = 0
         table.d_score[:] = 0
         table.d_bias[:] = 0
         own = batch if len(rows) > 1 else 0
-        rows_forward(p, rows_shape, scheme, numbers[own], rows[own], kinds, table)
+        rows_forward(p, rows_shape, scheme, numbers[own], rows[own], types, table)
         for number in range(first, ends[batch]):
             own_letters, factor = letters[number, : slots[number]], factors[number]
-            strings_forward(own_letters, factor, p, shape, scheme, kinds, tile, table)
+            strings_forward(own_letters, factor, p, shape, scheme, types, tile, table)
             total += losses(targets[number], weights[number], shape, tile)
-            strings_backward(own_letters, factor, p, d, shape, scheme, kinds, tile, table)
-        rows_backward(p, d, rows_shape, scheme, numbers[own], rows[own], kinds, table)
+            strings_backward(own_letters, factor, p, d, shape, scheme, types, tile, table)
+        rows_backward(p, d, rows_shape, scheme, numbers[own], rows[own], types, table)
         adamw(flat, gradient, moments, step + batch + 1, update)
         first = ends[batch]
     return total
@@ -108,13 +108,13 @@ def evaluate_table(
     The other arguments are those of `train_table_epoch`; all strings have the first batch's places.
     """
     p = views(flat, shape)
-    kinds, tile = new_kinds(flat, rows_shape), new_tile(flat, exponents, shape)
+    types, tile = new_token_types(flat, rows_shape), new_tile(flat, exponents, shape)
     table = new_table(flat, shape, letters.shape[1])
-    rows_forward(p, rows_shape, scheme, numbers[0], rows[0], kinds, table)
+    rows_forward(p, rows_shape, scheme, numbers[0], rows[0], types, table)
     total = 0.0
     for number in range(len(letters)):
         own_letters = letters[number, : slots[number]]
-        strings_forward(own_letters, factors[number], p, shape, scheme, kinds, tile, table)
+        strings_forward(own_letters, factors[number], p, shape, scheme, types, tile, table)
         logits[number] = tile.logit
         total += losses(targets[number], weights[number], shape, tile)
     return total

@@ -8,8 +8,8 @@ from jaxtyping import Float
 from seqcls.config import NetworkConfig, RunConfig
 from seqcls.data import network_of, sampler_of
 from seqcls.engines.fused.adamw import Update
+from seqcls.engines.fused.buffers import TILE, Shape
 from seqcls.engines.fused.learned import learned_places
-from seqcls.engines.fused.rooms import TILE, Shape
 from seqcls.engines.fused.shapes import integers, shape_of, training_shape
 from seqcls.engines.fused.tables.kernel import evaluate_table, train_table_epoch
 from seqcls.engines.fused.tables.places import (
@@ -80,11 +80,11 @@ class TableProgram:
 
 
 def rows_shape(config: NetworkConfig, shape: Shape, places: int) -> Shape:
-    """The shape with as many kinds as there are (token, place) rows of so many letters' places."""
+    """The shape with as many token types as (token, place) rows of so many letters' places."""
     if config.positions not in ADDED:
         return shape
     rows = 1 + places * config.num_letters
-    return shape._replace(kinds=-(-rows // COLUMNS) * COLUMNS)
+    return shape._replace(token_types=-(-rows // COLUMNS) * COLUMNS)
 
 
 def answer(

@@ -9,7 +9,7 @@ from seqcls.engines.fused.backward import (
     states_backward,
 )
 from seqcls.engines.fused.compiling import inlined
-from seqcls.engines.fused.forward import add, dot, kinds_forward, project
+from seqcls.engines.fused.forward import add, dot, project, types_forward
 from seqcls.engines.fused.tables.places import ALIBI, LEARNT, RELATIVE, ROTARY, SINUSOIDAL
 
 
@@ -22,23 +22,23 @@ def is_added(scheme):
 
 
 @inlined
-def rows_forward(p, shape, scheme, numbers, rows, kinds, table):
+def rows_forward(p, shape, scheme, numbers, rows, types, table):
     """Keys, values and scores of all rows, for the places' numbers (A, 1 + P) and rows (1 + P)."""
     if is_added(scheme):
-        embed(p, shape, scheme, numbers, rows, kinds, table)
-        project(p, shape, kinds)
+        embed(p, shape, scheme, numbers, rows, types, table)
+        project(p, shape, types)
         for head in range(shape.heads):
             for n in range(table.columns):
-                table.score[head, n] = kinds.score[head, n]
+                table.score[head, n] = types.score[head, n]
         return
-    kinds_forward(p, shape, kinds)
+    types_forward(p, shape, types)
     if scheme == ROTARY:
-        turn(shape, numbers, kinds, table)
+        turn(shape, numbers, types, table)
         return
     for head in range(shape.heads):
-        table.score[head, 0] = kinds.score[head, 0]
+        table.score[head, 0] = types.score[head, 0]
         for n in range(1, table.columns):
-            table.score[head, n] = kinds.score[head, 1 + (n - 1) % table.letters]
+            table.score[head, n] = types.score[head, 1 + (n - 1) % table.letters]
         for place in range(table.bias.shape[1]):
             if scheme == ALIBI:
                 table.bias[head, place] = numbers[head, place]
@@ -47,32 +47,32 @@ def rows_forward(p, shape, scheme, numbers, rows, kinds, table):
 
 
 @inlined
-def embed(p, shape, scheme, numbers, rows, kinds, table):
+def embed(p, shape, scheme, numbers, rows, types, table):
     """The states of all rows: embedding and place, added."""
     for place in range(table.bias.shape[1]):
         for i in range(shape.hidden):
             shift = numbers[i, place] if scheme == SINUSOIDAL else p.places[rows[place], i]
             if place == 0:
-                kinds.state[i, 0] = p.embedding[0, i] + shift
+                types.state[i, 0] = p.embedding[0, i] + shift
                 continue
             first = 1 + (place - 1) * table.letters
             for letter in range(table.letters):
-                kinds.state[i, first + letter] = p.embedding[1 + letter, i] + shift
+                types.state[i, first + letter] = p.embedding[1 + letter, i] + shift
 
 
 @inlined
-def turn(shape, numbers, kinds, table):
+def turn(shape, numbers, types, table):
     """Scores of keys that are turned by their distance: the query is turned back instead."""
     number = table.score.dtype.type
     per_root = number(1 / math.sqrt(shape.head_size))
     pairs = shape.head_size // 2
     table.score[:] = number(0)
     for head in range(shape.heads):
-        table.score[head, 0] = kinds.score[head, 0]
+        table.score[head, 0] = types.score[head, 0]
         for pair in range(pairs):
             even = head * shape.head_size + 2 * pair
             odd = even + 1
-            q, r = kinds.query[even] * per_root, kinds.query[odd] * per_root
+            q, r = types.query[even] * per_root, types.query[odd] * per_root
             for place in range(1, table.bias.shape[1]):
                 cos, sin = numbers[pair, place], numbers[pairs + pair, place]
                 table.turned[even, place] = q * cos + r * sin
@@ -80,52 +80,52 @@ def turn(shape, numbers, kinds, table):
                 first = 1 + (place - 1) * table.letters
                 for letter in range(table.letters):
                     table.score[head, first + letter] += (
-                        table.turned[even, place] * kinds.key[even, 1 + letter]
-                        + table.turned[odd, place] * kinds.key[odd, 1 + letter]
+                        table.turned[even, place] * types.key[even, 1 + letter]
+                        + table.turned[odd, place] * types.key[odd, 1 + letter]
                     )
 
 
 @inlined
-def rows_backward(p, d, shape, scheme, numbers, rows, kinds, table):
+def rows_backward(p, d, shape, scheme, numbers, rows, types, table):
     """Turns the sums over strings into the gradients of the parameters."""
-    effect_backward(p, d, shape, kinds)
+    effect_backward(p, d, shape, types)
     if is_added(scheme):
         for head in range(shape.heads):
             for n in range(table.columns):
-                kinds.d_score[head, n] = table.d_score[head, n]
-        project_backward(p, d, shape, kinds)
-        states_backward(p, d, shape, kinds)
-        embed_backward(d, shape, scheme, rows, kinds, table)
+                types.d_score[head, n] = table.d_score[head, n]
+        project_backward(p, d, shape, types)
+        states_backward(p, d, shape, types)
+        embed_backward(d, shape, scheme, rows, types, table)
         return
     for head in range(shape.heads):
-        kinds.d_score[head, 0] = table.d_score[head, 0]
+        types.d_score[head, 0] = table.d_score[head, 0]
         if scheme != ROTARY:
             for n in range(1, table.columns):
-                kinds.d_score[head, 1 + (n - 1) % table.letters] += table.d_score[head, n]
+                types.d_score[head, 1 + (n - 1) % table.letters] += table.d_score[head, n]
         if scheme == RELATIVE:
             for place in range(table.bias.shape[1]):
                 d.places[rows[place], head] += table.d_bias[head, place]
-    project_backward(p, d, shape, kinds)
+    project_backward(p, d, shape, types)
     if scheme == ROTARY:
-        turn_backward(p, d, shape, numbers, kinds, table)
-    states_backward(p, d, shape, kinds)
-    embedding_backward(d, shape, kinds)
+        turn_backward(p, d, shape, numbers, types, table)
+    states_backward(p, d, shape, types)
+    embedding_backward(d, shape, types)
 
 
 @inlined
-def embed_backward(d, shape, scheme, rows, kinds, table):
+def embed_backward(d, shape, scheme, rows, types, table):
     """Adds D x of all rows to the gradients of embeddings and learned places."""
     number = table.score.dtype.type
     for i in range(shape.hidden):
         for place in range(table.bias.shape[1]):
-            total = kinds.d_normed[i, 0] + kinds.d_read[i]
+            total = types.d_normed[i, 0] + types.d_read[i]
             if place == 0:
                 d.embedding[0, i] += total
             else:
                 first = 1 + (place - 1) * table.letters
                 total = number(0)
                 for letter in range(table.letters):
-                    own = kinds.d_normed[i, first + letter]
+                    own = types.d_normed[i, first + letter]
                     d.embedding[1 + letter, i] += own
                     total += own
             if scheme == LEARNT:
@@ -133,7 +133,7 @@ def embed_backward(d, shape, scheme, rows, kinds, table):
 
 
 @inlined
-def turn_backward(p, d, shape, numbers, kinds, table):
+def turn_backward(p, d, shape, numbers, types, table):
     """Adds to D x^ and the gradients of queries and keys what comes through turned scores."""
     number = table.score.dtype.type
     per_root = number(1 / math.sqrt(shape.head_size))
@@ -145,7 +145,7 @@ def turn_backward(p, d, shape, numbers, kinds, table):
             d_q = d_r = number(0)
             # D key stands where the keys stood, which are read before.
             for letter in range(table.letters):
-                key, other = kinds.key[even, 1 + letter], kinds.key[odd, 1 + letter]
+                key, other = types.key[even, 1 + letter], types.key[odd, 1 + letter]
                 d_key = d_other = number(0)
                 for place in range(1, table.bias.shape[1]):
                     slope = table.d_score[head, 1 + (place - 1) * table.letters + letter]
@@ -154,17 +154,17 @@ def turn_backward(p, d, shape, numbers, kinds, table):
                     d_other += slope * table.turned[odd, place]
                     d_q += slope * (key * cos - other * sin)
                     d_r += slope * (key * sin + other * cos)
-                kinds.key[even, 1 + letter] = d_key
-                kinds.key[odd, 1 + letter] = d_other
-            kinds.key[even, 0] = kinds.key[odd, 0] = number(0)
-            kinds.query[even] = d_q * per_root
-            kinds.query[odd] = d_r * per_root
-    for j in range(kinds.query.size):
+                types.key[even, 1 + letter] = d_key
+                types.key[odd, 1 + letter] = d_other
+            types.key[even, 0] = types.key[odd, 0] = number(0)
+            types.query[even] = d_q * per_root
+            types.query[odd] = d_r * per_root
+    for j in range(types.query.size):
         for i in range(shape.hidden):
-            d.query[j, i] += kinds.query[j] * kinds.normed[i, 0]
-            d.key[j, i] += dot(kinds.key[j], kinds.normed[i])
-            kinds.d_normed[i, 0] += p.query[j, i] * kinds.query[j]
-            add(kinds.d_normed[i], p.key[j, i], kinds.key[j])
+            d.query[j, i] += types.query[j] * types.normed[i, 0]
+            d.key[j, i] += dot(types.key[j], types.normed[i])
+            types.d_normed[i, 0] += p.query[j, i] * types.query[j]
+            add(types.d_normed[i], p.key[j, i], types.key[j])
         if shape.biases:
-            d.query_bias[j] += kinds.query[j]
-            d.key_bias[j] += kinds.key[j].sum()
+            d.query_bias[j] += types.query[j]
+            d.key_bias[j] += types.key[j].sum()

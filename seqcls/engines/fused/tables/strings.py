@@ -3,10 +3,10 @@
 import numpy as np
 
 from seqcls.engines.fused.backward import read_backward
+from seqcls.engines.fused.buffers import TILE
 from seqcls.engines.fused.compiling import inlined
 from seqcls.engines.fused.elementary import exp_row
 from seqcls.engines.fused.forward import add, dot, read
-from seqcls.engines.fused.rooms import TILE
 from seqcls.engines.fused.tables.rows import is_added
 
 LOWEST = -1e30
@@ -21,7 +21,7 @@ def attend(letters, factor, head, shape, tile, table):
     score, bias, attention = table.score[head], table.bias[head], table.attention[head]
     greatest, total = tile.row, tile.other
     greatest[:] = number(LOWEST)
-    first = shape.first_kind
+    first = shape.first_type
     if first == 0:
         for s in range(TILE):
             attention[0, s] = score[0] * factor[s] + bias[0]
@@ -59,7 +59,7 @@ def mask(letters, letter, weights, out):
 
 
 @inlined
-def strings_forward(letters, factor, p, shape, scheme, kinds, tile, table):
+def strings_forward(letters, factor, p, shape, scheme, types, tile, table):
     """The logits of a tile of strings, given as letters (places, T) that begin at the reader."""
     zero = factor.dtype.type(0)
     one = factor.dtype.type(1)
@@ -68,15 +68,15 @@ def strings_forward(letters, factor, p, shape, scheme, kinds, tile, table):
         attend(letters, factor, head, shape, tile, table)
         attention, mass = table.attention[head], table.mass[head]
         members = range(head * shape.head_size, (head + 1) * shape.head_size)
-        if shape.first_kind == 0:
+        if shape.first_type == 0:
             for j in members:
-                add(tile.mixed[j], kinds.value[j, 0], attention[0])
+                add(tile.mixed[j], types.value[j, 0], attention[0])
         if is_added(scheme):
             for place in range(letters.shape[0]):
                 for letter in range(table.letters):
                     mask(letters[place], letter, attention[place + 1], table.masked)
                     for j in members:
-                        value = kinds.value[j, 1 + place * table.letters + letter]
+                        value = types.value[j, 1 + place * table.letters + letter]
                         add(tile.mixed[j], value, table.masked)
         else:
             mass[:] = zero
@@ -86,15 +86,15 @@ def strings_forward(letters, factor, p, shape, scheme, kinds, tile, table):
                     add(mass[letter + 1], one, table.masked)
             for j in members:
                 for letter in range(1, table.letters + 1):
-                    add(tile.mixed[j], kinds.value[j, letter], mass[letter])
-    read(p, shape, kinds, tile)
+                    add(tile.mixed[j], types.value[j, letter], mass[letter])
+    read(p, shape, types, tile)
 
 
 @inlined
-def strings_backward(letters, factor, p, d, shape, scheme, kinds, tile, table):
-    """Adds a tile's share of all gradients to `d` and to the sums in `kinds` and `table`."""
+def strings_backward(letters, factor, p, d, shape, scheme, types, tile, table):
+    """Adds a tile's share of all gradients to `d` and to the sums in `token types` and `table`."""
     zero = factor.dtype.type(0)
-    read_backward(p, d, shape, kinds, tile)
+    read_backward(p, d, shape, types, tile)
     for head in range(shape.heads):
         attention = table.attention[head]
         members = range(head * shape.head_size, (head + 1) * shape.head_size)
@@ -102,12 +102,12 @@ def strings_backward(letters, factor, p, d, shape, scheme, kinds, tile, table):
         for j in members:
             for s in range(TILE):
                 table.common[s] += tile.d_mixed[j, s] * tile.mixed[j, s]
-        if shape.first_kind == 0:
-            d_weights(attention[0], 0, members, kinds, tile)
+        if shape.first_type == 0:
+            d_weights(attention[0], 0, members, types, tile)
             score_backward(attention[0], tile.row, 0, 0, head, factor, table)
         if not is_added(scheme):
             for letter in range(1, table.letters + 1):
-                d_weights(table.mass[head, letter], letter, members, kinds, tile)
+                d_weights(table.mass[head, letter], letter, members, types, tile)
                 for s in range(TILE):
                     table.d_mass[letter, s] = tile.row[s]
         for place in range(letters.shape[0]):
@@ -115,7 +115,7 @@ def strings_backward(letters, factor, p, d, shape, scheme, kinds, tile, table):
                 row = 1 + place * table.letters + letter
                 mask(letters[place], letter, attention[place + 1], table.masked)
                 if is_added(scheme):
-                    d_weights(table.masked, row, members, kinds, tile)
+                    d_weights(table.masked, row, members, types, tile)
                     score_backward(table.masked, tile.row, row, place + 1, head, factor, table)
                 else:
                     effect = table.d_mass[letter + 1]
@@ -123,12 +123,12 @@ def strings_backward(letters, factor, p, d, shape, scheme, kinds, tile, table):
 
 
 @inlined
-def d_weights(weights, row, members, kinds, tile):
+def d_weights(weights, row, members, types, tile):
     """Adds to D v of a row what these weights (T) gave; leaves D weights in `tile.row`."""
     tile.row[:] = tile.row.dtype.type(0)
     for j in members:
-        kinds.d_value[j, row] += dot(weights, tile.d_mixed[j])
-        add(tile.row, kinds.value[j, row], tile.d_mixed[j])
+        types.d_value[j, row] += dot(weights, tile.d_mixed[j])
+        add(tile.row, types.value[j, row], tile.d_mixed[j])
 
 
 @inlined

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int64, UInt8
 
 from seqcls.config import NetworkConfig
-from seqcls.engines.fused.rooms import TILE
+from seqcls.engines.fused.buffers import TILE
 from seqcls.engines.fused.tables.places import Places, fixed_places, places_of, testing_places
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream

@@ -1,0 +1,62 @@
+"""Which models this package is true of, asked in one place by it, by commands and by pages."""
+
+from typing import Literal
+
+from seqcls.config import REPORT_TASK, NetworkConfig, RunConfig
+from seqcls.counts.invariance import counts_suffice
+from seqcls.data import task_of
+from seqcls.errors import ConfigError
+from seqcls.tasks import CountTask
+
+Needs = Literal["states", "labels", "required letters"]
+"""What an analysis rests on, each on all before it.
+
+`states`: the model is the function of letter counts that `network` computes.
+`labels`: letter counts decide what is right, too. `required letters`: what is right is that each
+of some letters occurs, of which the sentences on mechanisms, families and proofs speak.
+"""
+
+_AS_WRITTEN: tuple[tuple[str, object, str], ...] = (
+    ("num_blocks", 1, "one block"),
+    ("readout", "first", "a readout at CLS"),
+    ("attention_scale", "sqrt", "scores that do not depend on the length"),
+    ("norm_placement", "pre", "norms before attention and feed-forward"),
+    ("activation", "gelu", "GELU"),
+    ("biases", False, "no biases"),
+)
+
+
+def obstacle(config: RunConfig, needs: Needs = "required letters") -> str | None:
+    """Why an analysis by letter counts would say what is not so of a model; None where it holds.
+
+    Args:
+        config: the model's configuration.
+        needs: what the analysis rests on.
+    """
+    reason = counts_suffice(config, training=False) or _other_network(config)
+    if reason is not None or needs == "states":
+        return reason
+    if not isinstance(task_of(config), CountTask):
+        return f"in task={config.task!r} the order of tokens decides, not letter counts"
+    if needs == "required letters" and config.task != REPORT_TASK:
+        return f"the analysis is of required letters, and task={config.task!r} requires none"
+    return None
+
+
+def refuse(config: RunConfig, needs: Needs = "required letters") -> None:
+    """Refuses a model that the analysis does not hold for.
+
+    Raises:
+        ConfigError: with the reason of `obstacle`.
+    """
+    reason = obstacle(config, needs)
+    if reason is not None:
+        raise ConfigError(f"this analysis does not hold here: {reason}")
+
+
+def _other_network(config: RunConfig | NetworkConfig) -> str | None:
+    for field, written, words in _AS_WRITTEN:
+        value = getattr(config, field)
+        if value != written:
+            return f"{field}={value!r}: this analysis is of models with {words}"
+    return None

@@ -1,0 +1,104 @@
+"""Families and proofs in plain sentences, and how numbers are written in all of them."""
+
+from seqcls.interpretability.counts.certification import Certification, SupportProof
+from seqcls.interpretability.counts.family import MAX_COUNT, Curve, Flip, Map
+
+
+def number(x: float) -> str:
+    """Three digits, or whole where they are more."""
+    return f"{x:,.0f}" if 1000 <= abs(x) < 1e9 else f"{x:.3g}"
+
+
+def sign(positive: bool) -> str:
+    """What a label or an answer is called."""
+    return "positive" if positive else "negative"
+
+
+def curve_text(curve: Curve) -> tuple[str, ...]:
+    """Where the answer for a family with one free count changes."""
+    (name,) = curve.family.names
+    start = float(curve.logit[0])
+    said = [
+        f"{curve.family.text} is {sign(curve.label)} for every {name} from 1 on.",
+        f"With {name} = 1 the model predicts {_judged(start > 0, curve.label)} "
+        f"(logit {number(start)}).",
+    ]
+    said += [_flip(flip, name, curve.label) for flip in curve.flips]
+    if not curve.flips:
+        said.append(f"The answer is the same for every {name} up to {MAX_COUNT:,}.")
+    answer = _judged(curve.limit > 0, curve.label)
+    return (
+        *said,
+        f"As {name} grows without bound, the logit tends to {number(curve.limit)}: {answer}.",
+    )
+
+
+def map_text(found: Map) -> tuple[str, ...]:
+    """Where the answer for a family with two free counts changes, along some of its rows."""
+    first, second = found.family.names
+    said = [f"{found.family.text} is {sign(found.label)} for all {first} and {second} from 1 on."]
+    for row in range(0, len(found.first), max((len(found.first) - 1) // 6, 1)):
+        start = float(found.logit[row, 0])
+        flips = ", ".join(
+            f"{sign(flip.answer)} from {second} = {flip.n:,} on" for flip in found.boundary[row]
+        )
+        said.append(
+            f"With {first} = {found.first[row]:,}: {_judged(start > 0, found.label)} for "
+            f"{second} = 1; {flips or f'the same up to {second} = {MAX_COUNT:,}'}."
+        )
+    return tuple(said)
+
+
+def certification_text(found: Certification) -> tuple[str, ...]:
+    """What is proved of strings of every length."""
+    scope = (
+        "Proved for strings of every length, since the logit depends on the proportions of the "
+        "letters alone:"
+        if found.least_length == 1
+        else f"Proved for strings of {found.least_length:,} letters and more:"
+    )
+    said = [scope, *map(_proof, found.supports)]
+    if found.left_out:
+        said.append(f"No claim is made about strings of {', '.join(found.left_out)}.")
+    return tuple(said)
+
+
+def _proof(proof: SupportProof) -> str:
+    said = f"strings of {' and '.join(proof.letters)} ({sign(proof.label)}): {proof.claim}"
+    if proof.margin is not None:
+        return f"{said}, the logit at least {number(proof.margin)} from zero"
+    if proof.claim == "certified wrong":
+        return said
+    if len(proof.letters) > 1:
+        said += f"; right for {_share(proof.right)} of all proportions, wrong for "
+        said += f"{_share(proof.wrong)}, {_share(proof.open)} not proved"
+        in_the_end = _share(proof.right_in_the_end), _share(proof.wrong_in_the_end)
+        if in_the_end != (_share(proof.right), _share(proof.wrong)):
+            said += f"; as they grow without bound, right for {in_the_end[0]} of all proportions, "
+            said += f"wrong for {in_the_end[1]}"
+    wrong = [x for x in proof.intervals if x.right is False]
+    if wrong:
+        shares = " and ".join(f"{_near_one(x.low)} to {_near_one(x.high)}" for x in wrong)
+        said += f"; wrong where the share of {proof.letters[0]} is {shares}"
+    if proof.safe_share:
+        said += f"; right wherever each required letter has more than {proof.safe_share:.3g}"
+    return said
+
+
+def _share(x: float) -> str:
+    return f"{x:.2%}" if 1e-4 <= x <= 1 - 1e-4 else _near_one(x)
+
+
+def _near_one(x: float) -> str:
+    return f"1 - {1 - x:.2g}" if 0 < 1 - x < 1e-4 else f"{x:.3g}"
+
+
+def _flip(flip: Flip, name: str, label: bool) -> str:
+    return (
+        f"From {name} = {flip.n:,} on it predicts {_judged(flip.answer, label)} "
+        f"(logit {number(flip.logit_before)} before, {number(flip.logit)} then)."
+    )
+
+
+def _judged(answer: bool, label: bool) -> str:
+    return f"{sign(answer)} ({'correct' if answer == label else 'wrong'})"

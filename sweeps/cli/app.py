@@ -1,0 +1,277 @@
+"""The `seqcls` command. Heavy imports stand in the commands that need them: help is fast."""
+
+import logging
+import os
+import signal
+import sys
+import warnings
+from typing import Annotated, NoReturn
+
+import typer
+
+from seqcls import __version__
+from seqcls.errors import ClusterError, MachineError, SeqclsError, StoreUnavailableError
+from sweeps.cli import asking, causes, databases, interpretability, states, sweeps
+from sweeps.cli.damage import ShownWithoutDamage
+from sweeps.cli.options import (
+    MAX_SEED,
+    AsJson,
+    Columns,
+    Db,
+    Device,
+    Engine,
+    Epoch,
+    Run,
+    Spec,
+    Wide,
+)
+from sweeps.examples import show_in_help
+from sweeps.exit_codes import BAD_INPUT, UNAVAILABLE
+from sweeps.interruption import heeded
+
+MODELS = "Models"
+
+EXIT_CODES = """Exit status: 0 success; 1 runs failed, or data is damaged or in conflict; 2 invalid
+request, nothing written; 3 the database, the cluster or this machine is unavailable; 4 runs remain,
+stopped or claimed by another worker; 128 + N ended by signal N."""
+
+app = typer.Typer(
+    cls=ShownWithoutDamage,
+    name="seqcls",
+    help="Train thousands of tiny sequence classifiers, and see which fail on longer strings.",
+    no_args_is_help=True,
+    epilog=EXIT_CODES,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(sweeps.app)
+
+
+def main() -> None:
+    """Runs the command; what goes wrong is told in one line and by the exit status."""
+    for end in (ends := heeded()):
+        signal.signal(end, _terminated)
+    _show_log()
+    warnings.showwarning = _show_warning
+    try:
+        app()
+    except BrokenPipeError:
+        # The reader of our output, such as `head`, has left. Nobody is there to be told.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)
+    except (ClusterError, MachineError, StoreUnavailableError, OSError) as error:
+        _fail(error, UNAVAILABLE)
+    except (SeqclsError, UnicodeError) as error:
+        _fail(error, BAD_INPUT)
+    finally:
+        # What Python does at its very end cannot be interrupted without a traceback.
+        for end in ends:
+            signal.signal(end, signal.SIG_DFL)
+
+
+def _terminated(number: int, _: object) -> NoReturn:
+    sys.exit(128 + number)
+
+
+def _fail(error: Exception, status: int) -> NoReturn:
+    typer.echo(f"seqcls: {' '.join(str(error).split())}", err=True)
+    sys.exit(status)
+
+
+def _show_log() -> None:
+    # Only what this program itself has to say; libraries tell theirs to whoever knows them.
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("seqcls: %(message)s"))
+    logging.getLogger("sweeps").addHandler(handler)
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    typer.echo(f"seqcls: {message}", err=True)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"seqcls {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    """Train thousands of tiny sequence classifiers, and see which fail on longer strings."""
+
+
+@app.command(rich_help_panel=MODELS)
+def engines(
+    spec: Spec,
+    engine: Engine = "auto",
+    device: Device = "auto",
+    wide: Wide = False,
+    columns: Columns = None,
+) -> None:
+    """Say which engine trains each configuration of a specification, and why."""
+    from sweeps.cli.commands.models import show_engines
+    from sweeps.cli.commands.show import Look
+
+    show_engines(spec, engine, device, Look(wide, columns))
+
+
+@app.command(rich_help_panel=MODELS)
+def verdict(
+    run: Run,
+    db: Db = None,
+    beyond: Annotated[
+        bool, typer.Option("--beyond", help="Show proofs for strings of every length instead.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Check a model on every string up to its longest test length, and keep what was found."""
+    if beyond:
+        from sweeps.cli.commands.interpretability import show_certification
+
+        show_certification(db, run, as_json)
+        return
+    from sweeps.cli.commands.models import show_verdict
+
+    show_verdict(db, run, as_json)
+
+
+@app.command(rich_help_panel=MODELS)
+def sensitive(
+    meant: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[RUN|SWEEP]...",
+            help="Runs or sweeps to retrain from initial values perturbed by one unit in the last "
+            "place.",
+            show_default="list what is stored",
+        ),
+    ] = None,
+    db: Db = None,
+    times: Annotated[
+        int, typer.Option(min=1, max=1000, help="How often each run is trained again.")
+    ] = 8,
+    as_json: AsJson = False,
+) -> None:
+    """Find the runs whose outcome hangs on rounding."""
+    if meant:
+        from sweeps.cli.commands.causes import show_sensitivity
+
+        show_sensitivity(db, meant, times, as_json)
+        return
+    from sweeps.cli.commands.models import list_sensitive
+
+    list_sensitive(db, as_json)
+
+
+@app.command(rich_help_panel=MODELS)
+def runs(
+    db: Db = None,
+    sweep: Annotated[
+        list[str] | None, typer.Option("--sweep", help="Only runs of this sweep; repeatable.")
+    ] = None,
+    seed: Annotated[
+        list[int] | None,
+        typer.Option("--seed", min=0, max=MAX_SEED, help="Only this model seed; repeatable."),
+    ] = None,
+    failing: Annotated[
+        bool, typer.Option("--failing", help="Only runs with a misclassified test string.")
+    ] = False,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(help="Only where a field has this value, as hidden_size=16; repeatable."),
+    ] = None,
+    as_json: AsJson = False,
+    wide: Wide = False,
+    columns: Columns = None,
+) -> None:
+    """List runs with their results."""
+    from sweeps.cli.commands.models import list_runs
+    from sweeps.cli.commands.show import Look
+
+    wanted = (tuple(sweep or ()), tuple(seed or ()), failing, where or [])
+    list_runs(db, *wanted, as_json, Look(wide, columns))
+
+
+@app.command(rich_help_panel=MODELS)
+def errors(
+    run: Run,
+    db: Db = None,
+    sort: Annotated[
+        str, typer.Option(help="length, string, logit or occurrences; the smallest first.")
+    ] = "length",
+    limit: Annotated[
+        int | None,
+        typer.Option("--limit", "-n", min=1, help="List at most this many.", show_default="all"),
+    ] = None,
+    as_json: AsJson = False,
+    wide: Wide = False,
+    columns: Columns = None,
+) -> None:
+    """List a run's misclassified test strings, the shortest first."""
+    from sweeps.cli.commands.models import list_errors
+    from sweeps.cli.commands.show import Look
+
+    list_errors(db, run, sort, limit, as_json, Look(wide, columns))
+
+
+@app.command(rich_help_panel=MODELS)
+def predict(
+    run: Run,
+    strings: Annotated[
+        list[str], typer.Argument(help="Strings such as baac or ab{100}c{55}.", show_default=False)
+    ],
+    db: Db = None,
+    epoch: Epoch = None,
+    as_json: AsJson = False,
+) -> None:
+    """Give a model's probability that each string is in its language."""
+    from sweeps.cli.commands.models import predict_strings
+
+    predict_strings(db, run, strings, epoch, as_json)
+
+
+app.add_typer(interpretability.app)
+app.add_typer(asking.app)
+app.add_typer(states.app)
+app.add_typer(causes.app)
+app.add_typer(databases.app)
+
+
+@app.command(rich_help_panel="This machine")
+def cache(
+    clear: Annotated[bool, typer.Option("--clear", help="Delete everything in the cache.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what is kept on this machine so as not to make it again: strings and machine code."""
+    from sweeps.cli.commands.caching import show_cache
+
+    show_cache(clear, as_json)
+
+
+@app.command(rich_help_panel="Dashboard")
+def dashboard(
+    db: Db = None,
+    port: Annotated[
+        int, typer.Option("--port", "-p", min=1, max=65535, help="The port to serve on.")
+    ] = 8501,
+    host: Annotated[
+        str,
+        typer.Option(
+            help="The address to serve on. There is no login: at any but the default address, "
+            "anyone who can reach it can launch and delete sweeps."
+        ),
+    ] = "127.0.0.1",
+) -> None:
+    """Show the database in a browser: launch sweeps, compare them, find what fails."""
+    from sweeps.serve import show_dashboard
+
+    show_dashboard(db, port, host)
+
+
+show_in_help(app)

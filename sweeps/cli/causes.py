@@ -1,0 +1,47 @@
+"""Commands on why runs fail, and what would help."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sweeps.cli.options import AsJson, Db, Run
+
+PANEL = "Why models fail"
+
+app = typer.Typer()
+
+
+@app.command(rich_help_panel=PANEL)
+def causes(
+    sweep: Annotated[str, typer.Argument(help="The name of a sweep.", show_default=False)],
+    db: Db = None,
+    sample: Annotated[
+        int, typer.Option(min=1, max=100_000, help="Errors to examine per run.")
+    ] = 50,
+    as_json: AsJson = False,
+) -> None:
+    """Say why the failing runs of a sweep fail, and keep what was found."""
+    from sweeps.cli.commands.causes import show_causes
+
+    show_causes(db, sweep, sample, as_json)
+
+
+@app.command(rich_help_panel=PANEL)
+def helps(
+    run: Run,
+    db: Db = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            file_okay=False,
+            help="A folder for a specification of each suggestion, with the same seeds.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say which field to change so that a failing run may work, and whether that was so."""
+    from sweeps.cli.commands.helping import show_helps
+
+    show_helps(db, run, save, as_json)

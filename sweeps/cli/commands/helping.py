@@ -1,0 +1,81 @@
+"""What `seqcls helps` does, and how it shows it."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+import typer
+
+from seqcls.errors import SpecError
+from sweeps import helping
+from sweeps.cli.commands.asking import show
+from sweeps.spec import KEYS
+from sweeps.store import queries
+from sweeps.store.engine import open_reader, open_writer
+
+
+def show_helps(db: str | None, reference: str, save: Path | None, as_json: bool) -> None:
+    """Prints what would help a failing run, and what came of it where it was trained."""
+    reader = open_reader(db)
+    run_id = queries.find_run(reader, reference)
+    # A run without a model says so here, before anything is attributed.
+    queries.weights(reader, run_id)
+    mechanisms = helping.stored_mechanisms(reader, run_id)
+    if not mechanisms and len(queries.string_errors(reader, run_id)):
+        mechanisms = helping.found_mechanisms(open_writer(db), run_id)
+    trials = helping.trials(reader, run_id, mechanisms)
+    record = {
+        "run": run_id,
+        "mechanisms": mechanisms,
+        "suggestions": [_record(trial) for trial in trials],
+    }
+    show(as_json, _sentences(run_id, mechanisms, trials), record)
+    if save is not None:
+        _save(save, trials)
+
+
+def _sentences(run_id: int, mechanisms: list[str], trials: tuple[helping.Trial, ...]) -> list[str]:
+    if not mechanisms:
+        return [f"run {run_id} misclassifies no test string"]
+    said = [f"run {run_id} fails by {', '.join(mechanisms)}"]
+    if not trials:
+        return [*said, "nothing on the list of remedies applies to its configuration"]
+    for trial in trials:
+        own = trial.suggestion
+        said += [
+            f"try {own.text}, against {own.mechanism}",
+            f"  {own.reason} Source: {own.source}.",
+            f"  {helping.trial_sentence(trial)}",
+        ]
+    return said
+
+
+def _record(trial: helping.Trial) -> dict[str, Any]:
+    own = trial.comparison
+    return {
+        **asdict(trial.suggestion),
+        "sweep": trial.spec.name,
+        "trained": None
+        if own is None
+        else {
+            "runs": list(own.runs),
+            "failing": [share.value for share in own.failing],
+            "pairs": asdict(own.table),
+            "medians": list(own.medians),
+        },
+    }
+
+
+def _save(folder: Path, trials: tuple[helping.Trial, ...]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    if not folder.is_dir():
+        raise SpecError(f"--save {str(folder)!r}: expected a folder")
+    for trial in trials:
+        own = json.loads(trial.spec.submitted)
+        ordered = {key: own[key] for key in KEYS if key in own}
+        name = f"{trial.suggestion.field}-{trial.suggestion.value}.toml"
+        (folder / name).write_text(tomli_w.dumps(ordered))
+    said = f"{len(trials)} specifications in {folder}; `seqcls sweep FILE` trains one"
+    typer.echo(said, err=True)

@@ -1,0 +1,74 @@
+"""Commands on whole databases."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sweeps.cli.options import AsJson, Db
+
+PANEL = "Databases"
+
+app = typer.Typer()
+db_app = typer.Typer(no_args_is_help=True, help="Upgrade or check a database.")
+app.add_typer(db_app, name="db", rich_help_panel=PANEL)
+
+
+@app.command(rich_help_panel=PANEL)
+def pack(db: Db = None) -> None:
+    """Make the database one small file that can be copied or shared."""
+    from sweeps.cli.commands.databases import pack_database
+
+    pack_database(db)
+
+
+@app.command(rich_help_panel=PANEL)
+def merge(
+    others: Annotated[
+        list[str], typer.Argument(help="Databases to take over.", show_default=False)
+    ],
+    db: Db = None,
+) -> None:
+    """Take over the sweeps, runs and results of other databases."""
+    from sweeps.cli.commands.databases import merge_databases
+
+    merge_databases(others, db)
+
+
+@app.command(rich_help_panel=PANEL)
+def export(
+    folder: Annotated[Path, typer.Argument(help="Where the files go.", show_default=False)],
+    db: Db = None,
+    kind: Annotated[str, typer.Option("--format", help="csv or parquet.")] = "csv",
+    sweep: Annotated[
+        list[str] | None, typer.Option("--sweep", help="Only runs of this sweep; repeatable.")
+    ] = None,
+) -> None:
+    """Write runs, accuracy by length and misclassified strings into files."""
+    from sweeps.cli.commands.databases import export_runs
+
+    export_runs(db, folder, kind, sweep or [])
+
+
+@app.command(rich_help_panel=PANEL)
+def verify(db: Db = None, as_json: AsJson = False) -> None:
+    """Check that the database still holds what was written into it; name what is damaged."""
+    from sweeps.cli.commands.databases import verify_database
+
+    verify_database(db, as_json)
+
+
+@db_app.command()
+def upgrade(db: Db = None) -> None:
+    """Upgrade a database that an older version made; a copy is kept beside it."""
+    from sweeps.cli.commands.databases import upgrade_database
+
+    upgrade_database(db)
+
+
+@db_app.command()
+def check(db: Db = None) -> None:
+    """Say what kind of database this is, what is in it and whether it can be written."""
+    from sweeps.cli.commands.databases import check_database
+
+    check_database(db)

@@ -1,0 +1,145 @@
+"""Commands on sweeps: submit, train, watch, stop, start again."""
+
+import os
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sweeps.cli.options import (
+    AsJson,
+    Columns,
+    Dask,
+    Db,
+    Device,
+    Engine,
+    OptionalSweepNames,
+    Precision,
+    Spec,
+    SweepNames,
+    Wide,
+    Workers,
+)
+
+if TYPE_CHECKING:
+    from sweeps.worker import WorkOptions
+
+PANEL = "Sweeps"
+
+app = typer.Typer()
+
+
+def _how(
+    workers: int | None, engine: str, device: str, dask: str | None, watch: bool = False
+) -> "WorkOptions":
+    from sweeps.worker import WorkOptions
+
+    return WorkOptions(_processes(workers), engine, device, dask, watch)
+
+
+def _processes(wanted: int | None) -> int:
+    """So many processes as there are cores, or fewer: more would only wait for each other."""
+    cores = os.cpu_count() or 1
+    if wanted is not None and wanted > cores:
+        has = "1 core" if cores == 1 else f"{cores} cores"
+        typer.echo(f"seqcls: --workers {wanted}: this machine has {has}; using {cores}", err=True)
+    return cores if wanted is None else min(wanted, cores)
+
+
+@app.command(rich_help_panel=PANEL)
+def sweep(
+    spec: Spec,
+    db: Db = None,
+    workers: Workers = None,
+    engine: Engine = "auto",
+    device: Device = "auto",
+    dask: Dask = None,
+    precision: Precision = None,
+) -> None:
+    """Train every run that a specification asks for and the database lacks."""
+    from sweeps.cli.commands.sweeping import run_sweeps
+
+    run_sweeps(spec, db, precision, _how(workers, engine, device, dask))
+
+
+@app.command(rich_help_panel=PANEL)
+def submit(spec: Spec, db: Db = None, precision: Precision = None) -> None:
+    """Queue the runs that a specification asks for; `seqcls work` trains them."""
+    from sweeps.cli.commands.sweeping import submit_sweeps
+
+    submit_sweeps(spec, db, precision)
+
+
+@app.command(rich_help_panel=PANEL)
+def work(
+    sweeps: OptionalSweepNames = None,
+    db: Db = None,
+    workers: Workers = None,
+    engine: Engine = "auto",
+    device: Device = "auto",
+    dask: Dask = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Wait for more when all is done.")] = False,
+) -> None:
+    """Train what is queued, until nothing is; any number of workers may do so at once."""
+    from sweeps.cli.commands.sweeping import work_on
+
+    work_on(db, sweeps or [], _how(workers, engine, device, dask, watch))
+
+
+@app.command(rich_help_panel=PANEL)
+def status(
+    sweeps: OptionalSweepNames = None,
+    db: Db = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Refresh until all are done.")] = False,
+    as_json: AsJson = False,
+    wide: Wide = False,
+    columns: Columns = None,
+) -> None:
+    """Say how far sweeps are, how fast they go on and how long they will take."""
+    from sweeps.cli.commands.show import Look
+    from sweeps.cli.commands.sweeping import show_status
+
+    show_status(db, sweeps or [], watch, as_json, Look(wide, columns))
+
+
+@app.command(rich_help_panel=PANEL)
+def stop(sweeps: SweepNames, db: Db = None) -> None:
+    """Stop sweeps wherever they are trained; what is nearly done is finished."""
+    from sweeps.cli.commands.sweeping import stop_sweeps
+
+    stop_sweeps(db, sweeps)
+
+
+@app.command(rich_help_panel=PANEL)
+def resume(sweeps: SweepNames, db: Db = None) -> None:
+    """Resume stopped sweeps."""
+    from sweeps.cli.commands.sweeping import resume_sweeps
+
+    resume_sweeps(db, sweeps)
+
+
+@app.command(rich_help_panel=PANEL)
+def retry(sweeps: SweepNames, db: Db = None) -> None:
+    """Queue the failed runs of sweeps again."""
+    from sweeps.cli.commands.sweeping import retry_sweeps
+
+    retry_sweeps(db, sweeps)
+
+
+@app.command(rich_help_panel=PANEL)
+def delete(
+    sweep: Annotated[str, typer.Argument(help="The name of a sweep.", show_default=False)],
+    db: Db = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Delete a sweep, with those of its runs that no other sweep has."""
+    from sweeps.cli.commands.sweeping import delete_sweep
+
+    delete_sweep(db, sweep, yes)
+
+
+@app.command(rich_help_panel=PANEL)
+def estimate(spec: Spec, db: Db = None, workers: Workers = None, as_json: AsJson = False) -> None:
+    """Say how many runs a specification asks for and how long they will take here."""
+    from sweeps.cli.commands.sweeping import show_estimate
+
+    show_estimate(spec, db, _how(workers, "auto", "auto", None).workers, as_json)

@@ -1,0 +1,172 @@
+"""Networks to be looked into, for tests."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import torch
+from hypothesis import assume
+from hypothesis import strategies as st
+from torch import Tensor
+
+from seqcls.config import RunConfig
+from seqcls.counts.forward import group_logits, log_counts
+from seqcls.data import network_of
+from seqcls.interpretability.counts.cause import Mechanism
+from seqcls.interpretability.counts.network import Network
+from seqcls.models.base import Recorder
+from seqcls.models.transformer import Transformer
+from seqcls.tokenizer import CLS, FIRST_LETTER
+from tests.unit.networks import Case, cases, plain_model
+
+Patch = Callable[[np.ndarray], np.ndarray]
+
+
+def networks_of(case: Case) -> list[Network]:
+    """Each member of a case, to be looked into."""
+    config = RunConfig(
+        **{
+            **case.config.model_dump(exclude={"trained_length", "place_seed"}),
+            "required_letters": "a",
+        }
+    )
+    return [
+        Network.of(config, {name: value.numpy() for name, value in member.items()})
+        for member in case.members
+    ]
+
+
+def texts_of(case: Case) -> list[str]:
+    alphabet = "abcdefghijklmnopqrstuvwxyz"
+    return ["".join(alphabet[letter] for letter in string) for string in case.strings]
+
+
+@st.composite
+def cases_of_a_task(draw: st.DrawFn) -> Case:
+    """A case with a letter that is not required, so that there is a task."""
+    case = draw(cases())
+    assume(case.config.num_letters > 1)
+    return case
+
+
+def random_network(seed: int = 0, **fields: object) -> Network:
+    """An untrained network with larger weights than usual, so that its states differ."""
+    config = RunConfig.from_mapping({"precision": "float64", **fields})
+    random = np.random.default_rng(seed)
+    shapes = {name: p.shape for name, p in Transformer(network_of(config)).state_dict().items()}
+    return Network.of(config, {name: random.normal(size=shape) for name, shape in shapes.items()})
+
+
+class Patched(Recorder):
+    """Replaces some of the states that a forward pass names by others."""
+
+    def __init__(self, patches: Mapping[str, Patch], prefix: str = "") -> None:
+        super().__init__()
+        self._patches = patches
+        self._own_prefix = prefix
+
+    def __call__(self, name: str, state: Tensor) -> Tensor:
+        patch = self._patches.get(self._own_prefix + name)
+        return state if patch is None else torch.from_numpy(patch(state.numpy().copy()))
+
+    def within(self, name: str) -> "Patched":
+        return Patched(self._patches, f"{self._own_prefix}{name}.")
+
+
+def patched_logits(
+    network: Network, counts: np.ndarray, patches: Mapping[str, Patch] | None = None
+) -> np.ndarray:
+    """Logits of the readable model with states replaced, for strings of every letter once.
+
+    How often a letter occurs is added to the scores of `CLS` as a logarithm, -inf where it does
+    not occur; that is the one thing taken from the theory of counts.
+    """
+    letters = range(FIRST_LETTER, FIRST_LETTER + network.config.num_letters)
+    ids = torch.tensor([[CLS, *letters]] * len(counts))
+    with np.errstate(divide="ignore"):
+        logs = np.log(counts.astype(float))
+    given = dict(patches or {})
+    rescore = given.pop("blocks.0.attention.scores", None)
+
+    def weigh(scores: np.ndarray) -> np.ndarray:
+        scores = scores if rescore is None else rescore(scores)
+        scores[:, :, 0, 1:] += logs[:, None]
+        return scores
+
+    weights = {name: torch.from_numpy(value) for name, value in network.weights.items()}
+    config = network.config.model_copy(update={"precision": "float64"})
+    model = plain_model(network_of(config), weights)
+    given["blocks.0.attention.scores"] = weigh
+    with torch.no_grad():
+        return model.run(ids, Patched(given), None).numpy()
+
+
+def true_logits(network: Network, counts: np.ndarray) -> np.ndarray:
+    """Logits of strings of any length, from PyTorch's function of letter counts in float64."""
+    config = network.config.model_copy(update={"precision": "float64"})
+    stacked = {name: torch.from_numpy(value)[None] for name, value in network.weights.items()}
+    return group_logits(network_of(config), stacked, log_counts(network_of(config), counts))[
+        0
+    ].numpy()
+
+
+def counterfactual_logits(
+    network: Network, counts: np.ndarray, mechanisms: Sequence[Mechanism]
+) -> np.ndarray:
+    """The logits of strings with what their mechanisms say changed, made in the readable model."""
+    once = np.minimum(counts, 1)
+    seen: dict[str, np.ndarray] = {}
+
+    def keep(name: str) -> Patch:
+        return lambda state: seen.setdefault(name, state)
+
+    watched = ("blocks.0.attention.weights", "blocks.0.feed_forward.activation")
+    patched_logits(network, once, {name: keep(name) for name in watched})
+    return patched_logits(
+        network,
+        counts,
+        {
+            "blocks.0.attention.scores": lambda scores: _exchange(scores, mechanisms),
+            watched[0]: lambda weights: _reweigh(weights, seen[watched[0]], mechanisms),
+            watched[1]: lambda active: _reactivate(active, seen[watched[1]], mechanisms),
+        },
+    )
+
+
+def _exchange(scores: np.ndarray, mechanisms: Sequence[Mechanism]) -> np.ndarray:
+    for row, mechanism in enumerate(mechanisms):
+        if mechanism.name == "two heads on one letter" and mechanism.head is not None:
+            pair = [1 + "abc".index(x or "") for x in (mechanism.letter, mechanism.by)]
+            scores[row, mechanism.head, 0, pair] = scores[row, mechanism.head, 0, pair[::-1]]
+    return scores
+
+
+def _reweigh(
+    weights: np.ndarray, reference: np.ndarray, mechanisms: Sequence[Mechanism]
+) -> np.ndarray:
+    for row, mechanism in enumerate(mechanisms):
+        if mechanism.name == "no single mechanism":
+            weights[row, :, 0] = reference[row, :, 0]
+        if mechanism.name == "value interference" and mechanism.letter is None:
+            weights[row, mechanism.head, 0] = reference[row, mechanism.head, 0]
+        if mechanism.letter is None or mechanism.head is None:
+            continue
+        letter = 1 + "abc".index(mechanism.letter)
+        own = weights[row, mechanism.head, 0]
+        if mechanism.name == "dilution":
+            given = reference[row, mechanism.head, 0, letter]
+            own[letter] = 0
+            own *= (1 - given) / own.sum()
+            own[letter] = given
+        if mechanism.name == "value interference":
+            own[letter] = 0
+            own /= own.sum() or 1
+    return weights
+
+
+def _reactivate(
+    active: np.ndarray, reference: np.ndarray, mechanisms: Sequence[Mechanism]
+) -> np.ndarray:
+    for row, mechanism in enumerate(mechanisms):
+        if mechanism.unit is not None:
+            active[row, 0, mechanism.unit] = reference[row, 0, mechanism.unit]
+    return active

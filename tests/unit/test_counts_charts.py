@@ -1,0 +1,95 @@
+"""Charts of families, errors and ablations are functions of what was computed."""
+
+import numpy as np
+import pytest
+
+from dashboard.charts.exact_ablations import accuracy_before_and_after, head_ranking, pruning_curve
+from dashboard.charts.families import family_curve, family_map, probability_curve
+from dashboard.charts.misclassified import error_map, errors_by_length
+from dashboard.figures import exact_ablations, families, misclassified
+from seqcls.interpretability.counts.ablation import Ablation, ablate
+from seqcls.interpretability.counts.errors import errors_up_to
+from seqcls.interpretability.counts.family import area, curve, parse_family
+from seqcls.interpretability.counts.network import Network
+from seqcls.interpretability.counts.pruning import prune, rank_heads
+from tests.histories import shipped
+
+
+@pytest.fixture(scope="module")
+def network() -> Network:
+    """Seed 2 of the default model, which makes errors of both kinds."""
+    history = shipped("all_initializations/2")
+    return history.networks[history.kept_epoch]
+
+
+def test_a_family_is_drawn_with_its_flip_its_limit_and_its_errors_in_red(
+    network: Network,
+) -> None:
+    found = curve(network, parse_family("ab{n}", 3))
+    frame, flips = families.curve_frame(found), families.flips_frame(found)
+    assert flips["label"].tolist() == ["n = 66"]
+    wrong = frame[frame["outcome"] == "false negative"]
+    assert wrong["n"].min() == 66
+    assert (frame.loc[frame["n"] < 66, "outcome"] == "true positive").all()
+    spec = family_curve(frame, flips, found.limit, "n", "ab{n}").to_dict()
+    assert spec["title"] == "The family ab{n}"
+    values = [row for data in spec["datasets"].values() for row in data]
+    assert {"logit": found.limit, "label": f"limit {found.limit:.3f}"} in values
+    assert probability_curve(frame, "n").to_dict()["layer"]
+
+
+def test_a_map_has_a_cell_for_each_pair_of_counts_and_the_boundary(network: Network) -> None:
+    found = area(network, parse_family("a{m}b{n}", 3), points=9)
+    cells, flips = families.cells_frame(found), families.boundary_frame(found)
+    assert len(cells) == len(found.first) * len(found.second)
+    cell = cells[(cells["first"] == 1) & (cells["second"] == found.second[-1])].iloc[0]
+    assert cell["logit"] == pytest.approx(found.logit[0, -1])
+    assert cell["outcome"] == "false negative"
+    assert (cells["x"] < cells["first"]).all()
+    assert (cells["first"] < cells["x2"]).all()
+    assert flips[flips["first"] == 1]["second"].tolist() == [66]
+    assert family_map(cells, flips, ("m", "n")).to_dict()["layer"]
+
+
+def test_every_error_up_to_a_length_is_in_one_cell_of_the_picture(network: Network) -> None:
+    errors = errors_up_to(network, 80)
+    letters = misclassified.likeliest_letters(errors)
+    cells = misclassified.cells_frame(network, errors, letters)
+    assert letters == (1, 2), "b and c"
+    assert cells["errors"].sum() == len(errors.texts)
+    assert cells["share"].between(0, 1).all()
+    # ab{66} to ab{70}, without c: in the strip below zero, among b from 66 to 70.
+    strip = cells[(cells["seconds"] == "none") & (cells["firsts"] == "66 to 70")]
+    own = [text for text in errors.texts if ("c" not in text and "b{6" in text) or text == "b{70}"]
+    assert strip["errors"].sum() >= len([text for text in own if text.startswith("ab")]) > 0
+    lengths = misclassified.lengths_frame(errors)
+    assert lengths["errors"].sum() == len(errors.texts)
+    assert error_map(cells, ("b", "c"), 80, "").to_dict()["mark"]
+    assert errors_by_length(lengths, 80).to_dict()["mark"]
+
+
+def test_ablation_is_drawn_before_and_after(network: Network) -> None:
+    outcome = ablate(network, Ablation(zeroed=frozenset({1})))
+    frame = exact_ablations.lengths_frame(outcome)
+    wrong = frame.groupby("model", sort=False)["wrong"].sum()
+    assert wrong["as trained"] == 697
+    after = outcome.evaluation.confusion
+    assert wrong["ablated"] == after.fp + after.fn > 697
+    assert frame.groupby("model")["strings"].sum().tolist() == [9984, 9984]
+    assert accuracy_before_and_after(frame).to_dict()["mark"]
+
+
+def test_heads_are_ranked_and_pruning_ends_with_nothing_left(network: Network) -> None:
+    costs = {"zero": rank_heads(network, "zero"), "mean": rank_heads(network, "mean")}
+    ranking = exact_ablations.ranking_frame(costs)
+    off = ranking[ranking["way"] == "zero"]
+    assert off["errors"].is_monotonic_decreasing
+    assert set(off["head"]) == {"head 0", "head 1"}
+    assert head_ranking(ranking, 697).to_dict()["layer"]
+    steps = exact_ablations.pruning_frame(prune(network))
+    assert steps["removed"].tolist() == [0, 1, 2, 3, 4]
+    assert steps.loc[0, "errors"] == 697
+    assert (steps[["heads_left", "dimensions_left"]].iloc[-1] == 0).all()
+    assert np.isfinite(steps["loss"]).all()
+    rows = pruning_curve(steps).to_dict()["encoding"]["y"]
+    assert rows["sort"] == list(dict.fromkeys(steps["part"])), "a name a row, none turned"

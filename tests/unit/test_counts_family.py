@@ -1,0 +1,134 @@
+"""Families of strings: how they are written, and where the answer changes."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seqcls.data import network_of
+from seqcls.errors import InvalidStringError
+from seqcls.interpretability.counts.family import MAX_COUNT, area, curve, parse_family
+from seqcls.interpretability.counts.lines import sign_changes
+from seqcls.interpretability.counts.network import Network
+from tests.unit.explained import random_network
+from tests.unit.networks import plain_model
+
+FIELDS = st.fixed_dictionaries(
+    {
+        "hidden_size": st.integers(1, 5),
+        "num_attention_heads": st.integers(0, 3),
+        "feed_forward_size": st.integers(0, 4),
+        "layer_norm": st.sampled_from(["rms", "nn"]),
+        "layer_norm_eps": st.sampled_from([0.0, 1e-2]),
+        "no_attend_cls": st.booleans(),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "fixed", "free"),
+    [
+        ("ab{n}", ("n",), (1, 0, 0), ((0, 1, 0),)),
+        ("a{n}b", ("n",), (0, 1, 0), ((1, 0, 0),)),
+        ("b{2}c{n}", ("n",), (0, 2, 0), ((0, 0, 1),)),
+        ("a{m}b{n}", ("m", "n"), (0, 0, 0), ((1, 0, 0), (0, 1, 0))),
+        ("b{n}ca{n}b{n}", ("n",), (0, 0, 1), ((1, 2, 0),)),
+    ],
+)
+def test_a_family_is_its_fixed_and_its_free_counts(
+    text: str, names: tuple[str, ...], fixed: tuple[int, ...], free: tuple[tuple[int, ...], ...]
+) -> None:
+    family = parse_family(text, 3)
+    assert (family.names, family.fixed, family.free) == (names, fixed, free)
+    values = list(range(5, 5 + len(names)))
+    spelled = random_network().tokenizer.counts(family.member(values))
+    assert tuple(family.counts(np.array([values]))[0]) == spelled
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("ab{3}", "'ab{3}' has no free counts; expected one or two"),
+        ("a{k}b{m}c{n}", "has 3 free counts; expected one or two"),
+        ("d{n}", "unknown letter 'd' in 'd': the alphabet is 'abc'"),
+        ("ab{n}{n}", "cannot read"),
+        ("a{9999999999999}b{n}", "fixes a count above 1,000,000,000,000"),
+    ],
+)
+def test_what_is_no_family_is_refused_in_one_line(text: str, problem: str) -> None:
+    with pytest.raises(InvalidStringError) as error:
+        parse_family(text, 3)
+    assert problem in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@given(FIELDS, st.integers(0, 10**6), st.tuples(*[st.integers(0, 3)] * 6))
+def test_sign_changes_are_those_of_trying_every_count(
+    fields: dict[str, object], seed: int, counts: tuple[int, ...]
+) -> None:
+    network = random_network(seed, **fields)
+    start, step = np.array(counts[:3]), np.array(counts[3:])
+    found = sign_changes(network, start, step, 0, 3000)
+    answers = network.logits(start + np.arange(3001)[:, None] * step) > 0
+    assert found.tolist() == (np.flatnonzero(answers[1:] != answers[:-1]) + 1).tolist()
+
+
+def flipping_network() -> Network:
+    """A network that changes its answer for `ab{n}` somewhere."""
+    for seed in range(100):
+        network = random_network(seed, no_attend_cls=True, layer_norm_eps=0.0)
+        flips = curve(network, parse_family("ab{n}", 3)).flips
+        if flips and 3 < flips[0].n < 500:
+            return network
+    raise AssertionError("no such network")
+
+
+def test_the_answer_flips_where_that_of_the_readable_model_does() -> None:
+    network = flipping_network()
+    found = curve(network, parse_family("ab{n}", 3))
+    weights = {name: torch.from_numpy(value) for name, value in network.weights.items()}
+    model = plain_model(network_of(network.config), weights)
+    for flip in found.flips[:1]:
+        before, after = (
+            float(model(torch.tensor([network.tokenizer.encode(f"ab{{{n}}}")])).detach())
+            for n in (flip.n - 1, flip.n)
+        )
+        assert (before > 0) != (after > 0)
+        assert (after > 0) == flip.answer
+        assert (before, after) == pytest.approx((flip.logit_before, flip.logit), abs=1e-10)
+    assert found.label
+    assert found.first_wrong == (1 if found.logit[0] <= 0 else found.flips[0].n)
+
+
+def test_a_curve_has_every_flip_among_its_points_and_ends_near_its_limit() -> None:
+    network = flipping_network()
+    found = curve(network, parse_family("ab{n}", 3))
+    assert (found.n[0], found.n[-1]) == (1, MAX_COUNT)
+    signs = found.logit > 0
+    changes = found.n[1:][signs[1:] != signs[:-1]]
+    assert changes.tolist() == [flip.n for flip in found.flips]
+    far = network.logits(np.array([[1, 10**15, 0]]))[0]
+    assert found.limit == pytest.approx(far, abs=1e-9)
+    np.testing.assert_allclose(found.probability, 1 / (1 + np.exp(-found.logit)))
+
+
+def test_a_map_has_a_boundary_and_is_made_of_curves() -> None:
+    network = flipping_network()
+    found = area(network, parse_family("a{m}b{n}", 3), points=7)
+    assert found.logit.shape == (7, 7)
+    for row, m in enumerate(found.first.tolist()):
+        alone = curve(network, parse_family(f"a{{{m}}}b{{n}}", 3))
+        assert found.boundary[row] == alone.flips
+        on_curve = network.logits(np.array([[m, n, 0] for n in found.second.tolist()]))
+        np.testing.assert_allclose(found.logit[row], on_curve, rtol=1e-12)
+    # Without CLS only proportions count: twice the a's, twice the b's.
+    assert found.boundary[0][0].n == pytest.approx(found.boundary[1][0].n / found.first[1], abs=2)
+
+
+def test_one_free_count_is_a_curve_and_two_are_a_map() -> None:
+    network = random_network()
+    with pytest.raises(InvalidStringError, match="has two free counts; expected one"):
+        curve(network, parse_family("a{m}b{n}", 3))
+    with pytest.raises(InvalidStringError, match="has one free count; expected two"):
+        area(network, parse_family("ab{n}", 3))

@@ -1,0 +1,49 @@
+"""Frames say what was found, with one row for every mark of a figure."""
+
+from seqcls.interpretability.strings.attribution import logit_steps
+from seqcls.interpretability.strings.patching import patch
+from seqcls.interpretability.strings.states import (
+    attention_patterns,
+    prefix_logits,
+    principal_path,
+    recurrent_units,
+)
+from sweeps.state_frames import (
+    attention_frame,
+    patched_frame,
+    path_frame,
+    prefixes_frame,
+    steps_frame,
+    units_frame,
+)
+from tests.unit.asked import LSTM, TWO_BLOCKS, untrained
+
+STRING = (0, 1, 1)
+
+
+def test_a_transformers_figures() -> None:
+    model = untrained(**TWO_BLOCKS)
+    attention = attention_frame(attention_patterns(model, STRING))
+    assert len(attention) == 2 * 2 * 4 * 4
+    row = attention.query("block == 1 and head == 0 and query == 3 and key == 2").iloc[0]
+    assert (row["query_token"], row["key_token"]) == ("END", "1")
+    steps = steps_frame(logit_steps(model, STRING))
+    assert steps["part"].tolist() == ["embedding", *["head", "head", "feed-forward"] * 2]
+    found = patch(model, STRING, (0, 0, 1))
+    frame = patched_frame(found)
+    assert len(frame) == len(found.sites) * 4
+    assert set(frame["site"]) >= {"embedding", "block 0, head 1", "block 1, feed-forward"}
+    assert frame["flips"].sum() == found.flips.sum()
+
+
+def test_a_recurrent_networks_figures() -> None:
+    model = untrained(**LSTM)
+    units = recurrent_units(model, STRING)
+    frame = units_frame(units)
+    assert len(frame) == 6 * 4 * 4
+    assert frame["token"].tolist()[-1] == "END"
+    path = path_frame(principal_path(units.states[-1]), units.tokens)
+    assert path["token"].tolist() == ["0", "1", "1", "END"]
+    prefixes = prefixes_frame(prefix_logits(model, STRING))
+    assert prefixes["token"].tolist() == ["", "0", "1", "1"]
+    assert prefixes["logit"].iloc[-1] == model.answer(STRING).logit
