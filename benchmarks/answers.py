@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, sync_playwright
 from benchmarks.pages import Shown, Window, browser_window, drawn
 from sweeps.spec import parse_spec
 from sweeps.store import writer
-from sweeps.store.engine import open_writer
+from sweeps.store.opening import open_writer
 from sweeps.worker import WorkOptions, work
 from tests.e2e.browser import FLAGS, find_browser
 from tests.e2e.server import serve

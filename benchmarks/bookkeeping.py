@@ -14,7 +14,8 @@ from sweeps.progress import progress
 from sweeps.run_result import RunResult
 from sweeps.spec import parse_spec
 from sweeps.store import queries, writer
-from sweeps.store.engine import Store, open_writer
+from sweeps.store.engine import Store
+from sweeps.store.opening import open_writer
 
 Result = TypeVar("Result")
 

@@ -14,7 +14,8 @@ from sweeps.run_result import RunResult
 from sweeps.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.bulk import insert_rows
-from sweeps.store.engine import Store, open_writer
+from sweeps.store.engine import Store
+from sweeps.store.opening import open_writer
 from sweeps.store.recording import result_rows
 from sweeps.store.sums import raise_sums
 from sweeps.store.tables import Base, Config, Run, Sweep, now

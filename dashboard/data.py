@@ -17,7 +17,8 @@ from sweeps.estimate import Estimate, estimate
 from sweeps.progress import SweepProgress
 from sweeps.spec import parse_spec
 from sweeps.store import curves, explained, losses, notes, overview, queries, trust
-from sweeps.store.engine import Store, open_reader
+from sweeps.store.engine import Store
+from sweeps.store.opening import open_reader
 from sweeps.store.overview import View
 
 PAGE_SECONDS = 30.0

@@ -8,7 +8,8 @@ from dashboard.text import models_fail, verbatim
 from seqcls.errors import SeqclsError
 from sweeps.progress import SweepProgress
 from sweeps.store import queries
-from sweeps.store.engine import Store, open_reader
+from sweeps.store.engine import Store
+from sweeps.store.opening import open_reader
 from sweeps.store.overview import View
 from sweeps.store.tables import SweepState
 

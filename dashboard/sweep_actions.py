@@ -8,7 +8,8 @@ from seqcls.errors import SeqclsError
 from sweeps import background_worker
 from sweeps.spec import SweepSpec
 from sweeps.store import overview, writer
-from sweeps.store.engine import Store, open_reader, open_writer
+from sweeps.store.engine import Store
+from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.tables import SweepState
 
 PROBLEM = "problem"

@@ -38,7 +38,8 @@ from sweeps.compared import Compared, compare_configs
 from sweeps.progress import SweepProgress, progress
 from sweeps.spec import load_specs, parse_spec
 from sweeps.store import explained, queries, writer
-from sweeps.store.engine import Store, open_writer
+from sweeps.store.engine import Store
+from sweeps.store.opening import open_writer
 from sweeps.summaries import differing_fields
 from sweeps.worker import WorkOptions, WorkSummary
 from sweeps.worker import work as work_on

@@ -7,8 +7,9 @@ from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.parameters import weights_of
 from seqcls.results import Weights
 from sweeps.store import queries
-from sweeps.store.engine import Store, open_reader
+from sweeps.store.engine import Store
 from sweeps.store.models import of_run
+from sweeps.store.opening import open_reader
 
 
 def asked_model(store: Store, run_id: int, epoch: int | None = None) -> AskedModel:

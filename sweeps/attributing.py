@@ -15,7 +15,7 @@ from typing import IO
 from seqcls.errors import SeqclsError
 from sweeps import causes
 from sweeps.python import python
-from sweeps.store.engine import open_writer
+from sweeps.store.opening import open_writer
 
 
 @dataclass(frozen=True)

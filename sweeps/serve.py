@@ -14,7 +14,7 @@ import typer
 from seqcls.errors import ConfigError, SeqclsError
 from sweeps.python import python
 from sweeps.shipped import to_begin_with
-from sweeps.store.engine import DB_VARIABLE, open_reader
+from sweeps.store.opening import DB_VARIABLE, open_reader
 
 ADDRESS = "127.0.0.1"
 

@@ -11,7 +11,8 @@ import pytest
 from sqlalchemy import make_url
 
 from sweeps.spec import SweepSpec, parse_spec
-from sweeps.store.engine import Store, open_writer
+from sweeps.store.engine import Store
+from sweeps.store.opening import open_writer
 
 
 @pytest.fixture

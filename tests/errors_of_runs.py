@@ -17,7 +17,8 @@ from seqcls.interpretability.strings.patching import Site, patch, patch_everywhe
 from seqcls.interpretability.strings.plain import ids_of, plain_model
 from sweeps.asking import asked_model
 from sweeps.store import queries
-from sweeps.store.engine import Store, open_reader
+from sweeps.store.engine import Store
+from sweeps.store.opening import open_reader
 
 EXACT = 1e-10
 PATCHED_LENGTH = 24

@@ -4,8 +4,8 @@ from functools import lru_cache
 
 from dashboard.figures.history import History
 from sweeps.store import queries
-from sweeps.store.engine import open_reader
 from sweeps.store.models import stored_model
+from sweeps.store.opening import open_reader
 from tests.conftest import ROOT
 
 

@@ -9,7 +9,7 @@ from dashboard.running import SECONDS
 from seqcls.errors import SeqclsError
 from sweeps import attributing, causes
 from sweeps.attributing import Attribution
-from sweeps.store.engine import open_reader
+from sweeps.store.opening import open_reader
 
 
 def offer(waiting: Sequence[int]) -> None:

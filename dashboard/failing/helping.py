@@ -8,7 +8,7 @@ from dashboard.failing.filling import fill
 from dashboard.text import verbatim
 from sweeps import helping
 from sweeps.store import queries
-from sweeps.store.engine import open_reader
+from sweeps.store.opening import open_reader
 
 
 def show(run_id: int) -> None:

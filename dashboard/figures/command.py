@@ -14,8 +14,9 @@ from seqcls.errors import UnknownRunError
 from seqcls.interpretability.counts.obstacle import obstacle
 from sweeps.asking import asked_model
 from sweeps.store import queries
-from sweeps.store.engine import Store, open_reader
+from sweeps.store.engine import Store
 from sweeps.store.models import StoredModel, stored_model
+from sweeps.store.opening import open_reader
 
 
 def write_all(

@@ -16,7 +16,7 @@ from seqcls.errors import StoreMissingError, UnknownRunError
 from seqcls.interpretability.counts.obstacle import obstacle
 from sweeps.spec import load_specs
 from sweeps.store import queries
-from sweeps.store.engine import open_reader
+from sweeps.store.opening import open_reader
 from sweeps.store.overview import View
 
 MODEL_PAGE = "screens/model.py"

@@ -15,7 +15,7 @@ from sweeps import memory
 from sweeps.estimate import Estimate, estimate
 from sweeps.spec import SweepSpec, load_specs, shipped_names
 from sweeps.store import overview
-from sweeps.store.engine import open_reader
+from sweeps.store.opening import open_reader
 
 TOKEN = "launch token"
 PANEL = "launch"

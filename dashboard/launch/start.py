@@ -13,7 +13,7 @@ from seqcls.config import RunConfig, canonical_json
 from seqcls.errors import SeqclsError
 from sweeps.spec import load_specs
 from sweeps.store import overview, queries
-from sweeps.store.engine import open_reader
+from sweeps.store.opening import open_reader
 
 REPORT = "The report's model"
 DEFAULTS = "The defaults of every setting"

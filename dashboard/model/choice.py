@@ -14,7 +14,7 @@ from seqcls.config import REPORT_TASK, RunConfig
 from seqcls.data import task_of, tokenizer_of
 from seqcls.errors import InvalidStringError, SeqclsError, UnknownRunError
 from sweeps.store import queries
-from sweeps.store.engine import open_reader
+from sweeps.store.opening import open_reader
 from sweeps.store.overview import View
 
 OFFERED_ERRORS = 200

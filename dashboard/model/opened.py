@@ -11,8 +11,8 @@ from dashboard.figures.history import History, Traces
 from seqcls.config import RunConfig
 from seqcls.interpretability.counts.network import Network
 from sweeps.store import queries
-from sweeps.store.engine import open_reader
 from sweeps.store.models import stored_model
+from sweeps.store.opening import open_reader
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")

@@ -13,7 +13,7 @@ from seqcls.config import RunConfig
 from seqcls.data import task_of
 from seqcls.errors import SeqclsError
 from sweeps.store import queries
-from sweeps.store.engine import open_reader
+from sweeps.store.opening import open_reader
 from sweeps.store.overview import ErrorSearch
 
 LISTED = 200

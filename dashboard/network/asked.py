@@ -10,7 +10,7 @@ from dashboard.text import verbatim
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
 from sweeps.store import queries
-from sweeps.store.engine import open_reader
+from sweeps.store.opening import open_reader
 
 if TYPE_CHECKING:
     from seqcls.interpretability.strings.asked import AskedModel

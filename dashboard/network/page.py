@@ -12,7 +12,7 @@ from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.strings.asked import AskedModel, Letters
 from sweeps.store import queries
-from sweeps.store.engine import open_reader
+from sweeps.store.opening import open_reader
 from sweeps.store.overview import ErrorSearch
 
 OF_A_STRING: dict[str, Callable[[AskedModel, Letters], None]] = {

@@ -10,7 +10,7 @@ import typer
 
 from seqcls.errors import ConfigError, UnknownRunError
 from sweeps.store import queries
-from sweeps.store.engine import DB_VARIABLE, open_reader
+from sweeps.store.opening import DB_VARIABLE, open_reader
 
 
 def write_report(db: str | None, sweep: str, out: Path) -> None:

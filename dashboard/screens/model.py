@@ -16,7 +16,7 @@ from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.counts.obstacle import Needs, obstacle
 from sweeps.store import queries
-from sweeps.store.engine import open_reader
+from sweeps.store.opening import open_reader
 from sweeps.store.overview import ErrorSearch
 
 SECTIONS: dict[str, tuple[Callable[[Chosen], None], Needs]] = {

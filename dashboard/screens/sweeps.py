@@ -15,8 +15,8 @@ from seqcls.errors import SeqclsError
 from sweeps.progress import SweepProgress
 from sweeps.spec import KEYS
 from sweeps.store import overview
-from sweeps.store.engine import open_reader
 from sweeps.store.notes import Note
+from sweeps.store.opening import open_reader
 from sweeps.store.overview import SweepOutcome
 
 MAX_FAILURES = 200

@@ -1,8 +1,7 @@
 """What every executor can do, and how one is chosen."""
 
 import errno
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -56,40 +55,6 @@ class Executor(Protocol):
     def close(self) -> None:
         """Ends now, in the middle of whatever is trained."""
         ...
-
-
-@contextmanager
-def start(workers: int, dask: str | None, on_progress: OnProgress) -> Iterator[Executor]:
-    """The executor that is meant, for as long as the block lasts.
-
-    Args:
-        workers: processes of this machine to train in; with 0, this process trains itself.
-        dask: the address of a Dask scheduler, whose workers train instead.
-        on_progress: told how groups go on, where the executor can tell.
-
-    Raises:
-        ClusterError: the cluster cannot be reached.
-    """
-    executor = _executor(workers, dask, on_progress)
-    try:
-        yield executor
-    finally:
-        executor.close()
-
-
-def _executor(workers: int, dask: str | None, on_progress: OnProgress) -> Executor:
-    # Each is imported where it is used: Dask takes half a second to load, and may be missing.
-    if dask is not None:
-        from sweeps.executors.dask_cluster import DaskCluster
-
-        return DaskCluster(dask)
-    if workers == 0:
-        from sweeps.executors.in_process import InThisProcess
-
-        return InThisProcess(on_progress)
-    from sweeps.executors.pool import ProcessPool
-
-    return ProcessPool(workers, on_progress)
 
 
 def named(error: BaseException) -> str:

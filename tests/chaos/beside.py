@@ -12,7 +12,8 @@ from seqcls.errors import StoreMissingError
 from sweeps.progress import progress
 from sweeps.spec import parse_spec
 from sweeps.store import curves, overview, writer
-from sweeps.store.engine import Store, open_writer
+from sweeps.store.engine import Store
+from sweeps.store.opening import open_writer
 from sweeps.store.overview import View
 from tests.conftest import SHORT
 

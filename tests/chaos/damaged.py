@@ -9,7 +9,7 @@ from typing import Any
 
 from sweeps.spec import parse_spec
 from sweeps.store import writer
-from sweeps.store.engine import open_writer, pack
+from sweeps.store.opening import open_writer, pack
 from sweeps.store.tables import Base
 from sweeps.worker import WorkOptions, work
 from tests.conftest import SHORT

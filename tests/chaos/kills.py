@@ -21,7 +21,7 @@ from typing import Any
 from sweeps.progress import progress
 from sweeps.spec import parse_spec
 from sweeps.store import writer
-from sweeps.store.engine import open_reader, open_writer
+from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.verification import verify
 from sweeps.worker import WorkOptions, work
 from tests.chaos.beside import delete_other, disturbed

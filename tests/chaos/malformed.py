@@ -7,7 +7,7 @@ from seqcls.config import RunConfig
 from seqcls.data import configuration, task_of, tokenizer_of
 from seqcls.interpretability.counts.family import parse_family
 from sweeps.spec import parse_spec
-from sweeps.store.engine import locate
+from sweeps.store.opening import locate
 from sweeps.toml import parse_toml
 
 CATASTROPHIC = {

@@ -11,7 +11,7 @@ import pytest
 from seqcls.errors import SeqclsError
 from sweeps.spec import parse_spec
 from sweeps.store import writer
-from sweeps.store.engine import open_reader, open_writer, pack
+from sweeps.store.opening import open_reader, open_writer, pack
 from sweeps.store.verification import verify
 from sweeps.worker import WorkOptions, work
 from tests.conftest import SHORT

@@ -11,7 +11,7 @@ from sweeps.jobs import Job, Report, run_job
 from sweeps.progress import progress
 from sweeps.run_result import RunResult
 from sweeps.store import claiming, recording, writer
-from sweeps.store.engine import open_writer
+from sweeps.store.opening import open_writer
 from sweeps.store.verification import verify
 from sweeps.worker import WorkOptions, work
 from tests.conftest import SHORT

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from dashboard.cli import app
 from seqcls.errors import SeqclsError
 from sweeps.store import queries
-from sweeps.store.engine import open_reader
+from sweeps.store.opening import open_reader
 from tests.app import INSIDE, PAGES, run
 from tests.chaos.damaged import cases, make, replace, seeming, unchecked
 from tests.conftest import ROOT

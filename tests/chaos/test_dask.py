@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import sweeps.executors.dask_cluster
 from seqcls.errors import ClusterError, ConfigError
 from sweeps.cli.app import app
-from sweeps.store.engine import open_reader
+from sweeps.store.opening import open_reader
 from tests.chaos.contents import contents
 from tests.conftest import ROOT, SHORT
 from tests.databases import rows

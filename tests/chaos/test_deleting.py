@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from sweeps.store import queries, writer
-from sweeps.store.engine import Store, open_reader, open_writer
+from sweeps.store.engine import Store
+from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.verification import verify
 from sweeps.worker import WorkOptions, work
 from tests.app import PAGES, open_app

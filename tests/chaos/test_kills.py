@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sweeps.store.engine import open_reader
+from sweeps.store.opening import open_reader
 from sweeps.store.verification import verify
 from tests.chaos.contents import contents
 from tests.chaos.kills import POINTS

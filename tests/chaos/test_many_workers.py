@@ -8,7 +8,8 @@ import pytest
 
 from sweeps.spec import parse_spec
 from sweeps.store import queries, writer
-from sweeps.store.engine import Store, open_writer
+from sweeps.store.engine import Store
+from sweeps.store.opening import open_writer
 from sweeps.store.verification import verify
 from tests.conftest import ROOT, SHORT
 from tests.databases import rows

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from dashboard.cli import app
 from sweeps.store import notes, writer
-from sweeps.store.engine import open_writer
+from sweeps.store.opening import open_writer
 from tests.app import PAGES, open_app, said
 from tests.databases import spec
 

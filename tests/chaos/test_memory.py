@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from sweeps.cli.app import app
 from sweeps.store import queries, writer
-from sweeps.store.engine import open_writer
+from sweeps.store.opening import open_writer
 from sweeps.worker import WorkOptions, work
 from tests.conftest import SHORT
 from tests.databases import rows, spec

@@ -10,7 +10,7 @@ from sqlalchemy import make_url
 import sweeps.worker
 from seqcls.errors import StoreBusyError
 from sweeps.store import writer
-from sweeps.store.engine import open_reader, open_writer
+from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.verification import verify
 from sweeps.worker import WorkOptions, work
 from tests.chaos.contents import contents

@@ -14,7 +14,8 @@ import pytest
 
 import sweeps.worker
 from sweeps.store import writer
-from sweeps.store.engine import Store, open_reader, open_writer
+from sweeps.store.engine import Store
+from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.verification import verify
 from sweeps.worker import WorkOptions, work
 from tests.chaos.contents import contents

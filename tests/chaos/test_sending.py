@@ -15,7 +15,7 @@ from sweeps.grouping import make_groups
 from sweeps.jobs import make_job
 from sweeps.spec import read_spec
 from sweeps.store import queries, writer
-from sweeps.store.engine import open_reader, open_writer
+from sweeps.store.opening import open_reader, open_writer
 from sweeps.worker import WorkOptions, WorkSummary, work
 from tests.chaos.contents import contents
 from tests.chaos.sending import (

@@ -19,7 +19,8 @@ from sweeps.jobs import Job, Report, run_job
 from sweeps.progress import progress
 from sweeps.run_result import RunResult
 from sweeps.store import claiming, writer
-from sweeps.store.engine import Store, open_reader, open_writer
+from sweeps.store.engine import Store
+from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.verification import verify
 from sweeps.worker import WorkOptions, work
 from tests.chaos.contents import contents
@@ -135,7 +136,7 @@ from sweeps.store import claiming
 if float(sys.argv[2]) <= claiming.GRACE_SECONDS:
     claiming.GRACE_SECONDS, worker.SLEPT_SECONDS, worker.WAKING_SECONDS = 4.0, 3.5, 1.0
     heartbeat.BEAT_SECONDS = 0.5
-from sweeps.store.engine import open_writer
+from sweeps.store.opening import open_writer
 print(worker.work(open_writer(sys.argv[1]), None, worker.WorkOptions(1, watch=True)).recorded)
 """
 

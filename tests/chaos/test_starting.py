@@ -14,7 +14,8 @@ from sweeps.executors import in_process
 from sweeps.jobs import Job, Report
 from sweeps.run_result import RunResult
 from sweeps.store import writer
-from sweeps.store.engine import Store, open_writer
+from sweeps.store.engine import Store
+from sweeps.store.opening import open_writer
 from sweeps.worker import WorkOptions, work
 from tests.conftest import ASSETS, ROOT, SHORT
 from tests.databases import rows, spec

@@ -17,7 +17,7 @@ from sqlalchemy import Engine, event
 
 import sweeps.store.sqlite
 from sweeps.store import writer
-from sweeps.store.engine import open_reader, open_writer
+from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.verification import verify
 from tests.chaos.contents import contents
 from tests.chaos.trouble import SPEC, sweep, sweep_in_trouble

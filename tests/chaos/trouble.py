@@ -11,7 +11,7 @@ from pathlib import Path
 from seqcls.errors import SeqclsError, StoreUnavailableError
 from sweeps.spec import parse_spec
 from sweeps.store import writer
-from sweeps.store.engine import open_writer
+from sweeps.store.opening import open_writer
 from sweeps.worker import WorkOptions, work
 from tests.conftest import SHORT
 

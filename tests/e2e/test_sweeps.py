@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from sweeps import background_worker
 from sweeps.store import queries
-from sweeps.store.engine import open_reader
+from sweeps.store.opening import open_reader
 from tests.e2e.server import models_tested, no_traceback, open_page, serve, wait_for
 
 pytestmark = pytest.mark.browser

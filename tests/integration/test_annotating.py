@@ -7,8 +7,9 @@ import pytest
 from seqcls.errors import StoreError
 from sweeps.spec import parse_spec
 from sweeps.store import notes, writer
-from sweeps.store.engine import Store, open_writer
+from sweeps.store.engine import Store
 from sweeps.store.notes import Note, View
+from sweeps.store.opening import open_writer
 from sweeps.store.verification import verify
 from sweeps.worker import WorkOptions, work
 from tests.app import metrics, open_app, rerun, run, said

@@ -12,7 +12,8 @@ import pytest
 from sweeps import background_worker
 from sweeps.spec import read_spec
 from sweeps.store import queries, writer
-from sweeps.store.engine import Store, open_writer
+from sweeps.store.engine import Store
+from sweeps.store.opening import open_writer
 from tests.databases import file_of
 
 PATIENCE_SECONDS = 120

@@ -11,7 +11,7 @@ from dashboard import data
 from dashboard.text import UNSEEN, verbatim
 from sweeps.cli.app import app as command
 from sweeps.store import writer
-from sweeps.store.engine import open_writer
+from sweeps.store.opening import open_writer
 from sweeps.worker import WorkOptions, work
 from tests.app import PAGES, open_app
 from tests.conftest import ROOT, SHORT

@@ -17,7 +17,7 @@ from sweeps.exit_codes import RUNS_FAILED, RUNS_LEFT
 from sweeps.jobs import Job, Report
 from sweeps.run_result import RunResult
 from sweeps.store import queries, writer
-from sweeps.store.engine import open_writer
+from sweeps.store.opening import open_writer
 from tests.conftest import ROOT
 from tests.databases import rows
 

@@ -20,7 +20,7 @@ from seqcls.interpretability.counts.mechanism import mechanism_of
 from seqcls.interpretability.counts.minimal import minimal_string, removals, without_part
 from seqcls.interpretability.counts.network import Network
 from sweeps.store import queries
-from sweeps.store.engine import open_reader
+from sweeps.store.opening import open_reader
 from tests.conftest import ROOT
 from tests.unit.explained import counterfactual_logits, patched_logits, true_logits
 

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.large import make_database
 from sweeps.spec import parse_spec
 from sweeps.store import writer
-from sweeps.store.engine import open_writer
+from sweeps.store.opening import open_writer
 from tests.app import INSIDE, PAGES, metrics, open_app, said
 from tests.conftest import ASSETS, ROOT
 from tests.databases import file_of

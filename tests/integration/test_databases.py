@@ -13,8 +13,9 @@ from seqcls.errors import ConfigError, StoreBusyError, StoreError, StoreVersionE
 from sweeps.exporting import export
 from sweeps.store import queries, verification, writer
 from sweeps.store.claiming import GRACE_SECONDS
-from sweeps.store.engine import Store, open_reader, open_writer, schema_version
+from sweeps.store.engine import Store, schema_version
 from sweeps.store.migrate import upgrade_with_backup
+from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.tables import now
 from sweeps.store.verification import verify
 from tests.chaos.contents import contents

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from sweeps.spec import parse_spec
 from sweeps.store import writer
-from sweeps.store.engine import open_writer
+from sweeps.store.opening import open_writer
 from sweeps.worker import WorkOptions, work
 from tests.app import metrics, open_app, rerun, said
 from tests.conftest import ROOT, SHORT

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 from benchmarks.large import make_database
 from dashboard.model.choice import OFFERED_MODELS
 from sweeps.store import queries
-from sweeps.store.engine import open_reader
+from sweeps.store.opening import open_reader
 from tests.app import open_app, rerun, said
 from tests.conftest import ROOT
 

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import make_url
 
 from seqcls.errors import StoreError
-from sweeps.store.engine import locate, open_reader, open_writer
+from sweeps.store.opening import locate, open_reader, open_writer
 from tests.conftest import ROOT
 
 SECRET = "s3cret"

@@ -11,8 +11,9 @@ from alembic.script import ScriptDirectory
 
 from seqcls.errors import StoreError, StoreMissingError, StoreVersionError
 from sweeps.store import queries, writer
-from sweeps.store.engine import SCHEMA_VERSION, Store, locate, open_reader, open_writer, pack
+from sweeps.store.engine import SCHEMA_VERSION, Store
 from sweeps.store.migrate import alembic_config
+from sweeps.store.opening import locate, open_reader, open_writer, pack
 from sweeps.store.tables import Base
 from tests.conftest import ROOT
 from tests.databases import file_of, rows, spec

@@ -8,7 +8,8 @@ import pytest
 
 from benchmarks.large import make_database
 from sweeps.store import overview, queries, writer
-from sweeps.store.engine import Store, open_reader, open_writer
+from sweeps.store.engine import Store
+from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.overview import ErrorSearch, View
 from tests.databases import rows, spec
 

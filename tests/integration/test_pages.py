@@ -10,8 +10,8 @@ import pytest
 
 from sweeps.spec import parse_spec
 from sweeps.store import writer
-from sweeps.store.engine import open_reader, open_writer
 from sweeps.store.losses import newest_losses
+from sweeps.store.opening import open_reader, open_writer
 from sweeps.worker import WorkOptions, work
 from tests.app import metrics, open_app, rerun, said
 from tests.conftest import ROOT, SHORT

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sweeps.store.engine import open_reader
+from sweeps.store.opening import open_reader
 from tests.chaos.contents import contents
 from tests.chaos.test_dask import Cluster, cluster
 from tests.conftest import ASSETS, ROOT, SHORT

@@ -8,7 +8,8 @@ import pytest
 
 from dashboard import data
 from sweeps.store import writer
-from sweeps.store.engine import Store, open_writer
+from sweeps.store.engine import Store
+from sweeps.store.opening import open_writer
 from tests.conftest import ROOT
 from tests.databases import spec
 

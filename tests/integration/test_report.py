@@ -18,7 +18,8 @@ from seqcls.prediction import predict
 from seqcls.tokenizer import LETTERS, Tokenizer, pad
 from seqcls.weights import from_bytes
 from sweeps.store import queries
-from sweeps.store.engine import Store, open_reader
+from sweeps.store.engine import Store
+from sweeps.store.opening import open_reader
 from tests.conftest import ROOT, asset
 
 SHIPPED = ROOT / "runs.db"

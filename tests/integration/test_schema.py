@@ -5,7 +5,8 @@ import pytest
 from dashboard import data
 from seqcls.errors import StoreError
 from sweeps.store import overview, queries, writer
-from sweeps.store.engine import Store, open_writer
+from sweeps.store.engine import Store
+from sweeps.store.opening import open_writer
 from sweeps.store.verification import verify
 from tests.databases import rows, spec
 from tests.integration.test_databases import filled

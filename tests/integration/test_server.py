@@ -14,8 +14,9 @@ from seqcls.errors import StoreVersionError
 from seqcls.results import StringErrors
 from sweeps.exporting import export
 from sweeps.store import overview, queries
-from sweeps.store.engine import Store, open_reader, open_writer, schema_version
+from sweeps.store.engine import Store, schema_version
 from sweeps.store.migrate import alembic_config, upgrade_with_backup
+from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.overview import ErrorSearch
 from sweeps.store.packing import packed
 from sweeps.store.verification import verify
@@ -52,9 +53,9 @@ def server_of(url: str, version: str) -> Store:
 
 def open_writer_of_nothing(url: str) -> Store:
     """An empty database as it is, without the tables that opening it makes."""
-    from sweeps.store import engine
+    from sweeps.store import opening
 
-    return engine._opened(engine.locate(url), read_only=False)
+    return opening._opened(opening.locate(url), read_only=False)
 
 
 def copy(file: sqlite3.Connection, connection: Any, table: str) -> None:

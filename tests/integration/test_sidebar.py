@@ -11,7 +11,8 @@ from dashboard.launch import fields, start
 from sweeps import background_worker
 from sweeps.spec import parse_spec
 from sweeps.store import queries, writer
-from sweeps.store.engine import Store, open_reader, open_writer
+from sweeps.store.engine import Store
+from sweeps.store.opening import open_reader, open_writer
 from tests.app import open_app, rerun, said
 from tests.conftest import ROOT, SHORT
 from tests.databases import file_of, rows

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from sweeps.cli.app import app
-from sweeps.store.engine import open_reader
+from sweeps.store.opening import open_reader
 from tests.errors_of_runs import check_runs
 
 SPEC = """

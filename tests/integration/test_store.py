@@ -15,7 +15,8 @@ from seqcls.results import Confusion, Evaluation, StringErrors
 from sweeps.grouping import PlannedRun, make_groups
 from sweeps.run_result import RunResult
 from sweeps.store import queries, writer
-from sweeps.store.engine import Store, open_reader, open_writer
+from sweeps.store.engine import Store
+from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.stored import read_runs
 from tests.conftest import ROOT
 from tests.databases import rows, spec

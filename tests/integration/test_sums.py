@@ -7,7 +7,8 @@ import pytest
 from sweeps.grouping import make_groups
 from sweeps.run_result import RunResult
 from sweeps.store import queries, writer
-from sweeps.store.engine import Store, open_writer
+from sweeps.store.engine import Store
+from sweeps.store.opening import open_writer
 from sweeps.store.verification import verify
 from tests.databases import rows, spec
 from tests.integration.test_store import claimed, outcome, outcomes

@@ -16,7 +16,7 @@ import pytest
 from sweeps import background_worker
 from sweeps.spec import read_spec
 from sweeps.store import queries, writer
-from sweeps.store.engine import open_writer
+from sweeps.store.opening import open_writer
 
 SEQCLS = Path(sys.executable).with_name("seqcls")
 

@@ -14,7 +14,8 @@ from sweeps.progress import progress
 from sweeps.spec import parse_spec
 from sweeps.store import queries, writer
 from sweeps.store.claiming import is_alive
-from sweeps.store.engine import Store, open_writer
+from sweeps.store.engine import Store
+from sweeps.store.opening import open_writer
 from sweeps.store.tables import Run, now
 from sweeps.worker import WorkOptions, work
 from tests.conftest import SHORT

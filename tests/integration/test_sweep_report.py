@@ -12,7 +12,7 @@ from dashboard.cli import app
 from sweeps import causes
 from sweeps.spec import parse_spec
 from sweeps.store import writer
-from sweeps.store.engine import open_writer
+from sweeps.store.opening import open_writer
 from tests.conftest import ROOT
 from tests.databases import file_of
 

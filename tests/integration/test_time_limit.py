@@ -10,7 +10,8 @@ import pytest
 from dashboard import data
 from seqcls.errors import StoreError
 from sweeps.store import overview, postgres, sqlite, writer
-from sweeps.store.engine import Store, limit_reads, open_reader, open_writer
+from sweeps.store.engine import Store, limit_reads
+from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.overview import View
 from tests.app import open_app, said
 from tests.databases import spec

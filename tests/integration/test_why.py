@@ -17,7 +17,8 @@ from sweeps import causes, perturbing
 from sweeps.asking import asked_model
 from sweeps.cli.app import app
 from sweeps.store import explained, queries, writer
-from sweeps.store.engine import Store, open_reader, open_writer
+from sweeps.store.engine import Store
+from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.verification import verify
 from tests.conftest import ROOT
 from tests.databases import rows

@@ -9,7 +9,7 @@ from dashboard.failing import finding
 from seqcls.results import Confusion
 from sweeps import causes
 from sweeps.store import queries, writer
-from sweeps.store.engine import open_reader, open_writer
+from sweeps.store.opening import open_reader, open_writer
 from tests.app import open_app, rerun, said
 from tests.conftest import ROOT
 

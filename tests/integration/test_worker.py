@@ -9,7 +9,7 @@ from sweeps.jobs import Job, Report, run_job
 from sweeps.run_result import RunResult
 from sweeps.spec import parse_spec
 from sweeps.store import queries, writer
-from sweeps.store.engine import open_writer
+from sweeps.store.opening import open_writer
 from sweeps.worker import WorkOptions, work
 from tests.conftest import SHORT
 from tests.databases import rows

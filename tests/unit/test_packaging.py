@@ -13,7 +13,7 @@ import sweeps
 from dashboard import start
 from seqcls import __version__
 from sweeps import shipped
-from sweeps.store.engine import open_reader
+from sweeps.store.opening import open_reader
 from tests.conftest import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())

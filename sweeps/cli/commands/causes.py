@@ -10,7 +10,8 @@ from sweeps import causes, perturbing
 from sweeps.cli.commands.asking import show
 from sweeps.cli.commands.show import count, print_json, print_table
 from sweeps.store import explained, queries
-from sweeps.store.engine import Store, open_reader, open_writer
+from sweeps.store.engine import Store
+from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.tables import RunState
 from sweeps.summaries import differing_fields
 

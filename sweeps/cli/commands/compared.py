@@ -10,7 +10,7 @@ from sweeps.asking import opened
 from sweeps.cli.commands.asking import show
 from sweeps.compared import Compared, compare_configs
 from sweeps.intervals import Interval
-from sweeps.store.engine import open_reader
+from sweeps.store.opening import open_reader
 
 SHOWN = 10
 """Rules, and strings, that are printed; `--json` has them all."""

@@ -12,8 +12,9 @@ from sweeps.cli.commands.show import count, print_json
 from sweeps.exit_codes import RUNS_FAILED
 from sweeps.exporting import export
 from sweeps.store import queries, sqlite, writer
-from sweeps.store.engine import open_reader, open_writer, pack, schema_version
+from sweeps.store.engine import schema_version
 from sweeps.store.migrate import upgrade_with_backup
+from sweeps.store.opening import open_reader, open_writer, pack
 from sweeps.store.verification import verify
 
 

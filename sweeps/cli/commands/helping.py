@@ -13,7 +13,7 @@ from sweeps import helping
 from sweeps.cli.commands.asking import show
 from sweeps.spec import KEYS
 from sweeps.store import queries
-from sweeps.store.engine import open_reader, open_writer
+from sweeps.store.opening import open_reader, open_writer
 
 
 def show_helps(db: str | None, reference: str, save: Path | None, as_json: bool) -> None:

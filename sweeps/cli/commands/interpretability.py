@@ -17,8 +17,8 @@ from seqcls.interpretability.counts.network import Network
 from seqcls.interpretability.counts.obstacle import obstacle
 from seqcls.interpretability.counts.result_text import certification_text, curve_text, map_text
 from sweeps.store import queries
-from sweeps.store.engine import open_reader
 from sweeps.store.models import of_run
+from sweeps.store.opening import open_reader
 
 
 def explain_string(

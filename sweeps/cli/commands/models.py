@@ -17,7 +17,8 @@ from sweeps.cli.commands.show import Look, count, is_fitted, print_json, print_t
 from sweeps.meant import condition
 from sweeps.spec import load_specs
 from sweeps.store import explained, queries, writer
-from sweeps.store.engine import Store, open_reader, open_writer
+from sweeps.store.engine import Store
+from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.tables import RunState
 from sweeps.summaries import differing_fields
 

@@ -21,7 +21,8 @@ from sweeps.exit_codes import INTERRUPTED, RUNS_FAILED, RUNS_LEFT
 from sweeps.progress import SweepProgress, progress
 from sweeps.spec import SweepSpec, at_precision, load_specs
 from sweeps.store import queries, writer
-from sweeps.store.engine import Store, open_reader, open_writer
+from sweeps.store.engine import Store
+from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.tables import RunState
 from sweeps.warm_up import check_device
 from sweeps.worker import WorkOptions, WorkSummary, work

@@ -1,0 +1,183 @@
+"""Opening the database: which one is meant, and whether this program can work with it."""
+
+import os
+import shlex
+import stat
+from pathlib import Path
+
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from seqcls.errors import StoreError, StoreMissingError, StoreVersionError
+from sweeps.store import postgres, sqlite
+from sweeps.store.engine import SCHEMA_VERSION, Store, schema_version
+
+DEFAULT_DB = "runs.db"
+DB_VARIABLE = "SEQCLS_DB"
+
+EXPECTED_URL = "expected postgresql://USER:PASSWORD@HOST:PORT/NAME"
+
+
+def locate(db: str | None) -> Path | URL:
+    """The database that is meant: the one named, else `SEQCLS_DB`, else `runs.db`.
+
+    Raises:
+        StoreError: a URL that is none or of another kind of database, or a folder.
+    """
+    named = db or os.environ.get(DB_VARIABLE) or DEFAULT_DB
+    if named.startswith(("postgresql:", "postgres:")) and "://" not in named:
+        raise StoreError("a URL that begins with postgresql: expected postgresql:// there")
+    scheme, path = named.partition("://")[0], named.partition(":///")[2]
+    if "://" not in named:
+        return _file(named)
+    if scheme.partition("+")[0] in ("postgresql", "postgres"):
+        return _postgres_url(named)
+    if scheme == "sqlite" and path:
+        return _file(path)
+    kind = "this kind" if postgres.is_meant(named) else f"the kind {scheme!r}"
+    raise StoreError(
+        f"cannot open a database of {kind}: expected a file, sqlite:///FILE or "
+        "postgresql://USER@HOST/NAME"
+    )
+
+
+def _file(named: str) -> Path:
+    """The file of that name, which need not exist: a regular one, else opening it could hang."""
+    try:
+        mode = os.stat(named).st_mode
+    except FileNotFoundError:
+        if postgres.is_meant(named):
+            raise StoreError(f"cannot read the database's URL: {EXPECTED_URL}") from None
+        return Path(named)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        shown = "the database" if postgres.is_meant(named) else repr(named[:80])
+        raise StoreError(f"cannot open {shown}: {reason}; name another file") from None
+    if stat.S_ISDIR(mode):
+        raise StoreError(f"cannot open {named!r}: it is a folder; name a file in it")
+    if not stat.S_ISREG(mode):
+        raise StoreError(f"cannot open {named!r}: it is no regular file; name another")
+    return Path(named)
+
+
+def open_reader(db: str | None = None, *, any_version: bool = False) -> Store:
+    """The database, read-only.
+
+    Args:
+        db: a file or a URL; else `SEQCLS_DB`, else `runs.db`.
+        any_version: open a database of an older version too.
+
+    Raises:
+        StoreMissingError: there is no file, or it holds no tables yet.
+        StoreVersionError: it was made by another version.
+        StoreError: it cannot be read.
+    """
+    # Imported where it is used: it needs the tables, which a store that is made does not.
+    from sweeps.store import trust
+
+    store = _opened(locate(db), read_only=True)
+    # A page opens the database dozens of times, mostly as it was the time before.
+    if store.path is not None and not any_version and trust.is_still_sound(store.path):
+        return store
+    before = trust.state_of(store.path) if store.path is not None else ()
+    version = schema_version(store)
+    if version is None:
+        raise StoreMissingError(f"{store.name!r} is empty; {_make_one(store.name)}")
+    if any_version:
+        return store
+    _refuse_older(store, version)
+    trusted = store.trusted()
+    if trusted is store and store.path is not None:
+        trust.found_sound(store.path, before)
+    return trusted
+
+
+def open_writer(db: str | None = None, *, any_version: bool = False) -> Store:
+    """The database for reading and writing; made where there is none.
+
+    Args:
+        db: a file or a URL; else `SEQCLS_DB`, else `runs.db`.
+        any_version: open a database of an older version too.
+
+    Raises:
+        StoreVersionError: it was made by another version.
+        StoreError: it cannot be opened or is no database of this program.
+    """
+    store = _opened(locate(db), read_only=False)
+    version = schema_version(store)
+    if version is None:
+        # Imported where it is used: only a new database needs it.
+        from sweeps.store.migrate import upgrade
+
+        upgrade(store)
+    elif not any_version:
+        _refuse_older(store, version)
+        if store.path is not None:
+            from sweeps.store import trust
+
+            trust.refuse_to_write(store.path, store.name)
+    return store
+
+
+def _make_one(name: str) -> str:
+    """How to make the database that is missing; a server's is named without its password."""
+    named = "" if name == DEFAULT_DB or "://" in name else f" --db {shlex.quote(name)}"
+    return f"`seqcls sweep report{named}` trains the report's models into it"
+
+
+def pack(db: str | None = None) -> Path:
+    """Makes the database one small file that can be copied: vacuumed, in DELETE mode.
+
+    Raises:
+        StoreError: it is no file, cannot be written, or another process has it open.
+    """
+    located = open_reader(db).path
+    if located is None:
+        raise StoreError("a PostgreSQL database is no file; `seqcls merge` copies it into one")
+    store = open_writer(located.as_posix())
+    sqlite.pack(store.engine, store.name)
+    return located
+
+
+def _opened(located: Path | URL, *, read_only: bool) -> Store:
+    if isinstance(located, URL):
+        return Store(
+            postgres.name_of(located), postgres.connect(located, read_only=read_only), None
+        )
+    if read_only and not located.exists():
+        raise StoreMissingError(f"{str(located)!r} does not exist; {_make_one(str(located))}")
+    if not located.parent.is_dir():
+        raise StoreError(
+            f"cannot make {str(located)!r}: the folder {str(located.parent)!r} is missing"
+        )
+    if not read_only:
+        sqlite.warn_of_network(located)
+    engine = sqlite.connect(located, mode="ro" if read_only else "rwc")
+    return Store(str(located), engine, located)
+
+
+def _postgres_url(text: str) -> URL:
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError):
+        raise StoreError(f"cannot read the database's URL: {EXPECTED_URL}") from None
+    if "@" in f"{url.host}{url.database}":
+        raise StoreError(
+            f"cannot read the database's URL: {EXPECTED_URL}; write an @ in the password as %40, "
+            "a / as %2F"
+        )
+    return url.set(drivername="postgresql+psycopg")
+
+
+def _refuse_older(store: Store, version: str) -> None:
+    if version != SCHEMA_VERSION:
+        raise StoreVersionError(
+            f"{store.name!r} was made by an older version of seqcls (its schema is {version!r}, "
+            f"this one's {SCHEMA_VERSION!r}); {_how_to_upgrade(store)}"
+        )
+
+
+def _how_to_upgrade(store: Store) -> str:
+    if store.path is None:
+        return "back it up, and let `seqcls db upgrade` upgrade it"
+    return f"`seqcls db upgrade --db {store.name}` upgrades it and keeps a copy"
