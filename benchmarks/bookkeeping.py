@@ -13,9 +13,10 @@ from sweeps.jobs import make_job, run_job
 from sweeps.progress import progress
 from sweeps.run_result import RunResult
 from sweeps.spec import parse_spec
-from sweeps.store import queries, writer
+from sweeps.store import writer
 from sweeps.store.engine import Store
 from sweeps.store.opening import open_writer
+from sweeps.store.queued import queued_runs
 
 Result = TypeVar("Result")
 
@@ -54,7 +55,7 @@ def main() -> None:
 def _cost(store: Store, runs: int, outcome: RunResult) -> Cost:
     spec = parse_spec({"name": "bench", "model_seeds": f"0..{runs - 1}"})
     submit, sweep_id = _timed(partial(writer.submit, store, spec))
-    plan, queued = _timed(partial(queries.queued_runs, store.reader(), [sweep_id]))
+    plan, queued = _timed(partial(queued_runs, store.reader(), [sweep_id]))
     worker_id = writer.register_worker(store)
     claim = record = 0.0
     for group in make_groups(queued):
@@ -79,7 +80,7 @@ def _outcome() -> RunResult:
     with tempfile.TemporaryDirectory() as folder:
         store = open_writer(str(Path(folder) / "one.db"))
         writer.submit(store, parse_spec({"name": "one", "model_seeds": [0]}))
-        (group,) = make_groups(queries.queued_runs(store))
+        (group,) = make_groups(queued_runs(store))
     assert group[0].config == RunConfig()
     (outcome,) = run_job(make_job(group, "auto", "cpu"), lambda _: None)
     return outcome

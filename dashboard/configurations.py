@@ -3,7 +3,7 @@
 import pandas as pd
 
 from dashboard import data, names
-from sweeps.store.overview import View
+from sweeps.store.views import View
 
 MEASURES = [
     "seeds",

@@ -16,10 +16,20 @@ from sweeps import progress as progressing
 from sweeps.estimate import Estimate, estimate
 from sweeps.progress import SweepProgress
 from sweeps.spec import parse_spec
-from sweeps.store import curves, explained, losses, notes, overview, queries, trust
+from sweeps.store import (
+    curves,
+    explained,
+    losses,
+    notes,
+    overview,
+    queries,
+    string_queries,
+    sweep_queries,
+    trust,
+)
 from sweeps.store.engine import Store
 from sweeps.store.opening import open_reader
-from sweeps.store.overview import View
+from sweeps.store.views import View
 
 PAGE_SECONDS = 30.0
 """What a page asks the database takes no longer."""
@@ -59,18 +69,18 @@ def _cached(
     return ask
 
 
-breaking_strings = _cached(overview.breaking_strings)
+breaking_strings = _cached(string_queries.breaking_strings)
 causes = _cached(explained.causes)
 configurations = _cached(overview.configurations)
 count_failing_models = _cached(overview.count_failing_models)
 count_runs = _cached(overview.count_runs)
-count_string_errors = _cached(overview.count_string_errors)
+count_string_errors = _cached(string_queries.count_string_errors)
 failing_models = _cached(overview.failing_models)
 median_curves = _cached(curves.median_curves)
-memberships = _cached(overview.memberships, overview.members_revision)
+memberships = _cached(sweep_queries.memberships, sweep_queries.members_revision)
 model = _cached(overview.model)
 newest_losses = _cached(losses.newest_losses)
-model_seeds = _cached(overview.model_seeds, overview.members_revision)
+model_seeds = _cached(overview.model_seeds, sweep_queries.members_revision)
 models = _cached(overview.models)
 sweep_counts = _cached(progressing.counts)
 sweep_names = _cached(notes.sweep_names)
@@ -80,10 +90,10 @@ sensitivity = _cached(explained.sensitivity)
 settings = _cached(overview.settings, overview.configs_revision)
 saved_views = _cached(notes.views)
 some_configs = _cached(overview.some_configs, overview.configs_revision)
-string_errors = _cached(overview.string_errors)
-sweep_outcomes = _cached(overview.sweep_outcomes)
-sweep_record = _cached(overview.sweep_record)
-sweeps_of_run = _cached(overview.sweeps_of_run, overview.members_revision)
+string_errors = _cached(string_queries.string_errors)
+sweep_outcomes = _cached(sweep_queries.sweep_outcomes)
+sweep_record = _cached(sweep_queries.sweep_record)
+sweeps_of_run = _cached(sweep_queries.sweeps_of_run, sweep_queries.members_revision)
 trials = _cached(helping.trials)
 worst_models = _cached(overview.worst_models)
 

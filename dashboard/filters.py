@@ -9,7 +9,7 @@ from dashboard import annotating, data, links
 from dashboard.text import verbatim
 from seqcls.errors import SeqclsError
 from sweeps.store.notes import Note
-from sweeps.store.overview import KINDS, View
+from sweeps.store.views import KINDS, View
 
 PLAIN: dict[str, Any] = {
     "sweep": [],

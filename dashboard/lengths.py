@@ -8,7 +8,7 @@ from dashboard import data, measures
 from dashboard.measures import ACCURACY
 from seqcls.data import sampler_of
 from sweeps.store.curves import Measure
-from sweeps.store.overview import View
+from sweeps.store.views import View
 
 LENGTH_MEASURES = {
     "Accuracy": ACCURACY,

@@ -10,8 +10,8 @@ from sweeps.progress import SweepProgress
 from sweeps.store import queries
 from sweeps.store.engine import Store
 from sweeps.store.opening import open_reader
-from sweeps.store.overview import View
 from sweeps.store.tables import SweepState
+from sweeps.store.views import View
 
 SECONDS = 2.0
 """Between two looks at the database."""

@@ -7,7 +7,7 @@ import streamlit as st
 from seqcls.errors import SeqclsError
 from sweeps import background_worker
 from sweeps.spec import SweepSpec
-from sweeps.store import overview, writer
+from sweeps.store import sweep_queries, writer
 from sweeps.store.engine import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.tables import SweepState
@@ -35,7 +35,7 @@ def resume(sweep_id: int, name: str) -> None:
     """Takes a stop back, and sees to it that somebody trains."""
 
     def do(store: Store) -> None:
-        stopped = overview.sweep_record(store, sweep_id).state == SweepState.STOPPED
+        stopped = sweep_queries.sweep_record(store, sweep_id).state == SweepState.STOPPED
         writer.resume(store, [sweep_id])
         background_worker.start_worker(store, {sweep_id: name}, anyway=stopped)
 

@@ -37,9 +37,10 @@ from sweeps.causes import SAMPLE, attribute, failing_runs
 from sweeps.compared import Compared, compare_configs
 from sweeps.progress import SweepProgress, progress
 from sweeps.spec import load_specs, parse_spec
-from sweeps.store import explained, queries, writer
+from sweeps.store import explained, queries, string_queries, sweep_queries, writer
 from sweeps.store.engine import Store
 from sweeps.store.opening import open_writer
+from sweeps.store.views import View
 from sweeps.summaries import differing_fields
 from sweeps.worker import WorkOptions, WorkSummary
 from sweeps.worker import work as work_on
@@ -123,7 +124,7 @@ def work(
         ClusterError: the cluster cannot be reached or was lost.
     """
     names = [sweeps] if isinstance(sweeps, str) else sweeps
-    ids = None if names is None else [queries.find_sweep(store, name) for name in names]
+    ids = None if names is None else [sweep_queries.find_sweep(store, name) for name in names]
     how = WorkOptions(workers, engine, dask=dask)
     if not (in_notebook() if progress_bar is None else progress_bar):
         return work_on(store, ids, how)
@@ -168,15 +169,15 @@ def runs(
         ConfigError: there is no such field, or a seed is no seed.
     """
     if sweep is not None:
-        queries.find_sweep(store.reader(), sweep)
+        sweep_queries.find_sweep(store.reader(), sweep)
     for name in fields:
         if name not in RunConfig.model_fields:
             raise ConfigError(f"unknown field {name!r}: {nearest(name, list(default_fields()))}")
     for seed in model_seeds:
         check_model_seed(seed)
     sweeps = () if sweep is None else (sweep,)
-    wanted = queries.RunFilter(sweeps, tuple(model_seeds), failing, fields)
-    frame = queries.runs(store.reader(), wanted)
+    view = View(sweeps, tuple(model_seeds), failing=failing)
+    frame = queries.runs(store.reader(), view, fields)
     frame["finished_at"] = pd.to_datetime(frame["finished_at"], utc=True, format="ISO8601")
     first = [*FIRST, *differing_fields(frame)]
     return frame[[*first, *(name for name in frame if name not in first)]]
@@ -189,7 +190,7 @@ def lengths(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
 
 def errors(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
     """Misclassified test strings: run_id, string, length, label, logit (nats), occurrences."""
-    return queries.errors_of(store.reader(), [int(run_id) for run_id in run_ids])
+    return string_queries.errors_of(store.reader(), [int(run_id) for run_id in run_ids])
 
 
 def model(store: Store, run: int | str, epoch: int | None = None) -> AskedModel:

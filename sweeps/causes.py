@@ -6,9 +6,10 @@ import pandas as pd
 
 from seqcls.results import Cause
 from sweeps.intervals import wilson
-from sweeps.store import explained, queries, writer
+from sweeps.store import explained, queries, string_queries, sweep_queries, writer
 from sweeps.store.engine import Store
 from sweeps.store.tables import RunState
+from sweeps.store.views import View
 
 SAMPLE = 50
 """Errors of a run that are looked at, unless more are asked for."""
@@ -23,8 +24,8 @@ def failing_runs(store: Store, sweep: str) -> pd.DataFrame:
     Raises:
         UnknownRunError: there is no such sweep.
     """
-    queries.find_sweep(store, sweep)
-    return queries.runs(store, queries.RunFilter((sweep,), failing=True))
+    sweep_queries.find_sweep(store, sweep)
+    return queries.runs(store, View((sweep,), failing=True))
 
 
 def attribute(
@@ -119,7 +120,7 @@ def _not_attributed(
     for run_id in run_ids:
         if queries.run_status(store, run_id).state != RunState.DONE:
             continue
-        errors = queries.string_errors(store, run_id).sort_values(["length", "string"])
+        errors = string_queries.string_errors(store, run_id)
         # Each as often as it occurs in the test set, as everywhere that errors are counted.
         wrong = errors["string"].repeat(errors["occurrences"].tolist()).tolist()
         if wrong and int(known.get(run_id, 0)) != min(sample, len(wrong)):

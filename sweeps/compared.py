@@ -9,7 +9,7 @@ from seqcls.data import strings_read
 from seqcls.errors import UnknownRunError
 from sweeps.comparing import Comparison, by_length, compare, string_differences
 from sweeps.meant import config_meant
-from sweeps.store import queries
+from sweeps.store import queries, string_queries
 from sweeps.store.engine import Store
 from sweeps.store.tables import RunState
 from sweeps.summaries import differing_fields
@@ -59,7 +59,7 @@ def compare_configs(store: Store, a: str, b: str, width: int = 1) -> Compared:
     lengths = [_with_seeds(queries.length_scores(store, _ids(own)), own) for own in sides]
     known = queries.configs(store)
     same_strings = _test_set(known[ids[0]]) == _test_set(known[ids[1]])
-    strings = [queries.errors_of(store, _ids(own)) for own in sides] if same_strings else []
+    strings = [string_queries.errors_of(store, _ids(own)) for own in sides] if same_strings else []
     return Compared(
         names=(a, b),
         config_ids=ids,

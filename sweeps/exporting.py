@@ -15,6 +15,7 @@ from sweeps.store import queries
 from sweeps.store.arrow import ERRORS, LENGTHS, Strings, errors_of, lengths_of
 from sweeps.store.engine import Store
 from sweeps.store.tables import RunState
+from sweeps.store.views import View
 
 WRITERS: dict[str, Any] = {"csv": pa.csv.CSVWriter, "parquet": pa.parquet.ParquetWriter}
 FORMATS = tuple(WRITERS)
@@ -29,7 +30,7 @@ def export(
     store: Store,
     folder: Path,
     kind: str,
-    wanted: queries.RunFilter,
+    wanted: View,
     on_progress: OnProgress | None = None,
 ) -> dict[Path, int]:
     """Writes `runs`, `lengths` and `errors` into a folder, whole files or none.

@@ -6,8 +6,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from seqcls.config import RunConfig, default_fields, nearest
 from seqcls.errors import ConfigError, UnknownRunError
-from sweeps.store import queries
+from sweeps.store import queries, sweep_queries
 from sweeps.store.engine import Store
+from sweeps.store.views import View
 from sweeps.summaries import differing_fields
 
 
@@ -24,10 +25,10 @@ def config_meant(store: Store, reference: str) -> int:
     sweep, _, conditions = reference.partition(":")
     if not conditions and (sweep.isdigit() or "/" in sweep):
         return _config_of(store, queries.find_run(store, sweep))
-    queries.find_sweep(store, sweep)
+    sweep_queries.find_sweep(store, sweep)
     named = [own for own in conditions.split(",") if own]
     fields = dict(condition(own, f"{reference!r}: {own}") for own in named)
-    found = queries.runs(store, queries.RunFilter((sweep,), fields=fields))
+    found = queries.runs(store, View((sweep,)), fields)
     ids = sorted(set(found["config_id"]))
     if len(ids) == 1:
         return int(ids[0])

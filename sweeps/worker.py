@@ -17,9 +17,10 @@ from sweeps.grouping import RunGroup, make_groups
 from sweeps.heartbeat import BEAT_SECONDS, heartbeat
 from sweeps.interruption import Interruption, gentle_interruption
 from sweeps.jobs import Job, make_job
-from sweeps.store import queries, writer
+from sweeps.store import writer
 from sweeps.store.claiming import GRACE_SECONDS
 from sweeps.store.engine import Store
+from sweeps.store.queued import queued_runs, runs_that_go_on
 from sweeps.warm_up import check_device, prepare
 
 NEARLY_DONE_SECONDS = 5.0
@@ -257,7 +258,7 @@ class _Worker:
         self._planned = time.monotonic()
         if self._planned - self._woke >= WAKING_SECONDS:
             self._patiently(partial(writer.release_dead, self._store, self._worker_id))
-        queued = self._patiently(partial(queries.queued_runs, self._reader, self._sweep_ids))
+        queued = self._patiently(partial(queued_runs, self._reader, self._sweep_ids))
         self._waiting = make_groups(queued, self._how.engine, self._how.device)
         if queued:
             configs = {run.config.key: run.config for run in queued}
@@ -351,7 +352,7 @@ class _Worker:
             return held
         ids = [run.id for own in held for run in own.claim.runs]
         try:
-            going_on = queries.runs_that_go_on(self._reader, ids) if ids else set()
+            going_on = runs_that_go_on(self._reader, ids) if ids else set()
         except StoreBusyError:
             # Whether anything is stopped can wait until the database answers.
             return []

@@ -16,7 +16,7 @@ from seqcls.interpretability.strings.nearest import nearest_right
 from seqcls.interpretability.strings.patching import Site, patch, patch_everywhere
 from seqcls.interpretability.strings.plain import ids_of, plain_model
 from sweeps.asking import asked_model
-from sweeps.store import queries
+from sweeps.store import queries, string_queries
 from sweeps.store.engine import Store
 from sweeps.store.opening import open_reader
 
@@ -38,7 +38,7 @@ def check_runs(store: Store, of_each: int) -> Counter[str]:
     runs = queries.runs(store)
     for run_id in runs.loc[(runs["state"] == "done") & (runs["errors"] > 0), "id"].astype(int):
         model = asked_model(store, run_id)
-        texts = queries.string_errors(store, run_id)["string"].unique().tolist()
+        texts = string_queries.string_errors(store, run_id)["string"].unique().tolist()
         texts = sorted(texts, key=lambda own: (len(model.letters(own)), own))
         for text in texts[:: max(len(texts) // of_each, 1)][:of_each]:
             for what, holds in _claims(model, model.letters(text)):

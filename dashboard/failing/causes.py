@@ -7,7 +7,7 @@ from dashboard import data, drawing, links, names
 from dashboard.charts.mechanisms import mechanism_grid
 from dashboard.failing import finding
 from sweeps import causes
-from sweeps.store.overview import View
+from sweeps.store.views import View
 
 MOST_MODELS = 1_000
 MOST_ROWS = 20

@@ -17,7 +17,7 @@ from seqcls.interpretability.counts.obstacle import obstacle
 from sweeps.spec import load_specs
 from sweeps.store import queries
 from sweeps.store.opening import open_reader
-from sweeps.store.overview import View
+from sweeps.store.views import View
 
 MODEL_PAGE = "screens/model.py"
 COMPARE_PAGE = "screens/compare.py"

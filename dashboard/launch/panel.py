@@ -14,7 +14,7 @@ from seqcls.errors import SeqclsError, StoreMissingError
 from sweeps import memory
 from sweeps.estimate import Estimate, estimate
 from sweeps.spec import SweepSpec, load_specs, shipped_names
-from sweeps.store import overview
+from sweeps.store import sweep_queries
 from sweeps.store.opening import open_reader
 
 TOKEN = "launch token"
@@ -118,7 +118,7 @@ def _workers() -> int:
 def _stored(specs: list[SweepSpec]) -> str | None:
     """Whether the database has these sweeps: as they are here, otherwise, or not (None)."""
     try:
-        named = overview.specifications(open_reader())
+        named = sweep_queries.specifications(open_reader())
     except StoreMissingError:
         return None
     own = [named.get(spec.name) for spec in specs]

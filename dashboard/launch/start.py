@@ -12,7 +12,7 @@ from dashboard.launch.fields import own_value
 from seqcls.config import RunConfig, canonical_json
 from seqcls.errors import SeqclsError
 from sweeps.spec import load_specs
-from sweeps.store import overview, queries
+from sweeps.store import queries, sweep_queries
 from sweeps.store.opening import open_reader
 
 REPORT = "The report's model"
@@ -114,7 +114,7 @@ def _offered() -> dict[str, Mapping[str, Any]]:
     }
     try:
         offered |= _linked()
-        stored = overview.specifications(open_reader())
+        stored = sweep_queries.specifications(open_reader())
     except SeqclsError:
         return offered
     return offered | {of_sweep(name): json.loads(text) for name, text in stored.items()}

@@ -15,7 +15,7 @@ from seqcls.data import task_of, tokenizer_of
 from seqcls.errors import InvalidStringError, SeqclsError, UnknownRunError
 from sweeps.store import queries
 from sweeps.store.opening import open_reader
-from sweeps.store.overview import View
+from sweeps.store.views import View
 
 OFFERED_ERRORS = 200
 """A run's shortest errors, which are offered; any other string can be typed."""

@@ -14,7 +14,7 @@ from seqcls.data import task_of
 from seqcls.errors import SeqclsError
 from sweeps.store import queries
 from sweeps.store.opening import open_reader
-from sweeps.store.overview import ErrorSearch
+from sweeps.store.string_queries import ErrorSearch
 
 LISTED = 200
 MOST_ASKED = 50

@@ -7,7 +7,7 @@ import pandas as pd
 from dashboard import data
 from seqcls.config import MAX_MODEL_SEED, default_fields, nearest
 from seqcls.errors import UnknownRunError
-from sweeps.store.overview import View
+from sweeps.store.views import View
 
 HELP = (
     "Type to find any other model: a seed (`12`), a run (`run 12`), a sweep and a seed "

@@ -13,7 +13,7 @@ from seqcls.errors import SeqclsError
 from seqcls.interpretability.strings.asked import AskedModel, Letters
 from sweeps.store import queries
 from sweeps.store.opening import open_reader
-from sweeps.store.overview import ErrorSearch
+from sweeps.store.string_queries import ErrorSearch
 
 OF_A_STRING: dict[str, Callable[[AskedModel, Letters], None]] = {
     "States": states.show,

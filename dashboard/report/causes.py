@@ -14,7 +14,7 @@ from seqcls.errors import SeqclsError
 from seqcls.interpretability.counts.obstacle import obstacle
 from sweeps.store.engine import Store
 from sweeps.store.models import stored_model
-from sweeps.store.overview import ErrorSearch
+from sweeps.store.string_queries import ErrorSearch
 
 SHORTEST = 5
 

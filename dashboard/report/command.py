@@ -9,7 +9,7 @@ from pathlib import Path
 import typer
 
 from seqcls.errors import ConfigError, UnknownRunError
-from sweeps.store import queries
+from sweeps.store import sweep_queries
 from sweeps.store.opening import DB_VARIABLE, open_reader
 
 
@@ -28,7 +28,7 @@ def write_report(db: str | None, sweep: str, out: Path) -> None:
     if out.is_dir() or not out.resolve().parent.is_dir():
         raise ConfigError(f"--out {out}: expected a file in a folder that is there, as heads.html")
     store = open_reader(db)
-    sweep_id = queries.find_sweep(store, sweep)
+    sweep_id = sweep_queries.find_sweep(store, sweep)
     _quiet()
     # Imported where it is used: charts take a second to load.
     from dashboard.report.writing import report

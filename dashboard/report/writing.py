@@ -22,9 +22,9 @@ from seqcls import __version__
 from seqcls.config import RunConfig
 from sweeps.median_intervals import median_intervals
 from sweeps.spec import KEYS
-from sweeps.store import overview
+from sweeps.store import sweep_queries
 from sweeps.store.engine import Store
-from sweeps.store.overview import View
+from sweeps.store.views import View
 
 WIDTH = 760
 """Pixels of a chart; a narrower window shrinks it."""
@@ -52,7 +52,7 @@ code { font-size: 0.95em; }
 
 def report(store: Store, sweep_id: int) -> str | None:
     """One page that needs nothing else; None where no run of the sweep is finished."""
-    record = overview.sweep_record(store, sweep_id)
+    record = sweep_queries.sweep_record(store, sweep_id)
     view = View(sweeps=(record.name,))
     models = data.models(view)
     if models.empty:
@@ -77,7 +77,7 @@ def report(store: Store, sweep_id: int) -> str | None:
     )
 
 
-def _head(record: overview.SweepRecord, models: pd.DataFrame) -> str:
+def _head(record: sweep_queries.SweepRecord, models: pd.DataFrame) -> str:
     fail = models_fail(int(models["failing"].sum()), len(models))
     return (
         f"<h1>{html.escape(record.name)}</h1>\n<p>{html.escape(record.description)}</p>\n"

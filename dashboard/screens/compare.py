@@ -20,7 +20,7 @@ from dashboard.charts.colors import OKABE_ITO
 from dashboard.lengths import LENGTH_MEASURES, limits, points
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
-from sweeps.store.overview import View
+from sweeps.store.views import View
 
 # Configurations in the charts that have a row for each, and models in these charts.
 MAX_ROWS, MAX_MODELS = 20, 1_000

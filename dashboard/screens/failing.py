@@ -8,7 +8,8 @@ import streamlit as st
 from dashboard import data, filters, links, measures, names, where
 from dashboard.failing import causes, helping
 from seqcls.errors import SeqclsError
-from sweeps.store.overview import KINDS, ErrorSearch, View
+from sweeps.store.string_queries import ErrorSearch
+from sweeps.store.views import KINDS, View
 
 KINDS_OF_ERRORS = ["false_positives", "false_negatives"]
 MODELS_A_PAGE = 100

@@ -10,7 +10,7 @@ from dashboard.charts.heat_map import CLICKED, heat_map
 from seqcls.errors import SeqclsError
 from sweeps.intervals import wilson
 from sweeps.median_intervals import median_intervals
-from sweeps.store.overview import View
+from sweeps.store.views import View
 
 # Beyond so many values of a field, its cells could not be read.
 MAX_VALUES = 30

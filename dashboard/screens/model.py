@@ -17,7 +17,7 @@ from seqcls.errors import SeqclsError
 from seqcls.interpretability.counts.obstacle import Needs, obstacle
 from sweeps.store import queries
 from sweeps.store.opening import open_reader
-from sweeps.store.overview import ErrorSearch
+from sweeps.store.string_queries import ErrorSearch
 
 SECTIONS: dict[str, tuple[Callable[[Chosen], None], Needs]] = {
     "Why": (why.show, "required letters"),

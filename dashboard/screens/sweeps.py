@@ -14,10 +14,10 @@ from dashboard.text import models_fail
 from seqcls.errors import SeqclsError
 from sweeps.progress import SweepProgress
 from sweeps.spec import KEYS
-from sweeps.store import overview
+from sweeps.store import sweep_queries
 from sweeps.store.notes import Note
 from sweeps.store.opening import open_reader
-from sweeps.store.overview import SweepOutcome
+from sweeps.store.sweep_queries import SweepOutcome
 
 MAX_FAILURES = 200
 
@@ -143,7 +143,7 @@ def _sweep(sweep: SweepProgress) -> None:
         _delete(sweep)
 
 
-def _times(record: overview.SweepRecord) -> None:
+def _times(record: sweep_queries.SweepRecord) -> None:
     trained = "none yet" if record.train_seconds is None else spoken(record.train_seconds)
     times = {
         "Submitted": clock(record.created_at),
@@ -174,7 +174,7 @@ def _progress(sweep_id: int) -> None:
 
 
 def _failures(sweep_id: int) -> None:
-    table = overview.failures(open_reader(), sweep_id, MAX_FAILURES)
+    table = sweep_queries.failures(open_reader(), sweep_id, MAX_FAILURES)
     if table.empty:
         return
     st.subheader("What failed")

@@ -17,9 +17,9 @@ from sweeps.median_intervals import intervals_of
 from sweeps.store import overview
 from sweeps.store.bulk import fetched
 from sweeps.store.engine import Store
-from sweeps.store.overview import View
 from sweeps.store.statements import one_of
 from sweeps.store.tables import LengthScore, LengthSum
+from sweeps.store.views import View
 
 Measure = Literal["accuracy", "false positives", "false negatives"]
 """The share of strings classified rightly, of negative ones taken for positive, or the reverse."""

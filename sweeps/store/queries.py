@@ -1,22 +1,20 @@
-"""Every read of the database, as data frames or plain values."""
+"""Reads of runs and their configurations, as data frames or plain values."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import Connection, Select, func, select
+from sqlalchemy import Select, select
 from sqlalchemy.orm import InstrumentedAttribute
 
 from seqcls import results
-from seqcls.config import MAX_MODEL_SEED, RunConfig, default_fields, nearest
+from seqcls.config import MAX_MODEL_SEED, RunConfig, default_fields
 from seqcls.errors import UnknownRunError
-from sweeps.grouping import PlannedRun
-from sweeps.spec import SweepSpec
 from sweeps.store.engine import Store
-from sweeps.store.errors import errors_of_runs
-from sweeps.store.statements import chunks, wanted_of
-from sweeps.store.stored import config_of, config_with_key
+from sweeps.store.frames import frame, read
+from sweeps.store.stored import config_of
+from sweeps.store.sweep_queries import find_sweep
 from sweeps.store.tables import (
     Base,
     Checkpoint,
@@ -28,22 +26,10 @@ from sweeps.store.tables import (
     RunState,
     Sweep,
     SweepRun,
-    SweepState,
     Verdict,
 )
+from sweeps.store.views import View, in_scope, picked
 from sweeps.summaries import accuracy
-
-
-@dataclass(frozen=True)
-class RunFilter:
-    """Which runs are meant; what is empty restricts nothing."""
-
-    sweeps: tuple[str, ...] = ()
-    model_seeds: tuple[int, ...] = ()
-    failing: bool = False
-    """Only finished runs with at least one misclassified test string."""
-    fields: Mapping[str, Any] = field(default_factory=dict)
-    """Values that fields of the configuration must have."""
 
 
 def revision(store: Store) -> int:
@@ -52,36 +38,21 @@ def revision(store: Store) -> int:
         return connection.scalars(select(Revision.runs)).one()
 
 
-def sweeps(store: Store) -> pd.DataFrame:
-    """The sweeps in the order of their making: id, name, description, state, runs, done, failed."""
-    count = func.count(Run.id)
-    query = (
-        select(
-            Sweep.id,
-            Sweep.name,
-            Sweep.description,
-            Sweep.state,
-            count.label("runs"),
-            count.filter(Run.state == RunState.DONE).label("done"),
-            count.filter(Run.state == RunState.FAILED).label("failed"),
-        )
-        .outerjoin(SweepRun, SweepRun.sweep_id == Sweep.id)
-        .outerjoin(Run, Run.id == SweepRun.run_id)
-        .group_by(Sweep.id)
-        .order_by(Sweep.id)
-    )
-    return _frame(store, query)
-
-
-def runs(store: Store, wanted: RunFilter | None = None) -> pd.DataFrame:
+def runs(
+    store: Store, view: View | None = None, fields: Mapping[str, Any] | None = None
+) -> pd.DataFrame:
     """One row a run: its columns, `accuracy` in [0, 1], `sweeps`, and its configuration's fields.
 
     Columns of results are missing where a run is not done. `sweeps` is a tuple of names.
+
+    Args:
+        store: where to read.
+        view: which runs; all where none is named.
+        fields: values that fields of the configuration must have.
     """
-    wanted = wanted or RunFilter()
     known = {config_id: config.model_dump() for config_id, config in configs(store).items()}
     with store.begin() as connection:
-        frame = _read(connection, _runs_query(wanted, known))
+        found = read(connection, _runs_query(view or View(), fields or {}, known))
         memberships = connection.execute(
             select(SweepRun.run_id, Sweep.name)
             .join(Sweep, Sweep.id == SweepRun.sweep_id)
@@ -91,39 +62,28 @@ def runs(store: Store, wanted: RunFilter | None = None) -> pd.DataFrame:
         for run_id, name in memberships:
             names.setdefault(run_id, []).append(name)
     integers = ["epochs", "best_epoch", "tn", "fp", "fn", "tp", "solved_length"]
-    frame[integers] = frame[integers].astype("Int64")
-    frame["errors"] = frame["fp"] + frame["fn"]
-    frame["accuracy"] = accuracy(frame)
-    frame["sweeps"] = [tuple(names.get(run_id, ())) for run_id in frame["id"]]
-    fields = pd.DataFrame(
-        [known[config_id] for config_id in frame["config_id"]],
+    found[integers] = found[integers].astype("Int64")
+    found["errors"] = found["fp"] + found["fn"]
+    found["accuracy"] = accuracy(found)
+    found["sweeps"] = [tuple(names.get(run_id, ())) for run_id in found["id"]]
+    settings = pd.DataFrame(
+        [known[config_id] for config_id in found["config_id"]],
         columns=list(default_fields()),
-        index=frame.index,
+        index=found.index,
     )
-    return frame.join(fields)
+    return found.join(settings)
 
 
 def length_scores(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
     """The confusion of these runs at every length: run_id, length, tn, fp, fn, tp."""
     query = select(*_columns(LengthScore)).where(LengthScore.run_id.in_(run_ids))
-    return _frame(store, query.order_by(LengthScore.run_id, LengthScore.length))
-
-
-def string_errors(store: Store, run_id: int) -> pd.DataFrame:
-    """A run's misclassified strings, sorted as text: string, length, label, logit, occurrences."""
-    return errors_of(store, [run_id]).drop(columns="run_id")
-
-
-def errors_of(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
-    """Misclassified strings of these runs: run_id, string, length, label, logit, occurrences."""
-    with store.begin() as connection:
-        return errors_of_runs(connection, run_ids).drop(columns="number")
+    return frame(store, query.order_by(LengthScore.run_id, LengthScore.length))
 
 
 def epochs(store: Store, run_id: int) -> pd.DataFrame:
     """A run's losses: epoch, train_loss, validation_loss (sums over the strings, in nats)."""
     query = select(Epoch.epoch, Epoch.train_loss, Epoch.validation_loss)
-    return _frame(store, query.where(Epoch.run_id == run_id).order_by(Epoch.epoch))
+    return frame(store, query.where(Epoch.run_id == run_id).order_by(Epoch.epoch))
 
 
 def find_run(store: Store, reference: str) -> int:
@@ -170,19 +130,6 @@ def _find_sweep_of(store: Store, reference: str, sweep: str) -> None:
         find_sweep(store, sweep)
     except UnknownRunError as error:
         raise UnknownRunError(f"no run {reference!r}: {error}") from None
-
-
-def find_sweep(store: Store, name: str) -> int:
-    """The id of the sweep of that name.
-
-    Raises:
-        UnknownRunError: there is none.
-    """
-    with store.begin() as connection:
-        known = dict(connection.execute(select(Sweep.name, Sweep.id)).all())
-    if name not in known:
-        raise UnknownRunError(f"no sweep {name!r} in {store.name!r}: {nearest(name, list(known))}")
-    return known[name]
 
 
 @dataclass(frozen=True)
@@ -271,124 +218,20 @@ def sensitive(store: Store) -> pd.DataFrame:
     return pairs[[*ids, *cells, "sensitive"]]
 
 
-def missing_runs(store: Store, specs: Iterable[SweepSpec]) -> int | None:
-    """How many runs of these sweeps are not done; None where a sweep is not stored like this."""
-    left = 0
-    for spec in specs:
-        with store.begin() as connection:
-            stored = connection.execute(
-                select(Sweep.id, Sweep.spec, Sweep.description).where(Sweep.name == spec.name)
-            ).one_or_none()
-            if stored is None or stored.spec != spec.submitted:
-                return None
-            counted = connection.execute(
-                select(func.count(), func.count().filter(Run.state == RunState.DONE))
-                .join(SweepRun, SweepRun.run_id == Run.id)
-                .where(SweepRun.sweep_id == stored.id)
-            ).one()
-        left += counted[0] - counted[1]
-    return left
-
-
-def queued_runs(store: Store, sweep_ids: Sequence[int] | None = None) -> list[PlannedRun]:
-    """The runs of these sweeps, or of all, that nobody trains yet and no stop holds back."""
-    wanted = _members_that_go_on()
-    if sweep_ids is not None:
-        wanted = wanted.where(SweepRun.sweep_id.in_(sweep_ids))
-    query = (
-        select(Run.id, Run.model_seed, Run.failures, Run.config_id, Config.key, Config.json)
-        .join(Config, Config.id == Run.config_id)
-        .where(Run.state == RunState.QUEUED, Run.id.in_(wanted))
-        .order_by(Run.id)
-    )
-    wants: dict[int, tuple[bool, bool]] = {}
-    with store.begin() as connection:
-        rows = connection.execute(query).all()
-        for ids in chunks(row.id for row in rows):
-            wants |= wanted_of(connection, ids)
-        configs = {
-            config_id: config_with_key(config_id, key, text)
-            for config_id, key, text in {(row.config_id, row.key, row.json) for row in rows}
-        }
-    return [
-        PlannedRun(row.id, configs[row.config_id], row.model_seed, *wants[row.id], row.failures)
-        for row in rows
-    ]
-
-
-def runs_that_go_on(store: Store, run_ids: Sequence[int]) -> set[int]:
-    """Those of these runs that belong to a sweep that is not stopped."""
-    with store.begin() as connection:
-        members = _members_that_go_on().where(SweepRun.run_id.in_(run_ids))
-        return set(connection.scalars(members))
-
-
-def _members_that_go_on() -> Select[int]:
-    return (
-        select(SweepRun.run_id)
-        .join(Sweep, Sweep.id == SweepRun.sweep_id)
-        .where(Sweep.state != SweepState.STOPPED)
-    )
-
-
-def runs_of_one_sweep_only(store: Store, sweep_id: int) -> int:
-    """How many runs this sweep has and no other."""
-    shared = select(SweepRun.run_id).where(SweepRun.sweep_id != sweep_id)
-    query = (
-        select(func.count())
-        .select_from(SweepRun)
-        .where(SweepRun.sweep_id == sweep_id, SweepRun.run_id.not_in(shared))
-    )
-    with store.begin() as connection:
-        return connection.scalars(query).one()
-
-
-def counts_by_state(store: Store, sweep_ids: Sequence[int] | None = None) -> dict[str, int]:
-    """How many distinct runs of these sweeps, or of all, there are in each state."""
-    members = select(SweepRun.run_id)
-    if sweep_ids is not None:
-        members = members.where(SweepRun.sweep_id.in_(sweep_ids))
-    query = select(Run.state, func.count()).where(Run.id.in_(members)).group_by(Run.state)
-    with store.begin() as connection:
-        return dict(connection.execute(query).all())
-
-
 def _runs_query(
-    wanted: RunFilter, configs: Mapping[int, Mapping[str, Any]]
+    view: View, fields: Mapping[str, Any], configs: Mapping[int, Mapping[str, Any]]
 ) -> Select[*tuple[Any, ...]]:
     columns = [c for c in _columns(Run) if c.key not in ("worker_id", "started_at")]
-    query = select(*columns).order_by(Run.id)
-    if wanted.sweeps:
-        named = (
-            select(SweepRun.run_id)
-            .join(Sweep, Sweep.id == SweepRun.sweep_id)
-            .where(Sweep.name.in_(wanted.sweeps))
-        )
-        query = query.where(Run.id.in_(named))
-    if wanted.model_seeds:
-        query = query.where(Run.model_seed.in_(wanted.model_seeds))
-    if wanted.failing:
-        query = query.where(Run.state == RunState.DONE, Run.fp + Run.fn > 0)
-    if wanted.fields:
-        alike = [
-            config_id
-            for config_id, fields in configs.items()
-            if all(fields[name] == value for name, value in wanted.fields.items())
-        ]
-        query = query.where(Run.config_id.in_(alike))
-    return query
+    query = select(*columns).where(in_scope(view), picked(view)).order_by(Run.id)
+    if not fields:
+        return query
+    alike = [
+        config_id
+        for config_id, own in configs.items()
+        if all(own[name] == value for name, value in fields.items())
+    ]
+    return query.where(Run.config_id.in_(alike))
 
 
 def _columns(table: type[Base]) -> list[InstrumentedAttribute[Any]]:
     return [getattr(table, column.key) for column in table.__table__.columns]
-
-
-def _frame(store: Store, query: Select[*tuple[Any, ...]]) -> pd.DataFrame:
-    with store.begin() as connection:
-        return _read(connection, query)
-
-
-def _read(connection: Connection, query: Select[*tuple[Any, ...]]) -> pd.DataFrame:
-    # Not pandas.read_sql_query, whose own error would hide that of the database.
-    rows = connection.execute(query)
-    return pd.DataFrame(rows.fetchall(), columns=list(rows.keys()))

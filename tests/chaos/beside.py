@@ -11,10 +11,10 @@ from pathlib import Path
 from seqcls.errors import StoreMissingError
 from sweeps.progress import progress
 from sweeps.spec import parse_spec
-from sweeps.store import curves, overview, writer
+from sweeps.store import curves, overview, string_queries, sweep_queries, writer
 from sweeps.store.engine import Store
 from sweeps.store.opening import open_writer
-from sweeps.store.overview import View
+from sweeps.store.views import View
 from tests.conftest import SHORT
 
 OTHER = parse_spec(
@@ -98,8 +98,8 @@ def _read_pages(store: Store) -> None:
     reader = store.reader()
     found = overview.configurations(reader, View())
     overview.failing_models(reader, View(), 10)
-    overview.breaking_strings(reader, View(), 10)
-    overview.sweep_outcomes(reader)
+    string_queries.breaking_strings(reader, View(), 10)
+    sweep_queries.sweep_outcomes(reader)
     curves.median_curves(reader, View(), tuple(found["config_id"]), 10, "accuracy")
 
 

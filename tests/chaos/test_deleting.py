@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sweeps.store import queries, writer
+from sweeps.store import sweep_queries, writer
 from sweeps.store.engine import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.verification import verify
@@ -36,7 +36,7 @@ def change(store: Store, over: threading.Event, changes: list[str]) -> None:
     generator = random.Random(1)
     numbers = count(10)
     while not over.wait(0.3):
-        known = queries.sweeps(store.reader())["id"].tolist()
+        known = sweep_queries.sweeps(store.reader())["id"].tolist()
         if len(known) > 1 and generator.random() < 0.6:
             writer.delete(store, generator.choice(known))
             changes.append("deleted")

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from sweeps.spec import parse_spec
-from sweeps.store import queries, writer
+from sweeps.store import sweep_queries, writer
 from sweeps.store.engine import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.verification import verify
@@ -57,5 +57,5 @@ def test_each_of_200_runs_is_recorded_once_by_many_workers(any_db: str, long: bo
             recorded += int(re.findall(r"trained (\d+) runs", stdout)[0])
         assert recorded == 200
         check(store)
-        assert queries.sweeps(store)["state"].tolist() == ["done"]
+        assert sweep_queries.sweeps(store)["state"].tolist() == ["done"]
         assert writer.delete(store, sweep_id) == 200

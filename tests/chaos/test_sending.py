@@ -14,7 +14,7 @@ from sweeps.executors.training_process import TrainingProcess
 from sweeps.grouping import make_groups
 from sweeps.jobs import make_job
 from sweeps.spec import read_spec
-from sweeps.store import queries, writer
+from sweeps.store import queued, sweep_queries, writer
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.worker import WorkOptions, WorkSummary, work
 from tests.chaos.contents import contents
@@ -69,7 +69,7 @@ def test_a_process_killed_while_it_sends_is_seen_to_be_dead(
 def test_half_an_answer_holds_nobody_up(spec: Path, tmp_path: Path) -> None:
     store = open_writer(str(tmp_path / "x.db"))
     writer.submit(store, read_spec(spec))
-    job = make_job(make_groups(queries.queued_runs(store, None))[0], "auto", "auto")
+    job = make_job(make_groups(queued.queued_runs(store, None))[0], "auto", "auto")
     process = TrainingProcess()
     process.begin(job)
     child = psutil.Process(process.pid)
@@ -102,7 +102,7 @@ def test_a_stopped_process_is_left_when_its_sweep_is_stopped(
     assert not thread.is_alive()
     assert not child.is_running()
     assert worked[0].abandoned == 8
-    assert set(queries.counts_by_state(store)) <= {"queued", "done"}
+    assert set(sweep_queries.counts_by_state(store)) <= {"queued", "done"}
 
 
 @pytest.mark.timeout(7200)

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from sweeps import background_worker
-from sweeps.store import queries
+from sweeps.store import sweep_queries
 from sweeps.store.opening import open_reader
 from tests.e2e.server import models_tested, no_traceback, open_page, serve, wait_for
 
@@ -41,7 +41,7 @@ def launch_own(page: Page, name: str, seeds: str, hidden_sizes: list[int], model
 
 
 def trained(db: Path) -> int:
-    return int(queries.counts_by_state(open_reader(str(db)), [1]).get("done", 0))
+    return int(sweep_queries.counts_by_state(open_reader(str(db)), [1]).get("done", 0))
 
 
 def test_a_sweep_is_launched_from_the_sidebar_and_its_results_appear(

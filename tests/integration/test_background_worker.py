@@ -11,7 +11,7 @@ import pytest
 
 from sweeps import background_worker
 from sweeps.spec import read_spec
-from sweeps.store import queries, writer
+from sweeps.store import sweep_queries, writer
 from sweeps.store.engine import Store
 from sweeps.store.opening import open_writer
 from tests.databases import file_of
@@ -50,7 +50,7 @@ def test_asked_many_times_at_once_it_starts_one_worker_that_trains_the_sweep(
     assert os.getsid(process.pid) == process.pid, "it is a session of its own"
     assert str(file_of(queued)) not in " ".join(process.cmdline())
     wait_for_end(queued)
-    assert queries.counts_by_state(queued, [1]) == {"done": 6}
+    assert sweep_queries.counts_by_state(queued, [1]) == {"done": 6}
     assert "trained 6 runs" in (background_worker.read_log(queued, 1) or "")
     assert len(list(background_worker.log_folder(queued).glob("*.log"))) == 1
 
@@ -66,7 +66,7 @@ def test_after_a_worker_was_killed_another_can_be_started(queued: Store) -> None
     wait_for_end(queued)
     assert background_worker.start_worker(queued, {1: "--short"})
     wait_for_end(queued)
-    assert queries.counts_by_state(queued, [1]) == {"done": 6}
+    assert sweep_queries.counts_by_state(queued, [1]) == {"done": 6}
     background_worker.forget(queued, 1)
     assert background_worker.read_log(queued, 1) is None
 

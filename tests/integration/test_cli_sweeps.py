@@ -16,7 +16,7 @@ from sweeps.cli.app import app
 from sweeps.exit_codes import RUNS_FAILED, RUNS_LEFT
 from sweeps.jobs import Job, Report
 from sweeps.run_result import RunResult
-from sweeps.store import queries, writer
+from sweeps.store import sweep_queries, writer
 from sweeps.store.opening import open_writer
 from tests.conftest import ROOT
 from tests.databases import rows
@@ -110,12 +110,12 @@ def test_a_worker_that_watches_trains_what_is_submitted_later(
         time.sleep(1)
         seqcls("submit", str(short_spec), *db)
         deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and queries.counts_by_state(store) != {"done": 6}:
+        while time.monotonic() < deadline and sweep_queries.counts_by_state(store) != {"done": 6}:
             time.sleep(0.2)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=30)
     assert process.returncode == 130
-    assert queries.counts_by_state(store) == {"done": 6}
+    assert sweep_queries.counts_by_state(store) == {"done": 6}
 
 
 def test_the_second_ctrl_c_ends_at_once_and_the_first_leaves_no_group_half_done(
@@ -143,7 +143,7 @@ def test_the_second_ctrl_c_ends_at_once_and_the_first_leaves_no_group_half_done(
     assert "Traceback" not in said
     store = open_writer(db[1])
     assert writer.release_dead(store) == 0
-    assert set(queries.counts_by_state(store)) <= {"queued", "done"}
+    assert set(sweep_queries.counts_by_state(store)) <= {"queued", "done"}
 
 
 def _running(path: Path) -> bool:

@@ -19,7 +19,7 @@ from seqcls.interpretability.counts.family import curve, parse_family
 from seqcls.interpretability.counts.mechanism import mechanism_of
 from seqcls.interpretability.counts.minimal import minimal_string, removals, without_part
 from seqcls.interpretability.counts.network import Network
-from sweeps.store import queries
+from sweeps.store import queries, string_queries
 from sweeps.store.opening import open_reader
 from tests.conftest import ROOT
 from tests.unit.explained import counterfactual_logits, patched_logits, true_logits
@@ -117,7 +117,7 @@ def unchecked_shapes() -> Iterator[None]:
 @pytest.mark.parametrize("run", FAILING)
 def test_every_error_of_a_shipped_model_has_the_cause_it_is_said_to_have(run: int) -> None:
     network = network_of(run)
-    texts = queries.string_errors(STORE, run)["string"].tolist()
+    texts = string_queries.string_errors(STORE, run)["string"].tolist()
     counts = np.unique(network.counts(texts), axis=0)
     truth = true_logits(network, counts)
     wrong = truth > 0

@@ -12,7 +12,7 @@ from sweeps.median_intervals import median_intervals
 from sweeps.store import overview
 from sweeps.store.curves import Measure, median_curves
 from sweeps.store.engine import Store
-from sweeps.store.overview import View
+from sweeps.store.views import View
 
 AXES: dict[str, list[Any]] = {"hidden_size": [2, 4], "num_attention_heads": [1, 2]}
 MEASURES: dict[str, Measure] = {

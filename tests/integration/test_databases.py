@@ -11,13 +11,14 @@ import pytest
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, StoreBusyError, StoreError, StoreVersionError
 from sweeps.exporting import export
-from sweeps.store import queries, verification, writer
+from sweeps.store import queries, string_queries, sweep_queries, verification, writer
 from sweeps.store.claiming import GRACE_SECONDS
 from sweeps.store.engine import Store, schema_version
 from sweeps.store.migrate import upgrade_with_backup
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.tables import now
 from sweeps.store.verification import verify
+from sweeps.store.views import View
 from tests.chaos.contents import contents
 from tests.conftest import ASSETS, ROOT
 from tests.databases import rows, spec
@@ -79,10 +80,10 @@ def test_different_results_for_the_same_run_are_said_and_ours_are_kept(
 
 def test_results_of_another_database_end_what_waits_here(store: Store, other: Store) -> None:
     writer.submit(store, spec())
-    assert queries.sweeps(store)["state"].tolist() == ["queued"]
+    assert sweep_queries.sweeps(store)["state"].tolist() == ["queued"]
     merged = writer.merge(store, filled(other))
     assert merged.results == 3
-    assert queries.sweeps(store)["state"].tolist() == ["done"]
+    assert sweep_queries.sweeps(store)["state"].tolist() == ["done"]
     assert contents(store) == contents(other)
 
 
@@ -108,8 +109,8 @@ def test_a_sweep_of_the_same_name_and_other_runs_gets_another_name(
     filled(other, model_seeds=[7, 8, 9])
     assert writer.merge(store, other).renamed == {"s": "s (other)"}
     assert writer.merge(store, other).renamed == {"s": "s (other)"}
-    assert queries.sweeps(store)["name"].tolist() == ["s", "s (other)"]
-    assert queries.sweeps(store)["runs"].tolist() == [3, 3]
+    assert sweep_queries.sweeps(store)["name"].tolist() == ["s", "s (other)"]
+    assert sweep_queries.sweeps(store)["runs"].tolist() == [3, 3]
     assert verify(store).damages == []
 
 
@@ -162,27 +163,27 @@ def test_a_check_that_is_gone_is_missed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_exported_files_hold_what_the_database_does(tmp_path: Path, kind: str) -> None:
     shipped = open_reader(str(ROOT / "runs.db"))
-    written = export(shipped, tmp_path / "out", kind, queries.RunFilter())
+    written = export(shipped, tmp_path / "out", kind, View())
     assert list(written.values()) == [43, 8600, 12572]
     read = pd.read_csv if kind == "csv" else pd.read_parquet
     frames = {path.stem: read(path) for path in written}
     ids = queries.runs(shipped)["id"].tolist()
     pd.testing.assert_frame_equal(frames["lengths"], queries.length_scores(shipped, ids))
-    errors = queries.errors_of(shipped, ids)
+    errors = string_queries.errors_of(shipped, ids)
     assert frames["errors"]["string"].tolist() == errors["string"].tolist()
     assert frames["errors"]["logit"].tolist() == errors["logit"].tolist()
     assert frames["runs"]["accuracy"].tolist() == queries.runs(shipped)["accuracy"].tolist()
     with pytest.raises(ConfigError, match="is there; move it"):
-        export(shipped, tmp_path / "out", kind, queries.RunFilter())
+        export(shipped, tmp_path / "out", kind, View())
 
 
 def test_an_export_of_nothing_has_its_columns(tmp_path: Path, other: Store) -> None:
-    assert set(export(other, tmp_path / "out", "csv", queries.RunFilter()).values()) == {0}
+    assert set(export(other, tmp_path / "out", "csv", View()).values()) == {0}
     assert list(pd.read_csv(tmp_path / "out" / "lengths.csv")) == [
         *("run_id", "length", "tn", "fp", "fn", "tp")
     ]
     with pytest.raises(ConfigError, match="format 'xls': expected csv or parquet"):
-        export(other, tmp_path / "out2", "xls", queries.RunFilter())
+        export(other, tmp_path / "out2", "xls", View())
 
 
 @pytest.mark.parametrize("old", OLD, ids=lambda path: path.stem)

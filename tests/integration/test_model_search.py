@@ -9,6 +9,7 @@ from benchmarks.large import make_database
 from dashboard.model.choice import OFFERED_MODELS
 from sweeps.store import queries
 from sweeps.store.opening import open_reader
+from sweeps.store.views import View
 from tests.app import open_app, rerun, said
 from tests.conftest import ROOT
 
@@ -26,8 +27,8 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run_of(db: Path, hidden_size: int, heads: int, seed: int) -> int:
     fields = {"hidden_size": hidden_size, "num_attention_heads": heads}
-    wanted = queries.RunFilter(model_seeds=(seed,), fields=fields)
-    return int(queries.runs(open_reader(str(db)), wanted)["id"].iloc[0])
+    found = queries.runs(open_reader(str(db)), View(model_seeds=(seed,)), fields)
+    return int(found["id"].iloc[0])
 
 
 def typed(app: AppTest, text: str) -> AppTest:

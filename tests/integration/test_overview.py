@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from benchmarks.large import make_database
-from sweeps.store import overview, queries, writer
+from sweeps.store import overview, queries, string_queries, sweep_queries, writer
 from sweeps.store.engine import Store
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.overview import ErrorSearch, View
+from sweeps.store.string_queries import ErrorSearch
+from sweeps.store.views import View
 from tests.databases import rows, spec
 
 AXES: dict[str, list[Any]] = {
@@ -96,24 +97,24 @@ def test_scores_are_summed_over_similar_lengths(small: Store, width: int) -> Non
 
 
 def test_strings_are_searched_as_text_and_paged_from_the_shortest(small: Store) -> None:
-    everything = overview.string_errors(small, 1, ErrorSearch())
+    everything = string_queries.string_errors(small, 1, ErrorSearch())
     assert everything["length"].is_monotonic_increasing
-    assert len(everything) == overview.count_string_errors(small, 1, ErrorSearch()) == 8
-    parts = [overview.string_errors(small, 1, ErrorSearch(), 3, start) for start in (0, 3, 6)]
+    assert len(everything) == string_queries.count_string_errors(small, 1, ErrorSearch()) == 8
+    parts = [string_queries.string_errors(small, 1, ErrorSearch(), 3, start) for start in (0, 3, 6)]
     assert [text for part in parts for text in part["string"]] == everything["string"].tolist()
     wanted = everything["string"].iloc[0][:4]
-    found = overview.string_errors(small, 1, ErrorSearch(wanted))
+    found = string_queries.string_errors(small, 1, ErrorSearch(wanted))
     assert found["string"].tolist() == [x for x in everything["string"] if wanted in x]
     # Signs that mean something in SQL mean nothing here.
-    assert overview.count_string_errors(small, 1, ErrorSearch("%")) == 0
-    negatives = overview.string_errors(small, 1, ErrorSearch(kind="false negatives"))
+    assert string_queries.count_string_errors(small, 1, ErrorSearch("%")) == 0
+    negatives = string_queries.string_errors(small, 1, ErrorSearch(kind="false negatives"))
     assert set(negatives["label"]) == {1}
     assert set(negatives["kind"]) == {"false negative"}
 
 
 @pytest.mark.parametrize("view", [View(), View(model_seeds=(0, 1)), View(failing=True)])
 def test_the_strings_that_break_most_models_come_first(small: Store, view: View) -> None:
-    counted = overview.breaking_strings(small, view, limit=10)
+    counted = string_queries.breaking_strings(small, view, limit=10)
     found, every = counted.strings, counted.every
     assert every == 1
     assert counted.models == overview.count_failing_models(small, view)
@@ -130,7 +131,7 @@ def test_the_strings_that_break_most_models_come_first(small: Store, view: View)
 
 def test_of_too_many_errors_every_second_run_is_counted(small: Store) -> None:
     errors = sum(fp + fn for _, _, _, fp, fn, _ in cells(small).values())
-    found = overview.breaking_strings(small, View(), limit=10, most_errors=errors - 1)
+    found = string_queries.breaking_strings(small, View(), limit=10, most_errors=errors - 1)
     failing = sorted(own for own, (_, _, _, fp, fn, _) in cells(small).items() if fp + fn)
     broken = Counter(
         string
@@ -169,18 +170,18 @@ def test_unfinished_and_failed_runs_are_counted_and_in_no_average(any_db: str) -
 def test_memberships_name_every_sweep_of_a_configuration_once(any_db: str) -> None:
     store = open_writer(any_db)
     writer.submit(store, spec(name="first", model_seeds="0..3"))
-    before: Any = overview.members_revision(store)
+    before: Any = sweep_queries.members_revision(store)
     writer.submit(store, spec(name="second", model_seeds="2..5"))
-    assert overview.memberships(store)["sweep"].tolist() == ["first", "second"]
-    assert overview.members_revision(store) != before
+    assert sweep_queries.memberships(store)["sweep"].tolist() == ["first", "second"]
+    assert sweep_queries.members_revision(store) != before
     assert overview.model_seeds(store) == [0, 1, 2, 3, 4, 5]
-    assert set(overview.specifications(store)) == {"first", "second"}
+    assert set(sweep_queries.specifications(store)) == {"first", "second"}
 
 
 def test_a_sweep_is_recorded_with_its_times_and_failures(any_db: str) -> None:
     store = open_writer(any_db)
     sweep_id = writer.submit(store, spec(description="what it is for"))
-    record = overview.sweep_record(store, sweep_id)
+    record = sweep_queries.sweep_record(store, sweep_id)
     assert (record.name, record.description, record.state) == ("s", "what it is for", "queued")
     assert record.last_finished_at is None
     with store.begin() as connection:
@@ -188,7 +189,7 @@ def test_a_sweep_is_recorded_with_its_times_and_failures(any_db: str) -> None:
             "INSERT INTO failure (run_id, attempt, at, reason) "
             "VALUES (2, 1, '2026-01-01T00:00:00+00:00', 'it diverged')"
         )
-    found = overview.failures(store, sweep_id, limit=5)
+    found = sweep_queries.failures(store, sweep_id, limit=5)
     assert found[["run_id", "reason", "state"]].to_numpy().tolist() == [
         [2, "it diverged", "queued"]
     ]
@@ -199,7 +200,7 @@ def test_what_came_of_each_sweep_is_that_of_its_finished_runs(any_db: str) -> No
     writer.submit(store, spec(name="part", model_seeds="0..1", axes=AXES))
     writer.submit(store, spec(name="waiting", model_seeds=[90]))
     names = dict(rows(store, "SELECT id, name FROM sweep"))
-    found = {names[own]: outcome for own, outcome in overview.sweep_outcomes(store).items()}
+    found = {names[own]: outcome for own, outcome in sweep_queries.sweep_outcomes(store).items()}
     assert sorted(found) == ["large", "part"]
     for name, seeds in (("large", range(5)), ("part", range(2))):
         own = [row for row in cells(store).values() if row[1] in seeds]

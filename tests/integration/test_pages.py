@@ -214,7 +214,7 @@ def test_configurations_of_one_sweep_are_told_apart_by_their_settings(
 
 def test_what_is_saved_as_csv_reads_back(monkeypatch: pytest.MonkeyPatch) -> None:
     from dashboard import data
-    from sweeps.store.overview import ErrorSearch
+    from sweeps.store.string_queries import ErrorSearch
 
     monkeypatch.setenv("SEQCLS_DB", str(SHIPPED))
     saved = data.string_errors(5, ErrorSearch()).to_csv(index=False)

@@ -17,7 +17,7 @@ from seqcls.models.transformer import Transformer
 from seqcls.prediction import predict
 from seqcls.tokenizer import LETTERS, Tokenizer, pad
 from seqcls.weights import from_bytes
-from sweeps.store import queries
+from sweeps.store import queries, string_queries, sweep_queries
 from sweeps.store.engine import Store
 from sweeps.store.opening import open_reader
 from tests.conftest import ROOT, asset
@@ -110,7 +110,7 @@ def test_the_whole_report_is_there(store: Store) -> None:
     runs = queries.runs(store)
     assert len(runs) == 43
     assert set(runs["state"]) == {"done"}
-    assert queries.sweeps(store)["runs"].sum() == 45  # two models stand in two sweeps
+    assert sweep_queries.sweeps(store)["runs"].sum() == 45  # two models stand in two sweeps
     initializations = runs[["all_initializations" in names for names in runs["sweeps"]]]
     assert initializations[initializations["errors"] == 0]["model_seed"].tolist() == [5]
 
@@ -137,7 +137,7 @@ def test_the_original_programs_results_are_met(store: Store, model: dict[str, An
     else:
         assert (run.epochs, run.best_epoch) == (model["epochs"], model["best_epoch"])
 
-    errors = queries.string_errors(store, run_id)
+    errors = string_queries.string_errors(store, run_id)
     assert errors["occurrences"].sum() == model["misclassified"]
     ends = (errors["string"].iloc[0], errors["string"].iloc[-1]) if len(errors) else (None, None)
     assert ends == (model["first_misclassified"], model["last_misclassified"])
@@ -161,7 +161,7 @@ def test_length_scores_and_errors_add_up_to_the_confusion_matrix(store: Store) -
     for run in runs.to_dict("records"):
         for cell in ("tn", "fp", "fn", "tp"):
             assert scores.loc[run["id"], cell] == run[cell]
-        errors = queries.string_errors(store, run["id"])
+        errors = string_queries.string_errors(store, run["id"])
         by_label = errors.groupby("label")["occurrences"].sum()
         assert by_label.get(0, 0) == run["fp"]
         assert by_label.get(1, 0) == run["fn"]
@@ -232,7 +232,7 @@ def test_the_published_causes_of_seed_2s_errors_are_met(store: Store) -> None:
     close(value[1, 0], 2.0178)
     close(value[2, 0], 1.3575)
     run_id = queries.find_run(store, "generalization_errors/2")
-    errors = queries.string_errors(store, run_id).set_index("string")
+    errors = string_queries.string_errors(store, run_id).set_index("string")
     assert errors.loc["ab{100}c{55}", "label"] == 1
     assert errors.loc["b{2}c{152}", "label"] == 0
     config, weights = queries.run_config(store, run_id), queries.weights(store, run_id)

@@ -4,7 +4,7 @@ import pytest
 
 from dashboard import data
 from seqcls.errors import StoreError
-from sweeps.store import overview, queries, writer
+from sweeps.store import queries, sweep_queries, writer
 from sweeps.store.engine import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.verification import verify
@@ -79,13 +79,13 @@ def test_every_write_raises_the_revision_and_a_heartbeat_does_not(store: Store) 
     assert raised()
     writer.beat(store, writer.register_worker(store))
     assert not raised()
-    members = overview.members_revision(store)
+    members = sweep_queries.members_revision(store)
     writer.retry(store, [sweep_id])
     assert raised()
-    assert overview.members_revision(store) == members
+    assert sweep_queries.members_revision(store) == members
     writer.delete(store, sweep_id)
     assert raised()
-    assert overview.members_revision(store) > members
+    assert sweep_queries.members_revision(store) > members
 
 
 def test_a_column_that_is_added_later_damages_nothing(store: Store) -> None:

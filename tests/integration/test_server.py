@@ -13,13 +13,14 @@ from alembic.command import upgrade as alembic_upgrade
 from seqcls.errors import StoreVersionError
 from seqcls.results import StringErrors
 from sweeps.exporting import export
-from sweeps.store import overview, queries
+from sweeps.store import string_queries
 from sweeps.store.engine import Store, schema_version
 from sweeps.store.migrate import alembic_config, upgrade_with_backup
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.overview import ErrorSearch
 from sweeps.store.packing import packed
+from sweeps.store.string_queries import ErrorSearch
 from sweeps.store.verification import verify
+from sweeps.store.views import View
 from tests.chaos.contents import contents
 from tests.conftest import ASSETS
 from tests.databases import rows
@@ -117,7 +118,7 @@ def test_a_misclassified_string_of_ten_thousand_letters_is_stored_and_read(
         )
     query = "SELECT string, length, logit FROM misclassified WHERE run_id = 1"
     assert rows(store, query) == [(long, 10_000, -1.5)]
-    found = overview.string_errors(store, 1, ErrorSearch("ababab"))
+    found = string_queries.string_errors(store, 1, ErrorSearch("ababab"))
     assert found["string"].tolist() == [long]
-    export(store, tmp_path / "out", "csv", queries.RunFilter())
+    export(store, tmp_path / "out", "csv", View())
     assert f'"{long}"' in (tmp_path / "out" / "errors.csv").read_text()

@@ -10,7 +10,7 @@ from dashboard import sweep_actions
 from dashboard.launch import fields, start
 from sweeps import background_worker
 from sweeps.spec import parse_spec
-from sweeps.store import queries, writer
+from sweeps.store import queries, sweep_queries, writer
 from sweeps.store.engine import Store
 from sweeps.store.opening import open_reader, open_writer
 from tests.app import open_app, rerun, said
@@ -81,7 +81,7 @@ def test_a_sweep_of_ones_own_is_launched_once_and_trained(
     )
     assert "mine" in [text.value for text in first.text], "it is shown as running"
     wait_for_end(store, 1)
-    assert queries.counts_by_state(store, [1]) == {"done": 3}
+    assert sweep_queries.counts_by_state(store, [1]) == {"done": 3}
     assert queries.run_config(store, 1).hidden_size == 4
     app = panel(open_app(monkeypatch, db), "Preset")
     assert ", in about " in said(app), "the estimate rests on what was measured"
@@ -137,7 +137,7 @@ def test_a_sweep_that_nobody_trains_is_said_to_wait_and_can_be_resumed(
     app.button("resume sidebar 1").click()
     rerun(app)
     wait_for_end(store, 1)
-    assert queries.counts_by_state(store, [1]) == {"done": 3}
+    assert sweep_queries.counts_by_state(store, [1]) == {"done": 3}
 
 
 def test_a_sweep_is_stopped_from_the_page_and_said_to_be(

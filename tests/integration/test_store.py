@@ -14,10 +14,11 @@ from seqcls.evaluation import drawn_test_set
 from seqcls.results import Confusion, Evaluation, StringErrors
 from sweeps.grouping import PlannedRun, make_groups
 from sweeps.run_result import RunResult
-from sweeps.store import queries, writer
+from sweeps.store import queries, queued, sweep_queries, writer
 from sweeps.store.engine import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.stored import read_runs
+from sweeps.store.views import View
 from tests.conftest import ROOT
 from tests.databases import rows, spec
 
@@ -62,7 +63,7 @@ def store(any_db: str) -> Store:
 
 def claimed(store: Store, sweep_id: int) -> tuple[int, writer.Claim]:
     worker_id = writer.register_worker(store)
-    (group,) = make_groups(queries.queued_runs(store, [sweep_id]))
+    (group,) = make_groups(queued.queued_runs(store, [sweep_id]))
     claim = writer.claim(store, worker_id, group)
     assert claim is not None
     return worker_id, claim
@@ -72,17 +73,17 @@ def test_submitting_again_adds_nothing(store: Store) -> None:
     first = writer.submit(store, spec())
     assert writer.submit(store, spec()) == first
     assert len(queries.runs(store)) == 3
-    assert queries.missing_runs(store, [spec()]) == 3
+    assert sweep_queries.missing_runs(store, [spec()]) == 3
 
 
 def test_a_changed_specification_changes_its_sweep_and_deletes_no_result(store: Store) -> None:
     sweep_id = writer.submit(store, spec())
-    (group,) = make_groups(queries.queued_runs(store, [sweep_id]))
+    (group,) = make_groups(queued.queued_runs(store, [sweep_id]))
     claim = writer.claim(store, writer.register_worker(store), group[:1])
     assert claim is not None
     writer.record(store, claim, [outcome(0)])
     changed = spec(model_seeds=[2, 3])
-    assert queries.missing_runs(store, [changed]) is None
+    assert sweep_queries.missing_runs(store, [changed]) is None
     writer.submit(store, changed)
     runs = queries.runs(store)
     # Seed 1, which nobody had begun and no sweep asks for any longer, is gone.
@@ -95,8 +96,8 @@ def test_sweeps_share_the_runs_that_both_ask_for(store: Store) -> None:
     writer.submit(store, spec(name="t", checkpoints="every_epoch", model_seeds=[2, 3]))
     runs = queries.runs(store)
     assert runs["sweeps"].tolist() == [("s",), ("s",), ("s", "t"), ("t",)]
-    sweep_ids = queries.sweeps(store)["id"].tolist()
-    planned = {run.model_seed: run.every_epoch for run in queries.queued_runs(store, sweep_ids)}
+    sweep_ids = sweep_queries.sweeps(store)["id"].tolist()
+    planned = {run.model_seed: run.every_epoch for run in queued.queued_runs(store, sweep_ids)}
     assert planned == {0: False, 1: False, 2: True, 3: True}
 
 
@@ -111,12 +112,12 @@ def test_a_groups_results_and_states_are_one_transaction(store: Store) -> None:
     assert writer.record(store, claim, outcomes(claim)) == 3
     assert set(queries.runs(store)["state"]) == {"done"}
     assert rows(store, "SELECT count(*) FROM length_score") == [(6,)]
-    assert queries.sweeps(store)["state"].tolist() == ["done"]
+    assert sweep_queries.sweeps(store)["state"].tolist() == ["done"]
 
 
 def test_a_run_is_claimed_by_one_worker_only(store: Store) -> None:
     sweep_id = writer.submit(store, spec())
-    (group,) = make_groups(queries.queued_runs(store, [sweep_id]))
+    (group,) = make_groups(queued.queued_runs(store, [sweep_id]))
     _, claim = claimed(store, sweep_id)
     assert len(claim.runs) == 3
     assert writer.claim(store, writer.register_worker(store), group) is None
@@ -222,8 +223,8 @@ def test_filters_leave_the_runs_that_are_meant(store: Store) -> None:
     writer.record(store, claim, outcomes(claim))
     writer.submit(store, spec(name="t", fixed={"hidden_size": 16}))
 
-    def seeds(**wanted: Any) -> list[int]:
-        return queries.runs(store, queries.RunFilter(**wanted))["model_seed"].tolist()
+    def seeds(fields: dict[str, int] | None = None, **view: Any) -> list[int]:
+        return queries.runs(store, View(**view), fields)["model_seed"].tolist()
 
     assert seeds() == [0, 1, 2, 0, 1, 2]
     assert seeds(sweeps=("t",)) == [0, 1, 2]

@@ -6,7 +6,7 @@ import pytest
 
 from sweeps.grouping import make_groups
 from sweeps.run_result import RunResult
-from sweeps.store import queries, writer
+from sweeps.store import queued, sweep_queries, writer
 from sweeps.store.engine import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.verification import verify
@@ -26,7 +26,7 @@ def filled(store: Store, first: int = 0, **changes: Any) -> Store:
     """All runs of a sweep finished, whose results depend on `first`."""
     sweep_id = writer.submit(store, spec(**changes))
     worker_id = writer.register_worker(store)
-    for group in make_groups(queries.queued_runs(store, [sweep_id])):
+    for group in make_groups(queued.queued_runs(store, [sweep_id])):
         claim = writer.claim(store, worker_id, group)
         assert claim is not None
         writer.record(store, claim, outcomes(claim, first))
@@ -74,7 +74,7 @@ def test_a_run_without_results_is_in_no_sum(store: Store) -> None:
     writer.record(store, claim, [outcome(0, claim.runs[0]), failed, outcome(2, claim.runs[2])])
     assert [row[2] for row in sums(store)] == [2, 2]
     writer.retry(store, [sweep_id])
-    (group,) = make_groups(queries.queued_runs(store, [sweep_id]))
+    (group,) = make_groups(queued.queued_runs(store, [sweep_id]))
     again = writer.claim(store, writer.register_worker(store), group)
     assert again is not None
     writer.record(store, again, [outcome(1, again.runs[0])])
@@ -95,10 +95,10 @@ def test_results_that_come_too_late_are_in_no_sum(store: Store) -> None:
 def test_deleting_lowers_the_sums(store: Store) -> None:
     filled(store, **TWO_SIZES)
     filled(store, name="more", model_seeds=[7], axes={"hidden_size": [8, 16]})
-    writer.delete(store, queries.find_sweep(store, "more"))
+    writer.delete(store, sweep_queries.find_sweep(store, "more"))
     assert sums(store) == summed(store)
     assert len({row[0] for row in sums(store)}) == 2
-    writer.delete(store, queries.find_sweep(store, "s"))
+    writer.delete(store, sweep_queries.find_sweep(store, "s"))
     assert sums(store) == []
 
 
@@ -128,5 +128,5 @@ def test_sums_that_are_wrong_are_named_and_hinder_no_deletion(store: Store, chan
     config_id = rows(store, "SELECT id FROM config")[0][0]
     said = [str(damage) for damage in verify(store).damages]
     assert said == [f"configuration {config_id}: its sums by length are wrong"]
-    writer.delete(store, queries.find_sweep(store, "s"))
+    writer.delete(store, sweep_queries.find_sweep(store, "s"))
     assert sums(store) == []

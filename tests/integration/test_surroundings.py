@@ -15,7 +15,7 @@ import pytest
 
 from sweeps import background_worker
 from sweeps.spec import read_spec
-from sweeps.store import queries, writer
+from sweeps.store import sweep_queries, writer
 from sweeps.store.opening import open_writer
 
 SEQCLS = Path(sys.executable).with_name("seqcls")
@@ -74,7 +74,7 @@ def test_no_python_file_of_the_working_directory_is_run_by_a_worker_that_a_page_
     deadline = time.monotonic() + 120
     while background_worker.has_worker(store, 1) and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert queries.counts_by_state(store) == {"done": 6}, background_worker.read_log(store, 1)
+    assert sweep_queries.counts_by_state(store) == {"done": 6}, background_worker.read_log(store, 1)
     assert run_files(hostile) == ""
 
 

@@ -12,7 +12,7 @@ from sweeps.estimate import estimate
 from sweeps.grouping import make_groups
 from sweeps.progress import progress
 from sweeps.spec import parse_spec
-from sweeps.store import queries, writer
+from sweeps.store import queries, queued, sweep_queries, writer
 from sweeps.store.claiming import is_alive
 from sweeps.store.engine import Store
 from sweeps.store.opening import open_writer
@@ -35,7 +35,7 @@ def states(store: Store) -> list[str]:
 def test_a_launch_token_that_is_used_twice_launches_once(store: Store) -> None:
     first = writer.submit(store, spec(), launch_token="click")
     assert writer.submit(store, spec(name="other"), launch_token="click") == first
-    assert queries.sweeps(store)["name"].tolist() == ["s"]
+    assert sweep_queries.sweeps(store)["name"].tolist() == ["s"]
 
 
 def test_submitting_at_the_same_moment_makes_one_sweep(any_db: str) -> None:
@@ -48,34 +48,34 @@ def test_submitting_at_the_same_moment_makes_one_sweep(any_db: str) -> None:
 
 def test_of_a_stopped_sweep_nothing_is_begun_until_it_is_resumed(store: Store) -> None:
     sweep_id = writer.submit(store, spec())
-    (group,) = make_groups(queries.queued_runs(store, [sweep_id]))
+    (group,) = make_groups(queued.queued_runs(store, [sweep_id]))
     writer.stop(store, [sweep_id])
-    assert queries.sweeps(store)["state"].tolist() == ["stopped"]
-    assert queries.queued_runs(store, [sweep_id]) == []
+    assert sweep_queries.sweeps(store)["state"].tolist() == ["stopped"]
+    assert queued.queued_runs(store, [sweep_id]) == []
     worker_id = writer.register_worker(store)
     assert writer.claim(store, worker_id, group) is None
     writer.resume(store, [sweep_id])
-    assert queries.sweeps(store)["state"].tolist() == ["queued"]
+    assert sweep_queries.sweeps(store)["state"].tolist() == ["queued"]
     assert writer.claim(store, worker_id, group) is not None
-    assert queries.sweeps(store)["state"].tolist() == ["running"]
+    assert sweep_queries.sweeps(store)["state"].tolist() == ["running"]
 
 
 def test_a_run_goes_on_where_one_of_its_sweeps_does(store: Store) -> None:
     stopped = writer.submit(store, spec())
     going_on = writer.submit(store, spec(name="t", model_seeds=[2, 3]))
     writer.stop(store, [stopped])
-    assert {run.model_seed for run in queries.queued_runs(store)} == {2, 3}
-    assert {run.model_seed for run in queries.queued_runs(store, [stopped])} == set()
-    assert {run.model_seed for run in queries.queued_runs(store, [going_on])} == {2, 3}
+    assert {run.model_seed for run in queued.queued_runs(store)} == {2, 3}
+    assert {run.model_seed for run in queued.queued_runs(store, [stopped])} == set()
+    assert {run.model_seed for run in queued.queued_runs(store, [going_on])} == {2, 3}
 
 
 def test_a_sweep_that_is_stopped_when_all_is_done_is_done(store: Store) -> None:
     sweep_id = writer.submit(store, spec())
     _, claim = claimed(store, sweep_id)
     writer.stop(store, [sweep_id])
-    assert queries.sweeps(store)["state"].tolist() == ["stopped"]
+    assert sweep_queries.sweeps(store)["state"].tolist() == ["stopped"]
     writer.record(store, claim, [outcome(n) for n in range(3)])
-    assert queries.sweeps(store)["state"].tolist() == ["done"]
+    assert sweep_queries.sweeps(store)["state"].tolist() == ["done"]
 
 
 def test_retrying_queues_failed_runs_only_and_gives_them_three_attempts_again(
@@ -88,11 +88,11 @@ def test_retrying_queues_failed_runs_only_and_gives_them_three_attempts_again(
     assert states(store) == ["failed", "queued"]
     assert writer.retry(store, [sweep_id]) == 1
     assert states(store) == ["queued", "queued"]
-    assert queries.sweeps(store)["state"].tolist() == ["queued"]
+    assert sweep_queries.sweeps(store)["state"].tolist() == ["queued"]
     assert queries.runs(store)["error"].isna().all()
     for _ in range(3):
         assert states(store)[0] == "queued"
-        groups = make_groups(queries.queued_runs(store))
+        groups = make_groups(queued.queued_runs(store))
         (alone,) = [group for group in groups if group[0].id == 1]
         lost = writer.claim(store, writer.register_worker(store), alone[:1])
         assert lost is not None
@@ -105,12 +105,12 @@ def test_deleting_a_sweep_keeps_the_runs_that_another_has(store: Store) -> None:
     first = writer.submit(store, spec())
     writer.record(store, claimed(store, first)[1], [outcome(n) for n in range(3)])
     writer.submit(store, spec(name="t", model_seeds=[2, 3]))
-    assert queries.runs_of_one_sweep_only(store, first) == 2
+    assert sweep_queries.runs_of_one_sweep_only(store, first) == 2
     assert writer.delete(store, first) == 2
     assert queries.runs(store)["model_seed"].tolist() == [2, 3]
-    assert queries.sweeps(store)["name"].tolist() == ["t"]
+    assert sweep_queries.sweeps(store)["name"].tolist() == ["t"]
     assert rows(store, "SELECT DISTINCT run_id FROM epoch") == [(3,)]
-    assert writer.delete(store, queries.find_sweep(store, "t")) == 2
+    assert writer.delete(store, sweep_queries.find_sweep(store, "t")) == 2
     for table in ("run", "config", "sweep", "sweep_run", "epoch", "length_score", "error_pack"):
         assert rows(store, f"SELECT count(*) FROM {table}") == [(0,)]
 
@@ -161,7 +161,7 @@ def test_progress_counts_and_gives_a_rate_while_runs_are_trained(store: Store) -
     sweep_id = writer.submit(store, spec(model_seeds="0..5"))
     (before,) = progress(store)
     assert (before.queued, before.total, before.runs_per_second) == (6, 6, None)
-    (group,) = make_groups(queries.queued_runs(store, [sweep_id]))
+    (group,) = make_groups(queued.queued_runs(store, [sweep_id]))
     worker_id = writer.register_worker(store)
     first = writer.claim(store, worker_id, group[:2])
     assert first is not None
@@ -216,7 +216,7 @@ def test_a_sweep_stopped_from_elsewhere_ends_its_worker_and_goes_on_later(any_db
     worked = work(store, [sweep_id], WorkOptions(0), stop_when_going)
     assert (worked.recorded, worked.abandoned, worked.signal) == (0, 1, None)
     assert states(store) == ["queued"]
-    assert queries.sweeps(store)["state"].tolist() == ["stopped"]
+    assert sweep_queries.sweeps(store)["state"].tolist() == ["stopped"]
     assert rows(store, "SELECT count(*) FROM worker WHERE ended_at IS NULL") == [(0,)]
 
 
@@ -246,7 +246,7 @@ def test_workers_train_the_same_wherever_they_are(
 
 def test_an_id_that_means_another_run_by_now_is_not_claimed(store: Store) -> None:
     sweep_id = writer.submit(store, spec())
-    (group,) = make_groups(queries.queued_runs(store, [sweep_id]))
+    (group,) = make_groups(queued.queued_runs(store, [sweep_id]))
     worker_id = writer.register_worker(store)
     claim = writer.claim(store, worker_id, group)
     assert claim is not None
@@ -259,12 +259,12 @@ def test_an_id_that_means_another_run_by_now_is_not_claimed(store: Store) -> Non
 
 def test_a_run_is_not_claimed_as_planned_when_a_later_sweep_wants_more_of_it(store: Store) -> None:
     writer.submit(store, spec())
-    (group,) = make_groups(queries.queued_runs(store))
+    (group,) = make_groups(queued.queued_runs(store))
     writer.submit(store, spec(name="t", checkpoints="every_epoch", model_seeds=[2]))
     claim = writer.claim(store, writer.register_worker(store), group)
     assert claim is not None
     assert {run.model_seed for run in claim.runs} == {0, 1}
-    (rest,) = make_groups(queries.queued_runs(store))
+    (rest,) = make_groups(queued.queued_runs(store))
     assert [(run.model_seed, run.every_epoch) for run in rest] == [(2, True)]
 
 
@@ -277,7 +277,7 @@ def test_submitting_and_deleting_beside_workers_ends_in_no_deadlock(any_db: str)
     def work_for_a_while(_: int) -> int:
         own = open_writer(any_db)
         worker_id, recorded = writer.register_worker(own), 0
-        for group in make_groups(queries.queued_runs(own.reader())) * 3:
+        for group in make_groups(queued.queued_runs(own.reader())) * 3:
             claim = writer.claim(own, worker_id, group)
             if claim is not None:
                 recorded += writer.record(own, claim, [outcome(0)] * len(claim.runs))
@@ -293,7 +293,7 @@ def test_submitting_and_deleting_beside_workers_ends_in_no_deadlock(any_db: str)
         tasks = [threads.submit(work_for_a_while, 0) for _ in range(2)]
         tasks += [threads.submit(submit_and_delete, 0) for _ in range(2)]
         assert sum(task.result() for task in tasks) >= 32
-    assert queries.counts_by_state(store) == {"done": 32}
+    assert sweep_queries.counts_by_state(store) == {"done": 32}
 
 
 def test_the_second_try_of_a_group_that_was_left_is_no_trouble(store: Store) -> None:

@@ -12,7 +12,7 @@ from seqcls.errors import StoreError
 from sweeps.store import overview, postgres, sqlite, writer
 from sweeps.store.engine import Store, limit_reads
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.overview import View
+from sweeps.store.views import View
 from tests.app import open_app, said
 from tests.databases import spec
 

@@ -16,10 +16,11 @@ from seqcls.results import Cause, Confusion
 from sweeps import causes, perturbing
 from sweeps.asking import asked_model
 from sweeps.cli.app import app
-from sweeps.store import explained, queries, writer
+from sweeps.store import explained, queries, string_queries, sweep_queries, writer
 from sweeps.store.engine import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.verification import verify
+from sweeps.store.views import View
 from tests.conftest import ROOT
 from tests.databases import rows
 
@@ -41,12 +42,12 @@ def run(store: Store, *arguments: str) -> str:
 
 def test_causes_of_the_report_are_those_of_the_page_string_by_string() -> None:
     store = open_reader(str(ROOT / "runs.db"))
-    failing = queries.runs(store, queries.RunFilter(failing=True))
+    failing = queries.runs(store, View(failing=True))
     assert len(failing) == 16
     for run_id in failing["id"]:
         model = asked_model(store, run_id)
         network = Network.of(model.config, model.weights)
-        errors = queries.string_errors(store, run_id).sort_values(["length", "string"])
+        errors = string_queries.string_errors(store, run_id)
         found = attributions(model, errors["string"].tolist(), 6)
         assert len(found) == 6
         for own in found:
@@ -124,7 +125,7 @@ def test_what_is_found_goes_with_its_run(shipped: Store, tmp_path: Path) -> None
     merged = explained.causes(fresh.reader())
     assert merged["mechanism"].tolist() == [own.mechanism for own in FOUND]
     assert len(explained.perturbations(fresh.reader())) == 2
-    sweep = queries.find_sweep(shipped.reader(), "lower_magnitude_initializations")
+    sweep = sweep_queries.find_sweep(shipped.reader(), "lower_magnitude_initializations")
     writer.delete(shipped, sweep)
     assert explained.causes(shipped.reader()).empty
     assert explained.perturbations(shipped.reader()).empty

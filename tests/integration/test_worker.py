@@ -8,7 +8,7 @@ import sweeps.executors.in_process
 from sweeps.jobs import Job, Report, run_job
 from sweeps.run_result import RunResult
 from sweeps.spec import parse_spec
-from sweeps.store import queries, writer
+from sweeps.store import queries, sweep_queries, writer
 from sweeps.store.opening import open_writer
 from sweeps.worker import WorkOptions, work
 from tests.conftest import SHORT
@@ -54,7 +54,7 @@ def test_an_interrupted_group_is_queued_again(
     sweep_id = writer.submit(store, parse_spec(GRID))
     with pytest.raises(KeyboardInterrupt):
         work(store, [sweep_id], WorkOptions(0))
-    assert queries.counts_by_state(store, [sweep_id]) == {"queued": 6}
+    assert sweep_queries.counts_by_state(store, [sweep_id]) == {"queued": 6}
 
 
 def test_progress_ends_at_the_number_of_runs(tmp_path: Path) -> None:

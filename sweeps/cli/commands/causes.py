@@ -9,10 +9,11 @@ import typer
 from sweeps import causes, perturbing
 from sweeps.cli.commands.asking import show
 from sweeps.cli.commands.show import count, print_json, print_table
-from sweeps.store import explained, queries
+from sweeps.store import explained, queries, sweep_queries
 from sweeps.store.engine import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.tables import RunState
+from sweeps.store.views import View
 from sweeps.summaries import differing_fields
 
 
@@ -77,12 +78,12 @@ def _runs_meant(store: Store, reference: str) -> Iterator[int]:
     Raises:
         UnknownRunError: there is neither such a sweep nor such a run, or the run is not finished.
     """
-    if reference in set(queries.sweeps(store)["name"]):
-        runs = queries.runs(store, queries.RunFilter((reference,)))
+    if reference in set(sweep_queries.sweeps(store)["name"]):
+        runs = queries.runs(store, View((reference,)))
         yield from (int(own) for own in runs.loc[runs["state"] == RunState.DONE, "id"])
         return
     if "/" not in reference and not reference.isdecimal():
-        queries.find_sweep(store, reference)
+        sweep_queries.find_sweep(store, reference)
     yield queries.find_run(store, reference)
 
 

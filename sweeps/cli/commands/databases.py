@@ -11,11 +11,12 @@ from sweeps.cli.commands.bars import progress_bar
 from sweeps.cli.commands.show import count, print_json
 from sweeps.exit_codes import RUNS_FAILED
 from sweeps.exporting import export
-from sweeps.store import queries, sqlite, writer
+from sweeps.store import sqlite, sweep_queries, writer
 from sweeps.store.engine import schema_version
 from sweeps.store.migrate import upgrade_with_backup
 from sweeps.store.opening import open_reader, open_writer, pack
 from sweeps.store.verification import verify
+from sweeps.store.views import View
 
 
 def pack_database(db: str | None) -> None:
@@ -51,8 +52,8 @@ def export_runs(db: str | None, folder: Path, kind: str, sweeps: Sequence[str]) 
     """Writes runs, lengths and errors into files."""
     store = open_reader(db)
     for name in sweeps:
-        queries.find_sweep(store, name)
-    wanted = queries.RunFilter(sweeps=tuple(sweeps))
+        sweep_queries.find_sweep(store, name)
+    wanted = View(sweeps=tuple(sweeps))
     with progress_bar("exporting") as on_progress:
         written = export(store, folder, kind, wanted, on_progress)
     for path, rows in written.items():
@@ -101,7 +102,7 @@ def check_database(db: str | None) -> None:
         kind = sqlite.network_file_system(store.path)
         typer.echo(f"disk      {f'on a network file system ({kind})' if kind else 'local'}")
     store = open_reader(db)
-    counts = queries.counts_by_state(store)
+    counts = sweep_queries.counts_by_state(store)
     states = ", ".join(f"{number:,} {state}" for state, number in sorted(counts.items()))
     typer.echo(f"runs      {states or 'none'}")
     if store.path is not None:

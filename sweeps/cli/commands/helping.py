@@ -12,7 +12,7 @@ from seqcls.errors import SpecError
 from sweeps import helping
 from sweeps.cli.commands.asking import show
 from sweeps.spec import KEYS
-from sweeps.store import queries
+from sweeps.store import queries, string_queries
 from sweeps.store.opening import open_reader, open_writer
 
 
@@ -23,7 +23,7 @@ def show_helps(db: str | None, reference: str, save: Path | None, as_json: bool)
     # A run without a model says so here, before anything is attributed.
     queries.weights(reader, run_id)
     mechanisms = helping.stored_mechanisms(reader, run_id)
-    if not mechanisms and len(queries.string_errors(reader, run_id)):
+    if not mechanisms and len(string_queries.string_errors(reader, run_id)):
         mechanisms = helping.found_mechanisms(open_writer(db), run_id)
     trials = helping.trials(reader, run_id, mechanisms)
     record = {

@@ -16,10 +16,11 @@ from sweeps.cli.commands.causes import perturbed_table
 from sweeps.cli.commands.show import Look, count, is_fitted, print_json, print_table
 from sweeps.meant import condition
 from sweeps.spec import load_specs
-from sweeps.store import explained, queries, writer
+from sweeps.store import explained, queries, string_queries, sweep_queries, writer
 from sweeps.store.engine import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.tables import RunState
+from sweeps.store.views import View
 from sweeps.summaries import differing_fields
 
 REASON = "reason"
@@ -41,8 +42,8 @@ def list_runs(
     fields = dict(condition(text, f"--where {text}") for text in conditions)
     store = open_reader(db)
     for name in sweeps:
-        queries.find_sweep(store, name)
-    frame = queries.runs(store, queries.RunFilter(sweeps, model_seeds, failing, fields))
+        sweep_queries.find_sweep(store, name)
+    frame = queries.runs(store, View(sweeps, model_seeds, failing=failing), fields)
     if as_json:
         print_json(frame.drop(columns="config_id"))
         return
@@ -71,8 +72,7 @@ def list_errors(
     if status.state != RunState.DONE:
         reason = f": {status.error}" if status.error else ""
         raise UnknownRunError(f"run {run_id} is {status.state} and was not tested{reason}")
-    frame = queries.string_errors(store, run_id)
-    frame.insert(1, "kind", frame["label"].map({0: "false positive", 1: "false negative"}))
+    frame = string_queries.string_errors(store, run_id)
     frame = frame.sort_values([sort, *(name for name in SORTS if name != sort)])
     strings = f"{len(frame):,} distinct strings, {frame['occurrences'].sum():,} in the test set"
     frame = frame if limit is None else frame.head(limit)

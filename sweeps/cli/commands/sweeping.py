@@ -20,7 +20,7 @@ from sweeps.executors.dask_cluster import check_address
 from sweeps.exit_codes import INTERRUPTED, RUNS_FAILED, RUNS_LEFT
 from sweeps.progress import SweepProgress, progress
 from sweeps.spec import SweepSpec, at_precision, load_specs
-from sweeps.store import queries, writer
+from sweeps.store import sweep_queries, writer
 from sweeps.store.engine import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.tables import RunState
@@ -42,7 +42,7 @@ def submit_sweeps(reference: str, db: str | None, precision: str | None) -> None
     _warn_of_memory(specs)
     store = open_writer(db)
     sweep_ids = [writer.submit(store, spec) for spec in specs]
-    queued = queries.counts_by_state(store, sweep_ids).get(RunState.QUEUED, 0)
+    queued = sweep_queries.counts_by_state(store, sweep_ids).get(RunState.QUEUED, 0)
     typer.echo(
         f"{_named(specs)}: {count(queued, 'run')} queued in {store.name}; `seqcls work` trains "
         "them."
@@ -71,7 +71,7 @@ def work_on(db: str | None, sweeps: Sequence[str], how: WorkOptions) -> None:
     if sweeps or not how.watch:
         # First to read: a database that is not there holds nothing to work on.
         reader = open_reader(db)
-        sweep_ids = [queries.find_sweep(reader, name) for name in sweeps] or None
+        sweep_ids = [sweep_queries.find_sweep(reader, name) for name in sweeps] or None
     store = open_writer(db)
     _work(store, sweep_ids, how, ", ".join(sweeps) or "all sweeps")
 
@@ -82,7 +82,7 @@ def show_status(
     """Prints how far the sweeps named are, or all; again and again where it is to watch."""
     store = open_reader(db)
     for name in sweeps:
-        queries.find_sweep(store, name)
+        sweep_queries.find_sweep(store, name)
     if watch and as_json:
         raise ConfigError("--watch cannot be combined with --json: leave one of them out")
     if not watch:
@@ -133,7 +133,7 @@ def retry_sweeps(db: str | None, sweeps: Sequence[str]) -> None:
 def delete_sweep(db: str | None, sweep: str, yes: bool) -> None:
     """Deletes a sweep and the runs that no other sweep has, after asking."""
     store, (sweep_id,) = _existing(db, [sweep])
-    own = queries.runs_of_one_sweep_only(store, sweep_id)
+    own = sweep_queries.runs_of_one_sweep_only(store, sweep_id)
     if not yes:
         typer.confirm(
             f"Delete the sweep {sweep!r} and the {count(own, 'run')} that no other sweep has, with "
@@ -192,7 +192,7 @@ def _complete(specs: list[SweepSpec], db: str | None) -> Store | None:
         store = open_reader(db)
     except StoreMissingError:
         return None
-    return store if queries.missing_runs(store, specs) == 0 else None
+    return store if sweep_queries.missing_runs(store, specs) == 0 else None
 
 
 def _work(store: Store, sweep_ids: list[int] | None, how: WorkOptions, what: str) -> None:
@@ -221,7 +221,7 @@ def with_progress_bar(store: Store, sweep_ids: list[int] | None, how: WorkOption
 
 def _say_what_came_of_it(store: Store, sweep_ids: list[int] | None, worked: WorkSummary) -> int:
     """Tells what else there is to know of these sweeps; the exit status that says the same."""
-    counts = queries.counts_by_state(store.reader(), sweep_ids)
+    counts = sweep_queries.counts_by_state(store.reader(), sweep_ids)
     if worked.signal is not None:
         typer.echo(f"stopped: {_what_is_left(store, sweep_ids)}", err=True)
         return 128 + worked.signal
@@ -241,7 +241,7 @@ def _say_what_came_of_it(store: Store, sweep_ids: list[int] | None, worked: Work
 
 
 def _what_is_left(store: Store, sweep_ids: list[int] | None) -> str:
-    counts = queries.counts_by_state(store.reader(), sweep_ids)
+    counts = sweep_queries.counts_by_state(store.reader(), sweep_ids)
     return (
         f"{counts.get(RunState.DONE, 0)} of {count(sum(counts.values()), 'run')} are done and "
         "stored; the same command continues with the rest"
@@ -251,7 +251,7 @@ def _what_is_left(store: Store, sweep_ids: list[int] | None) -> str:
 def _existing(db: str | None, sweeps: Sequence[str]) -> tuple[Store, list[int]]:
     """The database, which must exist, open for writing, and the ids of the sweeps named."""
     reader = open_reader(db)
-    sweep_ids = [queries.find_sweep(reader, name) for name in sweeps]
+    sweep_ids = [sweep_queries.find_sweep(reader, name) for name in sweeps]
     return open_writer(db), sweep_ids
 
 
