@@ -5,18 +5,13 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
-
-from sqlalchemy import select
 
 from seqcls.config import RunConfig
 from sweeps.cost import cost_of_training, engine_of, is_here
 from sweeps.grouping import PlannedRun, make_groups
 from sweeps.spec import SweepSpec
 from sweeps.store.engine import Store
-from sweeps.store.statements import chunks
-from sweeps.store.stored import config_of
-from sweeps.store.tables import Config, Run, RunState, Worker
+from sweeps.store.timings import Timing, finished, timings
 
 
 @dataclass(frozen=True)
@@ -57,7 +52,7 @@ def estimate(store: Store | None, specs: Iterable[SweepSpec], workers: int) -> E
         workers: processes that train at once.
     """
     configs, wanted = _wanted(specs)
-    there = _there(store, wanted) if store is not None else set()
+    there = finished(store, configs) & wanted if store is not None else set()
     missing = wanted - there
     measured = _measured(store) if store is not None else None
     if not missing:
@@ -93,47 +88,17 @@ def _wanted(specs: Iterable[SweepSpec]) -> tuple[dict[str, RunConfig], Wanted]:
     return configs, wanted
 
 
-def _there(store: Store, wanted: Wanted) -> Wanted:
-    found: Wanted = set()
-    query = select(Config.key, Run.model_seed).join(Run, Run.config_id == Config.id)
-    with store.begin() as connection:
-        for keys in chunks(sorted({key for key, _ in wanted})):
-            done = query.where(Config.key.in_(keys), Run.state == RunState.DONE)
-            found |= {(key, seed) for key, seed in connection.execute(done)}
-    return found & wanted
-
-
 def _measured(store: Store) -> _Measured | None:
-    query = (
-        select(
-            Config.id,
-            Config.key,
-            Config.json,
-            Run.train_seconds,
-            Run.worker_id,
-            Run.started_at,
-            Run.finished_at,
-            Worker.host,
-        )
-        .join(Run, Run.config_id == Config.id)
-        .outerjoin(Worker, Worker.id == Run.worker_id)
-        .where(Run.state == RunState.DONE, Run.train_seconds.is_not(None))
-        .where(Run.started_at.is_not(None), Run.finished_at.is_not(None))
-    )
-    with store.begin() as connection:
-        rows = connection.execute(query).all()
-        read = {
-            key: config_of(row.id, row.json) for key, row in {row.key: row for row in rows}.items()
-        }
-    own = [row for row in rows if row.host == socket.gethostname()]
-    used = own or rows
+    measured, known = timings(store)
+    own = [one for one in measured if one.host == socket.gethostname()]
+    used = own or measured
     if not used:
         return None
-    seconds: dict[str, list[float]] = {row.key: [] for row in used}
-    for row in used:
-        seconds[row.key].append(row.train_seconds)
+    seconds: dict[str, list[float]] = {one.key: [] for one in used}
+    for one in used:
+        seconds[one.key].append(one.train_seconds)
     by_key = {key: statistics.fmean(values) for key, values in seconds.items()}
-    configs = {row.key: read[row.key] for row in used}
+    configs = {key: known[key] for key in by_key}
     return _Measured(by_key, _rates(configs, by_key), _beside(used), len(used), bool(own))
 
 
@@ -148,16 +113,16 @@ def _rates(configs: Mapping[str, RunConfig], seconds: Mapping[str, float]) -> di
     return {engine: statistics.median(values) for engine, values in rates.items()}
 
 
-def _beside(rows: Sequence[Any]) -> float:
+def _beside(runs: Sequence[Timing]) -> float:
     """Seconds a run between its group's claim and its commit that were not spent on training."""
-    groups: dict[tuple[int | None, str], list[Any]] = {}
-    for row in rows:
-        groups.setdefault((row.worker_id, row.started_at), []).append(row)
+    groups: dict[tuple[int | None, str], list[Timing]] = {}
+    for run in runs:
+        groups.setdefault((run.worker_id, run.started_at), []).append(run)
     beside = []
     for (_, started), own in groups.items():
-        ended = max(datetime.fromisoformat(row.finished_at) for row in own)
+        ended = max(datetime.fromisoformat(run.finished_at) for run in own)
         in_all = (ended - datetime.fromisoformat(started)).total_seconds()
-        training = sum(row.train_seconds for row in own)
+        training = sum(run.train_seconds for run in own)
         beside.append(max(0.0, in_all - training) / len(own))
     return float(statistics.median(beside))
 

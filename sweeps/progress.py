@@ -4,11 +4,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import func, select
-
-from sweeps.store.claiming import dead_workers
+from sweeps.store import progress_queries
 from sweeps.store.engine import Store
-from sweeps.store.tables import Run, RunState, Sweep, SweepRun, now
+from sweeps.store.progress_queries import Recent
+from sweeps.store.tables import RunState
 
 WINDOW_SECONDS = 300.0
 """The rate is that of the runs that ended so recently, while anything was trained."""
@@ -58,25 +57,10 @@ def progress(store: Store, counted: Sequence[SweepProgress] | None = None) -> li
 
 def counts(store: Store) -> list[SweepProgress]:
     """Every sweep's runs in each state, without rates: what changes with the revision alone."""
-    query = (
-        select(
-            SweepRun.sweep_id,
-            *(func.count().filter(Run.state == state).label(state) for state in RunState),
-        )
-        .join(Run, Run.id == SweepRun.run_id)
-        .group_by(SweepRun.sweep_id)
-    )
-    with store.begin() as connection:
-        sweeps = connection.execute(select(Sweep.id, Sweep.name, Sweep.state).order_by(Sweep.id))
-        named = sweeps.all()
-        counted = {row.sweep_id: row._asdict() for row in connection.execute(query)}
-    found = [(sweep, counted.get(sweep.id, {})) for sweep in named]
-    return [_counted(*sweep, own) for sweep, own in found]
-
-
-def _counted(sweep_id: int, name: str, state: str, own: dict[str, int]) -> SweepProgress:
-    queued, running, done, failed = (int(own.get(state, 0)) for state in RunState)
-    return SweepProgress(sweep_id, name, state, queued, running, done, failed)
+    return [
+        SweepProgress(sweep_id, name, state, *(own[each] for each in RunState))
+        for sweep_id, name, state, own in progress_queries.states(store)
+    ]
 
 
 def _is_running(found: Iterable[SweepProgress]) -> bool:
@@ -85,45 +69,22 @@ def _is_running(found: Iterable[SweepProgress]) -> bool:
 
 def _with_rates(store: Store, found: Iterable[SweepProgress]) -> list[SweepProgress]:
     """The same, with how fast the runs of those in training end."""
-    recent = Run.finished_at >= now(WINDOW_SECONDS)
-    own = select(SweepRun.sweep_id, func.count()).join(Run, Run.id == SweepRun.run_id)
-    ended = own.where(recent).group_by(SweepRun.sweep_id)
-    times = (
-        select(SweepRun.sweep_id, Run.started_at, Run.finished_at)
-        .join(Run, Run.id == SweepRun.run_id)
-        .where(recent | (Run.state == RunState.RUNNING), Run.started_at.is_not(None))
-        .distinct()
-    )
-    trained: dict[int, list[tuple[str, str | None]]] = {}
-    with store.begin() as connection:
-        counted = dict(connection.execute(ended).all())
-        for sweep_id, started, finished in connection.execute(times):
-            trained.setdefault(sweep_id, []).append((str(started), finished))
+    recent = progress_queries.recent(store, WINDOW_SECONDS)
     return [
-        replace(one, runs_per_second=_rate(counted.get(one.id, 0), trained.get(one.id, [])))
-        if one.running
-        else one
+        replace(one, runs_per_second=_rate(recent.get(one.id))) if one.running else one
         for one in found
     ]
 
 
-def _rate(ended: int, trained: Iterable[tuple[str, str | None]]) -> float | None:
+def _rate(recent: Recent | None) -> float | None:
     """Runs a second; where the clock was set back since they began, none is known."""
-    busy = busy_seconds(trained)
-    return ended / busy if ended and busy > 0 else None
+    busy = busy_seconds(recent.trained) if recent is not None else 0.0
+    return recent.ended / busy if recent is not None and recent.ended and busy > 0 else None
 
 
 def _with_orphaned(store: Store, found: list[SweepProgress]) -> list[SweepProgress]:
     """The same, with the runs whose worker is dead."""
-    dead = dead_workers(store)
-    orphaned = (
-        select(SweepRun.sweep_id, func.count())
-        .join(Run, Run.id == SweepRun.run_id)
-        .where(Run.state == RunState.RUNNING, Run.worker_id.in_(dead))
-        .group_by(SweepRun.sweep_id)
-    )
-    with store.begin() as connection:
-        counted = dict(connection.execute(orphaned).all()) if dead else {}
+    counted = progress_queries.orphaned(store)
     return [
         replace(one, orphaned=counted[one.id], runs_per_second=None) if one.id in counted else one
         for one in found
