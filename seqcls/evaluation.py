@@ -57,9 +57,15 @@ def distinct_test_strings(sampler: Sampler) -> DistinctStrings:
     rows: np.ndarray = own.counts if own.is_counted else own.letters
     _, first, occurrences = np.unique(rows, axis=0, return_index=True, return_counts=True)
     distinct = drawn.take(first)
-    tokenizer = Tokenizer(sampler.task.alphabet)
-    texts = [tokenizer.decode(ids) for ids in distinct.strings.ids.tolist()]
+    texts = _texts(Tokenizer(sampler.task.alphabet), distinct.strings)
     return DistinctStrings(distinct.strings, occurrences, distinct.labels, texts)
+
+
+def _texts(tokenizer: Tokenizer, strings: TokenStrings) -> list[str]:
+    # Strings by their counts have their letters in order, and need not be spelled out.
+    if strings.is_counted:
+        return [tokenizer.text_of_counts(own) for own in strings.counts.tolist()]
+    return [tokenizer.decode(ids) for ids in strings.ids.tolist()]
 
 
 def logits_of(

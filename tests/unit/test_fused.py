@@ -139,7 +139,9 @@ def test_gradients_are_those_of_autograd(case: Case, scaled: bool) -> None:
 @settings(max_examples=60)
 def test_logits_are_those_of_the_stacked_engine(case: Case) -> None:
     weights = [{name: value.numpy() for name, value in own.items()} for own in case.members]
-    found = fused_logits(case.config, weights, case.counts)
+    found = fused_logits(
+        case.config, weights, TokenStrings.of_counts(case.counts.shape[1], case.counts)
+    )
     encoded = log_counts(case.config, case.counts)
     expected = group_logits(case.config, case.stacked(), encoded).detach()
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-11)
@@ -232,7 +234,7 @@ def test_every_option_is_computed_as_one_string_at_a_time(
     torch.nn.utils.clip_grad_norm_(own.values(), clip or math.inf)
 
     strings = TokenStrings.of_lists(3, rows)
-    found = fused_logits(config, [weights], strings.counts)[0]
+    found = fused_logits(config, [weights], strings)[0]
     np.testing.assert_allclose(found, [x.item() for x in logits], rtol=1e-12)
     tiles, flat = make_tiles(strings.counts, labels, len(rows), "float64"), pack(config, weights)
     moments = np.zeros((2, len(flat)))

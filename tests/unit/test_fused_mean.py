@@ -44,7 +44,7 @@ def test_a_step_is_that_of_the_plain_model(fields: dict[str, Any]) -> None:
     labels = np.array([True, False, False, True])
     binary_cross_entropy_with_logits(logits, torch.from_numpy(labels).double()).backward()
 
-    found = fused_logits(config, [weights], strings.counts)[0]
+    found = fused_logits(config, [weights], strings)[0]
     np.testing.assert_allclose(found, logits.detach().numpy(), rtol=1e-12)
     tiles = make_tiles(strings.counts, labels, len(ROWS), "float64", special=False)
     flat = pack(config, weights)

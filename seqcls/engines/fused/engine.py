@@ -62,7 +62,7 @@ class Fused:
 
         network = network_of(config)
         if config.positions == "none":
-            return fused_logits(network, weights, strings.counts)
+            return fused_logits(network, weights, strings)
         from seqcls.engines.fused.packing import pack
         from seqcls.engines.fused.tables.program import table_logits
 

@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int64
 from seqcls.engines.fused.buffers import TILE
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
+from seqcls.strings import TokenStrings
 
 
 class Tiles(NamedTuple):
@@ -73,3 +74,14 @@ def epoch_tiles(sampler: Sampler, epoch: int, precision: str, *, special: bool) 
     drawn = stream(sampler).epoch(epoch)
     counts, size = drawn.strings.counts, sampler.batch_size
     return make_tiles(counts, drawn.labels, size, precision, special=special)
+
+
+@lru_cache(maxsize=2)
+def tiles_of(strings: TokenStrings, precision: str, *, special: bool) -> Tiles:
+    """Strings without labels in tiles, made once for the models that are asked about them.
+
+    Two sets are kept, by which object they are: those that models are tested on, and those that
+    stand for all strings.
+    """
+    unknown = np.zeros(len(strings), dtype=bool)
+    return make_tiles(strings.counts, unknown, len(strings), precision, special=special)

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 
 from seqcls.config import NetworkConfig, RunConfig
 from seqcls.data import network_of, sampler_of
@@ -18,9 +18,10 @@ from seqcls.engines.fused.adamw import Update
 from seqcls.engines.fused.buffers import TILE
 from seqcls.engines.fused.packing import pack, unpack
 from seqcls.engines.fused.shapes import integers, shape_of, training_shape
-from seqcls.engines.fused.tiles import Tiles, epoch_tiles, make_tiles
+from seqcls.engines.fused.tiles import Tiles, epoch_tiles, tiles_of
 from seqcls.engines.member import MemberTraining, learning_rate
 from seqcls.results import TrainedMember, Weights
+from seqcls.strings import TokenStrings
 
 
 def train_fused(
@@ -45,13 +46,11 @@ def _add(progress: Callable[[float], None], before: int, done: float) -> None:
 def fused_logits(
     config: NetworkConfig,
     weights: Sequence[Weights],
-    counts: Int64[np.ndarray, "string letter"],
+    strings: TokenStrings,
 ) -> Float[np.ndarray, "member string"]:
-    """Logits of models of one shape for strings given as letter counts."""
-    unknown = np.zeros(len(counts), dtype=bool)
-    special = config.readout != "mean"
-    tiles = make_tiles(counts, unknown, len(counts), config.precision, special=special)
-    return np.stack([tile_logits(config, own, tiles)[: len(counts)] for own in weights])
+    """Logits of models of one shape for strings, by their letter counts."""
+    tiles = tiles_of(strings, config.precision, special=config.readout != "mean")
+    return np.stack([tile_logits(config, own, tiles)[: len(strings)] for own in weights])
 
 
 def tile_logits(
