@@ -9,7 +9,7 @@ from itertools import count
 from typing import TypeVar
 
 from seqcls.config import RunConfig
-from seqcls.engines.choice import choose_engine
+from seqcls.engines.choice import Choice, choose_engine
 from seqcls.errors import ConfigError, MachineError, StoreBusyError
 from sweeps import executors
 from sweeps.executors import Executor, GroupEnded
@@ -263,8 +263,12 @@ class _Worker:
         if queued:
             configs = {run.config.key: run.config for run in queued}
             prepare(configs.values(), self._how.engine, self._how.device, self._how.dask)
+            self._executor.expect([self._choice(group).name for group in self._waiting])
         in_training = sum(len(held.claim.runs) for held in self._held.values())
         self._progress.expect(len(queued) + in_training)
+
+    def _choice(self, group: RunGroup) -> Choice:
+        return choose_engine(group[0].config, self._how.engine, self._how.device)
 
     def _begin(self, group: RunGroup) -> None:
         claimed = self._patiently(partial(self._claim, group, count()))

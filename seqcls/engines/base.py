@@ -35,6 +35,10 @@ class Engine(Protocol):
         """How many members a group should have at most."""
         ...
 
+    def load(self) -> None:
+        """Imports what it computes with, which takes a second or more, before there is any work."""
+        ...
+
     def train(
         self,
         members: Sequence[Member],

@@ -26,6 +26,10 @@ class StackedStrings:
         del config
         return 64
 
+    def load(self) -> None:
+        """As `Engine.load`."""
+        import seqcls.engines.stacked  # noqa: F401
+
     def train(
         self,
         members: Sequence[Member],

@@ -3,6 +3,7 @@
 import logging
 import re
 import time
+from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,9 @@ class DaskCluster:
             self._counted = time.monotonic()
             self._say_whether_it_has_workers()
         return max(1, GROUPS_A_THREAD * self._threads) - len(self._running)
+
+    def expect(self, engines: Sequence[str]) -> None:
+        """There is nothing to get ready: the cluster's workers run already."""
 
     def begin(self, job: Job) -> None:
         try:

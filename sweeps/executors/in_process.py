@@ -1,5 +1,7 @@
 """Training in this very process."""
 
+from collections.abc import Sequence
+
 from sweeps.executors.interface import GroupEnded, OnProgress, is_of_machine, named
 from sweeps.jobs import Job, run_job
 
@@ -19,6 +21,9 @@ class InThisProcess:
     @property
     def free(self) -> int:
         return 1 - len(self._waiting)
+
+    def expect(self, engines: Sequence[str]) -> None:
+        """There is nothing to get ready: what groups need is imported as they are trained."""
 
     def begin(self, job: Job) -> None:
         self._waiting.append(job)

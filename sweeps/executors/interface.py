@@ -1,7 +1,7 @@
 """What every executor can do, and how one is chosen."""
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -33,6 +33,10 @@ class Executor(Protocol):
     @property
     def free(self) -> int:
         """How many groups more it can begin at once."""
+        ...
+
+    def expect(self, engines: Sequence[str]) -> None:
+        """Groups are about to come, and these are the engines that train them, in their order."""
         ...
 
     def begin(self, job: Job) -> None:

@@ -4,6 +4,7 @@ One that the system kills takes only its own group with it, and is replaced.
 """
 
 import selectors
+from collections.abc import Sequence
 
 from sweeps.executors.interface import POLL_SECONDS, GroupEnded, OnProgress
 from sweeps.executors.training_process import ProcessDiedError, TrainingProcess
@@ -23,8 +24,13 @@ class ProcessPool:
     def free(self) -> int:
         return self._workers - len(self._busy)
 
+    def expect(self, engines: Sequence[str]) -> None:
+        # Processes import what they need while this one still makes the first groups ready.
+        idle = len(self._idle)
+        self._idle += [TrainingProcess(name) for name in engines[idle : self.free]]
+
     def begin(self, job: Job) -> None:
-        process = self._idle_one() or TrainingProcess()
+        process = self._idle_one() or TrainingProcess(job.engine.name)
         self._busy[job.number] = (job, process)
         process.begin(job)
 
@@ -50,9 +56,9 @@ class ProcessPool:
     def _idle_one(self) -> TrainingProcess | None:
         while self._idle:
             process = self._idle.pop()
-            if process.is_alive():
+            if process.is_alive() or process.did_not_start():
                 return process
-            # It died while it had nothing to do.
+            # It was killed while it had nothing to do.
             process.kill()
         return None
 

@@ -1,4 +1,4 @@
-"""What a training process does: `python -m sweeps.executors.train_here SOCKET PIPE ERRORS`.
+"""What a training process does: `python -m sweeps.executors.train_here SOCKET PIPE ERRORS ENGINE`.
 
 It says that it is ready, which tells that all it needs can be imported; from then on its standard
 error is that of the process that started it. It trains the groups that come by the socket, one
@@ -12,6 +12,7 @@ import sys
 import threading
 from queue import SimpleQueue
 
+from seqcls.engines.choice import engine_named
 from sweeps.executors.interface import is_of_machine, named
 from sweeps.executors.messages import Inbox, packed
 from sweeps.executors.training_process import CHUNK_BYTES, PROGRESS, READY, Answer
@@ -62,9 +63,10 @@ def _packed_answer(job: Job, told: int) -> bytes:
 
 
 if __name__ == "__main__":
-    numbers = [int(argument) for argument in sys.argv[1:]]
+    numbers = [int(argument) for argument in sys.argv[1:4]]
     for number in numbers:
         os.set_inheritable(number, False)
     os.set_blocking(numbers[1], False)
+    engine_named(sys.argv[4]).load()
     os.dup2(numbers[2], sys.stderr.fileno())
     main(socket.socket(fileno=numbers[0]), numbers[1])

@@ -44,15 +44,19 @@ class ProcessDiedError(Exception):
 
 
 class TrainingProcess:
-    """Trains one group at a time."""
+    """Trains one group at a time.
 
-    def __init__(self) -> None:
+    Args:
+        engine: what it imports before it is ready; it trains groups of others too.
+    """
+
+    def __init__(self, engine: str) -> None:
         self._channel, theirs = socket.socketpair()
         self._progress, told = os.pipe()
         # What it says before it is ready would be a traceback, of which one line is told.
         self._last_words = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the others)
         try:
-            self._process = _started(theirs.fileno(), told, self._last_words.fileno())
+            self._process = _started(theirs.fileno(), told, self._last_words.fileno(), engine)
         except BaseException:
             self._close()
             raise
@@ -82,6 +86,10 @@ class TrainingProcess:
 
     def is_alive(self) -> bool:
         return self._process.poll() is None
+
+    def did_not_start(self) -> bool:
+        """Whether it ended by itself before it was ready; `go_on` raises the reason."""
+        return not self._is_ready and (self._process.poll() or 0) > 0
 
     def begin(self, job: Job) -> None:
         """Hands it a group to train; what does not go through at once goes with `go_on`."""
@@ -170,14 +178,14 @@ class TrainingProcess:
         raise ProcessDiedError
 
 
-def _started(channel: int, told: int, last_words: int) -> "subprocess.Popen[bytes]":
+def _started(channel: int, told: int, last_words: int, engine: str) -> "subprocess.Popen[bytes]":
     # Signals reach every process of a terminal; the one that hands out groups decides. A process
     # inherits what is blocked while it is made, and never unblocks it.
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     errors = _standard_error()
     try:
         return subprocess.Popen(
-            python("sweeps.executors.train_here", str(channel), str(told), str(errors)),
+            python("sweeps.executors.train_here", str(channel), str(told), str(errors), engine),
             stdin=subprocess.DEVNULL,
             stderr=last_words,
             pass_fds=(channel, told, errors),

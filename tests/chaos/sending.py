@@ -32,11 +32,17 @@ MAX_LOST = 2
 
 def training_process(process: psutil.Process) -> psutil.Process | None:
     """The child that has computed most; None where none computes yet."""
+    return max(training_processes(process), key=computed, default=None)
+
+
+def training_processes(process: psutil.Process) -> list[psutil.Process]:
+    """The children of a process that hands out groups, in the order in which they were started."""
     try:
-        children = process.children(recursive=True)
-        return max(children, key=computed, default=None)
+        return sorted(
+            process.children(recursive=True), key=lambda own: (own.create_time(), own.pid)
+        )
     except psutil.NoSuchProcess:
-        return None
+        return []
 
 
 def computed(process: psutil.Process) -> float:
@@ -70,15 +76,19 @@ def wait_until_it_sends(sweep: psutil.Process, db: Path) -> psutil.Process | Non
 
 
 def in_training(db: Path) -> bool:
-    """Whether there are runs in training that may be lost without being given up."""
+    """Whether there are runs in training that may be lost without being given up.
+
+    Not those of the first group: a process computes before it comes, to import what it needs.
+    """
     try:
         with closing(sqlite3.connect(f"file:{db}?mode=ro", uri=True, timeout=5)) as connection:
-            ((failures,),) = connection.execute(
-                "SELECT max(failures) FROM run WHERE state = 'running'"
+            ((done, failures),) = connection.execute(
+                "SELECT (SELECT count(*) FROM run WHERE state = 'done'), max(failures) FROM run "
+                "WHERE state = 'running'"
             )
     except sqlite3.Error:
         return False
-    return failures is not None and failures < MAX_LOST
+    return done > 0 and failures is not None and failures < MAX_LOST
 
 
 def wait_until_still(child: psutil.Process) -> None:

@@ -70,7 +70,7 @@ def test_half_an_answer_holds_nobody_up(spec: Path, tmp_path: Path) -> None:
     store = open_writer(str(tmp_path / "x.db"))
     writer.submit(store, read_spec(spec))
     job = make_job(make_groups(queued.queued_runs(store, None))[0], "auto", "auto")
-    process = TrainingProcess()
+    process = TrainingProcess(job.engine.name)
     process.begin(job)
     child = psutil.Process(process.pid)
     while computed(child) < 0.3 or process.progress() < len(job.group):
@@ -94,8 +94,9 @@ def test_a_stopped_process_is_left_when_its_sweep_is_stopped(
     thread = threading.Thread(target=lambda: worked.append(work(store, [sweep_id], WorkOptions(1))))
     thread.start()
     child = None
-    while child is None or computed(child) < 0.3:
+    while child is None or sweep_queries.counts_by_state(store, [sweep_id]).get("running", 0) == 0:
         child = training_process(psutil.Process())
+        time.sleep(0.01)
     child.suspend()
     writer.stop(store, [sweep_id])
     thread.join(END_SECONDS)

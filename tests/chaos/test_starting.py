@@ -3,20 +3,26 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 import sweeps.executors.training_process
 from seqcls import compiling
 from seqcls.errors import MachineError
-from sweeps.executors import in_process
-from sweeps.jobs import Job, Report
+from sweeps.executors import GroupEnded, in_process
+from sweeps.executors.pool import ProcessPool
+from sweeps.grouping import make_groups
+from sweeps.jobs import Job, Report, make_job
 from sweeps.run_result import RunResult
 from sweeps.store import writer
 from sweeps.store.engine import Store
 from sweeps.store.opening import open_writer
+from sweeps.store.queued import queued_runs
 from sweeps.worker import WorkOptions, work
+from tests.chaos.sending import training_processes
 from tests.conftest import ASSETS, ROOT, SHORT
 from tests.databases import rows, spec
 
@@ -74,6 +80,30 @@ def test_processes_that_end_before_they_begin_are_named_once(
     assert len(started) <= 2
     assert "Traceback" not in capfd.readouterr().err
     assert uncharged(queued)
+
+
+def test_processes_start_before_their_groups_come_and_one_killed_meanwhile_is_replaced(
+    queued: Store,
+) -> None:
+    groups = make_groups(queued_runs(queued, None))
+    jobs = [make_job(group, "auto", "auto") for group in groups]
+    pool = ProcessPool(2, lambda *_: None)
+    try:
+        pool.expect([job.engine.name for job in jobs])
+        expected = training_processes(psutil.Process())
+        expected[1].kill()
+        while expected[1].status() != psutil.STATUS_ZOMBIE:
+            time.sleep(0.01)
+        pool.begin(jobs[0])
+        pool.begin(jobs[1])
+        assert expected[0] in training_processes(psutil.Process())
+        ended: list[GroupEnded] = []
+        while len(ended) < 2:
+            ended += pool.ended()
+    finally:
+        pool.close()
+    assert [own.lost for own in ended] == [None, None]
+    assert training_processes(psutil.Process()) == []
 
 
 def test_a_machine_without_room_ends_the_worker_and_charges_nothing(

@@ -28,6 +28,10 @@ class Fused:
         del config
         return 16
 
+    def load(self) -> None:
+        """As `Engine.load`."""
+        import seqcls.engines.fused.training  # noqa: F401
+
     def train(
         self,
         members: Sequence[Member],
