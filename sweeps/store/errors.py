@@ -1,9 +1,9 @@
 """Misclassified strings, from their packs and from the strings of the test sets."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from sqlalchemy import Connection, Row, select
 
 from seqcls.errors import StoreDamagedError
@@ -12,15 +12,21 @@ from sweeps.store.packing import unpacked
 from sweeps.store.statements import one_of
 from sweeps.store.tables import Config, ErrorPack, Run, TestString
 
+if TYPE_CHECKING:
+    # Imported where frames are made: a sweep begins half a second sooner without.
+    import pandas as pd
+
 STRING_COLUMNS = ("string", "length", "label", "occurrences")
 
 
-def errors_of_runs(connection: Connection, run_ids: Sequence[int]) -> pd.DataFrame:
+def errors_of_runs(connection: Connection, run_ids: Sequence[int]) -> "pd.DataFrame":
     """Misclassified strings of these runs, by run and number, which sorts them as text.
 
     Returns:
         run_id, number, string, length, label, logit, occurrences.
     """
+    import pandas as pd
+
     rows = packs_of(connection, run_ids)
     strings = {
         test_set_id: strings_of(connection, test_set_id)
@@ -55,8 +61,10 @@ def packs_of(
 
 def strings_of(
     connection: Connection, test_set_id: int, numbers: Sequence[int] | None = None
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """A test set's strings, or those of these numbers: `STRING_COLUMNS`, indexed by number."""
+    import pandas as pd
+
     query = select(TestString.number, *(getattr(TestString, name) for name in STRING_COLUMNS))
     query = query.where(TestString.test_set_id == test_set_id)
     if numbers is not None:
@@ -78,7 +86,7 @@ def errors_in(run_id: int, numbers: bytes, logits: bytes) -> StringErrors:
         raise StoreDamagedError(f"run {run_id} (error_pack): {error}") from None
 
 
-def those_of(strings: pd.DataFrame, numbers: np.ndarray) -> pd.DataFrame:
+def those_of(strings: "pd.DataFrame", numbers: np.ndarray) -> "pd.DataFrame":
     """Rows of `strings_of` by their numbers.
 
     Raises:
@@ -93,7 +101,9 @@ def those_of(strings: pd.DataFrame, numbers: np.ndarray) -> pd.DataFrame:
     return strings.loc[numbers]
 
 
-def _none(columns: list[str]) -> pd.DataFrame:
+def _none(columns: list[str]) -> "pd.DataFrame":
     """No error, in columns of the types that errors have."""
+    import pandas as pd
+
     types = {"string": object, "logit": np.float64}
     return pd.DataFrame({name: pd.Series(dtype=types.get(name, np.int64)) for name in columns})

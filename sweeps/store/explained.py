@@ -1,9 +1,8 @@
 """Why runs fail and whether rounding decides them: what was found out of finished runs later."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, or_, select
 
 from seqcls.errors import UnknownRunError
@@ -12,6 +11,10 @@ from seqcls.results import Confusion
 from sweeps.store.engine import Store
 from sweeps.store.statements import insert_new, one_of
 from sweeps.store.tables import Base, Cause, Perturbation, Run, RunState
+
+if TYPE_CHECKING:
+    # Imported where frames are made: a sweep begins half a second sooner without.
+    import pandas as pd
 
 CELLS = ("tn", "fp", "fn", "tp")
 
@@ -55,17 +58,17 @@ def record_perturbations(store: Store, run_id: int, found: Sequence[Confusion]) 
     _replace(store, Perturbation, run_id, rows)
 
 
-def causes(store: Store, run_ids: Sequence[int] | None = None) -> pd.DataFrame:
+def causes(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataFrame":
     """The stored causes of these runs, or of all: run_id, number and the other columns."""
     return _stored(store, Cause, run_ids).replace({"mechanism": FORMER_NAMES})
 
 
-def perturbations(store: Store, run_ids: Sequence[int] | None = None) -> pd.DataFrame:
+def perturbations(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataFrame":
     """The stored outcomes from moved initial values: run_id, number, tn, fp, fn, tp (strings)."""
     return _stored(store, Perturbation, run_ids)
 
 
-def sensitivity(store: Store) -> pd.DataFrame:
+def sensitivity(store: Store) -> "pd.DataFrame":
     """Runs that were trained again from moved initial values.
 
     Returns:
@@ -73,6 +76,8 @@ def sensitivity(store: Store) -> pd.DataFrame:
         over all trainings, the run's own among them), sensitive (whether any confusion matrix
         differs from the run's own).
     """
+    import pandas as pd
+
     own = select(Run.id.label("run_id"), *(getattr(Run, cell) for cell in CELLS))
     again = perturbations(store)
     with store.begin() as connection:
@@ -161,7 +166,9 @@ def _replace(
 
 def _stored(
     store: Store, table: type[Cause | Perturbation], run_ids: Sequence[int] | None
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
+    import pandas as pd
+
     query = select(table.__table__).order_by(table.run_id, table.number)
     if run_ids is not None:
         query = query.where(one_of(table.run_id, run_ids))

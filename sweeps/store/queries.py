@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from sqlalchemy import Select, select
 from sqlalchemy.orm import InstrumentedAttribute
 
@@ -31,6 +30,10 @@ from sweeps.store.tables import (
 from sweeps.store.views import View, in_scope, picked
 from sweeps.summaries import accuracy
 
+if TYPE_CHECKING:
+    # Imported where frames are made: a sweep begins half a second sooner without.
+    import pandas as pd
+
 
 def revision(store: Store) -> int:
     """A number that every write raises, heartbeats apart."""
@@ -40,7 +43,7 @@ def revision(store: Store) -> int:
 
 def runs(
     store: Store, view: View | None = None, fields: Mapping[str, Any] | None = None
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """One row a run: its columns, `accuracy` in [0, 1], `sweeps`, and its configuration's fields.
 
     Columns of results are missing where a run is not done. `sweeps` is a tuple of names.
@@ -50,6 +53,8 @@ def runs(
         view: which runs; all where none is named.
         fields: values that fields of the configuration must have.
     """
+    import pandas as pd
+
     known = {config_id: config.model_dump() for config_id, config in configs(store).items()}
     with store.begin() as connection:
         found = read(connection, _runs_query(view or View(), fields or {}, known))
@@ -74,13 +79,13 @@ def runs(
     return found.join(settings)
 
 
-def length_scores(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
+def length_scores(store: Store, run_ids: Sequence[int]) -> "pd.DataFrame":
     """The confusion of these runs at every length: run_id, length, tn, fp, fn, tp."""
     query = select(*_columns(LengthScore)).where(LengthScore.run_id.in_(run_ids))
     return frame(store, query.order_by(LengthScore.run_id, LengthScore.length))
 
 
-def epochs(store: Store, run_id: int) -> pd.DataFrame:
+def epochs(store: Store, run_id: int) -> "pd.DataFrame":
     """A run's losses: epoch, train_loss, validation_loss (sums over the strings, in nats)."""
     query = select(Epoch.epoch, Epoch.train_loss, Epoch.validation_loss)
     return frame(store, query.where(Epoch.run_id == run_id).order_by(Epoch.epoch))
@@ -192,7 +197,7 @@ def verdict(store: Store, run_id: int) -> results.Verdict | None:
     return None if row is None else results.Verdict(*row[1:-1])
 
 
-def sensitive(store: Store) -> pd.DataFrame:
+def sensitive(store: Store) -> "pd.DataFrame":
     """Runs that are stored in single and in double precision, and whether rounding decides them.
 
     Returns:

@@ -2,9 +2,8 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 import typer
 from rich import box
 from rich.console import Console
@@ -13,6 +12,10 @@ from rich.text import Text
 
 from seqcls.config import nearest
 from seqcls.errors import ConfigError
+
+if TYPE_CHECKING:
+    # Imported where frames are made: a sweep begins half a second sooner without.
+    import pandas as pd
 
 WIDE = 10_000
 """Columns of output that nobody has to read on a screen."""
@@ -31,14 +34,16 @@ class Look:
     """Those named, separated by commas; None: as many as fit."""
 
 
-def print_json(frame: pd.DataFrame) -> None:
+def print_json(frame: "pd.DataFrame") -> None:
     """Prints a frame's rows as a list of objects."""
     records = frame.astype(object).where(frame.notna(), None).to_dict("records")
     typer.echo(json.dumps(records, indent=1, allow_nan=False))
 
 
-def table_of(frame: pd.DataFrame, title: str) -> Table:
+def table_of(frame: "pd.DataFrame", title: str) -> Table:
     """A frame as a table for the terminal; its text is shown as it is."""
+    import pandas as pd
+
     table = Table(title=Text(title), title_justify="left", box=box.SIMPLE, pad_edge=False)
     for name in frame.columns:
         numeric = pd.api.types.is_numeric_dtype(frame[name])
@@ -51,6 +56,8 @@ def table_of(frame: pd.DataFrame, title: str) -> Table:
 
 def cell_text(value: Any) -> str:
     """A value as it stands in a table."""
+    import pandas as pd
+
     return "" if pd.isna(value) else str(value)
 
 
@@ -59,7 +66,7 @@ def is_fitted(look: Look) -> bool:
     return not look.wide and look.columns is None and Console().is_terminal
 
 
-def print_table(frame: pd.DataFrame, title: str, look: Look | None = None) -> None:
+def print_table(frame: "pd.DataFrame", title: str, look: Look | None = None) -> None:
     """Prints a frame as a table, of which a terminal shows as many columns as fit.
 
     Args:
@@ -83,7 +90,7 @@ def print_table(frame: pd.DataFrame, title: str, look: Look | None = None) -> No
         typer.echo(f"not shown: {', '.join(left)} (--wide shows all, --columns picks)")
 
 
-def fitting_columns(frame: pd.DataFrame, width: int) -> list[str]:
+def fitting_columns(frame: "pd.DataFrame", width: int) -> list[str]:
     """The first columns of a frame that stand beside each other in so many characters.
 
     The first one is shown in any case.
@@ -98,7 +105,7 @@ def fitting_columns(frame: pd.DataFrame, width: int) -> list[str]:
     return chosen
 
 
-def named_columns(frame: pd.DataFrame, names: str) -> list[str]:
+def named_columns(frame: "pd.DataFrame", names: str) -> list[str]:
     """The columns named, in the order named.
 
     Raises:
