@@ -8,8 +8,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.starlette import App
 
-from dashboard import filters, first_page, layout, links, sidebar, steady
-from dashboard.data import PAGE_SECONDS
+from dashboard import data, filters, first_page, layout, links, sidebar, steady
 from sweeps.store.engine import limit_reads
 
 
@@ -27,8 +26,8 @@ def draw() -> None:
         position="top",
     )
     layout.set_up(page.title)
-    limit_reads(PAGE_SECONDS)
-    with steady.redrawn_if_changed():
+    limit_reads(data.PAGE_SECONDS)
+    with steady.redrawn_if_changed(), data.at_one_revision():
         if links.is_another_page(page.url_path):
             filters.take_from_link()
         steady.say_what_is_damaged()

@@ -2,7 +2,9 @@
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -11,6 +13,7 @@ import streamlit as st
 
 from seqcls.errors import SeqclsError, StoreDamagedError, StoreMissingError
 from sweeps import helping
+from sweeps import importance as weighed
 from sweeps import medians as summed
 from sweeps import progress as progressing
 from sweeps.estimate import Estimate, estimate
@@ -47,10 +50,45 @@ Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 
 
-def _cached(
+_revisions: ContextVar[dict[Any, Any] | None] = ContextVar("revisions", default=None)
+
+
+@contextmanager
+def at_one_revision() -> Iterator[None]:
+    """A block in which the database is asked once whether it has changed.
+
+    A page asks dozens of questions, whose answers are remembered: to ask with each whether it is
+    still true would take longer than drawing the page.
+    """
+    before = _revisions.set({})
+    try:
+        yield
+    finally:
+        _revisions.reset(before)
+
+
+def revision(store: Store, of: Callable[[Store], Any] = queries.revision) -> Any:
+    """Which state of the database the page shows."""
+    seen = _revisions.get()
+    if seen is None:
+        return of(store)
+    key = (store.location, of)
+    if key not in seen:
+        seen[key] = of(store)
+    return seen[key]
+
+
+def cached(
     query: Callable[Concatenate[Store, Arguments], Answer],
-    revision: Callable[[Store], Any] = queries.revision,
+    of: Callable[[Store], Any] = queries.revision,
 ) -> Callable[Arguments, Answer]:
+    """A query whose answers are remembered until what they are made of changes.
+
+    Args:
+        query: asks the database.
+        of: gives the revision of what is asked for.
+    """
+
     # The key says which query, of which database, in which state; the store itself is not hashed.
     def answer(key: Any, _store: Store, args: Any, kwargs: Any) -> Any:  # noqa: ARG001
         return query(_store, *args, **kwargs)
@@ -62,47 +100,47 @@ def _cached(
     @wraps(query)
     def ask(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
         store = open_reader()
-        key = (query.__name__, store.location, revision(store))
+        key = (query.__name__, store.location, revision(store, of))
         found: Answer = remembered(key, store, args, kwargs)
         return found
 
     return ask
 
 
-breaking_strings = _cached(string_queries.breaking_strings)
-causes = _cached(explained.causes)
-configurations = _cached(overview.configurations)
-count_failing_models = _cached(overview.count_failing_models)
-count_runs = _cached(overview.count_runs)
-count_string_errors = _cached(string_queries.count_string_errors)
-failing_models = _cached(overview.failing_models)
-median_curves = _cached(curves.median_curves)
-memberships = _cached(sweep_queries.memberships, sweep_queries.members_revision)
-model = _cached(overview.model)
-newest_losses = _cached(losses.newest_losses)
-model_seeds = _cached(overview.model_seeds, sweep_queries.members_revision)
-models = _cached(overview.models)
-sweep_counts = _cached(progressing.counts)
-sweep_names = _cached(notes.sweep_names)
-sweep_notes = _cached(notes.notes)
-scores_by_length = _cached(overview.scores_by_length)
-sensitivity = _cached(explained.sensitivity)
-settings = _cached(overview.settings, overview.configs_revision)
-saved_views = _cached(notes.views)
-some_configs = _cached(overview.some_configs, overview.configs_revision)
-string_errors = _cached(string_queries.string_errors)
-sweep_outcomes = _cached(sweep_queries.sweep_outcomes)
-sweep_record = _cached(sweep_queries.sweep_record)
-sweeps_of_run = _cached(sweep_queries.sweeps_of_run, sweep_queries.members_revision)
-trials = _cached(helping.trials)
-worst_models = _cached(overview.worst_models)
+breaking_strings = cached(string_queries.breaking_strings)
+causes = cached(explained.causes)
+configurations = cached(overview.configurations)
+count_failing_models = cached(overview.count_failing_models)
+count_runs = cached(overview.count_runs)
+count_string_errors = cached(string_queries.count_string_errors)
+failing_models = cached(overview.failing_models)
+median_curves = cached(curves.median_curves)
+memberships = cached(sweep_queries.memberships, sweep_queries.members_revision)
+model = cached(overview.model)
+newest_losses = cached(losses.newest_losses)
+model_seeds = cached(overview.model_seeds, sweep_queries.members_revision)
+models = cached(overview.models)
+sweep_counts = cached(progressing.counts)
+sweep_names = cached(notes.sweep_names)
+sweep_notes = cached(notes.notes)
+scores_by_length = cached(overview.scores_by_length)
+sensitivity = cached(explained.sensitivity)
+settings = cached(overview.settings, overview.configs_revision)
+saved_views = cached(notes.views)
+some_configs = cached(overview.some_configs, overview.configs_revision)
+string_errors = cached(string_queries.string_errors)
+sweep_outcomes = cached(sweep_queries.sweep_outcomes)
+sweep_record = cached(sweep_queries.sweep_record)
+sweeps_of_run = cached(sweep_queries.sweeps_of_run, sweep_queries.members_revision)
+trials = cached(helping.trials)
+worst_models = cached(overview.worst_models)
 
 
 def _estimated(store: Store, submitted: tuple[str, ...], workers: int) -> Estimate:
     return estimate(store, [parse_spec(json.loads(text)) for text in submitted], workers)
 
 
-estimated = _cached(_estimated)
+estimated = cached(_estimated)
 
 
 def _medians(store: Store, view: View, listed: int) -> pd.DataFrame:  # noqa: ARG001
@@ -110,7 +148,23 @@ def _medians(store: Store, view: View, listed: int) -> pd.DataFrame:  # noqa: AR
     return summed.medians(models(view), listed)
 
 
-medians = _cached(_medians)
+medians = cached(_medians)
+
+
+def _importance(
+    store: Store,  # noqa: ARG001
+    view: View,
+    config_ids: tuple[int, ...],
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """How far each setting moves the failing share, and the settings that are read."""
+    # Of all seeds in scope: shares of those that were picked for failing would all be 100%.
+    own = models(view)
+    own = own[own["config_id"].isin(config_ids)]
+    read = weighed.without_unread(settings().loc[list(config_ids)], some_configs(config_ids))
+    return weighed.importance(own, read), read
+
+
+importance = cached(_importance)
 
 
 def progress() -> list[SweepProgress]:

@@ -2,7 +2,7 @@
 
 import html
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import altair as alt
@@ -16,6 +16,15 @@ from dashboard.charts.keys import Key
 from dashboard.charts.panels import apart
 from dashboard.charts.room import height_of, width_of
 from dashboard.charts.themes import DARK, LIGHT, Ground, described, themed
+
+MANY_ROWS = 900
+"""Of a data set; a browser that draws each as an element of its own takes a second for them."""
+
+FEW_ROWS = 500
+"""Of a chart that no page need wait for."""
+
+MOST_BUILT = 64
+"""Charts that are remembered, of which the largest take half a megabyte."""
 
 # Neither is a chart validated piece by piece while it is built, which takes longer than drawing it.
 disable_debug_mode()
@@ -33,18 +42,60 @@ def spec_of(chart: Drawing | alt.VConcatChart, says: str = "") -> dict[str, Any]
         chart: as it is built, for light ground.
         says: its main number in a sentence, for those who cannot see it.
     """
+    return _said(_spec(chart, ground()), says)
+
+
+def built(builder: Callable[..., Drawing], *given: Any) -> dict[str, Any]:
+    """As `spec_of`, of a chart that is built of the same data only once.
+
+    Args:
+        builder: a function of a module, which depends on nothing but what it is given.
+        *given: what it is given.
+    """
+    return _remembered(f"{builder.__module__}.{builder.__qualname__}", builder, given, ground())
+
+
+@st.cache_data(show_spinner=False, max_entries=MOST_BUILT)
+def _remembered(
+    name: str,  # noqa: ARG001 (the key)
+    _builder: Callable[..., Drawing],
+    given: tuple[Any, ...],
+    on: Ground,
+) -> dict[str, Any]:
+    return _spec(_builder(*given), on)
+
+
+def _spec(chart: Drawing | alt.VConcatChart, on: Ground) -> dict[str, Any]:
     # Not validated again, which would take half of the page's time; tests do that.
-    spec = themed(chart.to_dict(validate=False), ground())
-    if says:
-        spec["description"] = ". ".join(filter(None, [spec["description"], says]))
-    return spec
+    return _light(themed(chart.to_dict(validate=False), on))
 
 
-def show(chart: Drawing, key: str, *, says: str = "", click: str | None = None) -> Any:
+def _said(spec: dict[str, Any], says: str) -> dict[str, Any]:
+    if not says:
+        return spec
+    return {**spec, "description": ". ".join(filter(None, [spec["description"], says]))}
+
+
+def _light(spec: dict[str, Any]) -> dict[str, Any]:
+    """A chart as it is; one of many marks as a picture, in which they are not spelled out."""
+    if max(map(len, spec.get("datasets", {}).values()), default=0) <= MANY_ROWS:
+        return spec
+    config = spec.get("config", {})
+    marks = {**config.get("mark", {}), "aria": False}
+    return {
+        **spec,
+        "config": {**config, "mark": marks},
+        "usermeta": {"embedOptions": {"renderer": "canvas"}},
+    }
+
+
+def show(
+    chart: Drawing | dict[str, Any], key: str, *, says: str = "", click: str | None = None
+) -> Any:
     """A chart as wide as its container.
 
     Args:
-        chart: what is drawn.
+        chart: what is drawn, as it is or as `built`.
         key: tells it from other charts of the page.
         says: its main number in a sentence, for those who cannot see it.
         click: the selection that tells what was clicked, where that leads anywhere.
@@ -52,13 +103,27 @@ def show(chart: Drawing, key: str, *, says: str = "", click: str | None = None) 
     Returns:
         The selections, where there is any to make.
     """
-    spec = spec_of(chart, says)
+    spec = _said(chart, says) if isinstance(chart, dict) else spec_of(chart, says)
     # Its height is that of all of it.
     height = spec.get("height", 0)
     with _room(key, height if isinstance(height, int) else height_of(spec)):
         if click is None:
             return st.vega_lite_chart(spec, key=key)
         return st.vega_lite_chart(spec, key=key, on_select="rerun", selection_mode=[click])
+
+
+def unfolded(rows: int, label: str, key: str) -> DeltaGenerator | None:
+    """Where a chart below others is drawn; None until it is asked for, where it is large.
+
+    Args:
+        rows: how many it draws.
+        label: what is clicked to see it where these are many.
+        key: tells it from others of the page.
+    """
+    if rows <= FEW_ROWS:
+        return st.container()
+    folded = st.expander(label, key=f"unfold {key}", on_change="rerun")
+    return folded if folded.open else None
 
 
 def place(chart: Drawing, key: str, says: str = "") -> None:

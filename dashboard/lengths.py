@@ -31,7 +31,7 @@ _MEASURES: dict[str, Measure] = {
     "False negative rate": "false negatives",
 }
 
-MAX_POINTS = 1_200
+MAX_POINTS = 1_000
 """Points of thin lines that are sent to a browser."""
 
 MAX_READ = 5_000

@@ -4,27 +4,27 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import data, drawing
+from dashboard.charts.encodings import Drawing
 from dashboard.charts.importance import importance_chart
 from dashboard.charts.parallel import parallel_coordinates, places
-from sweeps.importance import importance, without_unread
+from sweeps.store.views import View
 
 MOST_LINES = 150
 MOST_AXES = 8
 
 
-def show(table: pd.DataFrame, models: pd.DataFrame, named: list[str]) -> None:
+def show(table: pd.DataFrame, view: View, named: list[str]) -> None:
     """A section for configurations that differ in any setting; nothing where they do not.
 
     Args:
         table: one row a configuration: config_id, failing_share, seeds.
-        models: their finished models: config_id, failing.
+        view: which models of them.
         named: what the configurations are called, row by row.
     """
     table = table.assign(configuration=named)
     table = table[table["seeds"] > 0]
     ids = tuple(table["config_id"].astype(int))
-    settings = without_unread(data.settings().loc[list(ids)], data.some_configs(ids))
-    found = importance(models, settings)
+    found, settings = data.importance(view, ids)
     if found.empty or len(table) < 2:
         return
     st.subheader("Which setting matters?")
@@ -38,7 +38,7 @@ def show(table: pd.DataFrame, models: pd.DataFrame, named: list[str]) -> None:
         f"(difference {first['moves']:.0%}, 95% interval {first['low']:.0%} to "
         f"{first['high']:.0%})."
     )
-    drawing.show(importance_chart(found), "importance")
+    drawing.show(drawing.built(importance_chart, found), "importance")
     st.caption(
         "A value's share is the mean over the configurations with that value; configurations whose "
         "language or network does not use the setting are left out. Settings that always change "
@@ -49,7 +49,15 @@ def show(table: pd.DataFrame, models: pd.DataFrame, named: list[str]) -> None:
     if len(fields) < 2:
         return
     few = table.head(MOST_LINES)
-    if len(few) < len(table):
-        st.caption(f"The chart shows the worst {MOST_LINES} of {len(table):,} configurations.")
+    label, rows = "Settings of every configuration", len(few) * (len(fields) + 1)
+    if (place := drawing.unfolded(rows, label, "parallel")) is None:
+        return
     joined = few[["config_id", "configuration", "failing_share"]].join(settings, on="config_id")
-    drawing.show(parallel_coordinates(places(joined, fields)), "parallel")
+    with place:
+        if len(few) < len(table):
+            st.caption(f"The chart shows the worst {MOST_LINES} of {len(table):,} configurations.")
+        drawing.show(drawing.built(_parallel, joined, fields), "parallel")
+
+
+def _parallel(joined: pd.DataFrame, fields: list[str]) -> Drawing:
+    return parallel_coordinates(places(joined, fields))

@@ -28,7 +28,7 @@ def show() -> None:
     """Draws what is in training, and refreshes itself."""
     try:
         store = open_reader()
-        st.session_state[SHOWN_REVISION] = queries.revision(store)
+        st.session_state[SHOWN_REVISION] = data.revision(store)
         polls = any(map(goes_on, data.progress()))
     except SeqclsError:
         st.session_state[SHOWN_REVISION], polls = None, False

@@ -33,12 +33,14 @@ def show(run_id: int, errors: pd.DataFrame, config: RunConfig) -> None:
     errors = errors.head(MAX_POINTS)
     left, right = st.columns(2)
     with left:
-        drawing.show(errors_by_length(_by_length(run_id)), "errors by length")
+        chart = drawing.built(errors_by_length, _by_length(run_id))
+        drawing.show(chart, "errors by length")
     with right:
         found = features(config, tuple(errors["string"]))
         across, up = _axes(config, [str(name) for name in found])
         drawn = errors.assign(first=found[across].to_numpy(), second=found[up].to_numpy())
-        drawing.show(feature_plane(drawn, across, up), "errors by features")
+        chart = drawing.built(feature_plane, drawn, across, up)
+        drawing.show(chart, "errors by features")
     if len(errors) == MAX_POINTS:
         st.caption(f"The chart on the right shows the {MAX_POINTS:,} shortest strings.")
 

@@ -50,10 +50,9 @@ def _grid(failing: pd.DataFrame, found: pd.DataFrame) -> None:
     named = names.configuration_names(order)
     table.insert(0, "configuration", table["config_id"].map(named))
     drawn = order[:MOST_ROWS]
-    drawing.show(
-        mechanism_grid(table[table["config_id"].isin(drawn)], [named[own] for own in drawn]),
-        "mechanism_grid",
-    )
+    own = table[table["config_id"].isin(drawn)]
+    chart = drawing.built(mechanism_grid, own, [named[config_id] for config_id in drawn])
+    drawing.show(chart, "mechanism_grid")
     st.caption(
         "A seed counts for the mechanism of most of its errors. Below each share is its 95% "
         "interval (Wilson) over failing seeds."

@@ -62,7 +62,7 @@ def show() -> None:
             return
         _by_length(chosen, models, view)
         _by_seed(chosen, models)
-        matters.show(chosen, models, _names(chosen))
+        matters.show(chosen, view, _names(chosen))
     except SeqclsError as error:
         data.explain(error)
 
@@ -154,8 +154,9 @@ def _by_length(chosen: pd.DataFrame, models: pd.DataFrame, view: View) -> None:
     scores = scores.merge(drawn[["run_id", "config_id", "model_seed"]], on="run_id")
     scores["configuration"] = scores["config_id"].map(named)
     colors = {named[own]: color for own, color in names.colors(list(named)).items()}
-    chart = accuracy_by_length.accuracy_by_length(
-        scores.drop(columns="config_id"), medians, limits(tuple(named)), measure, colors
+    chart = drawing.built(
+        accuracy_by_length.accuracy_by_length,
+        *(scores.drop(columns="config_id"), medians, limits(tuple(named)), measure, colors),
     )
     event = drawing.show(chart, "by_length", click=accuracy_by_length.CLICKED)
     links.open_clicked(event, accuracy_by_length.CLICKED)
@@ -231,18 +232,21 @@ def _by_seed(chosen: pd.DataFrame, models: pd.DataFrame) -> None:
     own["configuration"] = own["config_id"].map(named)
     # Spread by the seed, so that the same models always lie at the same place.
     own["jitter"] = (own["model_seed"] * 0.618034) % 1 * 2 - 1
-    strip = drawing.show(
-        every_seed.every_seed(own, list(named.values())), "every_seed", click=every_seed.CLICKED
-    )
-    links.open_clicked(strip, every_seed.CLICKED)
-    grid = drawing.show(
-        seed_grid.seed_grid(own, list(named.values())), "seed_grid", click=seed_grid.CLICKED
-    )
-    links.open_clicked(grid, seed_grid.CLICKED)
-    st.caption(
-        "An empty cell has no finished model of that seed. Click a point or a cell to look inside "
-        "the model."
-    )
+    strip = drawing.built(every_seed.every_seed, own, list(named.values()))
+    clicked = drawing.show(strip, "every_seed", click=every_seed.CLICKED)
+    links.open_clicked(clicked, every_seed.CLICKED)
+    place = drawing.unfolded(len(own), "Accuracy of each seed as a grid", "seed_grid")
+    if place is not None:
+        with place:
+            _grid(own, list(named.values()))
+    st.caption("Click a point or a cell to look inside the model.")
+
+
+def _grid(own: pd.DataFrame, named: list[str]) -> None:
+    grid = drawing.built(seed_grid.seed_grid, own, named)
+    clicked = drawing.show(grid, "seed_grid", click=seed_grid.CLICKED)
+    links.open_clicked(clicked, seed_grid.CLICKED)
+    st.caption("An empty cell has no finished model of that seed.")
 
 
 show()

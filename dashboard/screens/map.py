@@ -79,7 +79,7 @@ def _maps(models: pd.DataFrame, fields: list[str], view: View) -> None:
 def _map(table: pd.DataFrame, grouped: list[str], value: str) -> None:
     """One map; a click on a cell leads to its models."""
     x, y, *facet = grouped
-    chart = heat_map(table, x, y, value, SHARES[value], *facet)
+    chart = drawing.built(heat_map, table, x, y, value, SHARES[value], *facet)
     worst = max(table.to_dict("records"), key=lambda cell: cell["failing_share"])
     says = (
         f"{len(table)} cells. Most models fail with "

@@ -208,3 +208,22 @@ def test_the_pages_load_no_pytorch() -> None:
         [sys.executable, "-c", check], capture_output=True, text=True, check=True, cwd=ROOT
     )
     assert said.stdout == "False\n"
+
+
+def test_what_moves_the_failing_share_is_told_of_all_seeds_whichever_are_listed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = open_app(monkeypatch, ROOT / "runs.db", failing="true")
+    moves = next(x.value for x in app.markdown if "the failing share most" in x.value)
+    assert "(difference 0%" not in moves, moves
+
+
+def test_large_charts_below_others_wait_until_they_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    db = tmp_path / "large.db"
+    make_database(str(db), {"hidden_size": [2, 4]}, seeds=300, errors=2)
+    app = open_app(monkeypatch, db)
+    folded = [x.label for x in app.expander if "grid" in x.label]
+    assert folded == ["Accuracy of each seed as a grid"]
+    assert "An empty cell" not in said(app)
