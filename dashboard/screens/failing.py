@@ -163,23 +163,35 @@ def _strings(run_id: int, view: View) -> None:
 def _breaking(view: View, number: int) -> None:
     st.subheader("Which strings break most models?")
     found = data.breaking_strings(view, BREAKING)
-    table = found.strings
-    table["share"] = table["models"] / found.models
-    st.caption(
-        f"The {len(table)} test strings that are misclassified by the most of these {number:,} "
-        "models."
-        + (
-            f" Counted over {found.models:,} of them, spread evenly: all errors would take too "
-            "long to read."
-            if found.every > 1
-            else ""
-        )
-    )
+    if found.strings.empty:
+        st.caption("Their strings are damaged and left out.")
+        return
+    languages = found.strings["language"].unique().tolist()
+    # A string has a label in one language, and another or none in the next.
+    language = _language(languages) if len(languages) > 1 else languages[0]
+    table = found.strings[found.strings["language"] == language]
+    of = int(table["of"].iloc[0])
+    table = table.assign(share=table["models"] / of).drop(columns=["language", "of"])
+    whose = f"{of:,} models of this language" if len(languages) > 1 else f"{number:,} models"
+    if found.every > 1:
+        whose = f"{of:,} models, spread evenly among those that fail: all would take too long"
+    st.caption(f"The {len(table)} test strings that most models misclassify, of {whose}.")
     st.dataframe(
         table,
         hide_index=True,
         column_config=measures.string_columns(),
         height=min(38 + 35 * len(table), 390),
+    )
+
+
+def _language(languages: list[str]) -> str:
+    return st.selectbox(
+        "Language",
+        languages,
+        key="language",
+        bind="query-params",
+        help="A string is labeled by its model's language. The one with the most failing models "
+        "comes first.",
     )
 
 

@@ -1,5 +1,7 @@
 """Reads of misclassified strings: those of a run, and those that break most runs."""
 
+import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +20,7 @@ from sweeps.store.tables import (
     ErrorPack,
     Run,
     RunState,
+    TestSet,
 )
 from sweeps.store.views import KINDS, Kind, View, in_scope, picked
 
@@ -72,7 +75,8 @@ class BreakingStrings:
     """The strings that most runs misclassified."""
 
     strings: pd.DataFrame
-    """string, kind, length, models (how many runs misclassified it)."""
+    """language (the fields that say which), string, kind, length, models (how many runs
+    misclassified it), of (how many of this language were counted); of each language the first."""
     models: int
     """Failing runs whose errors were counted."""
     every: int
@@ -87,7 +91,7 @@ def breaking_strings(
     Args:
         store: where to read.
         view: which runs.
-        limit: how many strings.
+        limit: how many strings of each language.
         most_errors: where the runs made more errors than this, only every second, third, … of
             them is read, so that a page need not read gigabytes.
     """
@@ -114,24 +118,48 @@ def _most_broken(
         .where(*counted)
     )
     models: dict[Any, Int64[np.ndarray, " string"]] = {}
+    runs: Counter[Any] = Counter()
     # A few at a time: all of them unpacked would be gigabytes.
     for some in connection.execute(packs).partitions(PACKS_AT_ONCE):
         by_set: dict[Any, list[bytes]] = {}
         for test_set_id, numbers in some:
             by_set.setdefault(test_set_id, []).append(bytes(numbers))
         for test_set_id, own in by_set.items():
+            runs[test_set_id] += len(own)
             found = np.bincount(unpacked_numbers(b"".join(own)))
             models[test_set_id] = _added(models.get(test_set_id), found)
-    parts = [_counted(connection, *own, view) for own in models.items()]
-    columns = ["string", "kind", "length", "models"]
+    languages = {own: _language(connection, own) for own in models}
+    of = Counter[str]()
+    for test_set_id, number in runs.items():
+        of[languages[test_set_id]] += number
+    parts = [
+        _counted(connection, *own, view).assign(language=languages[own[0]])
+        for own in models.items()
+    ]
+    columns = ["language", "string", "kind", "length", "models", "of"]
     if not parts:
         return pd.DataFrame(columns=columns)
-    same = pd.concat(parts).groupby(["string", "label", "length"])
+    same = pd.concat(parts).groupby(["language", "string", "label", "length"])
     summed: pd.DataFrame = same.agg(models=("models", "sum")).reset_index()
-    ascending = [False, True, True]
-    summed = summed.sort_values(["models", "length", "string"], ascending=ascending)
+    summed["of"] = summed["language"].map(of)
     summed["kind"] = _kinds(summed["label"])
-    return summed[columns].head(limit).reset_index(drop=True)
+    # The language of most failing models comes first.
+    order = ["of", "language", "models", "length", "string"]
+    ascending = [False, True, False, True, True]
+    summed = summed.sort_values(order, ascending=ascending)
+    return summed.groupby("language", sort=False).head(limit)[columns].reset_index(drop=True)
+
+
+def _language(connection: Connection, test_set_id: int) -> str:
+    """The language of a test set, by its fields: `contains_all, required_letters=ab`."""
+    own = select(TestSet.json).where(TestSet.id == test_set_id)
+    fields = json.loads(connection.scalars(own).one())
+    told = [
+        f"{name}={value}"
+        for name, value in fields.items()
+        if name not in ("task", "plugins") and not name.startswith("test_")
+    ]
+    return ", ".join([str(fields["task"]), *told])
 
 
 def _added(

@@ -134,3 +134,19 @@ def test_the_guide_says_nothing_of_other_models_under_a_name_of_the_report(
     assert "asks for other models" in text
     assert "Seed by seed" not in text
     assert not app.get("vega_lite_chart"), "no figure of a model that the guide does not speak of"
+
+
+def test_strings_that_break_models_are_those_of_one_language(
+    monkeypatch: pytest.MonkeyPatch, trained: Path
+) -> None:
+    app = open_app(monkeypatch, trained, "failing")
+    (offered,) = [box.options for box in app.selectbox if box.label == "Language"]
+    assert {name.split(",")[0] for name in offered} == {"counting", "regular", "dyck"}
+    for name in offered:
+        (chosen,) = [box for box in app.selectbox if box.label == "Language"]
+        chosen.set_value(name)
+        table = rerun(app).dataframe[-1].value
+        letters = set("()[]") if name.startswith("dyck") else set("ab")
+        assert {x for text in table["string"] for x in text if x in "ab()[]"} <= letters
+        assert table["models"].iloc[0] == table["models"].max()
+        assert (table["share"] <= 1).all()

@@ -80,8 +80,8 @@ def test_a_chart_is_built_once_of_the_same_data(monkeypatch: pytest.MonkeyPatch)
 
     def chart(frame: pd.DataFrame, name: str) -> alt.Chart:
         built.append(name)
-        points: alt.Chart = alt.Chart(frame).mark_point().encode(x="x:Q", y=alt.Y(f"{name}:Q"))
-        return points
+        drawn: alt.Chart = alt.Chart(frame).mark_point().encode(x="x:Q", y=alt.Y(f"{name}:Q"))
+        return drawn
 
     few, many = (pd.DataFrame({"x": range(n), "y": range(n)}) for n in (3, 2_000))
     specs = [drawing.built(chart, frame, "y") for frame in (few, few.copy(), many)]
