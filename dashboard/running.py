@@ -3,9 +3,9 @@
 import streamlit as st
 
 from dashboard import data, links, sweep_actions
-from dashboard.durations import spoken
 from dashboard.text import models_fail, verbatim
 from seqcls.errors import SeqclsError
+from sweeps.durations import spoken
 from sweeps.progress import SweepProgress
 from sweeps.store import queries
 from sweeps.store.engine import Store

@@ -1,9 +1,6 @@
 """All that determines a trained model but its seed, as one frozen value."""
 
-import difflib
 import hashlib
-import json
-import math
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
@@ -18,7 +15,9 @@ from pydantic import (
     model_validator,
 )
 
+from seqcls.canonical import canonical_json
 from seqcls.errors import ConfigError
+from seqcls.spelling import in_one_line
 from seqcls.tokenizer import MAX_LETTERS, NOTATION
 
 MAX_MODEL_SEED = 2**63 - 1
@@ -55,11 +54,11 @@ class _Settings(BaseModel):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _refuse_in_one_line(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+    def _refuse_inin_one_line(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         try:
             return handler(data)
         except ValidationError as error:
-            raise ConfigError(_one_line(cls, error)) from None
+            raise ConfigError(in_one_line(cls, error)) from None
 
 
 class _NetworkFields(_Settings):
@@ -266,11 +265,6 @@ def default_fields() -> dict[str, Any]:
     return {name: field.default for name, field in RunConfig.model_fields.items()}
 
 
-def canonical_json(value: Any) -> str:
-    """JSON with sorted keys and no spaces: equal values, equal text."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
 def check_model_seed(seed: int) -> int:
     """The seed, where PyTorch's generators and every database can hold it.
 
@@ -282,26 +276,3 @@ def check_model_seed(seed: int) -> int:
             f"model_seed={seed!r}: expected a whole number from 0 to {MAX_MODEL_SEED}"
         )
     return seed
-
-
-def nearest(name: str, known: list[str]) -> str:
-    """A hint at the known name that looks most like this one."""
-    matches = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"did you mean {matches[0]!r}?" if matches else f"known are {', '.join(known)}"
-
-
-def _one_line(cls: type[BaseModel], error: ValidationError) -> str:
-    problems = []
-    for problem in error.errors(include_url=False):
-        name = ".".join(map(str, problem["loc"])) or cls.__name__
-        if problem["type"] == "extra_forbidden":
-            problems.append(f"unknown field {name!r}: {nearest(name, list(cls.model_fields))}")
-            continue
-        message = problem["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
-        shown = "NaN" if _is_nan(problem["input"]) else repr(problem["input"])
-        problems.append(f"{name}={shown[:80]}: expected {message.removeprefix('expected ')}")
-    return "; ".join(problems)
-
-
-def _is_nan(value: object) -> bool:
-    return isinstance(value, float) and math.isnan(value)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from seqcls.config import ANY_SAMPLER, PARTS, NetworkConfig, RunConfig, default_fields, nearest
+from seqcls.config import ANY_SAMPLER, PARTS, NetworkConfig, RunConfig, default_fields
 from seqcls.errors import ConfigError
 from seqcls.models import MODELS
 from seqcls.models.fitting import check_network
@@ -13,6 +13,7 @@ from seqcls.models.positions import POSITIONS
 from seqcls.plugins import check_packages, packages_of
 from seqcls.sampling import SAMPLERS, Sampler
 from seqcls.sampling.balanced import Training
+from seqcls.spelling import nearest
 from seqcls.tasks import TASKS, CountTask, Task
 from seqcls.tasks.contains_all import ContainsAll
 from seqcls.tokenizer import Tokenizer

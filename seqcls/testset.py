@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Bool, Int64
 
-from seqcls.config import RunConfig, canonical_json, default_fields
+from seqcls.canonical import canonical_json
+from seqcls.config import RunConfig, default_fields
 from seqcls.data import strings_read
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pandas as pd
 
-from seqcls.config import RunConfig, check_model_seed, default_fields, nearest
+from seqcls.config import RunConfig, check_model_seed, default_fields
 from seqcls.errors import ConfigError
 from seqcls.interpretability.counts.cause import Explanation
 from seqcls.interpretability.counts.explain import explain as explain_string
@@ -32,6 +32,7 @@ from seqcls.interpretability.strings.families import (
     parse_groups,
 )
 from seqcls.results import Verdict
+from seqcls.spelling import nearest
 from sweeps.asking import asked_model
 from sweeps.causes import SAMPLE, attribute, failing_runs
 from sweeps.compared import Compared, compare_configs

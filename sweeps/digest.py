@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from seqcls.config import canonical_json
+from seqcls.canonical import canonical_json
 from seqcls.results import Verdict
 
 VERSION = "v2"

@@ -4,8 +4,9 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from seqcls.config import RunConfig, default_fields, nearest
+from seqcls.config import RunConfig, default_fields
 from seqcls.errors import ConfigError, UnknownRunError
+from seqcls.spelling import nearest
 from sweeps.store import queries, sweep_queries
 from sweeps.store.engine import Store
 from sweeps.store.views import View

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from seqcls.config import RunConfig, canonical_json, check_model_seed, nearest
+from seqcls.canonical import canonical_json
+from seqcls.config import RunConfig, check_model_seed
 from seqcls.data import configuration
 from seqcls.errors import ConfigError, PluginError, SpecError
+from seqcls.spelling import nearest
 from sweeps.toml import parse_toml
 
 MAX_RUNS = 100_000

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import streamlit as st
 
 from dashboard import data, sweep_actions
-from dashboard.durations import spoken
 from dashboard.launch import own
 from seqcls.errors import SeqclsError, StoreMissingError
 from sweeps import memory
+from sweeps.durations import spoken
 from sweeps.estimate import Estimate, estimate
 from sweeps.spec import SweepSpec, load_specs, shipped_names
 from sweeps.store import sweep_queries

@@ -9,7 +9,8 @@ import streamlit as st
 
 from dashboard import data, names
 from dashboard.launch.fields import own_value
-from seqcls.config import RunConfig, canonical_json
+from seqcls.canonical import canonical_json
+from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
 from sweeps.spec import load_specs
 from sweeps.store import queries, sweep_queries

@@ -5,8 +5,9 @@ from typing import Any
 import pandas as pd
 
 from dashboard import data
-from seqcls.config import MAX_MODEL_SEED, default_fields, nearest
+from seqcls.config import MAX_MODEL_SEED, default_fields
 from seqcls.errors import UnknownRunError
+from seqcls.spelling import nearest
 from sweeps.store.views import View
 
 HELP = (

@@ -4,7 +4,6 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.figures import gallery
-from dashboard.figures.mechanisms import causes
 from dashboard.model.choice import Chosen, explain_next
 from dashboard.model.drawing import draw
 from dashboard.model.opened import OpenedModel, remembered
@@ -12,6 +11,7 @@ from dashboard.text import verbatim
 from seqcls.interpretability.counts.cause import Explanation
 from seqcls.interpretability.counts.explain import explain
 from seqcls.interpretability.counts.explanation_text import explanation_text
+from seqcls.interpretability.counts.shares import causes
 
 EVIDENCE = (6, 8, 13)
 """The figures that an explanation is checked against."""

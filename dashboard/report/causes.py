@@ -8,10 +8,10 @@ import pandas as pd
 
 from dashboard import data
 from dashboard.figures.history import History
-from dashboard.figures.mechanisms import causes
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.counts.obstacle import obstacle
+from seqcls.interpretability.counts.shares import causes
 from sweeps.store.engine import Store
 from sweeps.store.models import stored_model
 from sweeps.store.string_queries import ErrorSearch

@@ -8,10 +8,11 @@ import streamlit as st
 import tomli_w
 
 from dashboard import annotating, data, links, losses, measures, running, sweep_actions
-from dashboard.durations import clock, spoken
+from dashboard.clock import clock
 from dashboard.launch import panel, start
 from dashboard.text import models_fail
 from seqcls.errors import SeqclsError
+from sweeps.durations import spoken
 from sweeps.progress import SweepProgress
 from sweeps.spec import KEYS
 from sweeps.store import sweep_queries

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
 
-from seqcls.config import canonical_json
+from seqcls.canonical import canonical_json
 from sweeps.store.engine import Store
 from sweeps.store.merged_notes import merge_notes, merge_views
 from sweeps.store.merged_runs import Merged, OnProgress, merge_runs

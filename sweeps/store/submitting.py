@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, insert, literal, select, update
 from sqlalchemy import delete as delete_rows
 
-from seqcls.config import RunConfig, canonical_json
+from seqcls.canonical import canonical_json
+from seqcls.config import RunConfig
 from seqcls.testset import test_set_json, test_set_key
 from sweeps.spec import SweepSpec
 from sweeps.store import notes

@@ -13,8 +13,8 @@ from sqlalchemy import (
     select,
 )
 
-from seqcls.config import nearest
 from seqcls.errors import UnknownRunError
+from seqcls.spelling import nearest
 from sweeps.spec import SweepSpec
 from sweeps.store.bulk import fetched
 from sweeps.store.engine import Store

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, func, select
 
-from seqcls.config import RunConfig, canonical_json, default_fields
+from seqcls.canonical import canonical_json
+from seqcls.config import RunConfig, default_fields
 from seqcls.errors import StoreError
 from seqcls.testset import test_set_json, test_set_key
 from sweeps.spec import parse_spec

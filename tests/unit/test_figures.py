@@ -9,11 +9,11 @@ import pytest
 from dashboard.figures.figure import Figure
 from dashboard.figures.gallery import GROUPS, NUMBERS, figures
 from dashboard.figures.history import History
-from dashboard.figures.mechanisms import causes
 from dashboard.figures.projection import project
 from seqcls.config import RunConfig
 from seqcls.initial import draw_initial
 from seqcls.interpretability.counts.network import Network
+from seqcls.interpretability.counts.shares import causes
 from tests.histories import shipped
 
 STRINGS = ("aac", "baac", "ab{100}c{55}", "b{2}c{152}")

@@ -3,9 +3,10 @@
 import pandas as pd
 import pytest
 
-from dashboard.durations import clock, spoken
+from dashboard.clock import clock
 from dashboard.lengths import points
 from dashboard.names import told_apart
+from sweeps.durations import spoken
 
 SETTINGS = pd.DataFrame(
     {"hidden_size": [2, 2, 4], "heads": [1, 2, 1]}, index=pd.Index([1, 2, 3], name="config_id")
@@ -76,7 +77,8 @@ def test_a_share_by_length_is_of_the_strings_that_it_is_about(
 
 
 def test_durations_are_said_in_their_largest_sensible_unit() -> None:
-    assert [spoken(x) for x in (0.2, 40, 120, 5400)] == ["under a second", "40 s", "2 min", "1.5 h"]
+    said = ["under a second", "1 second", "40 seconds", "2 minutes", "1 hour and 30 minutes"]
+    assert [spoken(x) for x in (0.2, 1, 40, 120, 5400)] == said
 
 
 def test_times_are_shown_in_utc() -> None:

@@ -8,10 +8,10 @@ from typing import Any
 import pandas as pd
 import typer
 
-from seqcls.config import nearest
 from seqcls.engines.choice import choose_engine
 from seqcls.errors import ConfigError, UnknownRunError
 from seqcls.results import Verdict
+from seqcls.spelling import nearest
 from sweeps.cli.commands.causes import perturbed_table
 from sweeps.cli.commands.show import Look, count, is_fitted, print_json, print_table
 from sweeps.meant import condition

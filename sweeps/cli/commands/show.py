@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from seqcls.config import nearest
 from seqcls.errors import ConfigError
+from seqcls.spelling import nearest
 
 if TYPE_CHECKING:
     # Imported where frames are made: a sweep begins half a second sooner without.
@@ -117,17 +117,6 @@ def named_columns(frame: "pd.DataFrame", names: str) -> list[str]:
         if name not in known:
             raise ConfigError(f"--columns {names}: no column {name!r}: {nearest(name, known)}")
     return chosen or known
-
-
-def duration(seconds: float | None) -> str:
-    """Seconds as one reads them: 8 s, 3 min, 2.5 h."""
-    if seconds is None:
-        return ""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    if seconds < 100 * 60:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
 
 
 def count(number: int, noun: str) -> str:

@@ -13,7 +13,8 @@ from seqcls.engines.choice import choose_engine
 from seqcls.errors import ConfigError, StoreMissingError
 from sweeps import memory
 from sweeps.cli.commands.bars import columns
-from sweeps.cli.commands.show import Look, count, duration, print_json, print_table, table_of
+from sweeps.cli.commands.show import Look, count, print_json, print_table, table_of
+from sweeps.durations import spoken
 from sweeps.estimate import estimate
 from sweeps.executors.dask_cluster import check_address
 from sweeps.exit_codes import INTERRUPTED, RUNS_FAILED, RUNS_LEFT
@@ -164,7 +165,7 @@ def show_estimate(reference: str, db: str | None, workers: int, as_json: bool) -
         return
     takes = ""
     if found.seconds:
-        takes = f", about {duration(found.seconds)} for the rest with {workers} at a time"
+        takes = f", about {spoken(found.seconds)} for the rest with {workers} at a time"
     typer.echo(
         f"{_named(specs)}: {count(found.runs, 'run')}, {found.there:,} there already{takes}. "
         f"{found.basis}"
@@ -209,7 +210,7 @@ def _work(store: Store, sweep_ids: list[int] | None, how: WorkOptions, what: str
         raise typer.Exit(INTERRUPTED) from None
     seconds = time.perf_counter() - started
     typer.echo(
-        f"{what}: trained {count(worked.recorded, 'run')} in {duration(seconds)}, in {store.name}."
+        f"{what}: trained {count(worked.recorded, 'run')} in {spoken(seconds)}, in {store.name}."
     )
     raise typer.Exit(_say_what_came_of_it(store, sweep_ids, worked))
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, text
 
-from seqcls.config import RunConfig, canonical_json, default_fields
+from seqcls.canonical import canonical_json
+from seqcls.config import RunConfig, default_fields
 from seqcls.evaluation import drawn_test_set
 from seqcls.results import StringErrors, Verdict
 from seqcls.testset import TestSet, test_set_json, test_set_key

@@ -1,0 +1,30 @@
+"""What is wrong with a user's fields, in one line, with the name that was probably meant."""
+
+import difflib
+import math
+
+from pydantic import BaseModel, ValidationError
+
+
+def nearest(name: str, known: list[str]) -> str:
+    """A hint at the known name that looks most like this one."""
+    matches = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"did you mean {matches[0]!r}?" if matches else f"known are {', '.join(known)}"
+
+
+def in_one_line(cls: type[BaseModel], error: ValidationError) -> str:
+    """Every problem of a model's fields: name, value, and what was expected."""
+    problems = []
+    for problem in error.errors(include_url=False):
+        name = ".".join(map(str, problem["loc"])) or cls.__name__
+        if problem["type"] == "extra_forbidden":
+            problems.append(f"unknown field {name!r}: {nearest(name, list(cls.model_fields))}")
+            continue
+        message = problem["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+        shown = "NaN" if _is_nan(problem["input"]) else repr(problem["input"])
+        problems.append(f"{name}={shown[:80]}: expected {message.removeprefix('expected ')}")
+    return "; ".join(problems)
+
+
+def _is_nan(value: object) -> bool:
+    return isinstance(value, float) and math.isnan(value)
