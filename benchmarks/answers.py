@@ -17,7 +17,8 @@ from benchmarks.pages import Shown, Window, browser_window, drawn
 from sweeps.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
-from sweeps.worker import WorkOptions, work
+from sweeps.work_options import WorkOptions
+from sweeps.worker import work
 from tests.e2e.browser import FLAGS, find_browser
 from tests.e2e.server import serve
 

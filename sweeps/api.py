@@ -43,7 +43,7 @@ from sweeps.store.engine import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.views import View
 from sweeps.summaries import differing_fields
-from sweeps.worker import WorkOptions, WorkSummary
+from sweeps.work_options import WorkOptions, WorkSummary
 from sweeps.worker import work as work_on
 
 __all__ = [

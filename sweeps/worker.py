@@ -13,6 +13,7 @@ from seqcls.engines.choice import Choice, choose_engine
 from seqcls.errors import ConfigError, MachineError, StoreBusyError
 from sweeps import executors
 from sweeps.executors import Executor, GroupEnded
+from sweeps.group_progress import GroupProgress, OnProgress
 from sweeps.grouping import RunGroup, make_groups
 from sweeps.heartbeat import BEAT_SECONDS, heartbeat
 from sweeps.interruption import Interruption, gentle_interruption
@@ -22,6 +23,7 @@ from sweeps.store.claiming import GRACE_SECONDS
 from sweeps.store.engine import Store
 from sweeps.store.queued import queued_runs, runs_that_go_on
 from sweeps.warm_up import check_device, prepare
+from sweeps.work_options import WorkOptions, WorkSummary
 
 NEARLY_DONE_SECONDS = 5.0
 """A group that will end so soon is finished after a stop; any other is left for the next worker."""
@@ -41,40 +43,9 @@ SLEPT_SECONDS = GRACE_SECONDS / 2
 WAKING_SECONDS = 2 * BEAT_SECONDS
 """So long after that it takes nobody for dead: all who slept beside it have to beat first."""
 
-OnProgress = Callable[[float, int], None]
-"""Told how many runs' worth of training is done, parts included, and of how many."""
-
 Written = TypeVar("Written")
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class WorkOptions:
-    """How runs are to be trained."""
-
-    workers: int = 1
-    """Processes of this machine; with 0, the calling process trains itself."""
-    engine: str = "auto"
-    device: str = "auto"
-    dask: str | None = None
-    """The address of a Dask scheduler, whose workers train instead of this machine's processes."""
-    watch: bool = False
-    """Whether to wait for more when nothing is queued any longer."""
-
-
-@dataclass
-class WorkSummary:
-    """What a worker did until it ended."""
-
-    recorded: int = 0
-    """Runs whose results, or whose divergence, it stored."""
-    lost: int = 0
-    """Runs of groups that ended without a result."""
-    abandoned: int = 0
-    """Runs that it had begun and left to the next worker, because it was stopped."""
-    signal: int | None = None
-    """The signal that ended it, if one did."""
 
 
 def work(
@@ -104,7 +75,7 @@ def work(
     """
     how = how or WorkOptions()
     _check(how)
-    progress = _Progress(on_progress)
+    progress = GroupProgress(on_progress)
     with (
         gentle_interruption() as interruption,
         executors.start(how.workers, how.dask, progress.group_went_on) as executor,
@@ -138,42 +109,6 @@ def _end_quietly(store: Store, worker_id: int) -> None:
         _log.debug("worker %s could not give its runs back: %s", worker_id, error)
 
 
-class _Progress:
-    """Adds up what is done of every group."""
-
-    def __init__(self, on_progress: OnProgress | None) -> None:
-        self._on_progress = on_progress
-        self._ended = 0
-        self._total = 0
-        self._going: dict[int, float] = {}
-        self.watcher: Callable[[], None] | None = None
-
-    def expect(self, runs: int) -> None:
-        """So many runs are waiting or in training."""
-        self._total = self._ended + runs
-        self._tell()
-
-    def group_went_on(self, job: Job, done: float) -> None:
-        self._going[job.number] = done
-        self._tell()
-        if self.watcher is not None:
-            self.watcher()
-
-    def group_ended(self, job: Job, recorded: int) -> None:
-        self._going.pop(job.number, None)
-        self._ended += recorded
-        self._tell()
-
-    def share(self, job: Job) -> float | None:
-        """How much of a group's training is done, in [0, 1]; None where nothing was told."""
-        done = self._going.get(job.number)
-        return None if done is None else done / len(job.group)
-
-    def _tell(self) -> None:
-        if self._on_progress is not None:
-            self._on_progress(self._ended + sum(self._going.values()), self._total)
-
-
 @dataclass
 class _Held:
     """A group in training."""
@@ -195,7 +130,7 @@ class _Worker:
         how: WorkOptions,
         worker_id: int,
         executor: Executor,
-        progress: _Progress,
+        progress: GroupProgress,
         interruption: Interruption,
     ) -> None:
         self._store = store

@@ -1,13 +1,15 @@
 """Which settings the launch panel offers: those that something chosen reads, in groups."""
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import product
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import TypeAdapter, ValidationError
 
 from seqcls.config import ANY_SAMPLER, PARTS, REPORT_TASK, RunConfig, default_fields
 from seqcls.errors import ConfigError, SpecError
-from seqcls.models import MODELS, OF_ATTENTION, RECURRENT
+from seqcls.fields_read import read_by_network, read_by_some_networks
+from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
 from seqcls.sampling import SAMPLERS
 from seqcls.tasks import TASKS
@@ -96,19 +98,12 @@ def _read_by_samplers(values: Values) -> set[str]:
 
 
 def _read_by_network(values: Values) -> set[str]:
-    chosen = [name for name in values("architecture") if name in MODELS]
-    read = set(GROUPS["Network"]) - _later_fields() - {"position_range"}
-    if RECURRENT & set(chosen):
-        read -= OF_ATTENTION
-    read |= _by_all(MODELS[name].reads for name in chosen)
-    if "positions" in read:
-        read |= _by_all(POSITIONS[x].reads for x in values("positions") if x in POSITIONS)
-    return read | {"architecture"}
-
-
-def _later_fields() -> set[str]:
-    """Settings that only those networks have that say so."""
-    return set().union(*(kind.reads for kind in MODELS.values()))
+    read = set(GROUPS["Network"]) - read_by_some_networks()
+    kinds = product(
+        (name for name in values("architecture") if name in MODELS),
+        [name for name in values("positions") if name in POSITIONS],
+    )
+    return read | _by_all(read_by_network(*kind) for kind in kinds)
 
 
 def _by_all(reads: Iterable[frozenset[str]]) -> set[str]:

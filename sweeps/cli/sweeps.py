@@ -21,7 +21,7 @@ from sweeps.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from sweeps.worker import WorkOptions
+    from sweeps.work_options import WorkOptions
 
 PANEL = "Sweeps"
 
@@ -31,7 +31,7 @@ app = typer.Typer()
 def _how(
     workers: int | None, engine: str, device: str, dask: str | None, watch: bool = False
 ) -> "WorkOptions":
-    from sweeps.worker import WorkOptions
+    from sweeps.work_options import WorkOptions
 
     return WorkOptions(_processes(workers), engine, device, dask, watch)
 

@@ -11,7 +11,8 @@ from sweeps.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_writer, pack
 from sweeps.store.tables import Base
-from sweeps.worker import WorkOptions, work
+from sweeps.work_options import WorkOptions
+from sweeps.worker import work
 from tests.conftest import SHORT
 
 SPEC = {

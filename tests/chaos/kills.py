@@ -23,7 +23,8 @@ from sweeps.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.verification import verify
-from sweeps.worker import WorkOptions, work
+from sweeps.work_options import WorkOptions
+from sweeps.worker import work
 from tests.chaos.beside import delete_other, disturbed
 from tests.chaos.contents import contents
 from tests.conftest import SHORT

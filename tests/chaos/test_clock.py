@@ -13,7 +13,8 @@ from sweeps.run_result import RunResult
 from sweeps.store import claiming, recording, writer
 from sweeps.store.opening import open_writer
 from sweeps.store.verification import verify
-from sweeps.worker import WorkOptions, work
+from sweeps.work_options import WorkOptions
+from sweeps.worker import work
 from tests.conftest import SHORT
 from tests.databases import rows, spec
 

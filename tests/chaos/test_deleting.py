@@ -11,7 +11,8 @@ from sweeps.store import sweep_queries, writer
 from sweeps.store.engine import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.verification import verify
-from sweeps.worker import WorkOptions, work
+from sweeps.work_options import WorkOptions
+from sweeps.worker import work
 from tests.app import PAGES, open_app
 from tests.conftest import SHORT
 from tests.databases import spec

@@ -9,7 +9,8 @@ from typer.testing import CliRunner
 from sweeps.cli.app import app
 from sweeps.store import sweep_queries, writer
 from sweeps.store.opening import open_writer
-from sweeps.worker import WorkOptions, work
+from sweeps.work_options import WorkOptions
+from sweeps.worker import work
 from tests.conftest import SHORT
 from tests.databases import rows, spec
 

@@ -12,7 +12,8 @@ from seqcls.errors import StoreBusyError
 from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.verification import verify
-from sweeps.worker import WorkOptions, work
+from sweeps.work_options import WorkOptions
+from sweeps.worker import work
 from tests.chaos.contents import contents
 from tests.chaos.cutting import Cutting
 from tests.conftest import SHORT

@@ -17,7 +17,8 @@ from sweeps.store import writer
 from sweeps.store.engine import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.verification import verify
-from sweeps.worker import WorkOptions, work
+from sweeps.work_options import WorkOptions
+from sweeps.worker import work
 from tests.chaos.contents import contents
 from tests.conftest import ROOT, SHORT
 from tests.databases import rows, spec, started_server

@@ -16,7 +16,8 @@ from sweeps.jobs import make_job
 from sweeps.spec import read_spec
 from sweeps.store import queued, sweep_queries, writer
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.worker import WorkOptions, WorkSummary, work
+from sweeps.work_options import WorkOptions, WorkSummary
+from sweeps.worker import work
 from tests.chaos.contents import contents
 from tests.chaos.sending import (
     SPEC,

@@ -21,7 +21,8 @@ from sweeps.store import writer
 from sweeps.store.engine import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.queued import queued_runs
-from sweeps.worker import WorkOptions, work
+from sweeps.work_options import WorkOptions
+from sweeps.worker import work
 from tests.chaos.sending import training_processes
 from tests.conftest import ASSETS, ROOT, SHORT
 from tests.databases import rows, spec

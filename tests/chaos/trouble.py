@@ -12,7 +12,8 @@ from seqcls.errors import SeqclsError, StoreUnavailableError
 from sweeps.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
-from sweeps.worker import WorkOptions, work
+from sweeps.work_options import WorkOptions
+from sweeps.worker import work
 from tests.conftest import SHORT
 
 SPEC = parse_spec(

@@ -11,7 +11,8 @@ from sweeps.store.engine import Store
 from sweeps.store.notes import Note, View
 from sweeps.store.opening import open_writer
 from sweeps.store.verification import verify
-from sweeps.worker import WorkOptions, work
+from sweeps.work_options import WorkOptions
+from sweeps.worker import work
 from tests.app import metrics, open_app, rerun, run, said
 from tests.conftest import SHORT
 from tests.databases import file_of, rows

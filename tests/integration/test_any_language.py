@@ -9,7 +9,8 @@ from streamlit.testing.v1 import AppTest
 from sweeps.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
-from sweeps.worker import WorkOptions, work
+from sweeps.work_options import WorkOptions
+from sweeps.worker import work
 from tests.app import open_app, rerun, said
 from tests.conftest import SHORT
 from tests.databases import file_of

@@ -12,7 +12,8 @@ from sweeps.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.losses import newest_losses
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.worker import WorkOptions, work
+from sweeps.work_options import WorkOptions
+from sweeps.worker import work
 from tests.app import metrics, open_app, rerun, said
 from tests.conftest import ROOT, SHORT
 from tests.databases import file_of, rows

@@ -17,7 +17,8 @@ from sweeps.store.claiming import is_alive
 from sweeps.store.engine import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.tables import Run, now
-from sweeps.worker import WorkOptions, work
+from sweeps.work_options import WorkOptions
+from sweeps.worker import work
 from tests.conftest import SHORT
 from tests.databases import rows, spec
 from tests.integration.test_store import claimed, outcome

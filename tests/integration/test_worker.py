@@ -10,7 +10,8 @@ from sweeps.run_result import RunResult
 from sweeps.spec import parse_spec
 from sweeps.store import queries, sweep_queries, writer
 from sweeps.store.opening import open_writer
-from sweeps.worker import WorkOptions, work
+from sweeps.work_options import WorkOptions
+from sweeps.worker import work
 from tests.conftest import SHORT
 from tests.databases import rows
 

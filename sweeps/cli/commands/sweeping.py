@@ -25,7 +25,8 @@ from sweeps.store.engine import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.tables import RunState
 from sweeps.warm_up import check_device
-from sweeps.worker import WorkOptions, WorkSummary, work
+from sweeps.work_options import WorkOptions, WorkSummary
+from sweeps.worker import work
 
 if TYPE_CHECKING:
     # Imported where frames are made: a sweep begins half a second sooner without.
