@@ -3,43 +3,23 @@
 import itertools
 import json
 import math
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from seqcls.canonical import canonical_json
-from seqcls.config import RunConfig, check_model_seed
+from seqcls.config import RunConfig
 from seqcls.data import configuration
 from seqcls.errors import ConfigError, PluginError, SpecError
 from seqcls.spelling import nearest
 from sweeps.toml import parse_toml
-
-MAX_RUNS = 100_000
-"""A larger grid is refused before anything of it is expanded."""
+from sweeps.written_spec import MAX_RUNS, WrittenSpec
 
 MAX_BYTES = 1_000_000
 """A larger file is refused before it is read to its end."""
 
-MAX_NAME = 200
-
-CHECKPOINTS = ("best_epoch", "every_epoch")
 SHIPPED = Path(__file__).with_name("specs")
-
-KEYS = [
-    "name",
-    "description",
-    "model_seeds",
-    "checkpoints",
-    "verdict",
-    "fixed",
-    "axes",
-    "configurations",
-]
-"""The keys of a specification, as people write them down."""
-
-_SEEDS = re.compile(r"(\d{1,19})\.\.(\d{1,19})")
 
 
 @dataclass(frozen=True)
@@ -183,19 +163,19 @@ def spec_as_written(data: Mapping[str, Any]) -> SweepSpec:
     Raises:
         SpecError: as `parse_spec`, but for a configuration.
     """
-    for key in data:
-        if key not in KEYS:
-            raise SpecError(f"unknown key {key!r}: {nearest(key, KEYS)}")
+    # First of all whether it can be stored: what cannot has no text to be shown either.
+    submitted = _json(data)
+    written = WrittenSpec.of(data)
     spec = SweepSpec(
-        name=_text(data, "name"),
-        description=_text(data, "description", ""),
-        model_seeds=_model_seeds(data.get("model_seeds")),
-        checkpoints=_checkpoints(data.get("checkpoints", CHECKPOINTS[0])),
-        verdict=_flag(data, "verdict"),
-        fixed=_table(data, "fixed"),
-        axes=_axes(_table(data, "axes")),
-        configurations=_configurations(data.get("configurations", [{}])),
-        submitted=_json(data),
+        name=written.name,
+        description=written.description,
+        model_seeds=written.model_seeds,
+        checkpoints=written.checkpoints,
+        verdict=written.verdict,
+        fixed=written.fixed,
+        axes=written.axes,
+        configurations=tuple(written.configurations),
+        submitted=submitted,
     )
     _refuse_twice_given(spec)
     if spec.num_runs() > MAX_RUNS:
@@ -204,94 +184,6 @@ def spec_as_written(data: Mapping[str, Any]) -> SweepSpec:
             f"{MAX_RUNS:,}; take fewer seeds or values"
         )
     return spec
-
-
-def _text(data: Mapping[str, Any], key: str, default: str | None = None) -> str:
-    value = data.get(key, default)
-    if not isinstance(value, str) or (default is None and not value.strip()):
-        raise SpecError(f"{key}={value!r}: expected text in quotes")
-    if key == "name" and len(value) > MAX_NAME:
-        raise SpecError(
-            f"name={value[:40]!r}… has {len(value):,} characters, expected at most {MAX_NAME}"
-        )
-    if "\0" in value or (not value.isascii() and any(0xD800 <= ord(x) < 0xE000 for x in value)):
-        raise SpecError(f"{key}={value!r}: has a character that no database can hold; remove it")
-    if key == "name" and not value.isprintable():
-        raise SpecError(f"{key}={value!r}: expected one line without control characters")
-    return value
-
-
-def _flag(data: Mapping[str, Any], key: str) -> bool:
-    value = data.get(key, False)
-    if not isinstance(value, bool):
-        raise SpecError(f"{key}={value!r}: expected true or false")
-    return value
-
-
-def _checkpoints(value: Any) -> str:
-    if value not in CHECKPOINTS:
-        raise SpecError(f"checkpoints={value!r}: expected {' or '.join(map(repr, CHECKPOINTS))}")
-    return str(value)
-
-
-def _model_seeds(value: Any) -> range | tuple[int, ...]:
-    if isinstance(value, str) and (match := _SEEDS.fullmatch(value)):
-        first, last = map(int, match.groups())
-        if last - first >= MAX_RUNS:
-            raise SpecError(
-                f"model_seeds={value!r}: expected at most {MAX_RUNS:,} seeds; take fewer"
-            )
-        seeds: range | tuple[int, ...] = range(first, last + 1)
-        ends = [first, last]
-    elif isinstance(value, list):
-        seeds, ends = tuple(value), value
-    else:
-        seeds, ends = (), []
-    try:
-        for seed in ends:
-            check_model_seed(seed)
-    except ConfigError as error:
-        raise SpecError(str(error)) from None
-    if not seeds or (isinstance(seeds, tuple) and len(set(seeds)) < len(seeds)):
-        raise SpecError(
-            f"model_seeds={value!r}: expected a range such as '0..7', ends included, or a list of "
-            "distinct whole numbers"
-        )
-    return seeds
-
-
-def _table(data: Mapping[str, Any], key: str) -> dict[str, Any]:
-    value = data.get(key, {})
-    if not isinstance(value, dict):
-        raise SpecError(f"{key}={value!r}: expected a table, written [{key}]")
-    _refuse_unknown_fields(value)
-    return value
-
-
-def _axes(axes: dict[str, Any]) -> dict[str, list[Any]]:
-    for name, values in axes.items():
-        if not isinstance(values, list) or not values:
-            raise SpecError(f"axes: {name}={values!r}: expected a list of values")
-    return axes
-
-
-def _configurations(value: Any) -> tuple[Mapping[str, Any], ...]:
-    if not isinstance(value, list) or not value or not all(isinstance(x, dict) for x in value):
-        raise SpecError(
-            f"configurations={value!r}: expected tables, each written [[configurations]]"
-        )
-    for fields in value:
-        _refuse_unknown_fields(fields)
-    return tuple(value)
-
-
-def _refuse_unknown_fields(fields: Mapping[str, Any]) -> None:
-    known = list(RunConfig.model_fields)
-    for name in fields:
-        if name == "model_seed":
-            raise SpecError("model_seed is no field: write model_seeds at the top of the file")
-        if name not in known:
-            raise SpecError(f"unknown field {name!r}: {nearest(name, known)}")
 
 
 def _refuse_twice_given(spec: SweepSpec) -> None:

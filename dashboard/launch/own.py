@@ -12,7 +12,8 @@ from dashboard.text import verbatim
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, SeqclsError
 from seqcls.tasks import TASKS
-from sweeps.spec import CHECKPOINTS, SweepSpec, parse_spec
+from sweeps.spec import SweepSpec, parse_spec
+from sweeps.written_spec import CHECKPOINTS
 
 SUCH_AS = {
     "alphabet": "such as ab",

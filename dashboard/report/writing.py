@@ -5,7 +5,6 @@ import json
 
 import altair as alt
 import pandas as pd
-import tomli_w
 import vl_convert
 
 from dashboard import configurations, data, measures, names
@@ -21,10 +20,10 @@ from dashboard.text import models_fail
 from seqcls import __version__
 from seqcls.config import RunConfig
 from sweeps.median_intervals import median_intervals
-from sweeps.spec import KEYS
 from sweeps.store import sweep_queries
 from sweeps.store.engine import Store
 from sweeps.store.views import View
+from sweeps.written_spec import toml_of
 
 WIDTH = 760
 """Pixels of a chart; a narrower window shrinks it."""
@@ -67,7 +66,7 @@ def report(store: Store, sweep_id: int) -> str | None:
         _section("Accuracy by string length", _svg(_by_length(own, named))),
         _section("Seed by seed", *map(_svg, _by_seed(own, named))),
         _section("Why models fail", *why(store, own, named, MAX_EXPLAINED)),
-        _section("Specification", f"<pre>{html.escape(_toml(record.spec))}</pre>"),
+        _section("Specification", f"<pre>{html.escape(toml_of(record.spec))}</pre>"),
     ]
     title = html.escape(record.name)
     return (
@@ -141,8 +140,3 @@ def _svg(chart: Drawing) -> str:
     spec = themed(chart.properties(width=WIDTH).to_dict(), LIGHT)
     drawn = vl_convert.vegalite_to_svg(json.dumps(spec))
     return f'<figure role="img" aria-label="{html.escape(spec["description"])}">{drawn}</figure>'
-
-
-def _toml(spec: str) -> str:
-    submitted = json.loads(spec)
-    return tomli_w.dumps({key: submitted[key] for key in KEYS if key in submitted})

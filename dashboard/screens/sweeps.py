@@ -1,11 +1,9 @@
 """Every sweep: what was asked for, how far it is, what failed; stop, resume, retry, delete."""
 
-import json
 import re
 
 import pandas as pd
 import streamlit as st
-import tomli_w
 
 from dashboard import annotating, data, links, losses, measures, running, sweep_actions
 from dashboard.clock import clock
@@ -14,11 +12,11 @@ from dashboard.text import models_fail
 from seqcls.errors import SeqclsError
 from sweeps.durations import spoken
 from sweeps.progress import SweepProgress
-from sweeps.spec import KEYS
 from sweeps.store import sweep_queries
 from sweeps.store.notes import Note
 from sweeps.store.opening import open_reader
 from sweeps.store.sweep_queries import SweepOutcome
+from sweeps.written_spec import toml_of
 
 MAX_FAILURES = 200
 
@@ -197,9 +195,7 @@ def _failures(sweep_id: int) -> None:
 def _specification(name: str, spec: str) -> None:
     st.subheader("Specification")
     st.caption("`seqcls sweep FILE.toml` trains the same models from this file.")
-    submitted = json.loads(spec)
-    ordered = {key: submitted[key] for key in KEYS if key in submitted}
-    toml = tomli_w.dumps(ordered)
+    toml = toml_of(spec)
     with st.container(horizontal=True):
         file_name = re.sub(r"[^A-Za-z0-9_.-]+", "_", name) + ".toml"
         st.download_button("Download TOML", toml, file_name, "text/plain", on_click="ignore")

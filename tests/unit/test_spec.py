@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import sweeps.spec
 from seqcls.errors import SpecError
-from sweeps.spec import MAX_RUNS, load_specs, parse_spec, read_spec, shipped_names
+from sweeps.spec import load_specs, parse_spec, read_spec, shipped_names
+from sweeps.written_spec import MAX_RUNS
 
 PLAIN = {"name": "s", "model_seeds": [0]}
 

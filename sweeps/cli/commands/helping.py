@@ -1,19 +1,17 @@
 """What `seqcls helps` does, and how it shows it."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import tomli_w
 import typer
 
 from seqcls.errors import SpecError
 from sweeps import helping
 from sweeps.cli.commands.asking import show
-from sweeps.spec import KEYS
 from sweeps.store import queries, string_queries
 from sweeps.store.opening import open_reader, open_writer
+from sweeps.written_spec import toml_of
 
 
 def show_helps(db: str | None, reference: str, save: Path | None, as_json: bool) -> None:
@@ -73,9 +71,7 @@ def _save(folder: Path, trials: tuple[helping.Trial, ...]) -> None:
     if not folder.is_dir():
         raise SpecError(f"--save {str(folder)!r}: expected a folder")
     for trial in trials:
-        own = json.loads(trial.spec.submitted)
-        ordered = {key: own[key] for key in KEYS if key in own}
         name = f"{trial.suggestion.field}-{trial.suggestion.value}.toml"
-        (folder / name).write_text(tomli_w.dumps(ordered))
+        (folder / name).write_text(toml_of(trial.spec.submitted))
     said = f"{len(trials)} specifications in {folder}; `seqcls sweep FILE` trains one"
     typer.echo(said, err=True)
