@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import gc
 import json
 import os
 import sys
@@ -12,6 +13,7 @@ import torch
 from hypothesis import settings
 
 from seqcls.config import RunConfig
+from sweeps.collecting import collect_seldom
 
 # The first example of a test pays for what PyTorch and beartype set up; that is no failure.
 # Locally every run tries new examples; in CI a run says something about the change alone,
@@ -20,6 +22,9 @@ CI = "CI" in os.environ
 settings.register_profile("seqcls", deadline=None, derandomize=CI, max_examples=25 if CI else 100)
 settings.load_profile("seqcls")
 torch.set_num_threads(1)
+# What is loaded by now stays: a search for garbage need not look through it again and again.
+collect_seldom()
+gc.freeze()
 
 pytest_plugins = ["tests.databases"]
 

@@ -25,6 +25,7 @@ from sweeps.cli.options import (
     Spec,
     Wide,
 )
+from sweeps.collecting import end_without_collecting
 from sweeps.examples import show_in_help
 from sweeps.exit_codes import BAD_INPUT, UNAVAILABLE
 from sweeps.interruption import heeded
@@ -66,6 +67,7 @@ def main() -> None:
         # What Python does at its very end cannot be interrupted without a traceback.
         for end in ends:
             signal.signal(end, signal.SIG_DFL)
+        end_without_collecting()
 
 
 def _terminated(number: int, _: object) -> NoReturn:

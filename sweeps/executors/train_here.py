@@ -13,6 +13,7 @@ import threading
 from queue import SimpleQueue
 
 from seqcls.engines.choice import engine_named
+from sweeps.collecting import collect_seldom
 from sweeps.executors.interface import is_of_machine, named
 from sweeps.executors.messages import Inbox, packed
 from sweeps.executors.training_process import CHUNK_BYTES, PROGRESS, READY, Answer
@@ -67,6 +68,7 @@ if __name__ == "__main__":
     for number in numbers:
         os.set_inheritable(number, False)
     os.set_blocking(numbers[1], False)
+    collect_seldom()
     engine_named(sys.argv[4]).load()
     os.dup2(numbers[2], sys.stderr.fileno())
     main(socket.socket(fileno=numbers[0]), numbers[1])
