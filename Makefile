@@ -27,7 +27,9 @@ test-fast: machine-code
 	CI=true $(BIN)/pytest -n 3 --dist loadfile -m "not slow" tests/unit
 
 # Tests would compile it too, each process of them for itself.
+# Likewise bytecode, where Python is told to write none: each process would read all source anew.
 machine-code: $(INSTALLED)
+	$(BIN)/python -m compileall -q seqcls sweeps dashboard tests
 	$(BIN)/python -m tests.machine_code
 
 lint: $(INSTALLED)
