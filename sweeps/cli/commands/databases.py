@@ -4,13 +4,11 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-import pandas as pd
 import typer
 
 from sweeps.cli.commands.bars import progress_bar
 from sweeps.cli.commands.show import count, print_json
 from sweeps.exit_codes import RUNS_FAILED
-from sweeps.exporting import export
 from sweeps.store import sqlite, sweep_queries, writer
 from sweeps.store.engine import schema_version
 from sweeps.store.migrate import upgrade_with_backup
@@ -50,6 +48,9 @@ def merge_databases(others: Sequence[str], db: str | None) -> None:
 
 def export_runs(db: str | None, folder: Path, kind: str, sweeps: Sequence[str]) -> None:
     """Writes runs, lengths and errors into files."""
+    # Imported where it is used, as pandas below: together they take half a second.
+    from sweeps.exporting import export
+
     store = open_reader(db)
     for name in sweeps:
         sweep_queries.find_sweep(store, name)
@@ -66,6 +67,8 @@ def verify_database(db: str | None, as_json: bool) -> None:
     with progress_bar("verifying") as on_progress:
         found = verify(store, on_progress, os.cpu_count() or 1)
     if as_json:
+        import pandas as pd
+
         rows = [{"what": damage.what, "how": damage.how} for damage in found.damages]
         print_json(pd.DataFrame(rows, columns=["what", "how"]))
     else:
