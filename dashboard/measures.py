@@ -9,7 +9,10 @@ from streamlit.column_config import NumberColumn, TextColumn
 ACCURACY = "Share of a model's test strings that it classifies correctly."
 SEEDS = "Trained and tested models with the same settings but different initial values."
 MEDIAN_ACCURACY = f"{ACCURACY} The median over seeds: half of the models are better."
-INTERVAL = "For the median accuracy: bootstrap over seeds, 2,000 resamples. None for a single seed."
+INTERVAL = (
+    "For the median accuracy: bootstrap over seeds, 2,000 resamples. None for fewer than six "
+    "seeds, which are too few for 95%."
+)
 SOLVED_LENGTH = (
     "The greatest length up to which a model misclassifies no test string. Strings that are not "
     "in the test set may be misclassified at a shorter length; -1: not even the empty string."

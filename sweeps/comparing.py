@@ -16,6 +16,7 @@ from sweeps.intervals import (
     paired_newcombe,
     wilson,
 )
+from sweeps.median_intervals import FEWEST
 
 RESAMPLES = 2000
 
@@ -38,7 +39,7 @@ class Comparison:
     medians: tuple[float, float]
     """Of the accuracy over the seeds that are compared, in [0, 1]."""
     median_difference: Interval
-    """NaN as limits where fewer than two seeds are compared."""
+    """NaN as limits where too few seeds are compared for an interval."""
     paired: bool
 
     @property
@@ -89,11 +90,11 @@ def median_difference(
 ) -> Interval:
     """The first median less the second, with its percentile bootstrap interval over seeds.
 
-    Paired values are drawn together. The same values give the same interval; fewer than two on
-    either side give none.
+    Paired values are drawn together. The same values give the same interval; fewer than
+    `FEWEST` on either side give none.
     """
     value = float(np.median(a) - np.median(b))
-    if min(len(a), len(b)) < 2:
+    if min(len(a), len(b)) < FEWEST:
         return Interval(value, np.nan, np.nan)
     # Imported where it is used: it takes a second that no page should wait for.
     from scipy import stats

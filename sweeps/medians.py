@@ -13,8 +13,8 @@ def medians(models: pd.DataFrame, listed: int) -> pd.DataFrame:
         listed: how many seeds are named at most.
 
     Returns:
-        config_id, median_accuracy, low and high (its 95% interval, missing for a single run),
-        median_solved_length, and the first failing_seeds, in order (a list).
+        config_id, median_accuracy, low and high (its 95% interval, missing where there are too few
+        runs), median_solved_length, and the first failing_seeds, in order (a list).
     """
     accuracies = median_intervals(models, "accuracy", ["config_id"])
     solved = models.groupby("config_id")["solved_length"].median()

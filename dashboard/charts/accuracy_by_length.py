@@ -60,7 +60,9 @@ def accuracy_by_length(
     ).properties(height=height, title=title)
 
 
-_SUBTITLE = "Thin: one model. Thick: the median over seeds, with its 95% interval."
+_SUBTITLE = (
+    "Thin: one model. Thick: the median over seeds, with its 95% interval for six seeds or more."
+)
 
 
 def _y(field: str, measure: str) -> alt.Y:

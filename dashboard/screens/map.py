@@ -9,7 +9,7 @@ from dashboard import data, drawing, filters, links, measures
 from dashboard.charts.heat_map import CLICKED, heat_map
 from seqcls.errors import SeqclsError
 from sweeps.intervals import wilson
-from sweeps.median_intervals import median_intervals
+from sweeps.median_intervals import FEWEST, median_intervals
 from sweeps.store.views import View
 
 # Beyond so many values of a field, its cells could not be read.
@@ -144,7 +144,7 @@ def cells(models: pd.DataFrame, fields: list[str]) -> pd.DataFrame:
 
 def _spans(lows: Iterable[float], highs: Iterable[float]) -> list[str]:
     return [
-        "none: a single model" if pd.isna(low) else f"{low:.1%} to {high:.1%}"
+        f"none: fewer than {FEWEST} models" if pd.isna(low) else f"{low:.1%} to {high:.1%}"
         for low, high in zip(lows, highs, strict=True)
     ]
 

@@ -104,10 +104,10 @@ def outcomes(errors: list[int], seeds: list[int] | None = None) -> pd.DataFrame:
 
 
 def test_a_configuration_compared_with_itself_has_no_difference() -> None:
-    own = outcomes([0, 3, 10, 0, 50])
+    own = outcomes([0, 3, 10, 0, 50, 0])
     found = compare(own, own)
     assert found.is_same
-    assert found.table == Table(3, 0, 0, 2)
+    assert found.table == Table(3, 0, 0, 3)
     assert found.p_value == 1
     assert found.difference.value == 0
     assert found.difference.low < 0 < found.difference.high
@@ -137,7 +137,8 @@ def test_medians_are_drawn_pair_by_pair() -> None:
     assert (paired.low, paired.value, paired.high) == pytest.approx((0.1, 0.1, 0.1))
     alone = median_difference(values + 0.1, values, paired=False)
     assert alone.low < 0 < alone.high
-    assert math.isnan(median_difference(values[:1], values[:1], paired=True).low)
+    assert math.isnan(median_difference(values[:5], values[:5], paired=True).low)
+    assert not math.isnan(median_difference(values[:6], values[:6], paired=True).low)
 
 
 def test_accuracy_by_length_has_the_difference_and_its_band() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sweeps.median_intervals import RESAMPLES, median_intervals
+from sweeps.median_intervals import CONFIDENCE, FEWEST, RESAMPLES, median_intervals
 
 
 def slow_interval(values: list[float]) -> tuple[float, float]:
@@ -17,7 +17,11 @@ def slow_interval(values: list[float]) -> tuple[float, float]:
 
 
 def test_it_is_the_middle_of_the_medians_of_many_draws() -> None:
-    groups = {"even": [0.3, 0.9, 0.5, 0.8], "odd": [1.0, 0.2, 0.7], "more": [0.1, 0.4, 0.6, 0.6]}
+    groups = {
+        "even": [0.3, 0.9, 0.5, 0.8, 0.2, 0.4],
+        "odd": [1.0, 0.2, 0.7, 0.9, 0.1, 0.3, 0.8],
+        "more": [0.1, 0.4, 0.6, 0.6, 0.2, 0.5],
+    }
     frame = pd.DataFrame(
         [(name, value) for name, values in groups.items() for value in values],
         columns=["group", "value"],
@@ -31,10 +35,13 @@ def test_it_is_the_middle_of_the_medians_of_many_draws() -> None:
         assert (row["low"], row["high"]) == pytest.approx(slow_interval(sorted(values)))
 
 
-def test_one_seed_alone_has_a_median_and_no_interval() -> None:
-    found = median_intervals(pd.DataFrame({"g": [1], "v": [0.5]}), "v", ["g"])
-    assert found["median"].tolist() == [0.5]
+def test_a_few_seeds_have_a_median_and_no_interval() -> None:
+    few = pd.DataFrame({"g": [1, 2, 2, 2, 2, 2], "v": [0.5, 0.1, 0.2, 0.3, 0.4, 0.5]})
+    found = median_intervals(few, "v", ["g"])
+    assert found["median"].tolist() == [0.5, 0.3]
     assert found[["low", "high"]].isna().all(axis=None)
+    # The range of five covers the median 15 times in 16, that of six 31 times in 32.
+    assert 1 - 2 ** (1 - (FEWEST - 1)) < CONFIDENCE <= 1 - 2 ** (1 - FEWEST)
 
 
 def test_values_that_are_missing_count_in_no_group() -> None:
@@ -44,7 +51,7 @@ def test_values_that_are_missing_count_in_no_group() -> None:
 
 
 def test_the_same_values_give_the_same_interval_whoever_else_is_there() -> None:
-    alone = pd.DataFrame({"g": 1, "v": [0.2, 0.4, 0.9]})
+    alone = pd.DataFrame({"g": 1, "v": [0.2, 0.4, 0.9, 0.1, 0.5, 0.7]})
     among = pd.concat([alone, pd.DataFrame({"g": 2, "v": np.linspace(0, 1, 300)})])
     one = median_intervals(alone, "v", ["g"])
     pd.testing.assert_frame_equal(median_intervals(among, "v", ["g"]).head(1), one)
@@ -55,8 +62,8 @@ def test_no_values_give_no_groups() -> None:
 
 
 def test_a_configuration_is_the_median_of_its_seeds_and_never_their_pooled_strings() -> None:
-    accuracies = pd.DataFrame({"config_id": [1, 1, 1], "accuracy": [1.0, 1.0, 0.4]})
+    accuracies = pd.DataFrame({"config_id": 1, "accuracy": [1.0] * 4 + [0.4] * 2})
     (summary,) = median_intervals(accuracies, "accuracy", ["config_id"]).to_dict("records")
     # Pooled it would be 0.8.
-    assert (summary["n"], summary["median"]) == (3, 1.0)
+    assert (summary["n"], summary["median"]) == (6, 1.0)
     assert (summary["low"], summary["high"]) == (0.4, 1.0)

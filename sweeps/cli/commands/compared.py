@@ -10,6 +10,7 @@ from sweeps.asking import opened
 from sweeps.cli.commands.asking import show
 from sweeps.compared import Compared, compare_configs
 from sweeps.intervals import Interval
+from sweeps.median_intervals import FEWEST
 from sweeps.store.opening import open_reader
 
 SHOWN = 10
@@ -105,5 +106,5 @@ def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 def _percent(interval: Interval) -> str:
     if interval.low != interval.low:
-        return f"{interval.value:.2%} (no interval of one seed)"
+        return f"{interval.value:.2%} (no interval: fewer than {FEWEST} seeds)"
     return f"{interval.value:.2%} (95%: {interval.low:.2%} to {interval.high:.2%})"
