@@ -4,7 +4,7 @@ import json
 
 import streamlit as st
 
-from dashboard.launch import fields, start
+from dashboard.launch import fields, panel, start
 from seqcls.config import RunConfig
 from sweeps.helping import Trial
 
@@ -18,10 +18,9 @@ def fill(run_id: int, config: RunConfig, trial: Trial) -> None:
         trial: what is to be trained.
     """
     state = st.session_state
-    for key in [key for key in state if str(key).startswith(("launch ", "launch_more "))]:
-        del state[key]
-    state["launch"] = True
-    state["launch_kind"] = "Your own"
+    panel.clear()
+    state[panel.PANEL] = True
+    state[panel.KIND] = panel.OWN
     state[start.KEY] = f"Model {run_id}"
     state["launch_name"] = trial.spec.name
     state["launch_seeds"] = ", ".join(map(str, json.loads(trial.spec.submitted)["model_seeds"]))

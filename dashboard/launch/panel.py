@@ -4,6 +4,7 @@ import json
 import os
 import uuid
 from collections.abc import Callable
+from itertools import count
 
 import streamlit as st
 
@@ -21,12 +22,15 @@ TOKEN = "launch token"
 PANEL = "launch"
 KIND = "launch_kind"
 OWN = "Your own"
+DRAWN_ANEW = (KIND, "launch_preset", "launch_button")
+"""What has no state, or is there whatever is trained."""
 
 
 def show() -> None:
     """Draws the panel; what it would launch is worked out only while it is open."""
     panel = st.expander("Launch a sweep", key=PANEL, on_change="rerun", icon=":material/rocket:")
     if not panel.open:
+        _keep()
         return
     with panel:
         choices: dict[str, Callable[[], list[SweepSpec]]] = {
@@ -41,6 +45,8 @@ def show() -> None:
             key=KIND,
             label_visibility="collapsed",
         )
+        if kind != OWN:
+            _keep()
         try:
             specs = choices[kind]()
             if specs:
@@ -50,6 +56,20 @@ def show() -> None:
         except SeqclsError as error:
             st.error("This cannot be launched.")
             st.code(str(error), language=None, wrap_lines=True)
+
+
+def clear() -> None:
+    """Empties the form of a sweep of one's own."""
+    for key in map(str, st.session_state):
+        if key.startswith(("launch ", "launch_more ")) or key == "launch_seeds":
+            del st.session_state[key]
+
+
+def _keep() -> None:
+    """Keeps what was entered while it is not shown; Streamlit would forget it."""
+    for key in map(str, st.session_state):
+        if key.startswith(("launch ", "launch_")) and key not in DRAWN_ANEW:
+            st.session_state[key] = st.session_state[key]
 
 
 def _preset() -> list[SweepSpec]:
@@ -100,8 +120,23 @@ def _launch(specs: list[SweepSpec], token: str) -> None:
     sweep_actions.launch(specs, token)
     # The next launch is another one, also of the same specification.
     st.session_state[TOKEN] = uuid.uuid4().hex
+    if st.session_state.get(KIND) == OWN:
+        # What was entered stays, to be changed and launched again as another sweep.
+        st.session_state["launch_name"] = _free_name(specs[0].name)
     # Closed, so that what was launched is seen going on.
     st.session_state[PANEL] = False
+
+
+def _free_name(name: str) -> str:
+    """The name with the next number that no sweep has."""
+    try:
+        taken = {name, *sweep_queries.specifications(open_reader())}
+    except SeqclsError:
+        # The launch has failed, which is said.
+        return name
+    stem, _, number = name.rpartition("_")
+    stem = stem if stem and number.isdecimal() else name
+    return next(own for n in count(2) if (own := f"{stem}_{n}") not in taken)
 
 
 def _estimate(specs: list[SweepSpec]) -> Estimate:

@@ -205,7 +205,8 @@ def _specification(name: str, spec: str) -> None:
 
 
 def _edit_as_new(name: str) -> None:
-    """Opens the launch panel on a copy of the sweep."""
+    """Opens the launch panel on a copy of the sweep, with nothing of what was entered before."""
+    panel.clear()
     st.session_state[panel.PANEL] = True
     st.session_state[panel.KIND] = panel.OWN
     st.session_state[start.KEY] = start.of_sweep(name)

@@ -80,6 +80,10 @@ def test_a_sweep_of_ones_own_is_launched_once_and_trained(
         "a second tab starts none"
     )
     assert "mine" in [text.value for text in first.text], "it is shown as running"
+    again = panel(first, "Your own")
+    entered = [again.text_input(key=f"launch_{name}").value for name in ("name", "seeds")]
+    assert entered == ["mine_2", "0, 1, 2"], "what was entered can be changed and launched again"
+    assert again.multiselect(key="launch hidden_size").value == [4]
     wait_for_end(store, 1)
     assert sweep_queries.counts_by_state(store, [1]) == {"done": 3}
     assert queries.run_config(store, 1).hidden_size == 4
