@@ -54,20 +54,10 @@ def sweep_names(config_ids: Sequence[int], memberships: pd.DataFrame) -> "pd.Ser
     return joined.reindex(list(config_ids), fill_value="no sweep")
 
 
-def identified(config_ids: Sequence[int]) -> pd.DataFrame:
-    """What tells configurations apart, as columns, indexed by config_id.
-
-    Returns:
-        `sweeps` where they are not all of the same; the settings that differ where the sweeps do
-        not tell each from the others.
-    """
-    distinct = list(dict.fromkeys(config_ids))
-    sweeps = sweep_names(distinct, data.memberships()).rename("sweeps").to_frame()
-    settings = data.settings().loc[distinct]
-    settings = settings.loc[:, [name for name in settings if settings[name].nunique() > 1]]
-    if sweeps["sweeps"].is_unique:
-        return sweeps
-    return settings if sweeps["sweeps"].nunique() == 1 else sweeps.join(settings)
+def settings_that_differ(config_ids: Sequence[int]) -> pd.DataFrame:
+    """The settings in which these configurations differ, indexed by config_id."""
+    settings = data.settings().loc[list(dict.fromkeys(config_ids))]
+    return settings.loc[:, [name for name in settings if settings[name].nunique() > 1]]
 
 
 def colors(config_ids: Sequence[int]) -> dict[int, str]:

@@ -4,7 +4,7 @@ import altair as alt
 import pandas as pd
 
 from dashboard.charts.colors import GREY, OKABE_ITO
-from dashboard.charts.scales import titled
+from dashboard.charts.scales import row_height, rows, titled
 
 ROW = 34
 FURNITURE = 90
@@ -23,7 +23,8 @@ def importance_chart(frame: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
         axis=alt.Axis(format="%"),
         scale=alt.Scale(domain=[min(0.0, float(frame["low"].min())), 1]),
     )
-    y = alt.Y("field:N", title=None, sort=list(frame["field"]), axis=alt.Axis(labelLimit=230))
+    fields = list(frame["field"])
+    y = rows(fields, "field", grid=False)
     tooltip = [
         alt.Tooltip("field:N", title="Setting"),
         alt.Tooltip("moves:Q", title="Moves the failing share by", format=".1%"),
@@ -45,4 +46,6 @@ def importance_chart(frame: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
         subtitle="A point is the difference between a setting's worst and best value; the bar, "
         "its 95% interval.",
     )
-    return alt.layer(spans, points).properties(height=ROW * len(frame) + FURNITURE, title=title)
+    return alt.layer(spans, points).properties(
+        height=row_height(fields, ROW) * len(frame) + FURNITURE, title=title
+    )

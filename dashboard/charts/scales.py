@@ -1,5 +1,6 @@
 """Scales that several charts share, so that one meaning has one color."""
 
+import json
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -21,6 +22,8 @@ def titled(title: str, subtitle: str = "") -> alt.TitleParams:
 
 
 LABEL_WIDTH = 230
+LABEL_LETTERS = 38
+"""That fit into this width."""
 LABEL_LINE_HEIGHT = 14
 
 
@@ -34,14 +37,19 @@ def readable_on(field: str) -> Any:
 def rows(names: Sequence[str], field: str = "configuration", *, grid: bool = True) -> alt.Y:
     """A row for each name, in this order, with a line through it or none.
 
-    Names that all have as many parts, separated by commas, stand in lines, a part a line; of
-    others a long one is cut off.
+    Names of several parts, separated by commas, stand in as many lines as the longest one needs.
     """
-    lines = _lines(names)
+    broken = {name: _broken(name) for name in names}
+    most = _lines(names)
+    # Those of fewer lines stand in the middle of their row.
+    padded = {
+        name: [*[""] * ((most - len(own)) // 2), *own] if most > 1 else name
+        for name, own in broken.items()
+    }
     axis = alt.Axis(
-        labelExpr="split(datum.label, ', ')" if lines > 1 else "datum.label",
+        labelExpr=f"({json.dumps(padded)})[datum.label]" if most > 1 else "datum.label",
         # The first line stands where a single one would.
-        labelOffset=-LABEL_LINE_HEIGHT * (lines - 1) / 2,
+        labelOffset=-LABEL_LINE_HEIGHT * (most - 1) / 2,
         labelLimit=LABEL_WIDTH,
         labelOverlap=False,
         grid=grid,
@@ -56,8 +64,19 @@ def row_height(names: Sequence[str], least: int) -> int:
 
 
 def _lines(names: Sequence[str]) -> int:
-    parts = {name.count(", ") + 1 for name in names}
-    return parts.pop() if len(parts) == 1 else 1
+    return max((len(_broken(name)) for name in names), default=1)
+
+
+def _broken(name: str) -> list[str]:
+    """The lines of a name: as many of its parts in each as fit."""
+    lines: list[str] = []
+    for part in name.split(", "):
+        longer = f"{lines[-1]}, {part}" if lines else part
+        if lines and len(longer) < LABEL_LETTERS:
+            lines[-1] = longer
+        else:
+            lines = [*lines[:-1], *(f"{x}," for x in lines[-1:]), part]
+    return lines
 
 
 def kind_color(field: str = "kind") -> alt.Color:

@@ -12,6 +12,8 @@ from sweeps.store.string_queries import ErrorSearch
 from sweeps.store.views import KINDS, View
 
 KINDS_OF_ERRORS = ["false_positives", "false_negatives"]
+CONFIGURATION = "configuration"
+RESULTS = ["model_seed", "errors", *KINDS_OF_ERRORS, "accuracy", "solved_length", "run_id"]
 MODELS_A_PAGE = 100
 STRINGS_A_PAGE = 200
 BREAKING = 100
@@ -53,19 +55,20 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
     page = _page(pages, "models_page")
     table = data.failing_models(view, MODELS_A_PAGE, (page - 1) * MODELS_A_PAGE)
     table["errors"] = table["false_positives"] + table["false_negatives"]
-    told_apart = names.identified(table["config_id"].tolist())
-    shown = table[["config_id", "model_seed", "errors", *KINDS_OF_ERRORS]].join(
-        table[["accuracy", "solved_length", "run_id"]]
-    )
-    shown = shown.join(told_apart, on="config_id").drop(columns="config_id")
-    shown = shown[[*told_apart.columns, *shown.columns.drop(list(told_apart.columns))]]
+    config_ids = table["config_id"].tolist()
+    named = table["config_id"].map(names.configuration_names(list(dict.fromkeys(config_ids))))
+    settings = names.settings_that_differ(config_ids)
+    shown = table[["config_id", *RESULTS]].join(settings, on="config_id")
+    shown["config_id"] = named
+    shown = shown.rename(columns={"config_id": CONFIGURATION})
     elsewhere = _linked_elsewhere(table["run_id"].tolist())
     chosen = links.selectable(
         shown,
         table["run_id"].tolist(),
         "run",
         mode="single-row-required" if elsewhere is None else "single-row",
-        columns=measures.model_columns() | measures.setting_columns(told_apart.columns),
+        columns=measures.model_columns()
+        | measures.setting_columns([CONFIGURATION, *settings], int(named.map(len).max())),
         height=min(38 + 35 * len(shown), 320),
     )
     if elsewhere is not None and chosen == [elsewhere["run_id"]]:

@@ -1,5 +1,6 @@
 """Charts are functions of their frames."""
 
+import json
 from typing import Any
 
 import altair as alt
@@ -16,7 +17,7 @@ from dashboard.charts.features import feature_plane
 from dashboard.charts.heat_map import heat_map
 from dashboard.charts.loss_curves import loss_curves
 from dashboard.charts.room import height_of
-from dashboard.charts.scales import row_height, rows
+from dashboard.charts.scales import LABEL_LETTERS, row_height, rows
 from dashboard.charts.seed_grid import CLICKED as CLICKED_CELL
 from dashboard.charts.seed_grid import seed_grid
 
@@ -216,13 +217,18 @@ def test_strings_lie_where_their_letters_say_even_if_none_has_the_letter() -> No
 
 
 def test_names_of_several_settings_stand_in_lines_and_get_room() -> None:
-    grid = ["heads=1, hidden_size=2", "heads=2, hidden_size=2"]
-    assert row_height(grid, least=10) > row_height(["heads=1"], least=10)
-    together: Any = rows(grid).to_dict()
-    mixed: Any = rows([*grid, "another"]).to_dict()
-    assert "split" in together["axis"]["labelExpr"]
-    assert "split" not in mixed["axis"]["labelExpr"]
-    assert mixed["sort"] == [*grid, "another"]
+    settings = ["num_attention_heads=1", "hidden_size=2", "embeddings_init_strategy=linear_like"]
+    names = [", ".join(settings), "another"]
+    assert row_height(names, least=10) > row_height(["another"], least=10)
+    found: Any = rows(names).to_dict()
+    told = found["axis"]["labelExpr"].removesuffix("[datum.label]")[1:-1]
+    lines: dict[str, list[str]] = json.loads(told)
+    assert " ".join(lines[names[0]]).split(", ") == settings, "nothing is cut off"
+    assert all(len(line) <= LABEL_LETTERS for line in lines[names[0]])
+    assert lines["another"][-1] == "another"
+    assert found["sort"] == names
+    short: Any = rows(["one", "two"]).to_dict()
+    assert short["axis"]["labelExpr"] == "datum.label"
 
 
 def test_a_loss_curve_is_a_line_a_model_in_the_color_of_its_configuration() -> None:
