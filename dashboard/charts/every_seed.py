@@ -8,7 +8,7 @@ from dashboard.charts.colors import FALSE_NEGATIVE, FALSE_POSITIVE, GREY
 from dashboard.charts.scales import KIND_SHAPES, row_height, rows, titled
 
 ROW_HEIGHT = 34
-FURNITURE_HEIGHT = 180
+FURNITURE_HEIGHT = 224
 
 MOSTLY = ["no error", "mostly false positives", "mostly false negatives"]
 
@@ -51,13 +51,13 @@ def every_seed(models: pd.DataFrame, names: list[str]) -> alt.LayerChart | alt.F
                 "outcome:N",
                 title=None,
                 scale=alt.Scale(domain=MOSTLY, range=[GREY, FALSE_POSITIVE, FALSE_NEGATIVE]),
-                legend=alt.Legend(orient="bottom"),
+                legend=alt.Legend(orient="bottom", direction="vertical"),
             ),
             shape=alt.Shape(
                 "outcome:N",
                 title=None,
                 scale=alt.Scale(domain=MOSTLY, range=["circle", *KIND_SHAPES]),
-                legend=alt.Legend(orient="bottom"),
+                legend=alt.Legend(orient="bottom", direction="vertical"),
             ),
             tooltip=_tooltips(),
         )

@@ -39,7 +39,7 @@ def with_places(
         for place in reversed(range(len(own))):
             x, y = at[place]
             width = CHARACTER * len(str(own["name"].iloc[place]))
-            for middle_x, middle_y in _around(x, y, width, side):
+            for middle_x, middle_y in _tried(x, y, width, side):
                 box = _box(middle_x, middle_y, width, LINE)
                 others = boxes[:place] + boxes[place + 1 :]
                 if not any(_overlap(box, other) for other in others):
@@ -75,6 +75,16 @@ def with_room(points: pd.DataFrame, domain: tuple[float, float], width: int) -> 
         if free[-1]:
             own.append((middle - half, middle + half))
     return points.assign(free=free[::-1])
+
+
+def _tried(x: float, y: float, width: float, side: int) -> list[tuple[float, float]]:
+    """Middles of a name: those within the plane first, beyond whose edge it may be cut off."""
+
+    def leaves(middle: tuple[float, float]) -> bool:
+        box = _box(*middle, width, LINE)
+        return min(box) < 0 or max(box) > side
+
+    return sorted(_around(x, y, width, side), key=leaves)
 
 
 def _around(x: float, y: float, width: float, side: int) -> Iterator[tuple[float, float]]:

@@ -40,8 +40,8 @@ def rows(names: Sequence[str], field: str = "configuration", *, grid: bool = Tru
     Names of several parts, separated by commas, stand in as many lines as the longest one needs.
     """
     broken = {name: _broken(name) for name in names}
-    most = _lines(names)
-    # Those of fewer lines stand in the middle of their row.
+    # An odd number: those of one line stand in the middle of their row.
+    most = _lines(names) // 2 * 2 + 1
     padded = {
         name: [*[""] * ((most - len(own)) // 2), *own] if most > 1 else name
         for name, own in broken.items()

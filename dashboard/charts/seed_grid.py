@@ -32,7 +32,7 @@ def seed_grid(models: pd.DataFrame, names: list[str]) -> alt.Chart:
         "accuracy:Q",
         title="Accuracy",
         scale=alt.Scale(scheme=LOW_TO_HIGH, domain=[lowest, 1]),
-        legend=alt.Legend(format="~%", tickCount=4, orient="bottom", gradientLength=240),
+        legend=alt.Legend(format="~%", tickCount=3, orient="bottom", gradientLength=150),
     )
     chart: alt.Chart = (
         chart_of(models, names)

@@ -15,6 +15,9 @@ from sweeps.store.views import View
 # Beyond so many values of a field, its cells could not be read.
 MAX_VALUES = 30
 
+MOST_NAMED = 6
+"""Settings in which the models of a cell differ that are named."""
+
 SHARES = {
     "median": "Median accuracy",
     "worst": "Worst seed's accuracy",
@@ -151,7 +154,9 @@ def _spans(lows: Iterable[float], highs: Iterable[float]) -> list[str]:
 
 def _say_what_is_pooled(table: pd.DataFrame, fields: list[str], grouped: list[str]) -> None:
     if table["configurations"].max() > 1:
-        others = ", ".join(f"`{name}`" for name in fields if name not in grouped)
+        pooled = [f"`{name}`" for name in fields if name not in grouped]
+        more = [f"{len(pooled) - MOST_NAMED} more"] if len(pooled) > MOST_NAMED else []
+        others = ", ".join([*pooled[:MOST_NAMED], *more])
         st.caption(
             f"Some cells hold models that differ in other settings too ({others}): choose one "
             "under One map for each, or filter by it."
