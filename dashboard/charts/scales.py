@@ -25,6 +25,8 @@ LABEL_WIDTH = 230
 LABEL_LETTERS = 38
 """That fit into this width."""
 LABEL_LINE_HEIGHT = 14
+BLANK = "\N{NO-BREAK SPACE}"
+"""A line of nothing would take no room."""
 
 
 def readable_on(field: str) -> Any:
@@ -43,7 +45,7 @@ def rows(names: Sequence[str], field: str = "configuration", *, grid: bool = Tru
     # An odd number: those of one line stand in the middle of their row.
     most = _lines(names) // 2 * 2 + 1
     padded = {
-        name: [*[""] * ((most - len(own)) // 2), *own] if most > 1 else name
+        name: [*[BLANK] * ((most - len(own)) // 2), *own] if most > 1 else name
         for name, own in broken.items()
     }
     axis = alt.Axis(
