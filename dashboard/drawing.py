@@ -14,6 +14,7 @@ from dashboard import layout
 from dashboard.charts.encodings import Drawing
 from dashboard.charts.keys import Key
 from dashboard.charts.panels import apart
+from dashboard.charts.parts import Part, together
 from dashboard.charts.room import height_of, width_of
 from dashboard.charts.themes import DARK, LIGHT, Ground, described, themed
 
@@ -35,7 +36,7 @@ def ground() -> Ground:
     return DARK if st.context.theme.type == "dark" else LIGHT
 
 
-def spec_of(chart: Drawing | alt.VConcatChart, says: str = "") -> dict[str, Any]:
+def spec_of(chart: Drawing, says: str = "") -> dict[str, Any]:
     """A chart as it is sent to the browser.
 
     Args:
@@ -162,9 +163,12 @@ def _place(spec: dict[str, Any], key: str) -> None:
         st.vega_lite_chart(spec, width="content", key=key)
 
 
-def place_whole(chart: alt.VConcatChart, key: str) -> None:
-    """Charts that share what is pointed at, as one at its own size."""
-    _place(spec_of(chart), key)
+def place_together(parts: Sequence[Part], key: str) -> None:
+    """Parts that share what is pointed at, as one at its own size."""
+    spec = together(parts)
+    datasets = spec.pop("datasets")
+    # The frames are turned into what is sent by Streamlit, which is quicker than a list of rows.
+    _place({**themed(spec, ground()), "datasets": datasets}, key)
 
 
 def _room(key: str, height: int, width: int = 0) -> DeltaGenerator:

@@ -19,11 +19,14 @@ MOST_TRIES = 5
 
 
 @contextmanager
-def redrawn_if_changed() -> Iterator[None]:
+def redrawn_if_changed(*, part: bool = False) -> Iterator[None]:
     """Draws the page anew where it broke because the database changed while it was drawn.
 
     A page asks several questions, one after another; what the first answer names may be deleted
     before the second.
+
+    Args:
+        part: of a page, run again alone too; that it was drawn says nothing of the others.
     """
     before = _revision()
     try:
@@ -39,7 +42,8 @@ def redrawn_if_changed() -> Iterator[None]:
             return
         st.session_state[TRIES] = tries + 1
         st.rerun()
-    st.session_state[TRIES] = 0
+    if not part:
+        st.session_state[TRIES] = 0
 
 
 def say_what_is_damaged() -> None:

@@ -1,11 +1,15 @@
 """One data frame a figure, of what `seqcls.interpretability.strings` finds. Pure functions."""
 
+import numpy as np
 import pandas as pd
 
 from seqcls.interpretability.strings.attribution import Step
 from seqcls.interpretability.strings.families import GroupCurve
 from seqcls.interpretability.strings.patching import Patched
 from seqcls.interpretability.strings.states import Path, Patterns, Prefixes, Units
+
+LEAST_WEIGHT = 0.00005
+WEIGHT_STEPS = 20
 
 
 def attention_frame(found: Patterns) -> pd.DataFrame:
@@ -19,6 +23,42 @@ def attention_frame(found: Patterns) -> pd.DataFrame:
     ]
     columns = ["block", "head", "query", "key", "query_token", "key_token", "weight"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def head_frame(found: Patterns, block: int, head: int) -> pd.DataFrame:
+    """Query and key (places), weight of one head, without weights that round to 0.0000."""
+    weights = found.weights[block, head]
+    query, key = np.nonzero(weights >= LEAST_WEIGHT)
+    return pd.DataFrame({"query": query, "key": key, "weight": weights[query, key]})
+
+
+def pattern_runs(found: Patterns) -> pd.DataFrame:
+    """What small pictures of all heads are made of: neighbors of about one weight as one piece.
+
+    block, head, query and rows (places that attend), first and last (places attended to), weight
+    in steps of `1 / WEIGHT_STEPS`. The first piece of each head is the whole of it, of weight 0.
+    """
+    levels = np.rint(found.weights * WEIGHT_STEPS).astype(int)
+    starts = np.diff(levels, axis=3, prepend=-1) != 0
+    block, head, query, first = np.nonzero(starts)
+    tokens = levels.shape[3]
+    # In the order of the array a piece ends before the next begins, or with its row.
+    last = np.where(np.roll(first, -1) == 0, tokens, np.roll(first, -1)) - 1
+    level = levels[block, head, query, first]
+    pieces = pd.DataFrame(
+        {
+            "block": block,
+            "head": head,
+            "query": query,
+            "rows": 1,
+            "first": first,
+            "last": last,
+            "weight": level / WEIGHT_STEPS,
+        }
+    )
+    wholes = pieces[["block", "head"]].drop_duplicates()
+    wholes = wholes.assign(query=0, rows=tokens, first=0, last=tokens - 1, weight=0.0)
+    return pd.concat([wholes, pieces[pieces["weight"] > 0]], ignore_index=True)
 
 
 def steps_frame(found: tuple[Step, ...]) -> pd.DataFrame:
@@ -63,8 +103,14 @@ def path_frame(found: Path, tokens: tuple[str, ...]) -> pd.DataFrame:
     )
 
 
-def patched_frame(found: Patched) -> pd.DataFrame:
-    """site, place, base_token, source_token, logit, restored (0 to 1), flips."""
+def patched_frame(found: Patched, most_units: int | None = None) -> pd.DataFrame:
+    """site, place, base_token, source_token, logit, restored (0 to 1), flips.
+
+    Args:
+        found: the patches.
+        most_units: of a recurrent network's units only so many, those that restore most.
+    """
+    units = found.most_restoring_units(len(found.sites) if most_units is None else most_units)
     restored, flips = found.restored, found.flips
     rows = [
         (
@@ -77,6 +123,7 @@ def patched_frame(found: Patched) -> pd.DataFrame:
             bool(flips[row, place]),
         )
         for row, site in enumerate(found.sites)
+        if site.name != "unit" or row in units
         for place in range(len(found.base_tokens))
     ]
     columns = ["site", "place", "base_token", "source_token", "logit", "restored", "flips"]

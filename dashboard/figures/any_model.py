@@ -63,7 +63,7 @@ def _of_string(model: AskedModel, letters: Letters) -> Iterator[Figure]:
         title="Logit of every prefix",
         note="Each prefix is classified as a separate string.",
         data=prefixes,
-        chart=along.prefix_logits(prefixes, names),
+        chart=along.prefix_logits(prefixes, names).chart,
     )
     try:
         yield from (
@@ -88,7 +88,7 @@ def _attention(model: AskedModel, letters: Letters, names: Sequence[str]) -> Ite
             f"{title}, {text}",
             "What each token attends to: each row sums to 1.",
             own,
-            along.attention_matrix(own.drop(columns=["block", "head"]), names, title),
+            along.attention_matrix(own, names, title).chart,
         )
 
 
@@ -99,13 +99,13 @@ def _units(model: AskedModel, letters: Letters, names: Sequence[str]) -> Iterato
     frame = frame.assign(letter=with_letters(model, frame["place"]))
     for (layer, state), own in frame.groupby(["layer", "state"]):
         title = f"layer {layer}: {str(state).replace('_', ' ')}"
-        chart = along.unit_states(own[["letter", "unit", "value", "token"]], names, title)
+        chart = along.unit_states(own, names, title).chart
         note = "Each unit after every token."
         yield Figure(None, "Units", f"{title}, {text}", note, own, chart)
     for layer, states in enumerate(found.states):
         path = principal_path(states)
         points = state_frames.path_frame(path, found.tokens)
         points = points.assign(letter=with_letters(model, points["place"]))
-        chart = along.state_path(points, path.shares)
+        chart = along.state_path(points, path.shares).chart
         note = "The state after every token, in its first two principal components."
         yield Figure(None, "Path of the state", f"layer {layer}, {text}", note, points, chart)

@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from dashboard import data
+from dashboard import data, steady
 from dashboard.model import plain
+from dashboard.model.choice import show_missing
 from dashboard.network import ablation, near, states
 from dashboard.network.asked import choose_string, opened, say
 from seqcls.config import RunConfig
@@ -42,11 +43,17 @@ def show(run_id: int, config: RunConfig) -> None:
                 _of_a_string(run_id, config, OF_A_STRING[name])
 
 
+@st.fragment
 def _of_a_string(
     run_id: int, config: RunConfig, section: Callable[[AskedModel, Letters], None]
 ) -> None:
-    string = choose_string(config, data.string_errors(run_id, ErrorSearch()))
-    _section(run_id, string, section)
+    """A section and its string; where another is chosen, nothing else of the page is run again."""
+    with steady.redrawn_if_changed(part=True):
+        try:
+            string = choose_string(config, data.string_errors(run_id, ErrorSearch()))
+            _section(run_id, string, section)
+        except SeqclsError as error:
+            show_missing(error)
 
 
 def _section(run_id: int, string: str, section: Callable[[AskedModel, Letters], None]) -> None:

@@ -3,11 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import pandas as pd
 import streamlit as st
 
 from dashboard.charts import along
-from dashboard.charts.readout import waterfall
-from dashboard.drawing import place, place_whole
+from dashboard.charts.heads import small_patterns
+from dashboard.charts.parts import WIDTH, Part
+from dashboard.charts.readout import steps_of_one
+from dashboard.drawing import place_together
 from dashboard.figures.along import DRAWN, steps_frame, token_names, with_letters, with_margin
 from dashboard.network.asked import say
 from dashboard.text import verbatim
@@ -39,7 +42,7 @@ class Look:
     @property
     def room(self) -> int:
         """Pixels along the tokens."""
-        return NARROW if self.name else along.WIDTH
+        return NARROW if self.name else WIDTH
 
 
 def show(model: AskedModel, letters: Letters) -> None:
@@ -82,7 +85,7 @@ def _show(models: Sequence[AskedModel], looks: Sequence[Look], letters: Letters)
         for column, model, look in zip(st.columns(len(models)), models, looks, strict=True):
             with column:
                 parts = _along(model, letters, look)
-                place_whole(along.together(parts), f"network along {look.name}")
+                place_together(parts, f"network along {look.name}")
         st.caption(
             "At the top, the logit after each prefix, each classified as a separate string: where "
             "it changes sign, the prediction changes. Hover over a token to see it in every figure."
@@ -119,11 +122,10 @@ def _steps(model: AskedModel, letters: Letters, look: Look) -> None:
         st.caption("It has no residual stream.")
         return
     frame = steps_frame(state_frames.steps_frame(logit_steps(model, letters)), model.text(letters))
-    ends: list[float] = frame[["start", "end"]].to_numpy().ravel().tolist()
-    place(waterfall(frame, look.steps or with_margin(ends), ""), f"network steps {look.name}")
+    place_together([steps_of_one(frame, look.steps)], f"network steps {look.name}")
 
 
-def _along(model: AskedModel, letters: Letters, look: Look) -> list[along.Part]:
+def _along(model: AskedModel, letters: Letters, look: Look) -> list[Part]:
     from seqcls.interpretability.strings.states import prefix_logits
 
     names = token_names(model, letters)
@@ -139,27 +141,23 @@ def _along(model: AskedModel, letters: Letters, look: Look) -> list[along.Part]:
         return parts + _units(model, letters, names, look)
 
 
-def _attention(
-    model: AskedModel, letters: Letters, names: list[str], look: Look
-) -> list[along.Part]:
+def _attention(model: AskedModel, letters: Letters, names: list[str], look: Look) -> list[Part]:
     from seqcls.interpretability.strings.states import attention_patterns
 
-    frame = state_frames.attention_frame(attention_patterns(model, letters))
-    frame = frame.assign(
-        letter=with_letters(model, frame["key"]), query=with_letters(model, frame["query"])
-    ).drop(columns="key")
-    heads = frame[["block", "head"]].drop_duplicates().to_numpy().tolist()
+    found = attention_patterns(model, letters)
+    blocks, heads, tokens = found.weights.shape[:3]
     if not heads:
         return []
-    options = [f"block {block}, head {head}" for block, head in heads]
+    options = [f"block {block}, head {head}" for block in range(blocks) for head in range(heads)]
     chosen = _one_of("Head to open", options, options[0], "head", look)
-    small = frame[["block", "head", "query", "letter", "weight"]].round({"weight": 3})
-    block, head = heads[options.index(chosen)]
-    opened = frame[(frame["block"] == block) & (frame["head"] == head)]
-    opened = opened.drop(columns=["block", "head"])
+    frame = state_frames.head_frame(found, *divmod(options.index(chosen), heads))
+    frame = frame.assign(
+        letter=with_letters(model, frame["key"]), query=with_letters(model, frame["query"])
+    )
+    places = with_letters(model, pd.Series(range(tokens))).tolist()
     return [
-        along.small_patterns(small[small["weight"] >= 0.002], look.room),
-        along.attention_matrix(opened, names, chosen, look.room),
+        small_patterns(state_frames.pattern_runs(found), places, look.room),
+        along.attention_matrix(frame, names, chosen, look.room),
     ]
 
 
@@ -179,7 +177,7 @@ def _one_of(label: str, options: Sequence[str], first: str, name: str, look: Loo
     return str(chosen)
 
 
-def _units(model: AskedModel, letters: Letters, names: list[str], look: Look) -> list[along.Part]:
+def _units(model: AskedModel, letters: Letters, names: list[str], look: Look) -> list[Part]:
     from seqcls.interpretability.strings.states import principal_path, recurrent_units
 
     try:
@@ -203,8 +201,6 @@ def _units(model: AskedModel, letters: Letters, names: list[str], look: Look) ->
     reach = look.reaches.get(state)
     title = f"layer {layer}: {verbatim(str(state).replace('_', ' '))}"
     return [
-        along.unit_states(
-            own[["letter", "unit", "value", "token"]], names, title, reach, look.room
-        ),
+        along.unit_states(own, names, title, reach, look.room),
         along.state_path(points, path.shares, look.room),
     ]

@@ -39,7 +39,7 @@ def test_a_transformers_parts_prefixes_and_heads_are_drawn(
     assert headers(app)[:2] == ["What each part adds to the logit", "Along the string"]
     steps, along = charts(app)
     assert "Adds to the logit" in steps
-    assert '"block"' in along
+    assert "'block ' + floor(datum.value)" in along
     (pointed,) = json.loads(along)["params"]
     assert pointed["name"] == "pointed"
     assert len(pointed["views"]) >= 3, "prefixes, small pictures of heads, and the opened head"
@@ -53,7 +53,7 @@ def test_a_recurrent_models_gates_and_path_are_drawn(
     app = model(monkeypatch, db, LSTM, "States")
     assert headers(app)[0] == "Along the string", "it has no residual stream"
     (along,) = charts(app)
-    assert "First component" in along
+    assert "First principal component" in along
     assert "forget_gate" in app.selectbox(key="state").options
 
 

@@ -1,0 +1,53 @@
+"""Drawings along a string: built once for a length, and no more marks than they need."""
+
+import numpy as np
+import pandas as pd
+
+from dashboard.charts import along
+from dashboard.charts.heads import small_patterns
+from dashboard.charts.parts import Part, together
+from seqcls.interpretability.strings.states import Patterns
+from sweeps.state_frames import head_frame, pattern_runs
+
+
+def prefixes(string: str, logits: list[float]) -> Part:
+    frame = pd.DataFrame({"letter": range(len(logits)), "prefix": "x", "logit": logits, "label": 1})
+    return along.prefix_logits(frame, ["", *string])
+
+
+def test_strings_of_one_length_differ_in_their_data_alone() -> None:
+    one, other = (
+        together([prefixes(string, logits)])
+        for string, logits in (("01", [0.0, 1.0, 2.0]), ("10", [5.0, -1.0, 2.0]))
+    )
+    assert one["datasets"]["tokens"]["name"].tolist() == ["", "0", "1"]
+    assert other["datasets"]["prefixes"]["answer"].tolist()[1] == "false negative"
+    del one["datasets"], other["datasets"]
+    assert one == other
+
+
+def test_small_pictures_are_made_of_pieces_that_say_what_the_weights_are() -> None:
+    weights = np.random.default_rng(0).dirichlet(np.full(9, 0.3), size=(2, 3, 9))
+    runs = pattern_runs(Patterns(tuple("012345678"), weights))
+    painted = np.full(weights.shape, np.nan)
+    for own in runs.to_dict("records"):
+        rows = slice(own["query"], own["query"] + own["rows"])
+        painted[own["block"], own["head"], rows, own["first"] : own["last"] + 1] = own["weight"]
+    assert np.abs(painted - weights).max() <= 0.5 / 20 + 1e-12
+    even = pattern_runs(Patterns(tuple("ab" * 20), np.full((2, 4, 40, 40), 1 / 40)))
+    assert len(even) <= 2 * 4 * (1 + 40), "a row of equal weights is one piece"
+    part = small_patterns(runs, range(1, 10))
+    assert sorted(set(part.data["columns"]["letter"])) == list(range(1, 10))
+    assert len(part.data["columns"]) == 2 * 3 * 9
+
+
+def test_an_opened_head_leaves_out_what_would_be_written_as_nothing() -> None:
+    weights = np.zeros((1, 2, 2, 2))
+    weights[0, 1] = [[1.0, 0.0], [0.00004, 0.99996]]
+    frame = head_frame(Patterns(("a", "b"), weights), 0, 1)
+    assert frame[["query", "key"]].to_numpy().tolist() == [[0, 0], [1, 1]]
+
+
+def test_scales_are_rounded_so_that_most_strings_share_them() -> None:
+    given = (1.0, 0.61, 0.3, 3.2, 0.0101)
+    assert [along.rounded_up(value) for value in given] == [1.0, 0.7, 0.3, 4.0, 0.02]
