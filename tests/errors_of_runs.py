@@ -70,9 +70,13 @@ def _claims_of_patching(
     own = patch(model, letters, letters)
     yield "a string patched with itself stays", bool(abs(own.logits - logit).max() <= EXACT)
     near = nearest_right(model, letters, same_length=True, max_edits=1)
-    if near.answer is None or model.config.architecture != "transformer":
+    if near.answer is None:
         return
-    for site in (Site("embedding"), Site("block", model.config.num_blocks - 1)):
+    last = model.config.num_blocks - 1
+    sites = [Site("embedding"), Site("block", last)]
+    if model.config.architecture != "transformer":
+        sites = [Site("layer", last), *([Site("state", last)] * (last == 0))]
+    for site in sites:
         found = patch_everywhere(model, letters, near.letters, site)
         given = abs(found - _logit(model, near.letters)) <= EXACT
         yield f"all of {site.name} patched gives the other's logit", given

@@ -3,13 +3,16 @@
 import streamlit as st
 
 from dashboard.charts import along
-from dashboard.drawing import place
+from dashboard.drawing import place_together
 from dashboard.figures.along import token_names, with_letters
 from dashboard.network.asked import look_at, say
 from dashboard.text import verbatim
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.strings.asked import Answer, AskedModel, Letters
 from sweeps import state_frames
+
+UNITS = 16
+"""Of a recurrent network that are drawn where states are carried over."""
 
 
 def show_minimal(model: AskedModel, letters: Letters) -> None:
@@ -72,6 +75,7 @@ def show_patching(model: AskedModel, letters: Letters) -> None:
     from seqcls.interpretability.strings.nearest import nearest_right
     from seqcls.interpretability.strings.patching import patch
     from sweeps.cli.commands.asking import said_of
+    from sweeps.cli.commands.states import LISTED, flip_table
 
     typed = st.text_input(
         "Source string",
@@ -93,13 +97,23 @@ def show_patching(model: AskedModel, letters: Letters) -> None:
         say(error)
         return
     st.markdown(f"Base: {ends[0]}.  \nSource: {ends[1]}.")
-    frame = state_frames.patched_frame(found)
+    frame = state_frames.patched_frame(found, UNITS)
     frame = frame.assign(letter=with_letters(model, frame["place"]))
     names = token_names(model, letters)
     drawing = along.patched(frame, names, found.base_logit, found.source_logit)
-    place(drawing, "network patched")
+    place_together([drawing], "network patched")
     st.caption(
         "Activation patching: each cell is the base string's logit with one state at one position "
         "replaced by the source string's. A dot marks those that flip the prediction; a state that "
         "carries the whole difference restores the source string's logit."
     )
+    if any(site.is_whole for site in found.sites):
+        st.caption(
+            "What a layer keeps as a whole carries over all that was read so far; which unit holds "
+            f"what decides, its own row shows. Drawn are the {UNITS} units at most that restore "
+            "most of the source's logit."
+        )
+    flips = flip_table(found)
+    if not flips.empty:
+        st.subheader("States that flip the prediction")
+        st.dataframe(flips.head(LISTED), hide_index=True, width="content")

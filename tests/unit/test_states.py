@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from seqcls.data import configuration
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.interpretability.strings.attribution import logit_steps
@@ -73,6 +74,60 @@ def test_carrying_everything_over_gives_the_others_logit(fields: dict[str, Any])
     for site in (Site("embedding"), Site("block", last)):
         found = patch_everywhere(model, BASE, SOURCE, site)
         assert found == pytest.approx(logit(model, SOURCE), abs=1e-12)
+
+
+@pytest.mark.parametrize("fields", [LSTM, GRU, {**GRU, "architecture": "lstm"}])
+def test_carrying_all_of_the_last_layer_over_gives_the_others_logit(fields: dict[str, Any]) -> None:
+    model = untrained(**fields)
+    last = model.config.num_blocks - 1
+    for name in ("layer", "state"):
+        found = patch_everywhere(model, BASE, SOURCE, Site(name, last))
+        assert found == pytest.approx(logit(model, SOURCE), abs=1e-12)
+    kept = patch_everywhere(model, BASE, BASE, Site("unit", 0, unit=1))
+    assert kept == pytest.approx(logit(model, BASE), abs=1e-12)
+
+
+def test_an_lstms_states_and_cells_are_carried_over_on_their_own() -> None:
+    found = patch(untrained(**LSTM), BASE, SOURCE)
+    names = [site.text for site in found.sites]
+    assert names[:4] == ["layer 0", "layer 0, state", "layer 0, cell", "layer 0, unit 0"]
+    assert len(names) == 3 + 4
+    # What is read is the state after the last token: the cell is nothing but what led to it.
+    assert found.logits[1, -1] == pytest.approx(found.source_logit, abs=1e-12)
+    assert found.logits[2, -1] == pytest.approx(found.base_logit, abs=1e-12)
+
+
+def first_token_kept_by_unit_0() -> AskedModel:
+    """A plain network: unit 0 keeps the sign of the first token, unit 1 that of the last one."""
+    config = configuration(
+        {
+            "task": "first",
+            "architecture": "rnn",
+            "readout": "last",
+            "hidden_size": 2,
+            "precision": "float64",
+        }
+    )
+    embedding = np.zeros((4, 2))
+    embedding[-2:, :] = [[-1.0, -1.0], [1.0, 1.0]]
+    weights = {
+        "embedding.weight": embedding,
+        "layers.0.input_weight": np.diag([1.0, 5.0]),
+        "layers.0.state_weight": np.diag([10.0, 0.0]),
+        "classifier.weight": np.array([[1.0, 0.01]]),
+    }
+    return AskedModel(config, weights)
+
+
+def test_patching_names_the_unit_that_holds_what_decides() -> None:
+    model = first_token_kept_by_unit_0()
+    assert not model.ask_all([(0, 1, 1, 0), (1, 1, 0, 1), (1, 0), (0, 1)]).wrong.any()
+    found = patch(model, (0, 1, 1, 0), (1, 0, 0, 1))
+    flips = {(found.sites[site].text, place) for site, place in found.ranked}
+    places = range(5)
+    assert flips == {(name, place) for name in ("layer 0", "layer 0, unit 0") for place in places}
+    assert {found.sites[site].text for site, _ in found.ranked[:5]} == {"layer 0, unit 0"}
+    assert found.most_restoring_units(1) == [1]
 
 
 def test_the_state_that_is_read_is_all_that_the_last_block_has_to_say() -> None:

@@ -17,7 +17,7 @@ from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.interpretability.strings.plain import Changing, ids_of, plain_model, token_names
 from seqcls.interpretability.strings.states import check_length
 from seqcls.models.base import Recorder
-from seqcls.models.recurrent import Recurrent
+from seqcls.models.recurrent import Cell, Recurrent
 from seqcls.models.transformer import Block, Transformer, read_states
 
 PAIRS_AT_ONCE = 2**22
@@ -28,9 +28,17 @@ class Site:
     """A state of the model: of one part, at every place."""
 
     name: str
-    """`embedding`, `head`, `attention`, `feed-forward`, `block` (its output) or `layer`."""
+    """`embedding`, `head`, `attention`, `feed-forward` or `block` (its output) of a Transformer;
+    `layer` (all that a layer keeps), `state` or `cell` (the one or the other of an LSTM's), or
+    `unit` (all that one unit keeps) of a recurrent network."""
     block: int | None = None
     head: int | None = None
+    unit: int | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is all that a recurrent layer has read, which trivially carries everything."""
+        return self.name == "layer"
 
     @property
     def text(self) -> str:
@@ -39,6 +47,9 @@ class Site:
             return self.name
         if self.name == "layer":
             return f"layer {self.block}"
+        if self.name in ("state", "cell", "unit"):
+            number = "" if self.unit is None else f" {self.unit}"
+            return f"layer {self.block}, {self.name}{number}"
         if self.name == "block":
             return f"block {self.block}"
         part = f"head {self.head}" if self.head is not None else self.name
@@ -63,6 +74,22 @@ class Patched:
         return np.asarray(((self.logits > 0) == source) & (base != source))
 
     @property
+    def ranked(self) -> list[tuple[int, int]]:
+        """Site and place of the patches that flip the answer, most of the way restored first.
+
+        All that a recurrent layer keeps comes behind its parts, since it restores the most.
+        """
+        restored = np.abs(self.restored)
+        found = [(int(site), int(place)) for site, place in np.argwhere(self.flips)]
+        return sorted(found, key=lambda own: (self.sites[own[0]].is_whole, -restored[own]))
+
+    def most_restoring_units(self, most: int) -> list[int]:
+        """The sites of so many units at most, those that restore most at any place, in order."""
+        units = [row for row, site in enumerate(self.sites) if site.name == "unit"]
+        reach = np.nan_to_num(np.abs(self.restored)).max(axis=1, initial=0.0)
+        return sorted(sorted(units, key=lambda row: -reach[row])[:most])
+
+    @property
     def restored(self) -> Float[np.ndarray, "site position"]:
         """The share of the way from the base's logit to the source's: 0 at the one, 1 at the other.
 
@@ -76,7 +103,9 @@ class Patched:
 def patch(model: AskedModel, base: Sequence[int], source: Sequence[int]) -> Patched:
     """Every state of the source at every place, put into the base's computation one at a time.
 
-    Of a recurrent network a layer's state after a token is replaced, an LSTM's cell with it.
+    Of a recurrent network what a layer keeps after a token is replaced: all of it, which gives the
+    answer to the source's tokens so far followed by the base's; each unit alone; and of an LSTM the
+    states alone and the cells alone.
 
     Raises:
         InvalidStringError: the strings have different lengths, or are too long.
@@ -90,10 +119,7 @@ def patch(model: AskedModel, base: Sequence[int], source: Sequence[int]) -> Patc
         elif isinstance(own, Recurrent):
             sites, logits = _recurrent(own, ids_of(model, [base]), ids_of(model, [source]))
         else:
-            raise ConfigError(
-                f"architecture={model.config.architecture!r}: its states are not known by name, so "
-                "none is carried over; expected a transformer, rnn, gru or lstm"
-            )
+            raise _unknown_states(model)
         ends = [float(own(ids_of(model, [row]))) for row in (base, source)]
     tokens = [tuple(token_names(model, row)) for row in (base, source)]
     return Patched(tokens[0], tokens[1], ends[0], ends[1], sites, logits)
@@ -102,21 +128,22 @@ def patch(model: AskedModel, base: Sequence[int], source: Sequence[int]) -> Patc
 def patch_everywhere(
     model: AskedModel, base: Sequence[int], source: Sequence[int], site: Site
 ) -> float:
-    """The base string's logit with a Transformer's state at all places at once.
+    """The base string's logit with one state at all places at once.
 
     Raises:
         InvalidStringError: as `patch`.
-        ConfigError: the model is no Transformer.
+        ConfigError: as `patch`.
     """
     _check_pair(model, base, source)
     own = plain_model(model)
-    if not isinstance(own, Transformer):
-        raise ConfigError(f"architecture={model.config.architecture!r}: expected a transformer")
     with torch.no_grad():
-        kept = own.activations(ids_of(model, [source]))
-        ids = ids_of(model, [base])
+        ids, others = ids_of(model, [base]), ids_of(model, [source])
         everywhere = torch.ones(1, ids.shape[1], dtype=torch.bool)
-        return float(_replaced(own, ids, site, kept, everywhere))
+        if isinstance(own, Transformer):
+            return float(_replaced(own, ids, site, own.activations(others), everywhere))
+        if isinstance(own, Recurrent):
+            return float(_stepped(own, ids, site, own.activations(others), everywhere))
+    raise _unknown_states(model)
 
 
 def transformer_sites(model: Transformer) -> tuple[Site, ...]:
@@ -179,42 +206,66 @@ def _state_name(site: Site, model: Transformer) -> str:
     return f"blocks.{site.block}.{part}"
 
 
+def recurrent_sites(model: Recurrent) -> tuple[Site, ...]:
+    """The states that are carried over, layer by layer: all of them, then parts."""
+    sites = []
+    for number, layer in enumerate(model.layers):
+        sites.append(Site("layer", number))
+        if layer.has_cell:
+            sites += [Site("state", number), Site("cell", number)]
+        sites += [Site("unit", number, unit=unit) for unit in range(model.config.hidden_size)]
+    return tuple(sites)
+
+
 def _recurrent(
     model: Recurrent, base: Tensor, source: Tensor
 ) -> tuple[tuple[Site, ...], Float[np.ndarray, "site position"]]:
-    """One layer's state after one token replaced, and everything after it computed anew."""
-    width, layers = base.shape[1], list(model.layers)
-    kept = model.activations(source)
-    where = torch.eye(width, dtype=torch.bool)
-    rows = []
-    for patched in range(len(layers)):
-        states = model.embedding(base.expand(width, -1))
-        for number, layer in enumerate(layers):
-            if number == patched:
-                steps = _stepped(model, number, states, kept, where)
-                states = torch.stack(list(steps), dim=1) if width else states
-            else:
-                states = layer(states, Recorder())
-        read = read_states(model.config, states, base.expand(width, -1))
-        rows.append(model.classifier(read).squeeze(-1))
-    return tuple(Site("layer", number) for number in range(len(layers))), torch.stack(rows).numpy()
+    sites, width = recurrent_sites(model), base.shape[1]
+    kept, each = model.activations(source), torch.eye(width, dtype=torch.bool)
+    rows = [_stepped(model, base.expand(width, -1), site, kept, each) for site in sites]
+    return sites, torch.stack(rows).numpy()
 
 
 def _stepped(
-    model: Recurrent, number: int, states: Tensor, kept: dict[str, Tensor], where: Tensor
+    model: Recurrent, ids: Tensor, site: Site, kept: dict[str, Tensor], where: Tensor
+) -> Tensor:
+    """The logits with the source's states after the tokens that are meant, all later ones anew."""
+    states = model.embedding(ids)
+    for number, layer in enumerate(model.layers):
+        if number == site.block and ids.shape[1]:
+            steps = _replaced_steps(layer, f"layers.{number}.", states, site, kept, where)
+            states = torch.stack(list(steps), dim=1)
+        else:
+            states = layer(states, Recorder())
+    logits: Tensor = model.classifier(read_states(model.config, states, ids)).squeeze(-1)
+    return logits
+
+
+def _replaced_steps(
+    layer: Cell, inside: str, states: Tensor, site: Site, kept: dict[str, Tensor], where: Tensor
 ) -> Iterator[Tensor]:
     """A layer's state after every token, replaced where it is meant before the next is read."""
-    layer = list(model.layers)[number]
     given = layer.from_input(states)
     state = cell = states.new_zeros(len(states), states.shape[2])
+    meant = torch.ones(states.shape[2], dtype=torch.bool)
+    if site.unit is not None:
+        meant = torch.arange(states.shape[2]) == site.unit
     for place in range(states.shape[1]):
         step = layer.step(given[:, place], state, cell)
-        here = where[:, place, None]
-        state = torch.where(here, kept[f"layers.{number}.state"][:, place], step.state)
-        cell = step.cell
-        if layer.has_cell:
-            cell = torch.where(here, kept[f"layers.{number}.cell"][:, place], cell)
+        state, cell = step.state, step.cell
+        here = where[:, place, None] & meant
+        if site.name != "cell":
+            state = torch.where(here, kept[f"{inside}state"][:, place], state)
+        if layer.has_cell and site.name != "state":
+            cell = torch.where(here, kept[f"{inside}cell"][:, place], cell)
         yield state
+
+
+def _unknown_states(model: AskedModel) -> ConfigError:
+    return ConfigError(
+        f"architecture={model.config.architecture!r}: its states are not known by name, so none is "
+        "carried over; expected a transformer, rnn, gru or lstm"
+    )
 
 
 def _check_pair(model: AskedModel, base: Sequence[int], source: Sequence[int]) -> None:

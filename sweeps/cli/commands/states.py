@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import typer
 
@@ -120,7 +119,7 @@ def show_patching(
 
 
 def flip_table(found: Patched) -> pd.DataFrame:
-    """The states that turn the answer, those that restore most of the source's logit first."""
+    """The states that turn the answer, ranked."""
     rows = [
         {
             "state": found.sites[site].text,
@@ -130,15 +129,9 @@ def flip_table(found: Patched) -> pd.DataFrame:
             "logit": round(float(found.logits[site, place]), 4),
             "restored": f"{found.restored[site, place]:.0%}",
         }
-        for site, place in _by_restored(found)
+        for site, place in found.ranked
     ]
     return pd.DataFrame(rows)
-
-
-def _by_restored(found: Patched) -> list[tuple[int, int]]:
-    flips = np.argwhere(found.flips)
-    order = np.argsort([-abs(found.restored[site, place]) for site, place in flips], kind="stable")
-    return [(int(flips[row][0]), int(flips[row][1])) for row in order]
 
 
 def _nearest(model: AskedModel, letters: Letters) -> Letters:
