@@ -1,4 +1,5 @@
-"""Runs trained again from initial values moved by the least that their precision can hold.
+"""Runs trained again with other rounding: from initial values moved by the least that their
+precision can hold, and in double precision.
 
 A run whose confusion matrix is another one then hangs on rounding: nothing that the configuration
 says decides what comes of it, and another machine or engine may make something else of it.
@@ -16,7 +17,9 @@ from sweeps.store.engine import Store
 from sweeps.store.tables import RunState
 
 TIMES = 8
-"""How often each run is trained again, unless asked for more."""
+"""How often each run is trained again from moved values, unless asked for more."""
+
+DOUBLE = "float64"
 
 OnProgress = Callable[[int, int], None]
 """Told how many runs are trained again, and of how many."""
@@ -28,12 +31,12 @@ def perturb(
     times: int = TIMES,
     on_progress: OnProgress | None = None,
 ) -> None:
-    """Trains finished runs again from moved initial values, and stores what they come to.
+    """Trains finished runs again with other rounding, and stores what they come to.
 
     Args:
         store: the database, open for writing.
         run_ids: finished runs.
-        times: how often each is trained again, all together in one group.
+        times: how often each is trained again from moved values, all together in one group.
         on_progress: told after every run.
 
     Raises:
@@ -57,29 +60,47 @@ def perturb(
 def perturbed(
     config: RunConfig, model_seed: int, times: int = TIMES, *, engine: str = "auto"
 ) -> list[Confusion]:
-    """What a run comes to from initial values moved by one unit in the last place.
+    """What a run comes to with other rounding.
 
-    Each parameter goes up or down, drawn by a generator of its own for each time. Trainings that
-    diverge have no model, and so are left out.
+    First from initial values moved by one unit in the last place, each parameter up or down, drawn
+    by a generator of its own for each time; then from the same initial values in double precision,
+    where the run's own is another. Trainings that diverge have no model, and so are left out.
 
     Args:
         config: of the run.
         model_seed: likewise.
-        times: how often, all together in one group.
+        times: how often from moved values, all together in one group.
         engine: the one that trained the run.
     """
     # Imported where it is used: PyTorch takes a second or two to load.
-    from seqcls.evaluation import evaluate
     from seqcls.initial import draw_initial
-    from seqcls.training import train_group
 
     (initial,) = draw_initial([(config, model_seed)])
     moved = [moved_values(initial, np.random.default_rng([model_seed, i])) for i in range(times)]
-    trained = train_group([(config, model_seed)] * times, engine=engine, initial=moved)
+    found = _trained(config, model_seed, moved, engine)
+    if config.precision != DOUBLE:
+        double = config.model_copy(update={"precision": DOUBLE})
+        own = {name: values.astype(DOUBLE) for name, values in initial.items()}
+        found += _trained(double, model_seed, [own], "auto")
+    return found
+
+
+def _trained(
+    config: RunConfig, model_seed: int, initial: Sequence[Weights], engine: str
+) -> list[Confusion]:
+    from seqcls.evaluation import evaluate
+    from seqcls.training import train_group
+
+    trained = train_group([(config, model_seed)] * len(initial), engine=engine, initial=initial)
     kept = [own.kept_weights for own in trained if own.failure is None]
     if not kept:
         return []
     return [own.confusion for own in evaluate([config] * len(kept), kept, engine=engine)]
+
+
+def trainings(precision: str, times: int) -> int:
+    """How many outcomes `perturbed` has where no training diverges."""
+    return times + (precision != DOUBLE)
 
 
 def moved_values(weights: Weights, rng: np.random.Generator) -> Weights:

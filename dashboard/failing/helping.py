@@ -58,7 +58,10 @@ def rounding(run_id: int) -> None:
     """
     found: pd.DataFrame = data.sensitivity()
     for own in found[found["run_id"] == run_id].to_dict("records"):
-        times = f"{own['times']} times from initial values moved by one unit in the last place"
+        times = (
+            f"{own['times']} times with other rounding (initial values moved by one unit in the "
+            "last place, or double precision)"
+        )
         if own["sensitive"]:
             st.warning(
                 f"This model's outcome depends on rounding: retrained {times}, it misclassifies "

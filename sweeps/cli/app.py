@@ -150,13 +150,16 @@ def sensitive(
         typer.Argument(
             metavar="[RUN|SWEEP]...",
             help="Runs or sweeps to retrain from initial values perturbed by one unit in the last "
-            "place.",
+            "place, and in double precision.",
             show_default="list what is stored",
         ),
     ] = None,
     db: Db = None,
     times: Annotated[
-        int, typer.Option(min=1, max=1000, help="How often each run is trained again.")
+        int,
+        typer.Option(
+            min=1, max=1000, help="How often each run is trained again from perturbed values."
+        ),
     ] = 8,
     as_json: AsJson = False,
 ) -> None:

@@ -47,7 +47,7 @@ def record_causes(store: Store, run_id: int, found: Sequence[Found]) -> None:
 
 
 def record_perturbations(store: Store, run_id: int, found: Sequence[Confusion]) -> None:
-    """Stores what a finished run came to from moved initial values, in place of what was stored.
+    """Stores what a finished run came to with other rounding, in place of what was stored.
 
     Raises:
         UnknownRunError: as `record_causes`.
@@ -64,12 +64,12 @@ def causes(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataFrame"
 
 
 def perturbations(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataFrame":
-    """The stored outcomes from moved initial values: run_id, number, tn, fp, fn, tp (strings)."""
+    """The stored outcomes with other rounding: run_id, number, tn, fp, fn, tp (strings)."""
     return _stored(store, Perturbation, run_ids)
 
 
 def sensitivity(store: Store) -> "pd.DataFrame":
-    """Runs that were trained again from moved initial values.
+    """Runs that were trained again with other rounding.
 
     Returns:
         One row a run: run_id, times; wrong (misclassified test strings), least and most (the same

@@ -360,7 +360,7 @@ class Cause(Base):
 
 
 class Perturbation(Base):
-    """A run trained again from initial values moved by one unit in the last place."""
+    """A run trained again with other rounding."""
 
     __tablename__ = "perturbation"
     __table_args__ = (_STRICT,)

@@ -94,15 +94,18 @@ def test_the_leading_mechanism_is_that_of_most_errors_whatever_its_head() -> Non
     assert found["share"] == pytest.approx(0.6)
 
 
-def test_rounding_decides_one_run_of_the_report(shipped: Store) -> None:
-    said = json.loads(
-        run(shipped, "sensitive", "lower_magnitude_initializations/5", "walkthrough", "--json")
-    )
+def test_rounding_decides_two_runs_of_the_report(shipped: Store) -> None:
+    meant = ("lower_magnitude_initializations/5", "walkthrough", "all_initializations/6")
+    said = json.loads(run(shipped, "sensitive", *meant, "--json"))
     by_run = {own["run_id"]: own for own in said}
     assert by_run[41]["sensitive"]
     assert by_run[41]["most"] > 100 > by_run[41]["least"] == 0
     assert not by_run[8]["sensitive"]
-    assert len(rows(shipped, "SELECT * FROM perturbation")) == 16
+    assert (by_run[9]["least"], by_run[9]["most"]) == (972, 973)
+    assert len(rows(shipped, "SELECT * FROM perturbation")) == 3 * 9
+    before = queries.revision(shipped.reader())
+    run(shipped, "sensitive", *meant)
+    assert queries.revision(shipped.reader()) == before, "what is stored is not trained again"
     assert "lower_magnitude_initializations" in run(shipped, "sensitive")
 
 

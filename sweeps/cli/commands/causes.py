@@ -37,11 +37,14 @@ def show_causes(db: str | None, sweep: str, sample: int, as_json: bool) -> None:
 
 
 def show_sensitivity(db: str | None, meant: Sequence[str], times: int, as_json: bool) -> None:
-    """Trains runs again from moved initial values, and prints which of them hang on rounding."""
+    """Trains runs again with other rounding, and prints which of them hang on it."""
     reader = open_reader(db)
     ids = list(dict.fromkeys(run_id for own in meant for run_id in _runs_meant(reader, own)))
     known = explained.perturbations(reader, ids).groupby("run_id").size()
-    waiting = [run_id for run_id in ids if known.get(run_id, 0) != times]
+    precision = queries.runs(reader).set_index("id")["precision"]
+    waiting = [
+        own for own in ids if known.get(own, 0) != perturbing.trainings(str(precision[own]), times)
+    ]
     if waiting:
         perturbing.perturb(open_writer(db), waiting, times)
     found = explained.sensitivity(reader)
@@ -51,8 +54,9 @@ def show_sensitivity(db: str | None, meant: Sequence[str], times: int, as_json: 
         return
     number = int(found["sensitive"].sum())
     title = (
-        f"{number} of {count(len(found), 'run')} come to another confusion matrix from initial "
-        f"values moved by one unit in the last place, {times} times each"
+        f"{number} of {count(len(found), 'run')} come to another confusion matrix with other "
+        f"rounding: {times} times from initial values moved by one unit in the last place, and once "
+        "in double precision"
     )
     print_table(perturbed_table(reader, found[found["sensitive"]]), title)
 

@@ -166,8 +166,8 @@ def list_sensitive(db: str | None, as_json: bool) -> None:
     if len(again):
         found = again[again["sensitive"]]
         title = (
-            f"{len(found)} of {count(len(again), 'run')} trained again from moved initial values "
-            "come to another confusion matrix"
+            f"{len(found)} of {count(len(again), 'run')} trained again with other rounding come "
+            "to another confusion matrix"
         )
         print_table(perturbed_table(store, found), title)
         if pairs.empty:
@@ -175,8 +175,8 @@ def list_sensitive(db: str | None, as_json: bool) -> None:
     if pairs.empty:
         typer.echo(
             "no run is stored in both precisions; `seqcls sweep SPEC --precision float64` trains "
-            "those of a sweep in double precision, `seqcls sensitive SWEEP` trains them again from "
-            "moved initial values"
+            "those of a sweep in double precision, `seqcls sensitive SWEEP` trains them again with "
+            "other rounding"
         )
         return
     title = f"{pairs['sensitive'].sum()} of {len(pairs)} runs in both precisions have other"
