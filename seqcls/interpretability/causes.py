@@ -1,8 +1,10 @@
 """Why each of a failing model's errors is one: by its mechanism, or by what it does.
 
 Where `seqcls.interpretability.counts` has an exact account of a model, every error's mechanism is
-shown by a counterfactual. Of any other model only its behaviour is told, in groups, the first that
-holds:
+shown by a counterfactual. So is `dilution` of any other Transformer, by an intervention on its
+attention (`seqcls.interpretability.strings.dilution`) that answers the error rightly and leaves
+test strings beyond the training's lengths that are answered rightly so. Of other errors only what
+the model does is told, in groups, the first that holds:
 
 - **constant answer**: it gives all test strings the same answer;
 - **order not seen**: the model sees letter counts alone, and a string with the same letters has the
@@ -32,7 +34,8 @@ from seqcls.interpretability.counts.cause import Mechanism
 from seqcls.interpretability.counts.mechanism import mechanism_of
 from seqcls.interpretability.counts.network import Network
 from seqcls.interpretability.counts.obstacle import obstacle
-from seqcls.interpretability.strings.asked import AskedModel, Letters
+from seqcls.interpretability.strings.asked import MAX_LENGTH, AskedModel, Letters
+from seqcls.interpretability.strings.dilution import Dilution, Head
 from seqcls.interpretability.strings.nearest import nearest_right
 from seqcls.interpretability.strings.rules import agreement, bounds, candidates
 from seqcls.interpretability.strings.same_letters import (
@@ -48,6 +51,10 @@ AGREES, EXPLAINS = 0.99, 0.9
 PARTS, FEWEST = 0.9, 5
 EDITED = 16
 
+CONTROLS = 20
+"""Rightly answered strings on which an intervention is tried beside the error."""
+
+DILUTION = "dilution"
 ROUNDING = "rounding"
 CONSTANT = "constant answer"
 ORDER = "order not seen"
@@ -157,7 +164,7 @@ class _Tested:
 def behaviours(
     model: AskedModel, wrong: Sequence[str], picked: Sequence[str]
 ) -> tuple[Attribution, ...]:
-    """The behavioural groups of some errors.
+    """Which of some errors are diluted attention, and the behavioural groups of the others.
 
     Args:
         model: the model.
@@ -168,12 +175,41 @@ def behaviours(
     places = {text: place for place, text in enumerate(tested.test.texts)}
     at = np.searchsorted(tested.rows, [places[string] for string in picked])
     groups = [own for own in (_rule(model, tested), _bound(model, tested)) if own is not None]
-    found: dict[str, Attribution] = {}
+    found = _diluted(model, tested, picked)
     for string, place in zip(picked, at.tolist(), strict=True):
         if string not in found:
             own = [group for group, holds in groups if holds[place]]
             found[string] = _attributed(model, string, own, bool(tested.predicted[place]))
     return tuple(found[string] for string in picked)
+
+
+def _diluted(model: AskedModel, tested: _Tested, picked: Sequence[str]) -> dict[str, Attribution]:
+    """The errors that are right once attention is not diluted, where that spares right answers."""
+    dilution = Dilution(model)
+    lengths, labels = tested.test.strings.lengths[tested.rows], tested.test.labels[tested.rows]
+    fits = (lengths > dilution.longest_trained) & (lengths <= MAX_LENGTH)
+    right = np.flatnonzero(fits & ~tested.wrong)
+    spread = [right[place] for place in spread_evenly(len(right), CONTROLS)]
+    controls = [model.letters(tested.test.texts[tested.rows[row]]) for row in spread]
+    label_of = {tested.test.texts[tested.rows[row]]: bool(labels[row]) for row in fits.nonzero()[0]}
+    spares: dict[tuple[Head, ...], bool] = {}
+    found = {}
+    for string in dict.fromkeys(own for own in picked if own in label_of):
+        cause = dilution.cause_of(model.letters(string), label_of[string])
+        if cause is None:
+            continue
+        if cause.heads not in spares:
+            spares[cause.heads] = dilution.leaves(controls, cause.heads)
+        if spares[cause.heads]:
+            found[string] = _of_dilution(string, cause.heads)
+    return found
+
+
+def _of_dilution(string: str, heads: tuple[Head, ...]) -> Attribution:
+    if len(heads) > 1:
+        return Attribution(string, DILUTION, None, "all heads")
+    ((block, head),) = heads
+    return Attribution(string, DILUTION, head, f"block {block}")
 
 
 def _attributed(

@@ -29,7 +29,7 @@ PARITY: dict[str, Any] = {
 
 def wrong_strings(positive: str, **fields: object) -> tuple[AskedModel, list[str]]:
     """A parity model and the errors of one that says positive where that holds of its letters."""
-    config = configuration({**PARITY, **fields})
+    config = configuration({**PARITY, **LSTM, **fields})
     test = distinct_test_strings(sampler_of(config, "test"))
     ones, lengths = test.strings.counts[:, 1], test.strings.lengths
     says = {

@@ -55,8 +55,8 @@ def show_sensitivity(db: str | None, meant: Sequence[str], times: int, as_json: 
     number = int(found["sensitive"].sum())
     title = (
         f"{number} of {count(len(found), 'run')} come to another confusion matrix with other "
-        f"rounding: {times} times from initial values moved by one unit in the last place, and once "
-        "in double precision"
+        f"rounding: {times} times from initial values moved by one unit in the last place, and "
+        "once in double precision"
     )
     print_table(perturbed_table(reader, found[found["sensitive"]]), title)
 
