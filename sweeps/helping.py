@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
 from seqcls.config import RunConfig
+from seqcls.fields_read import fields_unread
 from seqcls.remedies import Suggestion, changed, named_fields, suggestions
 from sweeps import causes
 from sweeps.comparing import Comparison, compare
@@ -23,7 +25,11 @@ class Trial:
     spec: SweepSpec
     """The same seeds with one field changed."""
     comparison: Comparison | None
-    """The changed configuration (a) against this one (b); None where it is not trained."""
+    """The changed configuration (a) against this one (b); None where no seed of it is trained."""
+    waiting: int = 0
+    """Seeds of the changed configuration that are queued or in training."""
+    lost: int = 0
+    """Seeds whose training failed."""
 
 
 def trials(store: Store, run_id: int, mechanisms: Sequence[str]) -> tuple[Trial, ...]:
@@ -38,14 +44,30 @@ def trials(store: Store, run_id: int, mechanisms: Sequence[str]) -> tuple[Trial,
     own = runs[runs["config_id"] == runs.set_index("id").loc[run_id, "config_id"]]
     config = queries.run_config(store, run_id)
     seeds = sorted(int(seed) for seed in own["model_seed"])
-    ids = {known.key: config_id for config_id, known in queries.configs(store).items()}
+    known = queries.configs(store)
     found = []
     for suggestion in suggestions(config, mechanisms):
         other = changed(config, suggestion.fields)
-        tried = runs[runs["config_id"] == ids.get(other.key, -1)]
+        same = [number for number, one in known.items() if _mean_the_same(one, other)]
+        tried = runs[runs["config_id"].isin(same)]
         spec = trial_spec(other, suggestion, seeds)
-        found.append(Trial(suggestion, spec, _compared(tried, own)))
+        states = tried["state"].value_counts()
+        waiting = int(states.get(RunState.QUEUED, 0) + states.get(RunState.RUNNING, 0))
+        lost = int(states.get(RunState.FAILED, 0))
+        found.append(Trial(suggestion, spec, _compared(tried, own), waiting, lost))
     return tuple(found)
+
+
+def _mean_the_same(one: RunConfig, other: RunConfig) -> bool:
+    if (one.task, one.architecture) != (other.task, other.architecture):
+        return False
+    return _meaning(one) == _meaning(other)
+
+
+def _meaning(config: RunConfig) -> dict[str, Any]:
+    """What a configuration says of its models: an LSTM's number of heads says nothing."""
+    unread = fields_unread(config)
+    return {name: value for name, value in config.model_dump().items() if name not in unread}
 
 
 def mechanisms_of(found: pd.DataFrame) -> list[str]:
@@ -95,8 +117,17 @@ def trial_spec(config: RunConfig, suggestion: Suggestion, seeds: Sequence[int]) 
 def trial_sentence(trial: Trial) -> str:
     """What came of a suggestion, in a line."""
     own = trial.comparison
+    if own is None and trial.waiting:
+        return f"in training: none of {trial.waiting} seeds is done yet"
+    if own is None and trial.lost:
+        return "training failed for every seed that was tried"
     if own is None:
         return "not trained yet with all else as it is"
+    more = f"; {trial.waiting} more in training" if trial.waiting else ""
+    return _came_of_it(own) + more
+
+
+def _came_of_it(own: Comparison) -> str:
     (a, b), (n, m) = own.failing, own.runs
     said = f"trained: {round(a.value * n)} of {n} seeds fail, against {round(b.value * m)} of {m}"
     if not own.paired:
@@ -116,4 +147,5 @@ def _compared(tried: pd.DataFrame, own: pd.DataFrame) -> Comparison | None:
 
 
 def _outcomes(runs: pd.DataFrame) -> pd.DataFrame:
-    return runs[["model_seed", "accuracy", "errors"]].astype({"accuracy": float, "errors": int})
+    once = runs.drop_duplicates("model_seed")
+    return once[["model_seed", "accuracy", "errors"]].astype({"accuracy": float, "errors": int})

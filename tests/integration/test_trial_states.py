@@ -1,0 +1,84 @@
+"""What is said of a remedy follows from what is trained: nothing, a part, all, or in vain."""
+
+from pathlib import Path
+
+import pytest
+
+from seqcls.config import RunConfig
+from seqcls.data import configuration
+from seqcls.remedies import REMEDIES, changed, named_fields, suggestions
+from sweeps import helping
+from sweeps.spec import parse_spec
+from sweeps.store import writer
+from sweeps.store.engine import Store
+from sweeps.store.opening import open_writer
+
+MECHANISMS = sorted({mechanism for remedy in REMEDIES for mechanism in remedy.mechanisms})
+EVEN_PAIRS = {"task": "even_pairs", "positions": "sinusoidal", "readout": "last"}
+CONFIGS = [RunConfig(), configuration(EVEN_PAIRS), configuration({"task": "even_pairs"})]
+
+
+def submit(store: Store, config: RunConfig, seeds: str, name: str) -> None:
+    spec = {"name": name, "model_seeds": seeds, "fixed": named_fields(config)}
+    writer.submit(store, parse_spec(spec))
+
+
+def set_state(store: Store, state: str, where: str) -> None:
+    """Runs as they are once they are trained, or as nobody could train them."""
+    with store.begin() as connection:
+        connection.exec_driver_sql(
+            f"UPDATE run SET state = '{state}', tn = 5, fp = 1, fn = 0, tp = 4 WHERE {where}"
+        )
+
+
+def said(store: Store, field: str, value: object) -> str:
+    (own,) = (
+        trial
+        for trial in helping.trials(store.reader(), 1, MECHANISMS)
+        if (trial.suggestion.field, trial.suggestion.value) == (field, value)
+    )
+    return helping.trial_sentence(own)
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_every_remedy_is_untrained_then_in_training_then_compared(
+    tmp_path: Path, config: RunConfig
+) -> None:
+    remedies = suggestions(config, MECHANISMS)
+    assert len(remedies) >= 5
+    for number, own in enumerate(remedies):
+        store = open_writer(str(tmp_path / f"{number}.db"))
+        submit(store, config, "0..2", "own")
+        set_state(store, "done", "true")
+        field = (own.field, own.value)
+        assert said(store, *field) == "not trained yet with all else as it is"
+        # What differs in another field too is no trial of this one.
+        other = changed(config, {**own.fields, "weight_decay": 0.5})
+        submit(store, other, "0..2", "another")
+        set_state(store, "done", "true")
+        assert said(store, *field) == "not trained yet with all else as it is"
+        submit(store, changed(config, own.fields), "0..2", "trial")
+        assert said(store, *field) == "in training: none of 3 seeds is done yet"
+        set_state(store, "done", "id = 7")
+        assert said(store, *field).startswith("trained: 1 of 1 seeds fail, against 3 of 3")
+        assert said(store, *field).endswith("; 2 more in training")
+        set_state(store, "done", "true")
+        assert "of 3 seeds in both it mends 0" in said(store, *field)
+        set_state(store, "failed", "id > 6")
+        assert said(store, *field) == "training failed for every seed that was tried"
+
+
+def test_a_field_that_the_changed_model_does_not_read_may_differ(tmp_path: Path) -> None:
+    config = configuration({"task": "even_pairs"})
+    store = open_writer(str(tmp_path / "any.db"))
+    submit(store, config, "0..2", "own")
+    lstm = changed(config, {"architecture": "lstm", "readout": "last", "num_attention_heads": 5})
+    submit(store, lstm, "0..2", "an LSTM, whatever its number of heads")
+    set_state(store, "done", "true")
+    assert said(store, "architecture", "lstm").startswith("trained: 3 of 3 seeds fail")
+    biased = {"architecture": "lstm", "readout": "last", "biases": True}
+    another = open_writer(str(tmp_path / "another.db"))
+    submit(another, config, "0..2", "own")
+    submit(another, changed(config, biased), "0..2", "an LSTM with biases")
+    set_state(another, "done", "true")
+    assert said(another, "architecture", "lstm") == "not trained yet with all else as it is"
