@@ -14,6 +14,7 @@ from dashboard.charts.colors import AWAY, FALSE_NEGATIVE, FALSE_POSITIVE, GREY, 
 from dashboard.charts.parts import (
     TOKENS,
     WIDTH,
+    Layers,
     Names,
     Part,
     chart_of,
@@ -52,7 +53,7 @@ def prefix_logits(
     return Part(_prefix_logits, (len(names), limits, room), data)
 
 
-def _prefix_logits(tokens: int, limits: Limits | None, room: int) -> alt.LayerChart:
+def _prefix_logits(tokens: int, limits: Limits | None, room: int) -> Layers:
     scale = alt.Scale() if limits is None else alt.Scale(domain=limits, nice=False)
     base = chart_of("prefixes").encode(x=token_axis(tokens))
     line = base.mark_line(color=GREY, strokeWidth=1).encode(
@@ -107,7 +108,7 @@ def attention_matrix(frame: pd.DataFrame, names: Names, title: str, room: int = 
     return Part(_attention_matrix, (len(names), title, room), data)
 
 
-def _attention_matrix(tokens: int, title: str, room: int) -> alt.LayerChart:
+def _attention_matrix(tokens: int, title: str, room: int) -> Layers:
     rows = alt.Scale(domain=list(range(tokens)))
     cells = (
         chart_of("attention")
@@ -176,7 +177,7 @@ def rounded_up(value: float) -> float:
     return float(f"{math.ceil(value / power - 1e-9) * power:.1g}")
 
 
-def _unit_states(tokens: int, units: int, title: str, reach: float, room: int) -> alt.LayerChart:
+def _unit_states(tokens: int, units: int, title: str, reach: float, room: int) -> Layers:
     scale = alt.Scale(domain=[-reach, 0, reach], range=[AWAY, "#ffffff", TOWARDS])
     cells = (
         chart_of("units")
@@ -215,7 +216,7 @@ def _text(said: str) -> pd.DataFrame:
     return pd.DataFrame([{"said": said}])
 
 
-def _state_path(room: int) -> alt.LayerChart:
+def _state_path(room: int) -> Layers:
     base = chart_of("path").encode(
         x=alt.X("first:Q", title="First principal component"),
         y=alt.Y("second:Q", title="Second"),
@@ -264,7 +265,7 @@ def patched(frame: pd.DataFrame, base_names: Names, base: float, source: float) 
     return Part(_patched, (len(base_names), sites, reach), data)
 
 
-def _patched(tokens: int, sites: tuple[str, ...], reach: float) -> alt.LayerChart:
+def _patched(tokens: int, sites: tuple[str, ...], reach: float) -> Layers:
     scale = alt.Scale(domain=[-reach, 0, reach], range=[AWAY, "#ffffff", TOWARDS], clamp=True)
     cells = chart_of("patched").encode(
         x=token_axis(tokens),

@@ -8,7 +8,7 @@ import pandas as pd
 
 from dashboard.charts.along import weight_color
 from dashboard.charts.colors import FALSE_NEGATIVE
-from dashboard.charts.parts import WIDTH, Part, chart_of, pointed
+from dashboard.charts.parts import WIDTH, Layers, Part, chart_of, pointed
 
 SIDE = 92
 """Pixels of a picture with the gap beside it, where there is room."""
@@ -41,7 +41,7 @@ def small_patterns(runs: pd.DataFrame, letters: Sequence[int], room: int = WIDTH
     return Part(_small_patterns, (heads, blocks, min(SIDE, room // 4)), data)
 
 
-def _small_patterns(heads: int, blocks: int, side: int) -> alt.LayerChart:
+def _small_patterns(heads: int, blocks: int, side: int) -> Layers:
     cells = chart_of("pieces").mark_rect().encode(*_axes(heads, blocks), color=weight_color())
     columns = chart_of("columns").encode(x="x:Q", x2="x2:Q", y="y:Q", y2="y2:Q")
     drawn = columns.mark_rect(fillOpacity=0).add_params(pointed())

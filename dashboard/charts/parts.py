@@ -28,11 +28,15 @@ Names = Sequence[str]
 """What each place along the axis is called, that of letter 0 first."""
 
 
+Layers = alt.LayerChart | alt.FacetChart
+"""What layers are to their type checker, once they have a size."""
+
+
 @dataclass(frozen=True, eq=False)
 class Part:
     """How a drawing looks, and what is drawn."""
 
-    looks: Callable[..., alt.LayerChart]
+    looks: Callable[..., Layers]
     """Builds it of data sets that have names and no values."""
     shape: tuple[Hashable, ...]
     """What it is built for, such as the number of tokens."""
@@ -40,10 +44,10 @@ class Part:
     """The data sets by their names."""
 
     @property
-    def chart(self) -> alt.LayerChart:
+    def chart(self) -> Layers:
         """The part alone, with its data."""
         rows = {name: frame.to_dict("records") for name, frame in self.data.items()}
-        whole: alt.LayerChart = self.looks(*self.shape).properties(datasets=rows)
+        whole: Layers = self.looks(*self.shape).properties(datasets=rows)
         return whole
 
 
@@ -60,7 +64,7 @@ def together(parts: Sequence[Part]) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _template(
-    looks: tuple[tuple[Callable[..., alt.LayerChart], tuple[Hashable, ...]], ...],
+    looks: tuple[tuple[Callable[..., Layers], tuple[Hashable, ...]], ...],
 ) -> dict[str, Any]:
     with warnings.catch_warnings():
         # That the parts share one mark is what is meant.

@@ -5,7 +5,7 @@ import pandas as pd
 
 from dashboard.charts.colors import AWAY, GREY, INK, TOWARDS
 from dashboard.charts.encodings import Domain, Drawing, by_panel
-from dashboard.charts.parts import Part
+from dashboard.charts.parts import Layers, Part
 
 ROW = 26
 WIDTH = 210
@@ -42,13 +42,13 @@ def steps_of_one(frame: pd.DataFrame, domain: Domain | None) -> Part:
     return Part(_of_one, (len(frame), domain), {"steps": frame[columns]})
 
 
-def _of_one(steps: int, domain: Domain | None) -> alt.LayerChart:
+def _of_one(steps: int, domain: Domain | None) -> Layers:
     return _steps(domain).properties(
         width=WIDTH, height=ROW * steps, data=alt.NamedData(name="steps")
     )
 
 
-def _steps(domain: Domain | None) -> alt.LayerChart:
+def _steps(domain: Domain | None) -> Layers:
     y = alt.Y("step:N", title=None, sort=None, axis=alt.Axis(labelLimit=120))
     scale = alt.Scale() if domain is None else alt.Scale(domain=domain, nice=False)
     x = alt.X("start:Q", title="Logit, read here", scale=scale)

@@ -220,7 +220,7 @@ def _explained(config: RunConfig, errors: pd.DataFrame) -> str:
         args=("string",),
         accept_new_options=True,
         help="Offers the model's own errors, shortest first. You can type any other string: "
-        "ab{100} is an a and a hundred b's.",
+        "ab{100} is an a and a hundred b's, <ab>{50} is ab fifty times.",
     )
     return _readable(config, typed or "") or first
 
@@ -232,7 +232,8 @@ def _beside(config: RunConfig) -> list[str]:
         key="strings",
         on_change=_into_link,
         args=("strings",),
-        help="Separated by spaces, as in `aac baac ab{100}c{55}`.",
+        help="Separated by spaces, as in `aac baac ab{100}c{55}`; a{100} is a hundred a's, "
+        "<ab>{50} is ab fifty times.",
     )
     return [string for string in typed.split() if _readable(config, string) is not None]
 

@@ -1,5 +1,6 @@
 """The model and the string that these sections are about, kept between reruns."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -14,6 +15,11 @@ from sweeps.store.opening import open_reader
 
 if TYPE_CHECKING:
     from seqcls.interpretability.strings.asked import AskedModel
+
+NOTATION = (
+    "Any other string can be typed, token by token or shortened: a{5} is five times a, and <ab>{5} "
+    "five times ab."
+)
 
 OFFERED = 200
 """A run's shortest errors, which are offered; any other string can be typed."""
@@ -49,7 +55,7 @@ def choose_string(config: RunConfig, errors: pd.DataFrame) -> str:
         errors: its misclassified test strings, the shortest first.
     """
     offered = [*errors["string"].head(OFFERED).tolist(), *examples(config)[0]]
-    linked = st.query_params.get(STRING, offered[0] if offered else "")
+    linked = st.query_params.get(STRING, first_shown(errors, offered))
     st.session_state[STRING] = linked
     typed = st.selectbox(
         "String to look at",
@@ -57,10 +63,23 @@ def choose_string(config: RunConfig, errors: pd.DataFrame) -> str:
         key=STRING,
         on_change=_into_link,
         accept_new_options=True,
-        help="The model's own errors are offered, the shortest first. Any other string can be "
-        "typed: 0{5} is five 0s, <01>{5} is 01 five times.",
+        help=f"The model's own errors are offered, the shortest first. {NOTATION}",
     )
     return typed or ""
+
+
+def first_shown(errors: pd.DataFrame, offered: Sequence[str]) -> str:
+    """The string that is looked at first: an error whose states can be shown, else an example.
+
+    Args:
+        errors: the model's misclassified test strings, the shortest first, with their lengths.
+        offered: errors and then examples.
+    """
+    from seqcls.interpretability.strings.states import MAX_TOKENS
+
+    if len(errors) and int(errors["length"].iloc[0]) > MAX_TOKENS:
+        return offered[-1]
+    return next(iter(offered), "")
 
 
 def look_at(string: str) -> None:

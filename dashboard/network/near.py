@@ -5,7 +5,7 @@ import streamlit as st
 from dashboard.charts import along
 from dashboard.drawing import place_together
 from dashboard.figures.along import token_names, with_letters
-from dashboard.network.asked import look_at, say
+from dashboard.network.asked import NOTATION, look_at, say
 from dashboard.text import verbatim
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.strings.asked import Answer, AskedModel, Letters
@@ -32,7 +32,7 @@ def show_minimal(model: AskedModel, letters: Letters) -> None:
                 "Delta debugging: it fails, but no longer does if any one token is deleted "
                 f"({found.tried:,} strings tried, each labeled by the task)."
             )
-        near = nearest_right(model, letters)
+        near = nearest_right(model, letters, prefer_other_answer=True)
         st.subheader("Nearest correctly classified string")
         if near.answer is not None:
             _string(near.answer, "nearest")
@@ -81,6 +81,8 @@ def show_patching(model: AskedModel, letters: Letters) -> None:
         "Source string",
         key=f"network_source {model.text(letters)}",
         placeholder="nearest correct string of this length with the other prediction",
+        help="Its states are put in the place of the other's; it must have as many tokens. "
+        f"{NOTATION}",
     )
     try:
         if typed:

@@ -129,6 +129,26 @@ def test_the_nearest_right_string_is_right_and_none_is_nearer(
             assert found.answer is None or not found.answer.is_wrong
 
 
+@MODELS
+def test_of_strings_as_near_one_with_the_failing_strings_label_is_preferred(
+    fields: dict[str, Any],
+) -> None:
+    model = untrained(**fields)
+    failing = [own for own, wrong in every(model, 6).items() if wrong and len(own) == 6]
+    kinds = set()
+    for string in failing:
+        given = model.answer(string)
+        found = nearest_right(model, string, prefer_other_answer=True)
+        assert found.edits == nearest_right(model, string).edits
+        assert found.answer is not None
+        once = model.ask_all(list(edited(string, 2)))
+        flips = bool((once.right & (once.labels == given.label)).any())
+        if found.edits == 1:
+            assert (found.answer.label == given.label) == flips
+            kinds.add(flips)
+    assert kinds
+
+
 def test_a_search_that_is_given_up_says_so() -> None:
     model = untrained(**LSTM)
     string = next(own for own, wrong in every(model, 5).items() if wrong and len(own) == 5)

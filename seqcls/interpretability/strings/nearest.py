@@ -31,6 +31,7 @@ def nearest_right(
     letters: Sequence[int],
     *,
     other_answer: bool = False,
+    prefer_other_answer: bool = False,
     same_length: bool = False,
     max_edits: int = 2,
     max_tried: int = MAX_TRIED,
@@ -44,6 +45,9 @@ def nearest_right(
         letters: the string to start from.
         other_answer: only a string that the model answers otherwise than this one. Without it
             the nearest may have the same answer, where the edit changes what is right.
+        prefer_other_answer: of strings as many edits away rather one that the model answers
+            otherwise: of a failing string one with its own label, which tells what the model goes
+            by. The answer to one with another label is the same, only right by now.
         same_length: only replacements.
         max_edits: 1 or 2.
         max_tried: after so many strings the search is given up.
@@ -55,12 +59,18 @@ def nearest_right(
     rings = islice(_rings(start, model.num_letters, same_length), max_edits)
     for edits, candidates in enumerate(rings, start=1):
         wanted = (own for own in candidates if len(own) >= least)
+        second: Letters | None = None
         while batch := list(islice(wanted, min(AT_ONCE, max_tried - tried))):
             tried += len(batch)
-            found = _first_meant(model.ask_all(batch), was if other_answer else None)
+            answers = model.ask_all(batch)
+            found = _first_meant(answers, was if other_answer or prefer_other_answer else None)
             if found is not None:
-                own = batch[found]
-                return Nearest(model.answer(own), own, edits, tried, True)
+                return Nearest(model.answer(batch[found]), batch[found], edits, tried, True)
+            if second is None and prefer_other_answer and not other_answer:
+                found = _first_meant(answers, None)
+                second = None if found is None else batch[found]
+        if second is not None:
+            return Nearest(model.answer(second), second, edits, tried, True)
         if tried >= max_tried:
             return Nearest(None, (), edits, tried, False)
     return Nearest(None, (), max_edits, tried, True)

@@ -26,7 +26,7 @@ def show_minimal(
         return
     letters = model.letters(string)
     found = minimal_failing(model, letters)
-    near = nearest_right(model, letters)
+    near = nearest_right(model, letters, prefer_other_answer=True)
     said = [
         said_of(found.given),
         f"minimal failing string: {named(found.found)}: {_answer(found.found)} "
@@ -67,7 +67,11 @@ def nearest_sentence(found: Nearest, given: Answer) -> str:
             f"no string within {found.edits} edits is classified correctly ({tried}{all_of_them})"
         )
     edits = "1 edit" if found.edits == 1 else f"{found.edits} edits"
-    same = "; same prediction, different label" if found.answer.predicted == given.predicted else ""
+    same = ""
+    if found.answer.predicted == given.predicted:
+        same = "; same prediction, different label"
+    elif found.answer.label == given.label:
+        same = "; same label, different prediction"
     return (
         f"nearest correctly classified string: {named(found.answer)}, {edits} away: "
         f"{_answer(found.answer)}{same}"
