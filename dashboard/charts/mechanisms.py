@@ -8,7 +8,7 @@ from dashboard.charts.encodings import Drawing
 from dashboard.charts.scales import LOW_TO_HIGH, readable_on, row_height, rows, titled
 
 ROW_HEIGHT = 40
-FURNITURE_HEIGHT = 150
+FURNITURE_HEIGHT = 210
 
 
 def mechanism_grid(shares: pd.DataFrame, names: list[str]) -> Drawing:
@@ -20,8 +20,9 @@ def mechanism_grid(shares: pd.DataFrame, names: list[str]) -> Drawing:
         names: the configurations, from the top.
     """
     order = shares.groupby("mechanism")["seeds"].sum().sort_values(ascending=False).index.tolist()
+    axis = alt.Axis(labelAngle=-20, labelLimit=220)
     base = alt.Chart(shares).encode(
-        x=alt.X("mechanism:N", title=None, sort=order, axis=alt.Axis(labelAngle=-20)),
+        x=alt.X("mechanism:N", title=None, sort=order, axis=axis),
         y=rows(names, grid=False),
         tooltip=[
             alt.Tooltip("configuration:N", title="Configuration"),

@@ -30,8 +30,9 @@ def show(run_id: int) -> None:
         )
         return
     st.caption(
-        "Each suggestion changes one field to address what most of the model's errors come from or "
-        "have in common. Train the same seeds with it to see whether it helps."
+        "Each suggestion changes one field, and with it those that must follow, to address what "
+        "some of the model's errors come from or have in common. Train the same seeds with it to "
+        "see whether it helps."
     )
     for number, trial in enumerate(trials):
         own = trial.suggestion

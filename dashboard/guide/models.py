@@ -23,6 +23,11 @@ MODEL_PAGE = "screens/model.py"
 COMPARE_PAGE = "screens/compare.py"
 
 
+def has_models(sweep: str) -> bool:
+    """Whether any finished model of a sweep of the report is there."""
+    return not _of_report(sweep).empty
+
+
 def find(sweep: str, model_seed: int) -> OpenedModel | None:
     """The model of a shipped run; where the database lacks it the page says so."""
     reference = f"{sweep}/{model_seed}"
@@ -49,7 +54,7 @@ def find(sweep: str, model_seed: int) -> OpenedModel | None:
 def _report_keys(sweep: str) -> frozenset[str]:
     """The keys of the configurations that a sweep of the report has.
 
-    The guide's explanation_text hold for these models; a sweep of the same name may be of others.
+    The guide's sentences hold for these models; a sweep of the same name may be of others.
     """
     (spec,) = load_specs(f"report/{sweep}")
     return frozenset(config.key for config in spec.configs())

@@ -1,4 +1,4 @@
-"""A model in two explanation_text: what it should do, and what testing showed."""
+"""A model in two sentences: what it should do, and what testing showed."""
 
 import pandas as pd
 

@@ -3,7 +3,8 @@
 import streamlit as st
 
 from dashboard import data
-from dashboard.guide.steps import STEPS
+from dashboard.guide.models import has_models
+from dashboard.guide.steps import DEFAULT, STEPS
 from seqcls.errors import SeqclsError
 
 
@@ -11,8 +12,18 @@ def show() -> None:
     st.title("Why do small Transformers fail on long strings?")
     st.caption(
         "The argument of Richard Stebbing's report *Transformer Sequence Classification* (2022), "
-        "in eight steps. All figures and numbers are of the models in your database."
+        "in eight steps, with its models as your database has them."
     )
+    try:
+        if not has_models(DEFAULT):
+            st.info(
+                "This database has none of the report's models, of which the guide speaks. "
+                "`seqcls sweep report` trains them."
+            )
+            return
+    except SeqclsError as error:
+        data.explain(error)
+        return
     for number, (title, step) in enumerate(STEPS.items(), start=1):
         st.subheader(f"{number}. {title}", anchor=f"step-{number}")
         try:

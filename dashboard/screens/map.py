@@ -31,8 +31,7 @@ def show() -> None:
     try:
         view = filters.current()
         models = data.models(view)
-        models = models[models["picked"] > 0]
-        if models.empty:
+        if not (models["picked"] > 0).any():
             st.info(
                 "No model that matches the filters is trained and tested. Clear them in the "
                 "sidebar, or wait for the first results."

@@ -97,7 +97,8 @@ def _say_what_is_absent(absent: dict[str, str]) -> None:
         names = [name for name, own in absent.items() if own == reason]
         listed = ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else names[0]
         st.info(
-            f"Not available for this model: {listed}. Reason: {verbatim(reason)}.",
+            f"Sections that rest on letter counts are left out: {listed}. Reason: "
+            f"{verbatim(reason)}.",
             icon=":material/info:",
         )
 

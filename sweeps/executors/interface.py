@@ -1,4 +1,4 @@
-"""What every executor can do, and how one is chosen."""
+"""What every executor can do, and what it says of a group that ended."""
 
 import errno
 from collections.abc import Callable, Sequence

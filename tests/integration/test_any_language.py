@@ -61,7 +61,7 @@ def test_the_page_model_says_the_task_and_what_is_absent_and_why(
     app = open_app(monkeypatch, trained, "model", run=run)
     text = plain_text(app)
     assert SENTENCES[name] in text
-    assert "Not available for this model: Why, Figures, Breaking point" in text
+    assert "rest on letter counts are left out: Why, Figures, Breaking point" in text
     assert "architecture='rnn' reads tokens in their order" in text
     assert not [words for words in UNTRUE if words in text]
     asked = app.dataframe[0].value
@@ -132,8 +132,8 @@ def test_the_guide_says_nothing_of_other_models_under_a_name_of_the_report(
     app = open_app(monkeypatch, file_of(store), "guide")
     assert not app.error
     text = plain_text(app)
-    assert "asks for other models" in text
-    assert "Seed by seed" not in text
+    assert "has none of the report's models" in text
+    assert "The logits are" not in text
     assert not app.get("vega_lite_chart"), "no figure of a model that the guide does not speak of"
 
 

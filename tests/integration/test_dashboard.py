@@ -99,7 +99,7 @@ def test_a_sweep_without_a_finished_run_is_said_to_be_unfinished(
         "failing": "wait for the first results",
         "sweeps": "0 of 4 models",
         "model": "No model is trained yet",
-        "guide": "which cannot be shown",
+        "guide": "has none of the report's models",
     }
     assert expected[page] in said(app)
     # The name is shown as it is, in an element that knows no markup.

@@ -1,5 +1,6 @@
 """The page inside a model, and the guide."""
 
+import json
 import shutil
 import sqlite3
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from sweeps.spec import parse_spec
+from sweeps.spec import load_specs, parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
 from sweeps.work_options import WorkOptions
@@ -213,8 +214,9 @@ def test_the_guide_says_which_models_the_database_lacks(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     store = open_writer(str(tmp_path / "other.db"))
-    spec = {"name": "other", "model_seeds": [0], "fixed": SHORT}
-    work(store, [writer.submit(store, parse_spec(spec))], WorkOptions(workers=1))
+    (report,) = load_specs("report/all_initializations")
+    spec = {**json.loads(report.submitted), "model_seeds": [0], "verdict": False}
+    work(store, [writer.submit(store, parse_spec(spec))], WorkOptions(workers=0))
     app = open_app(monkeypatch, file_of(store), "guide")
     text = said(app).replace("\\", "")
     assert "all_initializations/5, which cannot be shown" in text

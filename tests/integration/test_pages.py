@@ -110,6 +110,16 @@ def test_a_map_sets_two_settings_against_each_other(monkeypatch: pytest.MonkeyPa
     assert "Choose different settings" in app.info[0].value
 
 
+def test_a_map_covers_all_models_where_only_failing_ones_are_listed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def charts(**filters: str) -> list[str]:
+        app = open_app(monkeypatch, SHIPPED, "map", **filters)
+        return [chart.proto.spec for chart in app.get("vega_lite_chart")]
+
+    assert charts(failing="true") == charts()
+
+
 def test_a_map_of_models_that_do_not_differ_says_what_is_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

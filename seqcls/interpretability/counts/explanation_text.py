@@ -1,4 +1,4 @@
-"""An explanation in plain explanation_text, each with the numbers to check it by."""
+"""An explanation in plain sentences, each with the numbers to check it by."""
 
 from string import ascii_lowercase
 

@@ -99,7 +99,7 @@ def said_of(answer: Answer) -> str:
 
 
 def show(as_json: bool, said: Sequence[str], record: Mapping[str, Any]) -> None:
-    """Prints explanation_text, or the same as data."""
+    """Prints sentences, or the same as data."""
     typer.echo(json.dumps(record, indent=1, allow_nan=False) if as_json else "\n".join(said))
 
 
