@@ -172,13 +172,35 @@ def progress() -> list[SweepProgress]:
     return progressing.progress(open_reader(), sweep_counts())
 
 
+def _is_outdated() -> bool:
+    """Whether the database is no longer as this page shows it."""
+    seen = _revisions.get() or {}
+    try:
+        store = open_reader()
+        key = (store.location, queries.revision)
+        return key in seen and seen[key] != queries.revision(store)
+    except SeqclsError:
+        return False
+
+
 def explain(error: SeqclsError) -> None:
     """Says on the page what is the case with the database and what to do.
 
     Damage that was not known yet is left out from now on, and the page drawn anew.
+
+    Raises:
+        SeqclsError: the error itself, where the database has changed since the page began: what
+            its first answers name may be gone. `steady` draws the page anew.
     """
     if isinstance(error, StoreDamagedError) and trust.learns_of_damage():
         st.rerun()
+    if _is_outdated():
+        raise error
+    say(error)
+
+
+def say(error: SeqclsError) -> None:
+    """Says on the page what is the case with the database, and nothing else."""
     if isinstance(error, StoreMissingError):
         st.info(
             "There are no models to show yet. Launch the report's models, or a question of your "

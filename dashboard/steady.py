@@ -35,6 +35,9 @@ def redrawn_if_changed(*, part: bool = False) -> Iterator[None]:
         tries = st.session_state.get(TRIES, 0)
         if tries >= MOST_TRIES or (_revision() == before and not trust.learns_of_damage()):
             damage = trust.known_damage()
+            if damage is None and isinstance(error, SeqclsError):
+                data.say(error)
+                return
             if damage is None:
                 raise
             # What is drawn of a damaged database may fail on what no check has found.

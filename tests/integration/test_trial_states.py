@@ -1,5 +1,7 @@
 """What is said of a remedy follows from what is trained: nothing, a part, all, or in vain."""
 
+import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,10 @@ from sweeps.store.opening import open_writer
 
 MECHANISMS = sorted({mechanism for remedy in REMEDIES for mechanism in remedy.mechanisms})
 EVEN_PAIRS = {"task": "even_pairs", "positions": "sinusoidal", "readout": "last"}
-CONFIGS = [RunConfig(), configuration(EVEN_PAIRS), configuration({"task": "even_pairs"})]
+CONFIGS = [configuration(EVEN_PAIRS), RunConfig(), configuration({"task": "even_pairs"})]
+if os.environ.get("SEQCLS_CHAOS") != "long":
+    # The first has most remedies; each is asked about six times.
+    CONFIGS = CONFIGS[:1]
 
 
 def submit(store: Store, config: RunConfig, seeds: str, name: str) -> None:
@@ -46,10 +51,14 @@ def test_every_remedy_is_untrained_then_in_training_then_compared(
 ) -> None:
     remedies = suggestions(config, MECHANISMS)
     assert len(remedies) >= 5
+    before = open_writer(str(tmp_path / "before.db"))
+    submit(before, config, "0..2", "own")
+    set_state(before, "done", "true")
+    before.engine.dispose()
     for number, own in enumerate(remedies):
-        store = open_writer(str(tmp_path / f"{number}.db"))
-        submit(store, config, "0..2", "own")
-        set_state(store, "done", "true")
+        copy = tmp_path / f"{number}.db"
+        shutil.copy(tmp_path / "before.db", copy)
+        store = open_writer(str(copy))
         field = (own.field, own.value)
         assert said(store, *field) == "not trained yet with all else as it is"
         # What differs in another field too is no trial of this one.
