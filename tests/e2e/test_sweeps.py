@@ -53,6 +53,7 @@ def test_a_sweep_is_launched_from_the_sidebar_and_its_results_appear(
         launch_own(page, "two_sizes", "0..1", [2, 4], 4)
         expect(page.get_by_role("heading", name="Running")).to_be_visible()
         expect(page.get_by_test_id("stSidebar")).to_contain_text("of 4 models")
+        wait_for(lambda: trained(db) == 4, TRAINING_SECONDS)
         # Nobody touches the page: it goes on by itself, and shows the results at the end.
         models_tested(page, 4)
         expect(page.get_by_role("heading", name="Running")).to_have_count(0)
