@@ -27,7 +27,7 @@ def draw() -> None:
     )
     layout.set_up(page.title)
     limit_reads(data.PAGE_SECONDS)
-    with steady.redrawn_if_changed(), data.at_one_revision():
+    with steady.redrawn_if_changed():
         if links.is_another_page(page.url_path):
             filters.take_from_link()
         steady.say_what_is_damaged()

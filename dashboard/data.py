@@ -3,7 +3,7 @@
 import json
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -58,13 +58,30 @@ def at_one_revision() -> Iterator[None]:
     """A block in which the database is asked once whether it has changed.
 
     A page asks dozens of questions, whose answers are remembered: to ask with each whether it is
-    still true would take longer than drawing the page.
+    still true would take longer than drawing the page. A block within another is of its revision.
     """
+    if _revisions.get() is not None:
+        yield
+        return
     before = _revisions.set({})
     try:
+        with suppress(SeqclsError):
+            revision(open_reader())
         yield
     finally:
         _revisions.reset(before)
+
+
+def is_outdated() -> bool:
+    """Whether the database is no longer as it was when the block of one revision began."""
+    seen = _revisions.get()
+    if seen is None:
+        return False
+    try:
+        store = open_reader()
+        return seen.get((store.location, queries.revision)) != queries.revision(store)
+    except SeqclsError:
+        return bool(seen)
 
 
 def revision(store: Store, of: Callable[[Store], Any] = queries.revision) -> Any:
@@ -172,17 +189,6 @@ def progress() -> list[SweepProgress]:
     return progressing.progress(open_reader(), sweep_counts())
 
 
-def _is_outdated() -> bool:
-    """Whether the database is no longer as this page shows it."""
-    seen = _revisions.get() or {}
-    try:
-        store = open_reader()
-        key = (store.location, queries.revision)
-        return key in seen and seen[key] != queries.revision(store)
-    except SeqclsError:
-        return False
-
-
 def explain(error: SeqclsError) -> None:
     """Says on the page what is the case with the database and what to do.
 
@@ -194,7 +200,7 @@ def explain(error: SeqclsError) -> None:
     """
     if isinstance(error, StoreDamagedError) and trust.learns_of_damage():
         st.rerun()
-    if _is_outdated():
+    if is_outdated():
         raise error
     say(error)
 

@@ -7,7 +7,7 @@ import streamlit as st
 
 from dashboard import data
 from seqcls.errors import SeqclsError, StoreDamagedError
-from sweeps.store import queries, trust
+from sweeps.store import trust
 from sweeps.store.opening import open_reader
 
 TRIES = "tries of a page that changed while it was drawn"
@@ -28,25 +28,30 @@ def redrawn_if_changed(*, part: bool = False) -> Iterator[None]:
     Args:
         part: of a page, run again alone too; that it was drawn says nothing of the others.
     """
-    before = _revision()
-    try:
-        yield
-    except Exception as error:
-        tries = st.session_state.get(TRIES, 0)
-        if tries >= MOST_TRIES or (_revision() == before and not trust.learns_of_damage()):
-            damage = trust.known_damage()
-            if damage is None and isinstance(error, SeqclsError):
-                data.say(error)
+    with data.at_one_revision():
+        try:
+            yield
+        except Exception as error:
+            tries = st.session_state.get(TRIES, 0)
+            changed = data.is_outdated() or trust.learns_of_damage()
+            if tries >= MOST_TRIES or not changed:
+                _give_up(error)
                 return
-            if damage is None:
-                raise
-            # What is drawn of a damaged database may fail on what no check has found.
-            data.explain(StoreDamagedError(f"{damage} ({type(error).__name__})"))
-            return
-        st.session_state[TRIES] = tries + 1
-        st.rerun()
+            st.session_state[TRIES] = tries + 1
+            st.rerun()
     if not part:
         st.session_state[TRIES] = 0
+
+
+def _give_up(error: Exception) -> None:
+    """Says what a page broke on, where a user can know it."""
+    if (damage := trust.known_damage()) is not None:
+        # What is drawn of a damaged database may fail on what no check has found.
+        data.say(StoreDamagedError(f"{damage} ({type(error).__name__})"))
+    elif isinstance(error, SeqclsError):
+        data.say(error)
+    else:
+        raise error
 
 
 def say_what_is_damaged() -> None:
@@ -67,10 +72,3 @@ def say_what_is_damaged() -> None:
         )
         st.code("\n".join([*found.lines[:MOST_SAID], *more]), language=None, wrap_lines=True)
         st.code(trust.ADVICE, language=None, wrap_lines=True)
-
-
-def _revision() -> object:
-    try:
-        return queries.revision(open_reader())
-    except SeqclsError:
-        return None

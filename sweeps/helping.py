@@ -1,16 +1,17 @@
 """What would help a failing run: suggestions, the sweeps that try them, and what came of those."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
+from seqcls.canonical import canonical_json
 from seqcls.config import RunConfig
 from seqcls.fields_read import fields_unread
 from seqcls.remedies import Suggestion, changed, named_fields, suggestions
 from sweeps import causes
 from sweeps.comparing import Comparison, compare
+from sweeps.cost import is_here
 from sweeps.spec import SweepSpec, parse_spec
 from sweeps.store import explained, queries
 from sweeps.store.engine import Store
@@ -44,12 +45,11 @@ def trials(store: Store, run_id: int, mechanisms: Sequence[str]) -> tuple[Trial,
     own = runs[runs["config_id"] == runs.set_index("id").loc[run_id, "config_id"]]
     config = queries.run_config(store, run_id)
     seeds = sorted(int(seed) for seed in own["model_seed"])
-    known = queries.configs(store)
+    by_meaning = _by_meaning(queries.configs(store))
     found = []
     for suggestion in suggestions(config, mechanisms):
         other = changed(config, suggestion.fields)
-        same = [number for number, one in known.items() if _mean_the_same(one, other)]
-        tried = runs[runs["config_id"].isin(same)]
+        tried = runs[runs["config_id"].isin(by_meaning.get(_meaning(other), []))]
         spec = trial_spec(other, suggestion, seeds)
         states = tried["state"].value_counts()
         waiting = int(states.get(RunState.QUEUED, 0) + states.get(RunState.RUNNING, 0))
@@ -58,16 +58,19 @@ def trials(store: Store, run_id: int, mechanisms: Sequence[str]) -> tuple[Trial,
     return tuple(found)
 
 
-def _mean_the_same(one: RunConfig, other: RunConfig) -> bool:
-    if (one.task, one.architecture) != (other.task, other.architecture):
-        return False
-    return _meaning(one) == _meaning(other)
+def _by_meaning(configs: Mapping[int, RunConfig]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for config_id, config in configs.items():
+        # Of a plug-in that is not installed here nobody knows which fields it reads.
+        if is_here(config):
+            found.setdefault(_meaning(config), []).append(config_id)
+    return found
 
 
-def _meaning(config: RunConfig) -> dict[str, Any]:
+def _meaning(config: RunConfig) -> str:
     """What a configuration says of its models: an LSTM's number of heads says nothing."""
     unread = fields_unread(config)
-    return {name: value for name, value in config.model_dump().items() if name not in unread}
+    return canonical_json({k: v for k, v in config.changed.items() if k not in unread})
 
 
 def mechanisms_of(found: pd.DataFrame) -> list[str]:

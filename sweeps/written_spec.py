@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args
 
 import tomli_w
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from seqcls.config import RunConfig, check_model_seed
@@ -107,7 +107,7 @@ class WrittenSpec(BaseModel):
 
     name: Annotated[str, AfterValidator(_title), AfterValidator(_storable)]
     description: Annotated[str, AfterValidator(_storable)] = ""
-    model_seeds: Annotated[Any, BeforeValidator(_model_seeds)] = Field(None, validate_default=True)
+    model_seeds: Annotated[Seeds, PlainValidator(_model_seeds)] = Field((), validate_default=True)
     checkpoints: Checkpoints = CHECKPOINTS[0]
     verdict: bool = False
     fixed: Fields = {}

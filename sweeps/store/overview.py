@@ -5,26 +5,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import (
-    Integer,
-    Select,
-    cast,
-    func,
-    select,
-)
+from sqlalchemy import Integer, Select, cast, func, select
 
 from seqcls.config import RunConfig, default_fields
 from sweeps.store.engine import Store
 from sweeps.store.frames import frame
 from sweeps.store.statements import one_of
 from sweeps.store.stored import config_of
-from sweeps.store.tables import (
-    Config,
-    LengthScore,
-    Revision,
-    Run,
-    RunState,
-)
+from sweeps.store.tables import Config, LengthScore, Revision, Run, RunState
 from sweeps.store.views import View, errors_made, fails, in_scope, model_columns, picked
 
 

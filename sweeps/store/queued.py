@@ -2,10 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import (
-    Select,
-    select,
-)
+from sqlalchemy import Select, select
 
 from sweeps.grouping import PlannedRun
 from sweeps.store.engine import Store

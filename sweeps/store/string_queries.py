@@ -15,13 +15,7 @@ from sweeps.store.engine import Store
 from sweeps.store.errors import errors_of_runs, strings_of, those_of
 from sweeps.store.packing import unpacked_numbers
 from sweeps.store.statements import one_of
-from sweeps.store.tables import (
-    Config,
-    ErrorPack,
-    Run,
-    RunState,
-    TestSet,
-)
+from sweeps.store.tables import Config, ErrorPack, Run, RunState, TestSet
 from sweeps.store.views import KINDS, Kind, View, in_scope, picked
 
 PACKS_AT_ONCE = 1_000

@@ -5,13 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sqlalchemy import (
-    Float,
-    case,
-    cast,
-    func,
-    select,
-)
+from sqlalchemy import Float, case, cast, func, select
 
 from seqcls.errors import UnknownRunError
 from seqcls.spelling import nearest
@@ -19,14 +13,7 @@ from sweeps.spec import SweepSpec
 from sweeps.store.bulk import fetched
 from sweeps.store.engine import Store
 from sweeps.store.frames import frame
-from sweeps.store.tables import (
-    Failure,
-    Revision,
-    Run,
-    RunState,
-    Sweep,
-    SweepRun,
-)
+from sweeps.store.tables import Failure, Revision, Run, RunState, Sweep, SweepRun
 from sweeps.store.views import tested
 
 if TYPE_CHECKING:

@@ -3,15 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import (
-    ColumnElement,
-    Float,
-    and_,
-    case,
-    cast,
-    select,
-    true,
-)
+from sqlalchemy import ColumnElement, Float, and_, case, cast, select, true
 
 from sweeps.store.statements import one_of
 from sweeps.store.tables import Run, RunState, Sweep, SweepRun

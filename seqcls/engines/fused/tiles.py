@@ -16,7 +16,7 @@ class Tiles(NamedTuple):
     """Strings in tiles; a batch begins with a new tile, and its last one may not be full."""
 
     counts: Float[np.ndarray, "tile token_type string"]
-    """TokenTypes are CLS, which occurs once or never, and the letters."""
+    """Token types are CLS, which occurs once or never, and the letters."""
     factors: Float[np.ndarray, "tile string"]
     """The logarithm of the number of tokens that the model reads; 0 where it reads none."""
     targets: Float[np.ndarray, "tile string"]
