@@ -10,16 +10,23 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from seqcls.config import RunConfig
 from sweeps.collecting import collect_seldom
 
-# The first example of a test pays for what PyTorch and beartype set up; that is no failure.
+# The first example of a test pays for what PyTorch and beartype set up; that is no failure, and a
+# busy machine is none either.
 # Locally every run tries new examples; in CI a run says something about the change alone,
 # and tries fewer.
 CI = "CI" in os.environ
-settings.register_profile("seqcls", deadline=None, derandomize=CI, max_examples=25 if CI else 100)
+settings.register_profile(
+    "seqcls",
+    deadline=None,
+    derandomize=CI,
+    max_examples=25 if CI else 100,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("seqcls")
 torch.set_num_threads(1)
 # What is loaded by now stays: a search for garbage need not look through it again and again.

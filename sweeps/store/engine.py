@@ -70,11 +70,11 @@ class Store:
     def trusted(self) -> "Store":
         """As a reader that sees nothing of what is damaged, where that has to be known."""
         # Imported where it is used: it needs the tables, which a store that is made does not.
-        from sweeps.store import survey, trust
+        from sweeps.store import trust, trusted_views
 
         if self.path is None or (found := trust.survey_of(self.path)) is None:
             return self
-        engine = sqlite.connect(self.path, mode="ro", prepared=tuple(survey.views(found)))
+        engine = sqlite.connect(self.path, mode="ro", prepared=tuple(trusted_views.views(found)))
         return replace(self, engine=engine, survey=found)
 
     @contextmanager

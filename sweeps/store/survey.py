@@ -8,7 +8,7 @@ nothing, and without runs of which any row does, or whose configuration does.
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,8 +21,9 @@ from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, SpecError, StoreDamagedError, StoreError
 from sweeps.spec import spec_as_written
 from sweeps.store.packing import unpacked
-from sweeps.store.tables import Base, RunState
-from sweeps.store.values import Checked, Kind, damaged
+from sweeps.store.row_checks import TABLES, fits, fitting, keys_of, kind_of, named, row_name, short
+from sweeps.store.tables import RunState
+from sweeps.store.values import damaged
 
 MOST_DAMAGED = 10_000
 """Rows; of a file in which more are damaged nothing is shown."""
@@ -33,24 +34,11 @@ MOST_SECONDS = 30.0
 STEPS = 100_000
 """Of SQLite's machine between two looks at the clock."""
 
-TABLES: dict[str, Table] = dict(Base.metadata.tables)
-
 OF_RUN = [name for name, table in TABLES.items() if table.primary_key.columns[0].name == "run_id"]
 """Tables whose rows are a run's: it is no run of which any of them means nothing."""
 
 SUMS = "length_sum"
-"""Is summed anew over the runs that can be trusted."""
-
-_SUMMED = """
-SELECT run.config_id AS config_id, score.length AS length, count(*) AS runs,
-    sum(score.fp + score.fn > 0) AS failing, sum(score.tn) AS tn, sum(score.fp) AS fp,
-    sum(score.fn) AS fn, sum(score.tp) AS tp
-FROM length_score AS score JOIN run ON run.id = score.run_id
-WHERE run.state = 'done' GROUP BY run.config_id, score.length
-"""
-
-_KINDS: list[Kind] = []
-"""By the number that SQLite knows them by."""
+"""Holds nothing of its own: it is summed anew over the runs that can be trusted."""
 
 _OF_DONE = ("epochs", "best_epoch", "best_validation_loss", "tn", "fp", "fn", "tp", "digest")
 """What a run has once it is done."""
@@ -109,7 +97,7 @@ def connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)
     connection.execute("PRAGMA trusted_schema=OFF")
     connection.execute("PRAGMA cell_size_check=ON")
-    connection.create_function("fits", 2, _fits, deterministic=True)
+    connection.create_function("fits", 2, fits, deterministic=True)
     # Text that is none must not end what looks for it.
     connection.text_factory = lambda data: data.decode(errors="replace")
     end = time.monotonic() + MOST_SECONDS
@@ -142,60 +130,35 @@ def look_through(path: Path) -> Survey:
 def where_damaged(path: Path, table: str, column: str) -> str | None:
     """A row of a table in which a column's value means nothing, as `run 12`; None if none does."""
     own = TABLES[table]
-    chosen = f"SELECT {_keys(own)} FROM main.{table} WHERE NOT {_fitting(own, column)} LIMIT 1"
+    chosen = f"SELECT {keys_of(own)} FROM main.{table} WHERE NOT {fitting(own, column)} LIMIT 1"
     try:
         with closing(connect(path)) as connection:
             row = connection.execute(chosen).fetchone()
     except sqlite3.Error:
         return None
-    return None if row is None else _name(own, row)
-
-
-def views(survey: Survey) -> Iterator[str]:
-    """What makes a connection see only what can be trusted: views that stand before the tables."""
-    yield f"CREATE TEMP VIEW {SUMS} AS {_SUMMED}"
-    for name, table in TABLES.items():
-        if name == SUMS:
-            continue
-        conditions = [_fitting(table, column.name) for column in table.primary_key]
-        for column in table.columns:
-            owner = _owner(table, column.name)
-            if owner is not None and (left_out := survey.ids.get(owner)):
-                listed = ", ".join(map(str, sorted(left_out)))
-                conditions.append(f"({column.name} IS NULL OR {column.name} NOT IN ({listed}))")
-        columns = ", ".join(column.name for column in table.columns)
-        where = " AND ".join(conditions)
-        yield f"CREATE TEMP VIEW {name} AS SELECT {columns} FROM main.{name} WHERE {where}"
-
-
-def _owner(table: Table, column: str) -> str | None:
-    """Whose id a column holds, where a row is left out with that; a worker's is only named."""
-    if column == "id":
-        return table.name
-    owner = column.removesuffix("_id")
-    return owner if owner != column and owner != "worker" else None
+    return None if row is None else row_name(own, row)
 
 
 def _values(connection: sqlite3.Connection, table: Table, found: Survey) -> None:
     """Values that their columns may not hold."""
     checked = [column.name for column in table.columns]
     failing = " ".join(
-        f"WHEN NOT {_fitting(table, name)} THEN {number}" for number, name in enumerate(checked)
+        f"WHEN NOT {fitting(table, name)} THEN {number}" for number, name in enumerate(checked)
     )
-    fitting = " AND ".join(_fitting(table, name) for name in checked)
+    all_fit = " AND ".join(fitting(table, name) for name in checked)
     # No more than is said of it is read of any value.
     shown = ", ".join(
         f"CASE WHEN typeof({name}) IN ('text', 'blob') THEN substr({name}, 1, 100) ELSE {name} END"
         for name in checked
     )
     query = (
-        f"SELECT CASE {failing} END, {shown} FROM main.{table.name} WHERE NOT ({fitting}) "
+        f"SELECT CASE {failing} END, {shown} FROM main.{table.name} WHERE NOT ({all_fit}) "
         f"LIMIT {MOST_DAMAGED + 1}"
     )
     for number, *row in connection.execute(query):
         values = dict(zip(checked, row, strict=True))
         name = checked[number]
-        line = damaged(_name_of(table, values), name, values[name], _kind(table, name))
+        line = damaged(named(table, values), name, values[name], kind_of(table, name))
         _leave_out(found, table, values, line)
     if table.name == "run":
         _unfinished_results(connection, found)
@@ -221,7 +184,7 @@ def _twice(connection: sqlite3.Connection, table: Table, found: Survey) -> None:
         )
         for row in connection.execute(query):
             values = dict(zip(names, row, strict=True))
-            line = f"{_name_of(table, values)}: not the only row with this {keys}"
+            line = f"{named(table, values)}: not the only row with this {keys}"
             _leave_out(found, table, values, line)
 
 
@@ -289,7 +252,7 @@ def _what_rests_on_others(connection: sqlite3.Connection, found: Survey) -> None
         known = found.ids.get(owner, set())
         for own, other in connection.execute(f"{query} WHERE {column} IS NOT NULL").fetchall():
             if other not in sound and own not in known and type(own) is int:
-                what = f"{parent} {_short(other)}, which is damaged or missing"
+                what = f"{parent} {short(other)}, which is damaged or missing"
                 found.add(owner, own, f"{owner} {own}: it rests on {what}")
 
 
@@ -315,51 +278,6 @@ def _errors_of_no_string(connection: sqlite3.Connection, found: Survey) -> None:
             continue
         if not sizes[test_set_id].issuperset(own):
             found.add("run", run_id, f"run {run_id}: strings that it got wrong are missing")
-
-
-def _fitting(table: Table, name: str) -> str:
-    """The condition, in SQL, that a column's value is one that it may hold."""
-    kind = _kind(table, name)
-    if kind not in _KINDS:
-        _KINDS.append(kind)
-    condition = kind.sql.format(column=name, kind=_KINDS.index(kind))
-    nothing = f"{name} IS NULL OR " if table.columns[name].nullable else ""
-    return f"({nothing}({condition}))"
-
-
-def _kind(table: Table, name: str) -> Kind:
-    own = table.columns[name].type
-    assert isinstance(own, Checked)
-    return own.kind
-
-
-def _fits(kind: int, data: bytes) -> bool:
-    try:
-        return _KINDS[kind].fits(data.decode())
-    except UnicodeDecodeError:
-        return False
-
-
-def _keys(table: Table) -> str:
-    return ", ".join(column.name for column in table.primary_key)
-
-
-def _name_of(table: Table, values: dict[str, Any]) -> str:
-    return _name(table, [values[column.name] for column in table.primary_key])
-
-
-def _name(table: Table, keys: Sequence[Any]) -> str:
-    """A row as `run 12`, or as `run 12 (epoch 3)` where it is a part of a run."""
-    names = [column.name for column in table.primary_key]
-    if names == ["id"]:
-        return f"{table.name} {_short(keys[0])}"
-    owner = names[0].removesuffix("_id")
-    rest = " ".join(f"{name} {_short(key)}" for name, key in zip(names[1:], keys[1:], strict=True))
-    return f"{owner} {_short(keys[0])} ({' '.join(filter(None, [table.name, rest]))})"
-
-
-def _short(value: object) -> str:
-    return " ".join(repr(value).split())[:40]
 
 
 def _why_not(error: sqlite3.Error) -> str:

@@ -8,22 +8,11 @@ a column takes is checked by the database; the migrations say how, and make two 
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from sqlalchemy import (
-    REAL,
-    BigInteger,
-    Double,
-    ForeignKey,
-    Index,
-    Integer,
-    LargeBinary,
-    Text,
-    UniqueConstraint,
-)
+from sqlalchemy import ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
-from sqlalchemy.types import TypeEngine
 
 from sweeps.store import values
-from sweeps.store.values import Checked, Kind
+from sweeps.store.columns import big, packed_bytes, real, text, whole
 
 
 class Base(DeclarativeBase):
@@ -64,34 +53,6 @@ def now(seconds_ago: float = 0.0) -> str:
     return time.isoformat(timespec="milliseconds")
 
 
-# What a strict table of SQLite calls them.
-_BIG_INTEGER = BigInteger().with_variant(Integer, "sqlite")
-_REAL: TypeEngine[float] = Double().with_variant(REAL, "sqlite")
-
-
-# Each column has a type of its own, which knows the column.
-
-
-def _whole(kind: Kind = values.COUNT) -> Checked:
-    return Checked(kind, Integer())
-
-
-def _big(kind: Kind = values.COUNT) -> Checked:
-    return Checked(kind, _BIG_INTEGER)
-
-
-def _text(kind: Kind = values.TEXT) -> Checked:
-    return Checked(kind, Text())
-
-
-def _real() -> Checked:
-    return Checked(values.FINITE, _REAL)
-
-
-def _bytes() -> Checked:
-    return Checked(values.BYTES, LargeBinary())
-
-
 _STRICT = {"sqlite_strict": True}
 _NUMBERED = {**_STRICT, "sqlite_autoincrement": True}
 """An id is never given twice: whoever remembers one cannot mistake another row for it."""
@@ -103,12 +64,12 @@ class Revision(Base):
 
     __tablename__ = "revision"
     __table_args__ = (_STRICT,)
-    id: Mapped[int] = mapped_column(_whole(values.ID), primary_key=True, autoincrement=False)
-    configs: Mapped[int] = mapped_column(_big(values.REVISION))
+    id: Mapped[int] = mapped_column(whole(values.ID), primary_key=True, autoincrement=False)
+    configs: Mapped[int] = mapped_column(big(values.REVISION))
     """Raised when configurations are added or deleted."""
-    members: Mapped[int] = mapped_column(_big(values.REVISION))
+    members: Mapped[int] = mapped_column(big(values.REVISION))
     """Raised when sweeps, or what runs they have, change."""
-    runs: Mapped[int] = mapped_column(_big(values.REVISION))
+    runs: Mapped[int] = mapped_column(big(values.REVISION))
     """Raised by every write, heartbeats apart."""
 
 
@@ -117,13 +78,13 @@ class Sweep(Base):
 
     __tablename__ = "sweep"
     __table_args__ = (_NUMBERED,)
-    id: Mapped[int] = mapped_column(_whole(values.ID), primary_key=True)
-    name: Mapped[str] = mapped_column(_text(), unique=True)
-    description: Mapped[str] = mapped_column(_text())
-    spec: Mapped[str] = mapped_column(_text(values.JSON))
-    created_at: Mapped[str] = mapped_column(_text(values.TIME))
-    state: Mapped[str] = mapped_column(_text(values.one_word_of(SweepState)))
-    launch_token: Mapped[str] = mapped_column(_text(), unique=True)
+    id: Mapped[int] = mapped_column(whole(values.ID), primary_key=True)
+    name: Mapped[str] = mapped_column(text(), unique=True)
+    description: Mapped[str] = mapped_column(text())
+    spec: Mapped[str] = mapped_column(text(values.JSON))
+    created_at: Mapped[str] = mapped_column(text(values.TIME))
+    state: Mapped[str] = mapped_column(text(values.one_word_of(SweepState)))
+    launch_token: Mapped[str] = mapped_column(text(), unique=True)
 
 
 class TestSet(Base):
@@ -132,10 +93,10 @@ class TestSet(Base):
     __test__ = False
     __tablename__ = "test_set"
     __table_args__ = (_NUMBERED,)
-    id: Mapped[int] = mapped_column(_whole(values.ID), primary_key=True)
-    key: Mapped[str] = mapped_column(_text(), unique=True)
-    json: Mapped[str] = mapped_column(_text(values.JSON))
-    digest: Mapped[str | None] = mapped_column(_text())
+    id: Mapped[int] = mapped_column(whole(values.ID), primary_key=True)
+    key: Mapped[str] = mapped_column(text(), unique=True)
+    json: Mapped[str] = mapped_column(text(values.JSON))
+    digest: Mapped[str | None] = mapped_column(text())
     """Of its strings; none before the first results come in, and the strings with them."""
 
 
@@ -146,13 +107,13 @@ class TestString(Base):
     __tablename__ = "test_string"
     __table_args__ = (_BY_KEY,)
     test_set_id: Mapped[int] = mapped_column(
-        _whole(values.ID), ForeignKey("test_set.id"), primary_key=True
+        whole(values.ID), ForeignKey("test_set.id"), primary_key=True
     )
-    number: Mapped[int] = mapped_column(_whole(values.whole(0, 2**24 - 1)), primary_key=True)
-    string: Mapped[str] = mapped_column(_text())
-    length: Mapped[int] = mapped_column(_whole(values.LENGTH))
-    label: Mapped[int] = mapped_column(_whole(values.whole(0, 1)))
-    occurrences: Mapped[int] = mapped_column(_whole(values.whole(1)))
+    number: Mapped[int] = mapped_column(whole(values.whole(0, 2**24 - 1)), primary_key=True)
+    string: Mapped[str] = mapped_column(text())
+    length: Mapped[int] = mapped_column(whole(values.LENGTH))
+    label: Mapped[int] = mapped_column(whole(values.whole(0, 1)))
+    occurrences: Mapped[int] = mapped_column(whole(values.whole(1)))
 
 
 class Config(Base):
@@ -160,10 +121,10 @@ class Config(Base):
 
     __tablename__ = "config"
     __table_args__ = (_NUMBERED,)
-    id: Mapped[int] = mapped_column(_whole(values.ID), primary_key=True)
-    key: Mapped[str] = mapped_column(_text(), unique=True)
-    json: Mapped[str] = mapped_column(_text(values.JSON))
-    test_set_id: Mapped[int | None] = mapped_column(_whole(values.ID), ForeignKey("test_set.id"))
+    id: Mapped[int] = mapped_column(whole(values.ID), primary_key=True)
+    key: Mapped[str] = mapped_column(text(), unique=True)
+    json: Mapped[str] = mapped_column(text(values.JSON))
+    test_set_id: Mapped[int | None] = mapped_column(whole(values.ID), ForeignKey("test_set.id"))
     """None only where an upgrade could not read the configuration."""
 
 
@@ -176,29 +137,29 @@ class Run(Base):
         Index("run_state", "state"),
         _NUMBERED,
     )
-    id: Mapped[int] = mapped_column(_whole(values.ID), primary_key=True)
-    config_id: Mapped[int] = mapped_column(_whole(values.ID), ForeignKey("config.id"))
-    model_seed: Mapped[int] = mapped_column(_big(values.SEED))
-    state: Mapped[str] = mapped_column(_text(values.one_word_of(RunState)))
-    attempt: Mapped[int] = mapped_column(_whole(), default=0)
-    failures: Mapped[int] = mapped_column(_whole(), default=0)
-    worker_id: Mapped[int | None] = mapped_column(_whole(values.ID), ForeignKey("worker.id"))
-    started_at: Mapped[str | None] = mapped_column(_text(values.TIME))
-    finished_at: Mapped[str | None] = mapped_column(_text(values.TIME))
-    error: Mapped[str | None] = mapped_column(_text())
-    epochs: Mapped[int | None] = mapped_column(_whole(values.EPOCH))
-    best_epoch: Mapped[int | None] = mapped_column(_whole(values.EPOCH))
-    best_validation_loss: Mapped[float | None] = mapped_column(_real())
-    tn: Mapped[int | None] = mapped_column(_whole())
-    fp: Mapped[int | None] = mapped_column(_whole())
-    fn: Mapped[int | None] = mapped_column(_whole())
-    tp: Mapped[int | None] = mapped_column(_whole())
-    solved_length: Mapped[int | None] = mapped_column(_whole(values.whole(-1, 1_000_000)))
-    engine: Mapped[str | None] = mapped_column(_text())
-    engine_reason: Mapped[str | None] = mapped_column(_text())
-    train_seconds: Mapped[float | None] = mapped_column(_real())
-    digest: Mapped[str | None] = mapped_column(_text())
-    verdict_digest: Mapped[str | None] = mapped_column(_text())
+    id: Mapped[int] = mapped_column(whole(values.ID), primary_key=True)
+    config_id: Mapped[int] = mapped_column(whole(values.ID), ForeignKey("config.id"))
+    model_seed: Mapped[int] = mapped_column(big(values.SEED))
+    state: Mapped[str] = mapped_column(text(values.one_word_of(RunState)))
+    attempt: Mapped[int] = mapped_column(whole(), default=0)
+    failures: Mapped[int] = mapped_column(whole(), default=0)
+    worker_id: Mapped[int | None] = mapped_column(whole(values.ID), ForeignKey("worker.id"))
+    started_at: Mapped[str | None] = mapped_column(text(values.TIME))
+    finished_at: Mapped[str | None] = mapped_column(text(values.TIME))
+    error: Mapped[str | None] = mapped_column(text())
+    epochs: Mapped[int | None] = mapped_column(whole(values.EPOCH))
+    best_epoch: Mapped[int | None] = mapped_column(whole(values.EPOCH))
+    best_validation_loss: Mapped[float | None] = mapped_column(real())
+    tn: Mapped[int | None] = mapped_column(whole())
+    fp: Mapped[int | None] = mapped_column(whole())
+    fn: Mapped[int | None] = mapped_column(whole())
+    tp: Mapped[int | None] = mapped_column(whole())
+    solved_length: Mapped[int | None] = mapped_column(whole(values.whole(-1, 1_000_000)))
+    engine: Mapped[str | None] = mapped_column(text())
+    engine_reason: Mapped[str | None] = mapped_column(text())
+    train_seconds: Mapped[float | None] = mapped_column(real())
+    digest: Mapped[str | None] = mapped_column(text())
+    verdict_digest: Mapped[str | None] = mapped_column(text())
     """That of the exhaustive check, so that one that was deleted is missed."""
 
 
@@ -208,9 +169,9 @@ class SweepRun(Base):
     __tablename__ = "sweep_run"
     __table_args__ = (Index("sweep_run_run_id", "run_id"), _BY_KEY)
     sweep_id: Mapped[int] = mapped_column(
-        _whole(values.ID), ForeignKey("sweep.id"), primary_key=True
+        whole(values.ID), ForeignKey("sweep.id"), primary_key=True
     )
-    run_id: Mapped[int] = mapped_column(_whole(values.ID), ForeignKey("run.id"), primary_key=True)
+    run_id: Mapped[int] = mapped_column(whole(values.ID), ForeignKey("run.id"), primary_key=True)
 
 
 class SweepNote(Base):
@@ -219,11 +180,11 @@ class SweepNote(Base):
     __tablename__ = "sweep_note"
     __table_args__ = (_STRICT,)
     sweep_id: Mapped[int] = mapped_column(
-        _whole(values.ID), ForeignKey("sweep.id"), primary_key=True, autoincrement=False
+        whole(values.ID), ForeignKey("sweep.id"), primary_key=True, autoincrement=False
     )
-    title: Mapped[str] = mapped_column(_text())
-    note: Mapped[str] = mapped_column(_text())
-    archived_at: Mapped[str | None] = mapped_column(_text(values.TIME))
+    title: Mapped[str] = mapped_column(text())
+    note: Mapped[str] = mapped_column(text())
+    archived_at: Mapped[str | None] = mapped_column(text(values.TIME))
     """None where the sweep is not archived."""
 
 
@@ -233,9 +194,9 @@ class SweepTag(Base):
     __tablename__ = "sweep_tag"
     __table_args__ = (_BY_KEY,)
     sweep_id: Mapped[int] = mapped_column(
-        _whole(values.ID), ForeignKey("sweep.id"), primary_key=True
+        whole(values.ID), ForeignKey("sweep.id"), primary_key=True
     )
-    tag: Mapped[str] = mapped_column(_text(), primary_key=True)
+    tag: Mapped[str] = mapped_column(text(), primary_key=True)
 
 
 class SavedView(Base):
@@ -243,11 +204,11 @@ class SavedView(Base):
 
     __tablename__ = "saved_view"
     __table_args__ = (_NUMBERED,)
-    id: Mapped[int] = mapped_column(_whole(values.ID), primary_key=True)
-    name: Mapped[str] = mapped_column(_text(), unique=True)
-    page: Mapped[str] = mapped_column(_text())
-    query: Mapped[str] = mapped_column(_text())
-    created_at: Mapped[str] = mapped_column(_text(values.TIME))
+    id: Mapped[int] = mapped_column(whole(values.ID), primary_key=True)
+    name: Mapped[str] = mapped_column(text(), unique=True)
+    page: Mapped[str] = mapped_column(text())
+    query: Mapped[str] = mapped_column(text())
+    created_at: Mapped[str] = mapped_column(text(values.TIME))
 
 
 class Epoch(Base):
@@ -255,10 +216,10 @@ class Epoch(Base):
 
     __tablename__ = "epoch"
     __table_args__ = (_BY_KEY,)
-    run_id: Mapped[int] = mapped_column(_whole(values.ID), ForeignKey("run.id"), primary_key=True)
-    epoch: Mapped[int] = mapped_column(_whole(values.EPOCH), primary_key=True)
-    train_loss: Mapped[float] = mapped_column(_real())
-    validation_loss: Mapped[float] = mapped_column(_real())
+    run_id: Mapped[int] = mapped_column(whole(values.ID), ForeignKey("run.id"), primary_key=True)
+    epoch: Mapped[int] = mapped_column(whole(values.EPOCH), primary_key=True)
+    train_loss: Mapped[float] = mapped_column(real())
+    validation_loss: Mapped[float] = mapped_column(real())
 
 
 class LengthScore(Base):
@@ -266,12 +227,12 @@ class LengthScore(Base):
 
     __tablename__ = "length_score"
     __table_args__ = (_BY_KEY,)
-    run_id: Mapped[int] = mapped_column(_whole(values.ID), ForeignKey("run.id"), primary_key=True)
-    length: Mapped[int] = mapped_column(_whole(values.LENGTH), primary_key=True)
-    tn: Mapped[int] = mapped_column(_whole())
-    fp: Mapped[int] = mapped_column(_whole())
-    fn: Mapped[int] = mapped_column(_whole())
-    tp: Mapped[int] = mapped_column(_whole())
+    run_id: Mapped[int] = mapped_column(whole(values.ID), ForeignKey("run.id"), primary_key=True)
+    length: Mapped[int] = mapped_column(whole(values.LENGTH), primary_key=True)
+    tn: Mapped[int] = mapped_column(whole())
+    fp: Mapped[int] = mapped_column(whole())
+    fn: Mapped[int] = mapped_column(whole())
+    tp: Mapped[int] = mapped_column(whole())
 
 
 class LengthSum(Base):
@@ -283,16 +244,16 @@ class LengthSum(Base):
     __tablename__ = "length_sum"
     __table_args__ = (_BY_KEY,)
     config_id: Mapped[int] = mapped_column(
-        _whole(values.ID), ForeignKey("config.id", ondelete="CASCADE"), primary_key=True
+        whole(values.ID), ForeignKey("config.id", ondelete="CASCADE"), primary_key=True
     )
-    length: Mapped[int] = mapped_column(_whole(values.LENGTH), primary_key=True)
-    runs: Mapped[int] = mapped_column(_whole())
-    failing: Mapped[int] = mapped_column(_whole())
+    length: Mapped[int] = mapped_column(whole(values.LENGTH), primary_key=True)
+    runs: Mapped[int] = mapped_column(whole())
+    failing: Mapped[int] = mapped_column(whole())
     """Runs that misclassify at least one string of this length."""
-    tn: Mapped[int] = mapped_column(_big())
-    fp: Mapped[int] = mapped_column(_big())
-    fn: Mapped[int] = mapped_column(_big())
-    tp: Mapped[int] = mapped_column(_big())
+    tn: Mapped[int] = mapped_column(big())
+    fp: Mapped[int] = mapped_column(big())
+    fn: Mapped[int] = mapped_column(big())
+    tp: Mapped[int] = mapped_column(big())
 
 
 class ErrorPack(Base):
@@ -304,11 +265,11 @@ class ErrorPack(Base):
     __tablename__ = "error_pack"
     __table_args__ = (_STRICT,)
     run_id: Mapped[int] = mapped_column(
-        _whole(values.ID), ForeignKey("run.id"), primary_key=True, autoincrement=False
+        whole(values.ID), ForeignKey("run.id"), primary_key=True, autoincrement=False
     )
-    numbers: Mapped[bytes] = mapped_column(_bytes())
+    numbers: Mapped[bytes] = mapped_column(packed_bytes())
     """Of the test set's strings, ascending, three bytes each, the highest first."""
-    logits: Mapped[bytes] = mapped_column(_bytes())
+    logits: Mapped[bytes] = mapped_column(packed_bytes())
     """Of the same strings, IEEE 754 of four or eight bytes, the highest first."""
 
 
@@ -317,9 +278,9 @@ class Checkpoint(Base):
 
     __tablename__ = "checkpoint"
     __table_args__ = (_STRICT,)
-    run_id: Mapped[int] = mapped_column(_whole(values.ID), ForeignKey("run.id"), primary_key=True)
-    epoch: Mapped[int] = mapped_column(_whole(values.EPOCH), primary_key=True)
-    weights: Mapped[bytes] = mapped_column(_bytes())
+    run_id: Mapped[int] = mapped_column(whole(values.ID), ForeignKey("run.id"), primary_key=True)
+    epoch: Mapped[int] = mapped_column(whole(values.EPOCH), primary_key=True)
+    weights: Mapped[bytes] = mapped_column(packed_bytes())
 
 
 class Verdict(Base):
@@ -328,15 +289,15 @@ class Verdict(Base):
     __tablename__ = "verdict"
     __table_args__ = (_STRICT,)
     run_id: Mapped[int] = mapped_column(
-        _whole(values.ID), ForeignKey("run.id"), primary_key=True, autoincrement=False
+        whole(values.ID), ForeignKey("run.id"), primary_key=True, autoincrement=False
     )
-    max_length: Mapped[int] = mapped_column(_whole(values.LENGTH))
-    unit: Mapped[str] = mapped_column(_text(values.one_word_of(Unit)))
-    inputs: Mapped[int] = mapped_column(_big())
-    false_positives: Mapped[int] = mapped_column(_big())
-    false_negatives: Mapped[int] = mapped_column(_big())
-    shortest_error: Mapped[str | None] = mapped_column(_text())
-    digest: Mapped[str] = mapped_column(_text())
+    max_length: Mapped[int] = mapped_column(whole(values.LENGTH))
+    unit: Mapped[str] = mapped_column(text(values.one_word_of(Unit)))
+    inputs: Mapped[int] = mapped_column(big())
+    false_positives: Mapped[int] = mapped_column(big())
+    false_negatives: Mapped[int] = mapped_column(big())
+    shortest_error: Mapped[str | None] = mapped_column(text())
+    digest: Mapped[str] = mapped_column(text())
 
 
 class Cause(Base):
@@ -344,18 +305,18 @@ class Cause(Base):
 
     __tablename__ = "cause"
     __table_args__ = (_STRICT,)
-    run_id: Mapped[int] = mapped_column(_whole(values.ID), ForeignKey("run.id"), primary_key=True)
-    number: Mapped[int] = mapped_column(_whole(), primary_key=True)
+    run_id: Mapped[int] = mapped_column(whole(values.ID), ForeignKey("run.id"), primary_key=True)
+    number: Mapped[int] = mapped_column(whole(), primary_key=True)
     """0 is the cause of most errors."""
-    mechanism: Mapped[str] = mapped_column(_text())
-    head: Mapped[int | None] = mapped_column(_whole())
-    tokens: Mapped[str] = mapped_column(_text())
+    mechanism: Mapped[str] = mapped_column(text())
+    head: Mapped[int | None] = mapped_column(whole())
+    tokens: Mapped[str] = mapped_column(text())
     """The tokens that it is about, or a rule in words."""
-    share: Mapped[float] = mapped_column(_real())
+    share: Mapped[float] = mapped_column(real())
     """Of the errors that were looked at, in (0, 1]."""
-    strings: Mapped[int] = mapped_column(_whole())
+    strings: Mapped[int] = mapped_column(whole())
     """How many of the errors that were looked at."""
-    agreement: Mapped[float | None] = mapped_column(_real())
+    agreement: Mapped[float | None] = mapped_column(real())
     """Of a rule: on what share of all test strings it says what the model says."""
 
 
@@ -364,12 +325,12 @@ class Perturbation(Base):
 
     __tablename__ = "perturbation"
     __table_args__ = (_STRICT,)
-    run_id: Mapped[int] = mapped_column(_whole(values.ID), ForeignKey("run.id"), primary_key=True)
-    number: Mapped[int] = mapped_column(_whole(), primary_key=True)
-    tn: Mapped[int] = mapped_column(_whole())
-    fp: Mapped[int] = mapped_column(_whole())
-    fn: Mapped[int] = mapped_column(_whole())
-    tp: Mapped[int] = mapped_column(_whole())
+    run_id: Mapped[int] = mapped_column(whole(values.ID), ForeignKey("run.id"), primary_key=True)
+    number: Mapped[int] = mapped_column(whole(), primary_key=True)
+    tn: Mapped[int] = mapped_column(whole())
+    fp: Mapped[int] = mapped_column(whole())
+    fn: Mapped[int] = mapped_column(whole())
+    tp: Mapped[int] = mapped_column(whole())
 
 
 class Failure(Base):
@@ -377,10 +338,10 @@ class Failure(Base):
 
     __tablename__ = "failure"
     __table_args__ = (_STRICT,)
-    run_id: Mapped[int] = mapped_column(_whole(values.ID), ForeignKey("run.id"), primary_key=True)
-    attempt: Mapped[int] = mapped_column(_whole(), primary_key=True)
-    at: Mapped[str] = mapped_column(_text(values.TIME))
-    reason: Mapped[str] = mapped_column(_text())
+    run_id: Mapped[int] = mapped_column(whole(values.ID), ForeignKey("run.id"), primary_key=True)
+    attempt: Mapped[int] = mapped_column(whole(), primary_key=True)
+    at: Mapped[str] = mapped_column(text(values.TIME))
+    reason: Mapped[str] = mapped_column(text())
 
 
 class Worker(Base):
@@ -388,12 +349,12 @@ class Worker(Base):
 
     __tablename__ = "worker"
     __table_args__ = (_NUMBERED,)
-    id: Mapped[int] = mapped_column(_whole(values.ID), primary_key=True)
-    host: Mapped[str] = mapped_column(_text())
-    pid: Mapped[int] = mapped_column(_whole())
-    started_at: Mapped[str] = mapped_column(_text(values.TIME))
-    heartbeat_at: Mapped[str] = mapped_column(_text(values.TIME))
-    ended_at: Mapped[str | None] = mapped_column(_text(values.TIME))
+    id: Mapped[int] = mapped_column(whole(values.ID), primary_key=True)
+    host: Mapped[str] = mapped_column(text())
+    pid: Mapped[int] = mapped_column(whole())
+    started_at: Mapped[str] = mapped_column(text(values.TIME))
+    heartbeat_at: Mapped[str] = mapped_column(text(values.TIME))
+    ended_at: Mapped[str | None] = mapped_column(text(values.TIME))
 
 
 values.name_columns(Base.metadata)

@@ -28,6 +28,11 @@ pytestmark = pytest.mark.timeout(4 * 3600)
 Case = tuple[str, str, str]
 
 MOST_SECONDS = 60.0
+"""Of a processor: how busy the machine is says nothing of a command."""
+
+PATIENCE_SECONDS = 900.0
+"""For a page on a busy machine."""
+
 MOST_BYTES = 1_000_000_000
 
 READING = (
@@ -97,10 +102,10 @@ def commands(path: Path, folder: Path, writing: int = len(WRITING)) -> list[list
 
 def said_by(arguments: list[str]) -> str | None:
     """What a command does that none may do; None where it does as it should."""
-    began = time.monotonic()
+    began = time.process_time()
     error = CliRunner().invoke(app, arguments).exception
-    if time.monotonic() - began > MOST_SECONDS:
-        return f"{arguments[0]} took {time.monotonic() - began:.0f} s"
+    if time.process_time() - began > MOST_SECONDS:
+        return f"{arguments[0]} took {time.process_time() - began:.0f} s"
     if error is None or isinstance(error, SystemExit | SeqclsError | OSError | UnicodeError):
         return None
     return f"{' '.join(arguments[:2])}: {_last_lines(error)}"
@@ -109,16 +114,16 @@ def said_by(arguments: list[str]) -> str | None:
 def shown_by(path: Path, page: str, monkeypatch: pytest.MonkeyPatch) -> str | None:
     """What a page does that none may do."""
     monkeypatch.setenv("SEQCLS_DB", str(path))
-    began = time.monotonic()
-    shown = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=MOST_SECONDS)
+    began = time.process_time()
+    shown = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=PATIENCE_SECONDS)
     shown.query_params["run"] = "1"
     if page != "compare":
         shown.switch_page(f"screens/{page}.py")
     run(shown)
     if shown.exception:
         return f"page {page}: {shown.exception[0].value}"
-    if time.monotonic() - began > MOST_SECONDS:
-        return f"page {page} took {time.monotonic() - began:.0f} s"
+    if time.process_time() - began > MOST_SECONDS:
+        return f"page {page} took {time.process_time() - began:.0f} s"
     return None
 
 
