@@ -31,12 +31,14 @@ def show(table: pd.DataFrame, view: View, named: list[str]) -> None:
     first = found.iloc[0]
     several = len(first["fields"]) > 1
     names = ", ".join(f"`{name}`" for name in first["fields"])
+    # Without minus signs of a keyboard, which read as dashes here.
+    low, high = (f"{first[end]:.0%}".replace("-", "\N{MINUS SIGN}") for end in ("low", "high"))
+    unsure = "; it includes 0, so more seeds are needed to tell" if first["low"] <= 0 else ""
     st.markdown(
         f"{names} {'(changed together) move' if several else 'moves'} the failing share most: "
         f"{first['worst_share']:.0%} of models "
         f"fail with {first['worst']}, {first['best_share']:.0%} with {first['best']} "
-        f"(difference {first['moves']:.0%}, 95% interval {first['low']:.0%} to "
-        f"{first['high']:.0%})."
+        f"(difference {first['moves']:.0%}, 95% interval {low} to {high}{unsure})."
     )
     drawing.show(drawing.built(importance_chart, found), "importance")
     st.caption(

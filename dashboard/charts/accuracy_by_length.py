@@ -7,11 +7,10 @@ import pandas as pd
 
 from dashboard.charts.coded import chart_of
 from dashboard.charts.colors import GREY, INK, OKABE_ITO
-from dashboard.charts.scales import titled
+from dashboard.charts.scales import LABEL_LINE_HEIGHT, legend_height, lines_in_legend, titled
 
 PLOT_HEIGHT = 340
 FURNITURE_HEIGHT = 150
-LEGEND_ROW_HEIGHT = 26
 
 CLICKED = "clicked_line"
 """The selection that holds the run_id of a line that was clicked."""
@@ -43,14 +42,19 @@ def accuracy_by_length(
         sort=names,
         scale=alt.Scale(domain=names, range=[own[name] for name in names]),
         legend=alt.Legend(
-            orient="bottom", columns=1, labelLimit=0, symbolOpacity=1, symbolStrokeWidth=3
+            orient="bottom",
+            columns=1,
+            labelExpr=lines_in_legend(names),
+            labelLimit=0,
+            symbolOpacity=1,
+            symbolStrokeWidth=3,
         ),
     )
     lines, summed = chart_of(seeds, names), chart_of(medians, names)
     axis = alt.Axis(tickMinStep=1, format=",.0f")
     x = alt.X("middle:Q", title="String length (letters)", scale=alt.Scale(zero=True), axis=axis)
     title = titled(f"{measure} by string length", subtitle=_SUBTITLE)
-    height = PLOT_HEIGHT + FURNITURE_HEIGHT + LEGEND_ROW_HEIGHT * len(names)
+    height = PLOT_HEIGHT + FURNITURE_HEIGHT + legend_height(names)
     return alt.layer(
         *_limits(limits),
         _band(chart_of(medians.dropna(subset=["low"]), names), x, color),
@@ -120,10 +124,18 @@ def _targets(seeds: alt.Chart, x: alt.X, measure: str) -> alt.Chart:
 
 
 def _limits(limits: pd.DataFrame) -> list[alt.Chart]:
-    rules = alt.Chart(limits).mark_rule(color=GREY, strokeDash=[4, 4]).encode(alt.X("length:Q"))
+    # Each label in a line of its own: in a narrow window two lengths lie close together.
+    places = limits.assign(line=[-4 - LABEL_LINE_HEIGHT * i for i in range(len(limits))])
+    rules = alt.Chart(places).mark_rule(color=GREY, strokeDash=[4, 4]).encode(alt.X("length:Q"))
     labels = (
-        alt.Chart(limits)
-        .mark_text(align="left", baseline="bottom", dx=4, dy=-4, color=INK)
+        alt.Chart(places)
+        .mark_text(
+            align="left",
+            baseline="bottom",
+            dx=4,
+            dy={"expr": "datum.line"},
+            color=INK,
+        )
         .encode(alt.X("length:Q"), alt.Text("label:N"), y=alt.value("height"))
     )
     return [rules, labels]

@@ -1,15 +1,20 @@
 """Parallel coordinates: each configuration a line through its settings to its failing share."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import altair as alt
 import pandas as pd
 
 from dashboard.charts.coded import chart_of
-from dashboard.charts.scales import LOW_TO_HIGH, titled
+from dashboard.charts.scales import LABEL_WIDTH, LOW_TO_HIGH, titled
 
-HEIGHT = 360
+AXIS_HEIGHT, FURNITURE_HEIGHT = 44, 110
+"""Pixels of an axis, and of what stands above and below all of them."""
+
 OUTCOME = "failing share"
+SHARES = (0.0, 0.5, 1.0)
+"""Those that are written below the outcome's axis."""
 
 
 def places(table: pd.DataFrame, fields: Sequence[str]) -> pd.DataFrame:
@@ -20,7 +25,7 @@ def places(table: pd.DataFrame, fields: Sequence[str]) -> pd.DataFrame:
         fields: the axes, from the left; the failing share is the last.
 
     Returns:
-        configuration, failing_share, axis, place, value (as text).
+        configuration, failing_share, axis, line (the number of the axis), place, value (as text).
     """
     rows = []
     for field in fields:
@@ -29,7 +34,7 @@ def places(table: pd.DataFrame, fields: Sequence[str]) -> pd.DataFrame:
         rows.append(_axis(table, field, table[field].map(where), table[field].map(str)))
     share = table["failing_share"]
     rows.append(_axis(table, OUTCOME, share, share.map("{:.0%}".format)))
-    return pd.concat(rows, ignore_index=True)
+    return pd.concat([own.assign(line=i) for i, own in enumerate(rows)], ignore_index=True)
 
 
 def _axis(
@@ -40,20 +45,22 @@ def _axis(
 
 
 def parallel_coordinates(frame: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
-    """A line a configuration, colored by its failing share.
+    """A line a configuration, from the top down, colored by its failing share.
+
+    The axes lie below each other, so that the names of settings stand beside them whole.
 
     Args:
         frame: as `places` makes it.
     """
-    order = list(dict.fromkeys(frame["axis"]))
-    x = alt.X(
+    axes = list(dict.fromkeys(frame["axis"]))
+    x = alt.X("place:Q", axis=None, scale=alt.Scale(domain=[0, 1], nice=False))
+    y = alt.Y(
         "axis:N",
         title=None,
-        sort=order,
-        scale=alt.Scale(type="point", padding=0.3),
-        axis=alt.Axis(labelAngle=0, orient="top", labelLimit=150, grid=True),
+        sort=axes,
+        scale=alt.Scale(type="point", padding=0.5),
+        axis=alt.Axis(labelLimit=LABEL_WIDTH, labelOverlap=False, grid=True),
     )
-    y = alt.Y("place:Q", axis=None, scale=alt.Scale(domain=[-0.04, 1.04], nice=False))
     lines = (
         chart_of(frame, list(dict.fromkeys(frame["configuration"])))
         .mark_line(strokeWidth=2, opacity=1)
@@ -61,6 +68,7 @@ def parallel_coordinates(frame: pd.DataFrame) -> alt.LayerChart | alt.FacetChart
             x,
             y,
             detail=alt.Detail("configuration:N"),
+            order=alt.Order("line:Q"),
             color=alt.Color(
                 "failing_share:Q",
                 title="Failing share",
@@ -73,9 +81,31 @@ def parallel_coordinates(frame: pd.DataFrame) -> alt.LayerChart | alt.FacetChart
             ],
         )
     )
-    marks = frame.drop_duplicates(["axis", "value"])[["axis", "place", "value"]]
-    names = alt.Chart(marks).mark_text(align="left", dx=6, dy=-6, fontSize=11)
     title = titled("Settings of every configuration", subtitle="A line is one configuration.")
-    return alt.layer(lines, names.encode(x, y, alt.Text("value:N"))).properties(
-        height=HEIGHT, title=title
+    return alt.layer(lines, *_values(frame, x, y)).properties(
+        height=AXIS_HEIGHT * len(axes) + FURNITURE_HEIGHT, title=title
     )
+
+
+def _values(frame: pd.DataFrame, x: alt.X, y: alt.Y) -> list[alt.Chart]:
+    """What each place on an axis stands for, off the lines as far as can be.
+
+    At the ends it stands towards the middle; the outcome's below the axis, where no line goes on.
+    """
+    marks = frame[frame["axis"] != OUTCOME].drop_duplicates(["axis", "value"])
+    # Of a number between 0 and 1 a scale is enough: shares lie as close together as they like.
+    shares = pd.DataFrame({"axis": OUTCOME, "place": SHARES})
+    shares["value"] = shares["place"].map("{:.0%}".format)
+    marks = pd.concat([marks[shares.columns], shares], ignore_index=True)
+    left, right = marks["place"] <= 0, marks["place"] >= 1
+    sides: list[tuple[Literal["left", "center", "right"], int, pd.Series[bool]]]
+    sides = [("left", 5, left), ("center", 0, ~(left | right)), ("right", -5, right)]
+    rows = [(-8, marks["axis"] != OUTCOME), (10, marks["axis"] == OUTCOME)]
+    return [
+        alt.Chart(marks[own & row])
+        .mark_text(align=side, dx=dx, dy=dy, fontSize=11)
+        .encode(x, y, alt.Text("value:N"))
+        for side, dx, own in sides
+        for dy, row in rows
+        if (own & row).any()
+    ]

@@ -1,6 +1,7 @@
 """Scales that several charts share, so that one meaning has one color."""
 
 import json
+import textwrap
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -16,15 +17,21 @@ LOW_TO_HIGH: Final = "viridis"
 """The scheme of amounts: the lighter the more, for the color-blind too."""
 
 
+SUBTITLE_LETTERS = 56
+"""That fit into the narrowest window."""
+
+
 def titled(title: str, subtitle: str = "") -> alt.TitleParams:
-    """A chart's title, with a second line that says how to read it."""
-    return alt.TitleParams(title, subtitle=subtitle, subtitleFontSize=12, anchor="start")
+    """A chart's title, with a line below that says how to read it, or two."""
+    lines = textwrap.wrap(subtitle, SUBTITLE_LETTERS)
+    return alt.TitleParams(title, subtitle=lines, subtitleFontSize=12, anchor="start")
 
 
 LABEL_WIDTH = 230
 LABEL_LETTERS = 38
 """That fit into this width."""
 LABEL_LINE_HEIGHT = 14
+LEGEND_ROW_HEIGHT = 26
 BLANK = "\N{NO-BREAK SPACE}"
 """A line of nothing would take no room."""
 
@@ -60,9 +67,19 @@ def rows(names: Sequence[str], field: str = "configuration", *, grid: bool = Tru
     return alt.Y(f"{field}:N", title=None, sort=list(names), scale=spaced, axis=axis)
 
 
+def lines_in_legend(names: Sequence[str]) -> str:
+    """The expression of a legend's labels: names of several parts in lines that fit a window."""
+    return f"({json.dumps({name: _broken(name) for name in names})})[datum.label]"
+
+
 def row_height(names: Sequence[str], least: int) -> int:
     """Pixels that a row needs so that its label fits."""
     return max(least, LABEL_LINE_HEIGHT * _lines(names) + 6)
+
+
+def legend_height(names: Sequence[str]) -> int:
+    """Pixels that a legend with an entry in a row for each name needs."""
+    return sum(LEGEND_ROW_HEIGHT + LABEL_LINE_HEIGHT * (len(_broken(x)) - 1) for x in names)
 
 
 def _lines(names: Sequence[str]) -> int:

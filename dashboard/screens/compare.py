@@ -40,6 +40,9 @@ RESULTS = (
     "median_solved_length", "seeds", "unfinished", "failed", "false_positives", "false_negatives",
 )  # fmt: skip
 
+# Those that stand before a name too wide to stay in sight, which may fill a narrow window.
+LEADING = ("failing", "failing_share")
+
 SWEEPS, CONFIGURATION = "sweeps", "configuration"
 
 
@@ -109,8 +112,9 @@ def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
         shown = links.columns([*results, *others], " and ".join(first))
     table = table.assign(**{CONFIGURATION: _names(table)})
     longest = max(len(str(name)) for name in table[first[0]])
+    leading = [name for name in LEADING if name in shown and first == [named]]
     selected = links.selectable(
-        table[[*first, *shown]],
+        table[[*leading, *first, *(name for name in shown if name not in leading)]],
         table["config_id"].tolist(),
         "config",
         mode="multi-row",

@@ -13,7 +13,11 @@ from sweeps.store.views import KINDS, View
 
 KINDS_OF_ERRORS = ["false_positives", "false_negatives"]
 CONFIGURATION = "configuration"
-RESULTS = ["model_seed", "errors", *KINDS_OF_ERRORS, "accuracy", "solved_length", "run_id"]
+# Before the configuration's name, which may fill a narrow window; and after it.
+LEADING, RESULTS = (
+    ["errors", "model_seed"],
+    [*KINDS_OF_ERRORS, "accuracy", "solved_length", "run_id"],
+)
 MODELS_A_PAGE = 100
 STRINGS_A_PAGE = 200
 BREAKING = 100
@@ -58,7 +62,7 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
     config_ids = table["config_id"].tolist()
     named = table["config_id"].map(names.configuration_names(list(dict.fromkeys(config_ids))))
     settings = names.settings_that_differ(config_ids)
-    shown = table[["config_id", *RESULTS]].join(settings, on="config_id")
+    shown = table[[*LEADING, "config_id", *RESULTS]].join(settings, on="config_id")
     shown["config_id"] = named
     shown = shown.rename(columns={"config_id": CONFIGURATION})
     elsewhere = _linked_elsewhere(table["run_id"].tolist())

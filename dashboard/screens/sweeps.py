@@ -56,13 +56,13 @@ def _table(sweeps: list[SweepProgress], written: dict[int, Note]) -> int:
     shown = pd.DataFrame(
         {
             "name": [sweep.name for sweep in sweeps],
-            "title": [written.get(sweep.id, Note()).title for sweep in sweeps],
-            "tags": [list(written.get(sweep.id, Note()).tags) for sweep in sweeps],
-            "state": [sweep.state for sweep in sweeps],
             "failing": [
                 outcome.failing / sweep.done if outcome.median is not None else None
                 for sweep, outcome in zip(sweeps, outcomes, strict=True)
             ],
+            "title": [written.get(sweep.id, Note()).title for sweep in sweeps],
+            "tags": [list(written.get(sweep.id, Note()).tags) for sweep in sweeps],
+            "state": [sweep.state for sweep in sweeps],
             "median": [outcome.median for outcome in outcomes],
             "models": [sweep.total for sweep in sweeps],
             "done": [100 * sweep.done / max(1, sweep.total) for sweep in sweeps],

@@ -62,9 +62,17 @@ def test_it_is_drawn_with_its_interval_and_every_configuration_as_a_line() -> No
     assert frame["place"].between(0, 1).all()
     # Values are placed by size: as text, 16 would come before 2.
     assert frame.loc[frame["value"] == "16", "place"].unique().tolist() == [1.0]
-    lines, names = parallel_coordinates(frame).to_dict()["layer"]
+    chart = parallel_coordinates(frame).to_dict()
+    lines, *written = chart["layer"]
     assert lines["encoding"]["detail"]["field"] == "configuration"
-    assert names["encoding"]["text"]["field"] == "value"
+    assert lines["encoding"]["y"]["sort"] == ["num_attention_heads", "hidden_size", OUTCOME]
+    shown = [row for layer in written for row in chart["datasets"][layer["data"]["name"]]]
+    said = {(row["axis"], row["value"]): row["place"] for row in shown}
+    assert said == {
+        **{("num_attention_heads", "2"): 0, ("num_attention_heads", "16"): 1},
+        **{("hidden_size", "2"): 0, ("hidden_size", "16"): 1},
+        **{(OUTCOME, "0%"): 0, (OUTCOME, "50%"): 0.5, (OUTCOME, "100%"): 1},
+    }
 
 
 def test_settings_that_change_together_stand_together() -> None:
