@@ -69,7 +69,7 @@ def test_it_is_drawn_with_its_interval_and_every_configuration_as_a_line() -> No
     shown = [row for layer in written for row in chart["datasets"][layer["data"]["name"]]]
     said = {(row["axis"], row["value"]): row["place"] for row in shown}
     assert said == {
-        **{("num_attention_heads", "2"): 0, ("num_attention_heads", "16"): 1},
+        **{("num_attention_heads", "1"): 0, ("num_attention_heads", "2"): 1},
         **{("hidden_size", "2"): 0, ("hidden_size", "16"): 1},
         **{(OUTCOME, "0%"): 0, (OUTCOME, "50%"): 0.5, (OUTCOME, "100%"): 1},
     }
