@@ -4,6 +4,10 @@ A selection is bound to the page itself, under an event that all charts share: V
 pointed at there and reads it from there, so that charts follow each other, drawn as one or apart.
 """
 
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
 import altair as alt
 
 from dashboard.charts.colors import FALSE_NEGATIVE
@@ -14,6 +18,8 @@ LETTER, TOKEN, STRING = "letter", "token", "name"
 HELD_BY = {LETTER: "body", TOKEN: "head", STRING: "html"}
 """The page's element that holds what is pointed at, one for each field."""
 
+WORDS = {TOKEN: "a token", STRING: "the point of a string"}
+
 RING = 300
 WIDTH = 1.5
 
@@ -22,13 +28,17 @@ def pointed(field: str = LETTER) -> alt.Parameter:
     """What is pointed at: the value of a field, in this chart or in another of the page."""
     return alt.selection_point(
         # The same name everywhere: parts of one drawing share it.
-        name=f"pointed_{field}",
+        name=_name(field),
         fields=[field],
         on="pointerover",
         clear="pointerout",
         empty=False,
-        bind=alt.BindDirect(element=HELD_BY[field], event=f"pointed_{field}"),
+        bind=alt.BindDirect(element=HELD_BY[field], event=_name(field)),
     )
+
+
+def _name(field: str) -> str:
+    return f"pointed_{field}"
 
 
 def framed(chart: alt.Chart, field: str = LETTER) -> alt.Chart:
@@ -52,6 +62,17 @@ def row_frames(chart: alt.Chart, field: str) -> alt.Chart:
         .add_params(pointed(field))
     )
     return drawn
+
+
+def hint(specs: Sequence[dict[str, Any]]) -> str:
+    """What pointing does in these charts; empty where no two of them have anything in common.
+
+    Args:
+        specs: Vega-Lite specifications.
+    """
+    shared = Counter(own["name"] for spec in specs for own in spec.get("params", []))
+    words = [word for field, word in WORDS.items() if shared[_name(field)] > 1]
+    return f"Hover over {' or '.join(words)} to mark the same in the other figures." * bool(words)
 
 
 def ringed(chart: alt.Chart, field: str) -> alt.Chart:
