@@ -2,8 +2,9 @@
 
 python -m benchmarks.answers
 
-trains, for a moment, a Transformer of 2 blocks with 4 heads and an LSTM, opens each on its states,
-and types strings of 40 tokens. An answer is there once the page is whole and at rest.
+trains, for a moment, two Transformers of 2 blocks with 4 heads and an LSTM, opens each on its
+states, then two of them side by side, and types strings of 40 tokens. An answer is there once the
+page is whole and at rest.
 """
 
 import random
@@ -27,11 +28,20 @@ STRINGS = 7
 """Typed of each model, after one that is not counted."""
 
 BLOCKS = {"num_blocks": 2, "num_attention_heads": 4, "positions": "sinusoidal"}
-MODELS = {"2 blocks, 4 heads": BLOCKS, "LSTM": {"architecture": "lstm"}}
+MODELS = [BLOCKS, {"architecture": "lstm"}, {**BLOCKS, "positions": "rotary"}]
+SHOWN = {
+    "2 blocks, 4 heads": "run=1",
+    "LSTM": "run=2",
+    "two Transformers": "run=1&beside=3",
+    "Transformer and LSTM": "run=1&beside=2",
+}
+"""What is opened, and by which link."""
+
 FIXED = {
-    "task": "even_pairs", "hidden_size": 16, "readout": "last", "train_size": 64,
-    "train_batch_size": 32, "validation_size": 32, "test_size": 200, "train_max_length": 8,
-    "validation_max_length": 8, "test_max_length": 64, "max_num_epochs": 1, "min_num_epochs": 1,
+    "task": "even_pairs", "hidden_size": 16, "attention_head_size": 4, "readout": "last",
+    "train_size": 64, "train_batch_size": 32, "validation_size": 32, "test_size": 200,
+    "train_max_length": 8, "validation_max_length": 8, "test_max_length": 64,
+    "max_num_epochs": 1, "min_num_epochs": 1,
 }  # fmt: skip
 
 
@@ -44,14 +54,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         path = Path(folder) / "answers.db"
         store = open_writer(str(path))
-        configurations = list(MODELS.values())
-        spec = {
-            "name": "any", "model_seeds": [0], "fixed": FIXED, "configurations": configurations
-        }  # fmt: skip
+        spec = {"name": "any", "model_seeds": [0], "fixed": FIXED, "configurations": MODELS}
         work(store, [writer.submit(store, parse_spec(spec))], WorkOptions(workers=0))
         browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
-        for number, name in enumerate(MODELS, start=1):
-            found = _answers(browser, path, number)
+        for name, link in SHOWN.items():
+            found = _answers(browser, path, link)
             seconds = [own.seconds for own in found]
             processor = statistics.median(own.processor for own in found)
             print(
@@ -63,10 +70,10 @@ def main() -> None:
         browser.close()
 
 
-def _answers(browser: Browser, db: Path, run: int) -> list[Shown]:
+def _answers(browser: Browser, db: Path, link: str) -> list[Shown]:
     chosen = random.Random(0)
     with serve(db) as server, browser_window(browser, server) as shown:
-        shown.page.goto(f"{server.url}/model?run={run}&view=States&string=01")
+        shown.page.goto(f"{server.url}/model?{link}&view=States&string=01")
         shown.page.get_by_text("Along the string").wait_for()
         drawn(shown, lambda: None, "")
         strings = ["".join(chosen.choices("01", k=LENGTH)) for _ in range(STRINGS + 1)]

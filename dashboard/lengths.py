@@ -99,17 +99,23 @@ def named(bins: pd.DataFrame) -> list[str]:
 
 
 def limits(config_ids: Sequence[int]) -> pd.DataFrame:
-    """Where training and validation lengths ended, one line a length: length, label."""
+    """Where training and validation lengths ended, one line a length: length, label.
+
+    What ended beyond all tested lengths has no line: there is nothing left of it to see.
+    """
     configs = data.some_configs(tuple(config_ids)).values()
+    tested = max((sampler_of(config, "test").longest for config in configs), default=0)
     ends = {
         "training": {sampler_of(config, "train").longest for config in configs},
         "validation": {sampler_of(config, "validation").longest for config in configs},
     }
+    inside = {part: [x for x in lengths if x <= tested] for part, lengths in ends.items()}
     return pd.DataFrame(
         [
             # One label a kind, at its last line: labels side by side would cover each other.
             {"length": length, "label": f"end of {part}" if length == max(lengths) else ""}
-            for part, lengths in ends.items()
+            for part, lengths in inside.items()
             for length in lengths
-        ]
+        ],
+        columns=["length", "label"],
     )

@@ -22,6 +22,17 @@ def asked_model(store: Store, run_id: int, epoch: int | None = None) -> AskedMod
     return AskedModel(config, stored_weights(store, run_id, config, epoch))
 
 
+def ask_on_one_thread() -> None:
+    """From now on PyTorch keeps to one thread in this process.
+
+    A tiny model's operations are too small to share out: threads only wait for each other, which
+    takes several times as long where other processes want the cores too.
+    """
+    import torch
+
+    torch.set_num_threads(1)
+
+
 def stored_weights(
     store: Store, run_id: int, config: RunConfig, epoch: int | None = None
 ) -> Weights:

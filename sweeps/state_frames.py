@@ -91,6 +91,13 @@ def units_frame(found: Units) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["state", "layer", "place", "token", "unit", "value"])
 
 
+def layer_frame(found: Units, state: str, layer: int) -> pd.DataFrame:
+    """place, unit, value: of one layer its state (`state`), or one of its gates."""
+    values = (found.states if state == "state" else found.gates[state])[layer]
+    place, unit = np.indices(values.shape).reshape(2, -1)
+    return pd.DataFrame({"place": place, "unit": unit, "value": values.ravel()})
+
+
 def path_frame(found: Path, tokens: tuple[str, ...]) -> pd.DataFrame:
     """place, token, first and second (principal components)."""
     return pd.DataFrame(

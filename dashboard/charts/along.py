@@ -15,23 +15,24 @@ from dashboard.charts.parts import (
     TOKENS,
     WIDTH,
     Layers,
+    Limits,
     Names,
     Part,
     chart_of,
     marked,
     named,
-    pointed,
+    reached_by,
     titled,
     token_axis,
     tokens_frame,
+    unseen,
     width_of,
 )
+from dashboard.charts.pointing import pointed
 from dashboard.charts.scales import LOW_TO_HIGH
 
 LINE_HEIGHT = 140
 ROW = 16
-
-Limits = tuple[float, float]
 
 
 def prefix_logits(
@@ -42,22 +43,22 @@ def prefix_logits(
     Args:
         frame: letter (the prefix's length), prefix (as text), logit, label (0 or 1).
         names: of the tokens.
-        limits: of the logit; those of the prefixes if none are given.
+        limits: logits that the axis reaches at least; those of the prefixes if none are given.
         room: pixels for all tokens, about.
     """
     pairs = zip(frame["label"], frame["logit"], strict=True)
     rows = frame[["letter", "prefix", "logit"]].assign(
         answer=[_outcome(bool(label), logit > 0) for label, logit in pairs]
     )
-    data = {"prefixes": rows, TOKENS: tokens_frame(names)}
-    return Part(_prefix_logits, (len(names), limits, room), data)
+    reached = reached_by("logit", limits)
+    data = {"prefixes": rows, TOKENS: tokens_frame(names), "reached_by_prefixes": reached}
+    return Part(_prefix_logits, (len(names), room), data)
 
 
-def _prefix_logits(tokens: int, limits: Limits | None, room: int) -> Layers:
-    scale = alt.Scale() if limits is None else alt.Scale(domain=limits, nice=False)
+def _prefix_logits(tokens: int, room: int) -> Layers:
     base = chart_of("prefixes").encode(x=token_axis(tokens))
     line = base.mark_line(color=GREY, strokeWidth=1).encode(
-        y=alt.Y("logit:Q", title="Logit of the prefix", scale=scale)
+        y=alt.Y("logit:Q", title="Logit of the prefix")
     )
     points = (
         base.mark_point(filled=True, opacity=1, size=45)
@@ -81,7 +82,8 @@ def _prefix_logits(tokens: int, limits: Limits | None, room: int) -> Layers:
         .add_params(pointed())
     )
     zero = alt.Chart(alt.InlineData([{"y": 0.0}])).mark_rule(color=GREY, strokeDash=[4, 4])
-    return alt.layer(zero.encode(y="y:Q"), line, marked(), points).properties(
+    limits = unseen("reached_by_prefixes").encode(y="logit:Q")
+    return alt.layer(limits, zero.encode(y="y:Q"), line, marked(), points).properties(
         width=width_of(tokens, room), height=LINE_HEIGHT
     )
 

@@ -7,6 +7,7 @@ import pandas as pd
 
 from dashboard.charts.colors import INK
 from dashboard.charts.encodings import Drawing, by_panel, token_colors
+from dashboard.charts.pointing import TOKEN, row_frames
 
 WIDTH = 250
 ROW = 24
@@ -45,7 +46,9 @@ def attention_weights(frame: pd.DataFrame, tokens: Sequence[str], title: str) ->
     texts = texts.transform_calculate(
         text="format(datum.weight, '.3f') + '  (score ' + format(datum.score, '.2f') + ')'"
     )
-    cell = alt.layer(bars, texts, data=frame).properties(width=WIDTH, height=alt.Step(ROW))
+    cell = alt.layer(row_frames(base, TOKEN), bars, texts, data=frame).properties(
+        width=WIDTH, height=alt.Step(ROW)
+    )
     string = alt.Row(**by_panel(frame, "string"))
     string = string.header(labelAngle=0, labelAlign="left", labelLimit=160, labelFontSize=13)
     facets = cell.facet(row=string, spacing=12)

@@ -1,11 +1,13 @@
 """The two circuits of a head: what it looks for, and what it then writes."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import altair as alt
 import pandas as pd
 
 from dashboard.charts.encodings import Drawing, by_panel
+from dashboard.charts.pointing import TOKEN, framed, pointed
 from dashboard.charts.scales import readable_on
 
 CELL = 52
@@ -13,7 +15,12 @@ ROW = 30
 
 
 def matrix(
-    frame: pd.DataFrame, tokens: Sequence[str], titles: tuple[str, str], what: str, limit: float
+    frame: pd.DataFrame,
+    tokens: Sequence[str],
+    titles: tuple[str, str],
+    what: str,
+    limit: float,
+    attended: Literal["row", "column"],
 ) -> Drawing:
     """A number for every pair of a row and a column, one square grid a head.
 
@@ -23,6 +30,7 @@ def matrix(
         titles: what a row is and what a column is.
         what: what the value is, with its unit.
         limit: the largest absolute value of the color scale, the same at every epoch.
+        attended: which of the two is the token that is attended to, and is pointed at.
     """
     x = alt.X(
         "column:N",
@@ -47,11 +55,13 @@ def matrix(
         scale=alt.Scale(scheme="blueorange", domain=[-limit, limit], domainMid=0, reverse=True),
         legend=alt.Legend(orient="bottom", gradientLength=200),
     )
-    cells = base.mark_rect().encode(color)
+    cells = base.mark_rect().encode(color).add_params(pointed(TOKEN))
     number = alt.Text("value:Q", format=".2f")
     texts = base.mark_text(fontSize=11).encode(text=number, color=readable_on("value"))
     size = {"width": alt.Step(CELL), "height": alt.Step(ROW)}
-    grid = alt.layer(cells, texts, data=frame).properties(**size)
+    frames = framed(alt.Chart().encode(y if attended == "row" else x), TOKEN)
+    grid = alt.layer(cells, texts, frames, data=frame).properties(**size)
+    grid = grid.transform_calculate(token=f"datum.{attended}")
     panels = grid.facet(alt.Facet(**by_panel(frame, "head")), columns=2, spacing=24)
     drawing: Drawing = panels.resolve_scale(y="independent")
     return drawing

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from dashboard.charts.along import weight_color
-from dashboard.charts.colors import FALSE_NEGATIVE
-from dashboard.charts.parts import WIDTH, Layers, Part, chart_of, pointed
+from dashboard.charts.parts import WIDTH, Layers, Part, chart_of
+from dashboard.charts.pointing import framed, pointed
 
 SIDE = 92
 """Pixels of a picture with the gap beside it, where there is room."""
@@ -45,8 +45,7 @@ def _small_patterns(heads: int, blocks: int, side: int) -> Layers:
     cells = chart_of("pieces").mark_rect().encode(*_axes(heads, blocks), color=weight_color())
     columns = chart_of("columns").encode(x="x:Q", x2="x2:Q", y="y:Q", y2="y2:Q")
     drawn = columns.mark_rect(fillOpacity=0).add_params(pointed())
-    framed = columns.mark_rect(fillOpacity=0, stroke=FALSE_NEGATIVE, strokeWidth=1.5)
-    return alt.layer(cells, drawn, framed.transform_filter(pointed())).properties(
+    return alt.layer(cells, drawn, framed(columns)).properties(
         width=side * heads, height=side * blocks
     )
 

@@ -1,6 +1,8 @@
 """Parallel coordinates: each configuration a line through its settings to its failing share."""
 
+import math
 from collections.abc import Sequence
+from numbers import Real
 from typing import Literal
 
 import altair as alt
@@ -29,12 +31,34 @@ def places(table: pd.DataFrame, fields: Sequence[str]) -> pd.DataFrame:
     """
     rows = []
     for field in fields:
-        values = sorted(table[field].unique())
+        texts = pd.Series([_text(value) for value in table[field]], index=table.index)
+        ranks = dict(zip(texts, map(_rank, table[field]), strict=True))
+        values = sorted(ranks, key=lambda text: ranks[text])
         where = {value: i / max(1, len(values) - 1) for i, value in enumerate(values)}
-        rows.append(_axis(table, field, table[field].map(where), table[field].map(str)))
+        rows.append(_axis(table, field, texts.map(where), texts))
     share = table["failing_share"]
     rows.append(_axis(table, OUTCOME, share, share.map("{:.0%}".format)))
     return pd.concat([own.assign(line=i) for i, own in enumerate(rows)], ignore_index=True)
+
+
+def _text(value: object) -> str:
+    if _is_missing(value):
+        return "none"
+    # A column of whole numbers of which one is missing has them as floating ones.
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _rank(value: object) -> tuple[int, float, str]:
+    """Where a value stands among any others: numbers by size, then words, then what is missing."""
+    if _is_missing(value):
+        return 2, 0.0, ""
+    if isinstance(value, Real):
+        return 0, float(value), ""
+    return 1, 0.0, str(value)
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value))
 
 
 def _axis(

@@ -13,20 +13,21 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from dashboard.charts.colors import FALSE_NEGATIVE
+from dashboard.charts.pointing import framed
 
 WIDTH = 640
 LEAST_STEP, STEP = 14, 28
 NARROW_STEP = 9
 """The least where two models share the page."""
 
-POINTED = "pointed"
 TOKENS = "tokens"
 """The data set of the tokens along the axis: letter (its number) and name."""
 
 Names = Sequence[str]
 """What each place along the axis is called, that of letter 0 first."""
 
+
+Limits = tuple[float, float]
 
 Layers = alt.LayerChart | alt.FacetChart
 """What layers are to their type checker, once they have a size."""
@@ -79,31 +80,28 @@ def tokens_frame(names: Names) -> pd.DataFrame:
     return pd.DataFrame({"letter": range(len(names)), "name": list(names)})
 
 
+def reached_by(field: str, limits: Limits | None) -> pd.DataFrame:
+    """The data set of what an axis reaches at least, zero if nothing is given.
+
+    As data, for which nothing is built anew and the browser keeps the drawing that it has.
+    """
+    return pd.DataFrame({field: limits or (0.0, 0.0)})
+
+
+def unseen(name: str) -> alt.Chart:
+    """Marks of the data set with this name that only its axis knows of."""
+    drawn: alt.Chart = chart_of(name).mark_rule(opacity=0, aria=False)
+    return drawn
+
+
 def chart_of(name: str) -> alt.Chart:
     """A chart of the data set with this name."""
     return alt.Chart(alt.NamedData(name=name))
 
 
-def pointed() -> alt.Parameter:
-    """What is pointed at: a token, by its letter."""
-    # The same name everywhere: parts of one drawing share it.
-    return alt.selection_point(
-        name=POINTED, fields=["letter"], on="pointerover", clear="pointerout", empty=False
-    )
-
-
 def marked() -> alt.Chart:
-    """A frame around the column of the token that is pointed at.
-
-    One mark of its own: asked of each cell whether it is pointed at, a browser would be slow.
-    """
-    drawn: alt.Chart = (
-        chart_of(TOKENS)
-        .mark_rect(fillOpacity=0, stroke=FALSE_NEGATIVE, strokeWidth=1.5)
-        .encode(x="letter:O")
-        .transform_filter(pointed())
-    )
-    return drawn
+    """A frame around the column of the token that is pointed at."""
+    return framed(chart_of(TOKENS).encode(x="letter:O"))
 
 
 def token_axis(count: int, title: str | None = None) -> alt.X:

@@ -5,7 +5,7 @@ import pandas as pd
 
 from dashboard.charts.colors import AWAY, GREY, INK, TOWARDS
 from dashboard.charts.encodings import Domain, Drawing, by_panel
-from dashboard.charts.parts import Layers, Part
+from dashboard.charts.parts import Layers, Limits, Part, reached_by, unseen
 
 ROW = 26
 WIDTH = 210
@@ -26,31 +26,31 @@ def waterfall(frame: pd.DataFrame, domain: Domain, title: str) -> Drawing:
         domain: limits of the logit.
         title: above the drawing.
     """
-    panel = _steps(domain).properties(width=WIDTH, height=alt.Step(ROW), data=frame)
+    layers = _steps(alt.Scale(domain=domain, nice=False))
+    panel = alt.layer(*layers).properties(width=WIDTH, height=alt.Step(ROW), data=frame)
     facet = alt.Facet(**by_panel(frame, "string", WIDTH))
     return panel.facet(facet, columns=2, spacing=ROOM_FOR_TEXT).properties(title=title)
 
 
-def steps_of_one(frame: pd.DataFrame, domain: Domain | None) -> Part:
+def steps_of_one(frame: pd.DataFrame, limits: Limits | None) -> Part:
     """The same of one string, whose name stands elsewhere.
 
     Args:
         frame: as for `waterfall`.
-        domain: limits of the logit; those of the steps if none are given.
+        limits: logits that the axis reaches at least; those of the steps if none are given.
     """
     columns = ["string", "step", "change", "start", "end", "direction"]
-    return Part(_of_one, (len(frame), domain), {"steps": frame[columns]})
+    reached = reached_by("start", limits)
+    return Part(_of_one, (len(frame),), {"steps": frame[columns], "reached_by_steps": reached})
 
 
-def _of_one(steps: int, domain: Domain | None) -> Layers:
-    return _steps(domain).properties(
-        width=WIDTH, height=ROW * steps, data=alt.NamedData(name="steps")
-    )
+def _of_one(steps: int) -> Layers:
+    drawn = alt.layer(unseen("reached_by_steps").encode(x="start:Q"), *_steps(alt.Scale()))
+    return drawn.properties(width=WIDTH, height=ROW * steps, data=alt.NamedData(name="steps"))
 
 
-def _steps(domain: Domain | None) -> Layers:
+def _steps(scale: alt.Scale) -> list[alt.Chart]:
     y = alt.Y("step:N", title=None, sort=None, axis=alt.Axis(labelLimit=120))
-    scale = alt.Scale() if domain is None else alt.Scale(domain=domain, nice=False)
     x = alt.X("start:Q", title="Logit, read here", scale=scale)
     base = alt.Chart().encode(
         y,
@@ -76,4 +76,4 @@ def _steps(domain: Domain | None) -> Layers:
     # of -0.871 would look like a plus.
     texts = base.mark_text(align="left", dx=6, color=INK).encode(x=alt.value(WIDTH), text=TEXT)
     zero = alt.Chart().mark_rule(color=GREY).encode(x=alt.datum(0, scale=scale))
-    return alt.layer(zero, bars, texts)
+    return [zero, bars, texts]

@@ -19,6 +19,7 @@ from dashboard.charts.encodings import (
     token_colors,
 )
 from dashboard.charts.labels import with_places, with_room
+from dashboard.charts.pointing import STRING, TOKEN, pointed, ringed
 
 ROW = 30
 """Pixels of one row of a number line."""
@@ -38,7 +39,7 @@ def token_states(points: pd.DataFrame, view: View, tokens: Sequence[str], title:
         tokens: the vocabulary in order, for the legend.
         title: above the drawing.
     """
-    return _states(points, view, title, token_colors(tokens), None, ())
+    return _states(points, view, title, TOKEN, token_colors(tokens), None, ())
 
 
 def string_states(
@@ -52,13 +53,14 @@ def string_states(
         title: above the drawing.
         extra: layers to draw below the points, in the same axes.
     """
-    return _states(points, view, title, outcome_colors(), outcome_shapes(), extra)
+    return _states(points, view, title, STRING, outcome_colors(), outcome_shapes(), extra)
 
 
 def _states(
     points: pd.DataFrame,
     view: View,
     title: str,
+    what: str,
     color: alt.Color,
     shape: alt.Shape | None,
     extra: Sequence[alt.Chart],
@@ -69,11 +71,11 @@ def _states(
         tooltip.append(alt.Tooltip("logit:Q", title="Logit", format=".4f"))
     base = alt.Chart().encode(axis(view, 0, alt.X), tooltip=tooltip)
     if len(view.domains) == 1:
-        layers, size = _number_lines(points, base, color, shape)
+        layers, size = _number_lines(points, base, what, color, shape)
         points = with_room(points, view.domains[0], size["width"])
     else:
         side = SMALL_SIDE if "panel" in points else SIDE
-        layers = _arrows(base.encode(axis(view, 1, alt.Y)), color, shape)
+        layers = _arrows(base.encode(axis(view, 1, alt.Y)), what, color, shape)
         points = with_places(points, view.domains, side)
         size = {"width": side, "height": side}
     drawing = alt.layer(*extra, *layers, data=points)
@@ -85,12 +87,13 @@ def _states(
 
 
 def _number_lines(
-    points: pd.DataFrame, base: alt.Chart, color: alt.Color, shape: alt.Shape | None
+    points: pd.DataFrame, base: alt.Chart, what: str, color: alt.Color, shape: alt.Shape | None
 ) -> tuple[list[alt.Chart], dict[str, int]]:
     rows = list(dict.fromkeys(points["row"]))
     limit = 160
     base = base.encode(alt.Y("row:N", title=None, sort=rows, axis=alt.Axis(labelLimit=limit)))
     marks = base.mark_point(size=90, filled=True, opacity=1).encode(color)
+    marks = marks.add_params(pointed(what))
     if shape is not None:
         marks = marks.encode(shape)
     # Where every row has one point, the row's name is the point's.
@@ -103,17 +106,20 @@ def _number_lines(
         if named
     ]
     size = {"width": 2 * SIDE - limit, "height": ROW * max(len(rows), 2) + 10}
-    return [_zero("x"), marks, *texts], size
+    return [_zero("x"), ringed(base, what), marks, *texts], size
 
 
-def _arrows(base: alt.Chart, color: alt.Color, shape: alt.Shape | None) -> list[alt.Chart]:
+def _arrows(
+    base: alt.Chart, what: str, color: alt.Color, shape: alt.Shape | None
+) -> list[alt.Chart]:
+    ring = ringed(base, what)
     base = base.encode(color)
     shafts = base.mark_rule(strokeWidth=1.5, opacity=1).encode(x2=alt.datum(0), y2=alt.datum(0))
     if shape is None:
         heads = _turned(base.mark_point(filled=True, opacity=1, size=60, shape="triangle"))
     else:
         heads = base.mark_point(filled=True, opacity=1, size=90).encode(shape)
-    return [_zero("x"), _zero("y"), shafts, heads, _names(base)]
+    return [_zero("x"), _zero("y"), ring, shafts, heads.add_params(pointed(what)), _names(base)]
 
 
 def _names(base: alt.Chart) -> alt.Chart:
@@ -193,7 +199,8 @@ def landmarks(points: pd.DataFrame, view: View) -> list[alt.Chart]:
     base = alt.Chart(colored).encode(axis(view, 0, alt.X))
     fill = alt.Fill("color:N", scale=None)
     if len(view.domains) == 1:
-        rules = base.mark_rule(strokeWidth=2, opacity=1)
+        wide = alt.when(pointed(TOKEN)).then(alt.value(5)).otherwise(alt.value(2))
+        rules = base.mark_rule(opacity=1).encode(strokeWidth=wide).add_params(pointed(TOKEN))
         texts = base.mark_text(fontWeight="bold", fontSize=13)
         return [
             rules.encode(stroke=alt.Stroke("color:N", scale=None)),
@@ -203,4 +210,5 @@ def landmarks(points: pd.DataFrame, view: View) -> list[alt.Chart]:
     texts = placed.mark_text(dy=-10, fontWeight="bold", fontSize=13).encode(
         text="token:N", color=alt.value(INK)
     )
-    return [placed.mark_circle(size=50, opacity=0.8), texts]
+    circles = placed.mark_circle(size=50, opacity=0.8).add_params(pointed(TOKEN))
+    return [ringed(base.encode(axis(view, 1, alt.Y)), TOKEN), circles, texts]

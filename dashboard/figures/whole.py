@@ -146,7 +146,7 @@ def score_circuits(traces: Traces, epoch: int, heads: Sequence[int]) -> Iterator
     )
     limit = _limit([n.scores for n in traces.history.networks.values()])
     titles = ("asks (query)", "is asked (key)")
-    chart = matrix(frame, traces.tokens, titles, "score", limit)
+    chart = matrix(frame, traces.tokens, titles, "score", limit, attended="column")
     yield Figure(17, "Key-query circuit", "", note, frame, chart)
 
 
@@ -176,7 +176,7 @@ def write_circuits(traces: Traces, epoch: int, heads: Sequence[int]) -> Iterator
     networks = traces.history.networks.values()
     limit = _limit([n.ov_output for n in networks] + [n.ov_output @ n.classifier for n in networks])
     columns = list(dict.fromkeys(frame["column"]))
-    chart = matrix(frame, columns, ("attended to", "written"), "added", limit)
+    chart = matrix(frame, columns, ("attended to", "written"), "added", limit, attended="row")
     yield Figure(17, "Value-output circuit", "", note, frame, chart)
 
 

@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard.charts.encodings import SIDE
 from dashboard.charts.keys import told_once, united
+from dashboard.charts.pointing import hint
 from dashboard.drawing import (
     place,
     place_spec,
@@ -29,7 +30,7 @@ PLANES_IN_ROW = 2
 def draw(figures: Iterable[Figure], prefix: str = "") -> None:
     """Each figure with its note below; planes stand side by side as far as they fit.
 
-    What colors and shapes mean stands above them all, once.
+    What colors and shapes mean stands above them all, once, and what pointing at them does.
 
     Args:
         figures: in order.
@@ -42,6 +43,8 @@ def draw(figures: Iterable[Figure], prefix: str = "") -> None:
         drawn.append((figure, spec))
         keys += own
     show_keys(united(keys))
+    if said := hint([spec for _, spec in drawn]):
+        st.caption(said)
     for together, some in groupby(drawn, key=lambda own: own[0].is_plane):
         with st.container(horizontal=together, gap="small"):
             for _, panels in groupby(some, key=lambda own: (own[0].number, own[0].title)):

@@ -42,8 +42,9 @@ def opened(run_id: int) -> "AskedModel":
 @st.cache_resource(show_spinner="Opening the model", max_entries=16)
 def _opened(key: Any, run_id: int) -> Any:  # noqa: ARG001 - which database, in which state
     # Imported where it is used: PyTorch takes a second or two to load.
-    from sweeps.asking import asked_model
+    from sweeps.asking import ask_on_one_thread, asked_model
 
+    ask_on_one_thread()
     return asked_model(open_reader(), run_id)
 
 

@@ -1,6 +1,7 @@
 """What a model makes of a string, token by token: parts, attention or units, and every prefix."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pandas as pd
@@ -11,8 +12,9 @@ from dashboard.charts.heads import small_patterns
 from dashboard.charts.parts import WIDTH, Part
 from dashboard.charts.readout import steps_of_one
 from dashboard.drawing import place_together
-from dashboard.figures.along import DRAWN, steps_frame, token_names, with_letters, with_margin
+from dashboard.figures.along import DRAWN, with_letters, with_margin
 from dashboard.network.asked import say
+from dashboard.network.found import Found
 from dashboard.text import verbatim
 from seqcls.errors import ConfigError, SeqclsError
 from seqcls.interpretability.strings.asked import AskedModel, Letters
@@ -33,9 +35,9 @@ class Look:
     name: str = ""
     """What it is called, where there are two."""
     steps: tuple[float, float] | None = None
-    """Limits of the sum of parts, where both models' are the same."""
+    """Limits that the sum of parts reaches, where both models' are the same."""
     prefixes: tuple[float, float] | None = None
-    """Limits of the prefixes' logits, likewise."""
+    """Limits that the prefixes' logits reach, likewise."""
     reaches: Mapping[str, float] = field(default_factory=dict)
     """The greatest value of each recurrent state, likewise."""
 
@@ -47,7 +49,7 @@ class Look:
 
 def show(model: AskedModel, letters: Letters) -> None:
     """Draws the section for one string and one model."""
-    _show([model], [Look()], letters)
+    _show([Found(model, letters)], [Look()])
 
 
 def show_beside(models: Sequence[AskedModel], names: Sequence[str], letters: Letters) -> None:
@@ -58,106 +60,103 @@ def show_beside(models: Sequence[AskedModel], names: Sequence[str], letters: Let
         names: what they are called.
         letters: the string.
     """
+    found = [Found(model, letters) for model in models]
     try:
-        looks = _looks(models, names, letters)
+        looks = _looks(found, names)
     except SeqclsError as error:
         say(error)
         return
     for column, name in zip(st.columns(len(names)), names, strict=True):
         column.markdown(f"**{verbatim(name)}**")
-    _show(models, looks, letters)
+    _show(found, looks)
 
 
-def _show(models: Sequence[AskedModel], looks: Sequence[Look], letters: Letters) -> None:
+def _show(models: Sequence[Found], looks: Sequence[Look]) -> None:
     try:
-        if any(model.config.architecture == "transformer" for model in models):
+        if any(found.is_transformer for found in models):
             st.subheader("What each part adds to the logit")
-            for column, model, look in zip(st.columns(len(models)), models, looks, strict=True):
+            for column, found, look in zip(st.columns(len(models)), models, looks, strict=True):
                 with column:
-                    _steps(model, letters, look)
+                    _steps(found, look)
             st.caption(
                 "Direct logit attribution: the logit is a sum over the parts that write into the "
                 "residual stream. Norms after a sum are held at their scale for this string."
             )
         st.subheader("Along the string")
-        if len(letters) > DRAWN:
+        if len(models[0].letters) > DRAWN:
             st.caption(f"Attention and units are drawn up to {DRAWN} tokens; this string has more.")
-        for column, model, look in zip(st.columns(len(models)), models, looks, strict=True):
+        figures = 0
+        for column, found, look in zip(st.columns(len(models)), models, looks, strict=True):
             with column:
-                parts = _along(model, letters, look)
+                parts = _along(found, look)
                 place_together(parts, f"network along {look.name}")
+                figures += len(parts)
         st.caption(
             "At the top, the logit after each prefix, each classified as a separate string: where "
-            "it changes sign, the prediction changes. Hover over a token to see it in every figure."
+            f"it changes sign, the prediction changes. {_hint(figures, len(models))}"
         )
     except SeqclsError as error:
         say(error)
 
 
-def _looks(models: Sequence[AskedModel], names: Sequence[str], letters: Letters) -> list[Look]:
-    """On limits that hold all models' sums of parts, prefixes' logits and recurrent states."""
-    from seqcls.interpretability.strings.attribution import logit_steps
-    from seqcls.interpretability.strings.states import prefix_logits, recurrent_units
+def _hint(figures: int, models: int) -> str:
+    """What pointing does, where there is more than one figure that it marks."""
+    if figures < 2:
+        return ""
+    every = "every figure of both models" if models > 1 else "every figure"
+    return f"Hover over a token to mark it in {every}."
 
-    sums, reaches = [0.0], dict[str, float]()
-    for model in models:
-        if model.config.architecture == "transformer":
-            sums += [step.logit for step in logit_steps(model, letters)]
-            continue
-        try:
-            frame = state_frames.units_frame(recurrent_units(model, letters))
-        except ConfigError:
-            continue
-        for state, values in frame.groupby("state")["value"]:
-            reaches[str(state)] = max(reaches.get(str(state), 0.0), float(values.abs().max()))
-    logits = [x for model in models for x in prefix_logits(model, letters).logits.tolist()]
+
+def _looks(models: Sequence[Found], names: Sequence[str]) -> list[Look]:
+    """On limits that hold all models' sums of parts, prefixes' logits and recurrent states."""
+    reaches = dict[str, float]()
+    for found in models:
+        # An architecture from outside has states that are not known by name.
+        with suppress(ConfigError):
+            for state, reach in found.reaches().items():
+                reaches[state] = max(reaches.get(state, 0.0), reach)
+    sums = [0.0, *(end for found in models for end in found.logit_ends())]
+    logits = [x for found in models for x in found.prefixes["logit"].tolist()]
     limits = with_margin(sums), with_margin([x for x in [0.0, *logits] if x == x])
     return [Look(name, *limits, reaches) for name in names]
 
 
-def _steps(model: AskedModel, letters: Letters, look: Look) -> None:
-    from seqcls.interpretability.strings.attribution import logit_steps
-
-    if model.config.architecture != "transformer":
+def _steps(found: Found, look: Look) -> None:
+    if not found.is_transformer:
         st.caption("It has no residual stream.")
         return
-    frame = steps_frame(state_frames.steps_frame(logit_steps(model, letters)), model.text(letters))
-    place_together([steps_of_one(frame, look.steps)], f"network steps {look.name}")
+    place_together([steps_of_one(found.steps, look.steps)], f"network steps {look.name}")
 
 
-def _along(model: AskedModel, letters: Letters, look: Look) -> list[Part]:
-    from seqcls.interpretability.strings.states import prefix_logits
-
-    names = token_names(model, letters)
-    prefixes = state_frames.prefixes_frame(prefix_logits(model, letters))
+def _along(found: Found, look: Look) -> list[Part]:
+    model, letters, prefixes = found.model, found.letters, found.prefixes
     text = [model.text(letters[:end]) or "the empty string" for end in prefixes["length"]]
     frame = prefixes.assign(letter=prefixes["length"], prefix=text, label=prefixes["label"] * 1)
-    parts = [along.prefix_logits(frame, names, look.prefixes, look.room)]
+    parts = [along.prefix_logits(frame, found.names, look.prefixes, look.room)]
     if len(letters) > DRAWN:
         return parts
     try:
-        return parts + _attention(model, letters, names, look)
-    except ConfigError:
-        return parts + _units(model, letters, names, look)
+        return parts + (_attention if found.is_transformer else _units)(found, look)
+    except ConfigError as error:
+        say(error)
+        return parts
 
 
-def _attention(model: AskedModel, letters: Letters, names: list[str], look: Look) -> list[Part]:
-    from seqcls.interpretability.strings.states import attention_patterns
-
-    found = attention_patterns(model, letters)
-    blocks, heads, tokens = found.weights.shape[:3]
+def _attention(found: Found, look: Look) -> list[Part]:
+    model, patterns = found.model, found.patterns
+    blocks, heads, tokens = patterns.weights.shape[:3]
     if not heads:
         return []
     options = [f"block {block}, head {head}" for block in range(blocks) for head in range(heads)]
     chosen = _one_of("Head to open", options, options[0], "head", look)
-    frame = state_frames.head_frame(found, *divmod(options.index(chosen), heads))
+    frame = state_frames.head_frame(patterns, *divmod(options.index(chosen), heads))
     frame = frame.assign(
         letter=with_letters(model, frame["key"]), query=with_letters(model, frame["query"])
     )
     places = with_letters(model, pd.Series(range(tokens))).tolist()
     return [
-        small_patterns(state_frames.pattern_runs(found), places, look.room),
-        along.attention_matrix(frame, names, chosen, look.room),
+        small_patterns(state_frames.pattern_runs(patterns), places, look.room),
+        along.attention_matrix(frame, found.names, chosen, look.room),
     ]
 
 
@@ -177,30 +176,23 @@ def _one_of(label: str, options: Sequence[str], first: str, name: str, look: Loo
     return str(chosen)
 
 
-def _units(model: AskedModel, letters: Letters, names: list[str], look: Look) -> list[Part]:
-    from seqcls.interpretability.strings.states import principal_path, recurrent_units
+def _units(found: Found, look: Look) -> list[Part]:
+    from seqcls.interpretability.strings.states import principal_path
 
-    try:
-        found = recurrent_units(model, letters)
-    except ConfigError as error:
-        say(error)
-        return []
-    frame = state_frames.units_frame(found)
+    model, units = found.model, found.units
     left, right = st.columns(2)
-    states = list(dict.fromkeys(frame["state"]))
     with left:
-        state = _one_of("State", states, states[0], "state", look)
-    layers = sorted(set(frame["layer"]))
+        state = _one_of("State", ["state", *units.gates], "state", "state", look)
+    layers = [str(layer) for layer in range(len(units.states))]
     with right:
-        layer = int(_one_of("Layer", list(map(str, layers)), str(layers[-1]), "layer", look))
-    own = frame[(frame["state"] == state) & (frame["layer"] == layer)]
+        layer = int(_one_of("Layer", layers, layers[-1], "layer", look))
+    own = state_frames.layer_frame(units, state, layer)
     own = own.assign(letter=with_letters(model, own["place"]))
-    path = principal_path(found.states[layer])
-    points = state_frames.path_frame(path, found.tokens)
+    path = principal_path(units.states[layer])
+    points = state_frames.path_frame(path, units.tokens)
     points = points.assign(letter=with_letters(model, points["place"]))
-    reach = look.reaches.get(state)
-    title = f"layer {layer}: {verbatim(str(state).replace('_', ' '))}"
+    title = f"layer {layer}: {verbatim(state.replace('_', ' '))}"
     return [
-        along.unit_states(own, names, title, reach, look.room),
+        along.unit_states(own, found.names, title, look.reaches.get(state), look.room),
         along.state_path(points, path.shares, look.room),
     ]

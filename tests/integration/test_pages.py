@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from dashboard.lengths import limits
 from sweeps.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.losses import newest_losses
@@ -314,3 +315,18 @@ def test_loss_curves_of_a_sweep_in_training_are_those_that_are_committed(
     assert (losses["validation_loss"] > 0).all()
     app = open_app(monkeypatch, file_of(store), "sweeps")
     assert len(app.get("vega_lite_chart")) == 1
+
+
+def test_the_end_of_training_or_validation_is_drawn_only_among_the_tested_lengths(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "short.db"
+    spec = {
+        "name": "short",
+        "model_seeds": [0],
+        "fixed": {"train_max_length": 8, "test_max_length": 20, "validation_max_length": 50},
+    }
+    writer.submit(open_writer(str(path)), parse_spec(spec))
+    monkeypatch.setenv("SEQCLS_DB", str(path))
+    assert limits([1]).to_numpy().tolist() == [[8, "end of training"]]
+    assert limits([]).columns.tolist() == ["length", "label"]

@@ -75,6 +75,20 @@ def test_it_is_drawn_with_its_interval_and_every_configuration_as_a_line() -> No
     }
 
 
+def test_a_setting_may_be_a_number_here_and_a_word_or_nothing_there() -> None:
+    mixed = [16, "rotary", None, 2.5, "alibi", float("nan"), 2]
+    table = pd.DataFrame({"configuration": list("abcdefg"), "failing_share": 0.5, "any": mixed})
+    table["size"] = pd.Series([16, 2, None, 8, 16, 2, None]).infer_objects()
+    frame = places(table, ["any", "size"])
+    for axis, order in {
+        "any": ["2", "2.5", "16", "alibi", "rotary", "none"],
+        "size": ["2", "8", "16", "none"],
+    }.items():
+        own = frame[frame["axis"] == axis].sort_values("place", kind="stable")
+        assert list(dict.fromkeys(own["value"])) == order
+        assert own["place"].between(0, 1).all()
+
+
 def test_settings_that_change_together_stand_together() -> None:
     settings = SETTINGS.assign(readout=["first", "first", "last", "last"])
     first = importance(models(9, 8, 1, 2), settings).iloc[0]

@@ -15,7 +15,7 @@ PAIRS = pd.DataFrame(
 
 
 def spec() -> dict[str, Any]:
-    drawn: dict[str, Any] = matrix(PAIRS, "ab", ("row", "column"), "score", 1.0).to_dict()
+    drawn: dict[str, Any] = matrix(PAIRS, "ab", ("row", "column"), "score", 1.0, "column").to_dict()
     return drawn
 
 
