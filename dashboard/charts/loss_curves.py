@@ -55,9 +55,9 @@ def loss_curves(frame: pd.DataFrame, colors: Mapping[str, str]) -> Drawing:
     height = PLOT_HEIGHT + FURNITURE + LEGEND_ROW * len(colors)
     chart: Drawing = lines
     if states != [FINISHED]:
-        # Dashes are seen where no point lies on them; where a line goes on from, is seen by one.
+        # Dashes are seen where no point lies on them; one point shows where a line goes on.
         dashed = base.transform_filter(~finished).mark_line(strokeWidth=1.6).encode(strokeDash=dash)
-        last = drawn[drawn["state"] != FINISHED].groupby("run_id").tail(1)
+        last = drawn[drawn["state"] == IN_TRAINING].groupby("run_id").tail(1)
         ends = base.properties(data=last).mark_point(filled=True, opacity=1, size=45)
         chart = alt.layer(lines.transform_filter(finished), dashed, ends)
         height += STATES_ROW
