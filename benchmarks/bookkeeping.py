@@ -82,7 +82,7 @@ def _outcome() -> RunResult:
         writer.submit(store, parse_spec({"name": "one", "model_seeds": [0]}))
         (group,) = make_groups(queued_runs(store))
     assert group[0].config == RunConfig()
-    (outcome,) = run_job(make_job(group, "auto", "cpu"), lambda _: None)
+    (outcome,) = run_job(make_job(group, "auto", "cpu"), lambda *_: None)
     return outcome
 
 

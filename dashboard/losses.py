@@ -1,34 +1,78 @@
-"""Loss curves of a sweep's models across seeds, as they are committed."""
+"""Loss curves of a sweep's models across seeds: of those that are finished, and in training."""
+
+from collections import Counter
 
 import pandas as pd
 import streamlit as st
 
 from dashboard import data, drawing, names
 from dashboard.charts.colors import OKABE_ITO
-from dashboard.charts.loss_curves import loss_curves
+from dashboard.charts.loss_curves import DIED, FINISHED, IN_TRAINING, loss_curves
 from seqcls.data import sampler_of
 from sweeps.progress import SweepProgress
+from sweeps.store.losses import losses_in_training
+from sweeps.store.opening import open_reader
 
 MOST_MODELS = 96
 """Lines in the chart."""
 
+MOST_IN_TRAINING = 32
+"""Lines besides, of models in training."""
+
 
 def show(sweep: SweepProgress) -> None:
     """The chart, or why there is none yet."""
-    losses = data.newest_losses(sweep.id, len(OKABE_ITO), MOST_MODELS)
+    losses = _losses(sweep)
     if losses.empty:
         if sweep.running:
-            st.caption("Loss curves appear as models finish.")
+            st.caption(
+                "Loss curves appear after the first seconds of training; on a Dask cluster, as "
+                "models finish."
+            )
         return
-    frame, shown = _per_string(losses), losses["run_id"].nunique()
-    named = names.configuration_names(frame["config_id"].drop_duplicates().tolist())
+    frame = _per_string(losses)
+    named = names.configuration_names(sorted(frame["config_id"].unique().tolist()))
     frame["configuration"] = frame["config_id"].map(named)
     colors = {named[own]: color for own, color in names.colors(list(named)).items()}
     drawing.show(loss_curves(frame.drop(columns="config_id"), colors), f"loss curves {sweep.id}")
-    if shown < sweep.done:
+    models = losses.drop_duplicates("run_id")
+    _say_how_many(sweep, Counter(models["state"].tolist()))
+
+
+def _losses(sweep: SweepProgress) -> pd.DataFrame:
+    """As `newest_losses`, and the state: of finished models, and of those in training."""
+    # What is in training is asked first: a model that is finished in between is then in both, not
+    # in none.
+    training = _in_training(sweep)
+    finished = data.newest_losses(sweep.id, len(OKABE_ITO), MOST_MODELS).assign(state=FINISHED)
+    training = training[~training["run_id"].isin(finished["run_id"])]
+    both = pd.concat([training, finished]) if len(training) else finished
+    shown = both["config_id"].drop_duplicates().head(len(OKABE_ITO))
+    return both[both["config_id"].isin(shown)]
+
+
+def _in_training(sweep: SweepProgress) -> pd.DataFrame:
+    if not sweep.running:
+        return pd.DataFrame(columns=["run_id"])
+    # Never remembered: no revision tells that there are more.
+    found = losses_in_training(open_reader(), sweep.id, len(OKABE_ITO), MOST_IN_TRAINING)
+    return found.assign(state=found.pop("is_orphaned").map({False: IN_TRAINING, True: DIED}))
+
+
+def _say_how_many(sweep: SweepProgress, shown: Counter[str]) -> None:
+    finished, training, died = (shown[state] for state in (FINISHED, IN_TRAINING, DIED))
+    if finished < sweep.done:
         st.caption(
-            f"The chart shows {shown:,} of {sweep.done:,} finished models, the most recent ones of "
-            f"up to {len(OKABE_ITO)} configurations."
+            f"The chart shows {finished:,} of {sweep.done:,} finished models, the most recent ones "
+            f"of up to {len(OKABE_ITO)} configurations."
+        )
+    if training:
+        going_on = max(training, sweep.running - sweep.orphaned)
+        st.caption(f"{training:,} of {going_on:,} models in training are shown, dashed.")
+    if died:
+        st.caption(
+            f"The worker of {died:,} models shown died (dotted). The next worker trains them again "
+            "from the beginning."
         )
 
 

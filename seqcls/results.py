@@ -12,6 +12,17 @@ Weights = dict[str, np.ndarray]
 """One model's parameters by name."""
 
 
+class EpochLosses(NamedTuple):
+    """The losses of one epoch of one member, as `TrainedMember` has them: sums, in nats."""
+
+    member: int
+    """Its place in the group, counted from 0."""
+    epoch: int
+    """Counted from 1."""
+    train_loss: float
+    validation_loss: float
+
+
 @dataclass
 class TrainedMember:
     """What training made of one run. Losses are sums over an epoch's strings, in nats."""

@@ -25,7 +25,7 @@ def train_group(
         engine: as for `seqcls.engines.choice.choose_engine`.
         device: `auto`, `cpu` or `cuda`; the fused engine runs on the CPU.
         every_epoch: keep the weights of every epoch instead of the best one's.
-        progress: called as training goes on.
+        progress: called after every epoch.
         initial: the members' initial parameters, as `draw_initial` gives them. Without them the
             fused engine draws them itself, for which it has to load PyTorch.
 
@@ -39,6 +39,6 @@ def train_group(
             f"{len(members)} runs cannot train together: expected at least one, all alike in every "
             "field but the initialization strategies; group them by RunConfig.group_key"
         )
-    report = progress or (lambda _: None)
+    report = progress or (lambda _done, _epochs: None)
     own = engine_named(choose_engine(members[0][0], engine, device).name)
     return own.train(members, initial, every_epoch=every_epoch, progress=report, device=device)

@@ -1,10 +1,11 @@
 """The work of a worker process: train a group and test it. It touches no database."""
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from seqcls.engines.base import Progress
 from seqcls.engines.choice import Choice, choose_engine
 from seqcls.results import Evaluation, TrainedMember, Verdict, Weights
 from seqcls.training import train_group
@@ -18,8 +19,8 @@ _numbers = itertools.count()
 MAX_DRAWN_BYTES = 1_000_000
 """Models up to this size cost nothing worth mentioning to draw here and to hand over."""
 
-Report = Callable[[float], None]
-"""Told how many members' worth of training is done, parts included."""
+Report = Progress
+"""Told how a group goes on."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import TypeVar
 from seqcls.config import RunConfig
 from seqcls.engines.choice import Choice, choose_engine
 from seqcls.errors import ConfigError, MachineError, StoreBusyError
+from seqcls.results import EpochLosses
 from sweeps import executors
 from sweeps.executors import Executor, GroupEnded
 from sweeps.group_progress import GroupProgress, OnProgress
@@ -18,6 +19,7 @@ from sweeps.grouping import RunGroup, make_groups
 from sweeps.heartbeat import BEAT_SECONDS, heartbeat
 from sweeps.interruption import Interruption, gentle_interruption
 from sweeps.jobs import Job, make_job
+from sweeps.live_losses import LiveLosses
 from sweeps.store import writer
 from sweeps.store.claiming import GRACE_SECONDS
 from sweeps.store.engine import Store
@@ -75,14 +77,19 @@ def work(
     """
     how = how or WorkOptions()
     _check(how)
-    progress = GroupProgress(on_progress)
+    progress, losses = GroupProgress(on_progress), LiveLosses(store)
+
+    def group_went_on(job: Job, done: float, epochs: Sequence[EpochLosses]) -> None:
+        losses.add(job, epochs)
+        progress.group_went_on(job, done)
+
     with (
         gentle_interruption() as interruption,
-        executors.start(how.workers, how.dask, progress.group_went_on) as executor,
+        executors.start(how.workers, how.dask, group_went_on) as executor,
         store.kept_open(),
     ):
         worker_id = writer.register_worker(store)
-        worker = _Worker(store, sweep_ids, how, worker_id, executor, progress, interruption)
+        worker = _Worker(store, sweep_ids, how, worker_id, executor, progress, losses, interruption)
         try:
             with heartbeat(store, worker_id):
                 worker.run()
@@ -131,6 +138,7 @@ class _Worker:
         worker_id: int,
         executor: Executor,
         progress: GroupProgress,
+        losses: LiveLosses,
         interruption: Interruption,
     ) -> None:
         self._store = store
@@ -143,6 +151,7 @@ class _Worker:
             make_job, engine=how.engine, device=how.device
         )
         self._progress = progress
+        self._losses = losses
         self._interruption = interruption
         self._waiting: list[RunGroup] = []
         self._held: dict[int, _Held] = {}
@@ -272,8 +281,9 @@ class _Worker:
             self._progress.group_ended(own.job, 0)
 
     def _look(self) -> None:
-        """Abandons groups that are stopped and not nearly done."""
+        """Stores losses of groups in training; abandons stopped ones that are not nearly done."""
         self._notice_sleep()
+        self._losses.store_some((own.claim, own.job, own.began) for own in self._held.values())
         now = time.monotonic()
         if now - self._looked < LOOK_SECONDS and self._interruption.signal is None:
             return

@@ -7,11 +7,12 @@ import numpy as np
 from jaxtyping import Float
 
 from seqcls.config import RunConfig
-from seqcls.results import TrainedMember, Weights
+from seqcls.results import EpochLosses, TrainedMember, Weights
 from seqcls.strings import TokenStrings
 
-Progress = Callable[[float], None]
-"""Told how many members' worth of training is done, parts included."""
+Progress = Callable[[float, Sequence[EpochLosses]], None]
+"""Told how many members' worth of training is done, parts included, and which epochs of which
+members have ended since it was told last."""
 
 Member = tuple[RunConfig, int]
 """A configuration and a model seed."""
@@ -54,7 +55,7 @@ class Engine(Protocol):
             members: alike in their `group_key`.
             initial: their initial parameters; drawn where they are missing.
             every_epoch: keep the weights of every epoch instead of the best one's.
-            progress: called as training goes on.
+            progress: called after every epoch.
             device: `auto`, `cpu` or `cuda`.
         """
         ...

@@ -4,14 +4,22 @@ import math
 from collections.abc import Callable
 
 from seqcls.config import RunConfig
-from seqcls.results import TrainedMember, Weights
+from seqcls.results import EpochLosses, TrainedMember, Weights
 from seqcls.stopping import EarlyStopping
 
 
 class MemberTraining:
-    """One member's results so far."""
+    """One member's results so far.
 
-    def __init__(self, config: RunConfig, model_seed: int, every_epoch: bool) -> None:
+    Args:
+        number: its place in the group.
+        config: what it is.
+        model_seed: which of them.
+        every_epoch: keep the weights of every epoch instead of the best one's.
+    """
+
+    def __init__(self, number: int, config: RunConfig, model_seed: int, every_epoch: bool) -> None:
+        self._number = number
         self.result = TrainedMember(config, model_seed)
         self._stopping = EarlyStopping(config)
         self._every_epoch = every_epoch
@@ -42,6 +50,14 @@ class MemberTraining:
         elif result.best_epoch == epoch:
             result.weights = {epoch: weights()}
         return not stops
+
+    def last_epoch(self) -> list[EpochLosses]:
+        """The epoch that has just ended; none where training diverged in it."""
+        result = self.result
+        if result.failure is not None:
+            return []
+        losses = (result.train_losses[-1], result.validation_losses[-1])
+        return [EpochLosses(self._number, result.epochs, *losses)]
 
 
 def learning_rate(config: RunConfig, epoch: int) -> float:

@@ -5,7 +5,7 @@ who trains beside it. A member that has stopped is dropped from the group.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TypedDict
 
@@ -16,10 +16,11 @@ from torch.nn import functional
 
 from seqcls.config import RunConfig
 from seqcls.data import sampler_of
+from seqcls.engines.base import Progress
 from seqcls.engines.member import MemberTraining, learning_rate
 from seqcls.engines.steps import Losses, Members, Way
 from seqcls.errors import DeviceError
-from seqcls.results import TrainedMember, Weights
+from seqcls.results import EpochLosses, TrainedMember, Weights
 from seqcls.sampling import LabelledStrings
 from seqcls.sampling.streams import stream
 
@@ -52,14 +53,16 @@ class GroupTraining:
     ) -> None:
         self.config = members[0][0]
         self.device = device
-        self.members = [MemberTraining(config, seed, every_epoch) for config, seed in members]
+        self.members = [
+            MemberTraining(number, *member, every_epoch) for number, member in enumerate(members)
+        ]
         self.rows = list(self.members)
         self.group = group
         self.way = way
         self.training = stream(sampler_of(self.config, "train"))
         self.validation = stream(sampler_of(self.config, "validation")).epoch(0)
 
-    def run(self, progress: Callable[[float], None]) -> list[TrainedMember]:
+    def run(self, progress: Progress) -> list[TrainedMember]:
         """Trains to the end of every member."""
         epoch = 0
         while self.rows:
@@ -67,9 +70,9 @@ class GroupTraining:
             epoch += 1
             self.group.set_learning_rate(learning_rate(self.config, epoch))
             train_losses = self._train_epoch(self.training.epoch(epoch - 1))
-            self._end_epoch(train_losses, self._validation_losses(), started)
+            ended = self._end_epoch(train_losses, self._validation_losses(), started)
             stopped = len(self.members) - len(self.rows)
-            progress(stopped + len(self.rows) * epoch / self.config.max_num_epochs)
+            progress(stopped + len(self.rows) * epoch / self.config.max_num_epochs, ended)
         return [member.result for member in self.members]
 
     def _losses(self, targets: Float[Tensor, " string"]) -> Losses:
@@ -105,19 +108,22 @@ class GroupTraining:
 
     def _end_epoch(
         self, train_losses: list[float], validation_losses: list[float], started: float
-    ) -> None:
+    ) -> list[EpochLosses]:
         values = {
             name: value.detach().cpu().numpy() for name, value in self.group.parameters.items()
         }
         seconds = (time.perf_counter() - started) / len(self.rows)
         going_on = []
+        ended: list[EpochLosses] = []
         for row, member in enumerate(self.rows):
             member.result.train_seconds += seconds
             own = {name: value[row] for name, value in values.items()}
             weights = partial(_copied, own)
             if member.goes_on_after(train_losses[row], validation_losses[row], weights):
                 going_on.append(row)
+            ended += member.last_epoch()
         self._keep_rows(going_on)
+        return ended
 
     def _keep_rows(self, rows: list[int]) -> None:
         if len(rows) == len(self.rows):

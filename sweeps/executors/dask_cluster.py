@@ -171,4 +171,4 @@ def _version() -> str:
 
 
 def _on_cluster(job: Job) -> list[RunResult]:
-    return run_job(job, lambda _: None)
+    return run_job(job, lambda _done, _epochs: None)

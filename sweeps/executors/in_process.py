@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from seqcls.results import EpochLosses
 from sweeps.executors.interface import GroupEnded, OnProgress, is_of_machine, named
 from sweeps.jobs import Job, run_job
 
@@ -33,8 +34,8 @@ class InThisProcess:
             return []
         job = self._waiting.pop()
 
-        def report(done: float) -> None:
-            self._on_progress(job, done)
+        def report(done: float, epochs: Sequence[EpochLosses]) -> None:
+            self._on_progress(job, done, epochs)
             if job.number in self._abandoned:
                 raise _AbandonedError
 

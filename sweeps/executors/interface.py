@@ -6,14 +6,16 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from seqcls.errors import MachineError
+from seqcls.results import EpochLosses
 from sweeps.jobs import Job
 from sweeps.run_result import RunResult
 
 POLL_SECONDS = 0.1
 """How long a call of `ended` waits for something to end."""
 
-OnProgress = Callable[[Job, float], None]
-"""Told a job and how many members' worth of its training is done, parts included."""
+OnProgress = Callable[[Job, float, Sequence[EpochLosses]], None]
+"""Told a job, how many members' worth of its training is done, parts included, and losses of epochs
+that have ended; of a group that is soon done it may be told none."""
 
 
 @dataclass(frozen=True)

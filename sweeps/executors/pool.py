@@ -39,7 +39,7 @@ class ProcessPool:
         for number, (job, process) in list(self._busy.items()):
             # What was told of the progress may have led to groups being abandoned.
             if number in self._busy:
-                self._on_progress(job, process.progress())
+                self._on_progress(job, *process.progress())
         answers = [self._answer(number) for number in ready if number in self._busy]
         return [answer for answer in answers if answer is not None]
 

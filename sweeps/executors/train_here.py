@@ -2,8 +2,8 @@
 
 It says that it is ready, which tells that all it needs can be imported; from then on its standard
 error is that of the process that started it. It trains the groups that come by the socket, one
-after another, answers each, and tells the pipe how far it is. It ends with the process at the other
-end, however that goes.
+after another, answers each, and tells the pipe how far it is, with its losses. It ends with the
+process at the other end, however that goes.
 """
 
 import os
@@ -16,7 +16,8 @@ from seqcls.engines.choice import engine_named
 from sweeps.collecting import collect_seldom
 from sweeps.executors.interface import is_of_machine, named
 from sweeps.executors.messages import Inbox, packed
-from sweeps.executors.training_process import CHUNK_BYTES, PROGRESS, READY, Answer
+from sweeps.executors.telling import Told
+from sweeps.executors.training_process import CHUNK_BYTES, READY, Answer
 from sweeps.jobs import Job, run_job
 
 
@@ -49,15 +50,8 @@ def _receive(channel: socket.socket, jobs: "SimpleQueue[Job]") -> None:
 
 
 def _packed_answer(job: Job, told: int) -> bytes:
-    def report(done: float) -> None:
-        try:
-            os.write(told, PROGRESS.pack(done))
-        except OSError:
-            # Nobody reads it at the moment. How far this is can wait; training does not.
-            return
-
     try:
-        answer: Answer = (run_job(job, report), None, False)
+        answer: Answer = (run_job(job, Told(told)), None, False)
     except Exception as error:
         answer = ([], named(error), is_of_machine(error))
     return packed(answer)

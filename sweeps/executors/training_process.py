@@ -9,21 +9,20 @@ import os
 import selectors
 import signal
 import socket
-import struct
 import subprocess
 import tempfile
 from contextlib import suppress
 
 from seqcls.errors import MachineError
+from seqcls.results import EpochLosses
 from sweeps.executors.messages import Inbox, packed
+from sweeps.executors.telling import heard
 from sweeps.interruption import SIGNALS
 from sweeps.jobs import Job
 from sweeps.python import python
 from sweeps.run_result import RunResult
 
 CHUNK_BYTES = 1 << 20
-PROGRESS = struct.Struct("=d")
-"""How far a training process is; written whole or not at all, since it is shorter than a pipe."""
 
 DEATH_SECONDS = 5.0
 """How long the end of a killed process is waited for; one that hangs in the kernel takes longer."""
@@ -138,12 +137,16 @@ class TrainingProcess:
             "process instead (--workers 0)"
         )
 
-    def progress(self) -> float:
-        """How many members' worth of training is done of the group that was begun last."""
+    def progress(self) -> tuple[float, list[EpochLosses]]:
+        """How many members' worth of training is done of the group that was begun last, and the
+        losses that were told since this was asked last.
+        """
+        epochs: list[EpochLosses] = []
         with suppress(BlockingIOError):
             while told := os.read(self._progress, CHUNK_BYTES):
-                (self._done,) = PROGRESS.unpack(told[-PROGRESS.size :])
-        return self._done
+                self._done, own = heard(told)
+                epochs += own
+        return self._done, epochs
 
     def kill(self) -> str:
         """Ends it, whatever it is at; how it ended."""

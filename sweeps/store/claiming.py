@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, exists, insert, select, text, 
 
 from sweeps.grouping import RunGroup
 from sweeps.store.engine import Store
-from sweeps.store.statements import inserted_id, sweeps_of, update_states, wanted_of
+from sweeps.store.statements import forget_losses, inserted_id, sweeps_of, update_states, wanted_of
 from sweeps.store.tables import Config, Run, RunState, Sweep, SweepRun, SweepState, Worker, now
 
 GRACE_SECONDS = 120.0
@@ -151,6 +151,8 @@ def claim(store: Store, worker_id: int, group: RunGroup) -> Claim | None:
         }
         if not attempts:
             return None
+        # A worker that was killed, or one of another version, may have left some.
+        forget_losses(connection, attempts)
         mine = Run.id.in_(attempts)
         connection.execute(
             update(Run)
@@ -185,7 +187,8 @@ def is_alive(pid: int, started_at: str) -> bool:
 def _queue_again(store: Store, whose: ColumnElement[bool]) -> int:
     lost = select(Run.id).where(whose, Run.state == RunState.RUNNING)
     with store.change() as connection:
-        connection.execute(lost.order_by(Run.id).with_for_update(key_share=True))
+        found = connection.scalars(lost.order_by(Run.id).with_for_update(key_share=True)).all()
+        forget_losses(connection, found)
         affected = sweeps_of(connection, lost)
         released = connection.execute(
             update(Run)

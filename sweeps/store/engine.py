@@ -20,6 +20,9 @@ SCHEMA_VERSIONS = ("0001", "0002", "0003")
 
 SCHEMA_VERSION = SCHEMA_VERSIONS[-1]
 
+HURRIED_SECONDS = 0.2
+"""How long a write that is not worth a wait waits for another's lock."""
+
 
 @dataclass(frozen=True)
 class Store:
@@ -46,6 +49,16 @@ class Store:
         if self.path is not None:
             return Store(self.name, sqlite.connect(self.path, mode="ro"), self.path).trusted()
         return Store(self.name, postgres.connect(self.engine.url, read_only=True), None)
+
+    def hurried(self) -> "Store":
+        """The same database for writes that are not worth a wait for others' locks."""
+        if self.path is not None:
+            engine = sqlite.connect(self.path, mode="rwc", busy_seconds=HURRIED_SECONDS)
+        else:
+            engine = postgres.connect(
+                self.engine.url, read_only=False, busy_seconds=HURRIED_SECONDS
+            )
+        return Store(self.name, engine, self.path)
 
     def as_it_is(self) -> "Store":
         """The same database with what is damaged in it."""

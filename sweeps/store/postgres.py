@@ -10,6 +10,9 @@ from sweeps.store.sqlite import TOO_LONG
 
 CONNECT_SECONDS = 10
 
+HURRIED_CONNECT_SECONDS = 2
+"""The shortest that the driver knows."""
+
 _SUBMITTING = 0x5E9C15
 """The advisory lock of what must not happen twice at once: making tables, submitting sweeps."""
 
@@ -26,8 +29,13 @@ read_seconds: float | None = None
 """How long a statement of a reader may take, as in `sqlite`."""
 
 
-def connect(url: URL, *, read_only: bool) -> Engine:
+def connect(url: URL, *, read_only: bool, busy_seconds: float | None = None) -> Engine:
     """An engine on a server, each of whose transactions is a connection of its own.
+
+    Args:
+        url: of the server.
+        read_only: refuse every write.
+        busy_seconds: how long a statement waits for another's lock; as long as it takes if None.
 
     Raises:
         StoreError: the driver is not installed.
@@ -42,6 +50,10 @@ def connect(url: URL, *, read_only: bool) -> Engine:
             # Zero would mean no limit.
             limit = f" -c statement_timeout={max(1, round(1e3 * read_seconds))}ms"
         arguments["options"] = f"{own} -c default_transaction_read_only=on{limit}"
+    if busy_seconds is not None:
+        own = url.query.get("options", "")
+        arguments["options"] = f"{own} -c lock_timeout={max(1, round(1e3 * busy_seconds))}ms"
+        arguments["connect_timeout"] = HURRIED_CONNECT_SECONDS
     # What a reader reads in one transaction is of one moment, as in SQLite.
     isolation = "REPEATABLE READ" if read_only else "READ COMMITTED"
     try:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def revision(store: Store) -> int:
-    """A number that every write raises, heartbeats apart."""
+    """A number that every write raises, but heartbeats and losses of runs in training."""
     with store.begin() as connection:
         return connection.scalars(select(Revision.runs)).one()
 
@@ -86,7 +86,10 @@ def length_scores(store: Store, run_ids: Sequence[int]) -> "pd.DataFrame":
 
 
 def epochs(store: Store, run_id: int) -> "pd.DataFrame":
-    """A run's losses: epoch, train_loss, validation_loss (sums over the strings, in nats)."""
+    """A run's losses: epoch, train_loss, validation_loss (sums over the strings, in nats).
+
+    Of one in training they are those so far.
+    """
     query = select(Epoch.epoch, Epoch.train_loss, Epoch.validation_loss)
     return frame(store, query.where(Epoch.run_id == run_id).order_by(Epoch.epoch))
 

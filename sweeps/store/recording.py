@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from seqcls import results
+from seqcls.results import EpochLosses
 from sweeps.digest import verdict_digest
 from sweeps.grouping import MAX_FAILURES, PlannedRun
 from sweeps.run_result import RunResult
@@ -14,7 +15,7 @@ from sweeps.store.bulk import insert_rows
 from sweeps.store.claiming import Claim
 from sweeps.store.engine import Store
 from sweeps.store.packing import packed
-from sweeps.store.statements import sweeps_of, update_states
+from sweeps.store.statements import forget_losses, insert_new, sweeps_of, update_states
 from sweeps.store.sums import raise_sums
 from sweeps.store.tables import (
     Base,
@@ -31,6 +32,9 @@ from sweeps.store.tables import (
 )
 from sweeps.store.test_sets import missing_test_set, store_test_set
 
+ClaimLosses = tuple[Claim, Sequence[EpochLosses]]
+"""A worker's claim, and losses of epochs of its members."""
+
 
 def record(store: Store, claimed: Claim, outcomes: Sequence[RunResult]) -> int:
     """Stores a group's results and the change of its runs' state, all in one transaction.
@@ -46,6 +50,7 @@ def record(store: Store, claimed: Claim, outcomes: Sequence[RunResult]) -> int:
     drawn = missing_test_set(store, config) if tested else None
     with store.change() as connection:
         held = _held(connection, claimed)
+        forget_losses(connection, held)
         digest = store_test_set(connection, config, drawn) if tested else None
         done: list[tuple[PlannedRun, RunResult]] = []
         for run, outcome in zip(claimed.runs, outcomes, strict=True):
@@ -77,10 +82,33 @@ def record_lost(store: Store, claimed: Claim, reason: str) -> None:
     """Stores that an attempt ended without a result; queues its runs again, but not for ever."""
     with store.change() as connection:
         held = _held(connection, claimed)
+        forget_losses(connection, held)
         for run_id, failures in held.items():
             final = failures + 1 >= MAX_FAILURES
             _insert_failure(connection, claimed, run_id, reason, final=final)
         update_states(connection, sweeps_of(connection, select(Run.id).where(Run.id.in_(held))))
+
+
+def record_losses(store: Store, told: Sequence[ClaimLosses]) -> None:
+    """Stores losses of runs in training, which pages look at; fenced as results are.
+
+    Nothing of it is left when a run is no longer in training: whatever ends that deletes them. The
+    revision is not raised, or pages would ask everything anew as long as anything is trained.
+    """
+    with store.begin() as connection:
+        held = _held(connection, *(claimed for claimed, _ in told))
+        rows = [
+            {
+                "run_id": claimed.runs[own.member].id,
+                "epoch": own.epoch,
+                "train_loss": own.train_loss,
+                "validation_loss": own.validation_loss,
+            }
+            for claimed, epochs in told
+            for own in epochs
+        ]
+        # Some may be there: where a connection breaks, what was stored is told again.
+        insert_new(connection, Epoch, [row for row in rows if row["run_id"] in held])
 
 
 def record_verdict(store: Store, run_id: int, found: results.Verdict) -> None:
@@ -92,17 +120,20 @@ def record_verdict(store: Store, run_id: int, found: results.Verdict) -> None:
         _insert_verdict(connection, run_id, key, model_seed, found)
 
 
-def _held(connection: Connection, claimed: Claim) -> dict[int, int]:
-    """Those runs of a claim that are still this worker's, with the failures of each."""
+def _held(connection: Connection, *claims: Claim) -> dict[int, int]:
+    """Those runs of a worker's claims that are still its own, with the failures of each."""
     # An id alone may stand for another run by now, where a sweep was deleted and another submitted.
-    planned = {run.id: (run.model_seed, run.config.key) for run in claimed.runs}
+    planned = {
+        run.id: (run.model_seed, run.config.key) for claimed in claims for run in claimed.runs
+    }
+    attempts = {run_id: own for claimed in claims for run_id, own in claimed.attempts.items()}
     mine = (
         select(Run.id, Run.attempt, Run.failures, Run.model_seed, Config.key)
         .join(Config, Config.id == Run.config_id)
         .where(
-            Run.id.in_(claimed.attempts),
+            Run.id.in_(attempts),
             Run.state == RunState.RUNNING,
-            Run.worker_id == claimed.worker_id,
+            Run.worker_id == claims[0].worker_id,
         )
         .order_by(Run.id)
         .with_for_update(of=Run, key_share=True)
@@ -110,7 +141,7 @@ def _held(connection: Connection, claimed: Claim) -> dict[int, int]:
     return {
         run_id: failures
         for run_id, attempt, failures, *found in connection.execute(mine)
-        if attempt == claimed.attempts[run_id] and tuple(found) == planned[run_id]
+        if attempt == attempts[run_id] and tuple(found) == planned[run_id]
     }
 
 

@@ -61,20 +61,26 @@ read_seconds: float | None = None
 """How long a reader may take; None for as long as it takes. A program of pages sets it once."""
 
 
-def connect(path: Path, mode: Literal["ro", "rwc"], prepared: Sequence[str] = ()) -> Engine:
+def connect(
+    path: Path,
+    mode: Literal["ro", "rwc"],
+    prepared: Sequence[str] = (),
+    busy_seconds: float = BUSY_SECONDS,
+) -> Engine:
     """An engine on a file, each of whose transactions is a connection of its own.
 
     Args:
         path: the file.
         mode: `ro` reads only; `rwc` writes too, and makes the file where there is none.
         prepared: statements that each connection begins with.
+        busy_seconds: how long a connection waits for another's lock.
     """
     location = f"file:{quote(str(path.absolute()))}?mode={mode}"
 
     def new_connection() -> sqlite3.Connection:
         # isolation_level=None leaves transactions to the events below.
         connection = sqlite3.connect(
-            location, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            location, uri=True, timeout=busy_seconds, isolation_level=None, check_same_thread=False
         )
         connection.execute("PRAGMA foreign_keys=ON")
         if mode == "ro":

@@ -12,13 +12,24 @@ from sqlalchemy import (
     Select,
     bindparam,
     case,
+    delete,
     exists,
     select,
     update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
-from sweeps.store.tables import Base, Config, Run, RunState, Sweep, SweepRun, SweepState, TestSet
+from sweeps.store.tables import (
+    Base,
+    Config,
+    Epoch,
+    Run,
+    RunState,
+    Sweep,
+    SweepRun,
+    SweepState,
+    TestSet,
+)
 
 CHUNK = 500
 """How many values one statement names; databases limit that."""
@@ -60,6 +71,12 @@ def ids_of(
         query = select(table.key, table.id).where(table.key.in_(some))
         found |= dict(connection.execute(query).all())
     return found
+
+
+def forget_losses(connection: Connection, run_ids: Iterable[int]) -> None:
+    """Deletes what was stored of the losses of runs that are no longer trained as they were."""
+    if own := list(run_ids):
+        connection.execute(delete(Epoch).where(one_of(Epoch.run_id, own)))
 
 
 def inserted_id(connection: Connection, statement: Insert) -> int:

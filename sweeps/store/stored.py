@@ -51,10 +51,17 @@ class StoredRun:
     verdict: Row | None
 
     @property
-    def has_results(self) -> bool:
-        """Whether there is any row of results."""
-        counted = any(len(column) for own in self.columns.values() for column in own.values())
-        return counted or self.pack is not None or bool(self.checkpoints)
+    def has_losses(self) -> bool:
+        """Whether there are losses of any epoch."""
+        return self._has(Epoch)
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether there is any other row of results."""
+        return self._has(LengthScore) or self.pack is not None or bool(self.checkpoints)
+
+    def _has(self, table: type[Base]) -> bool:
+        return any(len(column) for column in self.columns[table.__tablename__].values())
 
     def rows(self, table: type[Base], run_id: int) -> Rows:
         """The rows of a table of results, as those of a run with this id."""

@@ -70,7 +70,7 @@ class Revision(Base):
     members: Mapped[int] = mapped_column(big(values.REVISION))
     """Raised when sweeps, or what runs they have, change."""
     runs: Mapped[int] = mapped_column(big(values.REVISION))
-    """Raised by every write, heartbeats apart."""
+    """Raised by every write, but by heartbeats and losses of runs in training."""
 
 
 class Sweep(Base):
@@ -212,7 +212,11 @@ class SavedView(Base):
 
 
 class Epoch(Base):
-    """One epoch of one run; losses are sums over its strings, in nats."""
+    """One epoch of one run; losses are sums over its strings, in nats.
+
+    Of a run in training they are shown meanwhile; they are final, and covered by its digest, once
+    it is done. No other run has any.
+    """
 
     __tablename__ = "epoch"
     __table_args__ = (_BY_KEY,)

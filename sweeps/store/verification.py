@@ -241,7 +241,7 @@ def _run(what: str, stored: StoredRun, reason: str | None) -> Iterator[Damage]:
             yield Damage(what, "its exhaustive check does not fit its digest")
         elif (stored.verdict or {}).get("digest") != stored.run["verdict_digest"]:
             yield Damage(what, "its exhaustive check is not the one that was stored")
-    elif stored.has_results:
+    elif stored.is_tested or (stored.has_losses and state != RunState.RUNNING):
         yield Damage(what, f"it is {state} and has results")
     if state == RunState.FAILED and stored.run["error"] != reason:
         yield Damage(what, "its error is not that of its last attempt")

@@ -14,12 +14,19 @@ from sweeps.store.claiming import (
 from sweeps.store.explained import record_causes, record_perturbations
 from sweeps.store.merged_runs import Merged
 from sweeps.store.merging import merge
-from sweeps.store.recording import record, record_lost, record_verdict
+from sweeps.store.recording import (
+    ClaimLosses,
+    record,
+    record_losses,
+    record_lost,
+    record_verdict,
+)
 from sweeps.store.submitting import delete, resume, retry, stop, submit
 
 __all__ = [
     "GRACE_SECONDS",
     "Claim",
+    "ClaimLosses",
     "Merged",
     "beat",
     "claim",
@@ -28,6 +35,7 @@ __all__ = [
     "merge",
     "record",
     "record_causes",
+    "record_losses",
     "record_lost",
     "record_perturbations",
     "record_verdict",

@@ -74,13 +74,13 @@ def test_half_an_answer_holds_nobody_up(spec: Path, tmp_path: Path) -> None:
     process = TrainingProcess(job.engine.name)
     process.begin(job)
     child = psutil.Process(process.pid)
-    while computed(child) < 0.3 or process.progress() < len(job.group):
+    while computed(child) < 0.3 or process.progress()[0] < len(job.group):
         assert child.is_running()
     wait_until_still(child)
     child.suspend()
     # It gives what came through, and waits for no more of it.
     assert process.go_on() is None
-    assert process.progress() == len(job.group)
+    assert process.progress()[0] == len(job.group)
     assert process.kill() == "its process was killed, perhaps for lack of memory"
     assert not child.is_running()
 

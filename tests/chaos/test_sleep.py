@@ -56,7 +56,7 @@ def test_a_worker_that_wakes_leaves_what_others_were_given_meanwhile(
         assert claiming.release_dead(store) == len(job.group)
         # As if this process had been stopped until now.
         monkeypatch.setattr(sweeps.worker, "SLEPT_SECONDS", 0.0)
-        report(0.5)
+        report(0.5, [])
         ended.append("went on")
         return []
 

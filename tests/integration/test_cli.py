@@ -75,7 +75,7 @@ def test_help_and_version_load_nothing_heavy() -> None:
 RUN_JOB = """
 import pickle, sys
 from sweeps.jobs import run_job
-outcomes = run_job(pickle.load(sys.stdin.buffer), lambda _: None)
+outcomes = run_job(pickle.load(sys.stdin.buffer), lambda *_: None)
 print(outcomes[0].evaluation is not None, outcomes[0].verdict is not None)
 print("numba" in sys.modules, "torch" in sys.modules)
 """

@@ -15,7 +15,7 @@ from dashboard.charts.every_seed import CLICKED as CLICKED_POINT
 from dashboard.charts.every_seed import every_seed
 from dashboard.charts.features import feature_plane
 from dashboard.charts.heat_map import heat_map
-from dashboard.charts.loss_curves import loss_curves
+from dashboard.charts.loss_curves import FINISHED, IN_TRAINING, loss_curves
 from dashboard.charts.room import height_of
 from dashboard.charts.scales import LABEL_LETTERS, row_height, rows
 from dashboard.charts.seed_grid import CLICKED as CLICKED_CELL
@@ -231,21 +231,38 @@ def test_names_of_several_settings_stand_in_lines_and_get_room() -> None:
     assert short["axis"]["labelExpr"] == "datum.label"
 
 
+CURVES = pd.DataFrame(
+    {
+        "run_id": [1, 1, 2, 2],
+        "configuration": ["a", "a", "b", "b"],
+        "model_seed": [0, 0, 0, 0],
+        "state": FINISHED,
+        "epoch": [1, 2, 1, 2],
+        "loss": [0.7, 0.1, 0.7, 0.0],
+    }
+)
+
+
 def test_a_loss_curve_is_a_line_a_model_in_the_color_of_its_configuration() -> None:
-    frame = pd.DataFrame(
-        {
-            "run_id": [1, 1, 2, 2],
-            "configuration": ["a", "a", "b", "b"],
-            "model_seed": [0, 0, 0, 0],
-            "epoch": [1, 2, 1, 2],
-            "loss": [0.7, 0.1, 0.7, 0.0],
-        }
-    )
-    spec = loss_curves(frame, {"a": "#0072B2", "b": "#009E73"}).to_dict()
+    spec = loss_curves(CURVES, {"a": "#0072B2", "b": "#009E73"}).to_dict()
     assert spec["encoding"]["detail"]["field"] == "run_id"
     assert spec["encoding"]["color"]["scale"]["range"] == ["#0072B2", "#009E73"]
     (drawn,) = spec["datasets"].values()
     assert len(drawn) == 3, "a logarithm needs more than zero"
+
+
+def test_models_in_training_are_dashed_and_end_in_a_point() -> None:
+    frame = CURVES.assign(state=[FINISHED, FINISHED, IN_TRAINING, IN_TRAINING])
+    spec = loss_curves(frame, {"a": "#0072B2", "b": "#009E73"}).to_dict()
+    _, dashed, ends = spec["layer"]
+    scale = dashed["encoding"]["strokeDash"]["scale"]
+    assert scale["domain"] == [FINISHED, IN_TRAINING], "no state is listed that is not there"
+    assert scale["range"][0] == [1, 0]
+    assert ends["mark"]["type"] == "point"
+    (last,) = spec["datasets"][ends["data"]["name"]]
+    assert (last["run_id"], last["epoch"]) == (2, 1), "the last that is drawn"
+    # One color a configuration, whatever the state.
+    assert dashed["encoding"]["color"] == ends["encoding"]["color"]
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,9 @@ PUBLIC = {
         *("open_store", "predict", "runs", "status", "submit", "verdict", "work"),
     ],
     "sweeps.store.writer": [
-        *("Claim", "GRACE_SECONDS", "Merged", "beat", "claim", "delete", "end_worker", "merge"),
-        *("record", "record_causes", "record_lost", "record_perturbations", "record_verdict"),
+        *("Claim", "ClaimLosses", "GRACE_SECONDS", "Merged", "beat", "claim", "delete"),
+        *("end_worker", "merge", "record", "record_causes", "record_losses", "record_lost"),
+        *("record_perturbations", "record_verdict"),
         *("register_worker", "release", "release_dead", "resume", "retry", "still_held", "stop"),
         "submit",
     ],

@@ -16,7 +16,7 @@ from seqcls.evaluation import evaluate
 from seqcls.models.base import Classifier, read_ids
 from seqcls.models.initialization import initial_parameters, make_model
 from seqcls.models.positions.places import TrainingPlaces
-from seqcls.results import TrainedMember
+from seqcls.results import EpochLosses, TrainedMember
 from seqcls.sampling import LabelledStrings
 from seqcls.sampling.streams import stream
 from seqcls.tokenizer import PAD
@@ -241,9 +241,37 @@ def test_members_of_one_group_may_start_differently() -> None:
 def test_progress_is_told_until_all_is_done(engine: str) -> None:
     told: list[float] = []
     config = short_config()
-    train_group([(config, 0), (config, 1)], engine=engine, progress=told.append)
+    members = [(config, 0), (config, 1)]
+    train_group(members, engine=engine, progress=lambda done, _: told.append(done))
     assert told == sorted(told)
     assert told[-1] == 2
+
+
+STOPPING: dict[str, Any] = {"max_num_epochs": 12, "min_num_epochs": 2, "patience": 2}
+"""So that members stop early, each when its own losses say so."""
+
+
+@pytest.mark.parametrize(
+    ("engine", "fields"),
+    [
+        ("fused", {}),
+        ("fused", {"positions": "rotary"}),
+        ("counts", {}),
+        ("strings", {"num_blocks": 2, "attention_mask": "causal"}),
+        ("strings", {"architecture": "lstm"}),
+    ],
+)
+def test_every_epochs_losses_are_told_as_they_end(engine: str, fields: dict[str, Any]) -> None:
+    told: list[EpochLosses] = []
+    config = short_config(**STOPPING, learning_rate=0.05, **fields)
+    members = [(config, model_seed) for model_seed in range(4)]
+    trained = train_group(members, engine=engine, progress=lambda _, epochs: told.extend(epochs))
+    assert len({member.epochs for member in trained}) > 1, "all stop at once"
+    for number, member in enumerate(trained):
+        own = [epoch for epoch in told if epoch.member == number]
+        assert [epoch.epoch for epoch in own] == list(range(1, member.epochs + 1))
+        assert [epoch.train_loss for epoch in own] == member.train_losses
+        assert [epoch.validation_loss for epoch in own] == member.validation_losses
 
 
 def test_runs_of_different_shapes_are_refused() -> None:

@@ -4,7 +4,7 @@ A member's result depends on nothing but its configuration and seed, to the last
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from types import ModuleType
 from typing import Protocol, runtime_checkable
@@ -14,13 +14,14 @@ from jaxtyping import Float
 
 from seqcls.config import NetworkConfig, RunConfig
 from seqcls.data import network_of, sampler_of
+from seqcls.engines.base import Progress
 from seqcls.engines.fused.adamw import Update
 from seqcls.engines.fused.buffers import TILE
 from seqcls.engines.fused.packing import pack, unpack
 from seqcls.engines.fused.shapes import integers, shape_of, training_shape
 from seqcls.engines.fused.tiles import Tiles, epoch_tiles, tiles_of
 from seqcls.engines.member import MemberTraining, learning_rate
-from seqcls.results import TrainedMember, Weights
+from seqcls.results import EpochLosses, TrainedMember, Weights
 from seqcls.strings import TokenStrings
 
 
@@ -29,18 +30,18 @@ def train_fused(
     initial: Sequence[Weights],
     *,
     every_epoch: bool,
-    progress: Callable[[float], None],
+    progress: Progress,
 ) -> list[TrainedMember]:
     """Trains (configuration, model seed) pairs from their initial parameters, in their order."""
     results = []
-    for number, ((config, model_seed), start) in enumerate(zip(members, initial, strict=True)):
-        own = partial(_add, progress, number)
-        results.append(_train(config, model_seed, start, every_epoch, own))
+    for number, (member, start) in enumerate(zip(members, initial, strict=True)):
+        training = MemberTraining(number, *member, every_epoch)
+        results.append(_train(training, start, partial(_add, progress, number)))
     return results
 
 
-def _add(progress: Callable[[float], None], before: int, done: float) -> None:
-    progress(before + done)
+def _add(progress: Progress, before: int, done: float, epochs: Sequence[EpochLosses]) -> None:
+    progress(before + done, epochs)
 
 
 def fused_logits(
@@ -71,15 +72,9 @@ def tile_logits(
     return logits.reshape(-1)
 
 
-def _train(
-    config: RunConfig,
-    model_seed: int,
-    initial: Weights,
-    every_epoch: bool,
-    progress: Callable[[float], None],
-) -> TrainedMember:
+def _train(training: MemberTraining, initial: Weights, progress: Progress) -> TrainedMember:
     started = time.perf_counter()
-    training = MemberTraining(config, model_seed, every_epoch)
+    config = training.result.config
     network = network_of(config)
     program = program_of(config)
     flat = pack(network, initial)
@@ -92,7 +87,7 @@ def _train(
         epoch, steps = epoch + 1, steps + own_steps
         validation_loss = program.validation_loss(flat)
         goes_on = training.goes_on_after(train_loss, validation_loss, lambda: unpack(network, flat))
-        progress(epoch / config.max_num_epochs if goes_on else 1.0)
+        progress(epoch / config.max_num_epochs if goes_on else 1.0, training.last_epoch())
     training.result.train_seconds = time.perf_counter() - started
     return training.result
 
