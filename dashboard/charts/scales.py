@@ -98,13 +98,17 @@ def _broken(name: str) -> list[str]:
     return lines
 
 
+# Below each other, since half of a window is often not wide enough for both.
+_KINDS = alt.Legend(orient="bottom", columns=1)
+
+
 def kind_color(field: str = "kind") -> alt.Color:
     """Purple for false positives, red for false negatives."""
     return alt.Color(
         f"{field}:N",
         title=None,
         scale=alt.Scale(domain=list(KIND_COLORS), range=list(KIND_COLORS.values())),
-        legend=alt.Legend(orient="bottom"),
+        legend=_KINDS,
     )
 
 
@@ -114,5 +118,5 @@ def kind_shape(field: str = "kind") -> alt.Shape:
         f"{field}:N",
         title=None,
         scale=alt.Scale(domain=list(KIND_COLORS), range=list(KIND_SHAPES)),
-        legend=alt.Legend(orient="bottom"),
+        legend=_KINDS,
     )

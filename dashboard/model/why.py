@@ -44,15 +44,15 @@ def _summary(chosen: Chosen) -> None:
     found = summed_up(model, chosen.errors)
     st.subheader("Why does this model fail?")
     for share in found.shares:
-        left, right = st.columns([5, 2], vertical_alignment="center")
+        # As wide as its label: in a column, a string would be cut off at 820 pixels.
+        row = st.container(horizontal=True, vertical_alignment="center")
         part = f"{share.errors:,} of {found.examined:,}"
-        left.markdown(f"**{part}**: {verbatim(share.phrase)}")
-        right.button(
+        row.markdown(f"**{part}**: {verbatim(share.phrase)}")
+        row.button(
             f"Explain {verbatim(share.shortest)}",
             key=f"explain {share.phrase}",
             on_click=explain_next,
             args=(share.shortest,),
-            width="stretch",
         )
     every = "all" if found.examined == found.errors else f"{found.examined:,}, evenly picked, "
     st.caption(

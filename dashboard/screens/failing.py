@@ -18,6 +18,7 @@ LEADING, RESULTS = (
     ["errors", "model_seed"],
     [*KINDS_OF_ERRORS, "accuracy", "solved_length", "run_id"],
 )
+STRING_WIDTH = 240
 MODELS_A_PAGE = 100
 STRINGS_A_PAGE = 200
 BREAKING = 100
@@ -116,17 +117,18 @@ def _model(own: "pd.Series[Any]", view: View) -> None:
 
 def _in_short(errors: pd.DataFrame, solved_length: int) -> None:
     kinds = errors["kind"].value_counts()
-    columns = st.columns(4)
-    # The shortest comes first. Code shows the string as it is.
-    with columns[0]:
+    # In a row that wraps, as on Compare. The shortest comes first; code shows the string as it is.
+    row = st.container(horizontal=True, gap="medium", key="in_short")
+    with row.container(width=STRING_WIDTH):
         st.caption("Shortest error", help="The first of those of that length.")
         st.code(errors["string"].iloc[0], language=None, wrap_lines=True)
-    columns[1].metric("Solved length", solved_length, help=measures.SOLVED_LENGTH)
-    for column, kind in zip(columns[2:], KINDS, strict=True):
-        column.metric(
+    row.metric("Solved length", solved_length, help=measures.SOLVED_LENGTH, width="content")
+    for kind in KINDS:
+        row.metric(
             f"Strings: {kind}",
             f"{kinds.get(kind.removesuffix('s'), 0):,}",
             help="Different strings; one may occur several times in the test set.",
+            width="content",
         )
 
 
