@@ -48,9 +48,10 @@ def dask(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "dask", *arguments]
 
 
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    said = tmp_path / "scheduler.json"
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp("cluster")
+    said = folder / "scheduler.json"
     here = ("--host", "127.0.0.1")
     with ExitStack() as stack:
 
@@ -66,7 +67,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
             "scheduler", *here, "--port", "0", "--no-dashboard", "--scheduler-file", str(said)
         )
         worker = ("worker", *here, "--nthreads", "1", "--no-nanny", "--no-dashboard")
-        files = ("--scheduler-file", str(said), "--local-directory", str(tmp_path))
+        files = ("--scheduler-file", str(said), "--local-directory", str(folder))
         start_worker = partial(start, *worker, *files)
         workers = [start_worker() for _ in range(2)]
         deadline = time.monotonic() + 60
