@@ -24,6 +24,11 @@ def store(tmp_path: Path) -> Store:
 def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of a real server, started for this test session."""
     server = started_server(tmp_path_factory)
+    psycopg = pytest.importorskip("psycopg")
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        # Every test has a database of its own, and all of them would be vacuumed until the end.
+        connection.execute("ALTER SYSTEM SET autovacuum = off")
+        connection.execute("SELECT pg_reload_conf()")
     yield server.get_uri()
     server.cleanup()
 
