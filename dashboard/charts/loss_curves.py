@@ -6,9 +6,9 @@ import altair as alt
 import pandas as pd
 
 from dashboard.charts.encodings import Drawing
-from dashboard.charts.scales import titled
+from dashboard.charts.scales import legend_height, lines_in_legend, titled
 
-PLOT_HEIGHT, FURNITURE, LEGEND_ROW = 240, 110, 22
+PLOT_HEIGHT, FURNITURE = 240, 110
 STATES_ROW = 40
 
 FINISHED, IN_TRAINING, DIED = "finished", "in training", "worker died"
@@ -30,7 +30,13 @@ def loss_curves(frame: pd.DataFrame, colors: Mapping[str, str]) -> Drawing:
         "configuration:N",
         title="Configuration",
         scale=alt.Scale(domain=list(colors), range=list(colors.values())),
-        legend=alt.Legend(orient="bottom", columns=1, labelLimit=0, symbolStrokeWidth=3),
+        legend=alt.Legend(
+            orient="bottom",
+            columns=1,
+            labelExpr=lines_in_legend(list(colors)),
+            labelLimit=0,
+            symbolStrokeWidth=3,
+        ),
     )
     base = alt.Chart(drawn).encode(
         x=alt.X("epoch:Q", title="Epoch", axis=alt.Axis(tickMinStep=1, format="d")),
@@ -52,7 +58,7 @@ def loss_curves(frame: pd.DataFrame, colors: Mapping[str, str]) -> Drawing:
     )
     finished = alt.datum.state == FINISHED
     lines: alt.Chart = base.mark_line(strokeWidth=1.2, point=alt.OverlayMarkDef(size=12))
-    height = PLOT_HEIGHT + FURNITURE + LEGEND_ROW * len(colors)
+    height = PLOT_HEIGHT + FURNITURE + legend_height(list(colors))
     chart: Drawing = lines
     if states != [FINISHED]:
         # Dashes are seen where no point lies on them; one point shows where a line goes on.

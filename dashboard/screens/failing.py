@@ -14,10 +14,8 @@ from sweeps.store.views import KINDS, View
 KINDS_OF_ERRORS = ["false_positives", "false_negatives"]
 CONFIGURATION = "configuration"
 # Before the configuration's name, which may fill a narrow window; and after it.
-LEADING, RESULTS = (
-    ["errors", "model_seed"],
-    [*KINDS_OF_ERRORS, "accuracy", "solved_length", "run_id"],
-)
+LEADING = ["errors", "model_seed"]
+RESULTS = [*KINDS_OF_ERRORS, "accuracy", "solved_length", "run_id"]
 STRING_WIDTH = 240
 MODELS_A_PAGE = 100
 STRINGS_A_PAGE = 200
