@@ -5,6 +5,7 @@ import pandas as pd
 
 from dashboard.charts.colors import GREY, OKABE_ITO
 from dashboard.charts.encodings import Drawing
+from dashboard.charts.scales import titled
 
 HEIGHT = 260
 MODELS = ("as trained", "ablated")
@@ -83,9 +84,8 @@ def head_ranking(frame: pd.DataFrame, errors_as_trained: int) -> Drawing:
         .mark_rule(color=GREY, strokeDash=[4, 4])
         .encode(x="errors:Q")
     )
-    return alt.layer(bars, rule).properties(
-        height=alt.Step(14), title="What each head's removal costs (dashed: as trained)"
-    )
+    title = titled("What each head's removal costs", subtitle="Dashed: the model as trained.")
+    return alt.layer(bars, rule).properties(height=alt.Step(14), title=title)
 
 
 def pruning_curve(frame: pd.DataFrame) -> Drawing:

@@ -33,7 +33,7 @@ def family_curve(
         scale=alt.Scale(type="log", nice=False),
         axis=alt.Axis(format="~s"),
     )
-    y = alt.Y("logit:Q", title="Logit (above 0: in the language)")
+    y = alt.Y("logit:Q", title="Logit (positive above 0)")
     line = alt.Chart().mark_line(color=GREY, strokeWidth=1.5).encode(x, y)
     dots = (
         alt.Chart()

@@ -14,6 +14,9 @@ LEAST_HEIGHT = 150
 """The name of a setting, along the axis, is as long as this."""
 
 FURNITURE_HEIGHT = 190
+LEGEND_LENGTH = 140
+"""Fits, with the text at its ends, below a map that has half of a narrow window."""
+
 FACET_CELL_WIDTH = 54
 FACETS_WIDTH = 640
 """Certification it, the maps beside each other go on in the next line."""
@@ -52,7 +55,7 @@ def heat_map(
             legend=alt.Legend(
                 format=".0%" if reverse else ".1%",
                 orient="bottom",
-                gradientLength=200,
+                gradientLength=LEGEND_LENGTH,
                 values=[spread[0], sum(spread) / 2, spread[1]],
             ),
         ),

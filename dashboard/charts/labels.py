@@ -33,13 +33,14 @@ def with_places(
     """
     placed = points.assign(name_x=float("nan"), name_y=float("nan"))
     panels = points.groupby("panel", sort=False) if "panel" in points else [("", points)]
+    origin = _pixels(0, 0, domains, side)
     for _, own in panels:
         at = [_pixels(x, y, domains, side) for x, y in zip(own["x"], own["y"], strict=True)]
         boxes = [_box(x, y, 8, 8) for x, y in at]
         for place in reversed(range(len(own))):
             x, y = at[place]
             width = CHARACTER * len(str(own["name"].iloc[place]))
-            for middle_x, middle_y in _tried(x, y, width, side):
+            for middle_x, middle_y in _tried(x, y, width, origin, side):
                 box = _box(middle_x, middle_y, width, LINE)
                 others = boxes[:place] + boxes[place + 1 :]
                 if not any(_overlap(box, other) for other in others):
@@ -77,14 +78,18 @@ def with_room(points: pd.DataFrame, domain: tuple[float, float], width: int) -> 
     return points.assign(free=free[::-1])
 
 
-def _tried(x: float, y: float, width: float, side: int) -> list[tuple[float, float]]:
-    """Middles of a name: those within the plane first, beyond whose edge it may be cut off."""
+def _tried(
+    x: float, y: float, width: float, origin: tuple[float, float], side: int
+) -> list[tuple[float, float]]:
+    """Middles of a name: those within the plane and off its lines through zero first."""
 
-    def leaves(middle: tuple[float, float]) -> bool:
-        box = _box(*middle, width, LINE)
-        return min(box) < 0 or max(box) > side
+    def hardly_read(middle: tuple[float, float]) -> tuple[bool, bool]:
+        left, top, right, bottom = box = _box(*middle, width, LINE)
+        # Beyond the edge it may be cut off.
+        leaves = min(box) < 0 or max(box) > side
+        return leaves, left < origin[0] < right or top < origin[1] < bottom
 
-    return sorted(_around(x, y, width, side), key=leaves)
+    return sorted(_around(x, y, width, side), key=hardly_read)
 
 
 def _around(x: float, y: float, width: float, side: int) -> Iterator[tuple[float, float]]:

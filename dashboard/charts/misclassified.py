@@ -9,6 +9,9 @@ from dashboard.charts.encodings import SIDE, Drawing
 KINDS = ("false positive", "false negative")
 HEIGHT = 220
 
+MAP_SIDE = int(1.2 * SIDE)
+"""Pixels of the map's plot; it is a square where the window is wide enough."""
+
 
 def _kind_colors() -> alt.Color:
     return alt.Color(
@@ -46,7 +49,7 @@ def error_map(cells: pd.DataFrame, letters: tuple[str, str], longest: int, title
                 "share:Q",
                 title="Share of the cell's strings",
                 scale=alt.Scale(domain=[0, 1], range=[0.12, 1]),
-                legend=alt.Legend(orient="top", format="%", values=[0.1, 0.5, 1]),
+                legend=alt.Legend(orient="bottom", format="%", values=[0.1, 0.5, 1]),
             ),
             tooltip=[
                 alt.Tooltip("kind:N", title="Misclassified"),
@@ -57,8 +60,7 @@ def error_map(cells: pd.DataFrame, letters: tuple[str, str], longest: int, title
             ],
         )
     )
-    side = int(1.2 * SIDE)
-    return chart.properties(width=side, height=side, title=title)
+    return chart.properties(height=MAP_SIDE, title=title)
 
 
 def errors_by_length(frame: pd.DataFrame, longest: int) -> Drawing:

@@ -23,6 +23,11 @@ NARROW_STEP = 9
 TOKENS = "tokens"
 """The data set of the tokens along the axis: letter (its number) and name."""
 
+_NAME = f"data('{TOKENS}')[datum.value].name"
+
+LONG_NAME_OFFSET = 7
+"""Pixels from the middle of the narrowest place to its end."""
+
 Names = Sequence[str]
 """What each place along the axis is called, that of letter 0 first."""
 
@@ -106,15 +111,29 @@ def marked() -> alt.Chart:
 
 def token_axis(count: int, title: str | None = None) -> alt.X:
     """The tokens along the horizontal axis, all of them, drawn or not."""
-    return alt.X(
-        "letter:O", title=title, scale=alt.Scale(domain=list(range(count))), axis=named(title)
-    )
+    axis = named(title)
+    # The name of a special token is longer than a narrow place: it goes on away from the letters.
+    axis.labelAlign = _at_ends(count, "right", "left", "center")
+    axis.labelOffset = _at_ends(count, LONG_NAME_OFFSET, -LONG_NAME_OFFSET, 0)
+    return alt.X("letter:O", title=title, scale=alt.Scale(domain=list(range(count))), axis=axis)
+
+
+def _at_ends(count: int, first: Any, last: Any, otherwise: Any) -> dict[str, Any]:
+    """A property of an axis's labels: others for long names at its ends."""
+    long = f"length({_NAME}) > 1"
+    return {
+        "condition": [
+            {"test": f"{long} && datum.value === 0", "value": first},
+            {"test": f"{long} && datum.value === {count - 1}", "value": last},
+        ],
+        "value": otherwise,
+    }
 
 
 def named(title: str | None) -> alt.Axis:
     """An axis of letters' numbers that are written as tokens."""
     return alt.Axis(
-        labelExpr=f"data('{TOKENS}')[datum.value].name",
+        labelExpr=_NAME,
         labelAngle=0,
         labelOverlap=False,
         title=title,

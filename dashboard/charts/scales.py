@@ -21,10 +21,18 @@ SUBTITLE_LETTERS = 56
 """That fit into the narrowest window."""
 
 
-def titled(title: str, subtitle: str = "") -> alt.TitleParams:
-    """A chart's title, with a line below that says how to read it, or two."""
-    lines = textwrap.wrap(subtitle, SUBTITLE_LETTERS)
-    return alt.TitleParams(title, subtitle=lines, subtitleFontSize=12, anchor="start")
+def titled(title: str, subtitle: str = "", letters: int = SUBTITLE_LETTERS) -> alt.TitleParams:
+    """A chart's title, with a line below that says how to read it, or two.
+
+    Args:
+        title: what is drawn.
+        subtitle: how to read it.
+        letters: that fit into a line.
+    """
+    lines = textwrap.wrap(subtitle, letters)
+    broken = textwrap.wrap(title, letters)
+    own = broken if len(broken) > 1 else title
+    return alt.TitleParams(own, subtitle=lines, subtitleFontSize=12, anchor="start")
 
 
 LABEL_WIDTH = 230

@@ -20,11 +20,15 @@ from dashboard.charts.encodings import (
 )
 from dashboard.charts.labels import with_places, with_room
 from dashboard.charts.pointing import STRING, TOKEN, pointed, ringed
+from dashboard.charts.scales import titled
 
 ROW = 30
 """Pixels of one row of a number line."""
 
 PANELS_IN_ROW = 3
+
+TITLE_LETTERS = 20
+"""In a line: number lines of two heads stand beside each other in a narrow window, too."""
 
 
 def token_states(points: pd.DataFrame, view: View, tokens: Sequence[str], title: str) -> Drawing:
@@ -83,7 +87,9 @@ def _states(
         facet = alt.Facet(**by_panel(points, "panel", SMALL_SIDE))
         drawn = drawing.properties(**size).facet(facet, columns=PANELS_IN_ROW, spacing=16)
         return drawn.properties(title=title)
-    return drawing.properties(title=title, **size)
+    # What is one of several panels has its name behind a colon.
+    letters = TITLE_LETTERS if ": " in title else len(title)
+    return drawing.properties(title=titled(title, letters=letters), **size)
 
 
 def _number_lines(

@@ -9,6 +9,9 @@ from dashboard.charts.encodings import Drawing
 ROW = 44
 OUTCOMES = ("fails", "generalizes")
 
+# Away from the points at zero, which lie across the axis.
+_NAMES = alt.Axis(labelLimit=260, labelPadding=10, grid=True)
+
 
 def sweeps_compared(frame: pd.DataFrame) -> Drawing:
     """A row a sweep, its models along the number of test strings that they misclassify.
@@ -25,10 +28,12 @@ def sweeps_compared(frame: pd.DataFrame) -> Drawing:
             # Square root: zero has a place, and hundreds are told from thousands.
             x=alt.X(
                 "errors:Q",
-                title="Test strings misclassified (square root scale)",
+                title="Misclassified test strings (square root)",
                 scale=alt.Scale(type="sqrt", zero=True),
+                # Where there is little room it goes on below the names.
+                axis=alt.Axis(titleAnchor="end"),
             ),
-            y=alt.Y("sweep:N", title=None, sort=names, axis=alt.Axis(labelLimit=260, grid=True)),
+            y=alt.Y("sweep:N", title=None, sort=names, axis=_NAMES),
             yOffset=alt.YOffset("model_seed:O"),
             color=alt.Color(
                 "outcome:N",

@@ -44,8 +44,12 @@ def described(spec: dict[str, Any]) -> str:
     title = spec.get("title", "")
     if isinstance(title, str):
         return title
-    parts = [title.get("text", ""), title.get("subtitle", "")]
-    return ". ".join(str(part).rstrip(".") for part in parts if part)
+    parts = [_one_line(title.get(name, "")) for name in ("text", "subtitle")]
+    return ". ".join(part.rstrip(".") for part in parts if part)
+
+
+def _one_line(text: str | list[str]) -> str:
+    return text if isinstance(text, str) else " ".join(text)
 
 
 def _turned(value: Any, ground: Ground) -> Any:

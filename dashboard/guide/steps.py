@@ -86,11 +86,12 @@ def why_they_differ() -> None:
 def _leads(model: OpenedModel) -> str:
     scores = model.network.scores[:, 0, 1:3]
     leads = scores[:, 0] - scores[:, 1]
-    return "; ".join(
+    said = "; ".join(
         f"head {head} scores {'a' if lead > 0 else 'b'} higher by {abs(lead):.2f}, so that one "
         f"weighs as much as {np.exp(min(abs(lead), 700)):,.0f} of the other"
         for head, lead in enumerate(leads.tolist())
     )
+    return f"{said}."
 
 
 def two_ways_to_fail() -> None:

@@ -124,6 +124,10 @@ def _strings(model: OpenedModel, ablation: Ablation, chosen: Chosen) -> None:
              "change": after - before}
         ),
         hide_index=True,
+        column_config={
+            name: st.column_config.NumberColumn(format="%.4f")
+            for name in ("logit as trained", "ablated", "change")
+        },
     )  # fmt: skip
 
 

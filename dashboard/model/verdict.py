@@ -3,10 +3,11 @@
 import pandas as pd
 import streamlit as st
 
-from dashboard.charts.misclassified import error_map, errors_by_length
+from dashboard.charts.misclassified import MAP_SIDE, error_map, errors_by_length
+from dashboard.charts.room import AXIS
 from dashboard.figures.misclassified import cells_frame, lengths_frame, likeliest_letters
 from dashboard.model.choice import Chosen
-from dashboard.model.drawing import place, stretch
+from dashboard.model.drawing import stretch
 from dashboard.model.opened import OpenedModel, remembered
 from dashboard.text import verbatim
 from seqcls.errors import ConfigError
@@ -101,9 +102,11 @@ def _picture(model: OpenedModel, errors: Errors) -> None:
     first, second = pairs[str(name)]
     frame = cells_frame(model.network, errors, (first, second))
     title = "Where the misclassified strings lie"
-    place(
-        error_map(frame, (letters[first], letters[second]), errors.max_length, title), "error_map"
-    )
+    with st.container(width=MAP_SIDE + AXIS):
+        stretch(
+            error_map(frame, (letters[first], letters[second]), errors.max_length, title),
+            "error_map",
+        )
 
 
 def _beyond(found: Certification) -> None:

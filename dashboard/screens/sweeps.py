@@ -201,7 +201,7 @@ def _specification(name: str, spec: str) -> None:
         st.download_button("Download TOML", toml, file_name, "text/plain", on_click="ignore")
         st.button("Edit as new", key="edit_as_new", on_click=_edit_as_new, args=(name,))
     # Without colors for its syntax, which are too pale on light ground.
-    st.code(toml, language=None)
+    st.code(toml, language=None, wrap_lines=True)
 
 
 def _edit_as_new(name: str) -> None:

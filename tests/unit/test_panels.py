@@ -6,7 +6,10 @@ import pandas as pd
 import vl_convert
 
 from dashboard.charts.circuits import matrix
+from dashboard.charts.labels import with_places
 from dashboard.charts.panels import apart
+from dashboard.charts.scales import titled
+from dashboard.charts.themes import described
 
 PAIRS = pd.DataFrame(
     {"head": ["head 0", "head 0", "head 1", "head 1"], "row": ["a", "b"] * 2, "column": "a",
@@ -35,3 +38,16 @@ def test_each_panel_has_its_own_rows_and_its_name_and_the_first_the_legend() -> 
 def test_other_charts_are_left_whole() -> None:
     single = {"mark": "point", "encoding": {}}
     assert apart(single) == [single]
+
+
+def test_what_a_chart_shows_is_said_in_one_sentence_however_its_title_is_broken() -> None:
+    titles = [titled("A narrow panel: head 0", letters=10), titled("Losses", subtitle="One. " * 30)]
+    narrow, long = (described({"title": title.to_dict()}) for title in titles)
+    assert narrow == "A narrow panel: head 0"
+    assert long == f"Losses. {'One. ' * 30}".strip().rstrip(".")
+
+
+def test_a_name_stands_beside_the_lines_through_zero_where_there_is_room() -> None:
+    point = pd.DataFrame({"x": [2.0], "y": [0.0], "name": ["classifier"]})
+    (placed,) = with_places(point, [(-5.0, 5.0)] * 2, 300).to_dict("records")
+    assert abs(placed["name_y"]) * 30 > 7, "half a line of text, in pixels"

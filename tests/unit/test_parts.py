@@ -1,7 +1,10 @@
 """Drawings along a string: built once for a length, and no more marks than they need."""
 
+import re
+
 import numpy as np
 import pandas as pd
+import vl_convert
 
 from dashboard.charts import along
 from dashboard.charts.heads import small_patterns
@@ -24,6 +27,21 @@ def test_strings_of_one_length_differ_in_their_data_alone() -> None:
     assert other["datasets"]["prefixes"]["answer"].tolist()[1] == "false negative"
     del one["datasets"], other["datasets"]
     assert one == other
+
+
+def test_the_name_of_a_special_token_covers_no_letter() -> None:
+    """CLS is longer than the place of a token where there are many."""
+    frame = pd.DataFrame({"letter": range(46), "prefix": "x", "logit": 0.0, "label": 1})
+    part = along.prefix_logits(frame, ["CLS", *"a" * 44, "SEP"])
+    svg = vl_convert.vegalite_to_svg(part.chart.to_dict())
+    drawn = re.findall(
+        r'text-anchor="(\w+)" transform="translate\(([\d.]+),[\d.]+\)"[^>]*>(CLS|a|SEP)<', svg
+    )
+    assert [name for _, _, name in drawn] == ["CLS", *"a" * 44, "SEP"]
+    (before, first, _), (_, letter, _), *_, (after, last, _) = drawn
+    assert (before, after) == ("end", "start")
+    step = float(drawn[2][1]) - float(letter)
+    assert float(first) <= float(letter) - step / 2 < float(last)
 
 
 def test_small_pictures_are_made_of_pieces_that_say_what_the_weights_are() -> None:
