@@ -19,9 +19,6 @@ _numbers = itertools.count()
 MAX_DRAWN_BYTES = 1_000_000
 """Models up to this size cost nothing worth mentioning to draw here and to hand over."""
 
-Report = Progress
-"""Told how a group goes on."""
-
 
 @dataclass(frozen=True)
 class Job:
@@ -60,7 +57,7 @@ def _drawn(group: RunGroup) -> list[Weights] | None:
         return None
 
 
-def run_job(job: Job, report: Report) -> list[RunResult]:
+def run_job(job: Job, report: Progress) -> list[RunResult]:
     """Trains and tests the runs of one group, in their order, on one thread.
 
     Raises:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from seqcls.engines.base import Progress
 from sweeps.executors import in_process
-from sweeps.jobs import Job, Report, run_job
+from sweeps.jobs import Job, run_job
 from sweeps.progress import progress
 from sweeps.run_result import RunResult
 from sweeps.store import claiming, recording, writer
@@ -30,7 +31,7 @@ def test_a_clock_that_steps_costs_no_result(
     def clock(seconds: float = 0.0) -> str:
         return (datetime.now(UTC) + step - timedelta(seconds=seconds)).isoformat()
 
-    def stepping(job: Job, report: Report) -> list[RunResult]:
+    def stepping(job: Job, report: Progress) -> list[RunResult]:
         nonlocal step
         step += timedelta(hours=hours)
         # Others plan meanwhile, as this worker does between its groups.

@@ -14,8 +14,9 @@ from sqlalchemy import text
 
 import sweeps.worker
 from dashboard import running
+from seqcls.engines.base import Progress
 from sweeps.executors import in_process
-from sweeps.jobs import Job, Report, run_job
+from sweeps.jobs import Job, run_job
 from sweeps.progress import progress
 from sweeps.run_result import RunResult
 from sweeps.store import claiming, writer
@@ -48,7 +49,7 @@ def test_a_worker_that_wakes_leaves_what_others_were_given_meanwhile(
     store = queued(tmp_path / "x.db")
     ended: list[str] = []
 
-    def robbed(job: Job, report: Report) -> list[RunResult]:
+    def robbed(job: Job, report: Progress) -> list[RunResult]:
         if ended:
             return run_job(job, report)
         ended.append("began")

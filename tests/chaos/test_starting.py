@@ -11,11 +11,12 @@ import pytest
 
 import sweeps.executors.training_process
 from seqcls import compiling
+from seqcls.engines.base import Progress
 from seqcls.errors import MachineError
 from sweeps.executors import GroupEnded, in_process
 from sweeps.executors.pool import ProcessPool
 from sweeps.grouping import make_groups
-from sweeps.jobs import Job, Report, make_job
+from sweeps.jobs import Job, make_job
 from sweeps.run_result import RunResult
 from sweeps.store import writer
 from sweeps.store.engine import Store
@@ -110,7 +111,7 @@ def test_processes_start_before_their_groups_come_and_one_killed_meanwhile_is_re
 def test_a_machine_without_room_ends_the_worker_and_charges_nothing(
     queued: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(_: Job, __: Report) -> list[RunResult]:
+    def full(_: Job, __: Progress) -> list[RunResult]:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(in_process, "run_job", full)

@@ -11,10 +11,11 @@ import pytest
 from typer.testing import CliRunner
 
 import sweeps.executors.in_process
+from seqcls.engines.base import Progress
 from seqcls.errors import SeqclsError
 from sweeps.cli.app import app
 from sweeps.exit_codes import RUNS_FAILED, RUNS_LEFT
-from sweeps.jobs import Job, Report
+from sweeps.jobs import Job
 from sweeps.run_result import RunResult
 from sweeps.store import sweep_queries, writer
 from sweeps.store.opening import open_writer
@@ -73,7 +74,7 @@ def test_a_sweep_is_stopped_resumed_and_deleted(short_spec: Path, db: tuple[str,
 def test_runs_that_failed_are_told_by_the_exit_status_and_retried(
     short_spec: Path, db: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(_job: Job, _report: Report) -> list[RunResult]:
+    def broken(_job: Job, _report: Progress) -> list[RunResult]:
         raise MemoryError("no more")
 
     with monkeypatch.context() as patched:

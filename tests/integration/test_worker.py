@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 import sweeps.executors.in_process
-from sweeps.jobs import Job, Report, run_job
+from seqcls.engines.base import Progress
+from sweeps.jobs import Job, run_job
 from sweeps.run_result import RunResult
 from sweeps.spec import parse_spec
 from sweeps.store import queries, sweep_queries, writer
@@ -23,7 +24,7 @@ def test_a_run_that_raises_is_tried_three_times_and_takes_no_other_with_it(
 ) -> None:
     tried: list[int] = []
 
-    def failing(job: Job, report: Report) -> list[RunResult]:
+    def failing(job: Job, report: Progress) -> list[RunResult]:
         if any(run.model_seed == 3 for run in job.group):
             tried.append(len(job.group))
             raise MemoryError("no more")
@@ -47,7 +48,7 @@ def test_a_run_that_raises_is_tried_three_times_and_takes_no_other_with_it(
 def test_an_interrupted_group_is_queued_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(_job: Job, _report: Report) -> list[RunResult]:
+    def interrupted(_job: Job, _report: Progress) -> list[RunResult]:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(sweeps.executors.in_process, "run_job", interrupted)
