@@ -212,8 +212,9 @@ def say(error: SeqclsError) -> None:
             "There are no models to show yet. Launch the report's models, or a question of your "
             "own, from the sidebar; or train the report's, in about a minute, with:"
         )
-        st.code(str(error).split("`")[1], language="bash")
-    else:
-        st.error("The database cannot be shown.")
+        # It names the database, too.
+        st.code(str(error).split("`")[1], language="bash", wrap_lines=True)
+        return
+    st.error("The database cannot be shown.")
     # As code: the path and the reason appear as they are, whatever characters they hold.
     st.code(str(error), language=None, wrap_lines=True)
