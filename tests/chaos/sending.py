@@ -13,6 +13,9 @@ import psutil
 
 from tests.conftest import ROOT, SHORT
 
+TRAINING = "sweeps.executors.train_here"
+"""In the command line of a training process, and of no other."""
+
 SWEEP = [sys.executable, "-m", "sweeps", "sweep"]
 FIXED = {**SHORT, "max_num_epochs": 6, "min_num_epochs": 6, "hidden_size": 32}
 GROUPS = 6
@@ -31,18 +34,27 @@ MAX_LOST = 2
 
 
 def training_process(process: psutil.Process) -> psutil.Process | None:
-    """The child that has computed most; None where none computes yet."""
+    """The one that has computed most; None where none computes yet."""
     return max(training_processes(process), key=computed, default=None)
 
 
 def training_processes(process: psutil.Process) -> list[psutil.Process]:
-    """The children of a process that hands out groups, in the order in which they were started."""
+    """Those that train for a process that hands out groups, in the order of their starts.
+
+    A process that runs tests has other children too, such as a dashboard and a browser.
+    """
     try:
-        return sorted(
-            process.children(recursive=True), key=lambda own: (own.create_time(), own.pid)
-        )
+        below = process.children(recursive=True)
     except psutil.NoSuchProcess:
         return []
+    return sorted(filter(_trains, below), key=lambda own: (own.create_time(), own.pid))
+
+
+def _trains(process: psutil.Process) -> bool:
+    try:
+        return TRAINING in process.cmdline()
+    except psutil.NoSuchProcess:
+        return False
 
 
 def computed(process: psutil.Process) -> float:

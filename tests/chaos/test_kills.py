@@ -16,6 +16,7 @@ from sweeps.store.opening import open_reader
 from sweeps.store.verification import verify
 from tests.chaos.contents import contents
 from tests.chaos.kills import POINTS
+from tests.chaos.sending import TRAINING
 from tests.conftest import ROOT, SHORT
 
 SWEEP = [sys.executable, "-m", "sweeps", "sweep"]
@@ -89,7 +90,7 @@ def kill_some(command: "subprocess.Popen[bytes]", generator: random.Random) -> i
         time.sleep(generator.uniform(0.2, 1))
         with suppress(psutil.NoSuchProcess):
             own = psutil.Process(command.pid).children()
-            training = [x for x in own if "sweeps.executors.train_here" in x.cmdline()]
+            training = [x for x in own if TRAINING in x.cmdline()]
             if training and kills < 5:
                 generator.choice(training).kill()
                 kills += 1
