@@ -1,12 +1,20 @@
 """The dashboard under Streamlit's own test runner."""
 
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from tests.conftest import ROOT
+
+# A server looks once through all that is installed for components, Streamlit's test runner again
+# for every page, which takes half of the time of most tests; no test installs anything.
+pytest.MonkeyPatch().setattr(
+    manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests)
+)
 
 PAGES = ("compare", "map", "failing", "sweeps")
 INSIDE = ("model", "guide")
