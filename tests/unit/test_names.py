@@ -79,6 +79,8 @@ def test_a_share_by_length_is_of_the_strings_that_it_is_about(
 def test_durations_are_said_in_their_largest_sensible_unit() -> None:
     said = ["under a second", "1 second", "40 seconds", "2 minutes", "1 hour and 30 minutes"]
     assert [spoken(x) for x in (0.2, 1, 40, 120, 5400)] == said
+    # A damaged database may name any number.
+    assert [spoken(x) for x in (2.0**63, float("inf"))] == ["over a century"] * 2
 
 
 def test_times_are_shown_in_utc() -> None:
