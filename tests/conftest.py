@@ -56,6 +56,9 @@ def _databases_are_forgotten() -> Iterator[None]:
         trust.forget_opened()
 
 
+LONG = os.environ.get("SEQCLS_CHAOS") == "long"
+"""Whether tests that go through all there is do so, as in `make chaos`, or through a part of it."""
+
 ROOT = Path(__file__).parent.parent
 ASSETS = Path(__file__).parent / "assets"
 

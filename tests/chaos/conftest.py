@@ -1,10 +1,10 @@
 """How hard the chaos is: short where all tests run, long in `make chaos`."""
 
-import os
-
 import pytest
+
+from tests.conftest import LONG
 
 
 @pytest.fixture(scope="session")
 def long() -> bool:
-    return os.environ.get("SEQCLS_CHAOS") == "long"
+    return LONG

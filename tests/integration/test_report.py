@@ -1,7 +1,6 @@
 """The report's models, trained from nothing by the command and as they are shipped."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +18,7 @@ from seqcls.weights import from_bytes
 from sweeps.store import queries, string_queries, sweep_queries
 from sweeps.store.engine import Store
 from sweeps.store.opening import open_reader
-from tests.conftest import ROOT, asset
+from tests.conftest import LONG, ROOT, asset
 
 SHIPPED = ROOT / "runs.db"
 SPECS = ROOT / "sweeps" / "specs" / "report"
@@ -60,15 +59,12 @@ BRIEF = (
 """Experiments that end after few epochs: the slower engine trains the others in `make chaos`."""
 
 
-IS_BRIEF = os.environ.get("SEQCLS_CHAOS") != "long"
-
-
 @pytest.fixture(scope="session")
 def stacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same, trained by the other engine."""
     folder = tmp_path_factory.mktemp("report")
     db, wanted = folder / "stacked.db", SPECS
-    if IS_BRIEF:
+    if not LONG:
         wanted = folder / "brief"
         wanted.mkdir()
         for name in BRIEF:
@@ -94,7 +90,7 @@ def results(store: Store, name: str) -> Any:
 
 def needs(store: Store, name: str) -> None:
     """Skips what the slower engine has not trained now."""
-    if IS_BRIEF and store.name.endswith("stacked.db") and name.partition("/")[0] not in BRIEF:
+    if not LONG and store.name.endswith("stacked.db") and name.partition("/")[0] not in BRIEF:
         pytest.skip("the slower engine trains it in make chaos")
 
 

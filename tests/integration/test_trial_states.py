@@ -1,6 +1,5 @@
 """What is said of a remedy follows from what is trained: nothing, a part, all, or in vain."""
 
-import os
 import shutil
 from pathlib import Path
 
@@ -14,11 +13,12 @@ from sweeps.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.engine import Store
 from sweeps.store.opening import open_writer
+from tests.conftest import LONG
 
 MECHANISMS = sorted({mechanism for remedy in REMEDIES for mechanism in remedy.mechanisms})
 EVEN_PAIRS = {"task": "even_pairs", "positions": "sinusoidal", "readout": "last"}
 CONFIGS = [configuration(EVEN_PAIRS), RunConfig(), configuration({"task": "even_pairs"})]
-if os.environ.get("SEQCLS_CHAOS") != "long":
+if not LONG:
     # The first has most remedies; each is asked about six times.
     CONFIGS = CONFIGS[:1]
 

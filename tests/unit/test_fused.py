@@ -29,7 +29,7 @@ from seqcls.engines.stacked import sigmoid_scaled
 from seqcls.errors import EngineError
 from seqcls.strings import TokenStrings
 from seqcls.training import train_group
-from tests.conftest import short_config
+from tests.conftest import LONG, short_config
 from tests.unit.networks import Case, cases
 from tests.unit.places_reference import random_weights, reference_logit
 
@@ -187,7 +187,7 @@ print(hashlib.sha256(pack(network_of(config), member.kept_weights).tobytes()).he
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(os.environ.get("SEQCLS_CHAOS") != "long", reason="compiles all anew")
+@pytest.mark.skipif(not LONG, reason="compiles all anew")
 def test_code_compiled_now_and_code_from_the_cache_give_the_same_bits(tmp_path: Any) -> None:
     environment = {**os.environ, "SEQCLS_CACHE": str(tmp_path)}
     found = [
