@@ -88,8 +88,8 @@ def _states(
         drawn = drawing.properties(**size).facet(facet, columns=PANELS_IN_ROW, spacing=16)
         return drawn.properties(title=title)
     # What is one of several panels has its name behind a colon.
-    letters = TITLE_LETTERS if ": " in title else len(title)
-    return drawing.properties(title=titled(title, letters=letters), **size)
+    own = titled(title, letters=TITLE_LETTERS) if ": " in title else titled(title)
+    return drawing.properties(title=own, **size)
 
 
 def _number_lines(
