@@ -1,7 +1,6 @@
 """Workers killed without warning lose nothing, repeat nothing and leave nothing half-done."""
 
 import json
-import os
 import random
 import subprocess
 import sys
@@ -16,8 +15,8 @@ from sweeps.store.opening import open_reader
 from sweeps.store.verification import verify
 from tests.chaos.contents import contents
 from tests.chaos.kills import POINTS
-from tests.chaos.sending import TRAINING
-from tests.conftest import ROOT, SHORT
+from tests.chaos.sending import training_processes
+from tests.conftest import LONG, ROOT, SHORT
 
 SWEEP = [sys.executable, "-m", "sweeps", "sweep"]
 
@@ -44,7 +43,7 @@ def test_a_killed_worker_loses_nothing_and_doubles_nothing(tmp_path: Path, long:
 
 
 @pytest.mark.timeout(3600)
-@pytest.mark.skipif(os.environ.get("SEQCLS_CHAOS") != "long", reason="takes minutes")
+@pytest.mark.skipif(not LONG, reason="takes minutes")
 def test_who_is_killed_beside_others_loses_nothing_and_doubles_nothing(tmp_path: Path) -> None:
     kills = 500
     command = [sys.executable, "-m", "tests.chaos.kills", str(kills), str(tmp_path), "beside"]
@@ -58,7 +57,7 @@ def test_who_is_killed_beside_others_loses_nothing_and_doubles_nothing(tmp_path:
 
 
 @pytest.mark.timeout(3600)
-@pytest.mark.skipif(os.environ.get("SEQCLS_CHAOS") != "long", reason="takes minutes")
+@pytest.mark.skipif(not LONG, reason="takes minutes")
 def test_killed_processes_of_a_pool_cost_attempts_and_no_result(tmp_path: Path) -> None:
     spec = tmp_path / "pool.toml"
     spec.write_text(SPEC)
@@ -89,8 +88,7 @@ def kill_some(command: "subprocess.Popen[bytes]", generator: random.Random) -> i
     while command.poll() is None:
         time.sleep(generator.uniform(0.2, 1))
         with suppress(psutil.NoSuchProcess):
-            own = psutil.Process(command.pid).children()
-            training = [x for x in own if TRAINING in x.cmdline()]
+            training = training_processes(psutil.Process(command.pid))
             if training and kills < 5:
                 generator.choice(training).kill()
                 kills += 1

@@ -1,6 +1,5 @@
 """Nonsense of every kind gets a one-line error: no traceback, and nothing is written."""
 
-import os
 import shutil
 import tomllib
 from pathlib import Path
@@ -14,9 +13,9 @@ from typer.testing import CliRunner
 from seqcls.config import RunConfig, default_fields
 from seqcls.errors import SeqclsError
 from sweeps.cli.app import app
-from tests.conftest import ROOT
+from tests.conftest import LONG, ROOT
 
-EXAMPLES = 1000 if os.environ.get("SEQCLS_CHAOS") == "long" else 40
+EXAMPLES = 1000 if LONG else 40
 
 pytestmark = pytest.mark.timeout(3600)
 

@@ -63,7 +63,7 @@ def test_a_process_killed_while_it_sends_is_seen_to_be_dead(
         assert contents(open_reader(str(db))) == undisturbed
         lost += said.count("its process was killed")
         killed, number = killed + kills, number + 1
-        assert killed <= 2 * wanted + 2, "the kills come too late"
+        assert killed <= 2 * max(wanted, 2), "the kills come too late"
     print(f"{killed} processes killed, {lost} of them while they sent, in {number} sweeps")
 
 

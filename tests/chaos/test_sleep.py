@@ -26,7 +26,7 @@ from sweeps.store.verification import verify
 from sweeps.work_options import WorkOptions
 from sweeps.worker import work
 from tests.chaos.contents import contents
-from tests.conftest import ROOT, SHORT
+from tests.conftest import LONG, ROOT, SHORT
 from tests.databases import rows, spec
 
 LONG_AGO = "2020-01-01T00:00:00.000+00:00"
@@ -144,7 +144,7 @@ print(worker.work(open_writer(sys.argv[1]), None, worker.WorkOptions(1, watch=Tr
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.skipif(os.environ.get("SEQCLS_CHAOS") != "long", reason="takes a minute")
+@pytest.mark.skipif(not LONG, reason="takes a minute")
 @pytest.mark.parametrize("all_of_them", [True, False])
 def test_stopped_for_longer_than_the_grace_time(tmp_path: Path, all_of_them: bool) -> None:
     whole = spec(fixed={**SHORT, "train_size": 8192}, axes={"train_seed": list(range(12))})

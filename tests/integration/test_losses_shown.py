@@ -15,12 +15,9 @@ from sweeps.store.opening import open_reader, open_writer
 from sweeps.work_options import WorkOptions
 from sweeps.worker import work
 from tests.app import open_app, rerun, said
-from tests.conftest import ROOT, SHORT
+from tests.conftest import SHORT
 from tests.databases import file_of
 from tests.integration.test_store import claimed
-
-SHIPPED = ROOT / "runs.db"
-INITIALIZATIONS = "all_initializations, generalization_errors, walkthrough"
 
 
 def test_loss_curves_of_a_sweep_in_training_are_those_that_are_committed(
