@@ -124,20 +124,19 @@ class _Block:
 
     def _attention(self, own: Attending, states: States) -> Attending:
         config, tokens = self._config, self._tokens
-        heads = (config.num_attention_heads, config.attention_head_size)
         if config.readout != "mean" and config.no_attend_cls:
             states = states[:, :, 1:]
-
-        def split(name: str, states: States) -> Heads:
-            unflattened: Tensor = self._linear(name, states).unflatten(3, heads)
-            return unflattened.transpose(2, 3)
-
-        query = split("attention.query", own)
-        key, value = split("attention.key", states), split("attention.value", states)
+        query = self._split("attention.query", own)
+        key, value = self._split("attention.key", states), self._split("attention.value", states)
         scores = query @ key.mT * tokens.scale / math.sqrt(config.attention_head_size)
         weights = (scores + tokens.logarithms).softmax(dim=-1)
         mixed = _mixed(weights * tokens.occurring, value)
         return self._linear("attention.output", mixed.transpose(2, 3).flatten(3))
+
+    def _split(self, name: str, states: States) -> Heads:
+        heads = (self._config.num_attention_heads, self._config.attention_head_size)
+        unflattened: Tensor = self._linear(name, states).unflatten(3, heads)
+        return unflattened.transpose(2, 3)
 
     def _feed_forward(self, states: Attending) -> Attending:
         inner = self._linear("feed_forward.input", states)

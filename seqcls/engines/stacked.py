@@ -76,14 +76,7 @@ class GroupTraining:
         return [member.result for member in self.members]
 
     def _losses(self, targets: Float[Tensor, " string"]) -> Losses:
-        def losses(logits: Float[Tensor, "*member string"]) -> Float[Tensor, "*member string"]:
-            if self.config.train_loss == "sigmoid_scaled":
-                logits = sigmoid_scaled(logits)
-            return functional.binary_cross_entropy_with_logits(
-                logits, targets.expand_as(logits), reduction="none"
-            )
-
-        return losses
+        return partial(_losses_of, self.config.train_loss, targets)
 
     def _targets(self, strings: LabelledStrings) -> Float[Tensor, " string"]:
         dtype = getattr(torch, self.config.precision)
@@ -153,6 +146,19 @@ def optimized(config: RunConfig) -> Optimized:
 
 def _copied(weights: Weights) -> Weights:
     return {name: value.copy() for name, value in weights.items()}
+
+
+def _losses_of(
+    train_loss: str,
+    targets: Float[Tensor, " string"],
+    logits: Float[Tensor, "*member string"],
+) -> Float[Tensor, "*member string"]:
+    """Each string's loss: binary cross entropy, of scaled logits where that is asked for."""
+    if train_loss == "sigmoid_scaled":
+        logits = sigmoid_scaled(logits)
+    return functional.binary_cross_entropy_with_logits(
+        logits, targets.expand_as(logits), reduction="none"
+    )
 
 
 def sigmoid_scaled(logits: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:

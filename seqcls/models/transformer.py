@@ -114,26 +114,17 @@ class Block(nn.Module):
         places: Places,
         record: Recorder,
     ) -> Hidden:
-        def attend(states: Hidden) -> Hidden:
-            inside = record.within("attention")
-            attended = self.attention(states, attendable, scale, positions, places, inside)
-            dropped: Tensor = self.dropout(attended)
-            return dropped
-
-        def feed(states: Hidden) -> Hidden:
-            fed = self.feed_forward(states, record.within("feed_forward"))
-            dropped: Tensor = self.dropout(fed)
-            return dropped
-
-        if self.norms_first:
-            normalized = record("attention_norm", self.attention_norm(states))
-            states = record("after_attention", states + attend(normalized))
-            normalized = record("feed_forward_norm", self.feed_forward_norm(states))
-            return record("after_feed_forward", states + feed(normalized))
-        states = record("after_attention", states + attend(states))
-        states = record("attention_norm", self.attention_norm(states))
-        states = record("after_feed_forward", states + feed(states))
-        return record("feed_forward_norm", self.feed_forward_norm(states))
+        first = self.norms_first
+        read = record("attention_norm", self.attention_norm(states)) if first else states
+        inside = record.within("attention")
+        attended = self.attention(read, attendable, scale, positions, places, inside)
+        states = record("after_attention", states + self.dropout(attended))
+        if not first:
+            states = record("attention_norm", self.attention_norm(states))
+        read = record("feed_forward_norm", self.feed_forward_norm(states)) if first else states
+        fed = self.feed_forward(read, record.within("feed_forward"))
+        states = record("after_feed_forward", states + self.dropout(fed))
+        return states if first else record("feed_forward_norm", self.feed_forward_norm(states))
 
 
 class Transformer(Classifier):

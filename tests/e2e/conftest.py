@@ -12,16 +12,20 @@ from tests.e2e.server import serve
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A browser with one profile, which keeps what it has loaded, as a user's does."""
     executable = find_browser()
     if executable is None:
         if os.environ.get("CI"):
             pytest.fail("under CI a missing browser is a failure")
         pytest.skip("no browser on this machine")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
-        yield browser
-        browser.close()
+        profile = playwright.chromium.launch_persistent_context(
+            tmp_path_factory.mktemp("profile"), executable_path=executable, args=FLAGS
+        )
+        assert profile.browser is not None
+        yield profile.browser
+        profile.close()
 
 
 @pytest.fixture(scope="session")

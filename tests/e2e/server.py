@@ -71,11 +71,18 @@ def wait_for(holds: Callable[[], bool], seconds: float) -> None:
         time.sleep(0.1)
 
 
-def open_page(browser: Browser, url: str, width: int = 1200) -> Page:
-    """A page in a window of its own, so many pixels wide, whose first heading is there."""
-    page = browser.new_context(viewport={"width": width, "height": 1000}).new_page()
+def new_page(browser: Browser, width: int = 1200, height: int = 1000) -> Page:
+    """An empty page of the browser's profile, of that many pixels."""
+    page = browser.contexts[0].new_page()
+    page.set_viewport_size({"width": width, "height": height})
     page.set_default_timeout(PATIENCE_MS)
     expect.set_options(timeout=PATIENCE_MS)
+    return page
+
+
+def open_page(browser: Browser, url: str, width: int = 1200) -> Page:
+    """A page, so many pixels wide, whose first heading is there."""
+    page = new_page(browser, width)
     page.goto(url)
     expect(page.get_by_test_id("stMain").get_by_test_id("stHeading").first).to_be_visible()
     return page

@@ -45,7 +45,7 @@ def test_a_failing_seed_of_compare_is_opened_explained_moved_and_broken(
     ).to_be_visible()
     expect(page.get_by_test_id("stVegaLiteChart").first).to_contain_text("n = ")
     no_traceback(page)
-    page.context.close()
+    page.close()
 
 
 def logit(page: Page) -> str:
@@ -66,7 +66,7 @@ def test_a_link_opens_the_figures_of_a_string_at_an_epoch(browser: Browser, ship
     expect(page.get_by_test_id("stVegaLiteChart").nth(3)).to_contain_text("ab{100}c{55}")
     expect(page.get_by_role("slider")).to_have_attribute("aria-valuetext", "20")
     no_traceback(page)
-    page.context.close()
+    page.close()
 
 
 def test_a_step_of_the_guide_leads_to_its_string(browser: Browser, shipped: str) -> None:
@@ -77,4 +77,4 @@ def test_a_step_of_the_guide_leads_to_its_string(browser: Browser, shipped: str)
         page.get_by_text("b{2}c{152} is negative, but the model predicts positive")
     ).to_be_visible()
     no_traceback(page)
-    page.context.close()
+    page.close()

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, WebSocket, expect
 
 from dashboard import running
 from tests.conftest import ROOT
-from tests.e2e.server import PATIENCE_MS, models_tested, no_traceback, open_page, serve
+from tests.e2e.server import PATIENCE_MS, models_tested, new_page, no_traceback, open_page, serve
 
 pytestmark = pytest.mark.browser
 
@@ -47,11 +47,11 @@ def test_it_opens_on_the_report_and_draws_it(browser: Browser, shipped: str) -> 
     expect(lines).to_contain_text("end of training")
     expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(5)
     no_traceback(page)
-    page.context.close()
+    page.close()
 
 
 def test_a_page_asks_for_nothing_while_nothing_is_trained(browser: Browser, shipped: str) -> None:
-    page = browser.new_context().new_page()
+    page = new_page(browser)
     sent: list[str | bytes] = []
 
     def listen(socket: WebSocket) -> None:
@@ -66,7 +66,7 @@ def test_a_page_asks_for_nothing_while_nothing_is_trained(browser: Browser, ship
     page.wait_for_timeout(1e3 * running.SECONDS + 1_000)
     assert before > 0
     assert len(sent) == before
-    page.context.close()
+    page.close()
 
 
 @pytest.mark.parametrize("path", ["map", "failing", "sweeps"])
@@ -76,7 +76,7 @@ def test_every_page_opens_by_its_link_with_the_filters(
     page = open_page(browser, f"{shipped}/{path}?seed=2&kind=false+positives")
     expect(page.get_by_text("2 of 43 runs match the filters.")).to_be_visible()
     no_traceback(page)
-    page.context.close()
+    page.close()
 
 
 def test_it_filters_by_seed_and_by_failing_and_the_link_reproduces_the_view(
@@ -98,7 +98,7 @@ def test_it_filters_by_seed_and_by_failing_and_the_link_reproduces_the_view(
     expect(page.get_by_text("2 models misclassify test strings")).to_be_visible()
     page.wait_for_url("**run=38**")
     link = page.url
-    page.context.close()
+    page.close()
     assert "seed=2" in link
     assert "failing=true" in link
 
@@ -108,7 +108,7 @@ def test_it_filters_by_seed_and_by_failing_and_the_link_reproduces_the_view(
     copied.get_by_role("button", name="Clear filters").click()
     expect(copied.get_by_text("43 of 43 runs match the filters.")).to_be_visible()
     expect(copied.get_by_text("16 models misclassify test strings")).to_be_visible()
-    copied.context.close()
+    copied.close()
 
 
 def test_a_line_and_a_cell_lead_to_their_model(browser: Browser, shipped: str) -> None:
@@ -124,13 +124,13 @@ def test_a_line_and_a_cell_lead_to_their_model(browser: Browser, shipped: str) -
     page.wait_for_url("**/model?**run=5**")
     # The filters hold.
     page.wait_for_url("**seed=2**")
-    page.context.close()
+    page.close()
     page = open_page(browser, f"{shipped}/?seed=2")
     page.get_by_test_id("stVegaLiteChart").nth(2).locator(
         'path[aria-label*="lower_magnitude_initializations"]'
     ).click()
     page.wait_for_url("**/model?**run=38**")
-    page.context.close()
+    page.close()
 
 
 def test_without_a_database_it_says_what_to_run(browser: Browser, tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_without_a_database_it_says_what_to_run(browser: Browser, tmp_path: Path
         expect(page.get_by_text("There are no models to show yet")).to_be_visible()
         command = f"seqcls sweep report --db {tmp_path / 'none.db'}"
         expect(page.get_by_text(command, exact=True)).to_be_visible()
-        page.context.close()
+        page.close()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -153,7 +153,7 @@ def test_a_sweep_s_links_filter_by_it_whatever_was_filtered_before(
     expect(sidebar.get_by_text("walkthrough")).to_be_visible()
     expect(sidebar.get_by_text("attend_cls")).to_have_count(0)
     no_traceback(page)
-    page.context.close()
+    page.close()
 
 
 def test_a_cell_of_a_map_leads_to_its_models_and_the_tab_and_the_chart_have_words(
@@ -170,7 +170,7 @@ def test_a_cell_of_a_map_leads_to_its_models_and_the_tab_and_the_chart_have_word
     page.wait_for_url("**hidden_size=2&num_attention_heads=2**")
     expect(page).to_have_title("Compare · seqcls")
     expect(page.locator("h1")).to_have_count(1)
-    page.context.close()
+    page.close()
 
 
 @pytest.mark.parametrize("width", [390, 820])
@@ -184,7 +184,7 @@ def test_pages_fit_narrow_windows(browser: Browser, shipped: str, width: int) ->
         title = page.locator("h1").first.bounding_box()
         assert title is not None
         assert title["y"] < 150, "nothing stands above the title"
-        page.context.close()
+        page.close()
 
 
 def test_printed_pages_leave_the_sidebar_out(browser: Browser, shipped: str) -> None:
@@ -192,7 +192,7 @@ def test_printed_pages_leave_the_sidebar_out(browser: Browser, shipped: str) -> 
     expect(page.get_by_test_id("stSidebar")).to_be_visible()
     page.emulate_media(media="print")
     expect(page.get_by_test_id("stSidebar")).to_be_hidden()
-    page.context.close()
+    page.close()
 
 
 def layout_shift(moved: list[tuple[float, float, list[str]]]) -> float:

@@ -11,7 +11,7 @@ from sweeps.store import writer
 from sweeps.store.opening import open_writer
 from sweeps.work_options import WorkOptions
 from sweeps.worker import work
-from tests.e2e.server import PATIENCE_MS, no_traceback, open_page, serve
+from tests.e2e.server import new_page, no_traceback, open_page, serve
 
 pytestmark = pytest.mark.browser
 
@@ -54,8 +54,7 @@ def marked(page: Page, *charts: bool) -> None:
 def test_a_token_that_is_pointed_at_is_marked_in_the_figures_of_both_models(
     browser: Browser, shipped: str
 ) -> None:
-    page = browser.new_context(viewport={"width": 1400, "height": 1600}).new_page()
-    expect.set_options(timeout=PATIENCE_MS)
+    page = new_page(browser, 1400, 1600)
     asked = sent(page)
     page.goto(f"{shipped}/model?run=5&beside=all_initializations/5&view=States&string=baac")
     charts = page.get_by_test_id("stVegaLiteChart")
@@ -71,7 +70,7 @@ def test_a_token_that_is_pointed_at_is_marked_in_the_figures_of_both_models(
     marked(page, False, False, False, False)
     assert len(asked) == before > 0, "pointing asks the server for nothing"
     no_traceback(page)
-    page.context.close()
+    page.close()
 
 
 def test_figures_of_letter_counts_mark_token_types_and_strings(
@@ -87,7 +86,7 @@ def test_figures_of_letter_counts_mark_token_types_and_strings(
     charts.nth(2).locator('path[aria-roledescription="point"]').last.hover()
     marked(page, False, False, True, True, False, False)
     no_traceback(page)
-    page.context.close()
+    page.close()
 
 
 def test_a_changed_string_reruns_its_section_alone_and_is_in_the_link(
@@ -97,8 +96,7 @@ def test_a_changed_string_reruns_its_section_alone_and_is_in_the_link(
     store = open_writer(str(path))
     work(store, [writer.submit(store, parse_spec(SPEC))], WorkOptions(workers=0))
     with serve(path) as server:
-        page = browser.new_context(viewport={"width": 1200, "height": 1000}).new_page()
-        expect.set_options(timeout=PATIENCE_MS)
+        page = new_page(browser)
         told: list[ForwardMsg] = []
 
         def listen(socket: WebSocket) -> None:
@@ -123,7 +121,7 @@ def test_a_changed_string_reruns_its_section_alone_and_is_in_the_link(
         )
         own = told[before:]
         no_traceback(page)
-        page.context.close()
+        page.close()
     ended = [x.script_finished for x in own if x.HasField("script_finished")]
     assert set(ended) == {ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY}, "the page is not run"
     (section,) = {x.delta.fragment_id for x in own if x.HasField("delta")}

@@ -97,7 +97,7 @@ def test_a_study_is_launched_in_few_actions_and_its_outcome_needs_no_scrolling(
         page.get_by_role("link", name="Sweeps").click()
         page.get_by_text("Log of the worker").click()
         expect(page.get_by_text("trained 6 runs")).to_be_visible()
-        page.context.close()
+        page.close()
     assert len(list(background_worker.log_folder(open_reader(str(db))).glob("*.log"))) == 1
     assert trained(db) == 6
 
@@ -121,11 +121,11 @@ def test_a_sweep_is_stopped_and_resumed_and_outlives_the_page(
         store = open_reader(str(db))
         wait_for(lambda: background_worker.has_worker(store, 1), 20)
         server.kill()
-        page.context.close()
+        page.close()
     assert background_worker.has_worker(store, 1), "the worker does not need the page"
     wait_for(lambda: trained(db) == 32, TRAINING_SECONDS)
     with serve(db) as server:
         page = open_page(browser, server.url)
         models_tested(page, 32)
         no_traceback(page)
-        page.context.close()
+        page.close()

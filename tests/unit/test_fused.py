@@ -33,6 +33,9 @@ from tests.conftest import LONG, short_config
 from tests.unit.networks import Case, cases
 from tests.unit.places_reference import random_weights, reference_logit
 
+SHARE = 1 - BETA_1
+"""After one step AdamW's first moments are this share of the gradient."""
+
 FORMATS = [(np.float32, np.int32, 1e-6), (np.float64, np.int64, 1e-13)]
 
 
@@ -96,17 +99,6 @@ def test_the_loss_is_that_of_pytorch_rounding_included() -> None:
                 assert out[sure].sum() != pytest.approx(exact.numpy()[sure].sum(), rel=1e-2)
 
 
-@njit(error_model="numpy")
-def gradients_of(
-    flat: Any, shape: Any, exponents: Any, counts: Any, factors: Any, targets: Any, weights: Any
-) -> Any:
-    gradient = np.zeros_like(flat)
-    p, d = buffers.views(flat, shape), buffers.views(gradient, shape)
-    types, tile = buffers.new_token_types(flat, shape), buffers.new_tile(flat, exponents, shape)
-    loss = kernel.gradients(p, d, shape, types, tile, counts, factors, targets, weights)
-    return loss, gradient
-
-
 @pytest.mark.slow
 @given(cases(), st.booleans())
 @settings(max_examples=60)
@@ -116,8 +108,9 @@ def test_gradients_are_those_of_autograd(case: Case, scaled: bool) -> None:
     tiles = make_tiles(case.counts, positive, len(case.strings), "float64")
     flat = pack(network_of(config), {name: value.numpy() for name, value in own.items()})
     shape = shape_of(network_of(config))._replace(scaled_loss=scaled)
-    scratch = np.empty(buffers.TILE, np.int64)
-    loss, gradient = gradients_of(flat, shape, scratch, *tiles[:4])
+    moments, scratch = np.zeros((2, len(flat))), np.empty(buffers.TILE, np.int64)
+    loss = kernel.train_epoch(flat, moments, 0, Update(0.0, 0.0, 0.0), shape, scratch, *tiles)
+    gradient = moments[0] / SHARE
 
     parameters = {name: value[None].clone().requires_grad_() for name, value in own.items()}
     logits = group_logits(
@@ -241,11 +234,10 @@ def test_every_option_is_computed_as_one_string_at_a_time(
     update = Update(1e-2, 0.5, clip)
     scratch = np.empty(buffers.TILE, np.int64)
     kernel.train_epoch(flat, moments, 0, update, shape_of(config), scratch, *tiles)
-    # After one step AdamW's first moments are a share of the gradient.
     optimizer = torch.optim.AdamW(own.values(), lr=1e-2, weight_decay=0.5)
     optimizer.step()
     after = unpack(config, flat)
-    for name, gradient in unpack(config, moments[0] / (1 - BETA_1)).items():
+    for name, gradient in unpack(config, moments[0] / SHARE).items():
         exact = own[name].grad
         assert exact is not None
         np.testing.assert_allclose(gradient, exact.numpy(), rtol=1e-9, atol=1e-12)

@@ -1,5 +1,7 @@
 """Frames say what was found, with one row for every mark of a figure."""
 
+import pytest
+
 from seqcls.interpretability.strings.attribution import logit_steps
 from seqcls.interpretability.strings.patching import patch
 from seqcls.interpretability.strings.states import (
@@ -46,4 +48,5 @@ def test_a_recurrent_networks_figures() -> None:
     assert path["token"].tolist() == ["0", "1", "1", "END"]
     prefixes = prefixes_frame(prefix_logits(model, STRING))
     assert prefixes["token"].tolist() == ["", "0", "1", "1"]
-    assert prefixes["logit"].iloc[-1] == model.answer(STRING).logit
+    # Longer and shorter strings are asked together there, alone here: they are rounded differently.
+    assert prefixes["logit"].iloc[-1] == pytest.approx(model.answer(STRING).logit, rel=1e-12)

@@ -36,7 +36,7 @@ SAMPLE = 400
 MAX_PRUNED = 24
 """Parts that greedy pruning begins with at most: it tries all that are left at every step."""
 
-PAIRS_AT_ONCE = 2**22
+PAIRS_AT_ONCE = 2**19
 
 
 @dataclass(frozen=True, order=True)

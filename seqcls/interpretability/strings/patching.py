@@ -20,7 +20,7 @@ from seqcls.models.base import Recorder
 from seqcls.models.recurrent import Cell, Recurrent
 from seqcls.models.transformer import Block, Transformer, read_states
 
-PAIRS_AT_ONCE = 2**22
+PAIRS_AT_ONCE = 2**19
 
 
 @dataclass(frozen=True)
