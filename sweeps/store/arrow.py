@@ -8,7 +8,7 @@ from jaxtyping import Int64
 from sqlalchemy import Connection, Row, select
 
 from seqcls.errors import StoreDamagedError
-from sweeps.store.bulk import plain_rows
+from sweeps.store.bulk import fetched, plain_rows
 from sweeps.store.errors import errors_in, packs_of
 from sweeps.store.tables import LengthScore, TestString
 
@@ -103,7 +103,7 @@ def _read(
 ) -> tuple[Int64[np.ndarray, " number"], pa.Table]:
     columns = [getattr(TestString, name) for name in _STRINGS.names]
     query = select(TestString.number, *columns).where(TestString.test_set_id == test_set_id)
-    rows = connection.execute(query.order_by(TestString.number)).all()
+    _, rows = fetched(connection, query.order_by(TestString.number))
     numbers, *values = zip(*rows, strict=True) if rows else ((),) * 5
     arrays = [pa.array(own, type=kind) for own, kind in zip(values, _STRINGS.types, strict=True)]
     return np.array(numbers, dtype=np.int64), pa.table(arrays, schema=_STRINGS)

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Row, select
 
 from seqcls.errors import StoreDamagedError
 from seqcls.results import StringErrors
+from sweeps.store.frames import read
 from sweeps.store.packing import unpacked
 from sweeps.store.statements import one_of
 from sweeps.store.tables import Config, ErrorPack, Run, TestString
@@ -63,15 +64,11 @@ def strings_of(
     connection: Connection, test_set_id: int, numbers: Sequence[int] | None = None
 ) -> "pd.DataFrame":
     """A test set's strings, or those of these numbers: `STRING_COLUMNS`, indexed by number."""
-    import pandas as pd
-
     query = select(TestString.number, *(getattr(TestString, name) for name in STRING_COLUMNS))
     query = query.where(TestString.test_set_id == test_set_id)
     if numbers is not None:
         query = query.where(one_of(TestString.number, numbers))
-    rows = connection.execute(query.order_by(TestString.number)).all()
-    frame = pd.DataFrame(rows, columns=["number", *STRING_COLUMNS])
-    return frame.set_index("number")
+    return read(connection, query.order_by(TestString.number)).set_index("number")
 
 
 def errors_in(run_id: int, numbers: bytes, logits: bytes) -> StringErrors:

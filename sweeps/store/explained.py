@@ -9,8 +9,9 @@ from seqcls.errors import UnknownRunError
 from seqcls.results import Cause as Found
 from seqcls.results import Confusion
 from sweeps.store.engine import Store
+from sweeps.store.frames import read
 from sweeps.store.statements import insert_new, one_of
-from sweeps.store.tables import Base, Cause, Perturbation, Run, RunState
+from sweeps.store.tables import Cause, Perturbation, Run, RunState
 
 if TYPE_CHECKING:
     # Imported where frames are made: a sweep begins half a second sooner without.
@@ -81,8 +82,7 @@ def sensitivity(store: Store) -> "pd.DataFrame":
     own = select(Run.id.label("run_id"), *(getattr(Run, cell) for cell in CELLS))
     again = perturbations(store)
     with store.begin() as connection:
-        rows = connection.execute(own.where(one_of(Run.id, set(again["run_id"])))).all()
-    runs = pd.DataFrame(rows, columns=["run_id", *CELLS])
+        runs = read(connection, own.where(one_of(Run.id, set(again["run_id"]))))
     both = again.merge(runs, on="run_id", suffixes=("", "_own"))
     differs = sum((both[cell] != both[f"{cell}_own"]).astype(int) for cell in CELLS)
     both = both.assign(
@@ -167,15 +167,8 @@ def _replace(
 def _stored(
     store: Store, table: type[Cause | Perturbation], run_ids: Sequence[int] | None
 ) -> "pd.DataFrame":
-    import pandas as pd
-
     query = select(table.__table__).order_by(table.run_id, table.number)
     if run_ids is not None:
         query = query.where(one_of(table.run_id, run_ids))
     with store.begin() as connection:
-        rows = connection.execute(query).all()
-    return pd.DataFrame(rows, columns=_names(table))
-
-
-def _names(table: type[Base]) -> list[str]:
-    return list(table.__table__.columns.keys())
+        return read(connection, query)

@@ -1,12 +1,11 @@
 """Losses by epoch of a sweep's models, which a page shows while more are trained."""
 
-from collections.abc import Sequence
-
 import pandas as pd
 from sqlalchemy import ColumnElement, Connection, Select, func, select
 
 from sweeps.store.claiming import dead_workers
 from sweeps.store.engine import Store
+from sweeps.store.frames import read
 from sweeps.store.statements import one_of
 from sweeps.store.tables import Epoch, Run, RunState, SweepRun
 
@@ -36,7 +35,7 @@ def newest_losses(store: Store, sweep_id: int, configs: int, models: int) -> pd.
         .limit(LOOKED_AT)
     )
     with store.begin() as connection:
-        found = _chosen(connection.execute(newest).all(), configs, models)
+        found = _chosen(read(connection, newest), configs, models)
         return _with_losses(connection, found)
 
 
@@ -63,7 +62,7 @@ def losses_in_training(store: Store, sweep_id: int, configs: int, models: int) -
     )
     dead = dead_workers(store)
     with store.begin() as connection:
-        found = _chosen(connection.execute(training).all(), configs, models)
+        found = _chosen(read(connection, training), configs, models)
         orphaned = select(Run.id).where(Run.worker_id.in_(dead), one_of(Run.id, found["run_id"]))
         left = set(connection.scalars(orphaned)) if dead else set()
         losses = _with_losses(connection, found)
@@ -72,7 +71,7 @@ def losses_in_training(store: Store, sweep_id: int, configs: int, models: int) -
 
 def _members(sweep_id: int, *conditions: ColumnElement[bool]) -> Select[*tuple[int, int, int]]:
     return (
-        select(Run.id, Run.config_id, Run.model_seed)
+        select(Run.id.label("run_id"), Run.config_id, Run.model_seed)
         .join(SweepRun, SweepRun.run_id == Run.id)
         .where(SweepRun.sweep_id == sweep_id, *conditions)
     )
@@ -84,10 +83,9 @@ def _last_epoch() -> ColumnElement[int | None]:
     return last.correlate(Run).scalar_subquery()
 
 
-def _chosen(runs: Sequence[Sequence[int]], configs: int, models: int) -> pd.DataFrame:
-    found = pd.DataFrame(runs, columns=["run_id", "config_id", "model_seed"])
-    chosen = found["config_id"].drop_duplicates().head(configs)
-    found = found[found["config_id"].isin(chosen)]
+def _chosen(runs: pd.DataFrame, configs: int, models: int) -> pd.DataFrame:
+    chosen = runs["config_id"].drop_duplicates().head(configs)
+    found = runs[runs["config_id"].isin(chosen)]
     return found.groupby("config_id").head(max(1, models // max(1, len(chosen))))
 
 
@@ -99,7 +97,5 @@ def _with_losses(connection: Connection, runs: pd.DataFrame) -> pd.DataFrame:
     step = -(-max(lasts, default=0) // MOST_EPOCHS)
     if step > 1:
         query = query.where(one_of(Epoch.epoch, {*range(1, max(lasts), step), *lasts}))
-    rows = connection.execute(query).all()
-    losses = pd.DataFrame(rows, columns=["run_id", "epoch", "validation_loss"])
-    merged = runs.merge(losses, on="run_id")
+    merged = runs.merge(read(connection, query), on="run_id")
     return merged.sort_values(["config_id", "model_seed", "epoch"], ignore_index=True)

@@ -6,7 +6,7 @@ from sqlalchemy import Connection, select, update
 from seqcls.config import RunConfig
 from seqcls.testset import TestSet, test_set_key
 from sweeps.store import tables
-from sweeps.store.bulk import insert_rows
+from sweeps.store.bulk import fetched, insert_rows
 from sweeps.store.engine import Store
 
 
@@ -58,7 +58,7 @@ def stored_test_set(connection: Connection, test_set_id: int) -> TestSet:
     own = tables.TestString
     query = select(own.string, own.length, own.label, own.occurrences)
     ordered = query.where(own.test_set_id == test_set_id).order_by(own.number)
-    rows = connection.execute(ordered).all()
+    _, rows = fetched(connection, ordered)
     texts, *columns = zip(*rows, strict=True) if rows else ((), (), (), ())
     lengths, labels, occurrences = (np.array(column, dtype=np.int64) for column in columns)
     return TestSet(texts, lengths, labels > 0, occurrences)

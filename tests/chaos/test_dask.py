@@ -1,6 +1,7 @@
 """A Dask cluster that loses a worker or its scheduler: it costs time and no result."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import sweeps.executors.dask_cluster
 from seqcls.errors import ClusterError, ConfigError
 from sweeps.cli.app import app
 from sweeps.store.opening import open_reader
+from tests import plugins
 from tests.chaos.contents import contents
 from tests.conftest import ROOT, SHORT
 from tests.databases import rows
@@ -36,7 +38,7 @@ SPEC = "\n".join(
 
 @dataclass
 class Cluster:
-    """A scheduler and two workers, each a process of its own."""
+    """A scheduler and two workers, each a process of its own, where a plug-in is installed."""
 
     address: str
     scheduler: "subprocess.Popen[bytes]"
@@ -57,7 +59,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
         def start(*arguments: str) -> "subprocess.Popen[bytes]":
             process = subprocess.Popen(
-                dask(*arguments), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+                dask(*arguments),
+                cwd=ROOT,
+                env={**os.environ, "PYTHONPATH": plugins.PYTHONPATH},
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
             )
             stack.callback(process.wait)
             stack.callback(process.kill)
@@ -116,6 +122,15 @@ def test_a_killed_dask_worker_costs_no_result(
         assert process.returncode == 0, said
         assert "Traceback" not in said
         assert contents(open_reader(str(db))) == wanted
+
+
+def test_parts_from_outside_are_trained_on_a_cluster(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", plugins.PYTHONPATH)
+    here = plugins.swept(tmp_path, "here", "--workers", "0")
+    there = plugins.swept(tmp_path, "there", "--dask", cluster.address)
+    assert contents(open_reader(str(there))) == contents(open_reader(str(here)))
 
 
 def test_a_killed_scheduler_is_said_and_the_sweep_goes_on_without_it(

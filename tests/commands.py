@@ -1,0 +1,64 @@
+"""The `seqcls` command as users meet it, in a process of its own or in this one."""
+
+import contextlib
+import io
+import logging
+import os
+import signal
+import subprocess
+import sys
+import warnings
+
+import pytest
+
+from sweeps.cli.app import main
+from sweeps.interruption import SIGNALS
+
+SEQCLS = [sys.executable, "-m", "sweeps"]
+
+
+def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    """The command in a process of its own."""
+    return subprocess.run(
+        [*SEQCLS, *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        timeout=120,
+        check=False,
+    )
+
+
+def run_main(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    """All that such a process does but starting Python, which takes most of its time."""
+    log, show = logging.getLogger("sweeps"), warnings.showwarning
+    handlers, ends = list(log.handlers), {end: signal.getsignal(end) for end in SIGNALS}
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        pytest.MonkeyPatch.context() as patched,
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        patched.setattr(sys, "argv", ["seqcls", *arguments])
+        for name, value in environment.items():
+            patched.setenv(name, value)
+        status = 0
+        try:
+            main()
+        except SystemExit as end:
+            status = int(end.code or 0)
+        finally:
+            warnings.showwarning, log.handlers = show, handlers
+            for number, handler in ends.items():
+                signal.signal(number, handler)
+    return subprocess.CompletedProcess(arguments, status, out.getvalue(), err.getvalue())
+
+
+def refused(*arguments: str, **environment: str) -> str:
+    """What the command says of a user's mistake, in one line."""
+    said = run_main(*arguments, **environment)
+    assert said.returncode == 2, said
+    assert said.stdout == ""
+    assert said.stderr.startswith("seqcls: ")
+    assert said.stderr.count("\n") == 1
+    return said.stderr

@@ -1,0 +1,37 @@
+"""A package with parts from outside, in processes that find it installed."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.conftest import ASSETS, ROOT, SHORT
+
+PYTHONPATH = os.pathsep.join([str(ASSETS / "plugin_package"), str(ROOT)])
+"""Where processes find it, and this project."""
+
+SHORTLY = {**SHORT, "train_max_length": 8, "validation_max_length": 8, "test_max_length": 12}
+
+SPEC = "\n".join(
+    [
+        'name = "from_outside"\nmodel_seeds = "0..1"\n[fixed]\ntask = "ends_with_b"',
+        *(f"{name} = {value}" for name, value in SHORTLY.items()),
+        '[[configurations]]\npositions = "every_other"',
+        '[[configurations]]\narchitecture = "bag"\n',
+    ]
+)
+
+
+def python(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    """A process of this Python, with the environment that there is."""
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=200)
+
+
+def swept(folder: Path, name: str, *how: str) -> Path:
+    """A database into which the command has just trained the sweep of the package's parts."""
+    spec, db = folder / "spec.toml", folder / f"{name}.db"
+    spec.write_text(SPEC)
+    run = python("-m", "sweeps", "sweep", str(spec), "--db", str(db), *how)
+    assert run.returncode == 0, run.stderr
+    return db
