@@ -45,6 +45,7 @@ def trials(store: Store, run_id: int, mechanisms: Sequence[str]) -> tuple[Trial,
     own = runs[runs["config_id"] == runs.set_index("id").loc[run_id, "config_id"]]
     config = queries.run_config(store, run_id)
     seeds = sorted(int(seed) for seed in own["model_seed"])
+    outcomes = _outcomes(own)
     by_meaning = _by_meaning(queries.configs(store))
     found = []
     for suggestion in suggestions(config, mechanisms):
@@ -54,7 +55,7 @@ def trials(store: Store, run_id: int, mechanisms: Sequence[str]) -> tuple[Trial,
         states = tried["state"].value_counts()
         waiting = int(states.get(RunState.QUEUED, 0) + states.get(RunState.RUNNING, 0))
         lost = int(states.get(RunState.FAILED, 0))
-        found.append(Trial(suggestion, spec, _compared(tried, own), waiting, lost))
+        found.append(Trial(suggestion, spec, _compared(tried, outcomes), waiting, lost))
     return tuple(found)
 
 
@@ -145,10 +146,11 @@ def _came_of_it(own: Comparison) -> str:
 
 
 def _compared(tried: pd.DataFrame, own: pd.DataFrame) -> Comparison | None:
-    sides = [_outcomes(frame[frame["state"] == RunState.DONE]) for frame in (tried, own)]
-    return None if any(side.empty for side in sides) else compare(*sides)
+    outcomes = _outcomes(tried)
+    return None if outcomes.empty or own.empty else compare(outcomes, own)
 
 
 def _outcomes(runs: pd.DataFrame) -> pd.DataFrame:
-    once = runs.drop_duplicates("model_seed")
+    """Of each seed that is done: model_seed, accuracy, errors."""
+    once = runs[runs["state"] == RunState.DONE].drop_duplicates("model_seed")
     return once[["model_seed", "accuracy", "errors"]].astype({"accuracy": float, "errors": int})
