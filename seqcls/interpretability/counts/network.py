@@ -264,7 +264,7 @@ def gelu(x: Float[np.ndarray, "*any"]) -> Float[np.ndarray, "*any"]:
     """The exact GELU: x times the probability that a standard normal variable is below x."""
     z = np.abs(x) * math.sqrt(0.5)
     t = 2 / (2 + z)
-    # Horner's scheme in place: a quarter of the time of one string's logit less than by polyval.
+    # Horner's scheme in place: for a few states NumPy's polyval takes nearly twice as long.
     highest, *lower = reversed(ERFC_DOUBLE)
     polynomial = np.full_like(t, highest)
     for coefficient in lower:

@@ -37,6 +37,7 @@ MAX_PRUNED = 24
 """Parts that greedy pruning begins with at most: it tries all that are left at every step."""
 
 PAIRS_AT_ONCE = 2**19
+"""Scores of one head in a piece: larger ones take half of their time to be given memory."""
 
 
 @dataclass(frozen=True, order=True)
