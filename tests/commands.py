@@ -30,7 +30,7 @@ def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str
 
 
 def run_main(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    """All that such a process does but starting Python, which takes most of its time."""
+    """All that such a process does but starting and ending, which takes most of its time."""
     log, show = logging.getLogger("sweeps"), warnings.showwarning
     handlers, ends = list(log.handlers), {end: signal.getsignal(end) for end in SIGNALS}
     out, err = io.StringIO(), io.StringIO()
@@ -40,6 +40,8 @@ def run_main(*arguments: str, **environment: str) -> "subprocess.CompletedProces
         contextlib.redirect_stderr(err),
     ):
         patched.setattr(sys, "argv", ["seqcls", *arguments])
+        # What a process leaves to the system at its end would never be collected in this one.
+        patched.setattr("sweeps.cli.app.end_without_collecting", lambda: None)
         for name, value in environment.items():
             patched.setenv(name, value)
         status = 0
@@ -56,7 +58,11 @@ def run_main(*arguments: str, **environment: str) -> "subprocess.CompletedProces
 
 def refused(*arguments: str, **environment: str) -> str:
     """What the command says of a user's mistake, in one line."""
-    said = run_main(*arguments, **environment)
+    return refusal(run_main(*arguments, **environment))
+
+
+def refusal(said: "subprocess.CompletedProcess[str]") -> str:
+    """What was said, which is one line of a user's mistake."""
     assert said.returncode == 2, said
     assert said.stdout == ""
     assert said.stderr.startswith("seqcls: ")

@@ -21,19 +21,18 @@ from sweeps.cli.app import app
 from sweeps.store.opening import open_reader
 from tests import plugins
 from tests.chaos.contents import contents
+from tests.commands import SEQCLS
 from tests.conftest import ROOT, SHORT
 from tests.databases import rows
-
-SEQCLS = [sys.executable, "-m", "sweeps"]
 
 SPEC = "\n".join(
     [
         'name = "clustered"\nmodel_seeds = "0..7"\n[fixed]',
         *(f"{name} = {value}" for name, value in {**SHORT, "train_size": 8192}.items()),
-        f"[axes]\ntrain_seed = {list(range(1, 11))}\n",
+        f"[axes]\ntrain_seed = {list(range(1, 21))}\n",
     ]
 )
-"""80 runs in 10 groups."""
+"""160 runs in 20 groups."""
 
 
 @dataclass
@@ -100,7 +99,7 @@ def wait_for_results(db: Path) -> None:
         if db.exists() and rows(db, "SELECT name FROM sqlite_master WHERE name = 'run'"):
             ((done,),) = rows(db, "SELECT count(*) FROM run WHERE state = 'done'")
             if done:
-                assert done < 80
+                assert done < 160
                 return
         time.sleep(0.02)
     raise AssertionError("no run was done in 120 s")
@@ -128,7 +127,7 @@ def test_parts_from_outside_are_trained_on_a_cluster(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", plugins.PYTHONPATH)
-    here = plugins.swept(tmp_path, "here", "--workers", "0")
+    here = plugins.swept(tmp_path, "here", "--workers", "2")
     there = plugins.swept(tmp_path, "there", "--dask", cluster.address)
     assert contents(open_reader(str(there))) == contents(open_reader(str(here)))
 

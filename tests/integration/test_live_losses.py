@@ -193,7 +193,6 @@ def test_what_is_seen_meanwhile_is_what_is_stored_at_the_end(
                 seen.append(now)
                 revisions.add(queries.revision(reader))
                 assert verify(reader).damages == []
-            time.sleep(0.002)
     final = rows(reader, EPOCHS)
     assert len(final) == 20
     assert len(seen) > 1

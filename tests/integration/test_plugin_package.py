@@ -44,7 +44,7 @@ def said(*commands: list[str]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return plugins.swept(tmp_path_factory.mktemp("plugins"), "pool", "--workers", "1")
+    return plugins.swept(tmp_path_factory.mktemp("plugins"), "pool", "--workers", "2")
 
 
 def test_parts_from_outside_are_trained_stored_listed_and_shown(

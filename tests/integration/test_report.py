@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from typer.testing import CliRunner
 
 from seqcls.data import network_of
 from seqcls.models.transformer import Transformer
 from seqcls.prediction import predict
 from seqcls.tokenizer import LETTERS, Tokenizer, pad
 from seqcls.weights import from_bytes
-from sweeps.cli.app import app
 from sweeps.store import queries, string_queries, sweep_queries
 from sweeps.store.engine import Store
 from sweeps.store.opening import open_reader
@@ -257,9 +255,8 @@ def test_trained_again_all_is_there_in_a_moment_and_nothing_is_written(trained: 
 
 def test_the_command_line_shows_the_same(trained: Path) -> None:
     def seqcls(*arguments: str) -> Any:
-        said = CliRunner().invoke(app, [*arguments, "--db", str(trained), "--json"])
-        assert said.exit_code == 0, said
-        return json.loads(said.stdout)
+        command = [sys.executable, "-m", "sweeps", *arguments, "--db", str(trained), "--json"]
+        return json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
 
     failing = seqcls("runs", "--sweep", "all_initializations", "--failing")
     assert [run["model_seed"] for run in failing] == [0, 1, 2, 3, 4, 6, 7]

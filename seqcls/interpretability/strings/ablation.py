@@ -19,7 +19,7 @@ from seqcls.data import sampler_of
 from seqcls.errors import ConfigError
 from seqcls.evaluation import distinct_test_strings, readable_strings
 from seqcls.interpretability.strings.asked import AskedModel
-from seqcls.interpretability.strings.plain import Changing, plain_model
+from seqcls.interpretability.strings.plain import PAIRS_AT_ONCE, Changing, plain_model
 from seqcls.models.base import Classifier, Recorder, read_ids
 from seqcls.models.recurrent import Recurrent
 from seqcls.models.transformer import Transformer, read_states
@@ -35,9 +35,6 @@ SAMPLE = 400
 
 MAX_PRUNED = 24
 """Parts that greedy pruning begins with at most: it tries all that are left at every step."""
-
-PAIRS_AT_ONCE = 2**19
-"""Scores of one head in a piece: larger ones take half of their time to be given memory."""
 
 
 @dataclass(frozen=True, order=True)

@@ -14,14 +14,17 @@ from torch import Tensor
 
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.interpretability.strings.asked import AskedModel
-from seqcls.interpretability.strings.plain import Changing, ids_of, plain_model, token_names
+from seqcls.interpretability.strings.plain import (
+    PAIRS_AT_ONCE,
+    Changing,
+    ids_of,
+    plain_model,
+    token_names,
+)
 from seqcls.interpretability.strings.states import check_length
 from seqcls.models.base import Recorder
 from seqcls.models.recurrent import Cell, Recurrent
 from seqcls.models.transformer import Block, Transformer, read_states
-
-PAIRS_AT_ONCE = 2**19
-"""Scores of one head in a piece: larger ones take half of their time to be given memory."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,9 @@ from seqcls.tokenizer import FIRST_LETTER, PAD
 Change = Callable[[str, Tensor], Tensor]
 """What becomes of a state, by its name."""
 
+PAIRS_AT_ONCE = 2**19
+"""Scores of one head in a piece: larger ones take half of their time to be given memory."""
+
 SPECIAL = {"first": "CLS", "last": "END"}
 """What the token is called that is no letter, by the readout."""
 
