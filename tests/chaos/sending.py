@@ -78,7 +78,7 @@ def wait_until_it_sends(sweep: psutil.Process, db: Path) -> psutil.Process | Non
             continue
         child = training_process(sweep)
         if child is not None and computed(child) > 0.3:
-            sweep.suspend()
+            stop(sweep)
             if in_training(db):
                 wait_until_still(child)
                 return child
@@ -104,11 +104,21 @@ def in_training(db: Path) -> bool:
 
 
 def wait_until_still(child: psutil.Process) -> None:
-    """Until a process computes nothing any longer: it waits for somebody to read."""
+    """Until a process computes nothing any longer: it waits for somebody to read.
+
+    One that could compute, but has no processor on a busy machine, does not wait.
+    """
     before = -1.0
-    while (now := computed(child)) != before:
+    while (now := computed(child)) != before or child.status() == psutil.STATUS_RUNNING:
         before = now
         time.sleep(0.3)
+
+
+def stop(process: psutil.Process) -> None:
+    """Stops a process, unless it ends; told to, it may go on for a moment on a busy machine."""
+    process.suspend()
+    while process.status() not in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE):
+        time.sleep(0.01)
 
 
 def sweep_with_kills(spec: Path, db: Path, kills: int) -> tuple[int, str, int]:

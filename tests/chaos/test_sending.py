@@ -23,6 +23,7 @@ from tests.chaos.sending import (
     SPEC,
     SWEEP,
     computed,
+    stop,
     sweep_with_kills,
     training_process,
     wait_until_still,
@@ -76,8 +77,9 @@ def test_half_an_answer_holds_nobody_up(spec: Path, tmp_path: Path) -> None:
     child = psutil.Process(process.pid)
     while computed(child) < 0.3 or process.progress()[0] < len(job.group):
         assert child.is_running()
+        time.sleep(0.01)
     wait_until_still(child)
-    child.suspend()
+    stop(child)
     # It gives what came through, and waits for no more of it.
     assert process.go_on() is None
     assert process.progress()[0] == len(job.group)
@@ -98,7 +100,7 @@ def test_a_stopped_process_is_left_when_its_sweep_is_stopped(
     while child is None or sweep_queries.counts_by_state(store, [sweep_id]).get("running", 0) == 0:
         child = training_process(psutil.Process())
         time.sleep(0.01)
-    child.suspend()
+    stop(child)
     writer.stop(store, [sweep_id])
     thread.join(END_SECONDS)
     assert not thread.is_alive()
@@ -155,6 +157,7 @@ def test_a_sweep_under_nohup_outlives_its_terminal(
         child = None
         while child is None:
             child = training_process(psutil.Process(process.pid))
+            time.sleep(0.01)
         process.send_signal(signal.SIGHUP)
         _, said = process.communicate(timeout=120)
     assert process.returncode == 0, said

@@ -33,6 +33,17 @@ def lift(out, constant):
 
 
 @inlined
+def copy(out, x):
+    """Writes one row to another of the same size.
+
+    For an assignment of slices Numba would compile, besides, how it words an error of shapes: as
+    much as all of a forward pass.
+    """
+    for s in range(x.size):
+        out[s] = x[s]
+
+
+@inlined
 def norm_forward(x, parameters, shape, unit, out, scale, mean):
     """Normalizes every column of x (H, N) into `out`; keeps what `norm_backward` needs."""
     number = x.dtype.type

@@ -36,26 +36,9 @@ import numpy as np
 from seqcls.engines.fused.adamw import adamw
 from seqcls.engines.fused.backward import backward, types_backward
 from seqcls.engines.fused.buffers import new_tile, new_token_types, views
-from seqcls.engines.fused.compiling import entry, inlined
-from seqcls.engines.fused.forward import forward, types_forward
+from seqcls.engines.fused.compiling import entry
+from seqcls.engines.fused.forward import copy, forward, types_forward
 from seqcls.engines.fused.loss import losses
-
-
-@inlined
-def gradients(p, d, shape, types, tile, counts, factors, targets, weights):
-    """Adds the gradients of the weighted loss of some tiles to `d`; returns their summed losses."""
-    types.d_score[:] = 0
-    types.d_value[:] = 0
-    types.d_effect[:] = 0
-    types.d_read[:] = 0
-    types_forward(p, shape, types)
-    total = 0.0
-    for number in range(counts.shape[0]):
-        forward(counts[number], factors[number], p, shape, types, tile)
-        total += losses(targets[number], weights[number], shape, tile)
-        backward(factors[number], p, d, shape, types, tile)
-    types_backward(p, d, shape, types)
-    return total
 
 
 @entry
@@ -83,21 +66,19 @@ def train_epoch(
     types, tile = new_token_types(flat, shape), new_tile(flat, exponents, shape)
     total = 0.0
     first = 0
-    for number in range(ends.size):
-        end = ends[number]
-        total += gradients(
-            p,
-            d,
-            shape,
-            types,
-            tile,
-            counts[first:end],
-            factors[first:end],
-            targets[first:end],
-            weights[first:end],
-        )
-        adamw(flat, gradient, moments, step + number + 1, update)
-        first = end
+    for batch in range(ends.size):
+        types.d_score[:] = 0
+        types.d_value[:] = 0
+        types.d_effect[:] = 0
+        types.d_read[:] = 0
+        types_forward(p, shape, types)
+        for number in range(first, ends[batch]):
+            forward(counts[number], factors[number], p, shape, types, tile)
+            total += losses(targets[number], weights[number], shape, tile)
+            backward(factors[number], p, d, shape, types, tile)
+        types_backward(p, d, shape, types)
+        adamw(flat, gradient, moments, step + batch + 1, update)
+        first = ends[batch]
     return total
 
 
@@ -113,6 +94,6 @@ def evaluate(flat, shape, exponents, counts, factors, targets, weights, logits):
     total = 0.0
     for number in range(counts.shape[0]):
         forward(counts[number], factors[number], p, shape, types, tile)
-        logits[number] = tile.logit
+        copy(logits[number], tile.logit)
         total += losses(targets[number], weights[number], shape, tile)
     return total

@@ -19,7 +19,7 @@ from seqcls.engines.fused.adamw import adamw
 from seqcls.engines.fused.backward import backward, types_backward
 from seqcls.engines.fused.buffers import TILE, new_tile, views
 from seqcls.engines.fused.compiling import entry, inlined
-from seqcls.engines.fused.forward import forward, types_forward
+from seqcls.engines.fused.forward import copy, forward, types_forward
 from seqcls.engines.fused.loss import losses
 from seqcls.engines.fused.machine_code import MEAN
 from seqcls.engines.fused.mean.buffers import new_mean, reader
@@ -74,9 +74,9 @@ def train_epoch(
                 letter = turn % letters
                 types = reader(mean.memory[letter], letter + 1, shape)
                 if turn == letters:
-                    tile.logit[:] = mean.logit
+                    copy(tile.logit, mean.logit)
                     total += losses(targets[number], weights[number], shape, tile)
-                    mean.slope[:] = tile.slope
+                    copy(mean.slope, tile.slope)
                     if shape.biases:
                         for s in range(TILE):
                             d.classifier_bias[0] += mean.empty[s] * tile.slope[s]
@@ -108,7 +108,7 @@ def evaluate(flat, shape, exponents, counts, factors, targets, weights, logits):
             types = reader(mean.memory[letter], letter + 1, shape)
             forward(counts[number], factors[number], p, shape, types, tile)
             add_logits(letter, tile, mean)
-        tile.logit[:] = mean.logit
-        logits[number] = tile.logit
+        copy(tile.logit, mean.logit)
+        copy(logits[number], tile.logit)
         total += losses(targets[number], weights[number], shape, tile)
     return total

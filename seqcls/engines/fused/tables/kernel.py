@@ -13,6 +13,7 @@ import numpy as np
 from seqcls.engines.fused.adamw import adamw
 from seqcls.engines.fused.buffers import new_tile, new_token_types, views
 from seqcls.engines.fused.compiling import entry
+from seqcls.engines.fused.forward import copy
 from seqcls.engines.fused.loss import losses
 from seqcls.engines.fused.machine_code import TABLES
 from seqcls.engines.fused.tables.buffers import new_table
@@ -115,6 +116,6 @@ def evaluate_table(
     for number in range(len(letters)):
         own_letters = letters[number, : slots[number]]
         strings_forward(own_letters, factors[number], p, shape, scheme, types, tile, table)
-        logits[number] = tile.logit
+        copy(logits[number], tile.logit)
         total += losses(targets[number], weights[number], shape, tile)
     return total
