@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 
 from sweeps import background_worker
 from sweeps.store import sweep_queries
@@ -14,6 +15,10 @@ pytestmark = pytest.mark.browser
 
 TRAINING_SECONDS = 240
 """Enough for a slow machine that has to compile first."""
+
+
+REOPEN_MS = 3000
+"""Within this an option is there that will be."""
 
 
 def launch_own(page: Page, name: str, seeds: str, hidden_sizes: list[int], models: int) -> None:
@@ -31,7 +36,12 @@ def launch_own(page: Page, name: str, seeds: str, hidden_sizes: list[int], model
     box.click()
     for size in hidden_sizes:
         option = page.get_by_role("option", name=str(size), exact=True)
-        option.click()
+        try:
+            option.click(timeout=REOPEN_MS)
+        except PlaywrightTimeoutError:
+            # What was chosen before was drawn, which may close a list: a user opens it again.
+            box.click()
+            option.click()
         expect(option).to_have_count(0)
     page.keyboard.press("Escape")
     expect(page.get_by_test_id("stSidebar")).to_contain_text(f"{models} models")
