@@ -1,0 +1,59 @@
+"""A server that is asked to end does, whatever it is still asked for."""
+
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import ROOT
+
+SERVER = """
+import asyncio
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from dashboard.ending import in_time
+
+
+async def never(request):
+    print("asked", flush=True)
+    await asyncio.Event().wait()
+
+
+async def begin():
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error"))
+    serving = asyncio.create_task(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.01)
+    print(server.servers[0].sockets[0].getsockname()[1], flush=True)
+    await serving
+
+
+app = Starlette(routes=[Route("/", never)], lifespan=in_time)
+asyncio.run(begin())
+"""
+SECONDS = 60
+
+
+@pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_server_that_is_asked_to_end_does(asked: signal.Signals, waits: bool) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVER], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as server:
+        assert server.stdout is not None
+        try:
+            with socket.create_connection(("127.0.0.1", int(server.stdout.readline()))) as browser:
+                if waits:
+                    browser.sendall(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
+                    assert server.stdout.readline() == b"asked\n"
+                server.send_signal(asked)
+                status = server.wait(SECONDS)
+        finally:
+            server.kill()
+    # What nobody waits for ends by itself.
+    assert (status == 128 + asked) == waits
