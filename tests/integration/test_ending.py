@@ -16,7 +16,9 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from dashboard.ending import in_time
+from dashboard import ending
+
+ending.END_SECONDS = 0.5
 
 
 async def never(request):
@@ -33,7 +35,7 @@ async def begin():
     await serving
 
 
-app = Starlette(routes=[Route("/", never)], lifespan=in_time)
+app = Starlette(routes=[Route("/", never)], lifespan=ending.in_time)
 asyncio.run(begin())
 """
 SECONDS = 60
