@@ -9,7 +9,7 @@ from seqcls.errors import UnknownRunError
 from seqcls.results import Cause as Found
 from seqcls.results import Confusion
 from sweeps.store.engine import Store
-from sweeps.store.frames import read
+from sweeps.store.frames import frame
 from sweeps.store.statements import insert_new, one_of
 from sweeps.store.tables import Cause, Perturbation, Run, RunState
 
@@ -81,8 +81,7 @@ def sensitivity(store: Store) -> "pd.DataFrame":
 
     own = select(Run.id.label("run_id"), *(getattr(Run, cell) for cell in CELLS))
     again = perturbations(store)
-    with store.begin() as connection:
-        runs = read(connection, own.where(one_of(Run.id, set(again["run_id"]))))
+    runs = frame(store, own.where(one_of(Run.id, set(again["run_id"]))))
     both = again.merge(runs, on="run_id", suffixes=("", "_own"))
     differs = sum((both[cell] != both[f"{cell}_own"]).astype(int) for cell in CELLS)
     both = both.assign(
@@ -170,5 +169,4 @@ def _stored(
     query = select(table.__table__).order_by(table.run_id, table.number)
     if run_ids is not None:
         query = query.where(one_of(table.run_id, run_ids))
-    with store.begin() as connection:
-        return read(connection, query)
+    return frame(store, query)

@@ -20,17 +20,10 @@ from seqcls.errors import SeqclsError
 from sweeps.cli.app import app
 from sweeps.grouping import PlannedRun
 from sweeps.jobs import make_job
-from tests.commands import SEQCLS, refusal, refused, run
+from tests.commands import SEQCLS, refusal, refused, run, run_main
 from tests.conftest import ROOT, short_config
 
 DB = ["--db", str(ROOT / "runs.db")]
-
-
-def run_here(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """The same in this process, where it does not matter; PyTorch need not be loaded again."""
-    result = CliRunner().invoke(app, list(arguments))
-    assert result.exception is None or isinstance(result.exception, SystemExit), result
-    return subprocess.CompletedProcess(arguments, result.exit_code, result.stdout, result.stderr)
 
 
 def test_help_and_version_load_nothing_heavy() -> None:
@@ -73,13 +66,13 @@ def test_a_sweep_of_ones_own_is_trained_once(short_spec: Path, tmp_path: Path) -
     first = run("sweep", str(short_spec), *db, "--workers", "0")
     assert "short: trained 6 runs in" in first.stdout
     assert "6/6 runs" in first.stderr
-    again = run_here("sweep", str(short_spec), *db)
+    again = run_main("sweep", str(short_spec), *db)
     assert again.stdout == f"short: all runs are in {db[1]}.\n"
     # A seed more is one run a size more.
     short_spec.write_text(short_spec.read_text().replace("0..2", "0..3"))
-    more = run_here("sweep", str(short_spec), *db, "--workers", "0")
+    more = run_main("sweep", str(short_spec), *db, "--workers", "0")
     assert "short: trained 2 runs in" in more.stdout
-    runs = json.loads(run_here("runs", *db, "--json").stdout)
+    runs = json.loads(run_main("runs", *db, "--json").stdout)
     assert [(r["hidden_size"], r["model_seed"]) for r in runs if r["state"] == "done"] == [
         *((2, 0), (2, 1), (2, 2), (4, 0), (4, 1), (4, 2)),
         *((2, 3), (4, 3)),
@@ -136,17 +129,17 @@ def states(db: Path) -> list[str]:
 
 
 def test_tables_show_what_json_holds() -> None:
-    shown = run_here("runs", *DB, "--failing", "--where", "hidden_size=2", "--seed", "2").stdout
+    shown = run_main("runs", *DB, "--failing", "--where", "hidden_size=2", "--seed", "2").stdout
     assert "1 run in" in shown
     assert "all_initializations, generalization_errors" in shown
     assert "93.02%" in shown
-    errors = run_here("errors", "all_initializations/2", *DB).stdout
+    errors = run_main("errors", "all_initializations/2", *DB).stdout
     assert "661 distinct strings, 697 in the test set" in errors
     assert any(
         line.split()[:3] == ["b{2}c{152}", "false", "positive"] for line in errors.splitlines()
     )
-    assert "0.12187" in run_here("predict", "all_initializations/2", "ab{100}", *DB).stdout
-    assert '""' in run_here("predict", "all_initializations/2", "", *DB).stdout
+    assert "0.12187" in run_main("predict", "all_initializations/2", "ab{100}", *DB).stdout
+    assert '""' in run_main("predict", "all_initializations/2", "", *DB).stdout
 
 
 def test_the_exhaustive_check_of_a_shipped_run_is_shown() -> None:
@@ -160,24 +153,24 @@ def test_a_run_without_a_stored_check_is_checked_and_keeps_it(
     short_spec: Path, tmp_path: Path
 ) -> None:
     db = ("--db", str(tmp_path / "own.db"))
-    run_here("sweep", str(short_spec), *db, "--workers", "0").check_returncode()
-    first = json.loads(run_here("verdict", "1", *db, "--json").stdout)
+    run_main("sweep", str(short_spec), *db, "--workers", "0").check_returncode()
+    first = json.loads(run_main("verdict", "1", *db, "--json").stdout)
     with closing(sqlite3.connect(db[1])) as connection:
         assert connection.execute("SELECT run_id, inputs FROM verdict").fetchall() == [
             (1, first[0]["inputs"])
         ]
-    assert json.loads(run_here("verdict", "1", *db, "--json").stdout) == first
+    assert json.loads(run_main("verdict", "1", *db, "--json").stdout) == first
 
 
 def test_runs_that_rounding_decides_are_listed(short_spec: Path, tmp_path: Path) -> None:
     db = ("--db", str(tmp_path / "own.db"))
-    run_here("sweep", str(short_spec), *db, "--workers", "0").check_returncode()
-    assert "no run is stored in both precisions" in run_here("sensitive", *db).stdout
+    run_main("sweep", str(short_spec), *db, "--workers", "0").check_returncode()
+    assert "no run is stored in both precisions" in run_main("sensitive", *db).stdout
     double = ("--precision", "float64", "--workers", "0")
     assert (
-        "short-float64: trained 6 runs" in run_here("sweep", str(short_spec), *db, *double).stdout
+        "short-float64: trained 6 runs" in run_main("sweep", str(short_spec), *db, *double).stdout
     )
-    pairs = json.loads(run_here("sensitive", *db, "--json").stdout)
+    pairs = json.loads(run_main("sensitive", *db, "--json").stdout)
     assert len(pairs) == 6
     for pair in pairs:
         cells = ("tn", "fp", "fn", "tp")
@@ -187,20 +180,20 @@ def test_runs_that_rounding_decides_are_listed(short_spec: Path, tmp_path: Path)
     with closing(sqlite3.connect(db[1])) as connection:
         connection.execute("UPDATE run SET tn = tn + 1 WHERE id = 1")
         connection.commit()
-    assert json.loads(run_here("sensitive", *db, "--json").stdout)[0]["sensitive"]
+    assert json.loads(run_main("sensitive", *db, "--json").stdout)[0]["sensitive"]
 
 
 def test_engines_are_chosen_with_a_reason_that_is_stored(short_spec: Path, tmp_path: Path) -> None:
     assert "no sweep specification 'nope'" in refused("engines", "nope")
-    assert "letter counts suffice, on the CPU" in run_here("engines", str(short_spec)).stdout
+    assert "letter counts suffice, on the CPU" in run_main("engines", str(short_spec)).stdout
     short_spec.write_text(short_spec.read_text() + "dropout_rate = [0.0, 0.1]\n")
     assert (
-        "dropout_rate=0.1 makes equal letters differ" in run_here("engines", str(short_spec)).stdout
+        "dropout_rate=0.1 makes equal letters differ" in run_main("engines", str(short_spec)).stdout
     )
     db = ("--db", str(tmp_path / "own.db"))
     assert "cannot train this" in refused("sweep", str(short_spec), *db, "--engine", "fused")
-    run_here("sweep", str(short_spec), *db, "--workers", "0").check_returncode()
-    runs = json.loads(run_here("runs", *db, "--json").stdout)
+    run_main("sweep", str(short_spec), *db, "--workers", "0").check_returncode()
+    runs = json.loads(run_main("runs", *db, "--json").stdout)
     stored = {(run["dropout_rate"], run["engine"], run["engine_reason"]) for run in runs}
     assert stored == {
         (0.0, "fused", "letter counts suffice, on the CPU"),

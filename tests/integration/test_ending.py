@@ -1,4 +1,4 @@
-"""A server that is asked to end does, whatever it is still asked for."""
+"""A dashboard that is asked to end does, whatever it is still asked for."""
 
 import signal
 import socket
@@ -13,21 +13,22 @@ SERVER = """
 import asyncio
 
 import uvicorn
-from starlette.applications import Starlette
-from starlette.routing import Route
 
 from dashboard import ending
+from dashboard.app import app
 
 ending.END_SECONDS = 0.5
 
 
-async def never(request):
-    print("asked", flush=True)
-    await asyncio.Event().wait()
+async def also_never(scope, receive, send):
+    if scope["type"] == "http" and scope["path"] == "/never":
+        print("asked", flush=True)
+        await asyncio.Event().wait()
+    await app(scope, receive, send)
 
 
 async def begin():
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error"))
+    server = uvicorn.Server(uvicorn.Config(also_never, port=0, log_level="error"))
     serving = asyncio.create_task(server.serve())
     while not server.started:
         await asyncio.sleep(0.01)
@@ -35,15 +36,16 @@ async def begin():
     await serving
 
 
-app = Starlette(routes=[Route("/", never)], lifespan=ending.in_time)
 asyncio.run(begin())
 """
+"""The dashboard, and one path more that is never answered."""
+
 SECONDS = 60
 
 
 @pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("waits", [True, False])
-def test_a_server_that_is_asked_to_end_does(asked: signal.Signals, waits: bool) -> None:
+def test_a_dashboard_that_is_asked_to_end_does(asked: signal.Signals, waits: bool) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", SERVER], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as server:
@@ -51,7 +53,7 @@ def test_a_server_that_is_asked_to_end_does(asked: signal.Signals, waits: bool) 
         try:
             with socket.create_connection(("127.0.0.1", int(server.stdout.readline()))) as browser:
                 if waits:
-                    browser.sendall(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
+                    browser.sendall(b"GET /never HTTP/1.1\r\nHost: here\r\n\r\n")
                     assert server.stdout.readline() == b"asked\n"
                 server.send_signal(asked)
                 status = server.wait(SECONDS)

@@ -49,8 +49,7 @@ def norm_forward(x, parameters, shape, unit, out, scale, mean):
     number = x.dtype.type
     if shape.norm == 0:
         for i in range(shape.hidden):
-            for s in range(scale.size):
-                out[i, s] = x[i, s]
+            copy(out[i], x[i])
         return
     share = number(1) / number(shape.hidden)
     mean[:] = number(0)
