@@ -12,6 +12,8 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
+# Before anything whose calls it checks is imported.
+import tests.array_checks  # noqa: F401 # isort: split
 from seqcls.config import RunConfig
 from sweeps.collecting import collect_seldom
 

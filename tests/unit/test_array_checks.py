@@ -1,0 +1,79 @@
+"""What is said about arrays is checked at every call, whichever of the ways checks it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jaxtyping
+import numpy as np
+import pytest
+from beartype import beartype
+from beartype.roar import BeartypeCallHintViolation
+from jaxtyping import Float
+
+check: Callable[[Any], Any] = jaxtyping.jaxtyped(typechecker=beartype)
+"""As what pyproject.toml names is decorated."""
+
+REFUSED = (BeartypeCallHintViolation, jaxtyping.TypeCheckError)
+
+Vector = Float[np.ndarray, "letter"]
+Pair = tuple[Float[np.ndarray, "letter"], Float[np.ndarray, "letter"]]
+
+
+@check
+def no_array(number: int) -> str:
+    return "three" if number == 3 else number  # type: ignore[return-value]
+
+
+@check
+def one_array(vector: Vector) -> int:
+    return len(vector)
+
+
+@check
+def two_arrays(first: Vector, second: Vector) -> int:
+    return len(first) + len(second)
+
+
+@check
+def arrays_within(pairs: list[Pair]) -> int:
+    return len(pairs)
+
+
+@check
+def other_lengths_within(vector: Vector) -> Vector:
+    one_array(np.zeros(len(vector) + 1))
+    return vector
+
+
+def test_what_is_as_said_passes() -> None:
+    assert no_array(3) == "three"
+    assert one_array(np.zeros(4)) == 4
+    assert two_arrays(np.zeros(4), np.zeros(4)) == 8
+    assert arrays_within([(np.zeros(4), np.zeros(4))]) == 1
+
+
+def test_each_call_names_its_own_axes() -> None:
+    assert len(other_lengths_within(np.zeros(4))) == 4
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        (no_array, ["three"]),
+        (no_array, [4]),
+        (one_array, [np.zeros((4, 4))]),
+        (one_array, [np.zeros(4, dtype=int)]),
+        (two_arrays, [np.zeros(4), np.zeros(5)]),
+        (arrays_within, [[(np.zeros(4), np.zeros(5))]]),
+    ],
+)
+def test_what_is_not_is_refused(function: Callable[..., object], arguments: list[object]) -> None:
+    with pytest.raises(REFUSED):
+        function(*arguments)
+
+
+def test_functions_of_the_program_are_checked() -> None:
+    from seqcls.interpretability.counts.network import gelu
+
+    with pytest.raises(jaxtyping.TypeCheckError):
+        gelu(np.zeros(3, dtype=int))
