@@ -1,4 +1,4 @@
-r"""The coefficients of the complementary error function, for compiled and for plain NumPy code.
+r"""The coefficients of the complementary error function.
 
     erfc(z) = exp(-z^2) t P(t),  t = 2 / (2 + z),  z >= 0
 

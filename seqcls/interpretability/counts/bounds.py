@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from scipy.special import ndtr
 
 from seqcls.interpretability.counts.network import Network, gelu
 
@@ -170,6 +171,4 @@ def _mean_value(
 def gelu_slope(x: Float[np.ndarray, "*any"]) -> Float[np.ndarray, "*any"]:
     """The derivative of GELU: P(Z < x) + x times the normal density at x."""
     density = np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
-    # gelu(x) / x is the probability; at zero, where that is undefined, it is a half.
-    safe = np.where(x == 0, 1, x)
-    return np.asarray(np.where(x == 0, 0.5, gelu(safe) / safe) + x * density)
+    return np.asarray(ndtr(x) + x * density)

@@ -12,10 +12,10 @@ from functools import cached_property, reduce
 
 import numpy as np
 from jaxtyping import Float, Int64
+from scipy.special import ndtr
 
 from seqcls.config import RunConfig
 from seqcls.data import tokenizer_of
-from seqcls.engines.fused.erfc import ERFC_DOUBLE
 from seqcls.interpretability.counts.obstacle import refuse
 from seqcls.parameters import weights_of
 from seqcls.results import Weights
@@ -262,13 +262,4 @@ def sigmoid(logits: Float[np.ndarray, "*logit"]) -> Float[np.ndarray, "*logit"]:
 
 def gelu(x: Float[np.ndarray, "*any"]) -> Float[np.ndarray, "*any"]:
     """The exact GELU: x times the probability that a standard normal variable is below x."""
-    z = np.abs(x) * math.sqrt(0.5)
-    t = 2 / (2 + z)
-    # Horner's scheme in place: for a few states NumPy's polyval takes nearly twice as long.
-    highest, *lower = reversed(ERFC_DOUBLE)
-    polynomial = np.full_like(t, highest)
-    for coefficient in lower:
-        polynomial *= t
-        polynomial += coefficient
-    tail = 0.5 * np.exp(-z * z) * t * polynomial
-    return np.asarray(x * np.where(x < 0, tail, 1 - tail))
+    return np.asarray(x * ndtr(x))
