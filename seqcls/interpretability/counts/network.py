@@ -101,6 +101,12 @@ class Network:
         return np.asarray(self.query @ self.key.swapaxes(1, 2) / size)
 
     @cached_property
+    def _factors(self) -> list[Float[np.ndarray, " token_type"] | None]:
+        """Per head exp(score of `CLS` for each token type), the highest 1; none if not moderate."""
+        scores = self.scores[:, 0]
+        return [np.exp(own - own.max()) if np.ptp(own) < MODERATE else None for own in scores]
+
+    @cached_property
     def head_to_hidden(self) -> Float[np.ndarray, "head head_size hidden"]:
         """Each head's part of the attention's output matrix."""
         heads, size = self.config.num_attention_heads, self.config.attention_head_size
@@ -159,16 +165,17 @@ class Network:
         self, head: int, occurrences: Float[np.ndarray, "string token_type"]
     ) -> Float[np.ndarray, "string hidden"]:
         """What a head adds to the stream of `CLS`; occurrences need not be whole numbers."""
-        scores = self.scores[head, 0]
-        if np.ptp(scores) < MODERATE:
+        factors = self._factors[head]
+        if factors is not None:
             # n exp(score), without the logarithm of n: a third of the time.
-            weights = occurrences * np.exp(scores - scores.max())
-            total = weights @ np.ones(len(scores))
+            weights = occurrences * factors
+            total = weights @ np.ones(len(factors))
             return np.asarray(
                 weights @ self.ov_output[head] / np.where(total == 0, 1, total)[:, None]
             )
         with np.errstate(divide="ignore"):
-            return np.asarray(softmax(scores + np.log(occurrences)) @ self.ov_output[head])
+            scores = self.scores[head, 0] + np.log(occurrences)
+        return np.asarray(softmax(scores) @ self.ov_output[head])
 
     def logits_of_occurrences(
         self, occurrences: Float[np.ndarray, "string token_type"]
