@@ -82,6 +82,8 @@ def test_a_filled_database_of_an_older_version_is_upgraded(
     file, server = open_writer(str(tmp_path / "file.db")), open_writer(postgres_url)
     assert schema_version(server) == schema_version(file)
     assert contents(server) == contents(file)
+    wrong = "SELECT * FROM misclassified"
+    assert sorted(rows(server, wrong)) == sorted(rows(file, wrong)) != []
     sums = "SELECT * FROM length_sum ORDER BY config_id, length"
     assert rows(server, sums) == rows(file, sums) != []
     assert verify(server).damages == []
