@@ -35,7 +35,7 @@ torch.set_num_threads(1)
 collect_seldom()
 gc.freeze()
 
-pytest_plugins = ["tests.databases", "tests.scheduling"]
+pytest_plugins = ["tests.built_commands", "tests.databases", "tests.scheduling"]
 
 
 def _settings() -> dict[str, str]:

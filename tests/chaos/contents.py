@@ -1,6 +1,7 @@
 """What a database says, whatever its ids, times and workers: two equal sweeps, one hash."""
 
 import hashlib
+from collections.abc import Iterable
 from typing import Any
 
 from sweeps.store.engine import Store
@@ -48,6 +49,6 @@ def contents(store: Store) -> dict[str, str]:
         }
 
 
-def _hash(rows: list[tuple[Any, ...]]) -> str:
+def _hash(rows: Iterable[Iterable[Any]]) -> str:
     plain = [tuple(bytes(x) if isinstance(x, memoryview) else x for x in row) for row in rows]
     return hashlib.sha256(repr(sorted(map(repr, plain))).encode()).hexdigest()
