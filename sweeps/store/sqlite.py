@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from contextlib import closing
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
@@ -75,7 +76,15 @@ def connect(
         prepared: statements that each connection begins with.
         busy_seconds: how long a connection waits for another's lock.
     """
-    location = f"file:{quote(str(path.absolute()))}?mode={mode}"
+    return _engine(path.absolute(), mode, tuple(prepared), busy_seconds)
+
+
+# An engine remembers how each statement is written out; a page opens its file dozens of times.
+@lru_cache(maxsize=16)
+def _engine(
+    path: Path, mode: Literal["ro", "rwc"], prepared: tuple[str, ...], busy_seconds: float
+) -> Engine:
+    location = f"file:{quote(str(path))}?mode={mode}"
 
     def new_connection() -> sqlite3.Connection:
         # isolation_level=None leaves transactions to the events below.
