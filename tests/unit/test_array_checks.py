@@ -40,6 +40,16 @@ def arrays_within(pairs: list[Pair]) -> int:
 
 
 @check
+def several_in_a_list(vectors: list[Vector]) -> int:
+    return len(vectors)
+
+
+@check
+def several_arguments(*vectors: Vector) -> int:
+    return len(vectors)
+
+
+@check
 def other_lengths_within(vector: Vector) -> Vector:
     one_array(np.zeros(len(vector) + 1))
     return vector
@@ -70,6 +80,16 @@ def test_each_call_names_its_own_axes() -> None:
 def test_what_is_not_is_refused(function: Callable[..., object], arguments: list[object]) -> None:
     with pytest.raises(REFUSED):
         function(*arguments)
+
+
+def test_what_may_hold_several_arrays_is_left_to_jaxtyping() -> None:
+    whole = np.zeros(3, dtype=int)
+    with pytest.raises(jaxtyping.TypeCheckError):
+        several_in_a_list([whole])
+    with pytest.raises(jaxtyping.TypeCheckError):
+        several_arguments(whole)
+    with pytest.raises(BeartypeCallHintViolation):
+        one_array(whole)
 
 
 def test_functions_of_the_program_are_checked() -> None:
