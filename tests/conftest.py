@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 import tests.array_checks  # noqa: F401 # isort: split
 from seqcls.config import RunConfig
 from sweeps.collecting import collect_seldom
+from tests.temporary import keep_in_memory
 
 # The first example of a test pays for what PyTorch and beartype set up; that is no failure, and a
 # busy machine is none either.
@@ -31,6 +32,7 @@ settings.register_profile(
 )
 settings.load_profile("seqcls")
 torch.set_num_threads(1)
+keep_in_memory()
 # What is loaded by now stays: a search for garbage need not look through it again and again.
 collect_seldom()
 gc.freeze()

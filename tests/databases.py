@@ -1,6 +1,7 @@
 """What the tests of the database share."""
 
 import itertools
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -15,9 +16,17 @@ from sweeps.store.engine import Store
 from sweeps.store.opening import open_writer
 
 
+@pytest.fixture(scope="session")
+def made_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with its tables and nothing in them; tests that begin there take copies."""
+    path = tmp_path_factory.mktemp("made") / "made.db"
+    open_writer(str(path))
+    return path
+
+
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return open_writer(str(tmp_path / "test.db"))
+def store(made_file: Path, tmp_path: Path) -> Store:
+    return open_writer(str(shutil.copy(made_file, tmp_path / "test.db")))
 
 
 @pytest.fixture(scope="session")
@@ -48,22 +57,37 @@ def started_server(tmp_path_factory: pytest.TempPathFactory) -> Any:
 _numbers = itertools.count()
 
 
+def _new_database(server: str, template: str) -> str:
+    """The URL of a database that is made as a copy of another."""
+    name = f"test_{next(_numbers)}"
+    psycopg = pytest.importorskip("psycopg")
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+    return make_url(server).set(database=name).render_as_string(hide_password=False)
+
+
 @pytest.fixture
 def postgres_url(postgres_server: str) -> str:
     """The URL of an empty database of its own."""
-    name = f"test_{next(_numbers)}"
-    psycopg = pytest.importorskip("psycopg")
-    with psycopg.connect(postgres_server, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    return make_url(postgres_server).set(database=name).render_as_string(hide_password=False)
+    return _new_database(postgres_server, "template1")
+
+
+@pytest.fixture(scope="session")
+def made_on_server(postgres_server: str) -> str:
+    """The name of a database with its tables, as `made_file` is a file."""
+    url = _new_database(postgres_server, "template1")
+    open_writer(url)
+    return str(make_url(url).database)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def any_db(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """How each kind of database is named, as a user would."""
+    """A database of each kind with its tables and nothing in them, named as a user would."""
     if request.param == "sqlite":
-        return str(tmp_path / "test.db")
-    return str(request.getfixturevalue("postgres_url"))
+        made_file = request.getfixturevalue("made_file")
+        return str(shutil.copy(made_file, tmp_path / "test.db"))
+    made = request.getfixturevalue("made_on_server")
+    return _new_database(request.getfixturevalue("postgres_server"), made)
 
 
 def spec(**changes: Any) -> SweepSpec:

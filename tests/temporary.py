@@ -1,0 +1,19 @@
+"""Where tests make their files: in memory where there is room, since databases wait for a disk."""
+
+import os
+import shutil
+from pathlib import Path
+
+MEMORY = Path("/dev/shm")
+"""A file system in memory, on Linux."""
+
+ROOM = 2 << 30
+"""Bytes that have to be free: several times what all tests together leave at a time."""
+
+
+def keep_in_memory() -> None:
+    """Has pytest make its temporary folders in memory, unless it was told where to."""
+    if not os.access(MEMORY, os.W_OK):
+        return
+    if shutil.disk_usage(MEMORY).free > ROOM:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
