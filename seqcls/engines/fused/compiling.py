@@ -1,5 +1,8 @@
 """How the fused engine is compiled, and where its machine code is kept."""
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numba
@@ -7,6 +10,25 @@ from numba import njit
 
 from seqcls.engines.fused.checked_files import CheckedFiles
 from seqcls.engines.fused.machine_code import machine_code_folder
+
+
+@contextmanager
+def _hidden(module: str) -> Iterator[None]:
+    """Has imports of a module fail as if it were not installed, where it is not loaded yet."""
+    if module in sys.modules:
+        yield
+        return
+    sys.modules[module] = None  # type: ignore[assignment] # which is how Python is told so
+    try:
+        yield
+    finally:
+        del sys.modules[module]
+
+
+# Numba loads this before it compiles or loads anything, and SciPy's linear algebra to see whether
+# it is there: 0.2 s of each process that trains, and nothing here is made of it.
+with suppress(ImportError), _hidden("scipy.linalg.cython_blas"):
+    import numba.np.arraymath
 
 # What the compiler may do to sums, so that they become vectors. Not assumed: that no number is NaN
 # or infinite, for a diverging training must show.
