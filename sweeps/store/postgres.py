@@ -1,6 +1,7 @@
 """PostgreSQL: how a server is reached, and what its errors mean."""
 
 import re
+from functools import lru_cache
 
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, text
 from sqlalchemy.exc import InterfaceError, OperationalError, SQLAlchemyError
@@ -40,15 +41,29 @@ def connect(url: URL, *, read_only: bool, busy_seconds: float | None = None) -> 
     Raises:
         StoreError: the driver is not installed.
     """
+    try:
+        return _engine(url, read_only, busy_seconds, read_seconds if read_only else None)
+    except ModuleNotFoundError:
+        raise StoreError(
+            "PostgreSQL needs the driver psycopg; install it with: pip install 'seqcls[postgres]'"
+        ) from None
+
+
+# An engine asks the server what it is, and remembers how each statement is written out; a page
+# opens its database dozens of times.
+@lru_cache(maxsize=16)
+def _engine(
+    url: URL, read_only: bool, busy_seconds: float | None, most_seconds: float | None
+) -> Engine:
     arguments: dict[str, object] = {}
     if "connect_timeout" not in url.query:
         arguments["connect_timeout"] = CONNECT_SECONDS
     if read_only:
         own = url.query.get("options", "")
         limit = ""
-        if read_seconds is not None:
+        if most_seconds is not None:
             # Zero would mean no limit.
-            limit = f" -c statement_timeout={max(1, round(1e3 * read_seconds))}ms"
+            limit = f" -c statement_timeout={max(1, round(1e3 * most_seconds))}ms"
         arguments["options"] = f"{own} -c default_transaction_read_only=on{limit}"
     if busy_seconds is not None:
         own = url.query.get("options", "")
@@ -56,15 +71,8 @@ def connect(url: URL, *, read_only: bool, busy_seconds: float | None = None) -> 
         arguments["connect_timeout"] = HURRIED_CONNECT_SECONDS
     # What a reader reads in one transaction is of one moment, as in SQLite.
     isolation = "REPEATABLE READ" if read_only else "READ COMMITTED"
-    try:
-        # NullPool: workers hold no connection while they train.
-        return create_engine(
-            url, poolclass=NullPool, connect_args=arguments, isolation_level=isolation
-        )
-    except ModuleNotFoundError:
-        raise StoreError(
-            "PostgreSQL needs the driver psycopg; install it with: pip install 'seqcls[postgres]'"
-        ) from None
+    # NullPool: workers hold no connection while they train.
+    return create_engine(url, poolclass=NullPool, connect_args=arguments, isolation_level=isolation)
 
 
 def name_of(url: URL) -> str:
