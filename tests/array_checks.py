@@ -1,11 +1,12 @@
 """Types and shapes, checked at every call of a function while tests run.
 
-To compare the shapes of a call's arrays, jaxtyping binds all arguments and checks them twice. Where
-no two arrays can have an axis of the same name there is nothing to compare: beartype alone checks
-all that the types say, in a fraction of the time.
+To tell well what is wrong, jaxtyping binds a call's arguments by name and checks them twice: before
+the call, and again with what it returned. beartype within a scope of jaxtyping's compares the same
+axes, of each array once. What that would see less of is left to jaxtyping: containers, of which
+each check looks at one element, and axes that are computed from arguments.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from inspect import CO_VARARGS, CO_VARKEYWORDS, isfunction
 from types import UnionType
@@ -15,49 +16,45 @@ import jaxtyping
 from beartype import beartype
 from jaxtyping import AbstractArray
 
-_comparing = jaxtyping.jaxtyped
-_ALONE = _comparing("context")
-"""In which axes are none of those that the caller names."""
+_thoroughly = jaxtyping.jaxtyped
+_SCOPE = _thoroughly("context")
+"""In which an axis has one length, and none of those that the caller names."""
 
 
-def _axes_in(hint: Any) -> list[str]:
-    """The axes that a type names, or what is said in place of a name.
-
-    Those of a container's arrays come twice: it may hold several.
-    """
+def _arrays_in(hint: Any) -> Iterator[tuple[str, bool]]:
+    """The axes of each array that a type names, and whether it is one of a container's."""
     if isinstance(hint, type) and issubclass(hint, AbstractArray):
-        return hint.dim_str.split()
-    parts = hint if isinstance(hint, list) else get_args(hint)
-    axes = [axis for part in parts for axis in _axes_in(part)]
-    return axes if get_origin(hint) in (Union, UnionType) else axes * 2
-
-
-def _axes_of(function: Any) -> list[str]:
-    hints = get_type_hints(function, include_extras=True).values()
-    axes = [axis for hint in hints for axis in _axes_in(hint)]
-    takes_any_number = function.__code__.co_flags & (CO_VARARGS | CO_VARKEYWORDS)
-    return axes * 2 if takes_any_number else axes
+        yield hint.dim_str, False
+        return
+    alternatives = get_origin(hint) in (Union, UnionType)
+    for part in hint if isinstance(hint, list) else get_args(hint):
+        for axes, within in _arrays_in(part):
+            yield axes, within or not alternatives
 
 
 def _checked(decorated: Any, **options: Any) -> Any:
     if not isfunction(decorated):
-        return _comparing(decorated, **options)
+        return _thoroughly(decorated, **options)
     try:
-        axes = _axes_of(decorated)
+        hints = get_type_hints(decorated, include_extras=True).values()
     except NameError:  # a name that only a type checker imports
-        return _comparing(decorated, **options)
-    if len(set(axes)) < len(axes) or not all(axis.isidentifier() for axis in axes):
-        return _comparing(decorated, **options)
+        return _thoroughly(decorated, **options)
+    arrays = [array for hint in hints for array in _arrays_in(hint)]
+    if not arrays:
+        return beartype(decorated)
+    any_number = decorated.__code__.co_flags & (CO_VARARGS | CO_VARKEYWORDS)
+    if any_number or any(within or "{" in axes for axes, within in arrays):
+        return _thoroughly(decorated, **options)
     checked = beartype(decorated)
-    if not axes:
-        return checked
 
     @wraps(checked)
-    def alone(*args: Any, **kwargs: Any) -> Any:
-        with _ALONE:
+    def in_one_scope(*args: Any, **kwargs: Any) -> Any:
+        if jaxtyping.config.jaxtyping_disable:
+            return decorated(*args, **kwargs)
+        with _SCOPE:
             return checked(*args, **kwargs)
 
-    return alone
+    return in_one_scope
 
 
 def _jaxtyped(**options: Any) -> Callable[[Any], Any]:

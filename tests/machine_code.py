@@ -9,6 +9,7 @@ from itertools import product
 
 from seqcls.compiling import compile_ahead
 from seqcls.engines.fused.machine_code import MEAN, TABLES, is_compiled
+from sweeps.collecting import collect_seldom
 
 
 def main() -> None:
@@ -18,7 +19,7 @@ def main() -> None:
         for part, precision in product((TABLES, "", MEAN), ("float32", "float64"))
         if not is_compiled(precision, part)
     ]
-    with ProcessPoolExecutor(os.cpu_count()) as processes:
+    with ProcessPoolExecutor(os.cpu_count(), initializer=collect_seldom) as processes:
         for compiled in [processes.submit(compile_ahead, *one) for one in missing]:
             compiled.result()
 

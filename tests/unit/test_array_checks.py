@@ -16,6 +16,7 @@ check: Callable[[Any], Any] = jaxtyping.jaxtyped(typechecker=beartype)
 REFUSED = (BeartypeCallHintViolation, jaxtyping.TypeCheckError)
 
 Vector = Float[np.ndarray, "letter"]
+Rows = Float[np.ndarray, "*row letter"]
 Pair = tuple[Float[np.ndarray, "letter"], Float[np.ndarray, "letter"]]
 
 
@@ -50,6 +51,21 @@ def several_arguments(*vectors: Vector) -> int:
 
 
 @check
+def longer(vector: Vector) -> Vector:
+    return np.append(vector, 0.0)
+
+
+@check
+def rows_or_none(first: Rows, second: Rows | None) -> Rows:
+    return first if second is None else first + second
+
+
+@check
+def so_many(number: int, vector: Float[np.ndarray, "{number}"]) -> int:
+    return number + len(vector)
+
+
+@check
 def other_lengths_within(vector: Vector) -> Vector:
     one_array(np.zeros(len(vector) + 1))
     return vector
@@ -60,6 +76,9 @@ def test_what_is_as_said_passes() -> None:
     assert one_array(np.zeros(4)) == 4
     assert two_arrays(np.zeros(4), np.zeros(4)) == 8
     assert arrays_within([(np.zeros(4), np.zeros(4))]) == 1
+    assert rows_or_none(np.zeros((2, 3, 4)), np.zeros((2, 3, 4))).shape == (2, 3, 4)
+    assert rows_or_none(np.zeros(4), None).shape == (4,)
+    assert so_many(4, np.zeros(4)) == 8
 
 
 def test_each_call_names_its_own_axes() -> None:
@@ -75,6 +94,10 @@ def test_each_call_names_its_own_axes() -> None:
         (one_array, [np.zeros(4, dtype=int)]),
         (two_arrays, [np.zeros(4), np.zeros(5)]),
         (arrays_within, [[(np.zeros(4), np.zeros(5))]]),
+        (longer, [np.zeros(4)]),
+        (rows_or_none, [np.zeros((3, 4)), np.zeros((2, 4))]),
+        (rows_or_none, [np.zeros((3, 4)), np.zeros((3, 5))]),
+        (so_many, [4, np.zeros(5)]),
     ],
 )
 def test_what_is_not_is_refused(function: Callable[..., object], arguments: list[object]) -> None:
@@ -88,12 +111,14 @@ def test_what_may_hold_several_arrays_is_left_to_jaxtyping() -> None:
         several_in_a_list([whole])
     with pytest.raises(jaxtyping.TypeCheckError):
         several_arguments(whole)
+    with pytest.raises(jaxtyping.TypeCheckError):
+        so_many(3, whole)
     with pytest.raises(BeartypeCallHintViolation):
-        one_array(whole)
+        two_arrays(whole, whole)
 
 
 def test_functions_of_the_program_are_checked() -> None:
     from seqcls.interpretability.counts.network import gelu
 
-    with pytest.raises(jaxtyping.TypeCheckError):
+    with pytest.raises(REFUSED):
         gelu(np.zeros(3, dtype=int))
