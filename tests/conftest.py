@@ -33,11 +33,14 @@ settings.register_profile(
 settings.load_profile("seqcls")
 torch.set_num_threads(1)
 keep_in_memory()
-# What is loaded by now stays: a search for garbage need not look through it again and again.
 collect_seldom()
-gc.freeze()
 
 pytest_plugins = ["tests.built_commands", "tests.databases", "tests.scheduling"]
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays: a search for garbage need not look through it every time."""
+    gc.freeze()
 
 
 def _settings() -> dict[str, str]:
