@@ -127,7 +127,7 @@ def test_parts_from_outside_are_trained_on_a_cluster(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", plugins.PYTHONPATH)
-    here = plugins.swept(tmp_path, "here", "--workers", "0")
+    here = plugins.swept(tmp_path, "here", "--workers", "2")
     there = plugins.swept(tmp_path, "there", "--dask", cluster.address)
     assert contents(open_reader(str(there))) == contents(open_reader(str(here)))
 

@@ -211,9 +211,10 @@ def test_worker_processes_end_with_the_one_that_started_them(tmp_path: Path) -> 
     command = [*SEQCLS, "sweep", str(spec), "--db", str(db), "--workers", "2"]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True) as process:
         deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and states(db) != ["running", "running"]:
+        while states(db) != ["running", "running"] or len(session_members(process.pid)) < 3:
+            assert time.monotonic() < deadline
             time.sleep(0.1)
-        time.sleep(2)
+        time.sleep(0.5)
         process.kill()
         process.wait()
     deadline = time.monotonic() + 20
