@@ -214,7 +214,8 @@ def test_worker_processes_end_with_the_one_that_started_them(tmp_path: Path) -> 
         while states(db) != ["running", "running"] or len(session_members(process.pid)) < 3:
             assert time.monotonic() < deadline
             time.sleep(0.1)
-        time.sleep(0.5)
+        # That they train by then, and are not only loading what they need.
+        time.sleep(2)
         process.kill()
         process.wait()
     deadline = time.monotonic() + 20
