@@ -4,9 +4,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sqlalchemy import Connection, Select, case, delete, func, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
-from sweeps.store.statements import chunks, one_of
+from sweeps.store.statements import chunks, one_of, own_insert
 from sweeps.store.tables import LengthScore, LengthSum, Run, RunState
 
 SUMMED = ("runs", "failing", "tn", "fp", "fn", "tp")
@@ -14,10 +13,9 @@ SUMMED = ("runs", "failing", "tn", "fp", "fn", "tp")
 
 def raise_sums(connection: Connection, run_ids: Iterable[int]) -> None:
     """Adds finished runs whose results were just stored, in the same transaction."""
-    dialect = {"sqlite": sqlite, "postgresql": postgresql}[connection.dialect.name]
     names = ["config_id", "length", *SUMMED]
     for ids in chunks(run_ids):
-        adding = dialect.insert(LengthSum).from_select(names, _sums_of(ids))
+        adding = own_insert(connection, LengthSum).from_select(names, _sums_of(ids))
         raised = {name: getattr(LengthSum, name) + adding.excluded[name] for name in SUMMED}
         connection.execute(
             adding.on_conflict_do_update(index_elements=["config_id", "length"], set_=raised)

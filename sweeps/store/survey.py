@@ -68,30 +68,6 @@ class Survey:
         return next((line for line in self.lines if line.startswith(name)), f"{name}damaged")
 
 
-def layout_obstacle(connection: sqlite3.Connection) -> str | None:
-    """Why the file cannot hold what this program writes; None where it has every column.
-
-    Raises:
-        sqlite3.Error: its schema cannot be read.
-    """
-    query = (
-        "SELECT list.name, info.name FROM pragma_table_list AS list, "
-        "pragma_table_xinfo(list.name) AS info WHERE list.schema = 'main' AND list.type = 'table'"
-    )
-    there = set(connection.execute(query))
-    for table in TABLES.values():
-        for column in table.columns:
-            if (table.name, column.name) not in there:
-                return f"its table {table.name!r} has no column {column.name!r}"
-    return None
-
-
-def checks_itself(connection: sqlite3.Connection) -> bool:
-    """Whether all tables are strict, and so hold no value of another type."""
-    query = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND strict"
-    return set(TABLES) <= {name for (name,) in connection.execute(query)}
-
-
 def connect(path: Path) -> sqlite3.Connection:
     """A connection that reads, and no longer than `MOST_SECONDS`."""
     connection = sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from seqcls.errors import StoreDamagedError, StoreError
 from sweeps.store import survey
+from sweeps.store.layout import layout_of
 from sweeps.store.survey import Survey
 
 _log = logging.getLogger(__name__)
@@ -137,15 +138,16 @@ def forget_opened() -> None:
 def _checks_itself(path: Path) -> bool:
     try:
         with closing(survey.connect(path)) as connection:
-            if (missing := survey.layout_obstacle(connection)) is not None:
-                raise StoreError(
-                    f"{str(path)!r} was not made by this program: {missing}; name another file"
-                )
-            return survey.checks_itself(connection)
+            layout = layout_of(connection)
     except sqlite3.Error as error:
         raise StoreError(
             f"{str(path)!r}: {error}; `seqcls verify` tells what can be read"
         ) from error
+    if layout.obstacle is not None:
+        raise StoreError(
+            f"{str(path)!r} was not made by this program: {layout.obstacle}; name another file"
+        )
+    return layout.checks_itself
 
 
 def _state(path: Path) -> _State:

@@ -115,3 +115,20 @@ def test_a_path_with_odd_characters_is_only_a_path(tmp_path: Path) -> None:
     writer.submit(open_writer(str(odd)), spec())
     assert len(queries.runs(open_reader(str(odd)))) == 3
     assert odd.exists()
+
+
+def test_a_file_is_judged_by_the_tables_that_it_has_now(store: Store) -> None:
+    path = str(store.path)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        # The number by which SQLite tells schemas apart stays.
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(
+            "UPDATE sqlite_schema SET sql = replace(sql, 'STRICT', '') WHERE name = 'worker'"
+        )
+    with pytest.raises(StoreError, match="tables that check nothing"):
+        open_writer(path)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("ALTER TABLE worker RENAME COLUMN pid TO process")
+    for opened in (open_reader, open_writer):
+        with pytest.raises(StoreError, match="its table 'worker' has no column 'pid'"):
+            opened(path)
