@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.starlette import App
 
-from dashboard import data, ending, filters, first_page, layout, links, sidebar, steady
+from dashboard import data, filters, first_page, layout, links, serving, sidebar, steady
 from sweeps.store.engine import limit_reads
 
 
@@ -40,6 +40,6 @@ def draw() -> None:
 
 if get_script_run_ctx(suppress_warning=True) is None:
     # Not a page is asked for, but the server of all: Streamlit looks for it in this file.
-    app = App(__file__, routes=first_page.ROUTES, lifespan=ending.in_time)
+    app = App(__file__, routes=first_page.ROUTES, lifespan=serving.lifespan)
 else:
     draw()

@@ -12,7 +12,7 @@ END_SECONDS = 3.0
 
 
 @asynccontextmanager
-async def in_time(_app: object) -> AsyncIterator[None]:
+async def in_time() -> AsyncIterator[None]:
     """The life of a server, which ends soon after it was asked to.
 
     Uvicorn shuts down the connections that it knows of and then waits for all, without an end. One

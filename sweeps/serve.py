@@ -1,4 +1,7 @@
-"""Starting the dashboard, a program of its own, on a database."""
+"""Starting the dashboard, a program of its own, on a database.
+
+What the dashboard loads anyway, such as the store, is not loaded here before it.
+"""
 
 import errno
 import importlib.util
@@ -11,10 +14,10 @@ from typing import NoReturn
 
 import typer
 
-from seqcls.errors import ConfigError, SeqclsError
+from seqcls.errors import ConfigError
 from sweeps.python import python
 from sweeps.shipped import to_begin_with
-from sweeps.store.opening import DB_VARIABLE, open_reader
+from sweeps.store.default import DB_VARIABLE
 
 ADDRESS = "127.0.0.1"
 
@@ -49,7 +52,6 @@ def show_dashboard(db: str | None, port: int, host: str = ADDRESS) -> NoReturn:
         db = str(copy)
     if db is not None:
         os.environ[DB_VARIABLE] = environment[DB_VARIABLE] = db
-    _say_what_is_shown()
     _warn_of_others(host)
     typer.echo(f"The dashboard is at http://{host}:{port} (Ctrl-C stops it; sweeps keep running).")
     sys.stdout.flush()
@@ -118,14 +120,6 @@ def _without_options(environment: Mapping[str, str]) -> dict[str, str]:
         for name, value in environment.items()
         if not name.startswith("STREAMLIT_") or name.startswith("STREAMLIT_THEME_")
     }
-
-
-def _say_what_is_shown() -> None:
-    try:
-        typer.echo(f"Showing {open_reader().name}.")
-    except SeqclsError as error:
-        # The page says so too, and what to do; a sweep can be launched from there.
-        typer.echo(f"seqcls: {error}", err=True)
 
 
 def _script() -> Path:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from platformdirs import user_data_path
 
-from sweeps.store.opening import DB_VARIABLE, DEFAULT_DB
+from sweeps.store.default import DB_VARIABLE, DEFAULT_DB
 
 SHIPPED = Path(__file__).with_name("shipped") / DEFAULT_DB
 """Where a wheel has it; a clone has it in its own folder, where it is found anyway."""

@@ -10,7 +10,8 @@ import typer
 
 from seqcls.errors import ConfigError, UnknownRunError
 from sweeps.store import sweep_queries
-from sweeps.store.opening import DB_VARIABLE, open_reader
+from sweeps.store.default import DB_VARIABLE
+from sweeps.store.opening import open_reader
 
 
 def write_report(db: str | None, sweep: str, out: Path) -> None:

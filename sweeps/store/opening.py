@@ -10,10 +10,8 @@ from sqlalchemy.exc import ArgumentError
 
 from seqcls.errors import StoreError, StoreMissingError, StoreVersionError
 from sweeps.store import postgres, sqlite
+from sweeps.store.default import DB_VARIABLE, DEFAULT_DB
 from sweeps.store.engine import SCHEMA_VERSION, Store, schema_version
-
-DEFAULT_DB = "runs.db"
-DB_VARIABLE = "SEQCLS_DB"
 
 EXPECTED_URL = "expected postgresql://USER:PASSWORD@HOST:PORT/NAME"
 

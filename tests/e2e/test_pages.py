@@ -38,7 +38,9 @@ MOST_MOVED = 0.1
 """What the Web Vitals call good."""
 
 
-def test_it_opens_on_the_report_and_draws_it(browser: Browser, shipped: str) -> None:
+def test_it_opens_on_the_report_draws_it_and_prints_it_without_the_sidebar(
+    browser: Browser, shipped: str
+) -> None:
     page = open_page(browser, shipped)
     models_tested(page, 43)
     lines = page.get_by_test_id("stVegaLiteChart").first
@@ -47,6 +49,10 @@ def test_it_opens_on_the_report_and_draws_it(browser: Browser, shipped: str) -> 
     expect(lines).to_contain_text("end of training")
     expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(5)
     no_traceback(page)
+
+    expect(page.get_by_test_id("stSidebar")).to_be_visible()
+    page.emulate_media(media="print")
+    expect(page.get_by_test_id("stSidebar")).to_be_hidden()
     page.close()
 
 
@@ -186,14 +192,6 @@ def test_pages_fit_narrow_windows(browser: Browser, shipped: str, width: int) ->
         assert title is not None
         assert title["y"] < 150, "nothing stands above the title"
         page.close()
-
-
-def test_printed_pages_leave_the_sidebar_out(browser: Browser, shipped: str) -> None:
-    page = open_page(browser, shipped)
-    expect(page.get_by_test_id("stSidebar")).to_be_visible()
-    page.emulate_media(media="print")
-    expect(page.get_by_test_id("stSidebar")).to_be_hidden()
-    page.close()
 
 
 def layout_shift(moved: list[tuple[float, float, list[str]]]) -> float:

@@ -51,6 +51,7 @@ def test_a_dashboard_that_is_asked_to_end_does(asked: signal.Signals, waits: boo
     ) as server:
         assert server.stdout is not None
         try:
+            assert server.stdout.readline() == b"Showing runs.db.\n"
             with socket.create_connection(("127.0.0.1", int(server.stdout.readline()))) as browser:
                 if waits:
                     browser.sendall(b"GET /never HTTP/1.1\r\nHost: here\r\n\r\n")
