@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import ASSETS, ROOT, SHORT
 
 PYTHONPATH = os.pathsep.join([str(ASSETS / "plugin_package"), str(ROOT)])
@@ -35,3 +37,11 @@ def swept(folder: Path, name: str, *how: str) -> Path:
     run = python("-m", "sweeps", "sweep", str(spec), "--db", str(db), *how)
     assert run.returncode == 0, run.stderr
     return db
+
+
+@pytest.fixture(scope="session")
+def trained_by_processes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with the sweep of the package's parts, as processes of this machine train it."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PYTHONPATH", PYTHONPATH)
+        return swept(tmp_path_factory.mktemp("plugins"), "processes", "--workers", "2")

@@ -5,19 +5,24 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
 BROWSER = "tests/e2e/"
+WITH = {"tests/integration/test_plugin_package.py": "tests/chaos/test_dask.py"}
+"""Files that share what takes long to train, and of which: in two processes it is trained twice."""
 
 
-class OneBrowser(LoadFileScheduling):  # type: ignore[misc] # xdist has no annotations
-    """Those of a file, and all that need a browser: to start one takes seconds."""
+class Together(LoadFileScheduling):  # type: ignore[misc] # xdist has no annotations
+    """Those of a file, those that share what was trained, and all that need a browser."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return BROWSER if nodeid.startswith(BROWSER) else super()._split_scope(nodeid)
+        if nodeid.startswith(BROWSER):
+            return BROWSER
+        file: str = super()._split_scope(nodeid)
+        return WITH.get(file, file)
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> OneBrowser | None:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Together | None:
     """In the place of `--dist loadfile`."""
-    return OneBrowser(config, log) if config.getoption("dist") == "loadfile" else None
+    return Together(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -124,12 +124,14 @@ def test_a_killed_dask_worker_costs_no_result(
 
 
 def test_parts_from_outside_are_trained_on_a_cluster(
-    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster,
+    trained_by_processes: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", plugins.PYTHONPATH)
-    here = plugins.swept(tmp_path, "here", "--workers", "2")
     there = plugins.swept(tmp_path, "there", "--dask", cluster.address)
-    assert contents(open_reader(str(there))) == contents(open_reader(str(here)))
+    assert contents(open_reader(str(there))) == contents(open_reader(str(trained_by_processes)))
 
 
 def test_a_killed_scheduler_is_said_and_the_sweep_goes_on_without_it(

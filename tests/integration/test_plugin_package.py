@@ -42,16 +42,11 @@ def said(*commands: list[str]) -> list[str]:
     return [json.loads(line) for line in run.stdout.splitlines()]
 
 
-@pytest.fixture(scope="module")
-def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return plugins.swept(tmp_path_factory.mktemp("plugins"), "pool", "--workers", "2")
-
-
 def test_parts_from_outside_are_trained_stored_listed_and_shown(
-    stored: Path, monkeypatch: pytest.MonkeyPatch
+    trained_by_processes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The commands and the page are told the database as a user may: by the environment.
-    monkeypatch.setenv("SEQCLS_DB", str(stored))
+    monkeypatch.setenv("SEQCLS_DB", str(trained_by_processes))
     listed, errors, predicted, _ = said(
         ["runs", "--json"], ["errors", "1", "--json"], ["predict", "4", "aab"], ["verify"]
     )
@@ -73,10 +68,10 @@ def test_parts_from_outside_are_trained_stored_listed_and_shown(
 
 
 def test_without_the_package_a_stored_run_says_what_to_install(
-    stored: Path, monkeypatch: pytest.MonkeyPatch
+    trained_by_processes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PYTHONPATH")
-    run = plugins.python("-m", "sweeps", "predict", "1", "aab", "--db", str(stored))
+    run = plugins.python("-m", "sweeps", "predict", "1", "aab", "--db", str(trained_by_processes))
     assert run.returncode == 2
     assert "install little-extras==1.2" in run.stderr
     assert "Traceback" not in run.stderr

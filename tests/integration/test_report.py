@@ -18,6 +18,7 @@ from seqcls.weights import from_bytes
 from sweeps.store import queries, string_queries, sweep_queries
 from sweeps.store.engine import Store
 from sweeps.store.opening import open_reader
+from tests.commands import run_main
 from tests.conftest import LONG, ROOT, asset
 
 SHIPPED = ROOT / "runs.db"
@@ -255,8 +256,9 @@ def test_trained_again_all_is_there_in_a_moment_and_nothing_is_written(trained: 
 
 def test_the_command_line_shows_the_same(trained: Path) -> None:
     def seqcls(*arguments: str) -> Any:
-        command = [sys.executable, "-m", "sweeps", *arguments, "--db", str(trained), "--json"]
-        return json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+        said = run_main(*arguments, "--db", str(trained), "--json")
+        assert said.returncode == 0, said.stderr
+        return json.loads(said.stdout)
 
     failing = seqcls("runs", "--sweep", "all_initializations", "--failing")
     assert [run["model_seed"] for run in failing] == [0, 1, 2, 3, 4, 6, 7]

@@ -114,7 +114,8 @@ def test_limits_hold_every_point_of_every_epoch_and_never_move(reference: str) -
 def limits(figure: Figure) -> dict[str, tuple[float, float]]:
     """The fixed domains of a drawing of points, by axis."""
     found = {}
-    for encoding in encodings(figure.chart.to_dict()):
+    # What is no chart at all is found by the test that draws every figure.
+    for encoding in encodings(figure.chart.to_dict(validate=False)):
         for axis in ("x", "y"):
             scale = encoding.get(axis, {}).get("scale") or {}
             if axis in figure.data and "domain" in scale:

@@ -13,6 +13,7 @@ from seqcls.config import RunConfig
 from seqcls.data import sampler_of
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import Stream
+from tests.unit.reading import read_all
 
 TRAIN = sampler_of(RunConfig(train_size=256), "train")
 FIXED = sampler_of(RunConfig(train_sampler="fixed_length", sequence_length=5), "train")
@@ -77,14 +78,10 @@ def test_other_settings_are_another_stream(cache: Path) -> None:
     assert len(list((cache / "strings").iterdir())) == 4
 
 
-def _read(sampler: Sampler) -> bytes:
-    return b"".join(Stream(sampler).epoch(index).strings.letters.tobytes() for index in range(6))
-
-
 @pytest.mark.slow
 def test_processes_may_share_the_folder() -> None:
     with multiprocessing.get_context("spawn").Pool(3) as pool:
-        found = pool.map(_read, [TRAIN] * 9)
+        found = pool.map(read_all, [TRAIN] * 9)
     assert set(found) == {b"".join(ids.tobytes() for ids in drawn(TRAIN, 6))}
 
 
