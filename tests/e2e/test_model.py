@@ -14,11 +14,17 @@ def test_a_failing_seed_of_compare_is_opened_explained_moved_and_broken(
     browser: Browser, shipped: str
 ) -> None:
     page = open_page(browser, f"{shipped}/?config=2&seed=2")
+    # What can be hit of a line are its points; the tooltip tells whose they are.
     point = page.get_by_test_id("stVegaLiteChart").first.locator(
         'path[aria-roledescription="point"]'
     )
+    expect(point).to_have_count(20)
+    point.nth(14).hover()
+    expect(page.locator("#vg-tooltip-element")).to_contain_text("Model seed")
     point.nth(14).click()
     page.wait_for_url("**/model?**run=5**")
+    # The filters hold.
+    page.wait_for_url("**seed=2**")
 
     expect(page.get_by_text("wrong on 697 of 9,984 test strings")).to_be_visible()
     expect(page.get_by_text("dilution in head 0: a is drowned by b")).to_be_visible()
