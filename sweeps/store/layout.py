@@ -27,10 +27,15 @@ def layout_of(connection: sqlite3.Connection) -> Layout:
 
     To answer it works out the columns of all views too, which takes milliseconds.
 
+    Args:
+        connection: one that was just opened and serves nothing else; it is left in a transaction.
+
     Raises:
         sqlite3.Error: the schema cannot be read.
     """
-    # As bytes: text that is none would be told apart no longer once it is decoded.
+    # Until the connection is closed all answers are of one state of the file.
+    connection.execute("BEGIN")
+    # As bytes: two texts that cannot be decoded might look the same once they are.
     text = ", ".join(f"CAST({name} AS BLOB)" for name in ("type", "name", "tbl_name", "sql"))
     schema = connection.execute(f"SELECT {text} FROM main.sqlite_schema").fetchall()
     key = hashlib.sha256(repr(schema).encode()).digest()
