@@ -42,6 +42,7 @@ def locate(db: str | None) -> Path | URL:
 def _file(named: str) -> Path:
     """The file of that name, which need not exist: a regular one, else opening it could hang."""
     try:
+        named.encode()  # SQLite knows no other names of files than in UTF-8.
         mode = os.stat(named).st_mode
     except FileNotFoundError:
         if postgres.is_meant(named):

@@ -1,5 +1,6 @@
 """A dashboard that is asked to end does, whatever it is still asked for."""
 
+import os
 import signal
 import socket
 import subprocess
@@ -47,7 +48,11 @@ SECONDS = 60
 @pytest.mark.parametrize("waits", [True, False])
 def test_a_dashboard_that_is_asked_to_end_does(asked: signal.Signals, waits: bool) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", SERVER], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-c", SERVER],
+        cwd=ROOT,
+        env={**os.environ, "SEQCLS_DB": "runs.db"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     ) as server:
         assert server.stdout is not None
         try:

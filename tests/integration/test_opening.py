@@ -117,6 +117,12 @@ def test_a_path_with_odd_characters_is_only_a_path(tmp_path: Path) -> None:
     assert odd.exists()
 
 
+def test_a_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    for opened in (open_reader, open_writer):
+        with pytest.raises(StoreError, match=r"cannot open '.*\\udcff\.db': .*name another file"):
+            opened(str(tmp_path / "\udcff.db"))
+
+
 def test_a_file_is_judged_by_the_tables_that_it_has_now(store: Store) -> None:
     path = str(store.path)
     with closing(sqlite3.connect(path)) as connection, connection:
