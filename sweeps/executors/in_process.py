@@ -11,6 +11,13 @@ class _AbandonedError(Exception):
     """Leads out of the training of a group that was abandoned."""
 
 
+class _ReportError(Exception):
+    """Leads out of the training of a group whose progress could not be reported: no fault of it."""
+
+    def __init__(self, reason: Exception) -> None:
+        self.reason = reason
+
+
 class InThisProcess:
     """Trains one group after another, right here."""
 
@@ -35,7 +42,10 @@ class InThisProcess:
         job = self._waiting.pop()
 
         def report(done: float, epochs: Sequence[EpochLosses]) -> None:
-            self._on_progress(job, done, epochs)
+            try:
+                self._on_progress(job, done, epochs)
+            except Exception as error:
+                raise _ReportError(error) from error
             if job.number in self._abandoned:
                 raise _AbandonedError
 
@@ -43,6 +53,8 @@ class InThisProcess:
             return [GroupEnded(job, run_job(job, report))]
         except _AbandonedError:
             return []
+        except _ReportError as led_out:
+            raise led_out.reason from None
         except Exception as error:
             # As in a pool: what one group dies of does not end the others.
             return [GroupEnded(job, [], named(error), is_of_machine(error))]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Select, select
+from sqlalchemy import Connection, Select, select
 from sqlalchemy.orm import InstrumentedAttribute
 
 from seqcls import results
@@ -12,6 +12,7 @@ from seqcls.config import MAX_MODEL_SEED, RunConfig, default_fields
 from seqcls.errors import UnknownRunError
 from sweeps.store.engine import Store
 from sweeps.store.frames import frame, read
+from sweeps.store.statements import one_of
 from sweeps.store.stored import config_of
 from sweeps.store.sweep_queries import find_sweep
 from sweeps.store.tables import (
@@ -55,8 +56,8 @@ def runs(
     """
     import pandas as pd
 
-    known = {config_id: config.model_dump() for config_id, config in configs(store).items()}
     with store.begin() as connection:
+        known = {config_id: own.model_dump() for config_id, own in _configs(connection).items()}
         found = read(connection, _runs_query(view or View(), fields or {}, known))
         memberships = connection.execute(
             select(SweepRun.run_id, Sweep.name)
@@ -81,7 +82,7 @@ def runs(
 
 def length_scores(store: Store, run_ids: Sequence[int]) -> "pd.DataFrame":
     """The confusion of these runs at every length: run_id, length, tn, fp, fn, tp."""
-    query = select(*_columns(LengthScore)).where(LengthScore.run_id.in_(run_ids))
+    query = select(*_columns(LengthScore)).where(one_of(LengthScore.run_id, run_ids))
     return frame(store, query.order_by(LengthScore.run_id, LengthScore.length))
 
 
@@ -159,8 +160,12 @@ def run_status(store: Store, run_id: int) -> RunStatus:
 def configs(store: Store) -> dict[int, RunConfig]:
     """Every configuration by its id; a field that it predates has its default."""
     with store.begin() as connection:
-        rows = connection.execute(select(Config.id, Config.json)).all()
-        return {config_id: config_of(config_id, text) for config_id, text in rows}
+        return _configs(connection)
+
+
+def _configs(connection: Connection) -> dict[int, RunConfig]:
+    rows = connection.execute(select(Config.id, Config.json)).all()
+    return {config_id: config_of(config_id, text) for config_id, text in rows}
 
 
 def run_config(store: Store, run_id: int) -> RunConfig:

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from seqcls import results
+from seqcls.errors import MachineError
 from seqcls.results import EpochLosses
 from sweeps.digest import verdict_digest
 from sweeps.grouping import MAX_FAILURES, PlannedRun
@@ -44,6 +45,9 @@ def record(store: Store, claimed: Claim, outcomes: Sequence[RunResult]) -> int:
 
     Returns:
         How many runs were recorded.
+
+    Raises:
+        MachineError: they were tested on other strings than those that are stored; nothing is kept.
     """
     config = claimed.runs[0].config
     tested = [outcome for outcome in outcomes if outcome.evaluation is not None]
@@ -51,31 +55,33 @@ def record(store: Store, claimed: Claim, outcomes: Sequence[RunResult]) -> int:
     with store.change() as connection:
         held = _held(connection, claimed)
         forget_losses(connection, held)
-        digest = store_test_set(connection, config, drawn) if tested else None
+        if tested and held:
+            _check_test_sets(tested, store_test_set(connection, config, drawn))
         done: list[tuple[PlannedRun, RunResult]] = []
         for run, outcome in zip(claimed.runs, outcomes, strict=True):
             if run.id not in held:
                 continue
-            failure = outcome.failure or _tested_on_others(outcome, digest)
-            if failure is None:
+            if outcome.failure is None:
                 done.append((run, outcome))
             else:
                 # Training again would end like that again: nothing in it is left to chance.
-                _insert_failure(connection, claimed, run.id, failure, final=True)
+                _insert_failure(connection, claimed, run.id, outcome.failure, final=True)
         _insert_results(connection, done)
         raise_sums(connection, [run.id for run, _ in done])
         update_states(connection, sweeps_of(connection, select(Run.id).where(Run.id.in_(held))))
     return len(held)
 
 
-def _tested_on_others(outcome: RunResult, digest: str | None) -> str | None:
-    """Why the numbers of misclassified strings would mean other strings here; None where not."""
-    if outcome.evaluation is None or outcome.evaluation.test_set == digest:
-        return None
-    return (
-        "it was tested on other strings than those of this database: use one version of seqcls "
-        "and of NumPy on all machines"
-    )
+def _check_test_sets(tested: Sequence[RunResult], stored: str | None) -> None:
+    """Refuses results by which the numbers of misclassified strings would mean other strings."""
+    for outcome in tested:
+        assert outcome.evaluation is not None
+        if outcome.evaluation.test_set != stored:
+            raise MachineError(
+                "this machine draws other test strings than those that the database holds: use one "
+                "version of seqcls, of NumPy and of every plug-in on all machines; no run is "
+                "charged with it"
+            )
 
 
 def record_lost(store: Store, claimed: Claim, reason: str) -> None:

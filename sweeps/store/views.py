@@ -76,7 +76,7 @@ def in_scope(view: View) -> ColumnElement[bool]:
         )
         conditions.append(Run.id.in_(named))
     if view.model_seeds:
-        conditions.append(Run.model_seed.in_(view.model_seeds))
+        conditions.append(one_of(Run.model_seed, view.model_seeds))
     if view.config_ids is not None:
         conditions.append(one_of(Run.config_id, view.config_ids))
     return and_(true(), *conditions)

@@ -1,11 +1,20 @@
 """What a worker does when a group goes wrong."""
 
+import os
+import signal
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 import sweeps.executors.in_process
+import sweeps.store.sqlite
 from seqcls.engines.base import Progress
+from seqcls.errors import MachineError, StoreBusyError, StoreUnavailableError
 from sweeps.jobs import Job, run_job
 from sweeps.run_result import RunResult
 from sweeps.spec import parse_spec
@@ -67,3 +76,86 @@ def test_progress_ends_at_the_number_of_runs(tmp_path: Path) -> None:
     assert told[0] == (0, 6)
     assert told[-1] == (6, 6)
     assert [done for done, _ in told] == sorted(done for done, _ in told)
+
+
+def test_a_progress_report_that_fails_is_no_fault_of_the_runs(tmp_path: Path) -> None:
+    store = open_writer(str(tmp_path / "x.db"))
+    sweep_id = writer.submit(store, parse_spec(GRID))
+
+    def gone(done: float, _of: int) -> None:
+        if done > 0:
+            raise StoreUnavailableError("the disk is full")
+
+    for _ in range(3):
+        with pytest.raises(StoreUnavailableError, match="the disk is full"):
+            work(store, [sweep_id], WorkOptions(0), gone)
+    assert sweep_queries.counts_by_state(store, [sweep_id]) == {"queued": 6}
+    assert rows(store, "SELECT count(*) FROM failure") == [(0,)]
+
+
+def test_ctrl_c_while_the_database_is_locked_ends_in_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.db"
+    store = open_writer(str(path))
+    sweep_id = writer.submit(store, parse_spec(GRID))
+
+    def locked(_job: Job, report: Progress) -> list[RunResult]:
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            os.kill(os.getpid(), signal.SIGINT)
+            report(0.0, [])
+        return []
+
+    monkeypatch.setattr(sweeps.executors.in_process, "run_job", locked)
+    monkeypatch.setattr(sweeps.store.sqlite, "BUSY_SECONDS", 0.05)
+    with pytest.raises(StoreBusyError, match="locked"):
+        work(store, [sweep_id], WorkOptions(0))
+    assert sweep_queries.counts_by_state(store, [sweep_id]) == {"queued": 6}
+
+
+def test_a_machine_that_draws_other_test_strings_stops_and_charges_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_writer(str(tmp_path / "x.db"))
+    work(store, [writer.submit(store, parse_spec(GRID | {"model_seeds": [0]}))], WorkOptions(0))
+    sweep_id = writer.submit(store, parse_spec(GRID | {"name": "more"}))
+
+    def elsewhere(job: Job, report: Progress) -> list[RunResult]:
+        return [
+            replace(own, evaluation=own.evaluation and replace(own.evaluation, test_set="other"))
+            for own in run_job(job, report)
+        ]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sweeps.executors.in_process, "run_job", elsewhere)
+        with pytest.raises(MachineError, match="other test strings"):
+            work(store, [sweep_id], WorkOptions(0))
+    assert sweep_queries.counts_by_state(store, [sweep_id]) == {"done": 3, "queued": 3}
+    assert rows(store, "SELECT count(*) FROM failure") == [(0,)]
+    assert work(store, [sweep_id], WorkOptions(0)).recorded == 3
+
+
+def test_runs_are_listed_while_others_are_submitted(tmp_path: Path) -> None:
+    path = tmp_path / "x.db"
+    store = open_writer(str(path))
+    writer.submit(store, parse_spec(GRID))
+    reader, submitted = store.reader(), []
+
+    @event.listens_for(reader.engine, "after_cursor_execute")
+    def submit(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if "config" in statement and not submitted:
+            submitted.append(statement)
+            more = GRID | {"name": "more", "axes": {"hidden_size": [5]}}
+            writer.submit(open_writer(str(path)), parse_spec(more))
+
+    assert len(queries.runs(reader)) == 6
+    assert len(submitted) == 1
+    assert len(queries.runs(reader)) == 8
+
+
+def test_scores_of_more_runs_than_a_statement_takes_parameters(tmp_path: Path) -> None:
+    store = open_writer(str(tmp_path / "x.db"))
+    work(store, [writer.submit(store, parse_spec(GRID))], WorkOptions(0))
+    scores = queries.length_scores(store, range(1, 300_001))
+    assert set(scores["run_id"]) == set(range(1, 7))
