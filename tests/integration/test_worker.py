@@ -140,7 +140,8 @@ def test_runs_are_listed_while_others_are_submitted(tmp_path: Path) -> None:
     path = tmp_path / "x.db"
     store = open_writer(str(path))
     writer.submit(store, parse_spec(GRID))
-    reader, submitted = store.reader(), []
+    reader = store.reader()
+    submitted: list[str] = []
 
     @event.listens_for(reader.engine, "after_cursor_execute")
     def submit(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
