@@ -6,8 +6,7 @@ import numpy as np
 
 from seqcls.config import NetworkConfig, RunConfig
 from seqcls.data import network_of
-from seqcls.engines.choice import choose_engine
-from seqcls.engines.fused.packing import parameter_shapes
+from seqcls.engines.choice import choose_engine, engine_named
 from seqcls.errors import ConfigError, EngineError, StoreError
 from seqcls.results import Weights
 from seqcls.weights import from_bytes
@@ -51,11 +50,10 @@ def misfit(config: RunConfig, weights: Mapping[str, np.ndarray]) -> str | None:
 
 def _shapes(config: RunConfig, network: NetworkConfig) -> dict[str, tuple[int, ...]]:
     try:
-        fused = choose_engine(config).name == "fused"
+        shapes = engine_named(choose_engine(config).name).parameter_shapes(network)
     except (ConfigError, EngineError):
-        fused = False
-    # Known without PyTorch, which takes long to load.
-    return parameter_shapes(network) if fused else _shapes_of_model(network)
+        shapes = None
+    return _shapes_of_model(network) if shapes is None else dict(shapes)
 
 
 def _shapes_of_model(network: NetworkConfig) -> dict[str, tuple[int, ...]]:

@@ -4,7 +4,7 @@ measured.
 
 from seqcls.config import RunConfig
 from seqcls.data import check, network_of, sampler_of
-from seqcls.engines.choice import choose_engine
+from seqcls.engines.choice import choose_engine, engine_named
 from seqcls.errors import ConfigError
 
 PER_STRING = 100.0
@@ -41,7 +41,7 @@ def cost_of_training(config: RunConfig) -> float:
     By letter counts a string costs the same however long it is; otherwise each of its tokens
     passes every block, and attends to every other.
     """
-    counted = engine_of(config) in ("fused", "counts")
+    counted = engine_named(engine_of(config)).by_counts
     per_string = _of_counts(config) if counted else _of_tokens(config)
     return config.max_num_epochs * training_strings(config) * per_string
 

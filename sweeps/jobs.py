@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from seqcls.engines.base import Progress
-from seqcls.engines.choice import Choice, choose_engine
+from seqcls.engines.choice import Choice, choose_engine, engine_named
 from seqcls.results import Evaluation, TrainedMember, Verdict, Weights
 from seqcls.training import train_group
 from seqcls.weights import to_bytes
@@ -34,14 +34,14 @@ class Job:
 
 
 def make_job(group: RunGroup, engine: str, device: str) -> Job:
-    """Chooses the engine. For the fused one it draws the initial parameters of small models.
+    """Chooses the engine. For one that wants them it draws the initial parameters of small models.
 
     That takes PyTorch, which this process loads once so that no worker has to. Large ones are drawn
     where they are trained: what cannot be allocated is a failure of those runs, and of no others.
     """
     choice = choose_engine(group[0].config, engine, device)
     small = parameter_bytes(group[0].config) <= MAX_DRAWN_BYTES
-    initial = _drawn(group) if choice.name == "fused" and small else None
+    initial = _drawn(group) if engine_named(choice.name).wants_initial and small else None
     return Job(next(_numbers), group, choice, device, initial)
 
 
@@ -121,9 +121,9 @@ def _outcome(
 
 @contextmanager
 def _one_thread(engine: Choice) -> Iterator[None]:
-    # A tiny model's operations are too small to share out; processes use the cores instead. The
-    # fused engine has one thread anyway, and does not load PyTorch to be told so.
-    if engine.name == "fused":
+    # A tiny model's operations are too small to share out; processes use the cores instead. PyTorch
+    # is not loaded for an engine that has one thread anyway.
+    if engine_named(engine.name).one_thread:
         yield
         return
     import torch

@@ -1,16 +1,12 @@
 """What this machine needs before its processes train."""
 
-import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from seqcls.cache import CACHE_VARIABLE, cache_folder
 from seqcls.config import RunConfig
-from seqcls.engines.choice import choose_engine
-from seqcls.engines.fused.machine_code import is_compiled, part_of
+from seqcls.engines.choice import choose_engine, engine_named
 from seqcls.errors import DeviceError, MachineError
-
-_log = logging.getLogger(__name__)
 
 
 def check_device(device: str) -> None:
@@ -29,24 +25,19 @@ def check_device(device: str) -> None:
 
 
 def prepare(configs: Iterable[RunConfig], engine: str, device: str, dask: str | None) -> None:
-    """Compiles the fused engine where it is needed here, so that no worker process has to.
+    """Has engines make what they need here, such as machine code, so that no worker process has to.
 
     Raises:
         EngineError: the engine that was asked for cannot train one of these.
         MachineError: machine code cannot be kept.
     """
-    fused = [config for config in configs if choose_engine(config, engine, device).name == "fused"]
-    if dask is not None:
-        return
-    needed = {(own.precision, part_of(own)) for own in fused}
-    for precision, part in sorted(needed):
-        if not is_compiled(precision, part):
-            _log.warning("compiling for this machine (%s), once: about a minute", precision)
-            # Imported where it is used: compiling is what loads PyTorch and Numba.
-            from seqcls.compiling import compile_ahead
-
-            with _room_for_machine_code():
-                compile_ahead(precision, part)
+    by_engine: dict[str, list[RunConfig]] = {}
+    for config in configs:
+        by_engine.setdefault(choose_engine(config, engine, device).name, []).append(config)
+    if dask is None:
+        with _room_for_machine_code():
+            for name, own in by_engine.items():
+                engine_named(name).prepare(own)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import os
 from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 
-from seqcls.compiling import compile_ahead
+from seqcls.engines.fused.ahead import compile_ahead
 from seqcls.engines.fused.machine_code import MEAN, TABLES, is_compiled
 from sweeps.collecting import collect_seldom
 

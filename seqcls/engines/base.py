@@ -1,12 +1,12 @@
 """What every engine can do: train members of one group, and answer strings with trained ones."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
 from jaxtyping import Float
 
-from seqcls.config import RunConfig
+from seqcls.config import NetworkConfig, RunConfig
 from seqcls.results import EpochLosses, TrainedMember, Weights
 from seqcls.strings import TokenStrings
 
@@ -28,12 +28,41 @@ class Engine(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def by_counts(self) -> bool:
+        """Whether a string costs it the same however long it is."""
+        ...
+
+    @property
+    def one_thread(self) -> bool:
+        """Whether it computes on one thread whatever PyTorch is told."""
+        ...
+
+    @property
+    def wants_initial(self) -> bool:
+        """Whether members' initial parameters should be handed over: it trains without PyTorch,
+        which drawing them would load.
+        """
+        ...
+
     def obstacle(self, config: RunConfig, device: str) -> str | None:
         """Why it cannot train and test this configuration; None where it can."""
         ...
 
     def group_size(self, config: RunConfig) -> int:
         """How many members a group should have at most."""
+        ...
+
+    def prepare(self, configs: Iterable[RunConfig]) -> None:
+        """Makes what training these needs and this machine keeps, before processes each would.
+
+        Raises:
+            OSError, RuntimeError: it cannot be kept.
+        """
+        ...
+
+    def parameter_shapes(self, config: NetworkConfig) -> Mapping[str, tuple[int, ...]] | None:
+        """The shapes of a model's parameters by name, where PyTorch is not needed to know them."""
         ...
 
     def load(self) -> None:

@@ -1,11 +1,11 @@
 """The PyTorch engine by letter counts: all members of a group in one step."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from jaxtyping import Float
 
-from seqcls.config import RunConfig
+from seqcls.config import NetworkConfig, RunConfig
 from seqcls.counts.invariance import counts_suffice
 from seqcls.engines.base import Member, Progress
 from seqcls.results import TrainedMember, Weights
@@ -16,6 +16,9 @@ class StackedCounts:
     """All members at once, from letter counts."""
 
     name = "counts"
+    by_counts = True
+    one_thread = False
+    wants_initial = False
 
     def obstacle(self, config: RunConfig, device: str) -> str | None:
         """Why it cannot train and test this configuration; None where it can."""
@@ -26,6 +29,12 @@ class StackedCounts:
         """Beyond this many members a step's arithmetic outweighs what stacking saves."""
         del config
         return 64
+
+    def prepare(self, configs: Iterable[RunConfig]) -> None:
+        """As `Engine.prepare`: nothing is kept."""
+
+    def parameter_shapes(self, config: NetworkConfig) -> None:
+        """As `Engine.parameter_shapes`."""
 
     def load(self) -> None:
         """As `Engine.load`."""

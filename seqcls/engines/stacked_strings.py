@@ -1,11 +1,11 @@
 """The PyTorch engine string by string."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from jaxtyping import Float
 
-from seqcls.config import RunConfig
+from seqcls.config import NetworkConfig, RunConfig
 from seqcls.engines.base import Member, Progress
 from seqcls.results import TrainedMember, Weights
 from seqcls.strings import TokenStrings
@@ -15,6 +15,9 @@ class StackedStrings:
     """One member after another through the plain model."""
 
     name = "strings"
+    by_counts = False
+    one_thread = False
+    wants_initial = False
 
     def obstacle(self, config: RunConfig, device: str) -> str | None:
         """Why it cannot train and test this configuration; None where it can."""
@@ -25,6 +28,12 @@ class StackedStrings:
         """Beyond this many members a step's arithmetic outweighs what stacking saves."""
         del config
         return 64
+
+    def prepare(self, configs: Iterable[RunConfig]) -> None:
+        """As `Engine.prepare`: nothing is kept."""
+
+    def parameter_shapes(self, config: NetworkConfig) -> None:
+        """As `Engine.parameter_shapes`."""
 
     def load(self) -> None:
         """As `Engine.load`."""

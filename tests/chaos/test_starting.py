@@ -10,8 +10,8 @@ import psutil
 import pytest
 
 import sweeps.executors.training_process
-from seqcls import compiling
 from seqcls.engines.base import Progress
+from seqcls.engines.fused import ahead
 from seqcls.errors import MachineError
 from sweeps.executors import GroupEnded, in_process
 from sweeps.executors.pool import ProcessPool
@@ -127,7 +127,7 @@ def test_machine_code_that_cannot_be_kept_is_said_with_its_folder(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setenv("SEQCLS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(compiling, "compile_ahead", full)
+    monkeypatch.setattr(ahead, "compile_ahead", full)
     with pytest.raises(MachineError, match=r"cache'.*No space left.*SEQCLS_CACHE"):
         work(queued, None, WorkOptions(0))
     assert uncharged(queued)

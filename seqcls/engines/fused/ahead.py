@@ -2,7 +2,6 @@
 
 from seqcls.config import RunConfig
 from seqcls.engines.fused.machine_code import MEAN, TABLES, mark_compiled
-from seqcls.training import train_group
 
 
 def compile_ahead(precision: str, part: str = "") -> None:
@@ -22,5 +21,10 @@ def compile_ahead(precision: str, part: str = "") -> None:
             "max_num_epochs": 1,
         }
     )
-    train_group([(config, 0)], engine="fused")
+    # Imported where it is used: this is what loads PyTorch and Numba.
+    from seqcls.engines.fused.training import train_fused
+    from seqcls.initial import draw_initial
+
+    members = [(config, 0)]
+    train_fused(members, draw_initial(members), every_epoch=False, progress=lambda *_: None)
     mark_compiled(precision, part)

@@ -1,21 +1,29 @@
 """The fused engine as one among others."""
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float
 
-from seqcls.config import RunConfig
+from seqcls.config import NetworkConfig, RunConfig
 from seqcls.engines.base import Member, Progress
+from seqcls.engines.fused.machine_code import is_compiled, part_of
+from seqcls.engines.fused.packing import parameter_shapes
 from seqcls.engines.fused.tables.places import ADDED, SCHEMES
 from seqcls.results import TrainedMember, Weights
 from seqcls.strings import TokenStrings
+
+_log = logging.getLogger(__name__)
 
 
 class Fused:
     """One member after another, each in compiled code from counts or places to AdamW."""
 
     name = "fused"
+    by_counts = True
+    one_thread = True
+    wants_initial = True
 
     def obstacle(self, config: RunConfig, device: str) -> str | None:
         """Why it cannot train and test this configuration; None where it can."""
@@ -27,6 +35,19 @@ class Fused:
         """Few: members are trained one after another, and small groups keep all cores at work."""
         del config
         return 16
+
+    def prepare(self, configs: Iterable[RunConfig]) -> None:
+        """As `Engine.prepare`: compiles what has not been compiled here."""
+        for precision, part in sorted({(own.precision, part_of(own)) for own in configs}):
+            if not is_compiled(precision, part):
+                _log.warning("compiling for this machine (%s), once: about a minute", precision)
+                from seqcls.engines.fused import ahead
+
+                ahead.compile_ahead(precision, part)
+
+    def parameter_shapes(self, config: NetworkConfig) -> Mapping[str, tuple[int, ...]]:
+        """As `Engine.parameter_shapes`."""
+        return parameter_shapes(config)
 
     def load(self) -> None:
         """As `Engine.load`."""
