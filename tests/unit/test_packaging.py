@@ -1,13 +1,19 @@
 """What is packaged says the same thing everywhere, and opens on something real."""
 
+import ast
 import re
 import runpy
 import sys
 import tomllib
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
+import numba.np.arraymath
 import pytest
 import yaml
+from numba import njit
+from numba.core.caching import IndexDataCacheFile
 
 import sweeps
 from dashboard import start
@@ -45,6 +51,48 @@ def test_every_pinned_version_is_pinned_once() -> None:
     lines = (ROOT / "constraints.txt").read_text().splitlines()[1:]
     names = [line.partition("==")[0].lower() for line in lines]
     assert len(names) == len(set(names))
+
+
+def test_every_package_that_is_imported_is_declared() -> None:
+    project = PROJECT["project"]
+    extras = project["optional-dependencies"]
+    lines = project["dependencies"] + extras["dask"] + extras["postgres"]
+    declared = {re.split(r"[^\w-]", line)[0].replace("-", "_").lower() for line in lines}
+    distributions = packages_distributions()
+    ours = {"seqcls", "sweeps", "dashboard"}
+    for package in sorted(set(_imported()) - ours - set(sys.stdlib_module_names)):
+        named = {name.replace("-", "_").lower() for name in distributions[package]}
+        assert named & declared, f"{package} is imported and not declared"
+
+
+def _imported() -> Iterator[str]:
+    """The top-level names of all that the product imports, within functions too."""
+    for package in ("seqcls", "sweeps", "dashboard"):
+        for path in (ROOT / package).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Import):
+                    yield from (alias.name.partition(".")[0] for alias in node.names)
+                elif isinstance(node, ast.ImportFrom):
+                    yield (node.module or "").partition(".")[0]
+
+
+def test_the_private_parts_of_numba_that_are_used_are_where_they_were() -> None:
+    """Where a newer version moves one, this is mended before the bound on it is raised."""
+    for name in ("_load_index", "_load_data", "_open_for_write", "_data_path"):
+        assert callable(getattr(IndexDataCacheFile, name))
+    options = {"forceinline": True, "_nrt": False, "no_cpython_wrapper": True}
+    assert (
+        njit(lambda: 1, **options, no_cfunc_wrapper=True).targetoptions.items() >= options.items()
+    )
+    cache = njit(cache=True)(_one)._cache
+    assert isinstance(cache._cache_file, IndexDataCacheFile)
+    assert cache._impl.filename_base
+    assert cache._impl.locator.get_source_stamp()
+    assert hasattr(numba.np.arraymath, "array_sum")
+
+
+def _one() -> int:
+    return 1
 
 
 @pytest.fixture
