@@ -13,8 +13,9 @@ from seqcls.interpretability.strings.asked import MAX_LENGTH, AskedModel, Letter
 from seqcls.interpretability.strings.attribution import logit_steps
 from seqcls.interpretability.strings.minimal import minimal_failing
 from seqcls.interpretability.strings.nearest import nearest_right
-from seqcls.interpretability.strings.patching import Site, patch, patch_everywhere
+from seqcls.interpretability.strings.patching import patch, patch_everywhere
 from seqcls.interpretability.strings.plain import ids_of, plain_model
+from seqcls.models.parts import Site
 from sweeps.asking import asked_model
 from sweeps.store import queries, string_queries
 from sweeps.store.engine import Store
@@ -73,10 +74,9 @@ def _claims_of_patching(
     if near.answer is None:
         return
     last = model.config.num_blocks - 1
-    sites = [Site("embedding"), Site("block", last)]
-    if model.config.architecture != "transformer":
-        sites = [Site("layer", last), *([Site("state", last)] * (last == 0))]
-    for site in sites:
+    read = {Site("embedding"), Site("block", last), Site("layer", last)}
+    read |= {Site("state", last)} if last == 0 else set()
+    for site in read.intersection(plain_model(model).sites()):
         found = patch_everywhere(model, letters, near.letters, site)
         given = abs(found - _logit(model, near.letters)) <= EXACT
         yield f"all of {site.name} patched gives the other's logit", given

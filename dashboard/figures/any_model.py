@@ -7,11 +7,13 @@ from dashboard.charts import along
 from dashboard.charts.readout import waterfall
 from dashboard.figures.along import DRAWN, steps_frame, token_names, with_letters, with_margin
 from dashboard.figures.figure import Figure
-from seqcls.errors import ConfigError, InvalidStringError
+from seqcls.errors import InvalidStringError
 from seqcls.interpretability.strings.asked import AskedModel, Letters
-from seqcls.interpretability.strings.attribution import logit_steps
+from seqcls.interpretability.strings.attribution import has_residual_stream, logit_steps
 from seqcls.interpretability.strings.states import (
     attention_patterns,
+    has_attention,
+    has_units,
     prefix_logits,
     principal_path,
     recurrent_units,
@@ -42,8 +44,7 @@ def figures(model: AskedModel, strings: Sequence[str]) -> Iterator[Figure]:
 def _of_string(model: AskedModel, letters: Letters) -> Iterator[Figure]:
     text = model.text(letters) or "empty"
     figure = partial(Figure, None, panel=text)
-    is_transformer = model.config.architecture == "transformer"
-    if is_transformer:
+    if has_residual_stream(model):
         steps = steps_frame(state_frames.steps_frame(logit_steps(model, letters)), text)
         ends: list[float] = steps[["start", "end"]].to_numpy().ravel().tolist()
         yield figure(
@@ -65,13 +66,10 @@ def _of_string(model: AskedModel, letters: Letters) -> Iterator[Figure]:
         data=prefixes,
         chart=along.prefix_logits(prefixes, names).chart,
     )
-    try:
-        yield from (
-            _attention(model, letters, names) if is_transformer else _units(model, letters, names)
-        )
-    except ConfigError:
-        # An architecture from outside, whose states are not known by name.
-        return
+    if has_attention(model):
+        yield from _attention(model, letters, names)
+    if has_units(model):
+        yield from _units(model, letters, names)
 
 
 def _attention(model: AskedModel, letters: Letters, names: Sequence[str]) -> Iterator[Figure]:

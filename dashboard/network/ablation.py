@@ -13,7 +13,8 @@ from seqcls.errors import SeqclsError
 from seqcls.interpretability.strings.asked import AskedModel
 
 if TYPE_CHECKING:
-    from seqcls.interpretability.strings.ablation import Ablated, Part
+    from seqcls.interpretability.strings.ablation import Ablated
+    from seqcls.models.parts import Part
 
 SAMPLE = 200
 WAYS = {"zero": "zero: the part adds nothing", "mean": "mean: it adds its mean"}
@@ -83,10 +84,9 @@ def _steps(key: Any, _model: AskedModel, way: Any) -> Any:  # noqa: ARG001 - whi
 
 
 def _parts(model: AskedModel) -> "tuple[Part, ...]":
-    from seqcls.interpretability.strings.ablation import parts_of
+    from seqcls.interpretability.strings.ablation import main_parts
 
-    is_transformer = model.config.architecture == "transformer"
-    return parts_of(model, ("head", "feed-forward") if is_transformer else ("unit",))
+    return main_parts(model)
 
 
 def _frame(found: "Sequence[Ablated]") -> pd.DataFrame:

@@ -22,9 +22,23 @@ class Found:
     model: AskedModel
     letters: Letters
 
-    @property
-    def is_transformer(self) -> bool:
-        return self.model.config.architecture == "transformer"
+    @cached_property
+    def has_residual_stream(self) -> bool:
+        from seqcls.interpretability.strings.attribution import has_residual_stream
+
+        return has_residual_stream(self.model)
+
+    @cached_property
+    def has_attention(self) -> bool:
+        from seqcls.interpretability.strings.states import has_attention
+
+        return has_attention(self.model)
+
+    @cached_property
+    def has_units(self) -> bool:
+        from seqcls.interpretability.strings.states import has_units
+
+        return has_units(self.model)
 
     @cached_property
     def names(self) -> list[str]:
@@ -69,17 +83,13 @@ class Found:
         return recurrent_units(self.model, self.letters)
 
     def logit_ends(self) -> Iterator[float]:
-        """Every sum of parts of the logit; of what is no Transformer none."""
-        if self.is_transformer:
+        """Every sum of parts of the logit; none without a residual stream."""
+        if self.has_residual_stream:
             yield from self.steps[["start", "end"]].to_numpy().ravel().tolist()
 
     def reaches(self) -> dict[str, float]:
-        """The greatest value of each recurrent state; of what is not recurrent none.
-
-        Raises:
-            ConfigError: it is neither a Transformer nor recurrent.
-        """
-        if self.is_transformer:
+        """The greatest value of each recurrent state; of what is not recurrent none."""
+        if not self.has_units:
             return {}
         values = {"state": self.units.states, **self.units.gates}
         return {name: float(abs(own).max()) for name, own in values.items() if own.size}

@@ -1,7 +1,6 @@
 """What a model makes of a string, token by token: parts, attention or units, and every prefix."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pandas as pd
@@ -16,7 +15,7 @@ from dashboard.figures.along import DRAWN, with_letters, with_margin
 from dashboard.network.asked import say
 from dashboard.network.found import Found
 from dashboard.text import verbatim
-from seqcls.errors import ConfigError, SeqclsError
+from seqcls.errors import SeqclsError
 from seqcls.interpretability.strings.asked import AskedModel, Letters
 from sweeps import state_frames
 
@@ -73,7 +72,7 @@ def show_beside(models: Sequence[AskedModel], names: Sequence[str], letters: Let
 
 def _show(models: Sequence[Found], looks: Sequence[Look]) -> None:
     try:
-        if any(found.is_transformer for found in models):
+        if any(found.has_residual_stream for found in models):
             st.subheader("What each part adds to the logit")
             for column, found, look in zip(st.columns(len(models)), models, looks, strict=True):
                 with column:
@@ -111,10 +110,8 @@ def _looks(models: Sequence[Found], names: Sequence[str]) -> list[Look]:
     """On limits that hold all models' sums of parts, prefixes' logits and recurrent states."""
     reaches = dict[str, float]()
     for found in models:
-        # An architecture from outside has states that are not known by name.
-        with suppress(ConfigError):
-            for state, reach in found.reaches().items():
-                reaches[state] = max(reaches.get(state, 0.0), reach)
+        for state, reach in found.reaches().items():
+            reaches[state] = max(reaches.get(state, 0.0), reach)
     sums = [0.0, *(end for found in models for end in found.logit_ends())]
     logits = [x for found in models for x in found.prefixes["logit"].tolist()]
     limits = with_margin(sums), with_margin([x for x in [0.0, *logits] if x == x])
@@ -122,7 +119,7 @@ def _looks(models: Sequence[Found], names: Sequence[str]) -> list[Look]:
 
 
 def _steps(found: Found, look: Look) -> None:
-    if not found.is_transformer:
+    if not found.has_residual_stream:
         st.caption("It has no residual stream.")
         return
     place_together([steps_of_one(found.steps, look.steps)], f"network steps {look.name}")
@@ -135,11 +132,12 @@ def _along(found: Found, look: Look) -> list[Part]:
     parts = [along.prefix_logits(frame, found.names, look.prefixes, look.room)]
     if len(letters) > DRAWN:
         return parts
-    try:
-        return parts + (_attention if found.is_transformer else _units)(found, look)
-    except ConfigError as error:
-        say(error)
-        return parts
+    if found.has_attention:
+        return parts + _attention(found, look)
+    if found.has_units:
+        return parts + _units(found, look)
+    st.caption(f"{verbatim(found.model.config.architecture)} names no attention and no units.")
+    return parts
 
 
 def _attention(found: Found, look: Look) -> list[Part]:

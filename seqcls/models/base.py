@@ -1,6 +1,7 @@
 """What every model is: token ids in, a logit out, every state on the way under a stable name."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import ClassVar
 
 import torch
@@ -9,6 +10,7 @@ from torch import Tensor, nn
 
 from seqcls.config import NetworkConfig
 from seqcls.models.layers import Dropout
+from seqcls.models.parts import Part, Site
 from seqcls.models.reading import Readout as Readout
 from seqcls.models.reading import read_ids as read_ids
 
@@ -29,6 +31,11 @@ class Recorder:
     def __call__(self, name: str, state: Tensor) -> Tensor:
         if self._kept is not None:
             self._kept[self._prefix + name] = state
+        return state
+
+    def step(self, name: str, position: int, state: Tensor) -> Tensor:
+        """Passes on a state that the next position is computed from, of shape (string, hidden)."""
+        del name, position
         return state
 
     def within(self, name: str) -> "Recorder":
@@ -65,6 +72,32 @@ class Classifier(nn.Module, ABC):
             record: to be called with each state's name and value; returns the value.
             places: where they stand; None for the places that the model gives them itself.
         """
+
+    def parts(self) -> Mapping[Part, str]:
+        """The parts that can be ablated, and the name of the recorded state that each is in.
+
+        A state has the shape (string, position, hidden), or (string, head, position, head_size)
+        where a part is a head.
+        """
+        return {}
+
+    def sites(self) -> Mapping[Site, tuple[str, ...]]:
+        """The states that can be carried over between strings, in the order of the computation.
+
+        Each with the names of the recorded states that it stands for, of the shapes of `parts`.
+        """
+        return {}
+
+    def attention(self) -> tuple[str, ...]:
+        """A block each, the name of its attention weights: (string, head, position, position)."""
+        return ()
+
+    def units(self) -> tuple[Mapping[str, str], ...]:
+        """A recurrent layer each, the names of its `state` and of what else it records.
+
+        Each of the shape (string, position, hidden).
+        """
+        return ()
 
     def forward(self, ids: Ids, places: Places | None = None) -> Float[Tensor, " string"]:
         """Logits of strings; positive means in the language."""

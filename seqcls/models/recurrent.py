@@ -4,7 +4,7 @@ The cells are those of `torch.nn.RNN` (tanh), `GRU` and `LSTM`, gate by gate and
 Padding comes after a string, so no state that is read depends on it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import ClassVar, NamedTuple, cast
 
 import torch
@@ -15,6 +15,7 @@ from torch.nn import functional
 from seqcls.config import NetworkConfig
 from seqcls.models.base import Classifier, Ids, Places, Recorder
 from seqcls.models.layers import Dropout, Embedding, Linear
+from seqcls.models.parts import Part, Site
 from seqcls.models.transformer import read_states
 
 State = Float[Tensor, "string hidden"]
@@ -65,8 +66,11 @@ class Cell(nn.Module):
         state = cell = states.new_zeros(len(states), states.shape[2])
         steps = []
         for place in range(states.shape[1]):
-            steps.append(self.step(given[:, place], state, cell))
-            state, cell = steps[-1].state, steps[-1].cell
+            step = self.step(given[:, place], state, cell)
+            state, cell = record.step("state", place, step.state), step.cell
+            if self.has_cell:
+                cell = record.step("cell", place, cell)
+            steps.append(step._replace(state=state, cell=cell))
 
         def along(values: Iterable[State]) -> Tensor:
             kept = list(values)
@@ -140,6 +144,35 @@ class Recurrent(Classifier):
         read = record("readout", read_states(self.config, states, ids))
         logits: Tensor = self.classifier(read).squeeze(-1)
         return record("logit", logits)
+
+    def parts(self) -> Mapping[Part, str]:
+        """As `Classifier.parts`: units, layer by layer."""
+        return {
+            Part(layer, "unit", unit, True): f"layers.{layer}.state"
+            for layer in range(self.config.num_blocks)
+            for unit in range(self.config.hidden_size)
+        }
+
+    def sites(self) -> Mapping[Site, tuple[str, ...]]:
+        """As `Classifier.sites`: all that a layer keeps, then parts of it."""
+        found = dict[Site, tuple[str, ...]]()
+        for layer in range(self.config.num_blocks):
+            kept = ("state", "cell") if self.cell.has_cell else ("state",)
+            names = {name: f"layers.{layer}.{name}" for name in kept}
+            found[Site("layer", layer)] = tuple(names.values())
+            if self.cell.has_cell:
+                found |= {Site(name, layer): (own,) for name, own in names.items()}
+            for unit in range(self.config.hidden_size):
+                found[Site("unit", layer, unit=unit)] = tuple(names.values())
+        return found
+
+    def units(self) -> tuple[Mapping[str, str], ...]:
+        """As `Classifier.units`: the state, every gate, and an LSTM's cell."""
+        names = ["state", *self.cell.gates, *(["cell"] if self.cell.has_cell else [])]
+        return tuple(
+            {name: f"layers.{layer}.{name}" for name in names}
+            for layer in range(self.config.num_blocks)
+        )
 
 
 class RNN(Recurrent):

@@ -4,7 +4,7 @@ Every intermediate state has a stable name, as `Transformer.activations` gives t
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import cast
 
 import torch
@@ -22,6 +22,7 @@ from seqcls.models.layers import (
     masked_mean,
     masked_softmax,
 )
+from seqcls.models.parts import Part, Site
 from seqcls.models.positions import POSITIONS
 from seqcls.models.positions.base import Positions
 from seqcls.models.positions.places import places_of
@@ -155,6 +156,36 @@ class Transformer(Classifier):
         read = record("readout", read_states(self.config, states, ids))
         logits: Tensor = self.classifier(self.dropout(read)).squeeze(-1)
         return record("logit", logits)
+
+    def parts(self) -> Mapping[Part, str]:
+        """As `Classifier.parts`: heads, feed-forwards, and units of these, block by block."""
+        config, found = self.config, dict[Part, str]()
+        for block in range(config.num_blocks):
+            inside = f"blocks.{block}."
+            for head in range(config.num_attention_heads):
+                found[Part(block, "head", head)] = f"{inside}attention.mixed_value"
+            if config.feed_forward_size:
+                found[Part(block, "feed-forward")] = f"{inside}feed_forward.output"
+            for unit in range(config.feed_forward_size):
+                found[Part(block, "unit", unit)] = f"{inside}feed_forward.activation"
+        return found
+
+    def sites(self) -> Mapping[Site, tuple[str, ...]]:
+        """As `Classifier.sites`."""
+        found = {Site("embedding"): ("embedding",)}
+        for number, block in enumerate(self.blocks):
+            inside = f"blocks.{number}."
+            for head in range(self.config.num_attention_heads):
+                found[Site("head", number, head)] = (f"{inside}attention.mixed_value",)
+            last = "after_feed_forward" if block.norms_first else "feed_forward_norm"
+            found[Site("attention", number)] = (f"{inside}attention.output",)
+            found[Site("feed-forward", number)] = (f"{inside}feed_forward.output",)
+            found[Site("block", number)] = (f"{inside}{last}",)
+        return found
+
+    def attention(self) -> tuple[str, ...]:
+        """As `Classifier.attention`."""
+        return tuple(f"blocks.{block}.attention.weights" for block in range(self.config.num_blocks))
 
 
 def attendable_tokens(config: NetworkConfig, ids: Ids) -> Attendable:

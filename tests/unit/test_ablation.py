@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from seqcls.errors import ConfigError
-from seqcls.interpretability.strings.ablation import Judge, Part, parts_of, prune, rank
+from seqcls.interpretability.strings.ablation import Judge, parts_of, prune, rank
 from seqcls.interpretability.strings.asked import AskedModel
+from seqcls.models.parts import Part
 from tests.unit.asked import LSTM, TWO_BLOCKS, untrained
 
 SMALL = {"test_size": 200, "test_max_length": 20}

@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Iterator
 from importlib.metadata import packages_distributions
 from pathlib import Path
+from typing import Any
 
 import numba.np.arraymath
 import pytest
@@ -80,11 +81,11 @@ def test_the_private_parts_of_numba_that_are_used_are_where_they_were() -> None:
     """Where a newer version moves one, this is mended before the bound on it is raised."""
     for name in ("_load_index", "_load_data", "_open_for_write", "_data_path"):
         assert callable(getattr(IndexDataCacheFile, name))
-    options = {"forceinline": True, "_nrt": False, "no_cpython_wrapper": True}
-    assert (
-        njit(lambda: 1, **options, no_cfunc_wrapper=True).targetoptions.items() >= options.items()
-    )
-    cache = njit(cache=True)(_one)._cache
+    options: dict[str, Any] = {"forceinline": True, "_nrt": False}
+    options |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    compiled: Any = njit(cache=True, **options)(_one)
+    assert compiled.targetoptions.items() >= options.items()
+    cache = compiled._cache
     assert isinstance(cache._cache_file, IndexDataCacheFile)
     assert cache._impl.filename_base
     assert cache._impl.locator.get_source_stamp()

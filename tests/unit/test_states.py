@@ -1,23 +1,31 @@
 """States of any model: their parts sum to the logit, and what is carried over is what it says."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
+from seqcls.config import NetworkConfig
 from seqcls.data import configuration
 from seqcls.errors import ConfigError, InvalidStringError
+from seqcls.interpretability.strings import ablation, patching
 from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.interpretability.strings.attribution import logit_steps
-from seqcls.interpretability.strings.patching import Site, patch, patch_everywhere
-from seqcls.interpretability.strings.plain import ids_of, plain_model
+from seqcls.interpretability.strings.patching import patch, patch_everywhere
+from seqcls.interpretability.strings.plain import ids_of, plain_model, plain_network
 from seqcls.interpretability.strings.states import (
     attention_patterns,
     prefix_logits,
     principal_path,
     recurrent_units,
 )
+from seqcls.models.base import Classifier, Ids, Places, Recorder
+from seqcls.models.layers import Embedding, Linear, masked_mean
+from seqcls.models.parts import Part, Site
+from seqcls.tokenizer import PAD
 from tests.unit.asked import LSTM, TWO_BLOCKS, untrained
 
 GRU: dict[str, Any] = {"architecture": "gru", "num_blocks": 2, "readout": "mean"}
@@ -80,11 +88,71 @@ def test_carrying_everything_over_gives_the_others_logit(fields: dict[str, Any])
 def test_carrying_all_of_the_last_layer_over_gives_the_others_logit(fields: dict[str, Any]) -> None:
     model = untrained(**fields)
     last = model.config.num_blocks - 1
-    for name in ("layer", "state"):
-        found = patch_everywhere(model, BASE, SOURCE, Site(name, last))
+    read = {Site("layer", last), Site("state", last)}
+    for site in read.intersection(plain_model(model).sites()):
+        found = patch_everywhere(model, BASE, SOURCE, site)
         assert found == pytest.approx(logit(model, SOURCE), abs=1e-12)
+    with pytest.raises(ConfigError, match="'block 0' is none of the model's sites"):
+        patch_everywhere(model, BASE, SOURCE, Site("block", 0))
     kept = patch_everywhere(model, BASE, BASE, Site("unit", 0, unit=1))
     assert kept == pytest.approx(logit(model, BASE), abs=1e-12)
+
+
+class Bag(Classifier):
+    """As somebody else would write it: the mean of the embeddings, and a linear layer."""
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__(config)
+        self.embedding = Embedding(config.vocabulary_size, config.hidden_size)
+        self.classifier = Linear(config.hidden_size, 1)
+
+    def run(self, ids: Ids, record: Recorder, places: Places | None) -> Tensor:
+        del places
+        states = record("embedding", self.embedding(ids))
+        logit: Tensor = self.classifier(masked_mean(states, ids != PAD)).squeeze(-1)
+        return record("logit", logit)
+
+    def parts(self) -> Mapping[Part, str]:
+        return {Part(0, "unit", unit): "embedding" for unit in range(self.config.hidden_size)}
+
+    def sites(self) -> Mapping[Site, tuple[str, ...]]:
+        return {Site("embedding"): ("embedding",)}
+
+
+@pytest.fixture
+def bag(monkeypatch: pytest.MonkeyPatch) -> Bag:
+    """A model of an architecture from outside, into which every `AskedModel` looks."""
+    own = Bag(plain_network(untrained(**GRU))).double().requires_grad_(False)
+    for value in own.parameters():
+        value.copy_(torch.linspace(-1, 2, value.numel()).view_as(value))
+    for module in (patching, ablation):
+        monkeypatch.setattr(module, "plain_model", lambda _: own)
+    return own
+
+
+@pytest.mark.usefixtures("bag")
+def test_an_architecture_from_outside_is_looked_into_by_what_it_names() -> None:
+    model = untrained(**GRU)
+    found = patch(model, BASE, SOURCE)
+    # Only where the strings differ does another embedding change anything.
+    changed = [own != other for own, other in zip(BASE, SOURCE, strict=True)]
+    assert (found.logits[0] != found.base_logit).tolist() == changed
+    judge, parts = ablation.Judge(model, 20), ablation.main_parts(model)
+    assert [part.text for part in parts] == [f"block 0, unit {unit}" for unit in range(4)]
+    assert np.abs(judge.before).max() > 3
+    np.testing.assert_array_equal(judge.logits(parts, "zero"), 0.0)
+
+
+@pytest.mark.usefixtures("bag")
+def test_an_architecture_from_outside_that_names_nothing_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Bag, "sites", Classifier.sites)
+    monkeypatch.setattr(Bag, "parts", Classifier.parts)
+    with pytest.raises(ConfigError, match="'gru' names no states that could be carried over"):
+        patch(untrained(**GRU), BASE, SOURCE)
+    with pytest.raises(ConfigError, match="'gru' names no parts"):
+        ablation.parts_of(untrained(**GRU))
 
 
 def test_an_lstms_states_and_cells_are_carried_over_on_their_own() -> None:

@@ -11,8 +11,9 @@ import pytest
 from seqcls.config import RunConfig
 from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.interpretability.strings.attribution import logit_steps
-from seqcls.interpretability.strings.patching import Site, patch
+from seqcls.interpretability.strings.patching import patch
 from seqcls.models.kinds import kind_of
+from seqcls.models.parts import Site
 from seqcls.models.positions import POSITIONS
 from tests.unit.test_exact import EXACT, Flag, network, parameters
 

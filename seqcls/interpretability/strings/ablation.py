@@ -5,7 +5,7 @@ sample, whatever the string. Parts are a Transformer's heads, feed-forwards and 
 recurrent network's units, whose states are replaced after every token.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -20,39 +20,17 @@ from seqcls.errors import ConfigError
 from seqcls.evaluation import distinct_test_strings, readable_strings
 from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.interpretability.strings.plain import PAIRS_AT_ONCE, Changing, plain_model
-from seqcls.models.base import Classifier, Recorder, read_ids
-from seqcls.models.recurrent import Recurrent
-from seqcls.models.transformer import Transformer, read_states
+from seqcls.models.base import Classifier, read_ids
+from seqcls.models.parts import PART_KINDS, Part, PartKind
 from seqcls.strings import TokenStrings
 from seqcls.tokenizer import PAD
 
 AblationMethod = Literal["zero", "mean"]
-Kind = Literal["head", "feed-forward", "unit"]
-KINDS: tuple[Kind, ...] = ("head", "feed-forward", "unit")
-
 SAMPLE = 400
 """Distinct test strings that ablations are judged by, unless more are asked for."""
 
 MAX_PRUNED = 24
 """Parts that greedy pruning begins with at most: it tries all that are left at every step."""
-
-
-@dataclass(frozen=True, order=True)
-class Part:
-    """A part of a model that can be ablated."""
-
-    block: int
-    """Or layer, of a recurrent network."""
-    kind: Kind
-    number: int = 0
-    """Of the head, or of the unit; a feed-forward is 0."""
-    of_layer: bool = False
-
-    @property
-    def text(self) -> str:
-        """What it is called, such as `block 0, head 1`."""
-        where = f"{'layer' if self.of_layer else 'block'} {self.block}"
-        return f"{where}, {self.kind}" + ("" if self.kind == "feed-forward" else f" {self.number}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,38 +52,28 @@ class Ablated:
     """How many strings of each length there are, and how many are answered rightly."""
 
 
-def parts_of(model: AskedModel, kinds: Iterable[Kind] = KINDS) -> tuple[Part, ...]:
+def parts_of(model: AskedModel, kinds: Iterable[PartKind] = PART_KINDS) -> tuple[Part, ...]:
     """The parts that a model has of these kinds.
 
     Raises:
-        ConfigError: an architecture from outside, whose parts are not known.
+        ConfigError: an architecture from outside that names none.
     """
-    config, wanted = model.config, set(kinds)
-    own = plain_model(model)
-    if isinstance(own, Recurrent):
-        return tuple(
-            Part(layer, "unit", unit, True)
-            for layer in range(config.num_blocks)
-            for unit in range(config.hidden_size)
-            if "unit" in wanted
-        )
-    if not isinstance(own, Transformer):
+    parts = tuple(plain_model(model).parts())
+    if not parts:
         raise ConfigError(
-            f"architecture={config.architecture!r} has no parts that are known; expected a "
-            "transformer, rnn, gru or lstm"
+            f"architecture={model.config.architecture!r} names no parts that it could do without"
         )
-    numbers: dict[Kind, int] = {
-        "head": config.num_attention_heads,
-        "feed-forward": int(config.feed_forward_size > 0),
-        "unit": config.feed_forward_size,
-    }
-    return tuple(
-        Part(block, kind, number)
-        for block in range(config.num_blocks)
-        for kind in KINDS
-        if kind in wanted
-        for number in range(numbers[kind])
-    )
+    wanted = set(kinds)
+    return tuple(own for own in parts if own.kind in wanted)
+
+
+def main_parts(model: AskedModel) -> tuple[Part, ...]:
+    """A model's parts without units, of which there may be hundreds, where it has any others.
+
+    Raises:
+        ConfigError: as `parts_of`.
+    """
+    return parts_of(model, ("head", "feed-forward")) or parts_of(model)
 
 
 def rank(
@@ -197,64 +165,28 @@ Value = Tensor | float
 
 
 def _run(model: Classifier, ids: Tensor, values: dict[Part, Value]) -> Tensor:
-    if isinstance(model, Recurrent):
-        return _run_recurrent(model, ids, values)
+    states = model.parts()
     changes: dict[str, list[tuple[Part, Value]]] = {}
     for part, value in values.items():
-        changes.setdefault(_state_name(part), []).append((part, value))
+        changes.setdefault(states[part], []).append((part, value))
 
-    def change(name: str, state: Tensor) -> Tensor:
+    def change(name: str, _position: int | None, state: Tensor) -> Tensor:
         own = changes.get(name)
         if own is None:
             return state
         changed = state.clone()
         for part, value in own:
-            _place(part, changed)[...] = value
+            part.within(changed)[...] = value
         return changed
 
     return model.run(ids, Changing(change), None)
-
-
-def _run_recurrent(model: Recurrent, ids: Tensor, values: dict[Part, Value]) -> Tensor:
-    states = model.embedding(ids)
-    for number, layer in enumerate(model.layers):
-        own = {part.number: value for part, value in values.items() if part.block == number}
-        given = layer.from_input(states)
-        state = cell = states.new_zeros(len(states), states.shape[2])
-        steps = []
-        for place in range(states.shape[1]):
-            step = layer.step(given[:, place], state, cell)
-            state, cell = step.state.clone(), step.cell
-            for unit, value in own.items():
-                state[:, unit] = value
-            steps.append(state)
-        states = torch.stack(steps, dim=1) if steps else states
-    logits: Tensor = model.classifier(read_states(model.config, states, ids)).squeeze(-1)
-    return logits
-
-
-def _state_name(part: Part) -> str:
-    if part.of_layer:
-        return f"layers.{part.block}.state"
-    state = {
-        "head": "attention.mixed_value",
-        "feed-forward": "feed_forward.output",
-        "unit": "feed_forward.activation",
-    }[part.kind]
-    return f"blocks.{part.block}.{state}"
-
-
-def _place(part: Part, state: Tensor) -> Tensor:
-    """The part's own place in its state: of all strings and tokens."""
-    if part.kind == "head":
-        return state[:, part.number]
-    return state if part.kind == "feed-forward" else state[:, :, part.number]
 
 
 class _Means:
     """The means of parts' states over all tokens of all strings."""
 
     def __init__(self, model: Classifier, batches: Sequence[Tensor]) -> None:
+        self._states = model.parts()
         self._sums: dict[str, Tensor] = {}
         tokens = 0
         for ids in batches:
@@ -269,26 +201,21 @@ class _Means:
         self._tokens = max(tokens, 1)
 
     def __getitem__(self, part: Part) -> Tensor:
-        mean = self._sums[_state_name(part)] / self._tokens
+        mean = self._sums[self._states[part]] / self._tokens
         return mean if part.kind == "feed-forward" else mean[part.number]
-
-
-_AVERAGED = ("attention.mixed_value", "feed_forward.output", "feed_forward.activation", "state")
 
 
 def _kept(model: Classifier, ids: Tensor) -> dict[str, Tensor]:
     """The states that are averaged, and no others: attention between all pairs would be much."""
-    kept: dict[str, Tensor] = {}
+    averaged, kept = set(model.parts().values()), dict[str, Tensor]()
 
-    def keep(name: str, state: Tensor) -> Tensor:
-        if name.endswith(_AVERAGED):
+    def keep(name: str, position: int | None, state: Tensor) -> Tensor:
+        if position is None and name in averaged:
             kept[name] = state
         return state
 
-    own: Callable[[str, Tensor], Tensor] = keep
-    recorder: Recorder = Changing(own)
     with torch.no_grad():
-        model.run(ids, recorder, None)
+        model.run(ids, Changing(keep), None)
     return kept
 
 

@@ -41,6 +41,11 @@ class _Part:
     states: Hidden
 
 
+def has_residual_stream(model: AskedModel) -> bool:
+    """Whether a model's logit is a sum of what its parts add to a residual stream."""
+    return isinstance(plain_model(model), Transformer)
+
+
 def logit_steps(model: AskedModel, letters: Sequence[int]) -> tuple[Step, ...]:
     """What each part adds to the logit of a string, in the order of the computation.
 

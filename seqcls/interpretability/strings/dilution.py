@@ -103,7 +103,7 @@ class Dilution:
         # Of the tokens that the model reads, one may be none of the string's own.
         others = max(self.longest_trained + ids.shape[1] - len(letters) - 1, 1)
 
-        def change(name: str, state: Tensor) -> Tensor:
+        def change(name: str, _position: int | None, state: Tensor) -> Tensor:
             if name not in names:
                 return state
             changed = state.clone()

@@ -1,6 +1,7 @@
 """The readable model of a run in double precision, and strings as it reads them."""
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import torch
 from torch import Tensor
@@ -13,8 +14,8 @@ from seqcls.models.initialization import make_model
 from seqcls.strings import TokenStrings
 from seqcls.tokenizer import FIRST_LETTER, PAD
 
-Change = Callable[[str, Tensor], Tensor]
-"""What becomes of a state, by its name."""
+Change = Callable[[str, int | None, Tensor], Tensor]
+"""What becomes of a state, by its name: of all positions, or of the one that is named."""
 
 PAIRS_AT_ONCE = 2**19
 """Scores of one head in a piece: larger ones take half of their time to be given memory."""
@@ -32,7 +33,11 @@ class Changing(Recorder):
         self._prefix = prefix
 
     def __call__(self, name: str, state: Tensor) -> Tensor:
-        return self._change(self._prefix + name, state)
+        return self._change(self._prefix + name, None, state)
+
+    def step(self, name: str, position: int, state: Tensor) -> Tensor:
+        """As `Recorder.step`, with what becomes of the state."""
+        return self._change(self._prefix + name, position, state.unsqueeze(1)).squeeze(1)
 
     def within(self, name: str) -> "Changing":
         """A recorder of a part, whose names begin with the part's."""
@@ -44,8 +49,9 @@ def plain_network(model: AskedModel) -> NetworkConfig:
     return network_of(model.config).model_copy(update={"precision": "float64"})
 
 
+@lru_cache(maxsize=8)
 def plain_model(model: AskedModel) -> Classifier:
-    """The readable model; dropout is off."""
+    """The readable model; dropout is off. Made once for a model that is asked much."""
     own = make_model(plain_network(model)).to(torch.float64)
     weights = {name: torch.from_numpy(value.copy()) for name, value in model.weights.items()}
     own.load_state_dict({name: value.double() for name, value in weights.items()})

@@ -12,8 +12,6 @@ from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.interpretability.strings.plain import ids_of, plain_model, token_names
 from seqcls.models.positions import longest_readable
-from seqcls.models.recurrent import Recurrent
-from seqcls.models.transformer import Transformer
 
 MAX_TOKENS = 512
 """Tokens of a string whose every state, or every prefix, is looked at."""
@@ -59,6 +57,16 @@ class Path:
     """The share of all variance along each axis."""
 
 
+def has_attention(model: AskedModel) -> bool:
+    """Whether a model names attention weights."""
+    return bool(plain_model(model).attention())
+
+
+def has_units(model: AskedModel) -> bool:
+    """Whether a model names the units of recurrent layers."""
+    return bool(plain_model(model).units())
+
+
 def attention_patterns(model: AskedModel, letters: Sequence[int]) -> Patterns:
     """The attention weights of every block and head for one string.
 
@@ -67,7 +75,8 @@ def attention_patterns(model: AskedModel, letters: Sequence[int]) -> Patterns:
         InvalidStringError: the string is longer than `MAX_TOKENS`.
     """
     own = plain_model(model)
-    if not isinstance(own, Transformer):
+    blocks = own.attention()
+    if not blocks:
         raise ConfigError(
             f"architecture={model.config.architecture!r} has no attention; look at its units "
             "along the string instead"
@@ -75,7 +84,7 @@ def attention_patterns(model: AskedModel, letters: Sequence[int]) -> Patterns:
     check_length(model, letters)
     with torch.no_grad():
         kept = own.activations(ids_of(model, [letters]))
-    weights = [kept[f"blocks.{x}.attention.weights"][0] for x in range(own.config.num_blocks)]
+    weights = [kept[block][0] for block in blocks]
     tokens = tuple(token_names(model, letters))
     return Patterns(tokens, torch.stack(weights).numpy())
 
@@ -100,7 +109,8 @@ def recurrent_units(model: AskedModel, letters: Sequence[int]) -> Units:
         InvalidStringError: the string is longer than `MAX_TOKENS`.
     """
     own = plain_model(model)
-    if not isinstance(own, Recurrent):
+    layers = own.units()
+    if not layers:
         raise ConfigError(
             f"architecture={model.config.architecture!r} is not recurrent; look at its attention "
             "and at what its parts add to the logit instead"
@@ -108,13 +118,11 @@ def recurrent_units(model: AskedModel, letters: Sequence[int]) -> Units:
     check_length(model, letters)
     with torch.no_grad():
         kept = own.activations(ids_of(model, [letters]))
-    layers = range(own.config.num_blocks)
-    names = [*own.cell.gates, *(["cell"] if own.cell.has_cell else [])]
 
     def along(name: str) -> np.ndarray:
-        return torch.stack([kept[f"layers.{layer}.{name}"][0] for layer in layers]).numpy()
+        return torch.stack([kept[layer[name]][0] for layer in layers]).numpy()
 
-    gates = {name: along(name) for name in names}
+    gates = {name: along(name) for name in layers[0] if name != "state"}
     return Units(tuple(token_names(model, letters)), along("state"), gates)
 
 

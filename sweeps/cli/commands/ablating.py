@@ -7,16 +7,15 @@ import typer
 
 from seqcls.errors import ConfigError
 from seqcls.interpretability.strings.ablation import (
-    KINDS,
     Ablated,
     AblationMethod,
     Judge,
-    Kind,
+    main_parts,
     parts_of,
     prune,
     rank,
 )
-from seqcls.interpretability.strings.asked import AskedModel
+from seqcls.models.parts import PART_KINDS, PartKind
 from sweeps.asking import opened
 from sweeps.cli.commands.asking import show
 from sweeps.cli.commands.show import print_table
@@ -37,7 +36,7 @@ def show_ablation(
     """Prints what a model is without each of its parts, or without more and more of them."""
     wanted, way = [_kind(own) for own in kinds], _how(how)
     run_id, model = opened(db, reference, epoch)
-    parts = parts_of(model, wanted or _usual(model))
+    parts = parts_of(model, wanted) if wanted else main_parts(model)
     if not parts:
         raise ConfigError(f"run {run_id} has no such part; leave --part out to see those it has")
     judge = Judge(model, sample)
@@ -51,12 +50,6 @@ def show_ablation(
     typer.echo(f"run {run_id}, by {way} ablation, on {strings:,} distinct test strings")
     title = "the cheapest part removed first" if pruning else "without each part alone"
     print_table(_table(found, pruning), title)
-
-
-def _usual(model: AskedModel) -> tuple[Kind, ...]:
-    """Of a Transformer no units, of which there are hundreds; each can be asked for."""
-    transformer = model.config.architecture == "transformer"
-    return ("head", "feed-forward") if transformer else ("unit",)
 
 
 def _table(found: list[Ablated], pruning: bool) -> pd.DataFrame:
@@ -93,11 +86,11 @@ def _record(own: Ablated) -> dict[str, Any]:
     }
 
 
-def _kind(text: str) -> Kind:
-    for kind in KINDS:
+def _kind(text: str) -> PartKind:
+    for kind in PART_KINDS:
         if text == kind:
             return kind
-    raise ConfigError(f"--part {text}: expected {', '.join(KINDS)}")
+    raise ConfigError(f"--part {text}: expected {', '.join(PART_KINDS)}")
 
 
 def _how(text: str) -> AblationMethod:

@@ -6,13 +6,15 @@ from typing import Any
 import pandas as pd
 import typer
 
-from seqcls.errors import ConfigError, InvalidStringError
+from seqcls.errors import InvalidStringError
 from seqcls.interpretability.strings.asked import Answer, AskedModel, Letters
-from seqcls.interpretability.strings.attribution import logit_steps
+from seqcls.interpretability.strings.attribution import has_residual_stream, logit_steps
 from seqcls.interpretability.strings.nearest import nearest_right
 from seqcls.interpretability.strings.patching import Patched, patch
 from seqcls.interpretability.strings.states import (
     attention_patterns,
+    has_attention,
+    has_units,
     prefix_logits,
     principal_path,
     recurrent_units,
@@ -45,13 +47,12 @@ def states_record(model: AskedModel, letters: Letters) -> dict[str, Any]:
     """The states of a model along a string, as far as its architecture has them."""
     prefixes = prefix_logits(model, letters)
     record: dict[str, Any] = {"prefix_logits": prefixes.logits.tolist()}
-    try:
+    if has_residual_stream(model):
         record["steps"] = [vars(own) for own in logit_steps(model, letters)]
+    if has_attention(model):
         patterns = attention_patterns(model, letters)
         record |= {"tokens": patterns.tokens, "attention": patterns.weights.tolist()}
-    except ConfigError:
-        pass
-    try:
+    if has_units(model):
         units = recurrent_units(model, letters)
         path = principal_path(units.states[-1])
         record |= {
@@ -60,21 +61,17 @@ def states_record(model: AskedModel, letters: Letters) -> dict[str, Any]:
             "gates": {name: own.tolist() for name, own in units.gates.items()},
             "path": path.points.tolist(),
         }
-    except ConfigError:
-        pass
     return record
 
 
 def _tables(model: AskedModel, letters: Letters) -> Iterator[tuple[str, pd.DataFrame]]:
-    try:
+    if has_residual_stream(model):
         steps = pd.DataFrame([vars(own) for own in logit_steps(model, letters)])
         for name in ("block", "head"):
             steps[name] = steps[name].astype("Int64")
         yield "what each part adds to the logit", steps.round(4)
-    except ConfigError:
-        units = _units(model, letters)
-        if units is not None:
-            yield "the last layer's units after each token", units
+    if has_units(model):
+        yield "the last layer's units after each token", _units(model, letters)
     prefixes = prefix_logits(model, letters)
     frame = pd.DataFrame(
         {"token": prefixes.tokens, "logit": prefixes.logits.round(4), "label": prefixes.labels}
@@ -82,11 +79,8 @@ def _tables(model: AskedModel, letters: Letters) -> Iterator[tuple[str, pd.DataF
     yield "the logit after every prefix", frame.assign(label=frame["label"].astype(int))
 
 
-def _units(model: AskedModel, letters: Letters) -> pd.DataFrame | None:
-    try:
-        units = recurrent_units(model, letters)
-    except ConfigError:
-        return None
+def _units(model: AskedModel, letters: Letters) -> pd.DataFrame:
+    units = recurrent_units(model, letters)
     states = pd.DataFrame(units.states[-1].round(3)).add_prefix("unit ")
     states.insert(0, "token", units.tokens)
     return states

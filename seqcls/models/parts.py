@@ -1,0 +1,72 @@
+"""What a model has: parts that can be ablated, and states that can be carried over."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from torch import Tensor
+
+PartKind = Literal["head", "feed-forward", "unit"]
+PART_KINDS: tuple[PartKind, ...] = ("head", "feed-forward", "unit")
+
+
+@dataclass(frozen=True, order=True)
+class Part:
+    """A part of a model that can be ablated."""
+
+    block: int
+    """Or layer, of a recurrent network."""
+    kind: PartKind
+    number: int = 0
+    """Of the head, or of the unit; a feed-forward is 0."""
+    of_layer: bool = False
+
+    @property
+    def text(self) -> str:
+        """What it is called, such as `block 0, head 1`."""
+        where = f"{'layer' if self.of_layer else 'block'} {self.block}"
+        return f"{where}, {self.kind}" + ("" if self.kind == "feed-forward" else f" {self.number}")
+
+    def within(self, state: Tensor) -> Tensor:
+        """The part's own share of the state that it is in, for all strings and positions."""
+        if self.kind == "feed-forward":
+            return state
+        return state[:, self.number] if self.kind == "head" else state[..., self.number]
+
+
+@dataclass(frozen=True)
+class Site:
+    """A state of the model: of one part, at every position."""
+
+    name: str
+    """`embedding`, `head`, `attention`, `feed-forward` or `block` (its output) of a Transformer;
+    `layer` (all that a layer keeps), `state` or `cell` (the one or the other of an LSTM's), or
+    `unit` (all that one unit keeps) of a recurrent network."""
+    block: int | None = None
+    head: int | None = None
+    unit: int | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is all that a recurrent layer has read, which trivially carries everything."""
+        return self.name == "layer"
+
+    @property
+    def text(self) -> str:
+        """What the site is called, such as `block 0, head 1`."""
+        if self.block is None:
+            return self.name
+        if self.name == "layer":
+            return f"layer {self.block}"
+        if self.name in ("state", "cell", "unit"):
+            number = "" if self.unit is None else f" {self.unit}"
+            return f"layer {self.block}, {self.name}{number}"
+        if self.name == "block":
+            return f"block {self.block}"
+        part = f"head {self.head}" if self.head is not None else self.name
+        return f"block {self.block}, {part}"
+
+    def within(self, state: Tensor) -> Tensor:
+        """The site's own share of one of its states, for all strings and positions."""
+        if self.head is not None:
+            return state[:, self.head]
+        return state if self.unit is None else state[..., self.unit]
