@@ -68,14 +68,17 @@ def multisets_of(
 ) -> Int64[np.ndarray, "multiset letter"]:
     """The multisets that stand for all strings of a configuration's language, up to a length.
 
-    The empty string is one of them where a test may hold it.
-
     Args:
         config: the configuration, of a language in which letter counts decide.
         max_length: the longest test string's if not given.
     """
     length = config.test_max_length if max_length is None else max_length
-    return _multisets(len(task_of(config).alphabet), length, config.test_sampler == ANY_SAMPLER)
+    return _multisets(len(task_of(config).alphabet), length, tries_empty(config))
+
+
+def tries_empty(config: RunConfig) -> bool:
+    """Whether the empty string is one of those tried: where a test may hold it."""
+    return config.test_sampler == ANY_SAMPLER
 
 
 def _multisets(
@@ -87,7 +90,7 @@ def _multisets(
 
 def _strings_of(config: RunConfig) -> TokenStrings:
     letters, length = len(task_of(config).alphabet), config.test_max_length
-    return _kept_strings(letters, length, config.test_sampler == ANY_SAMPLER)
+    return _kept_strings(letters, length, tries_empty(config))
 
 
 @lru_cache(maxsize=1)

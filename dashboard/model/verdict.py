@@ -6,12 +6,13 @@ import streamlit as st
 from dashboard.charts.misclassified import MAP_SIDE, error_map, errors_by_length
 from dashboard.charts.room import AXIS
 from dashboard.figures.misclassified import cells_frame, lengths_frame, likeliest_letters
+from dashboard.languages import EMPTY
 from dashboard.model.choice import Chosen
 from dashboard.model.drawing import stretch
 from dashboard.model.opened import OpenedModel, remembered
 from dashboard.text import verbatim
 from seqcls.errors import ConfigError
-from seqcls.exhaustive import unaffordable
+from seqcls.exhaustive import tries_empty, unaffordable
 from seqcls.interpretability.counts.certification import Certification, SupportProof, certify
 from seqcls.interpretability.counts.errors import Errors, errors_up_to
 from seqcls.interpretability.counts.obstacle import obstacle
@@ -32,7 +33,8 @@ def show(chosen: Chosen) -> None:
         key="check_epoch",
     ):
         model = model.at(kept)
-    st.subheader(f"All strings of up to {model.config.test_max_length} letters")
+    shortest = 0 if tries_empty(model.config) else 1
+    st.subheader(f"All strings of {shortest} to {model.config.test_max_length} letters")
     try:
         _exhaustive(model)
     except ConfigError as error:
@@ -53,7 +55,7 @@ def _exhaustive(model: OpenedModel) -> None:
         raise ConfigError(too_many)
     with st.spinner("Trying every string", show_time=True):
         errors = all_errors(model)
-    st.markdown(verbatim(errors_sentence(errors)))
+    st.markdown(verbatim(errors_sentence(errors, tries_empty(model.config))))
     if not errors.texts:
         return
     _picture(model, errors)
@@ -68,18 +70,19 @@ def _exhaustive(model: OpenedModel) -> None:
     )
 
 
-def errors_sentence(errors: Errors) -> str:
-    """What was tried and what came out, in a line or two."""
+def errors_sentence(errors: Errors, has_empty: bool) -> str:
+    """What was tried, the empty string among it or not, and what came out, in a line or two."""
     wrong, positive = len(errors.texts), int(errors.label.sum())
+    empty = "with" if has_empty else "without"
     said = (
-        f"The order of letters does not matter, so a string is a multiset: there are "
-        f"{errors.multisets:,}, and the model is "
+        f"The order of letters does not matter, so a string is a multiset: {empty} the empty "
+        f"string {EMPTY}, there are {errors.multisets:,}, and the model is "
     )
     if not wrong:
         return f"{said}right on every one."
     return (
         f"{said}wrong on {wrong:,} ({wrong / errors.multisets:.2%}): {wrong - positive:,} false "
-        f"positives and {positive:,} false negatives. The shortest is {errors.texts[0]}."
+        f"positives and {positive:,} false negatives. The shortest is {errors.texts[0] or EMPTY}."
     )
 
 

@@ -7,10 +7,11 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float
 
-from seqcls.config import ANY_SAMPLER, RunConfig
+from seqcls.config import RunConfig
 from seqcls.data import task_of, tokenizer_of
 from seqcls.errors import InvalidStringError
 from seqcls.evaluation import logits_of
+from seqcls.exhaustive import tries_empty
 from seqcls.results import Weights
 from seqcls.strings import TokenStrings
 from seqcls.tasks import Task
@@ -94,7 +95,7 @@ class AskedModel:
     @property
     def knows_the_empty_string(self) -> bool:
         """Whether the empty string may be in a test, and so counts as a string here."""
-        return self.config.test_sampler == ANY_SAMPLER
+        return tries_empty(self.config)
 
     def letters(self, text: str) -> Letters:
         """The letters of a string in the usual notation.

@@ -146,11 +146,14 @@ def show_verdict(db: str | None, reference: str, as_json: bool) -> None:
     if as_json:
         print_json(pd.DataFrame([asdict(found)]))
         return
+    from seqcls.exhaustive import tries_empty
+
+    empty = "with" if tries_empty(queries.run_config(store, run_id)) else "without"
     wrong = found.false_positives + found.false_negatives
     typer.echo(
         f"run {run_id}: of {found.inputs:,} {found.unit}s up to length {found.max_length}, "
-        f"{wrong:,} are misclassified ({found.false_positives:,} false positives, "
-        f"{found.false_negatives:,} false negatives)"
+        f"{empty} the empty string, {wrong:,} are misclassified ({found.false_positives:,} false "
+        f"positives, {found.false_negatives:,} false negatives)"
         + (f"; the shortest is {found.shortest_error or 'the empty string'}" if wrong else "")
     )
 
