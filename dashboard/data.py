@@ -131,6 +131,7 @@ count_failing_models = cached(overview.count_failing_models)
 count_runs = cached(overview.count_runs)
 count_string_errors = cached(string_queries.count_string_errors)
 failing_models = cached(overview.failing_models)
+languages = cached(overview.languages, overview.configs_revision)
 median_curves = cached(curves.median_curves)
 memberships = cached(sweep_queries.memberships, sweep_queries.members_revision)
 model = cached(overview.model)
@@ -168,17 +169,25 @@ def _medians(store: Store, view: View, listed: int) -> pd.DataFrame:  # noqa: AR
 medians = cached(_medians)
 
 
+def _read_settings(store: Store, config_ids: tuple[int, ...]) -> pd.DataFrame:  # noqa: ARG001
+    """The settings that differ, missing where a configuration does not read them."""
+    return weighed.without_unread(settings().loc[list(config_ids)], some_configs(config_ids))
+
+
+read_settings = cached(_read_settings, overview.configs_revision)
+
+
 def _importance(
     store: Store,  # noqa: ARG001
     view: View,
     config_ids: tuple[int, ...],
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """How far each setting moves the failing share, and the settings that are read."""
+    measure: str,
+) -> pd.DataFrame:
+    """How far each setting that is read moves a measure."""
     # Of all seeds in scope: shares of those that were picked for failing would all be 100%.
     own = models(view)
     own = own[own["config_id"].isin(config_ids)]
-    read = weighed.without_unread(settings().loc[list(config_ids)], some_configs(config_ids))
-    return weighed.importance(own, read), read
+    return weighed.importance(own, read_settings(config_ids), weighed.MEASURES[measure])
 
 
 importance = cached(_importance)

@@ -1,10 +1,11 @@
 """A language as pages show it: its sentence, and a few strings of either label."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from dashboard.text import verbatim
@@ -62,6 +63,26 @@ def _drawn(task: Task, positive: bool) -> list[str]:
             row = task.draw(rng, length, positive)
             return ["".join(task.alphabet[letter] for letter in row.tolist())]
     return []
+
+
+def choose(models: "pd.Series[int]", more: Sequence[str] = ()) -> str:
+    """The language that a part of a page is about; a box where there are several.
+
+    Args:
+        models: how many each language has; that of most comes first.
+        more: what else may be chosen.
+    """
+    known = [str(name) for name in models.sort_values(ascending=False, kind="stable").index]
+    if len(known) == 1:
+        return known[0]
+    return st.selectbox(
+        "Language",
+        [*known, *more],
+        key="language",
+        bind="query-params",
+        help="Languages are never pooled by themselves: a string has a label in one, and an "
+        "accuracy means something else in the next. That of most models comes first.",
+    )
 
 
 def show(task: Task) -> None:

@@ -1,8 +1,10 @@
 """Which of a configuration's fields say anything about its models."""
 
+from collections.abc import Mapping
 from functools import lru_cache
+from typing import Any
 
-from seqcls.config import PARTS, RunConfig
+from seqcls.config import PARTS, RunConfig, default_fields
 from seqcls.data import strings_read
 from seqcls.models import MODELS, OF_ATTENTION, RECURRENT
 from seqcls.models.positions import POSITIONS
@@ -33,16 +35,36 @@ def read_by_network(architecture: str, positions: str) -> frozenset[str]:
     return read
 
 
+def language_fields(task: str) -> tuple[str, ...]:
+    """The fields that say which language is meant; how its strings are drawn is none of them."""
+    # Of a task that is not installed here, whatever any task reads.
+    read = TASKS[task].reads if task in TASKS else _read_by_some_tasks()
+    return ("task", *sorted(read))
+
+
+def language_of(fields: Mapping[str, Any]) -> str:
+    """What a language is called: `contains_all, num_letters=3, required_letters=ab`.
+
+    Args:
+        fields: those of a configuration, or of its test set; one that is missing has its default.
+    """
+    known = {**default_fields(), **fields}
+    _, *own = language_fields(known["task"])
+    return ", ".join([str(known["task"]), *(f"{name}={known[name]}" for name in own)])
+
+
 @lru_cache(maxsize=1)
 def _read_by_some() -> frozenset[str]:
     """The fields that some read and others do not."""
-    fields = set(read_by_some_networks())
-    for task in TASKS.values():
-        fields |= task.reads
+    fields = set(read_by_some_networks() | _read_by_some_tasks())
     for sampler in SAMPLERS.values():
         own = frozenset(sampler.reads).union(*sampler.reads_of_part.values())
         fields |= {x for name in own for x in (name, *(f"{part}_{name}" for part in PARTS))}
     return frozenset(fields & set(RunConfig.model_fields))
+
+
+def _read_by_some_tasks() -> frozenset[str]:
+    return frozenset[str]().union(*(task.reads for task in TASKS.values()))
 
 
 def read_by_some_networks() -> frozenset[str]:

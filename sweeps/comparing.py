@@ -1,24 +1,12 @@
 """Two configurations compared seed by seed: who fails, by how much, at which lengths."""
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from sweeps.intervals import (
-    CONFIDENCE,
-    Interval,
-    Table,
-    mcnemar,
-    newcombe,
-    paired_newcombe,
-    wilson,
-)
-from sweeps.median_intervals import FEWEST
-
-RESAMPLES = 2000
+from sweeps.differences import Outcomes, failing_difference, median_difference, table_of
+from sweeps.intervals import CONFIDENCE, Interval, Table, mcnemar, wilson
 
 SIDES = ("a", "b")
 
@@ -56,63 +44,24 @@ def compare(a: pd.DataFrame, b: pd.DataFrame) -> Comparison:
         a: one row a finished run of the first: model_seed, accuracy in [0, 1], errors.
         b: likewise of the second. Each has at least one row.
     """
-    pairs = a.merge(b, on="model_seed", suffixes=("_a", "_b"))
-    first, second = pairs["errors_a"] > 0, pairs["errors_b"] > 0
-    table = Table(
-        both=int((first & second).sum()),
-        only_first=int((first & ~second).sum()),
-        only_second=int((~first & second).sum()),
-        none=int((~first & ~second).sum()),
-    )
-    counts = [(int((own["errors"] > 0).sum()), len(own)) for own in (a, b)]
-    paired = len(pairs) > 0
-    columns = [pairs[f"accuracy_{side}"] for side in SIDES]
-    values = columns if paired else [a["accuracy"], b["accuracy"]]
-    numbers = [own.to_numpy(dtype=np.float64) for own in values]
+    common = set(a["model_seed"]) & set(b["model_seed"])
+    paired = bool(common)
+    failing = [own.assign(failing=own["errors"] > 0) for own in (a, b)]
+    kept = [own[own["model_seed"].isin(common)] if paired else own for own in failing]
+    fails = [Outcomes.of(own, "failing") for own in kept]
+    accuracies = [Outcomes.of(own, "accuracy") for own in kept]
+    table = table_of(*fails) if paired else Table(0, 0, 0, 0)
+    shares = [wilson(int(own["failing"].sum()), len(own)) for own in failing]
     return Comparison(
         table=table,
-        failing=(wilson(*counts[0]), wilson(*counts[1])),
+        failing=(shares[0], shares[1]),
         runs=(len(a), len(b)),
-        difference=paired_newcombe(table) if paired else newcombe(counts[0], counts[1]),
+        difference=failing_difference([fails[0]], [fails[1]], paired=paired),
         p_value=mcnemar(table) if paired else None,
-        medians=(float(np.median(numbers[0])), float(np.median(numbers[1]))),
-        median_difference=median_difference(numbers[0], numbers[1], paired=paired),
+        medians=(accuracies[0].median, accuracies[1].median),
+        median_difference=median_difference([accuracies[0]], [accuracies[1]]),
         paired=paired,
     )
-
-
-def median_difference(
-    a: npt.NDArray[np.float64],
-    b: npt.NDArray[np.float64],
-    *,
-    paired: bool,
-    confidence: float = CONFIDENCE,
-) -> Interval:
-    """The first median less the second, with its percentile bootstrap interval over seeds.
-
-    Paired values are drawn together. The same values give the same interval; fewer than
-    `FEWEST` on either side give none.
-    """
-    value = float(np.median(a) - np.median(b))
-    if min(len(a), len(b)) < FEWEST:
-        return Interval(value, np.nan, np.nan)
-    # Imported where it is used: it takes a second that no page should wait for.
-    from scipy import stats
-
-    with warnings.catch_warnings():
-        # Where all draws are alike, the interval is that one value, which SciPy warns of.
-        warnings.simplefilter("ignore")
-        found = stats.bootstrap(
-            (a, b),
-            lambda x, y, axis: np.median(x, axis=axis) - np.median(y, axis=axis),
-            n_resamples=RESAMPLES,
-            paired=paired,
-            vectorized=True,
-            confidence_level=confidence,
-            method="percentile",
-            rng=np.random.default_rng(0),
-        ).confidence_interval
-    return Interval(value, float(found.low), float(found.high))
 
 
 def by_length(a: pd.DataFrame, b: pd.DataFrame, width: int = 1) -> pd.DataFrame:

@@ -1,6 +1,7 @@
-"""Which setting moves the share of failing models most, and how sure that is."""
+"""Which setting moves what models of one language come to most, and how sure that is."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -8,9 +9,27 @@ import pandas as pd
 from seqcls.config import RunConfig
 from seqcls.fields_read import fields_unread
 from sweeps.cost import is_here
+from sweeps.differences import Outcomes, failing_difference, median_difference
 
-DRAWS = 2000
-CONFIDENCE = 0.95
+
+@dataclass(frozen=True)
+class Measure:
+    """What the seeds of a configuration are summed up by."""
+
+    column: str
+    """Of a row a model."""
+    fails: bool = False
+    """Whether it is a share of failing seeds, of which less is better; else a median."""
+
+    def of(self, own: Outcomes) -> float:
+        return own.share if self.fails else own.median
+
+
+MEASURES = {
+    "Median accuracy": Measure("accuracy"),
+    "Median solved length": Measure("solved_length"),
+    "Failing share": Measure("failing", fails=True),
+}
 
 COLUMNS = [
     "fields",
@@ -19,10 +38,12 @@ COLUMNS = [
     "low",
     "high",
     "worst",
-    "worst_share",
+    "at_worst",
     "best",
-    "best_share",
+    "at_best",
     "values",
+    "paired",
+    "alike",
 ]
 
 
@@ -33,40 +54,41 @@ def without_unread(settings: pd.DataFrame, configs: Mapping[int, RunConfig]) -> 
         settings: a column a setting, indexed by config_id.
         configs: the configurations by their id.
     """
-    kept = settings.astype(object)
-    for config_id, config in configs.items():
-        unread = fields_unread(config) if is_here(config) else frozenset()
-        names = [name for name in kept if name in unread]
-        if names:
-            kept.loc[config_id, names] = None
-    return kept
+    nothing = frozenset[str]()
+    unread = {
+        config_id: fields_unread(config) if is_here(config) else nothing
+        for config_id, config in configs.items()
+    }
+    mask = [[name in unread.get(own, nothing) for name in settings] for own in settings.index]
+    return settings.astype(object).mask(np.array(mask, dtype=bool).reshape(settings.shape), None)
 
 
-def importance(models: pd.DataFrame, settings: pd.DataFrame) -> pd.DataFrame:
-    """For each setting, how far the failing shares of its values lie apart.
+def importance(models: pd.DataFrame, settings: pd.DataFrame, measure: Measure) -> pd.DataFrame:
+    """For each setting, how far its worst and its best value lie apart.
 
-    A value's share is the mean over the configurations that have it, so that one with many seeds
-    weighs as much as one with few. The interval is that of the difference between the worst and
-    the best value: each configuration's share is drawn from its posterior (Jeffreys' prior), so
-    that eight failures of eight seeds leave some doubt too.
+    What a value comes to is the mean over the configurations that have it, so that one with many
+    seeds weighs as much as one with few.
 
     Args:
-        models: one row a finished model: config_id, failing (0 or 1).
+        models: one row a finished model of one language: config_id, model_seed, and the column
+            of the measure.
         settings: a column a setting, indexed by config_id; those of one value are left out, and
             configurations where one is missing have no part in it.
+        measure: what the seeds of a configuration are summed up by.
 
     Returns:
         One row a setting, the one that moves most first: fields (its name; several, where they
-        differ only together), field (as text); moves, low, high (differences of shares); worst,
-        worst_share, best, best_share; values (how many).
+        differ only together), field (as text); moves (the difference, not below 0), low, high
+        (its 95% interval, which knows nothing of the choice of the two values; missing where seeds
+        are too few); worst, at_worst, best, at_best; values (how many); paired (whether the same
+        seeds are compared), alike (whether the configurations compared differ in nothing else).
     """
-    counts = models.groupby("config_id")["failing"].agg(["sum", "size"])
-    own = settings.loc[counts.index]
-    shares = (counts["sum"] / counts["size"]).to_numpy(dtype=np.float64)
-    failing, seeds = (counts[name].to_numpy(dtype=np.float64) for name in ("sum", "size"))
-    generator = np.random.default_rng(0)
-    drawn = generator.beta(failing + 0.5, seeds - failing + 0.5, size=(DRAWS, len(counts)))
-    rows = [_row(names, own[list(names)], shares, drawn) for names in _together(own)]
+    own = {
+        int(str(config_id)): Outcomes.of(rows, measure.column)
+        for config_id, rows in models.groupby("config_id")
+    }
+    known = settings.loc[list(own)]
+    rows = [_row(names, known, own, measure) for names in _together(known)]
     frame = pd.DataFrame(rows, columns=COLUMNS)
     return frame.sort_values("moves", ascending=False, kind="stable", ignore_index=True)
 
@@ -82,30 +104,44 @@ def _together(settings: pd.DataFrame) -> Iterator[tuple[str, ...]]:
 
 
 def _row(
-    names: Sequence[str], own: pd.DataFrame, shares: np.ndarray, drawn: np.ndarray
+    names: Sequence[str], settings: pd.DataFrame, own: Mapping[int, Outcomes], measure: Measure
 ) -> dict[str, object]:
-    """Settings that go together: `shares` of shape (configuration), `drawn` (draw, the same)."""
-    known = own.notna().all(axis=1).to_numpy()
+    """Settings that go together: their worst and their best value."""
+    known = settings[settings[list(names)].notna().all(axis=1)]
     values = pd.Series(
-        [", ".join(map(str, row)) for row in own.to_numpy(dtype=object)], index=own.index
-    ).where(known)
-    places = {value: np.flatnonzero(values == value) for value in sorted(values.dropna().unique())}
-    means = {value: float(shares[own].mean()) for value, own in places.items()}
-    worst = max(means, key=lambda value: means[value])
-    best = min((value for value in means if value != worst), key=lambda value: means[value])
-    differences = drawn[:, places[worst]].mean(axis=1) - drawn[:, places[best]].mean(axis=1)
-    outside = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(differences, [outside, 1 - outside])
-    moves = means[worst] - means[best]
+        [", ".join(map(str, row)) for row in known[list(names)].to_numpy(dtype=object)],
+        index=known.index,
+    )
+    # In the order of their other settings, so that those that differ in nothing else meet.
+    rest = known.drop(columns=list(names)).to_numpy(dtype=object)
+    others = pd.Series([repr(row.tolist()) for row in rest], index=known.index)
+    places = {value: others[values == value].sort_values() for value in sorted(values.unique())}
+    means = {
+        value: float(np.mean([measure.of(own[i]) for i in group.index]))
+        for value, group in places.items()
+    }
+    sign = 1 if measure.fails else -1
+    worst = max(means, key=lambda value: sign * means[value])
+    best = min((x for x in means if x != worst), key=lambda value: sign * means[value])
+    alike = places[worst].tolist() == places[best].tolist() and places[worst].is_unique
+    bad, good = ([own[i] for i in places[value].index] for value in (worst, best))
+    paired = alike and all(x.seeds == y.seeds for x, y in zip(bad, good, strict=True))
+    if measure.fails:
+        interval = failing_difference(bad, good, paired=paired)
+    else:
+        interval = median_difference(good, bad)
+        paired = len({x.seeds for x in (*bad, *good)}) == 1
     return {
         "fields": tuple(names),
         "field": ", ".join(names),
-        "moves": moves,
-        "low": min(float(low), moves),
-        "high": max(float(high), moves),
-        "worst": str(worst),
-        "worst_share": means[worst],
-        "best": str(best),
-        "best_share": means[best],
+        "moves": interval.value,
+        "low": interval.low,
+        "high": interval.high,
+        "worst": worst,
+        "at_worst": means[worst],
+        "best": best,
+        "at_best": means[best],
         "values": len(places),
+        "paired": paired,
+        "alike": alike,
     }

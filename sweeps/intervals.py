@@ -18,19 +18,22 @@ class Interval:
 
 @dataclass(frozen=True)
 class Table:
-    """Pairs of outcomes, such as whether the same seed fails in two configurations."""
+    """Pairs of outcomes, such as whether the same seed fails in two configurations.
 
-    both: int
-    only_first: int
-    only_second: int
-    none: int
+    Cells are counts; of several tables that weigh the same, what they come to.
+    """
+
+    both: float
+    only_first: float
+    only_second: float
+    none: float
 
     @property
-    def pairs(self) -> int:
+    def pairs(self) -> float:
         return self.both + self.only_first + self.only_second + self.none
 
 
-def wilson(count: int, n: int, confidence: float = CONFIDENCE) -> Interval:
+def wilson(count: float, n: float, confidence: float = CONFIDENCE) -> Interval:
     """A share and its score interval (Wilson 1927); of no observations anything is possible."""
     if n == 0:
         return Interval(math.nan, 0.0, 1.0)
@@ -45,7 +48,7 @@ def wilson(count: int, n: int, confidence: float = CONFIDENCE) -> Interval:
 
 
 def newcombe(
-    first: tuple[int, int], second: tuple[int, int], confidence: float = CONFIDENCE
+    first: tuple[float, float], second: tuple[float, float], confidence: float = CONFIDENCE
 ) -> Interval:
     """The first share less the second, of independent samples (Newcombe 1998a, method 10).
 
@@ -73,7 +76,7 @@ def mcnemar(table: Table) -> float:
     # Imported where it is used: it takes a second that no page should wait for.
     from scipy import stats
 
-    return float(stats.binomtest(table.only_first, unlike, 0.5).pvalue)
+    return float(stats.binomtest(int(table.only_first), int(unlike), 0.5).pvalue)
 
 
 def _correlation(table: Table) -> float:

@@ -1,4 +1,4 @@
-"""Parallel coordinates: each configuration a line through its settings to its failing share."""
+"""Parallel coordinates: each configuration a line through its settings to what it comes to."""
 
 import math
 from collections.abc import Sequence
@@ -14,20 +14,24 @@ from dashboard.charts.scales import LABEL_WIDTH, LOW_TO_HIGH, titled
 AXIS_HEIGHT, FURNITURE_HEIGHT = 44, 110
 """Pixels of an axis, and of what stands above and below all of them."""
 
+NOT_READ = "not read"
+"""A setting of another network or language; `none` is a value of some settings."""
+
 OUTCOME = "failing share"
-SHARES = (0.0, 0.5, 1.0)
-"""Those that are written below the outcome's axis."""
+WRITTEN = (0.0, 0.5, 1.0)
+"""Where the outcome is written below its axis."""
 
 
-def places(table: pd.DataFrame, fields: Sequence[str]) -> pd.DataFrame:
+def places(table: pd.DataFrame, fields: Sequence[str], outcome: str = OUTCOME) -> pd.DataFrame:
     """One row a configuration and axis, its value placed between 0 and 1.
 
     Args:
-        table: a row a configuration: its name (configuration), failing_share, and the fields.
-        fields: the axes, from the left; the failing share is the last.
+        table: a row a configuration: its name (configuration), the outcome's column, the fields.
+        fields: the axes, from the left; the outcome is the last.
+        outcome: a share or a length, such as `failing share`, whose column is failing_share.
 
     Returns:
-        configuration, failing_share, axis, line (the number of the axis), place, value (as text).
+        configuration, the outcome, axis, line (the number of the axis), place, value (as text).
     """
     rows = []
     for field in fields:
@@ -35,15 +39,33 @@ def places(table: pd.DataFrame, fields: Sequence[str]) -> pd.DataFrame:
         ranks = dict(zip(texts, map(_rank, table[field]), strict=True))
         values = sorted(ranks, key=lambda text: ranks[text])
         where = {value: i / max(1, len(values) - 1) for i, value in enumerate(values)}
-        rows.append(_axis(table, field, texts.map(where), texts))
-    share = table["failing_share"]
-    rows.append(_axis(table, OUTCOME, share, share.map("{:.0%}".format)))
+        rows.append(_axis(table, outcome, field, texts.map(where), texts))
+    place = (table[_column(outcome)] / _top(table, outcome)).clip(lower=0)
+    texts = pd.Series([_said(x, outcome) for x in table[_column(outcome)]], index=table.index)
+    rows.append(_axis(table, outcome, outcome, place, texts))
     return pd.concat([own.assign(line=i) for i, own in enumerate(rows)], ignore_index=True)
+
+
+def _column(outcome: str) -> str:
+    return outcome.replace(" ", "_")
+
+
+def _top(table: pd.DataFrame, outcome: str) -> float:
+    """What the end of the outcome's axis stands for: a share of all, or the greatest length."""
+    return max(1.0, float(table[_column(outcome)].max())) if _is_length(outcome) else 1.0
+
+
+def _is_length(outcome: str) -> bool:
+    return outcome.endswith("length")
+
+
+def _said(value: float, outcome: str) -> str:
+    return f"{value:g}" if _is_length(outcome) else f"{value:.0%}"
 
 
 def _text(value: object) -> str:
     if _is_missing(value):
-        return "none"
+        return NOT_READ
     # A column of whole numbers of which one is missing has them as floating ones.
     return f"{value:g}" if isinstance(value, float) else str(value)
 
@@ -62,20 +84,29 @@ def _is_missing(value: object) -> bool:
 
 
 def _axis(
-    table: pd.DataFrame, name: str, place: "pd.Series[float]", value: "pd.Series[str]"
+    table: pd.DataFrame,
+    outcome: str,
+    name: str,
+    place: "pd.Series[float]",
+    value: "pd.Series[str]",
 ) -> pd.DataFrame:
-    own = table[["configuration", "failing_share"]]
+    own = table[["configuration", _column(outcome)]]
     return own.assign(axis=name, place=place, value=value)
 
 
-def parallel_coordinates(frame: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
-    """A line a configuration, from the top down, colored by its failing share.
+def parallel_coordinates(
+    frame: pd.DataFrame, outcome: str = OUTCOME
+) -> alt.LayerChart | alt.FacetChart:
+    """A line a configuration, from the top down, colored by its outcome.
 
     The axes lie below each other, so that the names of settings stand beside them whole.
 
     Args:
         frame: as `places` makes it.
+        outcome: likewise.
     """
+    top, column, said = _top(frame, outcome), _column(outcome), outcome.capitalize()
+    legend, exact = (".0f", ".1f") if _is_length(outcome) else (".0%", ".1%")
     axes = list(dict.fromkeys(frame["axis"]))
     x = alt.X("place:Q", axis=None, scale=alt.Scale(domain=[0, 1], nice=False))
     y = alt.Y(
@@ -94,37 +125,39 @@ def parallel_coordinates(frame: pd.DataFrame) -> alt.LayerChart | alt.FacetChart
             detail=alt.Detail("configuration:N"),
             order=alt.Order("line:Q"),
             color=alt.Color(
-                "failing_share:Q",
-                title="Failing share",
-                scale=alt.Scale(scheme=LOW_TO_HIGH, domain=[0, 1], reverse=True),
-                legend=alt.Legend(format=".0%", orient="bottom", values=[0, 0.5, 1]),
+                f"{column}:Q",
+                title=said,
+                scale=alt.Scale(scheme=LOW_TO_HIGH, domain=[0, top], reverse=outcome == OUTCOME),
+                legend=alt.Legend(
+                    format=legend, orient="bottom", values=[top * place for place in WRITTEN]
+                ),
             ),
             tooltip=[
                 alt.Tooltip("configuration:N", title="Configuration"),
-                alt.Tooltip("failing_share:Q", title="Failing share", format=".1%"),
+                alt.Tooltip(f"{column}:Q", title=said, format=exact),
             ],
         )
     )
     title = titled("Settings of every configuration", subtitle="A line is one configuration.")
-    return alt.layer(lines, *_values(frame, x, y)).properties(
+    return alt.layer(lines, *_values(frame, x, y, outcome)).properties(
         height=AXIS_HEIGHT * len(axes) + FURNITURE_HEIGHT, title=title
     )
 
 
-def _values(frame: pd.DataFrame, x: alt.X, y: alt.Y) -> list[alt.Chart]:
+def _values(frame: pd.DataFrame, x: alt.X, y: alt.Y, outcome: str) -> list[alt.Chart]:
     """What each place on an axis stands for, off the lines as far as can be.
 
     At the ends it stands towards the middle; the outcome's below the axis, where no line goes on.
     """
-    marks = frame[frame["axis"] != OUTCOME].drop_duplicates(["axis", "value"])
-    # Of a number between 0 and 1 a scale is enough: shares lie as close together as they like.
-    shares = pd.DataFrame({"axis": OUTCOME, "place": SHARES})
-    shares["value"] = shares["place"].map("{:.0%}".format)
+    marks = frame[frame["axis"] != outcome].drop_duplicates(["axis", "value"])
+    # Of a number a scale is enough: shares lie as close together as they like.
+    shares = pd.DataFrame({"axis": outcome, "place": WRITTEN})
+    shares["value"] = [_said(place * _top(frame, outcome), outcome) for place in WRITTEN]
     marks = pd.concat([marks[shares.columns], shares], ignore_index=True)
     left, right = marks["place"] <= 0, marks["place"] >= 1
     sides: list[tuple[Literal["left", "center", "right"], int, pd.Series[bool]]]
     sides = [("left", 5, left), ("center", 0, ~(left | right)), ("right", -5, right)]
-    rows = [(-8, marks["axis"] != OUTCOME), (10, marks["axis"] == OUTCOME)]
+    rows = [(-8, marks["axis"] != outcome), (10, marks["axis"] == outcome)]
     return [
         alt.Chart(marks[own & row])
         .mark_text(align=side, dx=dx, dy=dy, fontSize=11)

@@ -1,19 +1,23 @@
 """Two fields of the configuration against each other: where do models begin to generalize?"""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, drawing, filters, links, measures
+from dashboard import data, drawing, filters, languages, links, measures
 from dashboard.charts.heat_map import CLICKED, heat_map
 from seqcls.errors import SeqclsError
+from seqcls.fields_read import language_fields
 from sweeps.intervals import wilson
 from sweeps.median_intervals import FEWEST, median_intervals
 from sweeps.store.views import View
 
 # Beyond so many values of a field, its cells could not be read.
 MAX_VALUES = 30
+
+EVERY_LANGUAGE = "All languages"
 
 MOST_NAMED = 6
 """Settings in which the models of a cell differ that are named."""
@@ -37,14 +41,28 @@ def show() -> None:
                 "sidebar, or wait for the first results."
             )
             return
-        models = models.join(data.settings(), on="config_id", how="left")
-        fields = [str(x) for x in data.settings() if 1 < models[x].nunique() <= MAX_VALUES]
+        models, language = _of_one_language(models)
+        settings = data.read_settings(tuple(models["config_id"].drop_duplicates().astype(int)))
+        models = models.join(settings, on="config_id", how="left")
+        fields = [str(x) for x in settings if 1 < models[x].nunique() <= MAX_VALUES]
         if len(fields) < 2:
             _too_few(fields)
             return
-        _maps(models, fields, view)
+        _maps(models, fields, view, language)
     except SeqclsError as error:
         data.explain(error)
+
+
+def _of_one_language(models: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """The models of the language that is chosen, and the settings that say which it is."""
+    own = models["config_id"].map(data.languages())
+    chosen = languages.choose(own.value_counts(), [EVERY_LANGUAGE])
+    if chosen == EVERY_LANGUAGE:
+        return models, {}
+    models = models[own == chosen]
+    settings = data.settings().loc[int(models["config_id"].iloc[0])].to_dict()
+    fields = language_fields(str(settings.get("task")))
+    return models, {name: settings[name] for name in fields if name in settings}
 
 
 def _too_few(fields: list[str]) -> None:
@@ -55,7 +73,7 @@ def _too_few(fields: list[str]) -> None:
     )
 
 
-def _maps(models: pd.DataFrame, fields: list[str], view: View) -> None:
+def _maps(models: pd.DataFrame, fields: list[str], view: View, language: Mapping[str, Any]) -> None:
     x, y, facet = _axes(fields)
     if x == y or facet in (x, y):
         st.info("Choose different settings for the two axes and for the separate maps.")
@@ -66,10 +84,11 @@ def _maps(models: pd.DataFrame, fields: list[str], view: View) -> None:
         for left, right in (("median", "failing_share"), ("worst", "best")):
             for column, name in zip(st.columns(2), (left, right), strict=True):
                 with column:
-                    _map(table, grouped, name)
+                    _map(table, grouped, name, language)
     else:
         for name in SHARES:
-            _map(table, grouped, name)
+            _map(table, grouped, name, language)
+    _say_what_is_left_out(models, grouped)
     _say_what_is_pooled(table, fields, grouped)
     st.caption(
         f"Accuracy: {measures.ACCURACY} Failing: {measures.failing(view.below)} Each number "
@@ -78,7 +97,7 @@ def _maps(models: pd.DataFrame, fields: list[str], view: View) -> None:
     )
 
 
-def _map(table: pd.DataFrame, grouped: list[str], value: str) -> None:
+def _map(table: pd.DataFrame, grouped: list[str], value: str, language: Mapping[str, Any]) -> None:
     """One map; a click on a cell leads to its models."""
     x, y, *facet = grouped
     chart = drawing.built(heat_map, table, x, y, value, SHARES[value], *facet)
@@ -91,7 +110,7 @@ def _map(table: pd.DataFrame, grouped: list[str], value: str) -> None:
     event = drawing.show(chart, f"map {value}", says=says, click=CLICKED)
     for point in event["selection"].get(CLICKED) or []:
         cell = table[table["cell"] == point["cell"]].iloc[0]
-        links.to_compare({name: cell[name] for name in grouped})
+        links.to_compare({**language, **{name: cell[name] for name in grouped}})
 
 
 def _axes(fields: list[str]) -> tuple[str, str, str | None]:
@@ -149,6 +168,15 @@ def _spans(lows: Iterable[float], highs: Iterable[float]) -> list[str]:
         f"none: fewer than {FEWEST} models" if pd.isna(low) else f"{low:.1%} to {high:.1%}"
         for low, high in zip(lows, highs, strict=True)
     ]
+
+
+def _say_what_is_left_out(models: pd.DataFrame, grouped: list[str]) -> None:
+    for name in grouped:
+        if unread := int(models[name].isna().sum()):
+            st.caption(
+                f"{unread:,} of {len(models):,} models are in no cell: their language or network "
+                f"does not use `{name}`."
+            )
 
 
 def _say_what_is_pooled(table: pd.DataFrame, fields: list[str], grouped: list[str]) -> None:

@@ -5,15 +5,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import Integer, Select, cast, func, select
+from sqlalchemy import Float, Integer, Select, cast, func, select
 
 from seqcls.config import RunConfig, default_fields
+from seqcls.fields_read import language_of
 from sweeps.store.engine import Store
 from sweeps.store.frames import frame
 from sweeps.store.statements import one_of
 from sweeps.store.stored import config_of
 from sweeps.store.tables import Config, LengthScore, Revision, Run, RunState
-from sweeps.store.views import View, errors_made, fails, in_scope, model_columns, picked
+from sweeps.store.views import View, errors_made, fails, in_scope, model_columns, picked, tested
 
 
 def configs_revision(store: Store) -> int:
@@ -34,6 +35,13 @@ def settings(store: Store) -> pd.DataFrame:
         dtype=object,
     )
     return fields.loc[:, [name for name in defaults if fields[name].nunique() > 1]].infer_objects()
+
+
+def languages(store: Store) -> dict[int, str]:
+    """What the language of each configuration is called, by config_id."""
+    with store.begin() as connection:
+        rows = connection.execute(select(Config.id, Config.json).order_by(Config.id)).all()
+    return {config_id: language_of(json.loads(text)) for config_id, text in rows}
 
 
 def some_configs(store: Store, config_ids: Sequence[int]) -> dict[int, RunConfig]:
@@ -105,13 +113,16 @@ def models(store: Store, view: View) -> pd.DataFrame:
 
 
 def failing_models(store: Store, view: View, limit: int, offset: int = 0) -> pd.DataFrame:
-    """Runs with errors, the worst first, as `models`; errors of one kind first if that is meant."""
+    """Runs with errors, as `models`: those that err on the greatest share of their test first.
+
+    Where errors of one kind are meant, only these count.
+    """
     query = _worst_first(view).where(picked(view), errors_made(view) > 0)
     return frame(store, query.limit(limit).offset(offset))
 
 
 def worst_models(store: Store, view: View, limit: int) -> pd.DataFrame:
-    """Finished runs in scope, as `models`, those with the most errors first."""
+    """Finished runs in scope, as `models`, the least accurate first."""
     return frame(store, _worst_first(view).limit(limit))
 
 
@@ -161,4 +172,5 @@ def scores_by_length(store: Store, run_ids: Sequence[int], width: int) -> pd.Dat
 
 def _worst_first(view: View) -> Select[*tuple[Any, ...]]:
     finished = select(*model_columns(view)).where(in_scope(view), Run.state == RunState.DONE)
-    return finished.order_by(errors_made(view).desc(), Run.id)
+    # A share: test sets differ in size.
+    return finished.order_by((cast(errors_made(view), Float) / tested()).desc(), Run.id)

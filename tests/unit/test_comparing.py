@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from sweeps.comparing import by_length, compare, median_difference, string_differences
+from sweeps.comparing import by_length, compare, string_differences
+from sweeps.differences import Outcomes, failing_difference, median_difference
 from sweeps.intervals import Table, mcnemar, newcombe, paired_newcombe, wilson
 
 
@@ -133,12 +134,42 @@ def test_without_a_common_seed_the_samples_are_independent() -> None:
 
 def test_medians_are_drawn_pair_by_pair() -> None:
     values = np.random.default_rng(1).normal(size=20)
-    paired = median_difference(values + 0.1, values, paired=True)
+    seeds = tuple(range(40))
+    own, better = Outcomes(seeds[:20], values), Outcomes(seeds[:20], values + 0.1)
+    paired = median_difference([better], [own])
     assert (paired.low, paired.value, paired.high) == pytest.approx((0.1, 0.1, 0.1))
-    alone = median_difference(values + 0.1, values, paired=False)
+    alone = median_difference([better], [Outcomes(seeds[20:], values)])
     assert alone.low < 0 < alone.high
-    assert math.isnan(median_difference(values[:5], values[:5], paired=True).low)
-    assert not math.isnan(median_difference(values[:6], values[:6], paired=True).low)
+    five, six = (Outcomes(seeds[:n], values[:n]) for n in (5, 6))
+    assert math.isnan(median_difference([five], [five]).low)
+    assert not math.isnan(median_difference([six], [six]).low)
+
+
+def test_resampled_medians_are_those_of_scipys_bootstrap() -> None:
+    for n in (8, 9):
+        values = np.random.default_rng(n).normal(size=n)
+        found = np.quantile(Outcomes(tuple(range(n)), values).medians, [0.025, 0.25, 0.75, 0.975])
+        drawn = stats.bootstrap(
+            (values,), np.median, n_resamples=20_000, rng=np.random.default_rng(1)
+        ).bootstrap_distribution
+        expected = np.quantile(drawn, [0.025, 0.25, 0.75, 0.975])
+        # Medians of so few are steps: a quantile is one of them, or the next.
+        assert found == pytest.approx(expected, abs=0.15)
+
+
+def test_configurations_that_weigh_the_same_are_compared_as_one_pool_where_seeds_are_as_many() -> (
+    None
+):
+    def outcomes_of(failing: int) -> Outcomes:
+        return Outcomes(tuple(range(8)), (np.arange(8) < failing).astype(float))
+
+    bad, good = ([outcomes_of(x) for x in own] for own in ((8, 6), (3, 1)))
+    found = failing_difference(bad, good, paired=False)
+    pooled = newcombe((14, 16), (4, 16))
+    assert (found.low, found.high) == pytest.approx((pooled.low, pooled.high))
+    paired = failing_difference(bad, good, paired=True)
+    table = paired_newcombe(Table(both=4, only_first=10, only_second=0, none=2))
+    assert (paired.low, paired.high) == pytest.approx((table.low, table.high))
 
 
 def test_accuracy_by_length_has_the_difference_and_its_band() -> None:

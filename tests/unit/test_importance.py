@@ -8,7 +8,9 @@ import pytest
 from dashboard.charts.importance import importance_chart
 from dashboard.charts.parallel import OUTCOME, parallel_coordinates, places
 from seqcls.data import configuration
-from sweeps.importance import importance, without_unread
+from sweeps.importance import MEASURES, importance, without_unread
+
+FAILING = "Failing share"
 
 SETTINGS = pd.DataFrame(
     {"hidden_size": [2, 2, 16, 16], "num_attention_heads": [1, 2, 1, 2], "activation": "gelu"},
@@ -19,7 +21,7 @@ SETTINGS = pd.DataFrame(
 def models(*failing: int, seeds: int = 10) -> pd.DataFrame:
     """So many failing models of each configuration, in order."""
     rows = [
-        {"config_id": config_id, "failing": int(seed < wrong)}
+        {"config_id": config_id, "model_seed": seed, "failing": int(seed < wrong)}
         for config_id, wrong in enumerate(failing, start=1)
         for seed in range(seeds)
     ]
@@ -27,7 +29,7 @@ def models(*failing: int, seeds: int = 10) -> pd.DataFrame:
 
 
 def test_the_setting_that_moves_most_stands_first_with_its_worst_and_best_value() -> None:
-    found = importance(models(9, 8, 1, 2), SETTINGS)
+    found = importance(models(9, 8, 1, 2), SETTINGS, MEASURES[FAILING])
     assert found["field"].tolist() == ["hidden_size", "num_attention_heads"]
     first = found.iloc[0]
     assert (first["worst"], first["best"]) == ("2", "16")
@@ -37,24 +39,27 @@ def test_the_setting_that_moves_most_stands_first_with_its_worst_and_best_value(
 
 
 def test_eight_failures_of_eight_leave_some_doubt_and_more_seeds_less() -> None:
-    few = importance(models(8, 8, 0, 0, seeds=8), SETTINGS).iloc[0]
-    many = importance(models(80, 80, 0, 0, seeds=80), SETTINGS).iloc[0]
+    few = importance(models(8, 8, 0, 0, seeds=8), SETTINGS, MEASURES[FAILING]).iloc[0]
+    many = importance(models(80, 80, 0, 0, seeds=80), SETTINGS, MEASURES[FAILING]).iloc[0]
     assert few["moves"] == many["moves"] == 1.0
     assert few["low"] < many["low"] < 1.0
 
 
 def test_a_configuration_with_many_seeds_weighs_no_more_than_one_with_few() -> None:
-    frame = pd.concat([models(5, 5, 0, 0), pd.DataFrame({"config_id": 1, "failing": [0] * 990})])
-    found = importance(frame, SETTINGS).set_index("field")
-    assert found.loc["hidden_size", "worst_share"] == pytest.approx((5 / 1000 + 0.5) / 2)
+    more = pd.DataFrame({"config_id": 1, "model_seed": range(10, 1000), "failing": 0})
+    frame = pd.concat([models(5, 5, 0, 0), more])
+    found = importance(frame, SETTINGS, MEASURES[FAILING]).set_index("field")
+    assert found.loc["hidden_size", "at_worst"] == pytest.approx((5 / 1000 + 0.5) / 2)
 
 
 def test_a_setting_that_does_not_differ_moves_nothing() -> None:
-    assert importance(models(1, 1), SETTINGS.loc[[1, 2], ["activation"]]).empty
+    assert importance(models(1, 1), SETTINGS.loc[[1, 2], ["activation"]], MEASURES[FAILING]).empty
 
 
 def test_it_is_drawn_with_its_interval_and_every_configuration_as_a_line() -> None:
-    spec = importance_chart(importance(models(9, 8, 1, 2), SETTINGS)).to_dict()
+    spec = importance_chart(
+        importance(models(9, 8, 1, 2), SETTINGS, MEASURES[FAILING]), FAILING
+    ).to_dict()
     assert [layer["mark"]["type"] for layer in spec["layer"]] == ["rule", "point"]
     table = SETTINGS.assign(configuration=list("abcd"), failing_share=[0.9, 0.8, 0.1, 0.2])
     frame = places(table, ["num_attention_heads", "hidden_size"])
@@ -80,8 +85,8 @@ def test_a_setting_may_be_a_number_here_and_a_word_or_nothing_there() -> None:
     table["size"] = pd.Series([16, 2, None, 8, 16, 2, None]).infer_objects()
     frame = places(table, ["any", "size"])
     for axis, order in {
-        "any": ["2", "2.5", "16", "alibi", "rotary", "none"],
-        "size": ["2", "8", "16", "none"],
+        "any": ["2", "2.5", "16", "alibi", "rotary", "not read"],
+        "size": ["2", "8", "16", "not read"],
     }.items():
         own = frame[frame["axis"] == axis].sort_values("place", kind="stable")
         assert list(dict.fromkeys(own["value"])) == order
@@ -90,7 +95,7 @@ def test_a_setting_may_be_a_number_here_and_a_word_or_nothing_there() -> None:
 
 def test_settings_that_change_together_stand_together() -> None:
     settings = SETTINGS.assign(readout=["first", "first", "last", "last"])
-    first = importance(models(9, 8, 1, 2), settings).iloc[0]
+    first = importance(models(9, 8, 1, 2), settings, MEASURES[FAILING]).iloc[0]
     assert first["fields"] == ("hidden_size", "readout")
     assert (first["worst"], first["best"]) == ("2, first", "16, last")
 
@@ -115,6 +120,6 @@ def test_settings_that_a_network_does_not_read_count_for_nothing() -> None:
     settings = without_unread(every, configs)
     assert settings["layer_norm_eps"].isna().tolist() == [False, False, True, True]
     assert settings["required_letters"].isna().all()
-    found = importance(models(9, 8, 0, 0), settings)
+    found = importance(models(9, 8, 0, 0), settings, MEASURES[FAILING])
     assert found["fields"].tolist()[0] == ("architecture", "readout")
     assert "layer_norm_eps" not in found["field"].tolist()
