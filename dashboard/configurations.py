@@ -3,6 +3,7 @@
 import pandas as pd
 
 from dashboard import data, names
+from sweeps.intervals import wilson
 from sweeps.store.views import View
 
 MEASURES = [
@@ -11,6 +12,7 @@ MEASURES = [
     "failed",
     "failing",
     "failing_share",
+    "failing_interval",
     "failing_seeds",
     "median_accuracy",
     "interval",
@@ -48,6 +50,10 @@ def table(view: View) -> pd.DataFrame:
 
 def _with_medians(counts: pd.DataFrame, medians: pd.DataFrame) -> pd.DataFrame:
     counts["failing_share"] = counts["failing"] / counts["seeds"].where(counts["seeds"] > 0)
+    counts["failing_interval"] = [
+        _wilson(int(failing), int(seeds)) if seeds else None
+        for failing, seeds in zip(counts["failing"], counts["seeds"], strict=True)
+    ]
     medians["interval"] = [
         None if pd.isna(low) else f"{low:.1%} to {high:.1%}"
         for low, high in zip(medians["low"], medians["high"], strict=True)
@@ -58,6 +64,11 @@ def _with_medians(counts: pd.DataFrame, medians: pd.DataFrame) -> pd.DataFrame:
         for seeds, failing in zip(merged["failing_seeds"], merged["failing"], strict=True)
     ]
     return merged
+
+
+def _wilson(failing: int, seeds: int) -> str:
+    share = wilson(failing, seeds)
+    return f"{share.low:.0%} to {share.high:.0%}"
 
 
 def _listed(seeds: list[int], failing: int) -> str:

@@ -1,6 +1,7 @@
 """The state that every page shares, kept in the address bar so that a link reproduces the view."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -151,9 +152,15 @@ def _sweeps(chosen: Sequence[str], tags: Sequence[str]) -> tuple[str, ...] | Non
     return tuple(left) or None
 
 
+def _chosen() -> dict[str, Any]:
+    set_to = {key: st.session_state.get(key) for key in PLAIN}
+    # A threshold of 0 is one, too.
+    return {key: PLAIN[key] if own is None else own for key, own in set_to.items()}
+
+
 def current() -> View:
     """The filters as they are set now."""
-    state = {key: st.session_state.get(key) or plain for key, plain in PLAIN.items()}
+    state = _chosen()
     sweeps = _sweeps(state["sweep"], state["tag"])
     return View(
         sweeps=sweeps or (),
@@ -227,14 +234,20 @@ def _config_ids() -> tuple[int, ...] | None:
 def _say_what_is_left() -> None:
     view = current()
     left, runs = data.count_runs(view), data.count_runs(View())
-    st.caption(f"{left:,} of {runs:,} runs match the filters.")
+    st.caption(f"{left:,} of {runs:,} runs match the filters.{_say_what_is_summed(view)}")
     st.button("Clear filters", key="clear_filters", on_click=_clear, disabled=_is_plain())
+
+
+def _say_what_is_summed(view: View) -> str:
+    if not view.failing and view.kind is None:
+        return ""
+    every = data.count_runs(replace(view, failing=False, kind=None))
+    return f" Shares and medians are over {every:,}, whether they fail or not."
 
 
 def _is_plain() -> bool:
     fields = map(str, data.settings())
-    chosen = [st.session_state.get(key) or plain for key, plain in PLAIN.items()]
-    return chosen == list(PLAIN.values()) and not any(st.session_state.get(x) for x in fields)
+    return _chosen() == PLAIN and not any(st.session_state.get(x) for x in fields)
 
 
 def _clear() -> None:

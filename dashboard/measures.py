@@ -7,6 +7,7 @@ import streamlit as st
 from streamlit.column_config import NumberColumn, TextColumn
 
 ACCURACY = "Share of a model's test strings that it classifies correctly."
+TESTED = "Models that are trained and tested, of all configurations that match the filters."
 SEEDS = "Trained and tested models with the same settings but different initial values."
 MEDIAN_ACCURACY = f"{ACCURACY} The median over seeds: half of the models are better."
 INTERVAL = (
@@ -42,6 +43,9 @@ def configuration_columns(below: float) -> dict[str, Any]:
         "failing": NumberColumn("Failing", help=failing(below)),
         "failing_share": NumberColumn(
             "Share", format="percent", help=f"Share of seeds that fail. {failing(below)}"
+        ),
+        "failing_interval": TextColumn(
+            "95% (Wilson)", help="95% interval of the share of failing seeds, by Wilson."
         ),
         "failing_seeds": TextColumn("Failing seeds", help="Which seeds those are.", width=125),
         "median_accuracy": NumberColumn("Median accuracy", help=MEDIAN_ACCURACY, format="percent"),
@@ -108,7 +112,8 @@ def string_columns() -> dict[str, Any]:
         "logit": NumberColumn("Logit", help=LOGIT, format="%.4f"),
         "occurrences": NumberColumn("Occurrences", help=OCCURRENCES),
         "models": NumberColumn("Models", help="Models that misclassify it."),
-        "share": st.column_config.NumberColumn(
-            "Share", help="Of the models with errors that match the filters.", format="percent"
+        "of": NumberColumn("Tested on it", help="Of the models with errors that are counted."),
+        "share": NumberColumn(
+            "Share", help="Of the models with errors that are tested on it.", format="percent"
         ),
     }

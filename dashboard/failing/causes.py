@@ -9,7 +9,9 @@ from dashboard.failing import finding
 from sweeps import causes
 from sweeps.store.views import View
 
-MOST_MODELS = 1_000
+AT_ONCE = 1_000
+"""Models whose causes one click finds."""
+
 MOST_ROWS = 20
 """Configurations in the chart; the table has them all."""
 
@@ -23,12 +25,13 @@ def show(view: View) -> None:
         view: which models the page is about.
     """
     st.subheader("Why do they fail?")
-    failing = data.failing_models(view, MOST_MODELS)
-    ids = [int(run_id) for run_id in failing["run_id"]]
-    found = data.causes(ids)
+    failing = data.failing_models(view, data.count_failing_models(view))
+    found = data.causes()
+    found = found[found["run_id"].isin(failing["run_id"])]
     leading = causes.leading(found)
-    _said(len(ids), len(leading))
-    finding.offer([run_id for run_id in ids if run_id not in set(leading["run_id"])])
+    _said(len(failing), len(leading))
+    waiting = failing.loc[~failing["run_id"].isin(leading["run_id"]), "run_id"]
+    finding.offer([int(run_id) for run_id in waiting.head(AT_ONCE)])
     if leading.empty:
         return
     _grid(failing, found)

@@ -42,7 +42,7 @@ OF_ONE_RUN = ("string", "strings", "epoch", *ABLATED)
 
 
 def choose_run() -> int | None:
-    """The run of the link, else the one with the most errors; boxes to choose another.
+    """The run of the link, else the least accurate one; boxes to choose another.
 
     Returns:
         The run's id; None where no model is trained yet.
@@ -70,7 +70,7 @@ def choose_run() -> int | None:
         on_change=_take_run,
         placeholder=f"run {run_id}",
         accept_new_options=True,
-        help=f"Offers the {OFFERED_MODELS} models with the most errors. {search.HELP}",
+        help=f"Offers the {OFFERED_MODELS} least accurate models. {search.HELP}",
     )
     _say_what_was_found(sweep)
     return run_id
@@ -102,7 +102,7 @@ def _say_what_was_found(sweep: str | None) -> None:
         st.error(verbatim(st.session_state.pop(NOT_FOUND)))
     elif text is not None and of_sweep == sweep:
         number = len(_found(text, sweep))
-        many = f"The {number} with the most errors" if number == OFFERED_MODELS else f"{number}"
+        many = f"The {number} least accurate" if number == OFFERED_MODELS else f"{number}"
         st.caption(f"{many} of the models like {verbatim(repr(text))} are offered. Choose one.")
 
 

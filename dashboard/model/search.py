@@ -18,7 +18,7 @@ EXPECTED = "type a seed (12), a run (run 12), a sweep and a seed (heads/2), or s
 
 
 def find(text: str, sweep: str | None, limit: int) -> pd.DataFrame:
-    """The models that are meant, those with the most errors first.
+    """The models that are meant, the least accurate first.
 
     Args:
         text: what was typed.

@@ -36,7 +36,7 @@ RARE = ("unfinished", "failed")
 
 # The columns of results, in order; the settings that differ come after them.
 RESULTS = (
-    "failing", "failing_share", "failing_seeds", "median_accuracy", "interval",
+    "failing", "failing_share", "failing_interval", "failing_seeds", "median_accuracy", "interval",
     "median_solved_length", "seeds", "unfinished", "failed", "false_positives", "false_negatives",
 )  # fmt: skip
 
@@ -79,7 +79,15 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
     done, failing = int(total["seeds"]), int(total["failing"])
     # In a row that wraps: in columns, names would be cut off at 820 pixels.
     with st.container(horizontal=True, gap="medium", key="glance"):
-        st.metric("Models tested", f"{done:,}", help=measures.SEEDS, width="content")
+        st.metric("Models tested", f"{done:,}", help=measures.TESTED, width="content")
+        if view.failing or view.kind is not None:
+            st.metric(
+                "Match the filters",
+                f"{int(counts['picked'].sum()):,}",
+                help="Models that are listed and drawn. Shares and medians are over all that are "
+                "tested.",
+                width="content",
+            )
         st.metric(
             "Failing models",
             f"{failing:,} ({failing / done:.0%})" if done else "none yet",

@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, filters, links, measures, names, where
+from dashboard import data, filters, languages, links, measures, names, where
 from dashboard.failing import causes, helping
 from seqcls.errors import SeqclsError
 from sweeps.store.string_queries import ErrorSearch
@@ -14,8 +14,8 @@ from sweeps.store.views import KINDS, View
 KINDS_OF_ERRORS = ["false_positives", "false_negatives"]
 CONFIGURATION = "configuration"
 # Before the configuration's name, which may fill a narrow window; and after it.
-LEADING = ["errors", "model_seed"]
-RESULTS = [*KINDS_OF_ERRORS, "accuracy", "solved_length", "run_id"]
+LEADING = ["accuracy", "errors", "model_seed"]
+RESULTS = [*KINDS_OF_ERRORS, "solved_length", "run_id"]
 STRING_WIDTH = 240
 MODELS_A_PAGE = 100
 STRINGS_A_PAGE = 200
@@ -53,7 +53,8 @@ def _nothing(view: View) -> None:
 def _models(view: View, number: int) -> "pd.Series[Any]":
     """The table of failing models; the one that is chosen."""
     misclassify = "1 model misclassifies" if number == 1 else f"{number:,} models misclassify"
-    st.caption(f"{misclassify} test strings, the worst first. Select one to see its strings below.")
+    order = "the least accurate first" if view.kind is None else f"by their share of {view.kind}"
+    st.caption(f"{misclassify} test strings, {order}. Select one to see its strings below.")
     pages = -(-number // MODELS_A_PAGE)
     page = _page(pages, "models_page")
     table = data.failing_models(view, MODELS_A_PAGE, (page - 1) * MODELS_A_PAGE)
@@ -106,26 +107,28 @@ def _model(own: "pd.Series[Any]", view: View) -> None:
     st.subheader(f"Model {run_id}")
     st.text(f"Seed {own['model_seed']:.0f} of {names.full_name(config_id)}")
     errors = data.string_errors(run_id, ErrorSearch(), where.MAX_POINTS)
-    _in_short(errors, int(own["solved_length"]))
+    _in_short(errors, own)
     helping.rounding(run_id)
     links.to_model(run_id, "Look inside this model")
     _strings(run_id, view)
     where.show(run_id, errors, data.some_configs((config_id,))[config_id])
 
 
-def _in_short(errors: pd.DataFrame, solved_length: int) -> None:
-    kinds = errors["kind"].value_counts()
+def _in_short(errors: pd.DataFrame, own: "pd.Series[Any]") -> None:
     # In a row that wraps, as on Compare. The shortest comes first; code shows the string as it is.
     row = st.container(horizontal=True, gap="medium", key="in_short")
     with row.container(width=STRING_WIDTH):
         st.caption("Shortest error", help="The first of those of that length.")
         st.code(errors["string"].iloc[0], language=None, wrap_lines=True)
-    row.metric("Solved length", solved_length, help=measures.SOLVED_LENGTH, width="content")
-    for kind in KINDS:
+    row.metric(
+        "Solved length", int(own["solved_length"]), help=measures.SOLVED_LENGTH, width="content"
+    )
+    for kind, column in zip(KINDS, KINDS_OF_ERRORS, strict=True):
         row.metric(
-            f"Strings: {kind}",
-            f"{kinds.get(kind.removesuffix('s'), 0):,}",
-            help="Different strings; one may occur several times in the test set.",
+            kind.capitalize(),
+            f"{int(own[column]):,}",
+            help="Of the whole test, a string as often as it occurs in it. The table below has "
+            "each string once.",
             width="content",
         )
 
@@ -154,7 +157,9 @@ def _strings(run_id: int, view: View) -> None:
         return
     page = _page(-(-number // STRINGS_A_PAGE), "strings_page")
     table = data.string_errors(run_id, search, STRINGS_A_PAGE, (page - 1) * STRINGS_A_PAGE)
-    st.caption(f"{number:,} misclassified strings, the shortest first. Select one to look at it.")
+    st.caption(
+        f"{number:,} different misclassified strings, the shortest first. Select one to look at it."
+    )
     string = links.texts(
         table,
         table["string"].tolist(),
@@ -173,13 +178,11 @@ def _breaking(view: View, number: int) -> None:
     if found.strings.empty:
         st.caption("Their strings are damaged and left out.")
         return
-    languages = found.strings["language"].unique().tolist()
-    # A string has a label in one language, and another or none in the next.
-    language = _language(languages) if len(languages) > 1 else languages[0]
+    language = languages.choose(pd.Series(found.languages))
+    of, several = found.languages[language], len(found.languages) > 1
     table = found.strings[found.strings["language"] == language]
-    of = int(table["of"].iloc[0])
-    table = table.assign(share=table["models"] / of).drop(columns=["language", "of"])
-    whose = f"{of:,} models of this language" if len(languages) > 1 else f"{number:,} models"
+    table = table.assign(share=table["models"] / table["of"]).drop(columns="language")
+    whose = f"{of:,} models of this language" if several else f"{number:,} models"
     if found.every > 1:
         whose = f"{of:,} models, spread evenly among those that fail: all would take too long"
     st.caption(f"The {len(table)} test strings that most models misclassify, of {whose}.")
@@ -188,17 +191,6 @@ def _breaking(view: View, number: int) -> None:
         hide_index=True,
         column_config=measures.string_columns(),
         height=min(38 + 35 * len(table), 390),
-    )
-
-
-def _language(languages: list[str]) -> str:
-    return st.selectbox(
-        "Language",
-        languages,
-        key="language",
-        bind="query-params",
-        help="A string is labeled by its model's language. The one with the most failing models "
-        "comes first.",
     )
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +11,12 @@ import pandas as pd
 from jaxtyping import Int64
 from sqlalchemy import ColumnElement, Connection, func, select
 
+from seqcls.fields_read import language_of
 from sweeps.store.engine import Store
 from sweeps.store.errors import errors_of_runs, strings_of, those_of
 from sweeps.store.packing import unpacked_numbers
 from sweeps.store.statements import one_of
-from sweeps.store.tables import Config, ErrorPack, Run, RunState, TestSet
+from sweeps.store.tables import Config, ErrorPack, Run, RunState, TestSet, TestString
 from sweeps.store.views import KINDS, Kind, View, in_scope, picked
 
 PACKS_AT_ONCE = 1_000
@@ -69,10 +70,12 @@ class BreakingStrings:
     """The strings that most runs misclassified."""
 
     strings: pd.DataFrame
-    """language (the fields that say which), string, kind, length, models (how many runs
-    misclassified it), of (how many of this language were counted); of each language the first."""
+    """language, string, kind, length, models (how many runs misclassified it), of (how many of
+    those counted have it in their test set); of each language the first."""
     models: int
     """Failing runs whose errors were counted."""
+    languages: dict[str, int]
+    """How many of them each language has, the most first."""
     every: int
     """1 where that is all of them, 2 where it is every second, and so on."""
 
@@ -98,13 +101,13 @@ def breaking_strings(
         if every > 1:
             own = connection.scalars(select(Run.id).where(*failing).order_by(Run.id)).all()
             failing, models = (one_of(Run.id, own[::every]),), len(own[::every])
-        strings = _most_broken(connection, failing, view, limit)
-    return BreakingStrings(strings, models, every)
+        strings, languages = _most_broken(connection, failing, view, limit)
+    return BreakingStrings(strings, models, languages, every)
 
 
 def _most_broken(
     connection: Connection, counted: Sequence[ColumnElement[bool]], view: View, limit: int
-) -> pd.DataFrame:
+) -> tuple[pd.DataFrame, dict[str, int]]:
     packs = (
         select(Config.test_set_id, ErrorPack.numbers)
         .join(Run, Run.id == ErrorPack.run_id)
@@ -132,28 +135,44 @@ def _most_broken(
     ]
     columns = ["language", "string", "kind", "length", "models", "of"]
     if not parts:
-        return pd.DataFrame(columns=columns)
+        return pd.DataFrame(columns=columns), {}
     same = pd.concat(parts).groupby(["language", "string", "label", "length"])
     summed: pd.DataFrame = same.agg(models=("models", "sum")).reset_index()
-    summed["of"] = summed["language"].map(of)
     summed["kind"] = _kinds(summed["label"])
     # The language of most failing models comes first.
-    order = ["of", "language", "models", "length", "string"]
-    ascending = [False, True, False, True, True]
-    summed = summed.sort_values(order, ascending=ascending)
-    return summed.groupby("language", sort=False).head(limit)[columns].reset_index(drop=True)
+    ordered = dict(of.most_common())
+    summed["place"] = summed["language"].map(list(ordered).index)
+    summed = summed.sort_values(
+        ["place", "models", "length", "string"], ascending=[True, False, True, True]
+    )
+    first = summed.groupby("language", sort=False).head(limit).reset_index(drop=True)
+    tested = {
+        str(language): _tested(
+            connection, {x: n for x, n in runs.items() if languages[x] == language}, rows["string"]
+        )
+        for language, rows in first.groupby("language")
+    }
+    pairs = zip(first["language"], first["string"], strict=True)
+    first["of"] = [tested[language][string] for language, string in pairs]
+    return first[columns], ordered
+
+
+def _tested(
+    connection: Connection, runs: Mapping[Any, int], strings: "pd.Series[str]"
+) -> Counter[str]:
+    """How many runs have each string in their test set: those of one language may differ."""
+    query = select(TestString.test_set_id, TestString.string).where(
+        one_of(TestString.test_set_id, runs), TestString.string.in_(strings.tolist())
+    )
+    of = Counter[str]()
+    for test_set_id, string in connection.execute(query):
+        of[string] += runs[test_set_id]
+    return of
 
 
 def _language(connection: Connection, test_set_id: int) -> str:
-    """The language of a test set, by its fields: `contains_all, required_letters=ab`."""
     own = select(TestSet.json).where(TestSet.id == test_set_id)
-    fields = json.loads(connection.scalars(own).one())
-    told = [
-        f"{name}={value}"
-        for name, value in fields.items()
-        if name not in ("task", "plugins") and not name.startswith("test_")
-    ]
-    return ", ".join([str(fields["task"]), *told])
+    return language_of(json.loads(connection.scalars(own).one()))
 
 
 def _added(

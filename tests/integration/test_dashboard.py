@@ -213,7 +213,7 @@ def test_the_pages_load_no_pytorch() -> None:
 def test_what_moves_the_failing_share_is_told_of_all_seeds_whichever_are_listed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    app = open_app(monkeypatch, ROOT / "runs.db", failing="true")
+    app = open_app(monkeypatch, ROOT / "runs.db", failing="true", moves="Failing share")
     moves = next(x.value for x in app.markdown if "the failing share most" in x.value)
     assert "(difference 0%" not in moves, moves
 

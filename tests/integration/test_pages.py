@@ -278,7 +278,7 @@ def test_a_configuration_keeps_its_color_while_filters_change(
 def test_the_settings_that_matter_are_named_with_their_uncertainty(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    app = open_app(monkeypatch, SHIPPED)
+    app = open_app(monkeypatch, SHIPPED, moves="Failing share")
     assert "moves the failing share most: 100% of models fail" in said(app)
     assert "95% interval" in said(app)
     assert len(app.get("vega_lite_chart")) == 5
