@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from sweeps.cli.app import MODELS, app, main
-from sweeps.cli.options import Db, Epoch, Run
+from sweeps.cli.options import Db, Epoch, Force, Run
 from sweeps.cli.sweeps import PANEL
 from sweeps.examples import show_in_help
 
@@ -27,12 +27,13 @@ def figures(
     ],
     db: Db = None,
     epoch: Epoch = None,
+    force: Force = False,
 ) -> None:
     """Write the figures of a model as PNG and SVG, as the page Model draws them."""
     # Imported where it is used: charts and PyTorch take seconds to load.
     from dashboard.figures.command import write_all
 
-    write_all(db, run, strings, out, epoch)
+    write_all(db, run, strings, out, epoch, force=force)
 
 
 @app.command(rich_help_panel=PANEL)
@@ -43,11 +44,12 @@ def report(
         typer.Option("--out", "-o", help="The file, such as heads.html.", show_default=False),
     ],
     db: Db = None,
+    force: Force = False,
 ) -> None:
     """Write a sweep's table, charts and causes into one HTML file that can be sent by mail."""
     from dashboard.report.command import write_report
 
-    write_report(db, sweep, out)
+    write_report(db, sweep, out, force=force)
 
 
 show_in_help(app)

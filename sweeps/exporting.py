@@ -1,6 +1,5 @@
 """Runs, lengths and errors as files for other programs: CSV or Parquet."""
 
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from seqcls.errors import ConfigError
+from sweeps.files import refuse_taken, whole_files
 from sweeps.store import queries
 from sweeps.store.arrow import ERRORS, LENGTHS, Strings, errors_of, lengths_of
 from sweeps.store.engine import Store
@@ -32,6 +32,8 @@ def export(
     kind: str,
     wanted: View,
     on_progress: OnProgress | None = None,
+    *,
+    force: bool = False,
 ) -> dict[Path, int]:
     """Writes `runs`, `lengths` and `errors` into a folder, whole files or none.
 
@@ -41,30 +43,26 @@ def export(
         kind: `csv` or `parquet`.
         wanted: which runs.
         on_progress: told how many runs are written, and of how many.
+        force: replace files that this program wrote and nobody changed since.
 
     Returns:
         The number of rows of each file.
 
     Raises:
-        ConfigError: the kind is unknown, a file of that name is there, or none can be written.
+        ConfigError: the kind is unknown, or there is a file of that name.
+        MachineError: the disk is full.
         StoreError: the database cannot be read.
     """
     if kind not in FORMATS:
         raise ConfigError(f"format {kind!r}: expected {' or '.join(FORMATS)}")
     paths = {name: folder / f"{name}.{kind}" for name in ("runs", "lengths", "errors")}
-    for path in paths.values():
-        if path.exists():
-            raise ConfigError(f"{str(path)!r} is there; move it or name another folder")
+    refuse_taken(paths.values(), force=force)
     frame = _plain(queries.runs(store, wanted))
     # Of runs that are done: what is stored of them does not change while this goes on.
     ids = frame.loc[frame["state"] == RunState.DONE, "id"].tolist()
-    try:
-        return _write_all(folder, kind, paths, frame, _Results(store, ids, on_progress))
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise ConfigError(
-            f"cannot write into {str(folder)!r}: {reason}; name another folder"
-        ) from None
+    with whole_files(folder, force=force) as new:
+        rows = _write_all(new, kind, frame, _Results(store, ids, on_progress))
+    return {path: rows[name] for name, path in paths.items()}
 
 
 class _Results:
@@ -87,30 +85,24 @@ class _Results:
                 self._on_progress(start + len(some), len(self._ids))
 
 
-def _write_all(
-    folder: Path, kind: str, paths: dict[str, Path], frame: pd.DataFrame, results: _Results
-) -> dict[Path, int]:
-    folder.mkdir(parents=True, exist_ok=True)
+def _write_all(folder: Path, kind: str, frame: pd.DataFrame, results: _Results) -> dict[str, int]:
     runs = pa.Table.from_pandas(frame, preserve_index=False)
     schemas = {"runs": runs.schema, "lengths": LENGTHS, "errors": ERRORS}
-    rows = dict.fromkeys(paths, 0)
-    # Written beside their names first, so that what is there under these is always whole.
-    with tempfile.TemporaryDirectory(dir=folder) as unfinished:
-        places = {name: Path(unfinished) / path.name for name, path in paths.items()}
-        writers = {name: WRITERS[kind](places[name], schema) for name, schema in schemas.items()}
-        try:
-            writers["runs"].write_table(runs)
-            rows["runs"] = runs.num_rows
-            for part in results:
-                for name, table in part.items():
-                    writers[name].write_table(table)
-                    rows[name] += table.num_rows
-        finally:
-            for writer in writers.values():
-                writer.close()
-        for name, path in paths.items():
-            places[name].rename(path)
-    return {path: rows[name] for name, path in paths.items()}
+    rows = dict.fromkeys(schemas, 0)
+    writers = {
+        name: WRITERS[kind](folder / f"{name}.{kind}", schema) for name, schema in schemas.items()
+    }
+    try:
+        writers["runs"].write_table(runs)
+        rows["runs"] = runs.num_rows
+        for part in results:
+            for name, table in part.items():
+                writers[name].write_table(table)
+                rows[name] += table.num_rows
+    finally:
+        for writer in writers.values():
+            writer.close()
+    return rows
 
 
 def _plain(runs: pd.DataFrame) -> pd.DataFrame:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from platformdirs import user_data_path
 
+from seqcls.errors import ConfigError, MachineError
+from sweeps.files import whole_files
 from sweeps.store.default import DB_VARIABLE, DEFAULT_DB
 
 SHIPPED = Path(__file__).with_name("shipped") / DEFAULT_DB
@@ -25,16 +27,8 @@ def to_begin_with(db: str | None) -> Path | None:
     """
     if db or os.environ.get(DB_VARIABLE) or os.path.lexists(DEFAULT_DB) or not SHIPPED.is_file():
         return None
-    with contextlib.suppress(OSError):
-        return _copied(user_data_path("seqcls") / DEFAULT_DB)
-    return None
-
-
-def _copied(place: Path) -> Path:
-    """Moved to its place when it is whole, so that nobody ever opens a part of it."""
+    place = user_data_path("seqcls") / DEFAULT_DB
     if not place.exists():
-        place.parent.mkdir(parents=True, exist_ok=True)
-        part = place.with_name(f"{place.name}.{os.getpid()}")
-        shutil.copyfile(SHIPPED, part)
-        part.replace(place)
-    return place
+        with contextlib.suppress(ConfigError, MachineError), whole_files(place.parent) as new:
+            shutil.copyfile(SHIPPED, new / DEFAULT_DB)
+    return place if place.exists() else None

@@ -55,6 +55,14 @@ def _environment_stays() -> Iterator[None]:
     assert _settings() == before
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _own_state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What tests write is remembered in no user's folder."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _databases_are_forgotten() -> Iterator[None]:
     """What one test's process knows of damaged files is nothing to the next test."""

@@ -20,7 +20,13 @@ from sweeps.store.opening import open_reader
 
 
 def write_all(
-    db: str | None, reference: str, strings: Sequence[str], out: Path, epoch: int | None
+    db: str | None,
+    reference: str,
+    strings: Sequence[str],
+    out: Path,
+    epoch: int | None,
+    *,
+    force: bool = False,
 ) -> None:
     """Writes every figure of a run's model for some strings, and says where.
 
@@ -30,11 +36,13 @@ def write_all(
         strings: to draw.
         out: the folder.
         epoch: whose model; 0 is before training, None the kept epoch.
+        force: replace files that this program wrote and nobody changed since.
 
     Raises:
-        SeqclsError: no such run or epoch, or a string that is not of the alphabet.
+        SeqclsError: no such run or epoch, a string that is not of the alphabet, or a file that
+            may not be written.
     """
-    written = write_figures(drawn(open_reader(db), reference, strings, epoch), out)
+    written = write_figures(drawn(open_reader(db), reference, strings, epoch), out, force=force)
     typer.echo(f"{out}: {len(written)} files, {len(written) // 2} figures as PNG and SVG.")
 
 

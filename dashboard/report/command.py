@@ -9,24 +9,27 @@ from pathlib import Path
 import typer
 
 from seqcls.errors import ConfigError, UnknownRunError
+from sweeps.files import refuse_taken, whole_files
 from sweeps.store import sweep_queries
 from sweeps.store.default import DB_VARIABLE
 from sweeps.store.opening import open_reader
 
 
-def write_report(db: str | None, sweep: str, out: Path) -> None:
+def write_report(db: str | None, sweep: str, out: Path, *, force: bool = False) -> None:
     """Writes the report of a sweep, and says where.
 
     Args:
         db: the database.
         sweep: its name.
-        out: the file, which is replaced where it is there.
+        out: the file.
+        force: replace a file that this program wrote and nobody changed since.
 
     Raises:
         UnknownRunError: there is no such sweep, or nothing of it is trained yet.
-        ConfigError: the file is to be in a folder that is not there, or is a folder.
+        ConfigError: the file may not be written, or its folder is not there.
     """
-    if out.is_dir() or not out.resolve().parent.is_dir():
+    refuse_taken([out], force=force)
+    if not out.parent.is_dir():
         raise ConfigError(f"--out {out}: expected a file in a folder that is there, as heads.html")
     store = open_reader(db)
     sweep_id = sweep_queries.find_sweep(store, sweep)
@@ -41,7 +44,8 @@ def write_report(db: str | None, sweep: str, out: Path) -> None:
             f"sweep {sweep!r} has no finished run to report on; `seqcls status {sweep}` says how "
             "far it is"
         )
-    out.write_text(text, encoding="utf-8")
+    with whole_files(out.parent, force=force) as new:
+        (new / out.name).write_text(text, encoding="utf-8")
     typer.echo(f"{out}: {len(text.encode()) // 1024:,} KiB, which needs no other file.")
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sweeps.cli.options import AsJson, Db, Run
+from sweeps.cli.options import AsJson, Db, Force, Run
 
 PANEL = "Why models fail"
 
@@ -39,9 +39,10 @@ def helps(
             show_default=False,
         ),
     ] = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Say which field to change so that a failing run may work, and whether that was so."""
     from sweeps.cli.commands.helping import show_helps
 
-    show_helps(db, run, save, as_json)
+    show_helps(db, run, save, force, as_json)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sweeps.cli.options import AsJson, Db
+from sweeps.cli.options import AsJson, Db, Force
 
 PANEL = "Databases"
 
@@ -43,11 +43,12 @@ def export(
     sweep: Annotated[
         list[str] | None, typer.Option("--sweep", help="Only runs of this sweep; repeatable.")
     ] = None,
+    force: Force = False,
 ) -> None:
     """Write runs, accuracy by length and misclassified strings into files."""
     from sweeps.cli.commands.databases import export_runs
 
-    export_runs(db, folder, kind, sweep or [])
+    export_runs(db, folder, kind, sweep or [], force)
 
 
 @app.command(rich_help_panel=PANEL)

@@ -21,6 +21,10 @@ Columns = Annotated[
     str | None,
     typer.Option(help="These columns, separated by commas.", show_default="as many as fit"),
 ]
+Force = Annotated[
+    bool,
+    typer.Option("--force", help="Replace files that seqcls wrote and nobody changed since."),
+]
 Epoch = Annotated[
     int | None,
     typer.Option(

@@ -1,5 +1,6 @@
 """Brings a database to the newest schema, through the migrations."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,7 +87,7 @@ def _refuse_while_trained(store: Store) -> None:
 
 def _backed_up(store: Store, path: Path, version: str) -> Path:
     backup = path.with_name(f"{path.name}.schema-{version}")
-    if backup.exists():
+    if os.path.lexists(backup):
         raise StoreError(f"{str(backup)!r} is in the way of the copy; move it away")
     sqlite.back_up(store.engine, store.name, backup)
     return backup

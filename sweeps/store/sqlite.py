@@ -19,7 +19,15 @@ import psutil
 from sqlalchemy import Connection, Engine, NullPool, create_engine, event
 from sqlalchemy.exc import SQLAlchemyError
 
-from seqcls.errors import StoreBusyError, StoreDamagedError, StoreError, StoreUnavailableError
+from seqcls.errors import (
+    ConfigError,
+    MachineError,
+    StoreBusyError,
+    StoreDamagedError,
+    StoreError,
+    StoreUnavailableError,
+)
+from sweeps.files import whole_files
 
 BUSY_SECONDS = 60.0
 """How long a connection waits for another's lock."""
@@ -156,18 +164,16 @@ def back_up(engine: Engine, name: str, to: Path) -> None:
     Raises:
         StoreError: the copy cannot be made; nothing is left of it.
     """
-    unfinished = to.with_name(f"{to.name}.unfinished")
     try:
         with (
+            whole_files(to.parent) as new,
             closing(engine.raw_connection()) as source,
-            closing(sqlite3.connect(unfinished)) as target,
+            closing(sqlite3.connect(new / to.name)) as target,
         ):
             driver = source.driver_connection
             assert isinstance(driver, sqlite3.Connection)
             driver.backup(target)
-        unfinished.rename(to)
-    except (sqlite3.Error, OSError) as error:
-        unfinished.unlink(missing_ok=True)
+    except (sqlite3.Error, ConfigError, MachineError) as error:
         raise StoreUnavailableError(
             f"cannot copy {name!r} to {str(to)!r} before the upgrade: {error}; see to it first"
         ) from error

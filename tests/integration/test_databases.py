@@ -274,10 +274,18 @@ def test_nothing_is_upgraded_under_a_worker(tmp_path: Path) -> None:
 def test_an_upgrade_overwrites_no_copy(tmp_path: Path) -> None:
     path = tmp_path / "old.db"
     shutil.copy(OLD[0], path)
-    (tmp_path / f"old.db.schema-{OLD[0].stem}").write_text("mine")
-    with pytest.raises(StoreError, match="is in the way"):
-        upgrade_with_backup(open_writer(str(path), any_version=True))
-    assert schema_version(open_writer(str(path), any_version=True)) == OLD[0].stem
+    copy, mine = tmp_path / f"old.db.schema-{OLD[0].stem}", tmp_path / "mine"
+    for stand_in_the_way in (copy.touch, lambda: copy.symlink_to("nowhere")):
+        stand_in_the_way()
+        with pytest.raises(StoreError, match="is in the way"):
+            upgrade_with_backup(open_writer(str(path), any_version=True))
+        assert schema_version(open_writer(str(path), any_version=True)) == OLD[0].stem
+        copy.unlink()
+    mine.write_text("mine")
+    copy.with_name(f"{copy.name}.unfinished").symlink_to(mine)
+    upgrade_with_backup(open_writer(str(path), any_version=True))
+    assert mine.read_text() == "mine", "no link is written through"
+    assert rows(copy, "SELECT version_num FROM alembic_version") == [(OLD[0].stem,)]
 
 
 def test_several_processes_find_the_same_damage(

@@ -46,7 +46,9 @@ def merge_databases(others: Sequence[str], db: str | None) -> None:
     raise typer.Exit(RUNS_FAILED if trouble else 0)
 
 
-def export_runs(db: str | None, folder: Path, kind: str, sweeps: Sequence[str]) -> None:
+def export_runs(
+    db: str | None, folder: Path, kind: str, sweeps: Sequence[str], force: bool
+) -> None:
     """Writes runs, lengths and errors into files."""
     # Imported where it is used, as pandas below: together they take half a second.
     from sweeps.exporting import export
@@ -56,7 +58,7 @@ def export_runs(db: str | None, folder: Path, kind: str, sweeps: Sequence[str]) 
         sweep_queries.find_sweep(store, name)
     wanted = View(sweeps=tuple(sweeps))
     with progress_bar("exporting") as on_progress:
-        written = export(store, folder, kind, wanted, on_progress)
+        written = export(store, folder, kind, wanted, on_progress, force=force)
     for path, rows in written.items():
         typer.echo(f"{path}: {count(rows, 'row')}")
 

@@ -6,15 +6,18 @@ from typing import Any
 
 import typer
 
-from seqcls.errors import SpecError
 from sweeps import helping
 from sweeps.cli.commands.asking import show
+from sweeps.cli.commands.show import count
+from sweeps.files import whole_files
 from sweeps.store import queries, string_queries
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.written_spec import toml_of
 
 
-def show_helps(db: str | None, reference: str, save: Path | None, as_json: bool) -> None:
+def show_helps(
+    db: str | None, reference: str, save: Path | None, force: bool, as_json: bool
+) -> None:
     """Prints what would help a failing run, and what came of it where it was trained."""
     reader = open_reader(db)
     run_id = queries.find_run(reader, reference)
@@ -29,9 +32,9 @@ def show_helps(db: str | None, reference: str, save: Path | None, as_json: bool)
         "mechanisms": mechanisms,
         "suggestions": [_record(trial) for trial in trials],
     }
-    show(as_json, _sentences(run_id, mechanisms, trials), record)
     if save is not None:
-        _save(save, trials)
+        _save(save, trials, force)
+    show(as_json, _sentences(run_id, mechanisms, trials), record)
 
 
 def _sentences(run_id: int, mechanisms: list[str], trials: tuple[helping.Trial, ...]) -> list[str]:
@@ -66,12 +69,10 @@ def _record(trial: helping.Trial) -> dict[str, Any]:
     }
 
 
-def _save(folder: Path, trials: tuple[helping.Trial, ...]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    if not folder.is_dir():
-        raise SpecError(f"--save {str(folder)!r}: expected a folder")
-    for trial in trials:
-        name = f"{trial.suggestion.field}-{trial.suggestion.value}.toml"
-        (folder / name).write_text(toml_of(trial.spec.submitted))
-    said = f"{len(trials)} specifications in {folder}; `seqcls sweep FILE` trains one"
+def _save(folder: Path, trials: tuple[helping.Trial, ...], force: bool) -> None:
+    with whole_files(folder, force=force) as new:
+        for trial in trials:
+            name = f"{trial.suggestion.field}-{trial.suggestion.value}.toml"
+            (new / name).write_text(toml_of(trial.spec.submitted), encoding="utf-8")
+    said = f"{count(len(trials), 'specification')} in {folder}; `seqcls sweep FILE` trains one"
     typer.echo(said, err=True)

@@ -1,0 +1,101 @@
+"""No command that writes a file writes over one that is not its own."""
+
+import shutil
+from pathlib import Path
+from typing import get_type_hints
+
+import altair as alt
+import pandas as pd
+import pytest
+
+from dashboard.cli import app
+from dashboard.figures.figure import Figure
+from sweeps import causes
+from sweeps.examples import commands, name_of
+from sweeps.store.opening import open_writer
+from tests.commands import refused, run_main
+from tests.conftest import ROOT
+
+RUN = "lower_magnitude_initializations/2"
+WRITING = {
+    "report": ("report", "all_initializations", "-o", "out/report.html"),
+    "figures": ("figures", RUN, "baac", "-o", "out"),
+    "export": ("export", "out"),
+    "helps": ("helps", RUN, "--save", "out"),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the shipped database, where the causes of the run's errors are known."""
+    shutil.copy(ROOT / "runs.db", tmp_path / "runs.db")
+    causes.attribute(open_writer(str(tmp_path / "runs.db")), [20], 5)
+    (tmp_path / "out").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SEQCLS_DB", "runs.db")
+    return tmp_path / "out"
+
+
+def test_every_command_that_takes_a_place_for_files_is_tried_here() -> None:
+    """A place is a parameter of the type `Path`: its command has `--force` and a row above."""
+    found = {}
+    for command in commands(app):
+        assert command.callback is not None
+        kinds = get_type_hints(command.callback)
+        if {Path, Path | None} & set(kinds.values()):
+            found[name_of(command)] = "force" in kinds
+    assert found == dict.fromkeys(WRITING, True)
+
+
+@pytest.mark.parametrize("command", WRITING)
+def test_what_a_command_writes_it_replaces_by_force_and_nothing_else(
+    folder: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # All charts of a model or a sweep take half a minute to draw.
+    monkeypatch.setattr("dashboard.figures.command.drawn", lambda *_: one_figure())
+    monkeypatch.setattr("dashboard.report.writing.report", lambda *_: "<p>A report.</p>")
+    arguments = WRITING[command]
+    assert run_main(*arguments).returncode == 0
+    written = sorted(folder.iterdir())
+    assert written
+    assert "is there; move it or name another, or replace it with --force" in refused(*arguments)
+    assert run_main(*arguments, "--force").returncode == 0
+    path = written[0]
+    others = {own: own.read_bytes() for own in written[1:]}
+    for content in (path.read_bytes() + b"\n# mine", (ROOT / "runs.db").read_bytes()):
+        path.write_bytes(content)
+        for forced in ((), ("--force",)):
+            assert "' is there; " in refused(*arguments, *forced)
+        assert path.read_bytes() == content
+    path.unlink()
+    path.symlink_to("elsewhere")
+    assert f"{path.name}' is there" in refused(*arguments, "--force")
+    assert path.is_symlink()
+    assert not (folder / "elsewhere").exists()
+    assert {own: own.read_bytes() for own in others} == others
+
+
+def one_figure() -> list[Figure]:
+    frame = pd.DataFrame({"x": [1, 2]})
+    return [Figure(1, "Units", "", "", frame, alt.Chart(frame).mark_point().encode(x="x:Q"))]
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("forced", [[], ["--force"]])
+def test_a_report_does_not_replace_the_database_that_it_is_of(forced: list[str]) -> None:
+    before = Path("runs.db").read_bytes()
+    for name in ("runs.db", "link.db"):
+        if name == "link.db":
+            Path(name).symlink_to("runs.db")
+        said = refused("report", "all_initializations", "--db", "runs.db", "-o", name, *forced)
+        assert f"'{name}' is there" in said
+    assert Path("runs.db").read_bytes() == before
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    "place", ["x" * 300, "no/out.html", "loop/out.html", "loop", "/dev/null", "/dev/full"]
+)
+def test_a_place_where_no_file_can_be_is_refused_in_one_line(place: str) -> None:
+    Path("loop").symlink_to("loop")
+    assert place in refused("report", "all_initializations", "-o", place)

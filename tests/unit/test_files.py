@@ -1,0 +1,149 @@
+"""Files that commands write: whole or not at all, and over nothing but this program's own."""
+
+import errno
+import os
+import shutil
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from seqcls.errors import ConfigError, MachineError
+from sweeps.files import refuse_taken, whole_files
+from tests.conftest import ROOT
+
+
+def write(path: Path, content: str, *, force: bool = False) -> None:
+    write_all(path.parent, {path.name: content}, force=force)
+
+
+def write_all(
+    folder: Path,
+    contents: dict[str, str],
+    ends: BaseException | None = None,
+    *,
+    force: bool = False,
+) -> None:
+    """Writes files, and ends as a full disk or an interruption would end it."""
+    with whole_files(folder, force=force) as new:
+        for name, content in contents.items():
+            (new / name).write_text(content)
+        if ends is not None:
+            raise ends
+
+
+def edited(path: Path) -> None:
+    write(path, "ours")
+    path.write_text("ours, and a line of the user's")
+
+
+def link_to_own(path: Path) -> None:
+    write(path.with_name("real"), "ours")
+    path.symlink_to("real")
+
+
+TAKEN: dict[str, Callable[[Path], object]] = {
+    "foreign": lambda path: path.write_text("mine"),
+    "empty": lambda path: path.touch(),
+    "edited": edited,
+    "database": lambda path: shutil.copy(ROOT / "runs.db", path),
+    "folder": lambda path: path.mkdir(),
+    "link to a file of its own": link_to_own,
+    "dangling link": lambda path: path.symlink_to("nowhere"),
+    "loop": lambda path: path.symlink_to(path.name),
+    "pipe": os.mkfifo,
+}
+
+
+def state(folder: Path) -> dict[str, tuple[int, bytes | str]]:
+    """All that is in a folder, by name: what kind it is and what it holds."""
+    found: dict[str, tuple[int, bytes | str]] = {}
+    for path in sorted(folder.iterdir()):
+        kind = stat.S_IFMT(path.lstat().st_mode)
+        read = {stat.S_IFREG: path.read_bytes, stat.S_IFLNK: path.readlink}.get(kind, str)
+        found[path.name] = kind, read() if kind == stat.S_IFREG else str(read())
+    return found
+
+
+@pytest.mark.parametrize("kind", TAKEN)
+@pytest.mark.parametrize("force", [False, True])
+def test_what_is_not_this_programs_own_stays(tmp_path: Path, kind: str, force: bool) -> None:
+    path = tmp_path / "out"
+    TAKEN[kind](path)
+    before = state(tmp_path)
+    with pytest.raises(ConfigError, match=r"out' is there; .*move it or name another"):
+        refuse_taken([path], force=force)
+    with pytest.raises(ConfigError, match="is there"):
+        write(path, "new", force=force)
+    assert state(tmp_path) == before
+
+
+def test_its_own_files_are_replaced_by_force_alone(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "out"
+    write(path, "first")
+    path.chmod(0o600)
+    with pytest.raises(ConfigError, match="or replace it with --force"):
+        write(path, "second")
+    assert path.read_text() == "first"
+    write(path, "second", force=True)
+    assert path.read_text() == "second"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600, "as private as it was"
+    # It may have been moved: what it holds is what it is known by.
+    moved = path.rename(tmp_path / "moved")
+    write(moved, "third", force=True)
+    assert moved.read_text() == "third"
+
+
+def test_a_copy_of_a_database_is_never_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "copy.db"
+    with whole_files(tmp_path) as new:
+        shutil.copy(ROOT / "runs.db", new / path.name)
+    with pytest.raises(ConfigError, match="--force replaces only"):
+        write(path, "new", force=True)
+    assert path.read_bytes() == (ROOT / "runs.db").read_bytes()
+
+
+def test_one_name_that_is_taken_keeps_all_files_back(tmp_path: Path) -> None:
+    (tmp_path / "b").write_text("mine")
+    with pytest.raises(ConfigError, match="b' is there"):
+        write_all(tmp_path, dict.fromkeys("abc", "ours"))
+    assert state(tmp_path) == {"b": (stat.S_IFREG, b"mine")}
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), MachineError),
+        (OSError(errno.EFBIG, "File too large"), ConfigError),
+        (KeyboardInterrupt(), KeyboardInterrupt),
+        (SystemExit(143), SystemExit),
+    ],
+)
+def test_of_files_that_cannot_be_finished_nothing_is_left(
+    tmp_path: Path, error: BaseException, expected: type[BaseException]
+) -> None:
+    write(tmp_path / "out", "whole")
+    with pytest.raises(expected):
+        write_all(tmp_path, {"out": "hal", "new": ""}, error, force=True)
+    assert state(tmp_path) == {"out": (stat.S_IFREG, b"whole")}
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "file/out", "loop/out", os.fsdecode(b"\xff")])
+def test_what_can_be_no_files_name_is_refused_in_one_line(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(ConfigError, match=r"cannot write .*; name another place") as refused:
+        refuse_taken([tmp_path / name])
+    assert str(refused.value).isprintable()
+
+
+def test_without_a_state_folder_files_are_written_and_none_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "state").write_text("a file, where the folder should be")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    write(tmp_path / "out", "first without a state folder")
+    with pytest.raises(ConfigError, match="--force replaces only"):
+        write(tmp_path / "out", "second", force=True)
+    assert (tmp_path / "out").read_text() == "first without a state folder"
