@@ -1,1 +1,1 @@
-"""The screen: pages that read the database and never write to it."""
+"""The screen: pages that show the database, launch sweeps and steer them, and never train."""

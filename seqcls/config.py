@@ -54,7 +54,7 @@ class _Settings(BaseModel):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _refuse_inin_one_line(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+    def _refuse_in_one_line(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         try:
             return handler(data)
         except ValidationError as error:

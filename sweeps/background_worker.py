@@ -10,8 +10,8 @@ import os
 import re
 import stat
 import subprocess
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +20,7 @@ import platformdirs
 import psutil
 from filelock import FileLock
 
+from seqcls.errors import StoreError
 from sweeps.python import python
 from sweeps.store.engine import Store
 
@@ -63,8 +64,13 @@ def start_worker(store: Store, sweeps: Mapping[int, str], *, anyway: bool = Fals
 
     Returns:
         Whether a process was started.
+
+    Raises:
+        StoreError: in place of the folder of logs is a link, which may lead anywhere.
     """
     folder = log_folder(store)
+    if folder.is_symlink():
+        raise StoreError(f"{str(folder)!r} is a link: expected a folder for logs; remove the link")
     folder.mkdir(parents=True, exist_ok=True)
     # A link of that name may lead anywhere: filelock opens none.
     with FileLock(folder / "lock"):
@@ -98,8 +104,9 @@ def read_log(store: Store, sweep_id: int, max_bytes: int = 20_000) -> str | None
 
 def forget(store: Store, sweep_id: int) -> None:
     """Removes what is known of a deleted sweep's worker; the log itself stays."""
-    with suppress(OSError):
-        _record_path(log_folder(store), sweep_id).unlink()
+    path = _record_path(log_folder(store), sweep_id)
+    with suppress(OSError), _opened(path.parent) as folder:
+        os.unlink(path.name, dir_fd=folder)
 
 
 def log_folder(store: Store) -> Path:
@@ -143,7 +150,8 @@ def _end_of(path: Path, max_bytes: int) -> bytes:
     Raises:
         OSError: there is no such file, or it is none.
     """
-    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with _opened(path.parent) as folder:
+        file = os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     try:
         status = os.fstat(file)
         # A second name of a file elsewhere would show that file.
@@ -152,6 +160,20 @@ def _end_of(path: Path, max_bytes: int) -> bytes:
         return os.pread(file, max_bytes, max(0, status.st_size - max_bytes))
     finally:
         os.close(file)
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    """A folder as a file descriptor; a link in its place is not followed.
+
+    Raises:
+        OSError: there is none.
+    """
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        yield opened
+    finally:
+        os.close(opened)
 
 
 def _record_path(folder: Path, sweep_id: int) -> Path:

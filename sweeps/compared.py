@@ -55,10 +55,11 @@ def compare_configs(store: Store, a: str, b: str, width: int = 1) -> Compared:
     frame = frame[frame["state"] == RunState.DONE]
     sides = [_finished(frame, own, name) for own, name in zip(ids, (a, b), strict=True)]
     names = differing_fields(pd.concat([own.head(1) for own in sides]))
-    fields = {name: (sides[0][name].iloc[0], sides[1][name].iloc[0]) for name in names}
-    lengths = [_with_seeds(queries.length_scores(store, _ids(own)), own) for own in sides]
     known = queries.configs(store)
-    same_strings = _test_set(known[ids[0]]) == _test_set(known[ids[1]])
+    configs = [known[own] for own in ids]
+    fields = {name: (getattr(configs[0], name), getattr(configs[1], name)) for name in names}
+    lengths = [_with_seeds(queries.length_scores(store, _ids(own)), own) for own in sides]
+    same_strings = _test_set(configs[0]) == _test_set(configs[1])
     strings = [string_queries.errors_of(store, _ids(own)) for own in sides] if same_strings else []
     return Compared(
         names=(a, b),

@@ -1,4 +1,4 @@
-"""Surgeries as data frames for their charts."""
+"""Exact ablations as data frames for their charts."""
 
 from collections.abc import Mapping, Sequence
 

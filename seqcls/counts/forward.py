@@ -35,7 +35,7 @@ Heads = Float[Tensor, "member #string head token_type head_size"]
 
 def log_counts(
     config: NetworkConfig, counts: Int64[np.ndarray, "string letter"]
-) -> Float[Tensor, "string kind"]:
+) -> Float[Tensor, "string token_type"]:
     """The logarithm of how often each token type that is attended to occurs, -inf for never."""
     occurrences = torch.from_numpy(counts).double()
     if config.readout != "mean" and not config.no_attend_cls:
@@ -44,7 +44,7 @@ def log_counts(
 
 
 def group_logits(
-    config: NetworkConfig, parameters: Parameters, log_counts: Float[Tensor, "string kind"]
+    config: NetworkConfig, parameters: Parameters, log_counts: Float[Tensor, "string token_type"]
 ) -> Float[Tensor, "member string"]:
     """Logits of every member for every string; dropout is off.
 
@@ -75,16 +75,16 @@ def group_logits(
 class _Tokens:
     """The tokens that are attended to."""
 
-    logarithms: Float[Tensor, "string 1 1 kind"]
+    logarithms: Float[Tensor, "string 1 1 token_type"]
     """Of how often each type occurs; the least finite number where it does not."""
-    occurring: Bool[Tensor, "string 1 1 kind"]
-    shares: Float[Tensor, "string 1 kind"]
+    occurring: Bool[Tensor, "string 1 1 token_type"]
+    shares: Float[Tensor, "string 1 token_type"]
     """Of each type among them; zeros where there are none."""
     scale: Float[Tensor, "string 1 1 1"] | float
     """What scores are multiplied by beside 1 / sqrt(head size)."""
 
     @classmethod
-    def of(cls, config: NetworkConfig, log_counts: Float[Tensor, "string kind"]) -> "_Tokens":
+    def of(cls, config: NetworkConfig, log_counts: Float[Tensor, "string token_type"]) -> "_Tokens":
         # The least finite number instead of -inf, whose softmax has no gradient for an empty
         # string.
         finite = log_counts.clamp_min(torch.finfo(log_counts.dtype).min)
@@ -165,7 +165,7 @@ class _Block:
 
 
 def _mixed(
-    weights: Float[Tensor, "member string head attending kind"], value: Heads
+    weights: Float[Tensor, "member string head attending token_type"], value: Heads
 ) -> Float[Tensor, "member string head attending head_size"]:
     """The values of each string's token types, or those that all strings share, by weight."""
     if value.shape[1] != 1:

@@ -1,1 +1,1 @@
-"""The engines that train models: one compiled, one stacked in PyTorch, behind one interface."""
+"""The engines that train models behind one interface: one compiled, two in PyTorch."""

@@ -12,7 +12,7 @@ from seqcls.strings import TokenStrings
 
 
 class StackedStrings:
-    """One member after another through the plain model."""
+    """All members in one step on a GPU; elsewhere, and with dropout, one at a time."""
 
     name = "strings"
     by_counts = False

@@ -5,8 +5,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
+from seqcls.errors import StoreError
 from sweeps import background_worker
 from sweeps.store.engine import Store
 
@@ -50,6 +52,21 @@ def test_a_log_that_is_no_file_of_its_own_is_not_read(
     else:
         log.mkdir()
     assert background_worker.read_log(store, 1) is None
+
+
+def test_a_folder_of_logs_that_is_a_link_is_not_followed(store: Store, tmp_path: Path) -> None:
+    folder = record(store, pid=os.getpid(), created=psutil.Process().create_time())
+    (folder / LOG).write_text("secret")
+    assert background_worker.has_worker(store, 1)
+    elsewhere = folder.rename(tmp_path / "elsewhere")
+    folder.symlink_to(elsewhere)
+    before = {path.name: path.read_text() for path in elsewhere.iterdir()}
+    assert background_worker.read_log(store, 1) is None
+    assert not background_worker.has_worker(store, 1)
+    background_worker.forget(store, 1)
+    with pytest.raises(StoreError, match=r"logs' is a link: .*; remove the link"):
+        background_worker.start_worker(store, {1: "s"}, anyway=True)
+    assert {path.name: path.read_text() for path in elsewhere.iterdir()} == before
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def parameter_shapes(config: NetworkConfig) -> dict[str, tuple[int, ...]]:
 
 
 def _slots(config: NetworkConfig) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Names and shapes in the order of `rooms.Parameters`."""
+    """Names and shapes in the order of `buffers.Parameters`."""
     hidden, inner = config.hidden_size, config.feed_forward_size
     heads = config.num_attention_heads * config.attention_head_size
     yield EMBEDDING, (config.num_letters + 1, hidden)

@@ -1,0 +1,81 @@
+"""Every command that can print JSON does so of the shipped database."""
+
+import json
+import shutil
+from inspect import signature
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+from dashboard.cli import app
+from seqcls.results import Confusion
+from sweeps.examples import commands, name_of
+from sweeps.store import writer
+from sweeps.store.opening import open_writer
+from tests.commands import run_main
+from tests.conftest import ROOT
+
+RUN, WRONG = "lower_magnitude_initializations/2", "all_initializations/2"
+SHIPPED: dict[str, list[list[str]]] = {
+    "status": [[], ["all_initializations"]],
+    "estimate": [["report"]],
+    "verdict": [[RUN], [RUN, "--beyond"]],
+    "sensitive": [[], [RUN]],
+    "runs": [["--failing"], ["--where", "hidden_size=16"]],
+    "errors": [[RUN], [RUN, "--limit", "3"]],
+    "predict": [[RUN, "baac", ""]],
+    "explain": [[RUN, "ab{68}"]],
+    "family": [[RUN, "ab{n}"], [RUN, "a{m}b{n}"], [RUN, "<ab>{n}"], [RUN, "a{m}<bc>{n}"]],
+    "minimal": [[RUN], [WRONG, "ab{100}c{55}"]],
+    "rules": [[RUN]],
+    "compare": [["attend_cls", "all_initializations"]],
+    "states": [[RUN, "ab{10}"]],
+    "patch": [[WRONG, "ab{100}c{55}"]],
+    "ablate": [[RUN, "--sample", "50"], [RUN, "--sample", "50", "--prune", "--how", "mean"]],
+    "causes": [["lower_magnitude_initializations", "--sample", "2"]],
+    "helps": [[RUN]],
+    "verify": [[]],
+    "cache": [[]],
+}
+NOTHING_FOUND = ("verify", "sensitive", "cache")
+"""Commands that find nothing wrong in the shipped database, or an empty cache."""
+
+
+def test_no_command_is_left_out() -> None:
+    found = {name_of(own) for own in commands(app) if own.callback and _prints_json(own.callback)}
+    assert found == set(SHIPPED)
+
+
+def _prints_json(callback: Any) -> bool:
+    return "as_json" in signature(callback).parameters
+
+
+@pytest.mark.parametrize("command", SHIPPED)
+def test_what_a_command_prints_is_json(command: str, tmp_path: Path) -> None:
+    db = shutil.copy(ROOT / "runs.db", tmp_path / "runs.db")
+    # As if it had been trained again with other rounding, which takes minutes.
+    writer.record_perturbations(open_writer(str(db)), 38, [Confusion(2886, 1443, 0, 5655)] * 9)
+    for arguments in SHIPPED[command]:
+        said = run_main(command, *arguments, "--json", SEQCLS_DB=str(db))
+        assert said.returncode == 0, said.stderr
+        found = json.loads(said.stdout, parse_constant=_refuse)
+        assert found or command in NOTHING_FOUND, arguments
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise AssertionError(f"{constant} is no JSON")
+
+
+@pytest.mark.parametrize(
+    ("sweep", "field", "values"),
+    [
+        ("all_fixed_length_sequences", "train_sampler", ["variable_length", "fixed_length"]),
+        ("attend_cls", "no_attend_cls", [True, False]),
+        ("increased_dimensionality", "hidden_size", [2, 16]),
+    ],
+)
+def test_values_that_differ_keep_their_kinds(sweep: str, field: str, values: list[Any]) -> None:
+    db = str(ROOT / "runs.db")
+    said = run_main("compare", "all_initializations", sweep, "--json", "--db", db)
+    assert json.loads(said.stdout)["fields"][field] == values
