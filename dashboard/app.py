@@ -5,6 +5,7 @@ this one, whenever the first link that a new server is asked for leads to it.
 """
 
 import streamlit as st
+from starlette.middleware import Middleware
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.starlette import App
 
@@ -40,6 +41,11 @@ def draw() -> None:
 
 if get_script_run_ctx(suppress_warning=True) is None:
     # Not a page is asked for, but the server of all: Streamlit looks for it in this file.
-    app = App(__file__, routes=first_page.ROUTES, lifespan=serving.lifespan)
+    app = App(
+        __file__,
+        routes=first_page.ROUTES,
+        lifespan=serving.lifespan,
+        middleware=[Middleware(serving.SameOrigin)],
+    )
 else:
     draw()

@@ -1,8 +1,12 @@
-"""The life of the dashboard's server: what it says when it begins, and how it ends."""
+"""The dashboard's server: what it says when it begins, whom it answers, and how it ends."""
 
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dashboard import ending
 from seqcls.errors import SeqclsError
@@ -15,6 +19,25 @@ async def lifespan(_app: object) -> AsyncIterator[None]:
     _say_what_is_shown()
     async with ending.in_time():
         yield
+
+
+class SameOrigin:
+    """Answers the pages of this server alone, not those of another host or port.
+
+    Streamlit itself answers the pages of every port of `localhost`.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app = self._app
+        if scope["type"] in ("http", "websocket"):
+            headers = Headers(scope=scope)
+            own = headers.get("host")
+            if any(page.partition("://")[2] != own for page in headers.getlist("origin")):
+                app = PlainTextResponse("This server answers its own pages alone.", 403)
+        await app(scope, receive, send)
 
 
 def _say_what_is_shown() -> None:

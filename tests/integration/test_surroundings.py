@@ -141,3 +141,30 @@ def test_the_dashboard_is_open_to_this_machine_only_whatever_it_finds(hostile: P
         assert len(said.splitlines()) == 1
         assert asked(port, "GET", "/_stcore/health")[0] == 200
     assert run_files(hostile) == ""
+
+
+def test_the_server_answers_its_own_pages_alone(tmp_path: Path) -> None:
+    port = free_port()
+    own = f"127.0.0.1:{port}"
+    with dashboard(port, SEQCLS_DB=str(tmp_path / "x.db")) as process:
+        wait_for_answer(port, process)
+        for origin in ({"Origin": f"http://{own}"}, {}):
+            assert websocket(port, **origin) == 101
+            assert asked(port, "GET", "/", **origin)[0] == 200
+        here = f"localhost:{port}"
+        assert websocket(port, Host=here, Origin=f"http://{here}") == 101
+        for origin in (
+            *(f"http://localhost:{port + 1}", f"http://127.0.0.1:{port + 1}", "http://localhost"),
+            *(f"http://{here}", f"http://evil.example:{port}", "http://[", "null", ""),
+        ):
+            assert websocket(port, Origin=origin) == 403, origin
+            status, headers = asked(port, "GET", "/_stcore/host-config", Origin=origin)
+            assert status == 403, origin
+            assert "access-control-allow-origin" not in headers
+
+
+def websocket(port: int, **headers: str) -> int:
+    """What the server says to a page that wants to talk to it; 101 is a yes."""
+    upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
+    key = {"Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="}
+    return asked(port, "GET", "/_stcore/stream", **upgrade, **key, **headers)[0]
