@@ -22,6 +22,9 @@ from seqcls.errors import ConfigError, MachineError
 DATABASE = b"SQLite format 3\0"
 """How every SQLite file begins; a copy of one is never replaced, whoever wrote it."""
 
+COMPANIONS = ("-wal", "-shm", "-journal")
+"""Ends of SQLite's names beside a database, which another file in their place makes unreadable."""
+
 _NO_MISTAKE = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
@@ -36,6 +39,10 @@ def refuse_taken(paths: Iterable[Path], *, force: bool = False) -> None:
         ConfigError: there is something else under such a name, or the name can be no file's.
     """
     for path in paths:
+        if path.name.endswith(COMPANIONS):
+            raise ConfigError(
+                f"{str(path)!r} is what SQLite names files beside a database; name another"
+            )
         try:
             str(path).encode()
             path.lstat()

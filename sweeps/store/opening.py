@@ -103,7 +103,11 @@ def open_writer(db: str | None = None, *, any_version: bool = False) -> Store:
         StoreError: it cannot be opened or is no database of this program.
     """
     store = _opened(locate(db), read_only=False)
-    version = schema_version(store)
+    asked = store
+    if store.path is not None and store.path.exists():
+        # Write-ahead mode would change a file that may be another program's.
+        asked = Store(store.name, sqlite.connect(store.path, mode="rw"), store.path)
+    version = schema_version(asked)
     if version is None:
         # Imported where it is used: only a new database needs it.
         from sweeps.store.migrate import upgrade

@@ -72,7 +72,7 @@ read_seconds: float | None = None
 
 def connect(
     path: Path,
-    mode: Literal["ro", "rwc"],
+    mode: Literal["ro", "rw", "rwc"],
     prepared: Sequence[str] = (),
     busy_seconds: float = BUSY_SECONDS,
 ) -> Engine:
@@ -80,7 +80,8 @@ def connect(
 
     Args:
         path: the file.
-        mode: `ro` reads only; `rwc` writes too, and makes the file where there is none.
+        mode: `ro` reads only; `rw` leaves the file in the journal mode that it has; `rwc` puts it
+            into write-ahead mode, and makes it where there is none.
         prepared: statements that each connection begins with.
         busy_seconds: how long a connection waits for another's lock.
     """
@@ -90,7 +91,7 @@ def connect(
 # An engine remembers how each statement is written out; a page opens its file dozens of times.
 @lru_cache(maxsize=16)
 def _engine(
-    path: Path, mode: Literal["ro", "rwc"], prepared: tuple[str, ...], busy_seconds: float
+    path: Path, mode: Literal["ro", "rw", "rwc"], prepared: tuple[str, ...], busy_seconds: float
 ) -> Engine:
     location = f"file:{quote(str(path))}?mode={mode}"
 
@@ -108,7 +109,7 @@ def _engine(
         if mode == "ro" and read_seconds is not None:
             end = time.monotonic() + read_seconds
             connection.set_progress_handler(lambda: time.monotonic() > end, STEPS)
-        if mode != "ro":
+        if mode == "rwc":
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=NORMAL")
         return connection

@@ -138,6 +138,12 @@ def test_what_can_be_no_files_name_is_refused_in_one_line(tmp_path: Path, name: 
     assert str(refused.value).isprintable()
 
 
+@pytest.mark.parametrize("name", ["runs.db-wal", "runs.db-shm", "runs.db-journal"])
+def test_the_names_of_files_beside_a_database_are_sqlites(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ConfigError, match="names files beside a database"):
+        refuse_taken([tmp_path / name])
+
+
 def test_without_a_state_folder_files_are_written_and_none_is_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
