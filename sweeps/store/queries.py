@@ -182,19 +182,22 @@ def weights(store: Store, run_id: int, epoch: int | None = None) -> bytes:
         UnknownRunError: the run has no such weights.
     """
     status = run_status(store, run_id)
-    kept = select(Checkpoint.epoch, Checkpoint.weights).where(Checkpoint.run_id == run_id)
-    with store.begin() as connection:
-        checkpoints = dict(connection.execute(kept.order_by(Checkpoint.epoch)).all())
     if status.state != RunState.DONE:
         reason = f": {status.error}" if status.error else ""
         raise UnknownRunError(f"run {run_id} is {status.state} and has no weights{reason}")
     wanted = status.best_epoch if epoch is None else epoch
-    if wanted is None or wanted not in checkpoints:
-        raise UnknownRunError(
-            f"run {run_id} has no weights of epoch {wanted}; stored are those of epoch "
-            f"{', '.join(map(str, checkpoints))}"
-        )
-    return checkpoints[wanted]
+    of_run = Checkpoint.run_id == run_id
+    with store.begin() as connection:
+        stored = connection.scalars(
+            select(Checkpoint.epoch).where(of_run).order_by(Checkpoint.epoch)
+        ).all()
+        if wanted is None or wanted not in stored:
+            raise UnknownRunError(
+                f"run {run_id} has no weights of epoch {wanted}; stored are those of epoch "
+                f"{', '.join(map(str, stored))}"
+            )
+        own = select(Checkpoint.weights).where(of_run, Checkpoint.epoch == wanted)
+        return connection.scalars(own).one()
 
 
 def verdict(store: Store, run_id: int) -> results.Verdict | None:

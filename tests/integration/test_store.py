@@ -2,7 +2,9 @@
 
 import json
 import os
+import tracemalloc
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -161,6 +163,28 @@ def test_a_diverged_run_is_failed_with_its_reason_and_in_no_average(store: Store
     assert rows(store, "SELECT reason FROM failure") == [(reason,)]
     with pytest.raises(UnknownRunError, match=f"run 2 is failed and has no weights: {reason}"):
         queries.weights(store, 2)
+
+
+def test_weights_of_one_epoch_are_read_without_those_of_others(store: Store) -> None:
+    _, claim = claimed(store, writer.submit(store, spec()))
+    each = 1_000_000
+    weights = {epoch: bytes([epoch]) * each for epoch in range(1, 21)}
+    writer.record(
+        store,
+        claim,
+        [replace(outcome(n, run), checkpoints=weights) for n, run in enumerate(claim.runs)],
+    )
+    del weights
+    tracemalloc.start()
+    found = queries.weights(store, 1, 7)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found == bytes([7]) * each
+    assert most < 10 * each
+    with pytest.raises(
+        UnknownRunError, match="no weights of epoch 21; stored are those of epoch 1, 2"
+    ):
+        queries.weights(store, 1, 21)
 
 
 def test_a_run_whose_worker_is_lost_is_tried_three_times(store: Store) -> None:
