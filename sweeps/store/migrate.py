@@ -1,6 +1,5 @@
 """Brings a database to the newest schema, through the migrations."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,7 +7,7 @@ from alembic.command import upgrade as alembic_upgrade
 from alembic.config import Config
 from sqlalchemy import text
 
-from seqcls.errors import StoreBusyError, StoreError
+from seqcls.errors import StoreBusyError
 from sweeps.store import sqlite
 from sweeps.store.claiming import GRACE_SECONDS
 from sweeps.store.engine import SCHEMA_VERSION, Store, schema_version
@@ -87,7 +86,5 @@ def _refuse_while_trained(store: Store) -> None:
 
 def _backed_up(store: Store, path: Path, version: str) -> Path:
     backup = path.with_name(f"{path.name}.schema-{version}")
-    if os.path.lexists(backup):
-        raise StoreError(f"{str(backup)!r} is in the way of the copy; move it away")
     sqlite.back_up(store.engine, store.name, backup)
     return backup

@@ -5,6 +5,8 @@ deferred transaction that reads and then writes fails at once with SQLITE_BUSY_S
 another process wrote in between, whatever the timeout.)
 """
 
+import filecmp
+import os
 import sqlite3
 import time
 import warnings
@@ -162,18 +164,25 @@ def pack(engine: Engine, name: str) -> None:
 def back_up(engine: Engine, name: str, to: Path) -> None:
     """Copies the whole database into a new file, consistently, whoever writes meanwhile.
 
+    An identical copy may be there already: that of an upgrade that was killed.
+
     Raises:
-        StoreError: the copy cannot be made; nothing is left of it.
+        StoreError: the copy cannot be made, or another file is in its way; nothing is left of it.
     """
     try:
-        with (
-            whole_files(to.parent) as new,
-            closing(engine.raw_connection()) as source,
-            closing(sqlite3.connect(new / to.name)) as target,
-        ):
-            driver = source.driver_connection
-            assert isinstance(driver, sqlite3.Connection)
-            driver.backup(target)
+        with whole_files(to.parent) as new:
+            copy = new / to.name
+            with (
+                closing(engine.raw_connection()) as source,
+                closing(sqlite3.connect(copy)) as target,
+            ):
+                driver = source.driver_connection
+                assert isinstance(driver, sqlite3.Connection)
+                driver.backup(target)
+            if to.is_file() and not to.is_symlink() and filecmp.cmp(copy, to, shallow=False):
+                copy.unlink()
+            elif os.path.lexists(to):
+                raise StoreError(f"{str(to)!r} is in the way of the copy; move it away")
     except (sqlite3.Error, ConfigError, MachineError) as error:
         raise StoreUnavailableError(
             f"cannot copy {name!r} to {str(to)!r} before the upgrade: {error}; see to it first"

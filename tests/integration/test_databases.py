@@ -1,6 +1,8 @@
 """Merging, exporting, verifying and upgrading whole databases."""
 
+import os
 import shutil
+import signal
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -11,7 +13,7 @@ import pytest
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, StoreBusyError, StoreError, StoreVersionError
 from sweeps.exporting import export
-from sweeps.store import queries, string_queries, sweep_queries, verification, writer
+from sweeps.store import migrate, queries, string_queries, sweep_queries, verification, writer
 from sweeps.store.claiming import GRACE_SECONDS
 from sweeps.store.engine import Store, schema_version
 from sweeps.store.migrate import upgrade_with_backup
@@ -282,10 +284,35 @@ def test_an_upgrade_overwrites_no_copy(tmp_path: Path) -> None:
         assert schema_version(open_writer(str(path), any_version=True)) == OLD[0].stem
         copy.unlink()
     mine.write_text("mine")
-    copy.with_name(f"{copy.name}.unfinished").symlink_to(mine)
-    upgrade_with_backup(open_writer(str(path), any_version=True))
+    copy.symlink_to(mine)
+    with pytest.raises(StoreError, match="is in the way"):
+        upgrade_with_backup(open_writer(str(path), any_version=True))
     assert mine.read_text() == "mine", "no link is written through"
+    copy.unlink()
+    upgrade_with_backup(open_writer(str(path), any_version=True))
     assert rows(copy, "SELECT version_num FROM alembic_version") == [(OLD[0].stem,)]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_an_upgrade_that_was_killed_is_taken_up_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "old.db"
+    shutil.copy(OLD[0], path)
+    child = os.fork()
+    if child == 0:
+        # What is copied is there, and nothing upgraded.
+        monkeypatch.setattr(migrate, "upgrade", lambda _: os.kill(os.getpid(), signal.SIGKILL))
+        upgrade_with_backup(open_writer(str(path), any_version=True))
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    copy = tmp_path / f"old.db.schema-{OLD[0].stem}"
+    before = copy.read_bytes()
+    upgraded = upgrade_with_backup(open_writer(str(path), any_version=True))
+    assert upgraded is not None
+    assert upgraded.backup == copy
+    assert copy.read_bytes() == before
+    assert schema_version(open_reader(str(path))) == upgraded.after
 
 
 def test_several_processes_find_the_same_damage(
