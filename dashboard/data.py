@@ -117,7 +117,8 @@ def cached(
     @wraps(query)
     def ask(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
         store = open_reader()
-        key = (query.__name__, store.location, revision(store, of))
+        left_out = () if store.survey is None else tuple(store.survey.lines)
+        key = (query.__name__, store.location, revision(store, of), hash(left_out))
         found: Answer = remembered(key, store, args, kwargs)
         return found
 

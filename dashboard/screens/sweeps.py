@@ -159,17 +159,17 @@ def _progress(sweep_id: int) -> None:
     """How far a sweep is, and its loss curves; drawn again by themselves while it is trained."""
     try:
         store = open_reader()
-        sweeps = [sweep for sweep in data.progress() if sweep.id == sweep_id]
+        for sweep in data.progress():
+            if sweep.id != sweep_id:
+                continue
+            st.progress((sweep.done + sweep.failed) / max(1, sweep.total))
+            attended = sweep_actions.is_attended(store, sweep.id, sweep.running - sweep.orphaned)
+            st.caption(running.said(sweep, attended))
+            running.buttons(sweep, attended, "page")
+            losses.show(sweep)
     except SeqclsError as error:
         # It refreshes itself, and so may find what the page around it did not.
         data.explain(error)
-        return
-    for sweep in sweeps:
-        st.progress((sweep.done + sweep.failed) / max(1, sweep.total))
-        attended = sweep_actions.is_attended(store, sweep.id, sweep.running - sweep.orphaned)
-        st.caption(running.said(sweep, attended))
-        running.buttons(sweep, attended, "page")
-        losses.show(sweep)
 
 
 def _failures(sweep_id: int) -> None:

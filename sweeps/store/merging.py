@@ -14,6 +14,7 @@ from sweeps.store.merged_notes import merge_notes, merge_views
 from sweeps.store.merged_runs import Merged, OnProgress, merge_runs
 from sweeps.store.postgres import take_turns
 from sweeps.store.statements import chunks, insert_new, inserted_id, update_states
+from sweeps.store.stored import config_with_key
 from sweeps.store.tables import Config, Sweep, SweepRun, SweepState, TestSet, now
 from sweeps.store.test_sets import insert_test_strings, stored_test_set
 
@@ -52,6 +53,7 @@ def _merge_configs(source: Connection, target: Connection) -> dict[int, int]:
     rows = [
         {"key": row.key, "json": row.json, "test_set_id": test_sets.get(row.test_set)}
         for row in theirs
+        if config_with_key(row.id, row.key, row.json)
     ]
     insert_new(target, Config, rows)
     ours = dict(target.execute(select(Config.key, Config.id)).all())
@@ -82,7 +84,8 @@ def _merge_sweeps(
     for sweep in source.execute(select(Sweep.__table__).order_by(Sweep.id)).mappings().all():
         sweep_id = _sweep_here(target, dict(sweep), label, merged)
         theirs = select(SweepRun.run_id).where(SweepRun.sweep_id == sweep["id"])
-        members = [run_ids[run_id] for run_id in source.scalars(theirs)]
+        # Of a damaged file some may be left out.
+        members = [run_ids[run_id] for run_id in source.scalars(theirs) if run_id in run_ids]
         insert_new(target, SweepRun, [{"sweep_id": sweep_id, "run_id": own} for own in members])
         yield sweep["id"], sweep_id
 

@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 import psutil
 from sqlalchemy import Connection, Engine, NullPool, create_engine, event
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from seqcls.errors import (
     ConfigError,
@@ -84,7 +84,7 @@ def connect(
         path: the file.
         mode: `ro` reads only; `rw` leaves the file in the journal mode that it has; `rwc` puts it
             into write-ahead mode, and makes it where there is none.
-        prepared: statements that each connection begins with.
+        prepared: statements that each connection begins with; they may ask what `fits`.
         busy_seconds: how long a connection waits for another's lock.
     """
     return _engine(path.absolute(), mode, tuple(prepared), busy_seconds)
@@ -106,6 +106,11 @@ def _engine(
         if mode == "ro":
             # What a file says of its own schema calls no function that does more than compute.
             connection.execute("PRAGMA trusted_schema=OFF")
+        if prepared:
+            # Imported where it is used: it needs the tables, which a store that is made does not.
+            from sweeps.store.row_checks import fits
+
+            connection.create_function("fits", 2, fits, deterministic=True)
         for statement in prepared:
             connection.execute(statement)
         if mode == "ro" and read_seconds is not None:
@@ -139,7 +144,9 @@ def explained(name: str, error: SQLAlchemyError) -> StoreError:
     for text, advice in _UNAVAILABLE.items():
         if cause.startswith(text):
             return StoreUnavailableError(f"{name!r}: {advice}")
-    return StoreError(f"{name!r}: {_DAMAGED.get(cause, cause)}")
+    # What this program makes fits its tables; what it copies is as good as where it is from.
+    kind = StoreDamagedError if isinstance(error, IntegrityError) else StoreError
+    return kind(f"{name!r}: {_DAMAGED.get(cause, cause)}")
 
 
 def pack(engine: Engine, name: str) -> None:

@@ -37,6 +37,9 @@ STEPS = 100_000
 OF_RUN = [name for name, table in TABLES.items() if table.primary_key.columns[0].name == "run_id"]
 """Tables whose rows are a run's: it is no run of which any of them means nothing."""
 
+NOTES = ("sweep_note", "sweep_tag")
+"""What people write about a sweep, which is one without it too."""
+
 SUMS = "length_sum"
 """Holds nothing of its own: it is summed anew over the runs that can be trusted."""
 
@@ -170,10 +173,10 @@ def _leave_out(found: Survey, table: Table, values: dict[str, Any], line: str) -
         found.add("run", values["run_id"], line)
     elif table.name == "test_string":
         found.add("test_set", values["test_set_id"], line)
-    elif table.primary_key.columns[0].name == "sweep_id":
+    elif table.name == "sweep_run":
         found.add("sweep", values["sweep_id"], line)
     else:
-        found.add(table.name, values["id"], line)
+        found.add(table.name, values.get("id"), line)
 
 
 def _configs(connection: sqlite3.Connection, found: Survey) -> None:

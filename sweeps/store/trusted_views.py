@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from sqlalchemy import Table
 
 from sweeps.store.row_checks import TABLES, fitting
-from sweeps.store.survey import SUMS, Survey
+from sweeps.store.survey import NOTES, SUMS, Survey
+from sweeps.store.tables import Revision
 
 _SUMMED = """
 SELECT run.config_id AS config_id, score.length AS length, count(*) AS runs,
@@ -22,7 +23,11 @@ def views(survey: Survey) -> Iterator[str]:
     for name, table in TABLES.items():
         if name == SUMS:
             continue
-        conditions = [fitting(table, column.name) for column in table.primary_key]
+        if name == Revision.__tablename__:
+            yield _revision(table)
+            continue
+        own = table.columns if name in NOTES else table.primary_key
+        conditions = [fitting(table, column.name) for column in own]
         for column in table.columns:
             owner = _owner(table, column.name)
             if owner is not None and (left_out := survey.ids.get(owner)):
@@ -31,6 +36,13 @@ def views(survey: Survey) -> Iterator[str]:
         columns = ", ".join(column.name for column in table.columns)
         where = " AND ".join(conditions)
         yield f"CREATE TEMP VIEW {name} AS SELECT {columns} FROM main.{name} WHERE {where}"
+
+
+def _revision(table: Table) -> str:
+    """One row, as there always is; of zeros where that of the file means nothing."""
+    numbers = ", ".join(f"coalesce(max({own.name}), 0) AS {own.name}" for own in table.columns)
+    where = " AND ".join(fitting(table, column.name) for column in table.columns)
+    return f"CREATE TEMP VIEW {table.name} AS SELECT {numbers} FROM main.{table.name} WHERE {where}"
 
 
 def _owner(table: Table, column: str) -> str | None:

@@ -36,8 +36,17 @@ VALUES: dict[str, Any] = {
     "blob": b"\x00\xff\x01",
     "no UTF-8": "no UTF-8",
     "deep": "[" * 10_000 + "]" * 10_000,
+    "list": "[]",
+    "markup": "**b** [l](javascript:alert(1)) <script>alert(1)</script> :red[x] $x^2$ \0",
+    "cut": "cut",
 }
 """What every value of every column is replaced by."""
+
+_AS_SQL = {
+    "no UTF-8": "CAST(x'6162ff6364' AS TEXT)",
+    "cut": "substr({0}, 1, length({0}) / 2)",
+}
+"""What only SQLite can say."""
 
 COLUMNS = [
     (table.name, column.name)
@@ -47,9 +56,12 @@ COLUMNS = [
 ]
 
 
+OTHER = {**SPEC, "name": "other", "axes": {}, "fixed": {**SPEC["fixed"], "test_seed": 5}}
+"""A sweep whose runs share no row with those of the first."""
+
 OTHERS = {
     "cause": "(SELECT min(id) FROM run), 0, 'constant answer', NULL, '', 1.0, 5, 0.5",
-    "perturbation": "(SELECT min(id) FROM run), 0, 1, 2, 3, 4",
+    "perturbation": "(SELECT min(id) FROM run), 0, 111, 0, 145, 0",
     "sweep_note": "1, 'A title', 'A note', NULL",
     "sweep_tag": "1, 'tag'",
     "saved_view": "1, 'mine', 'compare', '', '2026-01-01T00:00:00+00:00'",
@@ -58,9 +70,9 @@ OTHERS = {
 
 
 def make(path: Path) -> Path:
-    """A sweep whose runs are done, but for one that failed and one that waits."""
+    """Two sweeps whose runs are done, and one of which one failed and one waits."""
     store = open_writer(str(path))
-    work(store, [writer.submit(store, parse_spec(SPEC))], WorkOptions(0))
+    work(store, [writer.submit(store, parse_spec(spec)) for spec in (SPEC, OTHER)], WorkOptions(0))
     writer.submit(store, parse_spec({**SPEC, "name": "waiting", "model_seeds": [7]}))
     with store.begin() as connection:
         for table, values in OTHERS.items():
@@ -94,7 +106,9 @@ def unchecked(whole: Path, to: Path) -> Path:
     return to
 
 
-def seeming(whole: Path, to: Path, table: str, column: str, value: str) -> Path:
+def seeming(
+    whole: Path, to: Path, table: str, column: str, value: str, *, first: bool = False
+) -> Path:
     """A copy whose tables say that they check everything, and in which a column is replaced."""
     shutil.copy(whole, to)
     with closing(sqlite3.connect(to, isolation_level=None)) as connection:
@@ -105,7 +119,7 @@ def seeming(whole: Path, to: Path, table: str, column: str, value: str) -> Path:
         ((said,),) = connection.execute(query, (table,))
         loose = said.replace(", STRICT", "").replace(" STRICT", "").replace("NOT NULL", "")
         _say(connection, table, loose)
-    replace(to, table, column, value)
+    replace(to, table, column, value, first=first)
     with closing(sqlite3.connect(to, isolation_level=None)) as connection:
         connection.execute("PRAGMA writable_schema=ON")
         _say(connection, table, said)
@@ -118,13 +132,16 @@ def _say(connection: sqlite3.Connection, table: str, sql: str) -> None:
     connection.execute(f"PRAGMA schema_version={version + 1}")
 
 
-def replace(path: Path, table: str, column: str, value: str) -> None:
-    """Replaces every value of a column of a database that checks nothing."""
-    put = "CAST(x'6162ff6364' AS TEXT)" if value == "no UTF-8" else "?"
-    given = () if value == "no UTF-8" else (VALUES[value],)
+def replace(path: Path, table: str, column: str, value: str, *, first: bool = False) -> None:
+    """Replaces every value of a column of a database that checks nothing, or the first row's."""
+    put = _AS_SQL.get(value, "?").format(column)
+    given = () if value in _AS_SQL else (VALUES[value],)
+    keys = ", ".join(key.name for key in Base.metadata.tables[table].primary_key)
+    which = f"WHERE ({keys}) = (SELECT {keys} FROM {table} ORDER BY {keys} LIMIT 1)"
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA ignore_check_constraints=ON")
-        connection.execute(f"UPDATE OR IGNORE {table} SET {column} = {put}", given)
+        statement = f"UPDATE OR IGNORE {table} SET {column} = {put} {which if first else ''}"
+        connection.execute(statement, given)
         connection.commit()
 
 

@@ -19,9 +19,11 @@ from dashboard.cli import app
 from seqcls.errors import SeqclsError
 from sweeps.store import queries
 from sweeps.store.opening import open_reader
+from sweeps.store.verification import verify
 from tests.app import INSIDE, PAGES, run
 from tests.chaos.damaged import cases, make, replace, seeming, unchecked
 from tests.conftest import ROOT
+from tests.databases import rows
 
 pytestmark = pytest.mark.timeout(4 * 3600)
 
@@ -70,18 +72,38 @@ NEVER_WRITTEN = 2
 
 SAMPLE = 2
 
+MOST_LOST = {"test_set": 4, "test_string": 4, "config": 2}
+"""Finished runs that rest on the first row of these tables; one rests on a row of any other."""
+
+VERDICT = "but the model predicts"
+"""What a page says of a string in a box like an error's."""
+
+LACKING = "its runs are not those that its specification asks for"
+
+KNOWN: list[Case] = [
+    ("config", "json", "list"),
+    ("config", "key", "text"),
+    ("revision", "members", "text"),
+    ("run", "id", "huge"),
+    ("saved_view", "page", "null"),
+    ("sweep_tag", "tag", "blob"),
+]
+"""What once ended a merge, or left a page without its content."""
+
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make(tmp_path_factory.mktemp("whole") / "whole.db")
 
 
-def damaged_copies(whole: Path, folder: Path, case: Case) -> dict[str, Path]:
+def damaged_copies(
+    whole: Path, folder: Path, case: Case, *, first: bool = False
+) -> dict[str, Path]:
     """The same damage in tables that check nothing, and in tables that say they check all."""
     copies = {"unchecked": unchecked(whole, folder / "unchecked.db")}
-    replace(copies["unchecked"], *case)
+    replace(copies["unchecked"], *case, first=first)
     try:
-        copies["seeming"] = seeming(whole, folder / "seeming.db", *case)
+        copies["seeming"] = seeming(whole, folder / "seeming.db", *case, first=first)
     except sqlite3.IntegrityError:
         # The number of a row is a whole number in any table that has one.
         return copies
@@ -111,17 +133,48 @@ def said_by(arguments: list[str]) -> str | None:
     return f"{' '.join(arguments[:2])}: {_last_lines(error)}"
 
 
-def shown_by(path: Path, page: str, monkeypatch: pytest.MonkeyPatch) -> str | None:
-    """What a page does that none may do."""
+def done(path: Path) -> list[int]:
+    """The ids of finished runs of a database that is not damaged."""
+    return [run_id for (run_id,) in rows(path, "SELECT id FROM run WHERE state = 'done'")]
+
+
+def merged_by(path: Path, to: Path, at_least: int) -> str | None:
+    """What a merge of a damaged database into a new one does that none may do."""
+    error = CliRunner().invoke(app, ["merge", str(path), "--db", str(to)]).exception
+    if error is not None and not isinstance(error, SystemExit):
+        return f"merge: {_last_lines(error)}"
+    if len(done(to)) < at_least:
+        return f"merge took {len(done(to))} finished runs over, expected {at_least}"
+    # A sweep lacks its damaged runs.
+    found = [own for own in verify(open_reader(str(to))).damages if LACKING not in own.how]
+    return f"merge made a damaged database: {found[0]}" if found else None
+
+
+def shown_by(
+    path: Path, page: str, monkeypatch: pytest.MonkeyPatch, sound: int | None = None
+) -> str | None:
+    """What a page does that none may do.
+
+    Args:
+        path: the damaged database.
+        page: which page.
+        monkeypatch: pytest's.
+        sound: a run that is not damaged, whose page has its content, as all other pages have.
+    """
     monkeypatch.setenv("SEQCLS_DB", str(path))
     began = time.process_time()
     shown = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=PATIENCE_SECONDS)
-    shown.query_params["run"] = "1"
+    shown.query_params["run"] = str(sound or 1)
+    shown.query_params["sweep_id"] = "1"
     if page != "compare":
         shown.switch_page(f"screens/{page}.py")
     run(shown)
     if shown.exception:
         return f"page {page}: {shown.exception[0].value}"
+    errors = [own.value for own in shown.error if VERDICT not in own.value]
+    if sound is not None and errors:
+        said = " ".join(" ".join(own.value.split()) for own in shown.code)
+        return f"page {page} shows an error in place of content: {errors[0]} {said[:500]}"
     if time.process_time() - began > MOST_SECONDS:
         return f"page {page} took {time.process_time() - began:.0f} s"
     return None
@@ -134,7 +187,12 @@ def _last_lines(error: BaseException) -> str:
 
 
 def campaign(
-    whole: Path, folder: Path, chosen: list[Case], look: Callable[[Path, Path], list[str | None]]
+    whole: Path,
+    folder: Path,
+    chosen: list[Case],
+    look: Callable[[Path, Path, Case], list[str | None]],
+    *,
+    first: bool = False,
 ) -> list[str]:
     """What goes wrong on all damaged copies of these cases."""
     wrong = []
@@ -142,9 +200,9 @@ def campaign(
         print(f"{number} of {len(chosen)}", flush=True)
         own = folder / str(number)
         own.mkdir()
-        for kind, path in damaged_copies(whole, own, case).items():
+        for kind, path in damaged_copies(whole, own, case, first=first).items():
             (own / kind).mkdir()
-            found = [x for x in look(path, own / kind) if x is not None]
+            found = [x for x in look(path, own / kind, case) if x is not None]
             wrong += [f"{kind} {' '.join(case)}: {x}" for x in found]
             for line in found:
                 print(kind, *case, line, flush=True)
@@ -166,7 +224,7 @@ def some(long: bool) -> list[Case]:
 
 
 def test_every_command_says_a_line_about_damage(whole: Path, tmp_path: Path, long: bool) -> None:
-    def look(path: Path, folder: Path) -> list[str | None]:
+    def look(path: Path, folder: Path, _: Case) -> list[str | None]:
         writing = NEVER_WRITTEN if path.stem == "unchecked" else len(WRITING)
         return [said_by(arguments) for arguments in commands(path, folder, writing)]
 
@@ -178,12 +236,36 @@ def test_every_command_says_a_line_about_damage(whole: Path, tmp_path: Path, lon
 def test_every_page_shows_what_can_be_trusted(
     whole: Path, tmp_path: Path, long: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def look(path: Path, _: Path) -> list[str | None]:
+    def look(path: Path, _: Path, __: Case) -> list[str | None]:
         return [shown_by(path, page, monkeypatch) for page in (*PAGES, *INSIDE)]
 
     chosen, before = some(long), most_bytes()
     assert campaign(whole, tmp_path, chosen if long else chosen[:1], look) == []
     assert most_bytes() - before < MOST_BYTES
+
+
+def test_a_damaged_row_costs_no_other_its_page_nor_its_place_in_a_merge(
+    whole: Path, tmp_path: Path, long: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every = done(whole)
+    # Pages first, to which the damage is news; of them that which shows it in a part of its own.
+    pages = ("sweeps", *PAGES[:-1], *INSIDE) if long else ("sweeps",)
+
+    def look(path: Path, folder: Path, case: Case) -> list[str | None]:
+        at_least = len(every) - MOST_LOST.get(case[0], 1)
+        shown = [shown_by(path, page, monkeypatch, max(every)) for page in pages]
+        return [*shown, merged_by(path, folder / "new.db", at_least)]
+
+    chosen = [*KNOWN, *some(long)] if long else KNOWN
+    assert campaign(whole, tmp_path, chosen, look, first=True) == []
+
+
+def test_a_file_that_checks_nothing_is_not_called_writable(whole: Path, tmp_path: Path) -> None:
+    path = unchecked(whole, tmp_path / "x.db")
+    refused = CliRunner().invoke(app, ["stop", "small", "--db", str(path)]).exception
+    said = CliRunner().invoke(app, ["db", "check", "--db", str(path)]).stdout
+    assert f"writable  no: {refused}" in said
+    assert "writable  yes" in CliRunner().invoke(app, ["db", "check", "--db", str(whole)]).stdout
 
 
 def test_a_damaged_run_is_named_and_all_others_are_shown(whole: Path, tmp_path: Path) -> None:

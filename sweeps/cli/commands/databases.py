@@ -6,10 +6,11 @@ from pathlib import Path
 
 import typer
 
+from seqcls.errors import StoreDamagedError
 from sweeps.cli.commands.bars import progress_bar
 from sweeps.cli.commands.show import count, print_json
 from sweeps.exit_codes import RUNS_FAILED
-from sweeps.store import sqlite, sweep_queries, writer
+from sweeps.store import sqlite, sweep_queries, trust, writer
 from sweeps.store.engine import schema_version
 from sweeps.store.migrate import upgrade_with_backup
 from sweeps.store.opening import open_reader, open_writer, pack
@@ -111,5 +112,9 @@ def check_database(db: str | None) -> None:
     states = ", ".join(f"{number:,} {state}" for state, number in sorted(counts.items()))
     typer.echo(f"runs      {states or 'none'}")
     if store.path is not None:
-        obstacle = sqlite.why_not_writable(store.path)
+        try:
+            trust.refuse_to_write(store.path, store.name)
+            obstacle = sqlite.why_not_writable(store.path)
+        except StoreDamagedError as error:
+            obstacle = str(error)
         typer.echo(f"writable  {f'no: {obstacle}' if obstacle else 'yes'}")
