@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from seqcls.config import PARTS, RunConfig, default_fields
+from seqcls.config import ANY_SAMPLER, PARTS, RunConfig, default_fields
 from seqcls.data import configuration, task_of
 from seqcls.errors import SeqclsError
+from seqcls.mechanisms import AS_SHORT, BEHAVIOURS, BEYOND, FEATURE, LONGER
 
 Value = Callable[[RunConfig], Any]
 """The value of the changed field for a configuration; None where there is nothing to change."""
@@ -156,16 +157,15 @@ def _without_bound(config: RunConfig) -> str | None:
     return "none" if config.positions != "none" and not blind else None
 
 
-_LENGTH = frozenset({"longer than in training", "errors beyond a bound"})
-_BLIND = frozenset(
-    {"order not seen", "simple rule", "constant answer", "as long as in training", "one edit away"}
-)
+_LENGTH = frozenset({LONGER, BEYOND})
+_BLIND = frozenset(BEHAVIOURS) - _LENGTH
 
 _WIDTH = (
     "Values of more letters than a head has dimensions lie close together; with more of them they "
     "can be told apart."
 )
 _SUPERPOSITION = "Elhage et al. 2022, Toy Models of Superposition"
+_CHOMSKY = "Delétang et al. 2023, Neural Networks and the Chomsky Hierarchy"
 _REPORT = "the report's own sweeps of increased dimensionality and of more attention heads"
 
 REMEDIES = (
@@ -249,12 +249,19 @@ REMEDIES = (
         "the invariance of attention without positions under permutation",
     ),
     Remedy(
-        _BLIND | _LENGTH,
+        _BLIND,
         "architecture",
         _in_a_transformer(_always("lstm")),
-        "Recurrent networks often learn regular languages such as parity, and often go on beyond "
-        "the trained lengths.",
-        "Delétang et al. 2023, Neural Networks and the Chomsky Hierarchy",
+        "Recurrent networks often learn regular languages such as parity.",
+        _CHOMSKY,
+        _of_an_lstm,
+    ),
+    Remedy(
+        _LENGTH,
+        "architecture",
+        _in_a_transformer(_always("lstm")),
+        "Recurrent networks often go on beyond the trained lengths.",
+        _CHOMSKY,
         _of_an_lstm,
     ),
     Remedy(
@@ -262,6 +269,13 @@ REMEDIES = (
         "train_max_length",
         _doubled("train_max_length"),
         "Training on longer strings may push back the length at which errors begin.",
+        "an assumption, which the training tests",
+    ),
+    Remedy(
+        frozenset({FEATURE, AS_SHORT}),
+        "train_size",
+        lambda config: 2 * config.train_size if config.train_sampler == ANY_SAMPLER else None,
+        "Strings of a kind that training seldom shows are seen more often.",
         "an assumption, which the training tests",
     ),
     Remedy(

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pandas as pd
 
+from seqcls.mechanisms import ORDER
 from seqcls.results import Cause
 from sweeps.intervals import wilson
 from sweeps.store import explained, queries, string_queries, sweep_queries, writer
@@ -73,6 +74,8 @@ def causes_of(store: Store, run_id: int, wrong: Sequence[str], sample: int) -> l
 def leading(causes: pd.DataFrame) -> pd.DataFrame:
     """The mechanism of most errors of each run, whatever head and tokens it is about.
 
+    `order not seen` leads wherever it is found: no training mends it.
+
     Args:
         causes: as `sweeps.store.explained.causes`.
 
@@ -82,6 +85,7 @@ def leading(causes: pd.DataFrame) -> pd.DataFrame:
     summed = causes.groupby(["run_id", "mechanism"], sort=False)[["share", "strings"]].sum()
     # A stable sort: of equals the first stays, which is that of the most frequent cause.
     ranked = summed.reset_index().sort_values("share", ascending=False, kind="stable")
+    ranked = ranked.sort_values("mechanism", key=lambda own: own != ORDER, kind="stable")
     found = ranked.drop_duplicates("run_id").sort_values("run_id", ignore_index=True)
     looked_at = causes.groupby("run_id")["strings"].sum()
     return found.assign(strings=found["run_id"].map(looked_at).astype(int))

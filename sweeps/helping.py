@@ -8,6 +8,7 @@ import pandas as pd
 from seqcls.canonical import canonical_json
 from seqcls.config import RunConfig
 from seqcls.fields_read import fields_unread
+from seqcls.mechanisms import ORDER
 from seqcls.remedies import Suggestion, changed, named_fields, suggestions
 from sweeps import causes
 from sweeps.comparing import Comparison, compare
@@ -75,13 +76,14 @@ def _meaning(config: RunConfig) -> str:
 
 
 def mechanisms_of(found: pd.DataFrame) -> list[str]:
-    """The mechanisms of stored causes, that of most errors first.
+    """The mechanisms of stored causes, `order not seen` first, then that of most errors.
 
     Args:
         found: as `sweeps.store.explained.causes`, of one run or of several.
     """
     shares = found.groupby("mechanism", sort=False)["share"].sum()
-    return [str(name) for name in shares.sort_values(ascending=False, kind="stable").index]
+    ranked = shares.sort_values(ascending=False, kind="stable").index
+    return sorted(map(str, ranked), key=lambda name: name != ORDER)
 
 
 def stored_mechanisms(store: Store, run_id: int) -> list[str]:

@@ -43,7 +43,8 @@ def _said(failing: int, attributed: int) -> None:
         f"Found for {attributed:,} of {failing:,} failing models, from up to {causes.SAMPLE} "
         "errors of each, spread evenly from the shortest to the longest. Where letter counts "
         "explain a model exactly, each error's mechanism is verified by changing one thing inside "
-        "the model; for other models, this is only what their errors have in common."
+        "the model, as is dilution of any; otherwise this is only what a model's errors have in "
+        "common, tried on all short strings too."
     )
 
 
@@ -57,8 +58,8 @@ def _grid(failing: pd.DataFrame, found: pd.DataFrame) -> None:
     chart = drawing.built(mechanism_grid, own, [named[config_id] for config_id in drawn])
     drawing.show(chart, "mechanism_grid")
     st.caption(
-        "A seed counts for the mechanism of most of its errors. Below each share is its 95% "
-        "interval (Wilson) over failing seeds."
+        "A seed counts for the mechanism of most of its errors, or for *order not seen* where any "
+        "error is of that kind. Below each share is its 95% interval (Wilson) over failing seeds."
         + (
             f" The chart shows {MOST_ROWS} of {len(order)} configurations."
             if len(order) > MOST_ROWS

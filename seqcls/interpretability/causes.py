@@ -1,35 +1,39 @@
 """Why each of a failing model's errors is one: by its mechanism, or by what it does.
 
 Where `seqcls.interpretability.counts` has an exact account of a model, every error's mechanism is
-shown by a counterfactual. So is `dilution` of any other Transformer, by an intervention on its
-attention (`seqcls.interpretability.strings.dilution`) that answers the error rightly and leaves
-test strings beyond the training's lengths that are answered rightly so. Of other errors only what
-the model does is told, in groups, the first that holds:
+shown by a counterfactual. The errors of other models are attributed by the first that holds. What
+is said of all strings is tried on the test strings and on all short ones: those no longer than the
+training's, as far as `seqcls.interpretability.strings.tried` tries them.
 
-- **constant answer**: it gives all test strings the same answer;
 - **order not seen**: the model sees letter counts alone, and a string with the same letters has the
   other label: it is wrong on one of the two, whatever it has learned;
+- **dilution** of a Transformer that is right on all short strings, shown by an intervention on its
+  attention (`seqcls.interpretability.strings.dilution`) that answers the error rightly and leaves
+  test strings beyond the training's lengths that are answered rightly so;
+- **constant answer**: it gives all test strings, and nearly all short ones, the same answer;
 - **simple rule**: one rule of the fixed list in `seqcls.interpretability.strings.rules` says what
-  the model says on at least `AGREES` of all test strings and on at least `EXPLAINS` of its errors;
-- **errors beyond a bound**: they lie above, or at most at, one bound of the length or of a feature
-  of the task, and what is answered rightly on the other side (balanced accuracy at least `PARTS`);
-  of fewer errors than `FEWEST` no bound is sought, which would always be found;
+  the model says on at least `AGREES` of all test strings, and of the short ones, and on at least
+  `EXPLAINS` of its errors among either;
+- **errors by a feature**: they lie beyond a bound of a feature of the task, and what is answered
+  rightly on the other side (`seqcls.interpretability.strings.separation`);
+- **errors beyond a bound**: likewise, a bound of the length, which tells errors from right answers
+  better than any feature, of a model that is right on all short strings;
+- **order not seen**, too, of a model that sees letter counts alone and fails so on a short string;
 - **one edit away**: of at most `EDITED` tokens, and a string one edit away is answered otherwise,
   and rightly; which edit is told;
-- **longer than in training**, else **as long as in training**: false positives and negatives apart.
+- **longer than in training**, of a model that is right on all short strings, else **not only longer
+  than in training**, with the shortest error: false positives and negatives apart.
 
 A behaviour says what the errors have in common, not what makes them.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Bool, Int64
+from jaxtyping import Bool
 
-from seqcls.config import RunConfig
-from seqcls.data import count_task_of, sampler_of, task_of
-from seqcls.evaluation import DistinctStrings, distinct_test_strings, readable_strings
+from seqcls.data import count_task_of
 from seqcls.interpretability.counts.cause import Mechanism
 from seqcls.interpretability.counts.mechanism import mechanism_of
 from seqcls.interpretability.counts.network import Network
@@ -37,10 +41,31 @@ from seqcls.interpretability.counts.obstacle import obstacle
 from seqcls.interpretability.strings.asked import MAX_LENGTH, AskedModel, Letters
 from seqcls.interpretability.strings.dilution import Dilution, Head
 from seqcls.interpretability.strings.nearest import nearest_right
-from seqcls.interpretability.strings.rules import agreement, bounds, candidates
+from seqcls.interpretability.strings.rules import agreement, rules
 from seqcls.interpretability.strings.same_letters import (
+    first_not_seen,
     same_letters_other_label,
     sees_counts_alone,
+)
+from seqcls.interpretability.strings.separation import LENGTH, separations
+from seqcls.interpretability.strings.tried import (
+    Tried,
+    short_strings,
+    shortest_short_error,
+    tested,
+)
+from seqcls.mechanisms import (
+    ALL_HEADS,
+    AS_SHORT,
+    BEYOND,
+    CONSTANT,
+    DILUTION,
+    FEATURE,
+    LONGER,
+    ONE_EDIT,
+    ORDER,
+    ROUNDING,
+    RULE,
 )
 from seqcls.results import Cause
 
@@ -48,23 +73,10 @@ SAMPLE = 50
 """Errors of a run that are looked at, unless more are asked for."""
 
 AGREES, EXPLAINS = 0.99, 0.9
-PARTS, FEWEST = 0.9, 5
 EDITED = 16
 
 CONTROLS = 20
 """Rightly answered strings on which an intervention is tried beside the error."""
-
-DILUTION = "dilution"
-ROUNDING = "rounding"
-CONSTANT = "constant answer"
-ORDER = "order not seen"
-RULE = "simple rule"
-BEYOND = "errors beyond a bound"
-ONE_EDIT = "one edit away"
-LONGER = "longer than in training"
-AS_LONG = "as long as in training"
-
-BEHAVIOURS = (CONSTANT, ORDER, RULE, BEYOND, ONE_EDIT, LONGER, AS_LONG)
 
 
 @dataclass(frozen=True)
@@ -144,23 +156,6 @@ def tokens_of(mechanism: Mechanism) -> str:
     return ""
 
 
-@dataclass(frozen=True, eq=False)
-class _Tested:
-    """A model's answers on its distinct test strings, as far as it was tested on them."""
-
-    test: DistinctStrings
-    rows: Int64[np.ndarray, " string"]
-    wrong: Bool[np.ndarray, " string"]
-
-    @property
-    def predicted(self) -> Bool[np.ndarray, " string"]:
-        return np.asarray(self.test.labels[self.rows] ^ self.wrong)
-
-    @property
-    def times(self) -> Int64[np.ndarray, " string"]:
-        return np.asarray(self.test.occurrences[self.rows])
-
-
 def behaviours(
     model: AskedModel, wrong: Sequence[str], picked: Sequence[str]
 ) -> tuple[Attribution, ...]:
@@ -171,27 +166,51 @@ def behaviours(
         wrong: all test strings that it misclassifies.
         picked: those to attribute.
     """
-    tested = _tested(model.config, wrong)
-    places = {text: place for place, text in enumerate(tested.test.texts)}
-    at = np.searchsorted(tested.rows, [places[string] for string in picked])
-    groups = [own for own in (_rule(model, tested), _bound(model, tested)) if own is not None]
-    found = _diluted(model, tested, picked)
-    for string, place in zip(picked, at.tolist(), strict=True):
-        if string not in found:
-            own = [group for group, holds in groups if holds[place]]
-            found[string] = _attributed(model, string, own, bool(tested.predicted[place]))
+    test, texts = tested(model, wrong)
+    short = short_strings(model)
+    shortest = shortest_short_error(model, short, test)
+    unseen = first_not_seen(model.config, short)
+    groups = [*_rule(model, test, short), *_bounds(model, test, short, by_length=shortest is None)]
+    places = {text: place for place, text in enumerate(texts)}
+    found = _not_seen(model, picked)
+    if shortest is None:
+        found |= _diluted(model, test, texts, [own for own in picked if own not in found])
+    for string in picked:
+        place = places[string]
+        first = next((own for own, holds in groups if holds[place]), None)
+        if string in found:
+            continue
+        if first is not None:
+            found[string] = replace(first, string=string)
+        elif unseen is not None:
+            found[string] = Attribution(string, ORDER, None, f"as in {model.text(unseen)}")
+        else:
+            found[string] = _other(model, string, shortest, positive=bool(test.predicted[place]))
     return tuple(found[string] for string in picked)
 
 
-def _diluted(model: AskedModel, tested: _Tested, picked: Sequence[str]) -> dict[str, Attribution]:
+def _not_seen(model: AskedModel, picked: Sequence[str]) -> dict[str, Attribution]:
+    """The errors that no function of letter counts can avoid all of, where that is all it sees."""
+    if not sees_counts_alone(model.config):
+        return {}
+    twins = (
+        (own, same_letters_other_label(model.config, model.letters(own)))
+        for own in dict.fromkeys(picked)
+    )
+    return {own: Attribution(own, ORDER) for own, twin in twins if twin is not None}
+
+
+def _diluted(
+    model: AskedModel, test: Tried, texts: Sequence[str], picked: Sequence[str]
+) -> dict[str, Attribution]:
     """The errors that are right once attention is not diluted, where that spares right answers."""
     dilution = Dilution(model)
-    lengths, labels = tested.test.strings.lengths[tested.rows], tested.test.labels[tested.rows]
+    lengths = test.strings.lengths
     fits = (lengths > dilution.longest_trained) & (lengths <= MAX_LENGTH)
-    right = np.flatnonzero(fits & ~tested.wrong)
+    right = np.flatnonzero(fits & ~test.wrong).tolist()
     spread = [right[place] for place in spread_evenly(len(right), CONTROLS)]
-    controls = [model.letters(tested.test.texts[tested.rows[row]]) for row in spread]
-    label_of = {tested.test.texts[tested.rows[row]]: bool(labels[row]) for row in fits.nonzero()[0]}
+    controls = [model.letters(texts[row]) for row in spread]
+    label_of = {texts[row]: bool(test.labels[row]) for row in np.flatnonzero(fits).tolist()}
     spares: dict[tuple[Head, ...], bool] = {}
     found = {}
     for string in dict.fromkeys(own for own in picked if own in label_of):
@@ -207,94 +226,55 @@ def _diluted(model: AskedModel, tested: _Tested, picked: Sequence[str]) -> dict[
 
 def _of_dilution(string: str, heads: tuple[Head, ...]) -> Attribution:
     if len(heads) > 1:
-        return Attribution(string, DILUTION, None, "all heads")
+        return Attribution(string, DILUTION, None, ALL_HEADS)
     ((block, head),) = heads
     return Attribution(string, DILUTION, head, f"block {block}")
-
-
-def _attributed(
-    model: AskedModel, string: str, groups: Sequence[Attribution], positive: bool
-) -> Attribution:
-    """One error: `groups` are those of the model that it belongs to, the first before others."""
-    first = groups[0] if groups else None
-    if first is None or first.mechanism != CONSTANT:
-        letters = model.letters(string)
-        if sees_counts_alone(model.config) and same_letters_other_label(model.config, letters):
-            return Attribution(string, ORDER)
-    if first is None:
-        return _others(model, string, positive=positive)
-    return Attribution(string, first.mechanism, None, first.tokens, first.agreement)
 
 
 _Group = tuple[Attribution, Bool[np.ndarray, " string"]]
 
 
-def _tested(config: RunConfig, wrong: Sequence[str]) -> _Tested:
-    test = distinct_test_strings(sampler_of(config, "test"))
-    rows = np.flatnonzero(readable_strings(config, test.strings))
-    failing = set(wrong)
-    return _Tested(test, rows, np.array([test.texts[row] in failing for row in rows], dtype=bool))
-
-
-def _rule(model: AskedModel, tested: _Tested) -> _Group | None:
+def _rule(model: AskedModel, test: Tried, short: Tried) -> Iterator[_Group]:
     """The rule that agrees best with the model, if any agrees well; the simplest of equals."""
-    predicted, strings = tested.predicted, tested.test.strings.take(tested.rows)
     best: _Group | None = None
-    for text, says in candidates(model.tokenizer.alphabet, strings, predicted, tested.times):
+    most = 0.0
+    for text, holds in rules(model.tokenizer.alphabet, test.strings, test.predicted, test.times):
         constant = text.startswith("always")
-        same = says == predicted
-        share = agreement(text, says, predicted, tested.times).agreement
-        if share < (1 if constant else AGREES) or same[tested.wrong].mean() < EXPLAINS:
+        says = holds(test.strings)
+        share = agreement(text, says, test.predicted, test.times).agreement
+        if share < (1 if constant else AGREES) or share <= most:
             continue
-        if best is None or share > (best[0].agreement or 0):
-            name = CONSTANT if constant else RULE
-            best = Attribution("", name, None, text, share), same
-    return best
+        same = says == test.predicted
+        same_of_short = holds(short.strings) == short.predicted
+        explained = [own for own in (same[test.wrong], same_of_short[short.wrong]) if len(own)]
+        if same_of_short.mean() >= AGREES and all(own.mean() >= EXPLAINS for own in explained):
+            best = Attribution("", CONSTANT if constant else RULE, None, text, share), same
+            most = share
+    if best is not None:
+        yield best
 
 
-def _bound(model: AskedModel, tested: _Tested) -> _Group | None:
-    """The bound of the length or of a feature that tells errors from right answers best."""
-    if tested.wrong.all() or int(tested.wrong.sum()) < FEWEST:
-        return None
-    strings, wrong = tested.test.strings.take(tested.rows), tested.wrong
-    best: tuple[float, str, Bool[np.ndarray, " string"]] | None = None
-    for name, values in _features(model, strings.lengths, tested).items():
-        for text, holds in _bounds_of(name, values, wrong):
-            balanced = float((holds[wrong].mean() + (~holds)[~wrong].mean()) / 2)
-            if best is None or balanced > best[0]:
-                best = balanced, text, holds
-    if best is None or best[0] < PARTS:
-        return None
-    return Attribution("", BEYOND, None, best[1]), best[2]
+def _bounds(model: AskedModel, test: Tried, short: Tried, *, by_length: bool) -> Iterator[_Group]:
+    """The bounds of features, and of the length where no short string is misclassified."""
+    for own in separations(model.task, test, short, by_length=by_length):
+        name = BEYOND if own.name == LENGTH else FEATURE
+        yield Attribution("", name, None, own.text), own.beyond
 
 
-def _features(
-    model: AskedModel, lengths: Int64[np.ndarray, " string"], tested: _Tested
-) -> dict[str, np.ndarray]:
-    own = task_of(model.config).features(tested.test.strings.take(tested.rows))
-    named = {f"the number of {x}" if x.endswith("'s") else f"the {x}": v for x, v in own.items()}
-    return {"the length": lengths, **named}
-
-
-def _bounds_of(
-    name: str, values: np.ndarray, wrong: Bool[np.ndarray, " string"]
-) -> Iterator[tuple[str, Bool[np.ndarray, " string"]]]:
-    """Bounds with the errors beyond them, errors and right answers weighing the same."""
-    weights = np.where(wrong, 1 / max(int(wrong.sum()), 1), 1 / max(int((~wrong).sum()), 1))
-    for text, says in bounds(name, values.astype(float), wrong, weights):
-        yield text.removeprefix("positive iff "), says
-
-
-def _others(model: AskedModel, string: str, *, positive: bool) -> Attribution:
+def _other(
+    model: AskedModel, string: str, shortest: Letters | None, *, positive: bool
+) -> Attribution:
     """The group of an error that no rule and no bound accounts for."""
     letters = model.letters(string)
     if len(letters) <= EDITED:
         near = nearest_right(model, letters, other_answer=True, max_edits=1)
         if near.answer is not None:
             return Attribution(string, ONE_EDIT, None, _edit_of(model, letters, near.letters))
-    longer = len(letters) > sampler_of(model.config, "train").longest
     kind = "false positives" if positive else "false negatives"
-    return Attribution(string, LONGER if longer else AS_LONG, None, kind)
+    if shortest is None:
+        return Attribution(string, LONGER, None, kind)
+    named = model.text(shortest) or "the empty string"
+    return Attribution(string, AS_SHORT, None, f"{kind}, the model's shortest error {named}")
 
 
 def _edit_of(model: AskedModel, before: Letters, after: Letters) -> str:

@@ -41,6 +41,23 @@ class Automaton:
             states = self._steps[states, np.minimum(letters, self.table.shape[1])]
         return states
 
+    def sound_lengths(self, strings: TokenStrings) -> Int64[np.ndarray, " string"]:
+        """Tokens of each string's longest prefix with which an accepted string begins."""
+        sound = np.zeros(len(strings), dtype=np.int64)
+        states = np.full(len(strings), self.start, dtype=np.int64)
+        for letters in np.ascontiguousarray(strings.letters.T):
+            states = self._steps[states, np.minimum(letters, self.table.shape[1])]
+            sound += (letters != NO_LETTER) & self._sound[states]
+        return sound
+
+    @cached_property
+    def _sound(self) -> Bool[np.ndarray, " state"]:
+        """The states from which an accepting one can be reached."""
+        sound, before = self.accepting, None
+        while before is None or (sound != before).any():
+            sound, before = sound | sound[self.table].any(axis=1), sound
+        return sound
+
     @cached_property
     def _steps(self) -> Int64[np.ndarray, "state letter_or_end"]:
         if self.table.shape[1] >= NO_LETTER:

@@ -9,6 +9,7 @@ from jaxtyping import Bool, Int64
 
 from seqcls.strings import NO_LETTER, TokenStrings
 from seqcls.tasks.language import Language, LetterRow
+from seqcls.tasks.letters import DEFECT
 from seqcls.tasks.paths import excursion
 
 BRACKETS = ("()", "()[]")
@@ -73,9 +74,26 @@ class Dyck(Language):
         return letters
 
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
-        """How often each bracket occurs, and how many are open at once at most."""
+        """How often each bracket occurs, how many are open at most, and the first defect."""
         deepest = _depths(strings).max(axis=1, initial=0)
-        return {**super().features(strings), "nesting depth": deepest}
+        sound = self._sound_lengths(strings)
+        return {**super().features(strings), "nesting depth": deepest, DEFECT: sound}
+
+    def _sound_lengths(self, strings: TokenStrings) -> Int64[np.ndarray, " string"]:
+        """Tokens up to a bracket that closes none of its type or opens one too many."""
+        rows, (number, width) = np.arange(len(strings)), strings.letters.shape
+        pending = np.full((number, width + 1), NO_LETTER, dtype=np.uint8)
+        depths, sound = np.zeros((2, number), dtype=np.int64)
+        fine = np.ones(number, dtype=bool)
+        for letters in strings.letters.T:
+            opens = letters % 2 == 0
+            deeper = (depths < self.max_depth) | (self.max_depth == 0)
+            closes = (depths > 0) & (letters == pending[rows, depths - 1] + 1)
+            fine &= (letters != NO_LETTER) & np.where(opens, deeper, closes)
+            pending[rows, depths] = letters
+            depths = np.maximum(depths + np.where(opens, 1, -1), 0)
+            sound += fine
+        return sound
 
     def describe(self) -> str:
         limit = f", at most {self.max_depth} open at once," if self.max_depth else ""

@@ -5,6 +5,10 @@ from jaxtyping import Int64
 
 from seqcls.strings import TokenStrings
 
+DEFECT = "length before the first defect"
+"""An axis of languages in which no continuation mends a defect: tokens of the longest prefix with
+which a positive string begins."""
+
 
 def letter_counts(alphabet: str, strings: TokenStrings) -> dict[str, Int64[np.ndarray, " string"]]:
     """How often each token of the alphabet occurs in each string, by a name such as `a's`."""

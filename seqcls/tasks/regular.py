@@ -13,7 +13,7 @@ from seqcls.strings import TokenStrings
 from seqcls.tasks.alphabet import check_alphabet
 from seqcls.tasks.automaton import Automaton
 from seqcls.tasks.expression import minimal_automaton
-from seqcls.tasks.letters import letter_counts
+from seqcls.tasks.letters import DEFECT, letter_counts
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,9 @@ class Regular:
         return self.automaton.draw(rng, lengths, positive)
 
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
-        """How often each token occurs."""
-        return letter_counts(self.alphabet, strings)
+        """How often each token occurs, and the place of the first defect."""
+        sound = self.automaton.sound_lengths(strings)
+        return {**letter_counts(self.alphabet, strings), DEFECT: sound}
 
     def describe(self) -> str:
         """The language in one sentence."""

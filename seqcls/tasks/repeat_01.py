@@ -1,10 +1,13 @@
 """Is the string 01, again and again?"""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from seqcls.strings import TokenStrings
 from seqcls.tasks.language import Language, LetterRow
+from seqcls.tasks.letters import DEFECT
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,12 @@ class Repeat01(Language):
         """The one string of that length."""
         del rng
         return np.arange(length, dtype=np.int64).astype(np.uint8) & 1
+
+    def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
+        """How often each token occurs, and the place of the first defect."""
+        letters = strings.letters
+        sound = np.logical_and.accumulate(letters == np.arange(letters.shape[1]) % 2, axis=1)
+        return {**super().features(strings), DEFECT: sound.sum(axis=1)}
 
     def describe(self) -> str:
         return "Strings that repeat 01, any number of times, are positive."

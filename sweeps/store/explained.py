@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, or_, select
 
 from seqcls.errors import UnknownRunError
+from seqcls.mechanisms import is_exact
 from seqcls.results import Cause as Found
 from seqcls.results import Confusion
 from sweeps.store.engine import Store
@@ -22,6 +23,10 @@ CELLS = ("tn", "fp", "fn", "tp")
 FORMER_NAMES = {"value mixing": "value interference"}
 """What mechanisms were called when older rows were stored."""
 
+SHORT_TRIED = " (short strings tried)"
+"""Follows the stored name of what is no exact account: older rows without it, whose causes were
+tried on the test strings alone, are not read."""
+
 Row = dict[str, Any]
 
 
@@ -35,7 +40,7 @@ def record_causes(store: Store, run_id: int, found: Sequence[Found]) -> None:
         {
             "run_id": run_id,
             "number": number,
-            "mechanism": own.mechanism,
+            "mechanism": own.mechanism + SHORT_TRIED * (not is_exact(own.mechanism, own.tokens)),
             "head": own.head,
             "tokens": own.tokens,
             "share": own.share,
@@ -60,8 +65,20 @@ def record_perturbations(store: Store, run_id: int, found: Sequence[Confusion]) 
 
 
 def causes(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataFrame":
-    """The stored causes of these runs, or of all: run_id, number and the other columns."""
-    return _stored(store, Cause, run_ids).replace({"mechanism": FORMER_NAMES})
+    """The stored causes of these runs, or of all: run_id, number and the other columns.
+
+    Without those of runs to which causes were attributed in an older way.
+    """
+    found = _stored(store, Cause, run_ids).replace({"mechanism": FORMER_NAMES})
+    older = {
+        run_id
+        for run_id, name, tokens in zip(
+            found["run_id"], found["mechanism"], found["tokens"], strict=True
+        )
+        if not (name.endswith(SHORT_TRIED) or is_exact(name, tokens))
+    }
+    found["mechanism"] = [name.removesuffix(SHORT_TRIED) for name in found["mechanism"]]
+    return found[~found["run_id"].isin(older)].reset_index(drop=True)
 
 
 def perturbations(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataFrame":

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sqlite3
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from seqcls.results import Cause, Confusion
 from sweeps import causes, perturbing
 from sweeps.asking import asked_model
 from sweeps.cli.app import app
+from sweeps.helping import mechanisms_of
 from sweeps.store import explained, queries, string_queries, sweep_queries, writer
 from sweeps.store.engine import Store
 from sweeps.store.opening import open_reader, open_writer
@@ -92,6 +94,39 @@ def test_the_leading_mechanism_is_that_of_most_errors_whatever_its_head() -> Non
     (found,) = causes.leading(frame).to_dict("records")
     assert (found["mechanism"], found["strings"]) == ("dilution", 10)
     assert found["share"] == pytest.approx(0.6)
+
+
+def test_order_not_seen_leads_wherever_it_is_found() -> None:
+    frame = pd.DataFrame(
+        {
+            "run_id": [1, 1, 2],
+            "number": [0, 1, 0],
+            "mechanism": ["simple rule", "order not seen", "simple rule"],
+            "share": [0.94, 0.06, 1.0],
+            "strings": [47, 3, 50],
+        }
+    )
+    assert causes.leading(frame)["mechanism"].tolist() == ["order not seen", "simple rule"]
+    assert mechanisms_of(frame[frame["run_id"] == 1]) == ["order not seen", "simple rule"]
+
+
+def test_causes_that_were_attributed_in_an_older_way_are_found_anew(shipped: Store) -> None:
+    """Before, groups and dilution outside the exact account were not tried on short strings."""
+    causes.attribute(shipped, [38], 10)
+    (stored,) = rows(shipped, "SELECT DISTINCT mechanism FROM cause")
+    assert stored == ("two heads on one letter",), "an exact account is what it was"
+    older = "INSERT INTO cause VALUES ({}, {}, '{}', NULL, '{}', 0.5, 5, NULL)"
+    with sqlite3.connect(str(shipped.path)) as connection:
+        for run_id, mechanism, tokens in (
+            (39, "longer than in training", "false positives"),
+            (40, "dilution", "block 0"),
+        ):
+            connection.execute(older.format(run_id, 0, "two heads on one letter", "b, none on a"))
+            connection.execute(older.format(run_id, 1, mechanism, tokens))
+    assert set(explained.causes(shipped.reader())["run_id"]) == {38}
+    assert causes.attribute(shipped, [38, 39, 40], 10) == 2
+    assert set(explained.causes(shipped.reader())["run_id"]) == {38, 39, 40}
+    assert verify(shipped.reader()).damages == []
 
 
 def test_rounding_decides_two_runs_of_the_report(shipped: Store) -> None:

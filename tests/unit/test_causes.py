@@ -1,5 +1,7 @@
 """Causes of errors: groups of behaviours, on models whose errors are known."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,13 +10,15 @@ import pytest
 from seqcls.data import configuration, sampler_of, task_of
 from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.causes import Attribution, attributions, spread_evenly, summed_up
-from seqcls.interpretability.strings.asked import AskedModel
+from seqcls.interpretability.strings.asked import Answers, AskedModel
 from seqcls.interpretability.strings.same_letters import (
     same_letters_other_label,
     sees_counts_alone,
 )
 from seqcls.remedies import suggestions
+from seqcls.results import Cause
 from seqcls.strings import TokenStrings
+from seqcls.training import train_group
 from tests.unit.asked import LSTM, untrained
 
 PARITY: dict[str, Any] = {
@@ -27,20 +31,55 @@ PARITY: dict[str, Any] = {
 }
 
 
-def wrong_strings(positive: str, **fields: object) -> tuple[AskedModel, list[str]]:
-    """A parity model and the errors of one that says positive where that holds of its letters."""
-    config = configuration({**PARITY, **LSTM, **fields})
-    test = distinct_test_strings(sampler_of(config, "test"))
-    ones, lengths = test.strings.counts[:, 1], test.strings.lengths
-    says = {
-        "a 1": ones > 0,
-        "no 1": ones == 0,
-        "never": lengths < 0,
-        "right up to 25": (ones % 2 == 1) ^ (lengths > 25),
-    }[positive]
-    rows = np.flatnonzero(says != task_of(config).labels(test.strings))
-    # What a behaviour is, the stored errors say: weights are not asked.
-    return AskedModel(config, {}), sorted((test.texts[row] for row in rows), key=len)
+Says = Callable[[TokenStrings], np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class Saying(AskedModel):
+    """A model that answers by a rule of ours."""
+
+    says: Says = lambda own: own.lengths < 0
+
+    def ask(self, strings: TokenStrings) -> Answers:
+        logits = np.where(self.says(strings), 1.0, -1.0)
+        return Answers(strings, self.task.labels(strings), logits)
+
+
+def saying(says: Says, **fields: object) -> tuple[AskedModel, list[str]]:
+    """A model that says positive where that holds, and its errors, the shortest first."""
+    model = Saying(configuration({**PARITY, **LSTM, **fields}), {}, says)
+    test = distinct_test_strings(sampler_of(model.config, "test"))
+    wrong = np.flatnonzero(model.ask(test.strings).wrong)
+    rows = wrong[np.argsort(test.strings.lengths[wrong], kind="stable")]
+    return model, [test.texts[row] for row in rows]
+
+
+def found_by(says: Says, **fields: object) -> list[Cause]:
+    return summed_up(attributions(*saying(says, **fields), 50))
+
+
+def ones(strings: TokenStrings) -> np.ndarray:
+    return np.asarray(strings.counts[:, 1])
+
+
+def is_odd(strings: TokenStrings) -> np.ndarray:
+    return np.asarray(ones(strings) % 2 == 1)
+
+
+def two_ones(strings: TokenStrings) -> np.ndarray:
+    return np.asarray((ones(strings) == 2) & (strings.lengths == 2))
+
+
+def wrong_strings(positive: str) -> tuple[AskedModel, list[str]]:
+    """A parity model that says positive where that holds, and its errors."""
+    return saying(
+        {
+            "a 1": lambda own: ones(own) > 0,
+            "no 1": lambda own: ones(own) == 0,
+            "never": lambda own: own.lengths < 0,
+            "right up to 25": lambda own: is_odd(own) ^ (own.lengths > 25),
+        }[positive]
+    )
 
 
 @pytest.mark.parametrize(
@@ -63,13 +102,98 @@ def test_what_errors_have_in_common_is_found(positive: str, mechanism: str, toke
 
 def test_a_rule_that_is_the_language_explains_no_error() -> None:
     """A good model of a language that is on the list agrees with it, save where it fails."""
-    model, _ = wrong_strings("a 1")
+    model, _ = saying(is_odd)
     test = distinct_test_strings(sampler_of(model.config, "test"))
     labels = test.labels.astype(bool)
     few = [test.texts[row] for row in np.flatnonzero(labels & (test.strings.lengths > 30))[:2]]
     assert len(few) == 2
     found = summed_up(attributions(model, few))
     assert {own.mechanism for own in found} == {"longer than in training"}
+
+
+def test_length_is_no_cause_where_a_short_string_fails() -> None:
+    """Nor counts, whose bounds would stand for it in the test."""
+    found = found_by(lambda own: (is_odd(own) ^ (own.lengths > 25)) | two_ones(own))
+    told = {own.tokens for own in found if own.mechanism == "not only longer than in training"}
+    assert told == {
+        "false positives, the model's shortest error 1{2}",
+        "false negatives, the model's shortest error 1{2}",
+    }
+    assert {own.mechanism for own in found} <= {"not only longer than in training", "one edit away"}
+
+
+def test_trained_lengths_whose_strings_are_too_many_are_tried_on_those_of_training() -> None:
+    longer: dict[str, object] = {"train_max_length": 20, "validation_max_length": 20}
+    (cause,) = found_by(lambda own: is_odd(own) ^ (own.lengths > 20), **longer)
+    assert cause.tokens == "the length is above 20"
+    # By letter counts alone 23 strings stand for all that are as long.
+    blind = {"architecture": "transformer", "readout": "first", "biases": False}
+    for kind in ({}, blind):
+        found = found_by(lambda own: is_odd(own) ^ (own.lengths > 18), **longer, **kind)
+        assert {own.mechanism for own in found} == {"not only longer than in training"}
+
+
+def test_a_rule_of_the_test_strings_alone_is_none() -> None:
+    """All test strings have more than twelve letters; shorter ones are answered rightly."""
+    found = found_by(lambda own: is_odd(own) | (own.lengths > 12), test_min_length=13)
+    assert "constant answer" not in {own.mechanism for own in found}
+    found = found_by(
+        lambda own: np.where(own.lengths > 12, ones(own) > 3, is_odd(own)), test_min_length=13
+    )
+    assert "simple rule" not in {own.mechanism for own in found}
+
+
+def opened_and_closed(strings: TokenStrings) -> np.ndarray:
+    limitless = task_of(configuration({"task": "dyck"}))
+    return np.asarray(limitless.labels(strings))
+
+
+def test_errors_that_lie_deeper_than_allowed_are_told_by_their_depth() -> None:
+    (cause,) = found_by(opened_and_closed, task="dyck", max_depth=3)
+    assert cause.mechanism == "errors by a feature"
+    assert cause.tokens == "the nesting depth is above 3"
+
+
+@pytest.mark.slow
+def test_a_trained_lstm_that_fails_at_trained_lengths_fails_by_no_length() -> None:
+    lengths: dict[str, Any] = {"train_max_length": 12, "validation_max_length": 12}
+    sizes = {"train_size": 2048, "validation_size": 256, "test_size": 1000, "hidden_size": 8}
+    trained_so = {"max_num_epochs": 25, "learning_rate": 5e-3, "test_max_length": 60}
+    config = configuration(
+        {"task": "dyck", "max_depth": 3, **LSTM, **lengths, **sizes, **trained_so}
+    )
+    (trained,) = train_group([(config, 2)])
+    model = AskedModel(config, trained.kept_weights)
+    deep = tuple(int(x) for x in "00001111")
+    assert model.answer(deep).is_wrong
+    test = distinct_test_strings(sampler_of(config, "test"))
+    wrong = sorted(
+        (test.texts[row] for row in np.flatnonzero(model.ask(test.strings).wrong)), key=len
+    )
+    found = attributions(model, wrong)
+    by_depth = {own.string for own in found if own.tokens.endswith("the nesting depth is above 3")}
+    assert len(by_depth) > len(found) / 2
+    for string in by_depth:
+        places = np.cumsum([1 - 2 * letter for letter in model.letters(string)])
+        assert places.max() > 3
+        assert not model.answer(model.letters(string)).label
+    assert not {own.mechanism for own in found} & {
+        "longer than in training",
+        "errors beyond a bound",
+    }
+
+
+def test_errors_by_the_place_of_their_first_defect_are_told_by_it() -> None:
+    fields: dict[str, object] = {"task": "regular", "alphabet": "ab", "pattern": "(ab)*"}
+    task = task_of(configuration(fields))
+
+    def overlooks(strings: TokenStrings) -> np.ndarray:
+        sound = task.features(strings)["length before the first defect"]
+        return task.labels(strings) | (sound > 5)
+
+    (cause,) = found_by(overlooks, **fields)
+    assert cause.mechanism == "errors by a feature"
+    assert cause.tokens.endswith("the length before the first defect is above 5")
 
 
 @pytest.mark.parametrize("fields", [{}, LSTM])
@@ -123,6 +247,19 @@ def test_an_order_that_the_model_does_not_see_is_told(string: str, other: bool) 
     assert sees_counts_alone(model.config)
     assert not sees_counts_alone(untrained(**fields, positions="alibi").config)
     assert not sees_counts_alone(untrained(**PARITY).config), "it need not see an order"
+
+
+def test_an_error_of_one_that_cannot_see_the_order_names_a_short_one() -> None:
+    """A model of `(ab)*` that says positive where both letters are as many, or nearly so."""
+
+    def balanced(strings: TokenStrings) -> np.ndarray:
+        a, b = strings.counts.T
+        return np.asarray((abs(a - b) <= strings.lengths // 20) & (a > 0))
+
+    blind = {"architecture": "transformer", "readout": "first", "biases": False}
+    found = found_by(balanced, task="regular", alphabet="ab", pattern="(ab)*", **blind)
+    assert {own.mechanism for own in found} == {"order not seen"}
+    assert {own.tokens for own in found} == {"", "as in ba"}
 
 
 def test_errors_of_one_that_cannot_see_the_order_say_so() -> None:

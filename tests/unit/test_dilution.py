@@ -9,10 +9,11 @@ import torch
 from seqcls.config import RunConfig
 from seqcls.data import configuration
 from seqcls.interpretability.causes import attributions
-from seqcls.interpretability.strings.asked import AskedModel
+from seqcls.interpretability.strings.asked import Answers, AskedModel
 from seqcls.interpretability.strings.dilution import Dilution, undiluted
 from seqcls.models.kinds import kind_of
 from seqcls.models.positions import POSITIONS
+from seqcls.strings import TokenStrings
 from tests.unit.asked import LSTM, untrained
 from tests.unit.test_exact import EXACT, Flag, network, parameters
 
@@ -56,6 +57,25 @@ def test_errors_of_a_diluted_model_are_attributed_to_its_head(model: AskedModel)
     found = attributions(model, wrong)
     assert len(wrong) > 10
     assert {(own.mechanism, own.head, own.tokens) for own in found} == {("dilution", 0, "block 1")}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class WrongOnOne(AskedModel):
+    """The same, but wrong on one string of two letters."""
+
+    def ask(self, strings: TokenStrings) -> Answers:
+        answers = super().ask(strings)
+        one = (strings.lengths == 2) & (strings.letters[:, :2] == (0, 1)).all(axis=1)
+        return dataclasses.replace(answers, logits=np.where(one, 1.0, answers.logits))
+
+
+def test_errors_of_a_model_that_fails_on_a_short_string_are_not_those_of_length(
+    model: AskedModel,
+) -> None:
+    wrong = _wrong_test_strings(model)
+    found = attributions(WrongOnOne(model.config, model.weights), wrong)
+    assert "dilution" not in {own.mechanism for own in found}
+    assert any(own.tokens.endswith("shortest error 01") for own in found)
 
 
 def test_a_model_that_says_the_contrary_is_not_diluted(model: AskedModel) -> None:

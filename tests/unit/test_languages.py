@@ -72,6 +72,30 @@ def small(name: str) -> Task:
     return language(task=name, **SMALL.get(name, {}))
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"task": "dyck"},
+        {"task": "dyck", "max_depth": 2},
+        DYCK_2_3 | {"max_depth": 1},
+        {"task": "repeat_01"},
+        {"task": "regular", "alphabet": "ab", "pattern": "(ab)*"},
+        {"task": "regular", "alphabet": "abc", "pattern": "(a|bb)*c"},
+    ],
+)
+def test_before_the_first_defect_lies_what_a_positive_string_begins_with(
+    fields: dict[str, Any],
+) -> None:
+    task = language(**fields)
+    longest = 3 if len(task.alphabet) == 4 else 5
+    long = [text for length in range(2 * longest + 1) for text in positives(task, length)]
+    rows = [text for length in range(longest + 1) for text in every_string(task, length)]
+    found = task.features(strings_of(task, rows))["length before the first defect"]
+    for text, sound in zip(rows, found, strict=True):
+        ends = range(len(text), -1, -1)
+        assert sound == next(n for n in ends if any(own.startswith(text[:n]) for own in long))
+
+
 @pytest.mark.parametrize("path", sorted(LABELLED.glob("*.gz")), ids=lambda path: path.stem[:-6])
 def test_every_labelled_string_gets_its_label(path: Path) -> None:
     name = path.name.removesuffix(".jsonl.gz")

@@ -4,9 +4,10 @@ import pytest
 
 from seqcls.config import RunConfig
 from seqcls.data import configuration
-from seqcls.interpretability.causes import BEHAVIOURS
+from seqcls.mechanisms import BEHAVIOURS
 from seqcls.remedies import REMEDIES, changed, suggestions
 
+BEYOND = "errors beyond a bound"
 MECHANISMS = [
     *("dilution", "value interference", "two heads on one letter", "feed-forward saturation"),
     *("no single mechanism", "rounding", *BEHAVIOURS),
@@ -49,6 +50,24 @@ def test_what_is_suggested_fits_the_model() -> None:
     assert "positions=alibi" not in fields(configuration({"task": "parity"}), "simple rule")
     order = configuration({"task": "even_pairs"})
     assert fields(order, "simple rule")[0] == "positions=alibi"
+
+
+@pytest.mark.parametrize("mechanism", sorted({*BEHAVIOURS} - {"longer than in training", BEYOND}))
+@pytest.mark.parametrize("config", CONFIGS)
+def test_where_short_strings_may_fail_nothing_is_suggested_about_length(
+    config: RunConfig, mechanism: str
+) -> None:
+    found = suggestions(config, [mechanism])
+    length = {"train_max_length", "position_range", "attention_scale"}
+    assert not {own.field for own in found} & length
+    assert not any("length" in own.reason for own in found)
+    assert ("positions", "none") not in [(own.field, own.value) for own in found]
+
+
+def test_a_model_that_fails_at_trained_lengths_is_shown_more_of_them() -> None:
+    assert "train_size=20000" in fields(CONFIGS[3], "not only longer than in training")
+    fixed = RunConfig(architecture="lstm", readout="last", train_sampler="fixed_length")
+    assert not any("train_size" in own for own in fields(fixed, "errors by a feature"))
 
 
 def test_an_lstm_needs_another_readout_with_it() -> None:

@@ -3,13 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
-MechanismName = Literal[
-    "dilution",
-    "value interference",
-    "two heads on one letter",
-    "feed-forward saturation",
-    "no single mechanism",
-]
+from seqcls.mechanisms import MechanismName
+
 ErrorKind = Literal["false positive", "false negative"]
 
 

@@ -13,8 +13,9 @@ import numpy as np
 from jaxtyping import Float, Int64
 
 from seqcls.data import required_letters_of
-from seqcls.interpretability.counts.cause import Mechanism, MechanismName
+from seqcls.interpretability.counts.cause import Mechanism
 from seqcls.interpretability.counts.network import Network, softmax
+from seqcls.mechanisms import MechanismName
 
 
 @dataclass(frozen=True, eq=False)

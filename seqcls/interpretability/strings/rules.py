@@ -13,12 +13,13 @@ list, simplest first, each also with the answers exchanged where that is another
 7. the length, the number of a token or its share is above a bound: the bound that agrees best.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int64, Real
+from jaxtyping import Bool, Float, Int64, Integer, Real
 
 from seqcls.data import sampler_of
 from seqcls.evaluation import distinct_test_strings
@@ -26,6 +27,22 @@ from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.strings import NO_LETTER, TokenStrings
 
 Says = Bool[np.ndarray, " string"]
+Holds = Callable[[TokenStrings], Says]
+Values = Callable[[TokenStrings], Real[np.ndarray, " string"]]
+
+
+class Bound(NamedTuple):
+    """Whether a number is above a value, or at most it."""
+
+    value: float
+    above: bool
+
+    def says(self, values: Real[np.ndarray, " string"]) -> Says:
+        """Whose numbers lie beyond it."""
+        return np.asarray((values > self.value) == self.above)
+
+    def __str__(self) -> str:
+        return f"{'above' if self.above else 'at most'} {self.value:.4g}"
 
 
 @dataclass(frozen=True)
@@ -87,73 +104,132 @@ def candidates(
         predicted: the model's answers, by which bounds are chosen.
         times: how often each string counts.
     """
-    yield "always positive", np.ones(len(strings), dtype=bool)
-    yield "always negative", np.zeros(len(strings), dtype=bool)
-    yield from _occurrences(alphabet, strings.counts)
-    yield from _ends(alphabet, strings)
-    for name, values in _numbers(alphabet, strings):
-        yield f"positive iff {name} is odd", values % 2 == 1
-        yield f"positive iff {name} is even", values % 2 == 0
-    for (x, own), (y, other) in combinations(list(zip(alphabet, strings.counts.T, strict=True)), 2):
-        for text, says in (
-            (f"more {x} than {y}", own > other),
-            (f"more {y} than {x}", other > own),
-        ):
-            yield f"positive iff {text}", says
-            yield f"positive iff not {text}", ~says
-    quantities = [(name, values.astype(float)) for name, values in _numbers(alphabet, strings)]
-    shares = strings.counts / np.maximum(strings.lengths, 1)[:, None]
-    quantities += [(f"the share of {x}", own) for x, own in zip(alphabet, shares.T, strict=True)]
+    for text, holds in rules(alphabet, strings, predicted, times):
+        yield text, holds(strings)
+
+
+def rules(
+    alphabet: str,
+    strings: TokenStrings,
+    predicted: Says,
+    times: Int64[np.ndarray, " string"],
+) -> Iterator[tuple[str, Holds]]:
+    """As `candidates`, with what the rule says of any other strings too."""
+    yield "always positive", lambda own: np.ones(len(own), dtype=bool)
+    yield "always negative", lambda own: np.zeros(len(own), dtype=bool)
+    yield from _occurrences(alphabet)
+    yield from _ends(alphabet)
+    quantities = list(_quantities(alphabet))
+    for name, values in quantities[: 1 + len(alphabet)]:
+        odd = f"positive iff {name} is odd", f"positive iff {name} is even"
+        yield from _either(*odd, _odd(values))
+    for x, y in combinations(range(len(alphabet)), 2):
+        for more, less in ((x, y), (y, x)):
+            text = f"more {alphabet[more]} than {alphabet[less]}"
+            holds = _more(more, less)
+            yield from _either(f"positive iff {text}", f"positive iff not {text}", holds)
     for name, values in quantities:
-        yield from bounds(name, values, predicted, times)
+        for bound in bounds(values(strings).astype(float), predicted, times):
+            yield f"positive iff {name} is {bound}", _beyond(bound, values)
 
 
-def _occurrences(
-    alphabet: str, counts: Int64[np.ndarray, "string letter"]
-) -> Iterator[tuple[str, Says]]:
-    for letter, own in zip(alphabet, counts.T, strict=True):
-        yield f"positive iff there is a {letter}", own > 0
-        yield f"positive iff no {letter} at all", own == 0
-        yield f"positive iff there are two {letter} or more", own > 1
-        yield f"positive iff there is at most one {letter}", own <= 1
-    every = np.asarray((counts > 0).all(axis=1))
-    yield "positive iff every token of the alphabet occurs", every
-    yield "positive iff not every token of the alphabet occurs", ~every
+def _either(yes: str, no: str, holds: Holds) -> Iterator[tuple[str, Holds]]:
+    """A rule, and the one with the answers exchanged."""
+    yield yes, holds
+    yield no, lambda own: ~holds(own)
 
 
-def _ends(alphabet: str, strings: TokenStrings) -> Iterator[tuple[str, Says]]:
-    letters, rows = strings.letters, np.arange(len(strings))
-    if letters.shape[1] == 0:
-        return
-    first = letters[:, 0]
-    last = letters[rows, np.maximum(strings.lengths - 1, 0)]
-    for place, own in (("first", first), ("last", last)):
+def _occurrences(alphabet: str) -> Iterator[tuple[str, Holds]]:
+    for number, letter in enumerate(alphabet):
+        yield from _either(
+            f"positive iff there is a {letter}",
+            f"positive iff no {letter} at all",
+            _beyond(Bound(0, above=True), _number_of(number)),
+        )
+        yield from _either(
+            f"positive iff there are two {letter} or more",
+            f"positive iff there is at most one {letter}",
+            _beyond(Bound(1, above=True), _number_of(number)),
+        )
+    yield from _either(
+        "positive iff every token of the alphabet occurs",
+        "positive iff not every token of the alphabet occurs",
+        lambda own: np.asarray((own.counts > 0).all(axis=1)),
+    )
+
+
+def _ends(alphabet: str) -> Iterator[tuple[str, Holds]]:
+    for place, ends in (("first", _first), ("last", _last)):
         for number, letter in enumerate(alphabet):
-            yield f"positive iff the {place} token is {letter}", own == number
-            yield f"positive iff the {place} token is not {letter}", own != number
-    beside = (letters[:, 1:] == letters[:, :-1]) & (letters[:, 1:] != NO_LETTER)
-    for text, says in (
-        ("the first and the last token are the same", first == last),
-        ("two equal tokens stand beside one another", beside.any(axis=1)),
+            yield from _either(
+                f"positive iff the {place} token is {letter}",
+                f"positive iff the {place} token is not {letter}",
+                _is(ends, number),
+            )
+    for text, holds in (
+        ("the first and the last token are the same", lambda own: _first(own) == _last(own)),
+        ("two equal tokens stand beside one another", _doubled),
     ):
-        yield f"positive iff {text}", says
-        yield f"positive iff not: {text}", ~says
+        yield from _either(f"positive iff {text}", f"positive iff not: {text}", holds)
 
 
-def _numbers(
-    alphabet: str, strings: TokenStrings
-) -> Iterator[tuple[str, Int64[np.ndarray, " string"]]]:
-    yield "the length", strings.lengths
-    for letter, own in zip(alphabet, strings.counts.T, strict=True):
-        yield f"the number of {letter}", own
+def _first(strings: TokenStrings) -> Integer[np.ndarray, " string"]:
+    """`NO_LETTER` of the empty string, as `_last`."""
+    letters = strings.letters
+    return letters[:, 0] if letters.shape[1] else np.full(len(strings), NO_LETTER)
+
+
+def _last(strings: TokenStrings) -> Integer[np.ndarray, " string"]:
+    if not strings.letters.shape[1]:
+        return _first(strings)
+    ends = np.maximum(strings.lengths - 1, 0)
+    return np.asarray(strings.letters[np.arange(len(strings)), ends])
+
+
+def _doubled(strings: TokenStrings) -> Says:
+    letters = strings.letters
+    beside = (letters[:, 1:] == letters[:, :-1]) & (letters[:, 1:] != NO_LETTER)
+    return np.asarray(beside.any(axis=1))
+
+
+def _quantities(alphabet: str) -> Iterator[tuple[str, Values]]:
+    """The length and the numbers of tokens; then their shares."""
+    yield "the length", lambda own: own.lengths
+    for number, letter in enumerate(alphabet):
+        yield f"the number of {letter}", _number_of(number)
+    for number, letter in enumerate(alphabet):
+        yield f"the share of {letter}", _share_of(number)
+
+
+def _number_of(letter: int) -> Values:
+    return lambda own: own.counts[:, letter]
+
+
+def _share_of(letter: int) -> Values:
+    return lambda own: own.counts[:, letter] / np.maximum(own.lengths, 1)
+
+
+def _odd(values: Values) -> Holds:
+    return lambda own: np.asarray(values(own) % 2 == 1)
+
+
+def _is(values: Values, number: int) -> Holds:
+    return lambda own: np.asarray(values(own) == number)
+
+
+def _more(letter: int, other: int) -> Holds:
+    return lambda own: np.asarray(own.counts[:, letter] > own.counts[:, other])
+
+
+def _beyond(bound: Bound, values: Values) -> Holds:
+    return lambda own: bound.says(values(own))
 
 
 def bounds(
-    name: str,
     values: Float[np.ndarray, " string"],
     predicted: Says,
     times: Real[np.ndarray, " string"],
-) -> Iterator[tuple[str, Says]]:
+) -> Iterator[Bound]:
     """The bound that agrees best, with the positive strings above it, and likewise below."""
     known, rows = np.unique(values, return_inverse=True)
     if len(known) < 2:
@@ -162,10 +238,8 @@ def bounds(
     negative = np.bincount(rows, times * ~predicted, len(known))
     # Agreeing with "above the k-th value": negatives up to it, and positives beyond it.
     above = np.cumsum(negative)[:-1] + positive.sum() - np.cumsum(positive)[:-1]
-    for text, agreeing, over in (("above", above, True), ("at most", times.sum() - above, False)):
-        bound = known[int(agreeing.argmax())]
-        says = values > bound
-        yield f"positive iff {name} is {text} {bound:.4g}", says if over else ~says
+    yield Bound(float(known[int(above.argmax())]), above=True)
+    yield Bound(float(known[int((times.sum() - above).argmax())]), above=False)
 
 
 def agreement(text: str, says: Says, predicted: Says, times: Int64[np.ndarray, " string"]) -> Rule:

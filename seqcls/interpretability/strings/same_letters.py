@@ -9,6 +9,7 @@ from seqcls.config import RunConfig
 from seqcls.counts.invariance import counts_suffice
 from seqcls.data import task_of
 from seqcls.interpretability.strings.asked import Letters
+from seqcls.interpretability.strings.tried import Tried
 from seqcls.strings import TokenStrings
 
 DRAWN = 32
@@ -21,19 +22,35 @@ def sees_counts_alone(config: RunConfig) -> bool:
     return order_matters and counts_suffice(config, training=False) is None
 
 
+def first_not_seen(config: RunConfig, tried: Tried) -> Letters | None:
+    """The first misclassified of some strings of which another has its letters and its other label.
+
+    None where the model does not see counts alone.
+    """
+    if not sees_counts_alone(config):
+        return None
+    _, rows = np.unique(tried.strings.counts, axis=0, return_inverse=True)
+    positive = np.bincount(rows, tried.labels)[rows]
+    unseen = np.flatnonzero(tried.wrong & (positive > 0) & (positive < np.bincount(rows)[rows]))
+    if not len(unseen):
+        return None
+    letters = tried.strings.letters[unseen[0], : tried.strings.lengths[unseen[0]]]
+    return tuple(letters.tolist())
+
+
 def same_letters_other_label(config: RunConfig, letters: Sequence[int]) -> Letters | None:
     """A string with the same letters and the other label, where one is found.
 
     A model that sees counts alone answers both alike, so it is wrong on one of them, whatever it
-    has learned. None says only that none was found among `DRAWN` strings of the other label and as
-    many orders of these letters.
+    has learned. None says only that none was found among `DRAWN` strings of the other label, as
+    many orders of these letters, and these in the order of the alphabet.
     """
     task, alphabet = task_of(config), len(task_of(config).alphabet)
     own = TokenStrings.of_lists(alphabet, [letters])
     label = bool(task.labels(own)[0])
     generator = np.random.default_rng(0)
     shuffled = [tuple(generator.permutation(letters).tolist()) for _ in range(DRAWN)]
-    others = [*_of_label(config, len(letters), not label), *shuffled]
+    others = [tuple(sorted(letters)), *_of_label(config, len(letters), not label), *shuffled]
     found = TokenStrings.of_lists(alphabet, others)
     meant = (found.counts == own.counts).all(axis=1) & (task.labels(found) != label)
     return others[int(meant.argmax())] if meant.any() else None

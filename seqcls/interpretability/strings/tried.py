@@ -1,0 +1,114 @@
+"""The strings on which a cause of errors is tried: those of the test, and all short ones."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from jaxtyping import Bool, Int64
+
+from seqcls.counts.invariance import counts_suffice
+from seqcls.data import sampler_of
+from seqcls.evaluation import distinct_test_strings, readable_strings
+from seqcls.exhaustive import multisets_of, num_multisets
+from seqcls.interpretability.strings.asked import AskedModel, Letters
+from seqcls.interpretability.strings.enumeration import CHUNK, affordable_length, all_strings
+from seqcls.sampling.streams import stream
+from seqcls.strings import NO_LETTER, TokenStrings
+from seqcls.tasks.base import CountTask
+
+MAX_SHORT = 2**16
+"""So many short strings are tried at most: of two letters, all up to length 15."""
+
+MAX_TRAINED = 10_000
+"""Strings of the training that are tried at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """Strings and which of them a model misclassifies."""
+
+    strings: TokenStrings
+    times: Int64[np.ndarray, " string"]
+    """How often each counts."""
+    labels: Bool[np.ndarray, " string"]
+    wrong: Bool[np.ndarray, " string"]
+
+    @property
+    def predicted(self) -> Bool[np.ndarray, " string"]:
+        return np.asarray(self.labels ^ self.wrong)
+
+
+def tested(model: AskedModel, wrong: Sequence[str]) -> tuple[Tried, list[str]]:
+    """The distinct test strings that the model was tested on, and their texts.
+
+    Args:
+        model: the model.
+        wrong: all of them that it misclassifies.
+    """
+    test = distinct_test_strings(sampler_of(model.config, "test"))
+    rows = np.flatnonzero(readable_strings(model.config, test.strings))
+    texts, failing = [test.texts[row] for row in rows], set(wrong)
+    fails = np.array([text in failing for text in texts], dtype=bool)
+    return Tried(test.strings.take(rows), test.occurrences[rows], test.labels[rows], fails), texts
+
+
+def short_strings(model: AskedModel) -> Tried:
+    """All strings no longer than those of the training; at most `MAX_SHORT`, the shortest.
+
+    Where letter counts decide what is right and what the model answers, each multiset once.
+    """
+    return _asked(model, _all_short(model))
+
+
+def shortest_short_error(model: AskedModel, *tried: Tried) -> Letters | None:
+    """The shortest misclassified string that is no longer than those of the training, if any is.
+
+    Args:
+        model: the model.
+        tried: where to look besides the strings of the training's first epoch.
+    """
+    sampler = sampler_of(model.config, "train")
+    trained = stream(sampler).epoch(0).strings.take(slice(MAX_TRAINED))
+    found: list[Letters] = []
+    for own in (*tried, _asked(model, trained)):
+        wrong = np.flatnonzero(own.wrong & (own.strings.lengths <= sampler.longest))
+        if len(wrong):
+            # The first of equals: that of all short strings is the first in alphabetical order.
+            row = wrong[int(own.strings.lengths[wrong].argmin())]
+            (letters,) = own.strings.take(np.array([row])).letters.tolist()
+            found.append(tuple(x for x in letters if x != NO_LETTER))
+    return min(found, key=len, default=None)
+
+
+def _asked(model: AskedModel, strings: TokenStrings) -> Tried:
+    starts = range(0, len(strings), CHUNK)
+    answers = [model.ask(strings.take(slice(start, start + CHUNK))) for start in starts]
+    known = np.flatnonzero(np.concatenate([own.known for own in answers]))
+    labels, wrong = (
+        np.concatenate([getattr(own, name) for own in answers])[known]
+        for name in ("labels", "wrong")
+    )
+    return Tried(strings.take(known), np.ones(len(known), dtype=np.int64), labels, wrong)
+
+
+def _all_short(model: AskedModel) -> TokenStrings:
+    config, letters = model.config, model.num_letters
+    longest = sampler_of(config, "train").longest
+    by_counts = isinstance(model.task, CountTask) and not counts_suffice(config, training=False)
+    if by_counts and num_multisets(letters, longest) < MAX_SHORT:
+        return TokenStrings.of_counts(letters, multisets_of(config, longest))
+    # One string is tried in any case: no model is asked about none.
+    length = max(affordable_length(letters, MAX_SHORT, longest), 1)
+    return _spelled_out(letters, length, model.knows_the_empty_string)
+
+
+@lru_cache(maxsize=4)
+def _spelled_out(num_letters: int, length: int, has_empty: bool) -> TokenStrings:
+    parts = list(all_strings(num_letters, length, empty=has_empty))
+    letters = [
+        np.pad(x.letters, ((0, 0), (0, length - x.letters.shape[1])), constant_values=NO_LETTER)
+        for x in parts
+    ]
+    lengths = np.concatenate([own.lengths for own in parts])
+    return TokenStrings.of_letters(num_letters, np.concatenate(letters), lengths)
