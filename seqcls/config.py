@@ -91,7 +91,8 @@ class _NetworkFields(_Settings):
     """`first`: at `CLS` before the string; `last`: at an end token after it; `mean`: over the
     string's own tokens, with neither."""
     attention_scale: Literal["sqrt", "log_length"] = "sqrt"
-    """`log_length`: scores times ln N as well, N the tokens that the model reads."""
+    """`log_length`: scores times ln N as well, N the tokens that the model reads; with a causal
+    mask those up to the one that attends."""
     norm_placement: Literal["pre", "post"] = "pre"
     activation: Literal["gelu", "relu"] = "gelu"
     biases: bool = False
@@ -175,6 +176,9 @@ class RunConfig(_NetworkFields):
     """Whether `balanced_strings` draws new strings for every epoch, or shuffles the first's."""
     negatives: Literal["uniform", "edits", "mixed"] = "mixed"
     """How `balanced_strings` draws negative strings."""
+    negative_lengths: Literal["redrawn", "uniform"] = "redrawn"
+    """Whether a candidate that is positive is drawn again length and all, or a negative string's
+    length is uniform among those that have one, and kept."""
     disjoint: bool = False
     """Whether strings that were trained on are kept out of a `balanced_strings` test set."""
 

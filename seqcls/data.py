@@ -147,6 +147,7 @@ _READERS: dict[str, tuple[str, ...]] = {
     "test_min_length": ("test_sampler",),
     "train_set": ("train_sampler",),
     "negatives": _SAMPLERS,
+    "negative_lengths": _SAMPLERS,
     "disjoint": ("test_sampler",),
     "num_blocks": ("architecture",),
     "positions": ("architecture",),

@@ -20,7 +20,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "num_letters", "required_letters",
     ),
     "Strings": (
-        "train_max_length", "test_max_length", "negatives", "train_set", "disjoint",
+        "train_max_length", "test_max_length", "negatives", "negative_lengths", "train_set",
+        "disjoint",
         "train_sampler", "train_min_length", "train_alpha", "train_size", "sequence_length",
         "train_batch_size", "train_seed",
         "validation_max_length", "validation_sampler", "validation_min_length",

@@ -48,6 +48,7 @@ class _Form:
     def __init__(self, begin: Start) -> None:
         self.begin = begin
         self.chosen: dict[str, list[Any]] = {}
+        self.recommended: dict[str, list[Any]] = {}
         self.slots: dict[str, Any] = {}
         self.is_wrong = False
         for field in (name for names in fields.GROUPS.values() for name in names):
@@ -59,11 +60,14 @@ class _Form:
         self.offered = fields.offered(self.values)
         self.read = {name for names in self.offered.values() for name in names}
         self.chosen = {}
+        self.recommended = self.begin.recommended(self.read)
 
     def values(self, field: str) -> list[Any]:
         """What a field is as things stand."""
         if field in self.chosen:
             return self.chosen[field]
+        if field in self.recommended:
+            return self.recommended[field]
         if not self.begin.names_field(field):
             return [fields.own_value(field, self.values("task")[0] if field != "task" else None)]
         return self.begin.values(field)
@@ -188,10 +192,11 @@ class _Form:
         verdict = self._verdict()
         if self.is_wrong:
             return []
+        made = self.recommended | self.chosen
         try:
             spec = parse_spec(
                 self.begin.with_changes(
-                    self.chosen,
+                    made,
                     self.read,
                     name=self.name,
                     model_seeds=seeds_of(self.seeds),
@@ -202,7 +207,7 @@ class _Form:
         except SeqclsError as error:
             self._say(str(error))
             return []
-        changes = self.begin.changes(self.chosen, self.read)
+        changes = self.begin.changes(made, self.read)
         label = st.session_state[start.KEY]
         differs = "; ".join(changes) if changes else "nothing"
         st.caption(f"Changed against {verbatim(label)}: {verbatim(differs)}.")

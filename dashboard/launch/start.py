@@ -10,7 +10,7 @@ import streamlit as st
 from dashboard import data, names
 from dashboard.launch.fields import own_value
 from seqcls.canonical import canonical_json
-from seqcls.config import RunConfig
+from seqcls.config import ANY_SAMPLER, PARTS, RunConfig
 from seqcls.errors import SeqclsError
 from sweeps.spec import load_specs
 from sweeps.store import queries, sweep_queries
@@ -40,12 +40,21 @@ class Start:
         own = [x[field] for x in self.spec.get("configurations", []) if field in x]
         if own:
             return list({canonical_json(value): value for value in own}.values())
-        return [own_value(field, fixed.get("task", own_value("task", None)))]
+        return [own_value(field, None if field == "task" else self.values("task")[0])]
 
     def names_field(self, field: str) -> bool:
         """Whether it says anything of a field."""
         tables = (self.spec.get("fixed", {}), self.spec.get("axes", {}))
         return any(field in x for x in (*tables, *self.spec.get("configurations", [])))
+
+    def recommended(self, read: set[str]) -> dict[str, list[Any]]:
+        """Values other than the defaults, for what is new to a sweep that starts here.
+
+        What starts from strings of `balanced_strings` keeps drawing them as they were drawn.
+        """
+        samplers = [x for part in PARTS for x in self.values(f"{part}_sampler")]
+        is_new = "negative_lengths" in read and ANY_SAMPLER not in samplers
+        return {"negative_lengths": ["uniform"]} if is_new else {}
 
     def with_changes(
         self, chosen: Mapping[str, Sequence[Any]], read: set[str], **keys: Any

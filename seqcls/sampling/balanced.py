@@ -11,7 +11,7 @@ from jaxtyping import Bool, Int64, UInt8, UInt64
 
 from seqcls.errors import ConfigError
 from seqcls.sampling.base import LabelledStrings, Sampler
-from seqcls.sampling.edits import edited
+from seqcls.sampling.edits import edited, growth
 from seqcls.sampling.streams import stream
 from seqcls.strings import NO_LETTER, TokenStrings
 from seqcls.tasks.base import BulkTask, Task
@@ -20,6 +20,8 @@ Lengths = Int64[np.ndarray, " string"]
 Letters = UInt8[np.ndarray, "string position"]
 Rows = Int64[np.ndarray, " row"]
 Candidates = Callable[[np.random.Generator, int], TokenStrings]
+CandidatesOf = Callable[[np.random.Generator, Lengths], tuple[Rows, TokenStrings]]
+"""Strings that should have these lengths, and for which of the lengths they are."""
 
 PARTS = ("train", "validation", "test")
 
@@ -65,8 +67,10 @@ class BalancedStrings:
     A positive string's length is uniform among those that have one, and then the string is
     uniform where the language allows it. Negative strings, by `negatives`: `uniform`, of a
     uniform length; `edits`, a positive string with 1 + Geometric(1/2) edits (1, 2, 3, ... of them
-    with probabilities 1/2, 1/4, 1/8, ...), of an allowed length; `mixed`, either, by a fair coin;
-    each drawn again, length and all, until it is negative.
+    with probabilities 1/2, 1/4, 1/8, ...), of an allowed length; `mixed`, either, by a fair coin.
+    Each is drawn again until it is negative, by `negative_lengths`: `redrawn`, length and all, so
+    that most have lengths at which most strings are negative; `uniform`, of a length that is
+    uniform among those that have a negative string, and kept.
 
     The streams of training, validation and test differ where all settings are the same.
     """
@@ -79,12 +83,16 @@ class BalancedStrings:
     batch_size: int
     seed: int
     negatives: Literal["uniform", "edits", "mixed"]
+    negative_lengths: Literal["redrawn", "uniform"] = "redrawn"
     train_set: Literal["fresh", "fixed"] = "fresh"
     trained: Training | None = None
     """What no string may occur in, where tests are disjoint from training."""
 
     reads: ClassVar[frozenset[str]] = frozenset(
-        {"part", "min_length", "max_length", "size", "batch_size", "seed", "negatives"}
+        {
+            *("part", "min_length", "max_length", "size", "batch_size", "seed"),
+            *("negatives", "negative_lengths"),
+        }
     )
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {
         "train": frozenset({"train_set"}),
@@ -188,8 +196,12 @@ class BalancedStrings:
         edits = np.full(len(negative), self.negatives == "edits")
         if self.negatives == "mixed":
             edits = rng.integers(2, size=len(negative)).astype(bool)
-        self._put_negative(rng, letters, negative[~edits], self._uniform)
-        self._put_negative(rng, letters, negative[edits], self._edited)
+        if self.negative_lengths == "uniform":
+            self._put_of_lengths(rng, letters, negative[~edits], self._uniform_of)
+            self._put_of_lengths(rng, letters, negative[edits], self._edited_to)
+        else:
+            self._put_negative(rng, letters, negative[~edits], self._uniform)
+            self._put_negative(rng, letters, negative[edits], self._edited)
         return letters
 
     def _put_negative(
@@ -206,22 +218,53 @@ class BalancedStrings:
             rows = rows[len(found) :]
         _put(letters, rows, self._of_label(rng, len(rows), positive=False))
 
+    def _put_of_lengths(
+        self, rng: np.random.Generator, letters: Letters, rows: Rows, candidates: CandidatesOf
+    ) -> None:
+        """Fills rows with negative strings, each of a length that is drawn once and kept."""
+        lengths = rng.choice(self._lengths[False], size=len(rows))
+        for _ in range(MAX_DRAWS):
+            if not len(rows):
+                return
+            tried, drawn = candidates(rng, lengths)
+            fits = (drawn.lengths == lengths[tried]) & ~self.task.labels(drawn)
+            found = tried[fits]
+            _put(letters, rows[found], drawn.take(np.flatnonzero(fits)))
+            rows, lengths = np.delete(rows, found), np.delete(lengths, found)
+        _put(letters, rows, draw_many(self.task, rng, lengths, positive=False))
+
     def _of_label(self, rng: np.random.Generator, size: int, *, positive: bool) -> TokenStrings:
         lengths = rng.choice(self._lengths[positive], size=size)
         return draw_many(self.task, rng, lengths, positive)
 
     def _uniform(self, rng: np.random.Generator, size: int) -> TokenStrings:
-        lengths = rng.choice(self._lengths[False], size=size)
+        return self._uniform_of(rng, rng.choice(self._lengths[False], size=size))[1]
+
+    def _uniform_of(self, rng: np.random.Generator, lengths: Lengths) -> tuple[Rows, TokenStrings]:
         num_letters = len(self.task.alphabet)
-        shape = (size, int(lengths.max(initial=0)))
-        return TokenStrings.of_letters(
-            num_letters, rng.integers(num_letters, size=shape, dtype=np.uint8), lengths
-        )
+        shape = (len(lengths), int(lengths.max(initial=0)))
+        letters = rng.integers(num_letters, size=shape, dtype=np.uint8)
+        return np.arange(len(lengths)), TokenStrings.of_letters(num_letters, letters, lengths)
 
     def _edited(self, rng: np.random.Generator, size: int) -> TokenStrings:
-        # A uniform number's binary exponent is 0, -1, -2, ... with probabilities 1/2, 1/4, 1/8, ...
-        _, exponents = np.frexp(rng.random(size))
-        return edited(rng, self._of_label(rng, size, positive=True), 1 - exponents.astype(np.int64))
+        edits = _numbers_of_edits(rng, size)
+        return edited(rng, self._of_label(rng, size, positive=True), edits)
+
+    def _edited_to(self, rng: np.random.Generator, lengths: Lengths) -> tuple[Rows, TokenStrings]:
+        """Edited strings of these lengths, where a string of the length before is positive."""
+        edits = _numbers_of_edits(rng, len(lengths))
+        kinds = rng.integers(3, size=int(edits.sum()))
+        row = np.repeat(np.arange(len(lengths)), edits)
+        before = lengths - np.bincount(row, growth(kinds), len(lengths)).astype(np.int64)
+        there = np.isin(before, self._lengths[True])
+        positive = draw_many(self.task, rng, before[there], positive=True)
+        return np.flatnonzero(there), edited(rng, positive, edits[there], kinds[there[row]])
+
+
+def _numbers_of_edits(rng: np.random.Generator, size: int) -> Int64[np.ndarray, " string"]:
+    # A uniform number's binary exponent is 0, -1, -2, ... with probabilities 1/2, 1/4, 1/8, ...
+    _, exponents = np.frexp(rng.random(size))
+    return 1 - exponents.astype(np.int64)
 
 
 def draw_many(

@@ -9,15 +9,19 @@ _INSERT, _REPLACE, _DELETE = range(3)
 
 
 def edited(
-    rng: np.random.Generator, strings: TokenStrings, edits: Int64[np.ndarray, " string"]
+    rng: np.random.Generator,
+    strings: TokenStrings,
+    edits: Int64[np.ndarray, " string"],
+    kinds: Int64[np.ndarray, " edit"] | None = None,
 ) -> TokenStrings:
     """The strings after so many random edits each, one after another.
 
     Each edit is an insertion, a replacement by another letter, or a deletion, all alike likely, at
-    a uniform place. There is nothing to replace or delete in the empty string: it stays.
+    a uniform place. There is nothing to replace or delete in the empty string: it stays. Kinds
+    that were drawn before, uniform below 3, are taken as they are.
     """
     total = int(edits.sum())
-    kinds = iter(rng.integers(3, size=total).tolist())
+    own_kinds = iter((rng.integers(3, size=total) if kinds is None else kinds).tolist())
     places = iter(rng.random(total).tolist())
     letters = iter(rng.integers(strings.num_letters, size=total).tolist())
     shifts = iter(rng.integers(1, max(strings.num_letters, 2), size=total).tolist())
@@ -28,7 +32,7 @@ def edited(
     ):
         string = row[:length].tobytes()
         for _ in range(number):
-            kind, share, letter, shift = next(kinds), next(places), next(letters), next(shifts)
+            kind, share, letter, shift = next(own_kinds), next(places), next(letters), next(shifts)
             place = int(share * (len(string) + (kind == _INSERT)))
             before, after = string[:place], string[place + (kind != _INSERT) :]
             if kind == _INSERT:
@@ -40,6 +44,11 @@ def edited(
                 string = before + after
         rows.append(string)
     return _of_bytes(strings.num_letters, rows)
+
+
+def growth(kinds: Int64[np.ndarray, " edit"]) -> Int64[np.ndarray, " edit"]:
+    """By how many tokens edits of these kinds make a string longer."""
+    return np.asarray((kinds == _INSERT).astype(np.int64) - (kinds == _DELETE))
 
 
 def _of_bytes(num_letters: int, rows: list[bytes]) -> TokenStrings:

@@ -101,6 +101,7 @@ def test_a_language_is_typed_and_what_it_accepts_is_shown_at_once(
     assert "Negative: a  ab  ba" in text
     assert "8 models**" in text
     assert "launch num_letters" not in [box.key for box in app.multiselect]
+    assert "negative_lengths redrawn → uniform" in text
     app = panel(open_app(monkeypatch, tmp_path / "none.db"), task="regular", pattern="(ab)*")
     assert "Positive: ε  ab  abab" in plain_text(app)
 

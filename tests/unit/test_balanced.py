@@ -77,6 +77,83 @@ def test_negatives_by_edits_are_near_a_positive_string() -> None:
     assert distances[0] < 0.8 * distances[1]
 
 
+RARELY_NEGATIVE: dict[str, Any] = {
+    "task": "regular",
+    "alphabet": "ab",
+    "pattern": "(a|b)*a(a|b)*",
+}
+
+
+def negative_lengths(**fields: Any) -> np.ndarray:
+    """How many negative strings of an epoch have each length from 0 on."""
+    drawn = sampler(**fields)
+    (epoch,) = epochs(drawn)
+    assert (drawn.task.labels(epoch.strings) == epoch.labels).all()
+    return np.bincount(epoch.strings.lengths[~epoch.labels], minlength=drawn.longest + 1)
+
+
+def test_negatives_that_are_drawn_again_length_and_all_are_mostly_short() -> None:
+    fields: dict[str, Any] = {**RARELY_NEGATIVE, "negatives": "uniform", "train_max_length": 40}
+    lengths = negative_lengths(**fields, train_size=8_000)
+    assert abs(lengths[0] / lengths.sum() - 0.5) < 0.05
+    assert lengths[12:].sum() < 10
+
+
+@pytest.mark.parametrize("negatives", ["uniform", "edits", "mixed"])
+@pytest.mark.parametrize("part", ["train", "validation", "test"])
+def test_lengths_of_negatives_are_uniform_among_those_that_have_one(
+    part: str, negatives: str
+) -> None:
+    drawn = sampler(
+        part,
+        **{**RARELY_NEGATIVE, f"{part}_size": 8_000, f"{part}_max_length": 19},
+        negatives=negatives,
+        negative_lengths="uniform",
+    )
+    (epoch,) = epochs(drawn)
+    lengths = np.bincount(epoch.strings.lengths[~epoch.labels], minlength=20)
+    expected = lengths.sum() / 20
+    assert (np.abs(lengths - expected) < 5 * expected**0.5).all()
+    negative = epoch.take(np.flatnonzero(~epoch.labels))
+    assert all(set(text) <= {"1"} for text in spelled(negative))
+
+
+@pytest.mark.parametrize("negatives", ["uniform", "edits", "mixed"])
+@pytest.mark.parametrize(
+    ("fields", "have_one"),
+    [
+        ({"task": "regular", "alphabet": "a", "pattern": "(aa)*"}, {1, 3, 5, 7, 9}),
+        # No length but 3 has a positive string, so most lengths are out of the reach of edits.
+        ({"task": "regular", "alphabet": "ab", "pattern": "aba"}, set(range(10))),
+        ({"task": "counting", "alphabet": "ab", "formula": "a + b <= 4 or a > 2"}, {5, 6, 7, 8, 9}),
+        ({"task": "even_pairs"}, set(range(2, 10))),
+    ],
+)
+def test_no_negative_is_sought_at_a_length_that_has_none(
+    negatives: str, fields: dict[str, Any], have_one: set[int]
+) -> None:
+    lengths = negative_lengths(
+        **fields,
+        negatives=negatives,
+        negative_lengths="uniform",
+        train_max_length=9,
+        train_size=1_000,
+    )
+    assert set(np.flatnonzero(lengths).tolist()) == have_one
+    assert lengths[sorted(have_one)].min() > 250 / len(have_one)
+
+
+def test_negatives_by_edits_of_kept_lengths_are_near_a_positive_string() -> None:
+    fields: dict[str, Any] = {"task": "repeat_01", "train_min_length": 19, "train_max_length": 20}
+    drawn = sampler(**fields, negatives="edits", negative_lengths="uniform", train_size=2_000)
+    (epoch,) = epochs(drawn)
+    odd = epoch.take(np.flatnonzero(~epoch.labels & (epoch.strings.lengths == 19)))
+    assert 400 < len(odd) < 600
+    # By one edit (01)^9 and (01)^10 become the same strings of 19 tokens; else it takes three.
+    once = {("01" * 10)[:place] + ("01" * 10)[place + 1 :] for place in range(20)}
+    assert np.mean([text in once for text in spelled(odd)]) > 0.5
+
+
 def test_one_seed_gives_one_stream_and_the_parts_have_streams_of_their_own() -> None:
     once, again = epochs(sampler(train_size=300), 2), epochs(sampler(train_size=300), 2)
     assert [spelled(epoch) for epoch in once] == [spelled(epoch) for epoch in again]
@@ -155,6 +232,8 @@ def test_what_cannot_be_drawn_is_refused_by_name(fields: dict[str, Any], message
         {"task": "parity", "bracket_types": 2},
         {"task": "parity", "pattern": "a*"},
         {"negatives": "edits"},
+        {"negative_lengths": "uniform"},
+        {"train_sampler": "variable_length", "negative_lengths": "uniform"},
         {"disjoint": True},
         {"train_set": "fixed"},
         {"test_min_length": 3},

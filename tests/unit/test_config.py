@@ -112,6 +112,7 @@ CHANGES: dict[str, Any] = {
     "test_sampler": "balanced_strings",
     "train_set": "fixed",
     "negatives": "uniform",
+    "negative_lengths": "uniform",
     "disjoint": True,
 }
 

@@ -92,6 +92,22 @@ def test_a_sweep_starts_from_another_and_says_what_is_changed() -> None:
     ]
 
 
+def test_new_sweeps_draw_negatives_of_uniform_lengths_and_old_ones_as_they_were() -> None:
+    report = Start({"fixed": {"hidden_size": 2}})
+    of_parity = chosen(task="parity")
+    assert report.recommended(of_parity) == {"negative_lengths": ["uniform"]}
+    assert report.recommended(chosen()) == {}
+    tables: list[dict[str, Any]] = [
+        {"fixed": {"task": "parity"}},
+        {"axes": {"task": ["parity", "first"]}},
+        {"configurations": [{"task": "parity"}]},
+        {"fixed": {"test_sampler": "balanced_strings"}},
+        {"fixed": {"task": "parity", "negative_lengths": "redrawn"}},
+    ]
+    for table in tables:
+        assert Start(table).recommended(of_parity) == {}, table
+
+
 def test_the_shortest_strings_of_a_language_are_shown_with_the_right_label() -> None:
     for name in sorted(set(TASKS) - {"regular", "counting"}):
         task = task_of(configuration({"task": name}))
