@@ -237,6 +237,16 @@ def test_log_length_counts_the_tokens_that_are_read() -> None:
         torch.testing.assert_close(own, plain * np.log(tokens))
 
 
+def test_under_a_causal_mask_log_length_counts_the_tokens_up_to_the_one_that_attends() -> None:
+    config = NetworkConfig(attention_mask="causal", readout="last", precision="float64")
+    scaled = config.model_copy(update={"attention_scale": "log_length"})
+    parameters, ids = initial_parameters(config, 0), torch.tensor([[2, 3, 4, CLS, PAD]])
+    name = "blocks.0.attention.scores"
+    plain, own = (plain_model(x, parameters).activations(ids)[name] for x in (config, scaled))
+    read = torch.tensor([1, 2, 3, 4, 4], dtype=torch.float64)
+    torch.testing.assert_close(own, plain * read.log()[:, None])
+
+
 TWO_BLOCKS = """
 embedding
 blocks.0.attention.query blocks.0.attention.key blocks.0.attention.value
