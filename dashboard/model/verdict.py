@@ -17,6 +17,7 @@ from seqcls.interpretability.counts.certification import Certification, SupportP
 from seqcls.interpretability.counts.errors import Errors, errors_up_to
 from seqcls.interpretability.counts.obstacle import obstacle
 from seqcls.interpretability.counts.result_text import certification_text
+from seqcls.interpretability.rounded import percent
 
 SHORTEST = 20
 
@@ -81,8 +82,9 @@ def errors_sentence(errors: Errors, has_empty: bool) -> str:
     if not wrong:
         return f"{said}right on every one."
     return (
-        f"{said}wrong on {wrong:,} ({wrong / errors.multisets:.2%}): {wrong - positive:,} false "
-        f"positives and {positive:,} false negatives. The shortest is {errors.texts[0] or EMPTY}."
+        f"{said}wrong on {wrong:,} ({percent(wrong / errors.multisets)}): {wrong - positive:,} "
+        f"false positives and {positive:,} false negatives. The shortest is "
+        f"{errors.texts[0] or EMPTY}."
     )
 
 
@@ -122,7 +124,11 @@ def _beyond(found: Certification) -> None:
         "by interval arithmetic over regions of attention, allowing for rounding."
     )
     with st.expander("The same as data"):
-        st.dataframe(pd.DataFrame(list(map(_row, found.supports))), hide_index=True)
+        frame = pd.DataFrame(list(map(_row, found.supports)))
+        # Fewer digits would be no bounds.
+        numbers = frame.select_dtypes("float").columns
+        whole = {name: st.column_config.NumberColumn(format="plain") for name in numbers}
+        st.dataframe(frame, hide_index=True, column_config=whole)
 
 
 def _row(proof: SupportProof) -> dict[str, object]:

@@ -23,6 +23,7 @@ from jaxtyping import Bool, Float, Int64, Integer, Real
 
 from seqcls.data import sampler_of
 from seqcls.evaluation import distinct_test_strings
+from seqcls.interpretability.rounded import between
 from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.strings import NO_LETTER, TokenStrings
 
@@ -42,7 +43,8 @@ class Bound(NamedTuple):
         return np.asarray((values > self.value) == self.above)
 
     def __str__(self) -> str:
-        return f"{'above' if self.above else 'at most'} {self.value:.4g}"
+        number = int(self.value) if self.value.is_integer() else self.value
+        return f"{'above' if self.above else 'at most'} {number}"
 
 
 @dataclass(frozen=True)
@@ -238,8 +240,10 @@ def bounds(
     negative = np.bincount(rows, times * ~predicted, len(known))
     # Agreeing with "above the k-th value": negatives up to it, and positives beyond it.
     above = np.cumsum(negative)[:-1] + positive.sum() - np.cumsum(positive)[:-1]
-    yield Bound(float(known[int(above.argmax())]), above=True)
-    yield Bound(float(known[int((times.sum() - above).argmax())]), above=False)
+    for agreeing, over in ((above, True), (times.sum() - above, False)):
+        place = int(agreeing.argmax())
+        # The number that is printed is the one that is tried.
+        yield Bound(float(between(*known[place : place + 2])), above=over)
 
 
 def agreement(text: str, says: Says, predicted: Says, times: Int64[np.ndarray, " string"]) -> Rule:

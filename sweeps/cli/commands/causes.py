@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 import typer
 
+from seqcls.interpretability.rounded import percent
 from sweeps import causes, perturbing
 from sweeps.cli.commands.asking import show
 from sweeps.cli.commands.show import count, print_json, print_table
@@ -109,7 +110,7 @@ def _shown_causes(runs: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
     shown.insert(1, "seed", shown["run_id"].map(runs.set_index("id")["model_seed"]))
     shown["head"] = shown["head"].astype("Int64")
     for name in ("share", "agreement"):
-        shown[name] = ["" if pd.isna(x) else f"{x:.1%}" for x in shown[name]]
+        shown[name] = ["" if pd.isna(x) else percent(x, 1) for x in shown[name]]
     return shown
 
 

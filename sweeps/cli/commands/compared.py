@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from seqcls.interpretability.rounded import percent
 from seqcls.interpretability.strings.rules import Rules, fitting_rules
 from sweeps.asking import opened
 from sweeps.cli.commands.asking import show
@@ -68,11 +69,11 @@ def rules_sentences(found: Rules) -> list[str]:
     said = [f"rules tried on {found.strings:,} test strings, by agreement with the model's answers"]
     for rule in found.rules[:SHOWN]:
         sides = [
-            f"{share:.2%} where it is predicted {name}"
+            f"{percent(share)} where it is predicted {name}"
             for name, share in (("positive", rule.on_positive), ("negative", rule.on_negative))
             if share is not None
         ]
-        said.append(f"  {rule.agreement:.2%}  {rule.text} ({', '.join(sides)})")
+        said.append(f"  {percent(rule.agreement)}  {rule.text} ({', '.join(sides)})")
     return said
 
 

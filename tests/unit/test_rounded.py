@@ -1,0 +1,116 @@
+"""What is printed of rules and proofs holds of the numbers as they are printed."""
+
+import re
+from decimal import Decimal
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seqcls.interpretability.counts.certification import Certification, SupportProof, prove
+from seqcls.interpretability.counts.result_text import certification_text
+from seqcls.interpretability.rounded import between, percent, rounded, written
+from seqcls.interpretability.strings.rules import bounds
+from tests.unit.explained import random_network
+
+POSITIVE = st.floats(1e-12, 1e12)
+NUMBER = r"(?:1 - )?\d[\d.]*(?:e-?\d+)?"
+
+
+def read(text: str) -> Decimal:
+    """A number as a reader takes it."""
+    if text.startswith("1 - "):
+        return 1 - Decimal(text.removeprefix("1 - "))
+    return Decimal(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+
+
+@given(POSITIVE, st.integers(1, 15))
+def test_a_rounded_number_is_on_its_side_and_written_as_it_is(x: float, digits: int) -> None:
+    low, high = (rounded(x, up=up, digits=digits) for up in (False, True))
+    assert low <= Decimal(x) <= high
+    assert [Decimal(written(low)), Decimal(written(high))] == [low, high]
+
+
+@given(st.floats(0, 1e6), st.floats(0, 1e6))
+def test_a_bound_is_written_on_the_right_side_of_both_values(one: float, other: float) -> None:
+    low, high = sorted((one, other))
+    if low < high:
+        assert low <= float(between(low, high)) < high
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [(0.5, 0.6, "0.5"), (0.50632911, 0.6, "0.5063" + "3"), (12345, 12346, "12345")],
+)
+def test_a_bound_has_no_more_digits_than_it_takes(low: float, high: float, text: str) -> None:
+    assert between(low, high) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(1, "100.00%"), (0, "0.00%"), (0.986, "98.60%"), (0.99996, "99.996%"), (1e-5, "0.001%")],
+)
+def test_all_and_nothing_are_said_of_nothing_else(share: float, text: str) -> None:
+    assert percent(share) == text
+
+
+def test_a_rule_with_a_bound_agrees_as_it_is_printed() -> None:
+    random = np.random.default_rng(0)
+    lengths = random.integers(1, 200, size=3_000)
+    ones = random.binomial(lengths, 0.5)
+    for values in (ones / lengths, lengths.astype(float), lengths * 100.0 + 5):
+        for predicted in (values > np.quantile(values, share) for share in (0.2, 0.5, 0.7)):
+            for own in bounds(values, predicted, np.ones(len(values))):
+                above, bound = re.fullmatch(r"(above|at most) (\S+)", str(own)).groups()  # type: ignore[union-attr]
+                says = own.says(values)
+                assert ((values > float(bound)) == (says == (above == "above"))).all()
+                assert (says == predicted).all() == (above == "above")
+
+
+def test_proofs_hold_with_the_numbers_that_are_printed() -> None:
+    printed = {"margin": 0, "interval": 0, "safe share": 0, "shares": 0}
+    supports: list[tuple[int, ...]] = [(0,), (0, 1), (0, 2), (1, 2), (0, 1, 2)]
+    for seed, support in product(range(12), supports):
+        network = random_network(seed, no_attend_cls=True, layer_norm_eps=0.0)
+        proof = prove(network, support, 1)
+        text = certification_text(Certification(1, (proof,), ()))[1]
+        if found := re.search(rf"at least ({NUMBER}) from zero", text):
+            assert proof.margin is not None
+            assert 0 < read(found[1]) <= proof.margin
+            printed["margin"] += 1
+        if found := re.search(rf"more than ({NUMBER})$", text):
+            assert proof.safe_share is not None
+            assert proof.safe_share <= read(found[1]) < 1
+            printed["safe share"] += 1
+        printed["interval"] += assert_intervals_lie_within(proof, text)
+        printed["shares"] += assert_shares_are_proved(proof, text)
+    assert min(printed.values()) > 5, printed
+
+
+def assert_intervals_lie_within(proof: SupportProof, text: str) -> int:
+    found = re.search(r"wrong where the share of \w is (.*?)(?:;|$)", text)
+    ends = re.findall(rf"({NUMBER}) to ({NUMBER})", found[1]) if found else []
+    wrong = [x for x in proof.intervals if x.right is False]
+    if proof.claim != "certified wrong":
+        assert len(ends) == len(wrong)
+    for interval, (low, high) in zip(wrong, ends, strict=False):
+        assert interval.low <= read(low) < read(high) <= interval.high
+    return len(ends)
+
+
+def assert_shares_are_proved(proof: SupportProof, text: str) -> int:
+    share = rf"({NUMBER}%?)"
+    found = re.search(
+        rf"; right for at least {share} of all proportions, wrong for at least {share}, at most "
+        rf"{share} not proved",
+        text,
+    )
+    if not found:
+        return 0
+    right, wrong, left = map(read, found.groups())
+    assert right <= proof.right
+    assert wrong <= proof.wrong
+    assert left >= proof.open
+    return 1
