@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: run dev test tests test-fast machine-code lint format docs bench chaos clean
+.PHONY: run dev test tests test-fast machine-code lint format docs pictures bench chaos clean
 
 run: $(INSTALLED)
 	$(BIN)/seqcls sweep report
@@ -44,6 +44,9 @@ format: $(INSTALLED)
 
 docs: $(INSTALLED)
 	$(BIN)/mkdocs build --strict
+
+pictures: $(INSTALLED)
+	$(BIN)/python -m tests.e2e.pictures
 
 bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks

@@ -19,6 +19,13 @@ from tests.conftest import ROOT
 START_SECONDS = 60
 PATIENCE_MS = 30_000
 
+AT_REST = """() => {
+    const app = document.querySelector('[data-testid="stApp"]');
+    return app && app.getAttribute('data-test-script-state') === 'notRunning'
+        && !document.querySelector('[data-testid="stSkeleton"]');
+}"""
+"""Whether a page has drawn all that it was asked for."""
+
 
 @dataclass
 class Server:

@@ -8,7 +8,15 @@ from playwright.sync_api import Browser, WebSocket, expect
 
 from dashboard import running
 from tests.conftest import ROOT
-from tests.e2e.server import PATIENCE_MS, models_tested, new_page, no_traceback, open_page, serve
+from tests.e2e.server import (
+    AT_REST,
+    PATIENCE_MS,
+    models_tested,
+    new_page,
+    no_traceback,
+    open_page,
+    serve,
+)
 
 pytestmark = pytest.mark.browser
 
@@ -27,12 +35,6 @@ new PerformanceObserver(list => {
 }).observe({type: 'layout-shift', buffered: true});
 """
 """Keeps how much of the window moved by itself, and what it was."""
-
-AT_REST = """() => {
-    const app = document.querySelector('[data-testid="stApp"]');
-    return app && app.getAttribute('data-test-script-state') === 'notRunning'
-        && !document.querySelector('[data-testid="stSkeleton"]');
-}"""
 
 MOST_MOVED = 0.1
 """What the Web Vitals call good."""
