@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Float, Int64
@@ -11,6 +11,7 @@ from seqcls.config import RunConfig
 from seqcls.data import network_of, sampler_of
 from seqcls.engines.choice import choose_engine, engine_named
 from seqcls.models.positions import longest_readable
+from seqcls.remembered import remembered
 from seqcls.results import Confusion, Evaluation, StringErrors, Weights
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
@@ -48,7 +49,7 @@ class DistinctStrings:
         return sorted(range(len(self.texts)), key=self.texts.__getitem__)
 
 
-@lru_cache(maxsize=16)
+@remembered
 def distinct_test_strings(sampler: Sampler) -> DistinctStrings:
     """The first epoch of a stream, each string once, made once for all models tested on it."""
     drawn = stream(sampler).epoch(0)

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from seqcls.cache import STRINGS, cache_folder, make_room, use
+from seqcls.remembered import MEMORY
 from seqcls.sampling.base import LabelledStrings, Sampler
 from seqcls.strings import TokenStrings
 
@@ -28,21 +29,23 @@ HASH_BYTES = hashlib.sha256().digest_size
 
 
 class Stream:
-    """The epochs of one sampler, read or drawn when first asked for and kept."""
+    """The epochs of one sampler, read or drawn when asked for and remembered."""
 
     def __init__(self, sampler: Sampler) -> None:
         self._sampler = sampler
         self._source: Iterator[LabelledStrings] = sampler.epochs()
         self._drawn = 0
-        self._epochs: dict[int, LabelledStrings] = {}
         key = hashlib.sha256(f"{VERSION} {sampler!r}".encode()).hexdigest()
         self._folder = cache_folder() / STRINGS / key[:32]
 
     def epoch(self, index: int) -> LabelledStrings:
         """The strings of an epoch; the first has the index 0."""
-        if index not in self._epochs:
-            self._epochs[index] = self._read(index) or self._draw(index)
-        return self._epochs[index]
+        key = (self, index)
+        kept: LabelledStrings | None = MEMORY.get(key)
+        if kept is None:
+            kept = self._read(index) or self._draw(index)
+            MEMORY.keep(key, kept)
+        return kept
 
     def _draw(self, index: int) -> LabelledStrings:
         # A stream runs on from epoch to epoch: those before are drawn on the way, and kept too.

@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int32, Int64, UInt8
 
 from seqcls.errors import ConfigError
+from seqcls.remembered import MEMORY
 from seqcls.strings import NO_LETTER, TokenStrings
 
 MAX_CELLS = 30_000_000
@@ -27,9 +28,9 @@ class Automaton:
         self.table = table
         self.accepting = accepting
         self.start = start
-        reached = np.zeros(len(table), dtype=bool)
-        reached[start] = True
-        self._reached = [reached]
+        self._reached = np.arange(len(table)) == start
+        self._has: list[tuple[bool, bool]] = []
+        """Whether it rejects, and accepts, any string of each length."""
         self._ways = {label: _Ways(table, accepting == label) for label in (False, True)}
 
     def states(self, strings: TokenStrings) -> Int64[np.ndarray, " string"]:
@@ -66,11 +67,13 @@ class Automaton:
 
     def has(self, length: int, positive: bool) -> bool:
         """Whether it accepts, or does not accept, any string of that length."""
-        while len(self._reached) <= length:
-            reached = np.zeros(len(self.table), dtype=bool)
-            reached[self.table[self._reached[-1]]] = True
-            self._reached.append(reached)
-        return bool((self.accepting[self._reached[length]] == positive).any())
+        while len(self._has) <= length:
+            found = self.accepting[self._reached]
+            self._has.append((not found.all(), bool(found.any())))
+            following = np.zeros(len(self.table), dtype=bool)
+            following[self.table[self._reached]] = True
+            self._reached = following
+        return self._has[length][positive]
 
     def draw(
         self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"], positive: bool
@@ -123,15 +126,15 @@ class _Ways:
         self, table: Int64[np.ndarray, "state letter"], wanted: Bool[np.ndarray, " state"]
     ) -> None:
         self._table = table
-        self._mantissas = wanted[None] * 0.5
-        self._exponents = np.where(wanted, 1, _NOTHING)[None].astype(np.int32)
+        self._first = (wanted[None] * 0.5, np.where(wanted, 1, _NOTHING)[None].astype(np.int32))
 
     def up_to(
         self, length: int
     ) -> tuple[Float64[np.ndarray, "row state"], Int32[np.ndarray, "row state"]]:
-        known, states = self._mantissas.shape
+        before = MEMORY.get(self) or self._first
+        known, states = before[0].shape
         if length < known:
-            return self._mantissas, self._exponents
+            return before
         # Twice as far as before, so that one length after another costs no more than the last.
         wanted = max(length + 1, min(2 * known, MAX_CELLS // states))
         if wanted * states > MAX_CELLS:
@@ -141,10 +144,10 @@ class _Ways:
             )
         mantissas = np.empty((wanted, states))
         exponents = np.empty((wanted, states), dtype=np.int32)
-        mantissas[:known], exponents[:known] = self._mantissas, self._exponents
+        mantissas[:known], exponents[:known] = before
         for row in range(known, wanted):
             mantissas[row], exponents[row] = self._step(mantissas[row - 1], exponents[row - 1])
-        self._mantissas, self._exponents = mantissas, exponents
+        MEMORY.keep(self, (mantissas, exponents))
         return mantissas, exponents
 
     def _step(self, mantissas: np.ndarray, exponents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -5,11 +5,11 @@ Numbers are written with their least bit first; zeros may trail, and no number i
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float64, Int64
 
+from seqcls.remembered import remembered
 from seqcls.tasks.drawing import below, bits_of, choose
 from seqcls.tasks.language import Language, LetterRow
 
@@ -144,7 +144,7 @@ def _powers(bits: list[int]) -> list[int]:
     return [1 << size for size in bits]
 
 
-@lru_cache(maxsize=1024)
+@remembered
 def _sums(length: int) -> tuple[Int64[np.ndarray, "split 3"], Float64[np.ndarray, " split"]]:
     """Lengths x, y, z of the numbers of a sum, and running sums of how many sums have them.
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8
 
 from seqcls.errors import ConfigError
+from seqcls.remembered import remembered
 from seqcls.strings import TokenStrings
 from seqcls.tasks.automaton import Automaton
 from seqcls.tasks.letters import letter_counts
@@ -89,7 +90,7 @@ class ContainsAll:
         return f"Strings with {' and '.join(letters)} are positive."
 
 
-@lru_cache(maxsize=64)
+@remembered
 def _automaton(num_letters: int, required: tuple[int, ...]) -> Automaton:
     """Its states are the sets of required letters that have occurred, as bits."""
     bits = np.zeros(num_letters, dtype=np.int64)

@@ -1,9 +1,9 @@
 """Random paths of steps up and down, for languages that count brackets or stacks."""
 
-from functools import lru_cache
-
 import numpy as np
 from jaxtyping import Bool, Float64
+
+from seqcls.remembered import remembered
 
 
 def first_passage(rng: np.random.Generator, ups: int, start: int) -> Bool[np.ndarray, " step"]:
@@ -53,7 +53,7 @@ def _low_excursion(
     return up
 
 
-@lru_cache(maxsize=16)
+@remembered
 def _rising(highest: int, length: int) -> Float64[np.ndarray, "remaining height"]:
     """The share of paths to 0 that rise, with so many steps remaining after this one.
 

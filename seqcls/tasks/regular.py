@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8
 
 from seqcls.errors import ConfigError
+from seqcls.remembered import remembered
 from seqcls.strings import TokenStrings
 from seqcls.tasks.alphabet import check_alphabet
 from seqcls.tasks.automaton import Automaton
@@ -39,7 +39,7 @@ class Regular:
             )
         assert self.automaton
 
-    @cached_property
+    @property
     def automaton(self) -> Automaton:
         """The minimal automaton of the pattern."""
         return _automaton(self.alphabet, self.pattern)
@@ -74,6 +74,6 @@ class Regular:
         return f"Strings of {self.alphabet} that match {self.pattern} as a whole are positive."
 
 
-@lru_cache(maxsize=128)
+@remembered
 def _automaton(alphabet: str, pattern: str) -> Automaton:
     return minimal_automaton(pattern, alphabet)

@@ -3,10 +3,10 @@
 import math
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
+from seqcls.remembered import remembered
 from seqcls.tasks.drawing import choose
 from seqcls.tasks.language import Language, LetterRow, random_bits
 from seqcls.tasks.paths import first_passage
@@ -71,7 +71,7 @@ class StackManipulation(Language):
         )
 
 
-@lru_cache(maxsize=4096)
+@remembered
 def _ways(length: int) -> tuple[int, ...]:
     """How many positive strings of a length have so many pushes, for each number of them.
 

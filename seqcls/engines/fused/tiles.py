@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int64
 
 from seqcls.engines.fused.buffers import TILE
+from seqcls.remembered import remembered
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
 from seqcls.strings import TokenStrings
@@ -68,7 +69,7 @@ def make_tiles(
     )
 
 
-@lru_cache(maxsize=256)
+@remembered
 def epoch_tiles(sampler: Sampler, epoch: int, precision: str, *, special: bool) -> Tiles:
     """An epoch of a stream in tiles, made once for all members that read it."""
     drawn = stream(sampler).epoch(epoch)

@@ -1,7 +1,6 @@
 """Strings that a function of letter counts cannot tell apart, though the language does."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 
@@ -10,6 +9,7 @@ from seqcls.counts.invariance import counts_suffice
 from seqcls.data import task_of
 from seqcls.interpretability.strings.asked import Letters
 from seqcls.interpretability.strings.tried import Tried
+from seqcls.remembered import remembered
 from seqcls.strings import TokenStrings
 
 DRAWN = 32
@@ -56,7 +56,7 @@ def same_letters_other_label(config: RunConfig, letters: Sequence[int]) -> Lette
     return others[int(meant.argmax())] if meant.any() else None
 
 
-@lru_cache(maxsize=1024)
+@remembered
 def _of_label(config: RunConfig, length: int, positive: bool) -> tuple[Letters, ...]:
     task = task_of(config)
     if not task.has(length, positive):

@@ -1,6 +1,5 @@
 """Strings as the tables' kernel reads them: letters by place, in tiles of strings."""
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +8,7 @@ from jaxtyping import Bool, Float, Int64, UInt8
 from seqcls.config import NetworkConfig
 from seqcls.engines.fused.buffers import TILE
 from seqcls.engines.fused.tables.places import Places, fixed_places, places_of, testing_places
+from seqcls.remembered import remembered
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
 from seqcls.strings import NO_LETTER, TokenStrings
@@ -83,14 +83,14 @@ def _from_reader(
     return np.where(backwards >= 0, found, NO_LETTER).astype(np.uint8)
 
 
-@lru_cache(maxsize=256)
+@remembered
 def epoch_letter_tiles(config: NetworkConfig, sampler: Sampler, epoch: int) -> LetterTiles:
     """An epoch of a stream in tiles, made once for all members that read it."""
     drawn = stream(sampler).epoch(epoch)
     return make_letter_tiles(config, drawn.strings, drawn.labels, sampler.batch_size)[0]
 
 
-@lru_cache(maxsize=16)
+@remembered
 def validation_questions(config: NetworkConfig, sampler: Sampler) -> list[Question]:
     """The first epoch of a stream, to be answered, made once for all members that read it."""
     drawn = stream(sampler).epoch(0)
