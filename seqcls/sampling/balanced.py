@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 from itertools import count
 from typing import ClassVar, Literal
 
@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Int64, UInt8, UInt64
 
 from seqcls.errors import ConfigError
+from seqcls.remembered import remembered
 from seqcls.sampling.base import LabelledStrings, Sampler
 from seqcls.sampling.edits import edited, growth
 from seqcls.sampling.streams import stream
@@ -38,6 +39,9 @@ MAX_REPEATED_DRAWS = 200
 MAX_TOKENS = 2**30
 """Tokens that the strings of an epoch may have, each as long as the longest."""
 
+MAX_TRAINED = 10**9
+"""Strings of all epochs that tests can be kept disjoint from: 8 bytes each, and a copy."""
+
 MAX_CANDIDATES = 4_000
 
 BLOCK_TOKENS = 2**22
@@ -51,12 +55,30 @@ class Training:
     sampler: Sampler
     epochs: int
 
-    @cached_property
+    def __post_init__(self) -> None:
+        if self.size > MAX_TRAINED:
+            raise ConfigError(
+                f"max_num_epochs={self.epochs}: with disjoint=True the {self.size:,} strings of "
+                f"all epochs are kept out of the test, expected at most {MAX_TRAINED:,}; lower "
+                "max_num_epochs or train_size, or leave disjoint out"
+            )
+
+    @property
+    def size(self) -> int:
+        """How many strings that is; all epochs are one where they repeat it."""
+        return self._distinct_epochs * self.sampler.epoch_size
+
+    @property
+    def _distinct_epochs(self) -> int:
+        return 1 if self.sampler.repeats else self.epochs
+
+    @property
+    @remembered
     def fingerprints(self) -> UInt64[np.ndarray, " string"]:
         """Of every string that any epoch trains on, in ascending order."""
         drawn = stream(self.sampler)
-        epochs = 1 if self.sampler.repeats else self.epochs
-        found = [fingerprints(drawn.epoch(epoch).strings.letters) for epoch in range(epochs)]
+        epochs = range(self._distinct_epochs)
+        found = [fingerprints(drawn.epoch(epoch).strings.letters) for epoch in epochs]
         return np.unique(np.concatenate(found))
 
 
@@ -135,14 +157,9 @@ class BalancedStrings:
     def repeats(self) -> bool:
         return self.train_set == "fixed"
 
-    @cached_property
+    @property
     def _lengths(self) -> dict[bool, Lengths]:
-        """The allowed lengths that have a positive, and a negative string."""
-        allowed = range(self.min_length, self.max_length + 1)
-        return {
-            label: np.array([n for n in allowed if self.task.has(n, label)], dtype=np.int64)
-            for label in (False, True)
-        }
+        return _lengths(self.task, self.min_length, self.max_length)
 
     def epochs(self) -> Iterator[LabelledStrings]:
         """Epochs of `size` strings.
@@ -151,11 +168,13 @@ class BalancedStrings:
             ConfigError: nearly all strings of the allowed lengths were trained on, where they
                 must not be.
         """
+        if not self.repeats:
+            for epoch in count():
+                yield self._epoch(self._generator(epoch))
         first = self._epoch(self._generator(0))
         yield first
         for epoch in count(1):
-            rng = self._generator(epoch)
-            yield first.take(rng.permutation(self.size)) if self.repeats else self._epoch(rng)
+            yield first.take(self._generator(epoch).permutation(self.size))
 
     def _generator(self, epoch: int) -> np.random.Generator:
         return np.random.default_rng([self.seed, PARTS.index(self.part), epoch])
@@ -265,6 +284,18 @@ def _numbers_of_edits(rng: np.random.Generator, size: int) -> Int64[np.ndarray, 
     # A uniform number's binary exponent is 0, -1, -2, ... with probabilities 1/2, 1/4, 1/8, ...
     _, exponents = np.frexp(rng.random(size))
     return 1 - exponents.astype(np.int64)
+
+
+@lru_cache(maxsize=64)
+def _lengths(task: Task, min_length: int, max_length: int) -> dict[bool, Lengths]:
+    """The allowed lengths that have a positive, and a negative string."""
+    found: dict[bool, list[int]] = {False: [], True: []}
+    # The longest first: what is too large to look for is refused before the rest is looked through.
+    for length in range(max_length, min_length - 1, -1):
+        for label, lengths in found.items():
+            if task.has(length, label):
+                lengths.append(length)
+    return {label: np.array(lengths[::-1], dtype=np.int64) for label, lengths in found.items()}
 
 
 def draw_many(

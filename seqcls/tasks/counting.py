@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int64, UInt8
 
 from seqcls.errors import ConfigError
+from seqcls.remembered import MEMORY
 from seqcls.strings import NO_LETTER, TokenStrings
 from seqcls.tasks.alphabet import check_alphabet
 from seqcls.tasks.count_vectors import (
@@ -28,17 +29,14 @@ TRIES = 64
 MANY_TRIES = 20_000
 """The same, where there are too many counts to list."""
 
-FEW_VECTORS = 2_000
-"""So many counts are listed sooner than strings drawn."""
-
 PROBES = 64
-"""Strings of a length that are looked at before all its counts are."""
+"""Counts of strings of a length that are drawn before all of them are looked through."""
+
+BLOCK = 64
+"""Lengths that are probed at once."""
 
 NEAR = 4
-"""Tokens that are added to a known string in search of a longer one."""
-
-KEPT_VECTORS = 2_000_000
-"""Count vectors of all lengths that are kept from one draw to the next."""
+"""Tokens that are taken from a known string in search of a shorter one."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ class Counting:
             )
         assert self._counted
 
-    @cached_property
+    @property
     def _counted(self) -> "_Counted":
         return _counted(self.alphabet, self.formula)
 
@@ -133,16 +131,8 @@ class _Counted:
         self._num_letters = len(alphabet)
         others = [x for x in range(len(alphabet)) if x not in self.formula.letters]
         self._classes = [[x] for x in sorted(self.formula.letters)] + ([others] if others else [])
-        self._has: dict[tuple[int, bool], bool] = {}
-        self._kept: dict[tuple[int, bool], tuple[Vectors, Float64[np.ndarray, " vector"]]] = {}
-        self._num_kept = 0
+        self._probed: dict[int, Bool[np.ndarray, "length label"]] = {}
         self._last: dict[bool, Vectors] = {}
-
-    def has(self, length: int, positive: bool) -> bool:
-        key = (length, positive)
-        if key not in self._has:
-            self._has[key] = self._found(length, positive)
-        return self._has[key]
 
     def draw(
         self, rng: np.random.Generator, length: int, positive: bool, size: int
@@ -173,25 +163,44 @@ class _Counted:
         columns = [(letters == letter).sum(axis=1) for letter in range(self._num_letters)]
         return self.formula.holds(columns)
 
-    def _found(self, length: int, positive: bool) -> bool:
-        if number_of_vectors(length, len(self._classes)) > FEW_VECTORS:
-            probes = np.random.default_rng(length).integers(
-                self._num_letters, size=(PROBES, length), dtype=np.uint8
-            )
-            if (self._labels(probes) == positive).any() or self._found_near(length, positive):
-                return True
+    def has(self, length: int, positive: bool) -> bool:
+        if self._found_by_chance(length, positive) or self._found_near(length, positive):
+            return True
         matching = self._listed(length, positive)
         if len(matching):
             self._last[positive] = matching[len(matching) // 2 :][:1]
         return len(matching) > 0
 
+    def _found_by_chance(self, length: int, positive: bool) -> bool:
+        block, row = divmod(length, BLOCK)
+        if block not in self._probed:
+            holds = self._probe(block * BLOCK + np.arange(BLOCK), PROBES)
+            self._probed[block] = np.stack([~holds.all(axis=1), holds.any(axis=1)], axis=1)
+        if self._probed[block][row, int(positive)]:
+            return True
+        size = MANY_TRIES if self._is_listed(length) else PROBES
+        while size < MANY_TRIES:
+            size *= 4
+            if (self._probe(np.array([length]), size) == positive).any():
+                return True
+        return False
+
+    def _probe(
+        self, lengths: Int64[np.ndarray, " length"], size: int
+    ) -> Bool[np.ndarray, "length probe"]:
+        """Which of so many strings of each length are positive."""
+        shares = [len(members) / self._num_letters for members in self._classes]
+        rng = np.random.default_rng(int(lengths[0]))
+        counts = rng.multinomial(lengths[:, None], shares, size=(len(lengths), size))
+        return self._holds(counts.reshape(-1, len(shares))).reshape(len(lengths), size)
+
     def _found_near(self, length: int, positive: bool) -> bool:
-        """Whether a string is found that is a little longer than one that was found before."""
+        """Whether a string is found that is a little shorter than one that was found before."""
         known = self._last.get(positive)
-        if known is None or not 0 < (more := length - int(known.sum())) <= NEAR:
+        if known is None or not 0 < (less := int(known.sum()) - length) <= NEAR:
             return False
-        near = known + vectors(more, len(self._classes))
-        near = near[self._holds(near) == positive]
+        near = known - vectors(less, len(self._classes))
+        near = near[(self._holds(near) == positive) & (near.min(axis=1) >= 0)]
         if len(near):
             self._last[positive] = near[len(near) // 2 :][:1]
         return len(near) > 0
@@ -203,15 +212,14 @@ class _Counted:
         self, length: int, positive: bool
     ) -> tuple[Vectors, Float64[np.ndarray, " vector"]]:
         """The counts of strings of that length and label, and running sums of their weights."""
-        key = (length, positive)
-        if key in self._kept:
-            return self._kept[key]
+        key = (self, length, positive)
+        kept: tuple[Vectors, Float64[np.ndarray, " vector"]] | None = MEMORY.get(key)
+        if kept is not None:
+            return kept
         counts = self._listed(length, positive)
         sizes = tuple(len(members) for members in self._classes)
         sums = running_weights(counts, sizes) if len(counts) else np.zeros(0)
-        if self._num_kept + len(counts) <= KEPT_VECTORS:
-            self._num_kept += len(counts)
-            self._kept[key] = (counts, sums)
+        MEMORY.keep(key, (counts, sums))
         return counts, sums
 
     def _listed(self, length: int, positive: bool) -> Vectors:

@@ -6,6 +6,7 @@ with a #: `#0 > #1`.
 """
 
 import ast
+import keyword
 import re
 import warnings
 from collections.abc import Sequence
@@ -18,8 +19,8 @@ from seqcls.errors import ConfigError
 MAX_DEPTH = 60
 MAX_NUMBER = 10**9
 
-_TOKEN = re.compile(r"#(\S)", re.DOTALL)
-_NAME = "_token_"
+_NAME = re.compile(r"#\S|[\w\x80-\U0010ffff]+")
+"""A token with its sign, or what Python takes for one word: a name, a keyword, a number."""
 
 _ARITHMETIC: dict[type, Any] = {ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply}
 _COMPARISONS: dict[type, Any] = {
@@ -42,26 +43,37 @@ class Formula:
     def __init__(self, text: str, alphabet: str) -> None:
         self._text = text
         self._alphabet = alphabet
+        self._names: dict[str, str] = {}
+        """The names of the tree, as they are written in the text."""
+        self._large: dict[int, bool] = {}
         self.letters: set[int] = set()
         """The numbers of the letters that it names."""
+        self._coded = _NAME.sub(self._code, text).strip()
         self._tree = self._parsed()
         self._check_condition(self._tree, 0)
 
     def holds(self, counts: Sequence[np.ndarray]) -> np.ndarray:
         """Where it holds, of one array of counts for each letter of the alphabet."""
-        most = [int(column.max(initial=0)) for column in counts]
-        if self._bound(self._tree, most) >= 2**62:
+        if self._is_large(max(int(column.max(initial=0)) for column in counts).bit_length()):
             # Numbers that a machine word cannot hold: Python's, slower and exact.
             counts = [column.astype(object) for column in counts]
         shape = counts[0].shape
         return np.broadcast_to(np.asarray(self._truth(self._tree, counts), dtype=bool), shape)
 
+    def _code(self, found: re.Match[str]) -> str:
+        """A name of the tree's own: Python would take `ª` and `a` for the same."""
+        written = found[0]
+        if keyword.iskeyword(written) or written[0].isdecimal():
+            return written
+        name = f"_{len(self._names)}"
+        self._names[name] = written
+        return f" {name} "
+
     def _parsed(self) -> ast.expr:
-        named = _TOKEN.sub(lambda token: f" {_NAME}{ord(token[1])} ", self._text).strip()
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                return ast.parse(named, mode="eval").body
+                return ast.parse(self._coded, mode="eval").body
         except (SyntaxError, ValueError, MemoryError, RecursionError):
             assigns = re.search(r"(?<![=<>!])=(?!=)", self._text) is not None
             reason = "for equality write ==" if assigns else "it cannot be read"
@@ -113,7 +125,7 @@ class Formula:
             raise self._refusal(f"it is nested more than {MAX_DEPTH} deep")
 
     def _letter(self, name: str) -> int:
-        token = chr(int(name.removeprefix(_NAME))) if name.startswith(_NAME) else name
+        token = self._names[name].removeprefix("#")
         number = self._alphabet.find(token) if len(token) == 1 else -1
         if number < 0:
             raise self._refusal(f"{token!r} is outside the alphabet {self._alphabet!r}")
@@ -155,13 +167,19 @@ class Formula:
                 return operate(self._value(left, counts), self._value(right, counts))
         raise AssertionError(node)
 
-    def _bound(self, node: ast.AST, most: Sequence[int]) -> int:
+    def _is_large(self, bits: int) -> bool:
+        """Whether a number on the way may be too large where counts have so many bits."""
+        if bits not in self._large:
+            self._large[bits] = self._bound(self._tree, 2**bits) >= 2**62
+        return self._large[bits]
+
+    def _bound(self, node: ast.AST, most: int) -> int:
         """No number on the way is larger than this, of either sign."""
         match node:
             case ast.Constant(value=int(value)):
                 return value
-            case ast.Name(id=name):
-                return most[self._letter(name)]
+            case ast.Name():
+                return most
             case ast.BinOp(left=left, op=ast.Mult(), right=right):
                 one, other = self._bound(left, most), self._bound(right, most)
                 return max(one, other, one * other)
@@ -170,7 +188,9 @@ class Formula:
         return max((self._bound(x, most) for x in ast.iter_child_nodes(node)), default=0)
 
     def _shown(self, node: ast.expr) -> str:
-        shown = re.sub(rf"{_NAME}(\d+)", lambda name: "#" + chr(int(name[1])), ast.unparse(node))
+        # As it is written: to write a tree anew takes a stack as deep as the tree.
+        coded = ast.get_source_segment(self._coded, node) or ""
+        shown = re.sub(r" ?\b(_\d+)\b ?", lambda name: self._names.get(name[1], name[0]), coded)
         return repr(shown if len(shown) <= 40 else shown[:40] + "…")
 
     def _refusal(self, reason: str) -> ConfigError:

@@ -210,6 +210,14 @@ def test_tests_that_cannot_be_disjoint_end_in_one_line() -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_more_strings_than_tests_can_be_kept_disjoint_from_are_refused_by_name() -> None:
+    fields = {"task": "parity", "max_num_epochs": 100_000, "train_size": 1_000_000}
+    assert configuration({**fields, "disjoint": False})
+    assert configuration({**fields, "disjoint": True, "train_set": "fixed"})
+    with pytest.raises(ConfigError, match=r"^max_num_epochs=100000: with disjoint=True.*lower"):
+        configuration({**fields, "disjoint": True})
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [

@@ -92,6 +92,17 @@ def test_tokens_that_are_no_letters_are_written_with_a_sign() -> None:
 
 
 @pytest.mark.parametrize(
+    "alphabet", ["aªb", "ªab", "a\uff41", "s\u017f", "\u017fs", "µμ", "ﬁf", "℘_", "א\u202eb"]
+)
+def test_tokens_that_python_takes_for_the_same_are_told_apart(alphabet: str) -> None:
+    counts = np.arange(1, len(alphabet) + 1)[None]
+    for number, token in enumerate(alphabet):
+        for written in {token if token.isidentifier() else f"#{token}", f"#{token}"}:
+            task = Counting(alphabet, f"{written} == {number + 1}")
+            assert task.labels_of_counts(counts).tolist() == [True], written
+
+
+@pytest.mark.parametrize(
     ("formula", "message"),
     [
         ("", "expects a condition"),
@@ -114,6 +125,17 @@ def test_tokens_that_are_no_letters_are_written_with_a_sign() -> None:
         ("True > a", "no whole number"),
         ("a" + " + a" * 200 + " > 1", "nested more than"),
         ("(" * 400 + "a" + ")" * 400 + " > 1", "cannot be read"),
+        ("_token_97 > 1", "'_token_97' is outside the alphabet"),
+        ("_token_99999999999 > 1", "'_token_99999999999' is outside the alphabet"),
+        ("_0 > 1", "'_0' is outside the alphabet"),
+        ("ª > 1", "'ª' is outside the alphabet"),
+        ("\ufeffa > 1", "is outside the alphabet"),
+        ("a\u0301 > 1", "is outside the alphabet"),
+        ("a > \uff13", "cannot be read"),
+        ("a" + ".b" * 450, "'a.b.b.*is no comparison"),
+        ("a" + "()" * 450 + " > 1", "no whole number"),
+        ("~" * 900 + "a > 1", "no whole number"),
+        ("a > \ud800", "cannot be read|unicode|database"),
         ("a >= 0", "no string of 0 to 10 tokens is negative"),
         ("a > 10", "no string of 0 to 10 tokens is positive"),
     ],
@@ -129,8 +151,34 @@ def test_too_many_counts_to_look_through_are_refused_in_one_line() -> None:
         configuration({"task": "counting", "alphabet": "abcd", "formula": "a == b == c == d + 1"})
 
 
+def test_what_is_too_large_is_refused_before_shorter_strings_are_looked_through(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    listed: list[int] = []
+    monkeypatch.setattr("seqcls.tasks.counting.vectors", lambda length, _: listed.append(length))
+    # No string of 9,996 tokens is positive, which none of the few that are drawn can show.
+    fields = {"task": "counting", "alphabet": "abc", "formula": "a*b*c % 7 == 3"}
+    with pytest.raises(ConfigError, match=r"strings of 9,996 tokens have more than 300,000"):
+        configuration({**fields, "test_max_length": 10_000, "train_max_length": 10_000})
+    assert not listed
+
+
+def test_lengths_of_rare_and_of_missing_strings_are_found_exactly() -> None:
+    own = Counting("abc", "a == b and c <= 3")
+    assert all(own.has(length, label) for length in range(300, 200, -1) for label in (True, False))
+    halves = Counting("ab", "a == b")
+    assert [length for length in range(3_000, 2_900, -1) if halves.has(length, True)] == list(
+        range(3_000, 2_900, -2)
+    )
+
+
 @settings(max_examples=400, deadline=None)
-@given(st.text(alphabet="abcd0129 +-*%<>=!()#andornt,.[]'\"\n\0é", max_size=40))
+@given(
+    st.text(
+        alphabet="abcd0129 +-*%<>=!()#andornt,.[]'\"\n\0éª\uff41_~\u0301\u202e\ufeff\uff13",
+        max_size=40,
+    )
+)
 def test_any_text_is_a_formula_or_refused_in_one_line(text: str) -> None:
     fields: dict[str, Any] = {"task": "counting", "alphabet": "abc", "formula": text}
     message = refusal(fields)
