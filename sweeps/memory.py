@@ -1,12 +1,15 @@
-"""How much memory training takes at least, and how much this machine has."""
+"""How much memory training takes, and how much this machine has."""
 
 from collections.abc import Iterable
 from pathlib import Path
 
 import psutil
 
-from seqcls.config import RunConfig
-from seqcls.data import network_of
+from seqcls.config import PARTS, REPORT_SAMPLER, RunConfig
+from seqcls.data import network_of, sampler_of
+from seqcls.models.positions import table_size
+from seqcls.sampling.balanced import Training
+from sweeps.cost import engine_of, mean_length
 
 _BYTES = {"float32": 4, "float64": 8}
 _LIMIT_OF_GROUP = Path("/sys/fs/cgroup/memory.max")
@@ -18,9 +21,12 @@ COPIES = 4
 COPIES_A_MEMBER = 2
 """Of every member of a group: its initial values, and those of its best epoch."""
 
+_HASHES = 16
+"""Bytes of each string that tests are kept disjoint from, with a copy."""
+
 
 def parameter_bytes(config: RunConfig) -> int:
-    """The bytes of one model's parameters, those of positions aside; roughly, where it recurs."""
+    """The bytes of one model's parameters; roughly, where it recurs or has places of a plug-in."""
     network = network_of(config)
     hidden, blocks = network.hidden_size, network.num_blocks
     if network.architecture == "transformer":
@@ -31,13 +37,50 @@ def parameter_bytes(config: RunConfig) -> int:
     else:
         # As many as the largest recurrent layer has, whose four gates read input and state.
         rows = 8 * hidden
-    rows = blocks * rows + network.vocabulary_size + 1
+    places = table_size(network) if network.positions == "learned" else 0
+    rows = blocks * rows + network.vocabulary_size + 1 + (places or 0)
     return rows * hidden * _BYTES[network.precision]
 
 
 def training_bytes(config: RunConfig, members: int = 1) -> int:
     """What the values alone take in training so many members together, in bytes."""
     return parameter_bytes(config) * (COPIES + COPIES_A_MEMBER * members)
+
+
+def strings_bytes(config: RunConfig) -> int:
+    """About what a model's strings take: those of each part, a batch's states, what is kept out."""
+    strings = sum(_part_bytes(config, part) for part in PARTS) + _batch_bytes(config)
+    if not config.disjoint:
+        return strings
+    return strings + _HASHES * Training(sampler_of(config, "train"), config.max_num_epochs).size
+
+
+def _part_bytes(config: RunConfig, part: str) -> int:
+    sampler, engine = sampler_of(config, part), engine_of(config)
+    if getattr(config, f"{part}_sampler") != REPORT_SAMPLER:
+        return sampler.epoch_size * sampler.longest
+    # Drawn by counts, and spelled out by whole numbers, all at once, for the table of places.
+    spelled = engine == "fused" and config.positions != "none"
+    return 8 * sampler.epoch_size * (sampler.longest if spelled else config.num_letters)
+
+
+def _batch_bytes(config: RunConfig) -> int:
+    """The states of a batch's tokens, one for each block, and the scores that are kept of them."""
+    if engine_of(config) != "strings":
+        return 0
+    network, tokens = network_of(config), mean_length(config) + 1
+    states = network.num_blocks * network.hidden_size
+    if network.architecture == "transformer":
+        # The last block attends at one place alone, where the logit is read there.
+        blocks = network.num_blocks - (network.readout != "mean")
+        states += int(blocks * network.num_attention_heads * tokens)
+    strings = min(config.train_batch_size, sampler_of(config, "train").epoch_size)
+    return int(strings * tokens) * states * _BYTES[network.precision]
+
+
+def needed_bytes(config: RunConfig) -> int:
+    """About what training one model takes: its parameters or its strings, whichever are more."""
+    return max(training_bytes(config), strings_bytes(config))
 
 
 def machine_bytes() -> int:
@@ -62,16 +105,14 @@ def shortage(config: RunConfig, members: int = 1) -> str | None:
 
 def warning(configs: Iterable[RunConfig], workers: int = 1) -> str | None:
     """What to say of configurations that this many processes cannot train at once here."""
-    largest = max(configs, key=training_bytes, default=None)
-    if largest is None:
-        return None
-    needed, there = training_bytes(largest), machine_bytes()
+    needed, there = max(map(needed_bytes, configs), default=0), machine_bytes()
     if needed * workers <= there:
         return None
     # Fewer processes help, where one of them has room.
-    advice = "use fewer --workers" if needed <= there else "such runs fail; lower the sizes"
+    few = "such runs fail; lower the sizes of the model, the batches or the strings"
+    advice = "use fewer --workers" if needed <= there else few
     return (
-        f"the largest model takes at least {_readable(needed)} of memory to train, and this "
+        f"the largest model takes about {_readable(needed)} of memory to train, and this "
         f"machine has {_readable(there)}: {advice}"
     )
 

@@ -14,6 +14,7 @@ import sweeps.executors.in_process
 from seqcls.engines.base import Progress
 from seqcls.errors import SeqclsError
 from sweeps.cli.app import app
+from sweeps.cli.commands import sweeping
 from sweeps.exit_codes import RUNS_FAILED, RUNS_LEFT
 from sweeps.jobs import Job
 from sweeps.run_result import RunResult
@@ -153,3 +154,27 @@ def _running(path: Path) -> bool:
         and bool(rows(path, "SELECT name FROM sqlite_master WHERE name = 'run'"))
         and rows(path, "SELECT count(*) FROM run WHERE state = 'running'") == [(1,)]
     )
+
+
+def test_reading_a_specification_is_shown_to_go_on(
+    short_spec: Path, db: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+    bar = sweeping.progress_bar
+    monkeypatch.setattr(sweeping, "progress_bar", lambda doing: shown.append(doing) or bar(doing))
+    for command in ("estimate", "submit"):
+        assert seqcls(command, str(short_spec), *db)[0] == 0
+    assert shown == [f"reading {short_spec}"] * 2
+
+
+def test_a_batch_that_does_not_fit_is_warned_of_with_the_estimate(
+    tmp_path: Path, db: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sweeps.memory.machine_bytes", lambda: 10**10)
+    path = tmp_path / "large.toml"
+    path.write_text(
+        'name = "large"\nmodel_seeds = "0..0"\n[fixed]\narchitecture = "lstm"\nreadout = "last"\n'
+        "train_size = 1_000_000\ntrain_batch_size = 1_000_000\ntrain_max_length = 10_000\n"
+    )
+    status, said = seqcls("estimate", str(path), *db)
+    assert (status, "about 40.0 GB of memory" in said) == (0, True)

@@ -1,7 +1,10 @@
 """What training takes of memory, told before it is tried."""
 
+from typing import Any
+
 import pytest
 
+from seqcls.config import RunConfig
 from seqcls.data import network_of
 from seqcls.models.initialization import initial_parameters
 from sweeps import memory
@@ -13,6 +16,8 @@ MODELS = [
     {},
     {"hidden_size": 5, "num_letters": 4, "feed_forward_size": 0},
     {"num_attention_heads": 3, "attention_head_size": 4, "layer_norm": "nn"},
+    {"positions": "learned", "hidden_size": 3, "train_max_length": 7},
+    {"positions": "learned", "position_range": 500},
     {"layer_norm_eps": 0.0, "precision": "float64", "num_attention_heads": 0},
 ]
 
@@ -39,6 +44,35 @@ def test_only_what_this_machine_has_no_room_for_is_named(monkeypatch: pytest.Mon
     monkeypatch.setattr(memory, "machine_bytes", lambda: needed - 1)
     assert "at least" in (memory.shortage(config) or "")
     assert "such runs fail" in (memory.warning([short_config(), config]) or "")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"architecture": "lstm", "readout": "last"},
+        {"positions": "learned"},
+        {"positions": "rotary", "attention_head_size": 2, "num_blocks": 2},
+        {"dropout_rate": 0.1},
+    ],
+    ids=str,
+)
+def test_a_batch_that_no_machine_holds_is_warned_of(
+    fields: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "machine_bytes", lambda: 32 * 10**9)
+    large: dict[str, Any] = {"train_size": 10**6, "train_batch_size": 10**6}
+    assert memory.warning([short_config(**fields, train_max_length=1_000)]) is None
+    said = memory.warning([short_config(), short_config(**fields, **large, train_max_length=10**4)])
+    assert "such runs fail; lower" in (said or "")
+
+
+def test_strings_that_tests_are_kept_disjoint_from_are_warned_of(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(memory, "machine_bytes", lambda: 10**9)
+    fields: dict[str, Any] = {"task": "parity", "max_num_epochs": 900, "train_size": 10**6}
+    assert memory.warning([RunConfig(**fields)]) is None
+    assert "14.4 GB" in (memory.warning([RunConfig(**fields, disjoint=True)]) or "")
 
 
 def test_large_models_are_drawn_where_they_are_trained() -> None:

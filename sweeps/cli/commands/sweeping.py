@@ -12,7 +12,7 @@ from rich.progress import Progress
 from seqcls.engines.choice import choose_engine
 from seqcls.errors import ConfigError, StoreMissingError
 from sweeps import memory
-from sweeps.cli.commands.bars import columns
+from sweeps.cli.commands.bars import columns, progress_bar
 from sweeps.cli.commands.show import Look, count, print_json, print_table, table_of
 from sweeps.durations import spoken
 from sweeps.estimate import estimate
@@ -152,7 +152,7 @@ def show_estimate(reference: str, db: str | None, workers: int, as_json: bool) -
     """Prints what a sweep will take."""
     import pandas as pd
 
-    specs = load_specs(reference)
+    specs = _specs(reference, None)
     workers = max(workers, 1)
     try:
         store = open_reader(db)
@@ -174,7 +174,8 @@ def show_estimate(reference: str, db: str | None, workers: int, as_json: bool) -
 
 
 def _specs(reference: str, precision: str | None) -> list[SweepSpec]:
-    specs = load_specs(reference)
+    with progress_bar(f"reading {reference}"):
+        specs = load_specs(reference)
     return specs if precision is None else [at_precision(spec, precision) for spec in specs]
 
 
