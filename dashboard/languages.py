@@ -15,6 +15,9 @@ from seqcls.tasks import Task
 MOST_LOOKED_AT = 4_000
 """Strings that are tried, from the shortest, to find some of either label."""
 
+LONGEST_LOOKED_AT = 200
+"""Tokens of the longest of them, where one letter makes only one string of each length."""
+
 LONGEST_DRAWN = 60
 """Where none so short is found, one up to this length is drawn."""
 
@@ -48,7 +51,7 @@ def shortest_strings(task: Task, wanted: int = 6) -> tuple[tuple[str, ...], tupl
 def _by_length(num_letters: int) -> Iterator[np.ndarray]:
     """All strings of length 0, of length 1, and so on, an array of letter numbers each."""
     looked_at = 0
-    for length in itertools.count():
+    for length in range(LONGEST_LOOKED_AT + 1):
         looked_at += num_letters**length
         if looked_at > MOST_LOOKED_AT:
             return

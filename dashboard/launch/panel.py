@@ -48,10 +48,11 @@ def show() -> None:
         if kind != OWN:
             _keep()
         try:
-            specs = choices[kind]()
-            if specs:
-                _offer(specs)
-            else:
+            with st.spinner("Reading the settings", show_time=True):
+                specs = choices[kind]()
+                if specs:
+                    _offer(specs)
+            if not specs:
                 st.caption("Complete the settings above to launch.")
         except SeqclsError as error:
             st.error("This cannot be launched.")

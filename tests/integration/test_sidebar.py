@@ -4,6 +4,7 @@ import time
 from pathlib import Path
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from dashboard import sweep_actions
@@ -129,6 +130,18 @@ def test_what_no_machine_can_hold_is_said_before_it_is_launched(
     rerun(app)
     (warning,) = app.warning
     assert "of memory to train, and this machine has" in warning.value
+
+
+def test_what_is_launched_is_shown_to_be_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    shown: list[str] = []
+    spinner = st.spinner
+    monkeypatch.setattr(
+        st, "spinner", lambda text, **keys: shown.append(text) or spinner(text, **keys)
+    )
+    panel(open_app(monkeypatch, tmp_path / "none.db"), "Your own")
+    assert "Reading the settings" in shown
 
 
 def test_a_sweep_that_nobody_trains_is_said_to_wait_and_can_be_resumed(

@@ -12,6 +12,7 @@ from seqcls.config import RunConfig
 from seqcls.data import configuration, task_of
 from seqcls.errors import ConfigError, SpecError
 from seqcls.tasks import TASKS
+from seqcls.tasks.regular import Regular
 from sweeps.spec import parse_spec
 
 
@@ -115,6 +116,13 @@ def test_the_shortest_strings_of_a_language_are_shown_with_the_right_label() -> 
         assert positive, name
         assert negative, name
     assert shortest_strings(task_of(configuration({"task": "dyck"})))[0][:2] == ("", "()")
+
+
+def test_one_letters_strings_are_looked_at_up_to_a_length() -> None:
+    positive, negative = shortest_strings(Regular("a", "a*"))
+    assert positive == tuple("a" * length for length in range(6))
+    assert negative == ()
+    assert shortest_strings(Regular("a", "a{100}"))[0] == ("a" * 100,)
 
 
 def test_a_setting_that_nothing_reads_would_be_refused() -> None:
