@@ -81,7 +81,7 @@ def main(db: str | None = None) -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         path = Path(db) if db else Path(folder) / "large.db"
-        _make(path)
+        make_if_missing(path)
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
             _baseline(browser, path)
@@ -90,7 +90,7 @@ def main(db: str | None = None) -> None:
             browser.close()
 
 
-def _make(path: Path) -> None:
+def make_if_missing(path: Path) -> None:
     if not path.exists():
         started = time.perf_counter()
         make_database(str(path))
@@ -129,7 +129,7 @@ def _warm(browser: Browser, db: Path, colds: dict[str, Shown]) -> None:
             with browser_window(browser, server) as window:
                 shown = _opened(window, f"{server.url}/{where}")
             print(f"  {name:28} opened again {shown}, {shown.sent / 1e3:5.0f} kB", flush=True)
-        print(f"  the server took {_megabytes(server):.0f} MB at most")
+        print(f"  the server took {megabytes(server):.0f} MB at most")
 
 
 @contextmanager
@@ -193,7 +193,7 @@ def drawn(window: Window, do: Callable[[], object], before: str) -> Shown:
     return Shown(seconds, window.processor - processor, sum(window.sent[frames:]))
 
 
-def _megabytes(server: Server) -> float:
+def megabytes(server: Server) -> float:
     """The most memory that the server has had at once."""
     status = Path(f"/proc/{server.process.pid}/status")
     if status.exists():

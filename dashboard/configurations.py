@@ -26,6 +26,7 @@ MAX_LISTED = 12
 """Seeds that are named in a cell of the table."""
 
 
+@data.shared
 def table(view: View) -> pd.DataFrame:
     """One row a configuration that the view leaves, the worst first.
 

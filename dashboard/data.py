@@ -1,7 +1,6 @@
 """Cached calls to the store's queries. A cached answer is used until the database changes."""
 
 import json
-import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -11,6 +10,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import pandas as pd
 import streamlit as st
 
+from dashboard.remembered import ANSWERS
 from seqcls.errors import SeqclsError, StoreDamagedError, StoreMissingError
 from sweeps import helping
 from sweeps import importance as weighed
@@ -36,15 +36,6 @@ from sweeps.store.views import View
 
 PAGE_SECONDS = 30.0
 """What a page asks the database takes no longer."""
-
-MOST_ANSWERS = 16
-"""That are remembered of each query: of a hundred thousand models, 7 MB each at most."""
-
-# Caches are made when the server is, before it runs, so that the first page need not wait for them;
-# Streamlit would warn of each that it is kept in memory only, as all are.
-logging.getLogger("streamlit.runtime.caching.cache_data_api").addFilter(
-    lambda record: not record.getMessage().startswith("No runtime found")
-)
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
@@ -95,34 +86,56 @@ def revision(store: Store, of: Callable[[Store], Any] = queries.revision) -> Any
     return seen[key]
 
 
+def _which(store: Store) -> tuple[Any, ...]:
+    """The database as it is read: another file in its place, or with more left out, is another."""
+    file = None
+    if store.path is not None:
+        # Where it is gone by now, its query says so.
+        with suppress(OSError):
+            file = store.path.stat().st_ino
+    return store.location, file, () if store.survey is None else tuple(store.survey.lines)
+
+
+def shared(
+    function: Callable[Arguments, Answer],
+    of: Callable[[Store], Any] = queries.revision,
+) -> Callable[Arguments, Answer]:
+    """A function whose answers all sessions share until what they are made of changes.
+
+    Args:
+        function: of a module; depends on nothing but the database and its arguments, which are
+            hashable or lists of what is.
+        of: gives the revision of what it reads.
+    """
+
+    @wraps(function)
+    def ask(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
+        store = open_reader()
+        given = (*args, *sorted(kwargs.items()))
+        hashable = tuple(tuple(own) if isinstance(own, list) else own for own in given)
+        name = f"{function.__module__}.{function.__qualname__}"
+        key = (name, revision(store, _which), revision(store, of), hashable)
+        return ANSWERS.answer(key, lambda: function(*args, **kwargs))
+
+    return ask
+
+
 def cached(
     query: Callable[Concatenate[Store, Arguments], Answer],
     of: Callable[[Store], Any] = queries.revision,
 ) -> Callable[Arguments, Answer]:
-    """A query whose answers are remembered until what they are made of changes.
+    """A query whose answers all sessions share until what they are made of changes.
 
     Args:
         query: asks the database.
         of: gives the revision of what is asked for.
     """
 
-    # The key says which query, of which database, in which state; the store itself is not hashed.
-    def answer(key: Any, _store: Store, args: Any, kwargs: Any) -> Any:  # noqa: ARG001
-        return query(_store, *args, **kwargs)
-
-    # By its name a cache is known: else all queries would have one, of a few answers in all.
-    answer.__qualname__ = f"{query.__module__}.{query.__name__}"
-    remembered = st.cache_data(show_spinner=False, max_entries=MOST_ANSWERS)(answer)
-
     @wraps(query)
     def ask(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
-        store = open_reader()
-        left_out = () if store.survey is None else tuple(store.survey.lines)
-        key = (query.__name__, store.location, revision(store, of), hash(left_out))
-        found: Answer = remembered(key, store, args, kwargs)
-        return found
+        return query(open_reader(), *args, **kwargs)
 
-    return ask
+    return shared(ask, of)
 
 
 breaking_strings = cached(string_queries.breaking_strings)
@@ -162,36 +175,28 @@ def _estimated(store: Store, submitted: tuple[str, ...], workers: int) -> Estima
 estimated = cached(_estimated)
 
 
-def _medians(store: Store, view: View, listed: int) -> pd.DataFrame:  # noqa: ARG001
+@shared
+def medians(view: View, listed: int) -> pd.DataFrame:
+    """As `sweeps.medians.medians`, of the models of a view."""
     # Of what the page has read already: a hundred thousand rows.
     return summed.medians(models(view), listed)
 
 
-medians = cached(_medians)
-
-
-def _read_settings(store: Store, config_ids: tuple[int, ...]) -> pd.DataFrame:  # noqa: ARG001
+def _read_settings(config_ids: tuple[int, ...]) -> pd.DataFrame:
     """The settings that differ, missing where a configuration does not read them."""
     return weighed.without_unread(settings().loc[list(config_ids)], some_configs(config_ids))
 
 
-read_settings = cached(_read_settings, overview.configs_revision)
+read_settings = shared(_read_settings, overview.configs_revision)
 
 
-def _importance(
-    store: Store,  # noqa: ARG001
-    view: View,
-    config_ids: tuple[int, ...],
-    measure: str,
-) -> pd.DataFrame:
+@shared
+def importance(view: View, config_ids: tuple[int, ...], measure: str) -> pd.DataFrame:
     """How far each setting that is read moves a measure."""
     # Of all seeds in scope: shares of those that were picked for failing would all be 100%.
     own = models(view)
     own = own[own["config_id"].isin(config_ids)]
     return weighed.importance(own, read_settings(config_ids), weighed.MEASURES[measure])
-
-
-importance = cached(_importance)
 
 
 def progress() -> list[SweepProgress]:

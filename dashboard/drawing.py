@@ -2,12 +2,16 @@
 
 import html
 import json
+import pickle
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 import altair as alt
 import streamlit as st
 from altair.utils.schemapi import disable_debug_mode
+from streamlit.dataframe_util import convert_anything_to_arrow_bytes
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import layout
@@ -17,15 +21,13 @@ from dashboard.charts.panels import apart
 from dashboard.charts.parts import Part, together
 from dashboard.charts.room import height_of, width_of
 from dashboard.charts.themes import DARK, LIGHT, Ground, described, themed
+from dashboard.remembered import ANSWERS
 
 MANY_ROWS = 900
 """Of a data set; a browser that draws each as an element of its own takes a second for them."""
 
 FEW_ROWS = 500
 """Of a chart that no page need wait for."""
-
-MOST_BUILT = 64
-"""Charts that are remembered, of which the largest take half a megabyte."""
 
 # Neither is a chart validated piece by piece while it is built, which takes longer than drawing it.
 disable_debug_mode()
@@ -46,24 +48,34 @@ def spec_of(chart: Drawing, says: str = "") -> dict[str, Any]:
     return _said(_spec(chart, ground()), says)
 
 
-def built(builder: Callable[..., Drawing], *given: Any) -> dict[str, Any]:
-    """As `spec_of`, of a chart that is built of the same data only once.
+@dataclass(frozen=True)
+class Built:
+    """A chart as it is sent, and so many pixels high."""
+
+    spec: dict[str, Any]
+    height: int
+
+
+def built(builder: Callable[..., Drawing], *given: Any) -> Built:
+    """A chart that is built of the same data only once, whichever session shows it.
 
     Args:
         builder: a function of a module, which depends on nothing but what it is given.
         *given: what it is given.
     """
-    return _remembered(f"{builder.__module__}.{builder.__qualname__}", builder, given, ground())
+    name, on = f"{builder.__module__}.{builder.__qualname__}", ground()
+    data = sha256(pickle.dumps((given, on), pickle.HIGHEST_PROTOCOL)).digest()
+    return ANSWERS.answer((name, data), lambda: _built(_spec(builder(*given), on)))
 
 
-@st.cache_data(show_spinner=False, max_entries=MOST_BUILT)
-def _remembered(
-    name: str,  # noqa: ARG001 (the key)
-    _builder: Callable[..., Drawing],
-    given: tuple[Any, ...],
-    on: Ground,
-) -> dict[str, Any]:
-    return _spec(_builder(*given), on)
+def _built(spec: dict[str, Any]) -> Built:
+    height = spec.get("height", 0)
+    # Rows are turned into what is sent here rather than each time that the chart is shown.
+    rows = spec.get("datasets", {}).items()
+    sent = {name: convert_anything_to_arrow_bytes(own) for name, own in rows}
+    # Its height is that of all of it.
+    pixels = height if isinstance(height, int) else height_of(spec)
+    return Built({**spec, "datasets": sent}, pixels)
 
 
 def _spec(chart: Drawing | alt.VConcatChart, on: Ground) -> dict[str, Any]:
@@ -90,9 +102,7 @@ def _light(spec: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def show(
-    chart: Drawing | dict[str, Any], key: str, *, says: str = "", click: str | None = None
-) -> Any:
+def show(chart: Drawing | Built, key: str, *, says: str = "", click: str | None = None) -> Any:
     """A chart as wide as its container.
 
     Args:
@@ -104,10 +114,9 @@ def show(
     Returns:
         The selections, where there is any to make.
     """
-    spec = _said(chart, says) if isinstance(chart, dict) else spec_of(chart, says)
-    # Its height is that of all of it.
-    height = spec.get("height", 0)
-    with _room(key, height if isinstance(height, int) else height_of(spec)):
+    own = chart if isinstance(chart, Built) else _built(spec_of(chart))
+    spec = _said(own.spec, says)
+    with _room(key, own.height):
         if click is None:
             return st.vega_lite_chart(spec, key=key)
         return st.vega_lite_chart(spec, key=key, on_select="rerun", selection_mode=[click])

@@ -215,6 +215,7 @@ def _outcome() -> None:
     )
 
 
+@data.shared
 def _fields() -> dict[str, list[Any]]:
     settings = data.settings()
     return {str(name): sorted(settings[name].unique().tolist()) for name in settings}

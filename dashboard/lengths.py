@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from dashboard import data, measures
+from dashboard import data, measures, names
 from dashboard.measures import ACCURACY
 from seqcls.data import sampler_of
 from sweeps.store.curves import Measure
@@ -46,19 +46,21 @@ def drawable(seeds: "pd.Series[int]", most: int, models: int) -> int:
     return max(1, int((seeds.head(most).cumsum() <= models).sum()))
 
 
-def medians(view: View, named: dict[int, str], width: int, measure: str) -> pd.DataFrame:
+@data.shared
+def medians(view: View, config_ids: tuple[int, ...], width: int, measure: str) -> pd.DataFrame:
     """The median of each configuration and point, over all its seeds in scope.
 
     Args:
         view: which models.
-        named: the configurations and what they are called.
+        config_ids: the configurations.
         width: lengths that make one point.
         measure: one of `LENGTH_MEASURES`.
 
     Returns:
         configuration, middle (length), n, median, low, high.
     """
-    found = data.median_curves(view, tuple(named), width, _MEASURES[measure])
+    named = names.configuration_names(config_ids)
+    found = data.median_curves(view, config_ids, width, _MEASURES[measure])
     found["middle"] = (found["first_length"] + found["last_length"]) / 2
     found["configuration"] = pd.Categorical(found["config_id"].map(named), list(named.values()))
     found = found.sort_values(["configuration", "middle"], ignore_index=True)
@@ -98,6 +100,7 @@ def named(bins: pd.DataFrame) -> list[str]:
     ]
 
 
+@data.shared
 def limits(config_ids: Sequence[int]) -> pd.DataFrame:
     """Where training and validation lengths ended, one line a length: length, label.
 

@@ -34,7 +34,8 @@ def show(sweep: SweepProgress) -> None:
     named = names.configuration_names(sorted(frame["config_id"].unique().tolist()))
     frame["configuration"] = frame["config_id"].map(named)
     colors = {named[own]: color for own, color in names.colors(list(named)).items()}
-    drawing.show(loss_curves(frame.drop(columns="config_id"), colors), f"loss curves {sweep.id}")
+    chart = drawing.built(loss_curves, frame.drop(columns="config_id"), colors)
+    drawing.show(chart, f"loss curves {sweep.id}")
     models = losses.drop_duplicates("run_id")
     _say_how_many(sweep, Counter(models["state"].tolist()))
 

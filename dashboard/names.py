@@ -1,25 +1,19 @@
 """What configurations and models are called on a page."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import pandas as pd
 
 from dashboard import data
 from dashboard.charts.colors import OKABE_ITO
 from sweeps.store import sweep_queries
-from sweeps.store.engine import Store
 
 
+@partial(data.shared, of=sweep_queries.members_revision)
 def configuration_names(config_ids: Sequence[int]) -> dict[int, str]:
     """What each configuration is called, beside these others."""
-    return _configuration_names(tuple(config_ids))
-
-
-def _told_apart(store: Store, config_ids: tuple[int, ...]) -> dict[int, str]:  # noqa: ARG001
     return told_apart(config_ids, data.memberships(), data.settings())
-
-
-_configuration_names = data.cached(_told_apart, sweep_queries.members_revision)
 
 
 def told_apart(

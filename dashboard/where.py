@@ -87,6 +87,7 @@ def best_axes(config: RunConfig, names: Sequence[str]) -> tuple[str, str]:
     return ranked[0], ranked[1] if len(ranked) > 1 else ranked[0]
 
 
+@data.shared
 def _by_length(run_id: int) -> pd.DataFrame:
     scores = data.scores_by_length((run_id,), WIDTH)
     scores["lengths"] = named(scores)

@@ -123,11 +123,12 @@ def _labels(runs: pd.DataFrame) -> dict[int, str]:
     settings = data.settings()
     own = settings.loc[[x for x in runs["config_id"].unique() if x in settings.index]]
     own = own.loc[:, [name for name in own if own[name].nunique() > 1]]
+    settled = own.to_dict("index")
     labels = {}
     for run in runs.to_dict("records"):
         errors = run["false_positives"] + run["false_negatives"]
         config_id, seed = run["config_id"], run["model_seed"]
-        different = [f"{name}={own[name][config_id]}" for name in own]
+        different = [f"{name}={value}" for name, value in settled.get(config_id, {}).items()]
         told = f"{errors:,} test strings wrong" if errors else "no test string wrong"
         labels[run["run_id"]] = f"{', '.join([*different, f'seed {seed}'])}: {told}"
     return labels

@@ -1,6 +1,5 @@
 """Which configurations generalize to long strings, and which of their seeds fail."""
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -8,6 +7,7 @@ from dashboard import (
     configurations,
     data,
     drawing,
+    drawn,
     filters,
     lengths,
     links,
@@ -17,7 +17,7 @@ from dashboard import (
 )
 from dashboard.charts import accuracy_by_length, every_seed, seed_grid
 from dashboard.charts.colors import OKABE_ITO
-from dashboard.lengths import LENGTH_MEASURES, limits, points
+from dashboard.lengths import LENGTH_MEASURES, limits
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
 from sweeps.store.views import View
@@ -58,13 +58,11 @@ def show() -> None:
             st.success("No model that matches the filters fails. Clear them in the sidebar.")
             return
         chosen = _table(table, view)
-        models = data.models(view)
-        models = models[(models["picked"] > 0) & models["config_id"].isin(chosen["config_id"])]
-        if models.empty:
+        if not drawn.counts(view, _ids(chosen)):
             st.info("None of the selected configurations has a model that is trained and tested.")
             return
-        _by_length(chosen, models, view)
-        _by_seed(chosen, models)
+        _by_length(chosen, view)
+        _by_seed(chosen, view)
         matters.show(chosen, view, _names(chosen))
     except SeqclsError as error:
         data.explain(error)
@@ -141,13 +139,15 @@ def _identified(table: pd.DataFrame) -> tuple[str, list[str]]:
     return (SWEEPS if table[SWEEPS].is_unique else CONFIGURATION), own
 
 
+def _ids(table: pd.DataFrame) -> tuple[int, ...]:
+    return tuple(table["config_id"].tolist())
+
+
 def _names(table: pd.DataFrame) -> list[str]:
-    config_ids = table["config_id"].tolist()
-    found = names.configuration_names(config_ids)
-    return [found[config_id] for config_id in config_ids]
+    return list(names.configuration_names(_ids(table)).values())
 
 
-def _by_length(chosen: pd.DataFrame, models: pd.DataFrame, view: View) -> None:
+def _by_length(chosen: pd.DataFrame, view: View) -> None:
     st.subheader("By string length")
     measure, width = _length_controls()
     drawable = lengths.drawable(chosen["seeds"], len(OKABE_ITO), lengths.MAX_READ)
@@ -157,18 +157,16 @@ def _by_length(chosen: pd.DataFrame, models: pd.DataFrame, view: View) -> None:
             "each. Select others in the table to see them."
         )
         chosen = chosen.head(drawable)
-    named = names.configuration_names(chosen["config_id"].tolist())
-    medians = lengths.medians(view, named, width, measure)
+    ids = _ids(chosen)
+    named = names.configuration_names(ids)
+    medians = lengths.medians(view, ids, width, measure)
     if medians.empty:
         return
-    drawn = _few_enough(models[models["config_id"].isin(named)], medians["middle"].nunique())
-    scores = points(data.scores_by_length(tuple(drawn["run_id"]), width), measure)
-    scores = scores.merge(drawn[["run_id", "config_id", "model_seed"]], on="run_id")
-    scores["configuration"] = scores["config_id"].map(named)
-    colors = {named[own]: color for own, color in names.colors(list(named)).items()}
+    most = _most(drawn.counts(view, ids), medians["middle"].nunique())
+    colors = {named[own]: color for own, color in names.colors(ids).items()}
     chart = drawing.built(
         accuracy_by_length.accuracy_by_length,
-        *(scores.drop(columns="config_id"), medians, limits(tuple(named)), measure, colors),
+        *(drawn.points(view, ids, most, width, measure), medians, limits(ids), measure, colors),
     )
     event = drawing.show(chart, "by_length", click=accuracy_by_length.CLICKED)
     links.open_clicked(event, accuracy_by_length.CLICKED)
@@ -201,30 +199,19 @@ def _length_controls() -> tuple[str, int]:
     return measure, int(width)
 
 
-def _few_enough(models: pd.DataFrame, per_line: int) -> pd.DataFrame:
-    """The models to draw: all, or so many of each configuration, from its worst to its best."""
-    if len(models) * per_line <= lengths.MAX_POINTS:
-        return models
-    most = max(1, lengths.MAX_POINTS // per_line // models["config_id"].nunique())
+def _most(models: dict[int, int], per_line: int) -> int | None:
+    """How many models of each configuration are drawn; None where all are."""
+    if sum(models.values()) * per_line <= lengths.MAX_POINTS:
+        return None
+    most = max(1, lengths.MAX_POINTS // per_line // len(models))
     st.caption(
         f"The chart shows {most} models of each configuration, evenly from the worst to the "
         "best. Medians and intervals are over all of them."
     )
-    return _spread(models, most)
+    return most
 
 
-def _spread(models: pd.DataFrame, most: int) -> pd.DataFrame:
-    """At most so many models of each configuration, evenly from its worst to its best."""
-    kept = [
-        own.sort_values("accuracy").iloc[
-            np.unique(np.linspace(0, len(own) - 1, min(len(own), most)).round().astype(int))
-        ]
-        for _, own in models.groupby("config_id")
-    ]
-    return pd.concat(kept)
-
-
-def _by_seed(chosen: pd.DataFrame, models: pd.DataFrame) -> None:
+def _by_seed(chosen: pd.DataFrame, view: View) -> None:
     st.subheader("Seed by seed")
     drawable = lengths.drawable(chosen["seeds"], MAX_ROWS, MAX_MODELS)
     if len(chosen) > drawable:
@@ -233,24 +220,24 @@ def _by_seed(chosen: pd.DataFrame, models: pd.DataFrame) -> None:
             "in the table to see them."
         )
         chosen = chosen.head(drawable)
-    named = names.configuration_names(chosen["config_id"].tolist())
-    own = models[models["config_id"].isin(named)].drop(columns=["failing", "picked"])
-    if len(own) > MAX_MODELS:
+    number = sum(drawn.counts(view, _ids(chosen)).values())
+    if number > MAX_MODELS:
         st.caption(
-            f"The charts show {MAX_MODELS:,} of its {len(own):,} models, evenly from the worst to "
+            f"The charts show {MAX_MODELS:,} of its {number:,} models, evenly from the worst to "
             "the best."
         )
-        own = _spread(own, MAX_MODELS)
-    own["configuration"] = own["config_id"].map(named)
+    most = MAX_MODELS if number > MAX_MODELS else None
+    own = drawn.models(view, _ids(chosen), most).drop(columns=["failing", "picked"])
     # Spread by the seed, so that the same models always lie at the same place.
     own["jitter"] = (own["model_seed"] * 0.618034) % 1 * 2 - 1
-    strip = drawing.built(every_seed.every_seed, own, list(named.values()))
+    named = list(names.configuration_names(_ids(chosen)).values())
+    strip = drawing.built(every_seed.every_seed, own, named)
     clicked = drawing.show(strip, "every_seed", click=every_seed.CLICKED)
     links.open_clicked(clicked, every_seed.CLICKED)
     place = drawing.unfolded(len(own), "Accuracy of each seed as a grid", "seed_grid")
     if place is not None:
         with place:
-            _grid(own, list(named.values()))
+            _grid(own, named)
     st.caption("Click a point or a cell to look inside the model.")
 
 

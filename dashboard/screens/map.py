@@ -1,21 +1,14 @@
 """Two fields of the configuration against each other: where do models begin to generalize?"""
 
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, drawing, filters, languages, links, measures
+from dashboard import cells, data, drawing, filters, languages, links, measures
 from dashboard.charts.heat_map import CLICKED, heat_map
 from seqcls.errors import SeqclsError
-from seqcls.fields_read import language_fields
-from sweeps.intervals import wilson
-from sweeps.median_intervals import FEWEST, median_intervals
 from sweeps.store.views import View
-
-# Beyond so many values of a field, its cells could not be read.
-MAX_VALUES = 30
 
 EVERY_LANGUAGE = "All languages"
 
@@ -34,35 +27,22 @@ def show() -> None:
     st.title("Where do models begin to generalize?")
     try:
         view = filters.current()
-        models = data.models(view)
-        if not (models["picked"] > 0).any():
+        models = cells.models_by_language(view)
+        if models.empty:
             st.info(
                 "No model that matches the filters is trained and tested. Clear them in the "
                 "sidebar, or wait for the first results."
             )
             return
-        models, language = _of_one_language(models)
-        settings = data.read_settings(tuple(models["config_id"].drop_duplicates().astype(int)))
-        models = models.join(settings, on="config_id", how="left")
-        fields = [str(x) for x in settings if 1 < models[x].nunique() <= MAX_VALUES]
+        chosen = languages.choose(models, [EVERY_LANGUAGE])
+        language = None if chosen == EVERY_LANGUAGE else chosen
+        fields = cells.fields(view, language)
         if len(fields) < 2:
             _too_few(fields)
             return
-        _maps(models, fields, view, language)
+        _maps(view, language, fields)
     except SeqclsError as error:
         data.explain(error)
-
-
-def _of_one_language(models: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """The models of the language that is chosen, and the settings that say which it is."""
-    own = models["config_id"].map(data.languages())
-    chosen = languages.choose(own.value_counts(), [EVERY_LANGUAGE])
-    if chosen == EVERY_LANGUAGE:
-        return models, {}
-    models = models[own == chosen]
-    settings = data.settings().loc[int(models["config_id"].iloc[0])].to_dict()
-    fields = language_fields(str(settings.get("task")))
-    return models, {name: settings[name] for name in fields if name in settings}
 
 
 def _too_few(fields: list[str]) -> None:
@@ -73,22 +53,23 @@ def _too_few(fields: list[str]) -> None:
     )
 
 
-def _maps(models: pd.DataFrame, fields: list[str], view: View, language: Mapping[str, Any]) -> None:
+def _maps(view: View, language: str | None, fields: list[str]) -> None:
     x, y, facet = _axes(fields)
     if x == y or facet in (x, y):
         st.info("Choose different settings for the two axes and for the separate maps.")
         return
     grouped = [x, y] if facet is None else [x, y, facet]
-    table = cells(models, grouped)
+    table = cells.cells(view, language, grouped)
+    settings = {} if language is None else cells.language_settings(view, language)
     if facet is None:
         for left, right in (("median", "failing_share"), ("worst", "best")):
             for column, name in zip(st.columns(2), (left, right), strict=True):
                 with column:
-                    _map(table, grouped, name, language)
+                    _map(table, grouped, name, settings)
     else:
         for name in SHARES:
-            _map(table, grouped, name, language)
-    _say_what_is_left_out(models, grouped)
+            _map(table, grouped, name, settings)
+    _say_what_is_left_out(view, language, grouped)
     _say_what_is_pooled(table, fields, grouped)
     st.caption(
         f"Accuracy: {measures.ACCURACY} Failing: {measures.failing(view.below)} Each number "
@@ -97,7 +78,7 @@ def _maps(models: pd.DataFrame, fields: list[str], view: View, language: Mapping
     )
 
 
-def _map(table: pd.DataFrame, grouped: list[str], value: str, language: Mapping[str, Any]) -> None:
+def _map(table: pd.DataFrame, grouped: list[str], value: str, language: dict[str, Any]) -> None:
     """One map; a click on a cell leads to its models."""
     x, y, *facet = grouped
     chart = drawing.built(heat_map, table, x, y, value, SHARES[value], *facet)
@@ -130,51 +111,12 @@ def _axes(fields: list[str]) -> tuple[str, str, str | None]:
     return x, y, facet
 
 
-def cells(models: pd.DataFrame, fields: list[str]) -> pd.DataFrame:
-    """One row a cell of the map, sorted by the fields' values, which become text.
-
-    Args:
-        models: one row a model, with accuracy, failing, config_id and the fields.
-        fields: what makes the cells.
-
-    Returns:
-        The fields; median, best and worst accuracy and failing_share in [0, 1]; seeds (models),
-        failing (models), configurations, their number (cell), and the 95% intervals of the median
-        and of the failing share as text: median_interval, failing_interval.
-    """
-    grouped = models.groupby(fields, sort=True)
-    table = grouped.agg(
-        median=("accuracy", "median"),
-        best=("accuracy", "max"),
-        worst=("accuracy", "min"),
-        failing=("failing", "sum"),
-        seeds=("run_id", "size"),
-        configurations=("config_id", "nunique"),
-    ).reset_index()
-    table["failing_share"] = table["failing"] / table["seeds"]
-    table["cell"] = range(len(table))
-    medians = median_intervals(models, "accuracy", fields)
-    table["median_interval"] = _spans(medians["low"], medians["high"])
-    shares = [
-        wilson(int(failing), int(seeds))
-        for failing, seeds in zip(table["failing"], table["seeds"], strict=True)
-    ]
-    table["failing_interval"] = _spans([x.low for x in shares], [x.high for x in shares])
-    return table.astype(dict.fromkeys(fields, str))
-
-
-def _spans(lows: Iterable[float], highs: Iterable[float]) -> list[str]:
-    return [
-        f"none: fewer than {FEWEST} models" if pd.isna(low) else f"{low:.1%} to {high:.1%}"
-        for low, high in zip(lows, highs, strict=True)
-    ]
-
-
-def _say_what_is_left_out(models: pd.DataFrame, grouped: list[str]) -> None:
-    for name in grouped:
-        if unread := int(models[name].isna().sum()):
+def _say_what_is_left_out(view: View, language: str | None, grouped: list[str]) -> None:
+    models, unread = cells.unread(view, language, grouped)
+    for name, number in unread.items():
+        if number:
             st.caption(
-                f"{unread:,} of {len(models):,} models are in no cell: their language or network "
+                f"{number:,} of {models:,} models are in no cell: their language or network "
                 f"does not use `{name}`."
             )
 

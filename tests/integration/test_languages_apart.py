@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from dashboard import where
+from dashboard.cells import cells_of
 from dashboard.charts.importance import written
 from dashboard.failing import causes
-from dashboard.screens.map import cells
 from sweeps.compared import compare_configs
 from sweeps.importance import MEASURES, importance, without_unread
 from sweeps.spec import parse_spec
@@ -115,7 +115,7 @@ def test_no_model_stands_in_a_cell_of_a_setting_that_it_does_not_read(
     store = open_reader(str(db))
     models = overview.models(store, View())
     settings = without_unread(overview.settings(store), queries.configs(store))
-    table = cells(models.join(settings, on="config_id"), ["task", "positions"])
+    table = cells_of(models.join(settings, on="config_id"), ["task", "positions"])
     parity = table[table["task"] == "parity"].set_index("positions")
     assert parity["seeds"].to_dict() == {"none": 12, "rotary": 12}, "no LSTM"
 

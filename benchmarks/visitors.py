@@ -1,0 +1,157 @@
+"""Twenty sessions that ask for pages without a pause, of a database of 100,000 runs.
+
+python -m benchmarks.visitors [DB] [SECONDS]
+
+Each is a connection of its own, over which it speaks to the server as a browser does. Most show all
+runs; some filter. A page run is all that the server computes and sends for a page.
+"""
+
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import cycle, islice
+from pathlib import Path
+from statistics import median
+from urllib.parse import urlsplit
+
+import psutil
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.sync.client import ClientConnection, connect
+
+from benchmarks.pages import PAGES, make_if_missing, megabytes
+from tests.e2e.server import Server, serve
+
+SESSIONS = 20
+SECONDS = 60.0
+MOST_SECONDS = 120
+"""That a page run may take."""
+
+FILTERED = ("seed=1&seed=2&seed=3", "below=99.0", "num_attention_heads=2", "failing=true")
+"""What every fifth session filters by, each by another; the others show all runs."""
+
+EARLY = ForwardMsg.ScriptFinishedStatus.Value("FINISHED_EARLY_FOR_RERUN")
+
+
+class Visitor:
+    """A session: a window in which one page after another is opened."""
+
+    def __init__(self, connection: ClientConnection, filtered: str) -> None:
+        self._connection = connection
+        self._filtered = filtered
+        self._hashes: dict[str, str] = {}
+        self._known: list[set[str]] = [set(), set()]
+
+    def open(self, page: str) -> int:
+        """Asks for a page; the bytes that the server sends for it.
+
+        Raises:
+            AssertionError: the page shows an exception.
+        """
+        asked = BackMsg()
+        asked.rerun_script.query_string = self._filtered
+        asked.rerun_script.context_info.color_scheme = "light"
+        if page in self._hashes:
+            asked.rerun_script.page_script_hash = self._hashes[page]
+        else:
+            asked.rerun_script.page_name = page
+        # As a browser, it keeps what came for its last pages, and is sent that once.
+        asked.rerun_script.cached_message_hashes.extend(self._known[0] | self._known[1])
+        self._connection.send(asked.SerializeToString())
+        self._known = [self._known[1], set()]
+        return sum(self._answers(page))
+
+    def _answers(self, page: str) -> Iterator[int]:
+        while True:
+            received = self._connection.recv(timeout=MOST_SECONDS, decode=False)
+            yield len(received)
+            answer = ForwardMsg.FromString(received)
+            assert answer.delta.new_element.WhichOneof("type") != "exception", (page, answer)
+            if answer.metadata.cacheable:
+                self._known[1].add(answer.ref_hash or answer.hash)
+            for known in answer.navigation.app_pages:
+                self._hashes["" if known.is_default else known.url_pathname] = (
+                    known.page_script_hash
+                )
+            finished = answer.WhichOneof("type") == "script_finished"
+            if finished and answer.script_finished != EARLY:
+                return
+
+
+@contextmanager
+def visitor(server: Server, filtered: str = "") -> Iterator[Visitor]:
+    """A session of its own, whose link names the filters."""
+    url = f"ws://{urlsplit(server.url).netloc}/_stcore/stream"
+    # As a browser, it asks nobody whether the server is still there.
+    with connect(url, max_size=None, compression=None, ping_interval=None) as connection:
+        yield Visitor(connection, filtered)
+
+
+def main(db: str | None = None, seconds: float = SECONDS) -> None:
+    """Prints page runs a second, what each took of processors, and the server's memory."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(db) if db else Path(folder) / "large.db"
+        make_if_missing(path)
+        with serve(path) as server:
+            _one(server)
+            _all(server, seconds)
+            print(f"  the server took {megabytes(server):.0f} MB at most")
+
+
+def _one(server: Server) -> None:
+    """Every page of one session alone, shown before: what a page run takes at least."""
+    with visitor(server) as own:
+        for name, page in PAGES.items():
+            own.open(page)
+            before, sent = _processor(server), own.open(page)
+            took = _processor(server) - before
+            print(
+                f"  {name:16} again {took:.2f} s of a processor, {sent / 1e3:5.0f} kB", flush=True
+            )
+
+
+def _all(server: Server, seconds: float) -> None:
+    """Until the time is over; what any session asked before it began is not counted."""
+    for filtered in FILTERED:
+        with visitor(server, filtered) as own:
+            for page in PAGES.values():
+                own.open(page)
+    before, began = _processor(server), time.monotonic()
+    with ThreadPoolExecutor(SESSIONS) as pool:
+        asked = [pool.submit(_asks, server, n, began + seconds) for n in range(SESSIONS)]
+        times = [own for found in asked for own in found.result()]
+    passed, took = time.monotonic() - began, _processor(server) - before
+    print(
+        f"  {SESSIONS} sessions: {len(times)} page runs in {passed:.0f} s, "
+        f"{len(times) / passed:.1f} a second; {took / len(times):.3f} s of a processor each; "
+        f"median {median(times):.2f} s, at most {max(times):.2f} s"
+    )
+
+
+def _asks(server: Server, number: int, until: float) -> list[float]:
+    """Opens page after page until the time is over; the seconds of each."""
+    filtered = FILTERED[number // 5] if number % 5 == 0 else ""
+    pages = list(PAGES.values())
+    times: list[float] = []
+    with visitor(server, filtered) as own:
+        for page in islice(cycle(pages), number % len(pages), None):
+            if time.monotonic() > until:
+                return times
+            began = time.monotonic()
+            own.open(page)
+            times.append(time.monotonic() - began)
+    return times
+
+
+def _processor(server: Server) -> float:
+    """Seconds of processors that the server has taken."""
+    own = psutil.Process(server.process.pid).cpu_times()
+    return float(own.user + own.system)
+
+
+if __name__ == "__main__":
+    _, *given = sys.argv
+    main(*given[:1], *map(float, given[1:2]))
