@@ -19,8 +19,10 @@ MAX_VALUES = 30
 def models_by_language(view: View) -> "pd.Series[int]":
     """How many models each language has; empty where none matches the filters."""
     models = data.models(view)
-    own = models["config_id"].map(data.languages())
-    return own.where((models["picked"] > 0).any()).value_counts()
+    if not (models["picked"] > 0).any():
+        models = models.head(0)
+    found: pd.Series[int] = models["config_id"].map(data.languages()).value_counts()
+    return found
 
 
 def _models(view: View, language: str | None) -> pd.DataFrame:
