@@ -107,10 +107,10 @@ def limits(config_ids: Sequence[int]) -> pd.DataFrame:
     What ended beyond all tested lengths has no line: there is nothing left of it to see.
     """
     configs = data.some_configs(tuple(config_ids)).values()
-    tested = max((sampler_of(config, "test").longest for config in configs), default=0)
+    tested = max((sampler_of(config, "test").lengths[-1] for config in configs), default=0)
     ends = {
-        "training": {sampler_of(config, "train").longest for config in configs},
-        "validation": {sampler_of(config, "validation").longest for config in configs},
+        "training": {sampler_of(config, "train").lengths[-1] for config in configs},
+        "validation": {sampler_of(config, "validation").lengths[-1] for config in configs},
     }
     inside = {part: [x for x in lengths if x <= tested] for part, lengths in ends.items()}
     return pd.DataFrame(

@@ -51,7 +51,7 @@ def check(config: RunConfig) -> None:
         ConfigError: as `configuration`.
     """
     check_packages(config.plugins, plugins_of(config))
-    longest = {part: sampler_of(config, part).longest for part in PARTS}
+    longest = {part: sampler_of(config, part).lengths[-1] for part in PARTS}
     _check_read(config)
     check_network(network_of(config), longest)
 
@@ -202,7 +202,7 @@ def network_of(config: RunConfig | NetworkConfig) -> NetworkConfig:
         **{
             **own,
             "num_letters": len(task_of(config).alphabet),
-            "trained_length": sampler_of(config, "train").longest,
+            "trained_length": sampler_of(config, "train").lengths[-1],
             "place_seed": config.test_seed if config.position_range else 0,
         }
     )

@@ -129,7 +129,7 @@ def evaluation_of(
     # One count for every length and cell, the cells in the order of Confusion.
     lengths = test.strings.lengths
     places = 4 * lengths + 2 * test.labels + predicted
-    table = np.bincount(places, test.occurrences * asked, 4 * (config.test_max_length + 1))
+    table = np.bincount(places, test.occurrences * asked, 4 * (int(lengths.max()) + 1))
     cells = table.astype(np.int64).reshape(-1, 4)
     tested = np.flatnonzero(cells.any(axis=1))
     wrong = wrong[np.argsort(test.numbers[wrong])]
@@ -148,7 +148,8 @@ def _solved_length(config: RunConfig, wrong: Int64[np.ndarray, " error"]) -> int
     if len(wrong):
         return int(wrong.min()) - 1
     end = longest_readable(network_of(config))
-    return config.test_max_length if end is None else min(end, config.test_max_length)
+    longest = sampler_of(config, "test").lengths[-1]
+    return longest if end is None else min(end, longest)
 
 
 def drawn_test_set(config: RunConfig) -> TestSet:

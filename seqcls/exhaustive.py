@@ -7,9 +7,9 @@ from functools import lru_cache
 import numpy as np
 from jaxtyping import Bool, Int64
 
-from seqcls.config import ANY_SAMPLER, RunConfig
+from seqcls.config import RunConfig
 from seqcls.counts.invariance import counts_suffice
-from seqcls.data import count_task_of, task_of, tokenizer_of
+from seqcls.data import count_task_of, sampler_of, task_of, tokenizer_of
 from seqcls.evaluation import logits_of
 from seqcls.results import Verdict, Weights
 from seqcls.strings import TokenStrings
@@ -39,11 +39,12 @@ def unaffordable(config: RunConfig) -> str | None:
     if reason is not None:
         return f"{reason}, so there are far too many strings to try them all"
     letters = len(task_of(config).alphabet)
-    multisets = num_multisets(letters, config.test_max_length)
+    longest = sampler_of(config, "test").lengths[-1]
+    multisets = num_multisets(letters, longest)
     if multisets > MAX_MULTISETS:
         return (
             f"there are {multisets:,} multisets of {letters} letters up to length "
-            f"{config.test_max_length}, more than {MAX_MULTISETS:,}"
+            f"{longest}, more than {MAX_MULTISETS:,}"
         )
     return None
 
@@ -72,13 +73,13 @@ def multisets_of(
         config: the configuration, of a language in which letter counts decide.
         max_length: the longest test string's if not given.
     """
-    length = config.test_max_length if max_length is None else max_length
+    length = sampler_of(config, "test").lengths[-1] if max_length is None else max_length
     return _multisets(len(task_of(config).alphabet), length, tries_empty(config))
 
 
 def tries_empty(config: RunConfig) -> bool:
     """Whether the empty string is one of those tried: where a test may hold it."""
-    return config.test_sampler == ANY_SAMPLER
+    return 0 in sampler_of(config, "test").lengths
 
 
 def _multisets(
@@ -89,8 +90,8 @@ def _multisets(
 
 
 def _strings_of(config: RunConfig) -> TokenStrings:
-    letters, length = len(task_of(config).alphabet), config.test_max_length
-    return _kept_strings(letters, length, tries_empty(config))
+    letters, longest = len(task_of(config).alphabet), sampler_of(config, "test").lengths[-1]
+    return _kept_strings(letters, longest, tries_empty(config))
 
 
 @lru_cache(maxsize=1)
@@ -136,7 +137,7 @@ def _verdict(
         least = counts[wrong[lengths == lengths.min()]].tolist()
         shortest = min(map(tokenizer.text_of_counts, least))
     return Verdict(
-        max_length=config.test_max_length,
+        max_length=sampler_of(config, "test").lengths[-1],
         unit="multiset",
         inputs=len(counts),
         false_positives=false_positives,

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from seqcls.config import ANY_SAMPLER, PARTS, RunConfig, default_fields
-from seqcls.data import configuration, task_of
+from seqcls.config import PARTS, RunConfig, default_fields
+from seqcls.data import configuration, sampler_of, task_of
 from seqcls.errors import SeqclsError
+from seqcls.fields_read import fields_unread
 from seqcls.mechanisms import AS_SHORT, BEHAVIOURS, BEYOND, FEATURE, LONGER
 
 Value = Callable[[RunConfig], Any]
@@ -91,7 +92,7 @@ def named_fields(config: RunConfig) -> dict[str, Any]:
 
 def _applied(config: RunConfig, mechanism: str, remedy: Remedy) -> Iterator[Suggestion]:
     value, before = remedy.value(config), getattr(config, remedy.field)
-    if value is None or value == before:
+    if value is None or value == before or remedy.field in fields_unread(config):
         return
     along = remedy.along(config)
     try:
@@ -133,7 +134,7 @@ def _where_order_decides(value: Value) -> Value:
 
 
 def _longest_tested(config: RunConfig) -> int:
-    return 4 * max(config.test_max_length, config.train_max_length) + 2
+    return 4 * max(sampler_of(config, part).lengths[-1] for part in PARTS) + 2
 
 
 def _of_an_lstm(config: RunConfig) -> dict[str, Any]:

@@ -55,8 +55,8 @@ def _of_counts(config: RunConfig) -> float:
 
 def _of_tokens(config: RunConfig) -> float:
     hidden, tokens = config.hidden_size, mean_length(config) + 1
-    if config.architecture in _GATES:
-        each = 2.0 * _GATES[config.architecture] * hidden**2
+    if config.architecture != "transformer":
+        each = 2.0 * _GATES.get(config.architecture, 1) * hidden**2
     else:
         mixed = config.num_attention_heads * config.attention_head_size
         each = 4 * mixed * hidden + 2 * config.feed_forward_size * hidden + 2 * mixed * tokens
@@ -65,4 +65,5 @@ def _of_tokens(config: RunConfig) -> float:
 
 def mean_length(config: RunConfig) -> float:
     """Tokens of a training string, about half way from the shortest to the longest."""
-    return (config.train_min_length + sampler_of(config, "train").longest) / 2
+    lengths = sampler_of(config, "train").lengths
+    return (lengths[0] + lengths[-1]) / 2

@@ -58,10 +58,10 @@ def strings_bytes(config: RunConfig) -> int:
 def _part_bytes(config: RunConfig, part: str) -> int:
     sampler, engine = sampler_of(config, part), engine_of(config)
     if getattr(config, f"{part}_sampler") != REPORT_SAMPLER:
-        return sampler.epoch_size * sampler.longest
+        return sampler.epoch_size * sampler.lengths[-1]
     # Drawn by counts, and spelled out by whole numbers, all at once, for the table of places.
     spelled = engine == "fused" and config.positions != "none"
-    return 8 * sampler.epoch_size * (sampler.longest if spelled else config.num_letters)
+    return 8 * sampler.epoch_size * (sampler.lengths[-1] if spelled else config.num_letters)
 
 
 def _batch_bytes(config: RunConfig) -> int:

@@ -11,6 +11,7 @@ from dashboard.charts.parameters import magnitudes
 from dashboard.charts.readout import DIRECTIONS, waterfall
 from dashboard.figures.figure import Figure
 from dashboard.figures.history import Traces
+from seqcls.data import sampler_of
 from seqcls.interpretability.counts.attribution import direct_logit_attribution
 from seqcls.interpretability.counts.circuits import Circuits, circuits
 from seqcls.interpretability.counts.network import Network
@@ -38,10 +39,13 @@ def loss_by_epoch(traces: Traces, epoch: int) -> Iterator[Figure]:
     frame = history.losses_by_part()
     if frame.empty:
         return
+    validated, tested = (
+        sampler_of(history.config, part).lengths[-1] for part in ("validation", "test")
+    )
     note = (
         "The model of the epoch with the lowest validation loss is kept and tested. Test strings "
-        f"have up to {history.config.test_max_length} letters, validation strings up to "
-        f"{history.config.validation_max_length}: a low loss here promises nothing there."
+        f"have up to {tested} letters, validation strings up to {validated}: a low loss here "
+        "promises nothing there."
     )
     chart = losses(frame, history.kept_epoch, epoch)
     yield Figure(1, "Loss by epoch", "", note, frame, chart)

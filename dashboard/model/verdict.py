@@ -11,6 +11,7 @@ from dashboard.model.choice import Chosen
 from dashboard.model.drawing import stretch
 from dashboard.model.opened import OpenedModel, remembered
 from dashboard.text import verbatim
+from seqcls.data import sampler_of
 from seqcls.errors import ConfigError
 from seqcls.exhaustive import tries_empty, unaffordable
 from seqcls.interpretability.counts.certification import Certification, SupportProof, certify
@@ -35,7 +36,8 @@ def show(chosen: Chosen) -> None:
     ):
         model = model.at(kept)
     shortest = 0 if tries_empty(model.config) else 1
-    st.subheader(f"All strings of {shortest} to {model.config.test_max_length} letters")
+    longest = sampler_of(model.config, "test").lengths[-1]
+    st.subheader(f"All strings of {shortest} to {longest} letters")
     try:
         _exhaustive(model)
     except ConfigError as error:

@@ -146,8 +146,9 @@ class BalancedStrings:
         return None
 
     @property
-    def longest(self) -> int:
-        return self.max_length
+    def lengths(self) -> range:
+        drawn = np.concatenate(list(self._lengths.values()))
+        return range(int(drawn.min()), int(drawn.max()) + 1)
 
     @property
     def epoch_size(self) -> int:

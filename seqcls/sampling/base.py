@@ -51,8 +51,8 @@ class Sampler(Protocol):
     def batch_size(self) -> int: ...
 
     @property
-    def longest(self) -> int:
-        """Tokens of the longest string that it may draw."""
+    def lengths(self) -> range:
+        """From the tokens of the shortest string that it may draw to those of the longest."""
         ...
 
     @property

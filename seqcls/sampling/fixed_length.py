@@ -28,10 +28,10 @@ class FixedLength:
 
     def __post_init__(self) -> None:
         letters = len(self.task.alphabet)
-        if letters**self.longest > MAX_FIXED_LENGTH_STRINGS:
+        if letters**self._length > MAX_FIXED_LENGTH_STRINGS:
             raise ConfigError(
                 f"sequence_length={self.sequence_length}: fixed_length would train on all "
-                f"{letters}^{self.longest} strings, expected at most "
+                f"{letters}^{self._length} strings, expected at most "
                 f"{MAX_FIXED_LENGTH_STRINGS:,}; lower sequence_length or num_letters"
             )
 
@@ -42,12 +42,12 @@ class FixedLength:
         return None
 
     @property
-    def longest(self) -> int:
-        return self.sequence_length - 1
+    def lengths(self) -> range:
+        return range(self._length, self._length + 1)
 
     @property
     def epoch_size(self) -> int:
-        return int(len(self.task.alphabet) ** self.longest)
+        return int(len(self.task.alphabet) ** self._length)
 
     @property
     def repeats(self) -> bool:
@@ -75,9 +75,13 @@ class FixedLength:
             twister.random_raw(len(raw))
             yield strings.take(np.array(order))
 
+    @property
+    def _length(self) -> int:
+        return self.sequence_length - 1
+
     def _all_strings(self) -> LabelledStrings:
         n = len(self.task.alphabet)
-        numbers = np.arange(n**self.longest)
-        place_values = n ** np.arange(self.longest)[::-1]
+        numbers = np.arange(n**self._length)
+        place_values = n ** np.arange(self._length)[::-1]
         letters = numbers[:, None] // place_values % n
         return LabelledStrings.of(self.task, TokenStrings.of_letters(n, letters))

@@ -60,8 +60,8 @@ class VariableLength:
         return "it draws strings of 'contains_all' only; take 'balanced_strings'"
 
     @property
-    def longest(self) -> int:
-        return self.max_length
+    def lengths(self) -> range:
+        return range(1, self.max_length + 1)
 
     @property
     def epoch_size(self) -> int:

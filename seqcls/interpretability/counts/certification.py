@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from seqcls.data import count_task_of, required_letters_of
+from seqcls.data import count_task_of, required_letters_of, sampler_of
 from seqcls.interpretability.counts.network import Network
 from seqcls.interpretability.counts.obstacle import refuse
 from seqcls.interpretability.counts.simplex import Cells, divide
@@ -94,7 +94,7 @@ def certify(network: Network, *, least_length: int | None = None) -> Certificati
     """
     config = network.config
     refuse(config)
-    length = least_length or config.test_max_length + 1
+    length = least_length or sampler_of(config, "test").lengths[-1] + 1
     if config.no_attend_cls:
         length = 1
     letters = range(network.num_letters)

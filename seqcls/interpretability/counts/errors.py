@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int64
 
-from seqcls.data import count_task_of
+from seqcls.data import count_task_of, sampler_of
 from seqcls.errors import ConfigError
 from seqcls.exhaustive import MAX_MULTISETS, multisets_of, num_multisets
 from seqcls.interpretability.counts.network import Network
@@ -62,7 +62,7 @@ def errors_up_to(network: Network, max_length: int | None = None) -> Errors:
     """
     refuse(network.config, "labels")
     letters = network.num_letters
-    length = network.config.test_max_length if max_length is None else max_length
+    length = sampler_of(network.config, "test").lengths[-1] if max_length is None else max_length
     multisets = num_multisets(letters, length)
     if multisets > MAX_MULTISETS:
         raise ConfigError(

@@ -56,7 +56,7 @@ class Dilution:
     @cached_property
     def longest_trained(self) -> int:
         """Tokens of the longest string that may be in the training."""
-        return sampler_of(self.model.config, "train").longest
+        return sampler_of(self.model.config, "train").lengths[-1]
 
     def cause_of(self, letters: Letters, label: bool) -> Diluted | None:
         """The head whose diluted attention makes a failing string fail, or all of them together.

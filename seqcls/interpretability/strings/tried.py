@@ -94,7 +94,7 @@ def _asked(model: AskedModel, strings: TokenStrings) -> Tried:
 
 def _all_short(model: AskedModel) -> TokenStrings:
     config, letters = model.config, model.num_letters
-    longest = sampler_of(config, "train").longest
+    longest = sampler_of(config, "train").lengths[-1]
     by_counts = isinstance(model.task, CountTask) and not counts_suffice(config, training=False)
     if by_counts and num_multisets(letters, longest) < MAX_SHORT:
         return TokenStrings.of_counts(letters, multisets_of(config, longest))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from seqcls.data import network_of
+from seqcls.data import network_of, sampler_of
 from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.interpretability.strings.enumeration import MAX_STRINGS, affordable_length, all_strings
 from seqcls.models.positions import longest_readable
@@ -15,10 +15,10 @@ def checked_length(model: AskedModel, limit: int = MAX_STRINGS) -> int:
     No longer than the longest test string, nor than the model has places for.
     """
     end = longest_readable(network_of(model.config))
-    longest = (
-        model.config.test_max_length if end is None else min(model.config.test_max_length, end)
+    longest = sampler_of(model.config, "test").lengths[-1]
+    return affordable_length(
+        model.num_letters, limit, longest if end is None else min(longest, end)
     )
-    return affordable_length(model.num_letters, limit, longest)
 
 
 def string_verdict(model: AskedModel, limit: int = MAX_STRINGS) -> Verdict:

@@ -1,0 +1,102 @@
+"""How long tested strings are is what their sampler can draw, whatever other fields say."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dashboard.model.summary import verdict_sentence
+from seqcls.config import PARTS, RunConfig
+from seqcls.data import configuration, sampler_of
+from seqcls.evaluation import distinct_test_strings, evaluation_of
+from seqcls.exhaustive import multisets_of, unaffordable, verdicts
+from seqcls.initial import draw_initial
+from seqcls.interpretability.counts.certification import certify
+from seqcls.interpretability.counts.errors import errors_up_to
+from seqcls.interpretability.counts.network import Network
+from seqcls.interpretability.strings.asked import AskedModel
+from seqcls.interpretability.strings.verdict import checked_length, string_verdict
+from seqcls.remedies import suggestions
+from seqcls.results import Evaluation
+from sweeps.cost import mean_length
+
+FIXED: dict[str, Any] = {"test_sampler": "fixed_length", "sequence_length": 5}
+FROM_THREE = {"task": "parity", "test_min_length": 3, "test_max_length": 6, "test_size": 500}
+
+
+def evaluated(config: RunConfig, *wrong: int) -> Evaluation:
+    """What is found of a model that is wrong on the strings of these lengths alone."""
+    test = distinct_test_strings(sampler_of(config, "test"))
+    right = test.labels ^ np.isin(test.strings.lengths, wrong)
+    return evaluation_of(config, test, np.where(right, 1.0, -1.0))
+
+
+@pytest.mark.parametrize(
+    ("fields", "first", "last"),
+    [
+        ({}, 1, 200),
+        (FIXED, 4, 4),
+        ({"task": "parity", "test_max_length": 9}, 0, 9),
+        (FROM_THREE, 3, 6),
+    ],
+)
+def test_a_sampler_says_which_lengths_it_draws(
+    fields: dict[str, Any], first: int, last: int
+) -> None:
+    drawn_by = sampler_of(configuration(fields), "test")
+    drawn = next(itertools.islice(drawn_by.epochs(), 1)).strings.lengths
+    assert (drawn_by.lengths[0], drawn_by.lengths[-1]) == (first, last)
+    assert (drawn.min(), drawn.max()) == (first, last)
+
+
+def test_no_longer_length_is_solved_than_is_tested() -> None:
+    assert evaluated(configuration(FIXED)).solved_length == 4
+    assert evaluated(configuration(FIXED), 4).solved_length == 3
+    assert evaluated(configuration(FROM_THREE)).solved_length == 6
+    assert evaluated(RunConfig()).solved_length == 200
+
+
+def test_longer_strings_than_a_field_says_that_is_not_read_are_counted() -> None:
+    found = evaluated(configuration({**FIXED, "sequence_length": 8, "test_max_length": 5}), 7)
+    assert found.lengths.tolist() == [7]
+    assert sum(found.confusion) == 3**7
+
+
+def test_the_empty_string_is_tried_where_a_test_may_hold_it() -> None:
+    with_it = configuration({**FROM_THREE, "test_min_length": 0})
+    assert multisets_of(with_it)[0].tolist() == [0, 0]
+    assert (multisets_of(configuration(FROM_THREE)).sum(axis=1) > 0).all()
+    assert (multisets_of(configuration(FIXED)).sum(axis=1) > 0).all()
+    for config, shortest in ((with_it, 0), (configuration(FROM_THREE), 1)):
+        model = AskedModel(config, draw_initial([(config, 0)])[0])
+        assert model.knows_the_empty_string == (shortest == 0)
+        assert string_verdict(model, limit=6).inputs == 2 + 4 + (shortest == 0)
+        (verdict,) = verdicts(config, [model.weights])
+        assert verdict.inputs == len(multisets_of(config))
+
+
+def test_all_strings_are_those_up_to_the_longest_tested() -> None:
+    config = configuration({**FIXED, "task": "contains_all", "test_max_length": 10_000})
+    assert unaffordable(config) is None
+    weights = draw_initial([(config, 0)])[0]
+    (found,) = verdicts(config, [weights])
+    assert (found.max_length, found.inputs) == (4, 34)
+    assert checked_length(AskedModel(config, weights)) == 4
+    network = Network.of(config, weights)
+    assert errors_up_to(network).max_length == 4
+    assert certify(network).least_length == 5
+
+
+def test_what_is_said_of_lengths_is_said_of_those_that_are_drawn() -> None:
+    samplers = {f"{part}_sampler": "fixed_length" for part in PARTS}
+    config = configuration({**FIXED, **samplers, "positions": "alibi"})
+    assert mean_length(config) == 4
+    said = verdict_sentence(pd.Series({"false_positives": 0, "false_negatives": 0}), config)
+    assert said.startswith("It is right on all 81 test strings, of up to 4 letters")
+    errors = {"false_positives": 1, "false_negatives": 0, "solved_length": 3}
+    assert "no string of fewer than 4 letters" in verdict_sentence(pd.Series(errors), config)
+    suggested = [own.text for own in suggestions(config, ["longer than in training"])]
+    assert "position_range=18 (now 0)" in suggested
+    assert not any("train_max_length" in text for text in suggested)
