@@ -18,7 +18,7 @@ from pydantic import (
 from seqcls.canonical import canonical_json
 from seqcls.errors import ConfigError
 from seqcls.spelling import in_one_line
-from seqcls.tokenizer import MAX_LETTERS, NOTATION
+from seqcls.tokenizer import MAX_LETTERS, alphabet_obstacle
 
 MAX_MODEL_SEED = 2**63 - 1
 MAX_REQUIRED_LETTERS = 10
@@ -214,14 +214,9 @@ class RunConfig(_NetworkFields):
     @field_validator("alphabet")
     @classmethod
     def _of_tokens(cls, alphabet: str) -> str:
-        if len(set(alphabet)) < len(alphabet):
-            raise ValueError("expected distinct tokens, one character each, such as 'ab'")
-        bad = [x for x in alphabet if x in NOTATION or x.isspace() or not x.isprintable()]
-        if bad:
-            raise ValueError(
-                f"expected no token {bad[0]!r}: {NOTATION} write repetitions, and the others must "
-                "be visible"
-            )
+        obstacle = alphabet_obstacle(alphabet)
+        if obstacle is not None:
+            raise ValueError(obstacle)
         return alphabet
 
     @classmethod

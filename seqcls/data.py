@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from seqcls.config import ANY_SAMPLER, PARTS, NetworkConfig, RunConfig, default_fields
-from seqcls.errors import ConfigError
+from seqcls.errors import ConfigError, PluginError
 from seqcls.models import MODELS
 from seqcls.models.fitting import check_network
 from seqcls.models.positions import POSITIONS
@@ -16,6 +16,7 @@ from seqcls.sampling.balanced import Training
 from seqcls.spelling import nearest
 from seqcls.tasks import TASKS, CountTask, Task
 from seqcls.tasks.contains_all import ContainsAll
+from seqcls.tasks.outside import check_draws, check_language
 from seqcls.tokenizer import Tokenizer
 
 
@@ -64,8 +65,21 @@ def task_of(config: RunConfig) -> Task:
         ConfigError: there is no such task, or its settings are no language.
     """
     check_packages(config.plugins, plugins_of(config))
-    task: type[Task] = _named("task", config.task, TASKS)
-    return task(**{name: getattr(config, name) for name in task.reads})
+    return language(config.task, dict(config))
+
+
+def language(name: str, settings: Mapping[str, Any]) -> Task:
+    """The language of a name with its settings, which may stand among others.
+
+    Raises:
+        ConfigError: as `task_of`.
+    """
+    task: type[Task] = _named("task", name, TASKS)
+    with TASKS.guarded(name):
+        made = task(**{setting: settings[setting] for setting in task.reads})
+        if not TASKS.is_own(name):
+            check_language(made)
+    return made
 
 
 @lru_cache(maxsize=4096)
@@ -92,7 +106,12 @@ def sampler_of(config: RunConfig, part: str) -> Sampler:
         settings["trained"] = Training(training, config.max_num_epochs) if training else None
     make: Any = sampler
     try:
-        drawn_by: Sampler = make(task=task, **settings)
+        with TASKS.guarded(config.task):
+            drawn_by: Sampler = make(task=task, **settings)
+            if name == ANY_SAMPLER and not TASKS.is_own(config.task):
+                check_draws(task, drawn_by.lengths)
+    except PluginError:
+        raise
     except ConfigError as error:
         task_too = f"task={config.task!r}, " if name == ANY_SAMPLER else ""
         raise ConfigError(task_too + _of_part(str(error), own)) from None

@@ -24,6 +24,9 @@ what is no mistake of the user's but may be over later (ClusterError, MachineErr
 StoreUnavailableError).
 """
 
+MAX_SAID = 500
+"""Characters of another's text, as of a plug-in's exception, that are passed on or stored."""
+
 
 class SeqclsError(Exception):
     """The root of the tree."""
@@ -101,3 +104,19 @@ class StoreBusyError(StoreUnavailableError):
 
 class UnknownRunError(StoreError):
     """The database holds no such run, sweep or checkpoint."""
+
+
+def named(error: BaseException) -> str:
+    """An error in one line that can be printed and stored, whatever another's code put into it."""
+    try:
+        said = str(error)
+    except Exception:
+        said = "of which nothing can be said"
+    return in_short(f"{type(error).__name__}: {said}")
+
+
+def in_short(text: str) -> str:
+    """A text in one line of at most `MAX_SAID` characters that every database takes."""
+    line = " ".join(text[: 10 * MAX_SAID].split()).replace("\0", "\\0")
+    line = line if len(line) <= MAX_SAID else f"{line[: MAX_SAID - 1]}…"
+    return line.encode("utf-8", "backslashreplace").decode()

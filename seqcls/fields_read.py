@@ -6,7 +6,7 @@ from typing import Any
 
 from seqcls.config import PARTS, RunConfig, default_fields
 from seqcls.data import strings_read
-from seqcls.models import MODELS, OF_ATTENTION, RECURRENT
+from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
 from seqcls.sampling import SAMPLERS
 from seqcls.tasks import TASKS
@@ -28,8 +28,6 @@ def fields_unread(config: RunConfig) -> frozenset[str]:
 def read_by_network(architecture: str, positions: str) -> frozenset[str]:
     """The fields that a network of this kind reads and another may not."""
     read = MODELS[architecture].reads
-    if architecture not in RECURRENT:
-        read |= OF_ATTENTION
     if "positions" in read:
         read |= POSITIONS[positions].reads
     return read
@@ -64,9 +62,10 @@ def _read_by_some() -> frozenset[str]:
 
 
 def _read_by_some_tasks() -> frozenset[str]:
-    return frozenset[str]().union(*(task.reads for task in TASKS.values()))
+    return frozenset[str]().union(*(TASKS[name].reads for name in TASKS.usable()))
 
 
 def read_by_some_networks() -> frozenset[str]:
     """The fields that some networks read and others do not."""
-    return OF_ATTENTION.union(*(x.reads for x in (*MODELS.values(), *POSITIONS.values())))
+    kinds = [registry[name] for registry in (MODELS, POSITIONS) for name in registry.usable()]
+    return frozenset().union(*(kind.reads for kind in kinds))

@@ -4,14 +4,24 @@ A package that declares, for instance, `[project.entry-points."seqcls.tasks"]` w
 `my_task = "my_package:MyTask"` adds the task `my_task`. It is imported when it is first used.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+import hashlib
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Any, Generic, TypeVar
+from uuid import uuid4
 
-from seqcls.errors import ConfigError, PluginError
+from seqcls.config import default_fields
+from seqcls.errors import ConfigError, PluginError, SeqclsError, named
 
 Part = TypeVar("Part")
+
+
+class UnfitError(Exception):
+    """A part from outside that is not what it has to be."""
 
 
 class Registry(Mapping[str, Part], Generic[Part]):
@@ -27,23 +37,27 @@ class Registry(Mapping[str, Part], Generic[Part]):
         self._own = own
         self._adapt = adapt
         self._loaded: dict[str, Part] = {}
+        self._codes: dict[type, str] = {}
 
     @cached_property
-    def _plugins(self) -> dict[str, EntryPoint]:
-        found = entry_points(group=self._group)
-        return {point.name: point for point in found if point.name not in self._own}
+    def _plugins(self) -> dict[str, list[EntryPoint]]:
+        found: dict[str, list[EntryPoint]] = {}
+        for point in entry_points(group=self._group):
+            if point.name not in self._own:
+                found.setdefault(point.name, []).append(point)
+        return found
 
     def __getitem__(self, name: str) -> Part:
         """The part of that name.
 
         Raises:
             KeyError: there is none.
-            PluginError: its package cannot be imported.
+            PluginError: its package cannot be imported, or brings something else.
         """
         if name in self._own:
             return self._own[name]
         if name not in self._loaded:
-            self._loaded[name] = self._load(self._plugins[name])
+            self._loaded[name] = self._load(self._point(name))
         return self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -56,24 +70,97 @@ class Registry(Mapping[str, Part], Generic[Part]):
     def __contains__(self, name: object) -> bool:
         return name in self._own or name in self._plugins
 
+    def is_own(self, name: str) -> bool:
+        """Whether a part is this package's own."""
+        return name in self._own
+
+    def usable(self, names: Iterable[str] | None = None) -> list[str]:
+        """Of these names, or of all, those of parts that there are and that can be imported."""
+        return [name for name in (self if names is None else names) if self._is_usable(name)]
+
+    def _is_usable(self, name: str) -> bool:
+        try:
+            return name in self and self[name] is not None
+        except PluginError:
+            return False
+
     def package(self, name: str) -> str | None:
         """Name and version of the package that brings a part, `name==1.0`; None for our own."""
-        point = None if name in self._own else self._plugins.get(name)
-        if point is None or point.dist is None:
-            return None
-        return f"{point.dist.name}=={point.dist.version}"
+        return _package(self._point(name)) if name in self and not self.is_own(name) else None
+
+    def code_of(self, part: type) -> str:
+        """Which code a class from outside is, as far as can be told; empty for this package's own.
+
+        Its module and name, its package's version, and a digest of its files where they may change
+        under one version. Of a class that no package brings, another every time.
+        """
+        if part.__module__.partition(".")[0] == __package__:
+            return ""
+        return self._codes.get(part) or uuid4().hex
+
+    @contextmanager
+    def guarded(self, name: str) -> Iterator[None]:
+        """Says in one line whose it is where a part from outside raises anything.
+
+        Raises:
+            PluginError: it did.
+        """
+        try:
+            yield
+        except (SeqclsError, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            if self.is_own(name):
+                raise
+            ended = str(error) if isinstance(error, UnfitError) else f"ended in {named(error)}"
+            point = self._point(name)
+            raise PluginError(
+                f"{_package(point) or 'a package'} cannot be used: its {self._group} entry point "
+                f"{name!r} ({point.value}) {ended}; mend or reinstall it"
+            ) from None
+
+    def _point(self, name: str) -> EntryPoint:
+        first, *others = self._plugins[name]
+        if others:
+            packages = " and ".join(str(_package(point)) for point in self._plugins[name])
+            raise PluginError(
+                f"{packages} both bring a {self._group} entry point {name!r}; uninstall one"
+            )
+        return first
 
     def _load(self, point: EntryPoint) -> Part:
-        try:
-            return self._adapt(point.load())
-        # Whatever another's module raises is one line here, that says whose it is.
-        except Exception as error:
-            reason = " ".join(f"{type(error).__name__}: {error}".split())
-            package = self.package(point.name) or "a package"
-            raise PluginError(
-                f"{package} cannot be used: its {self._group} entry point {point.name!r} "
-                f"({point.value}) ended in {reason[:300]}; mend or reinstall it"
-            ) from None
+        with self.guarded(point.name):
+            part: Any = point.load()
+            if not isinstance(part, type):
+                raise UnfitError(f"is no class but {part!r:.100}")
+            reads = getattr(part, "reads", None)
+            if not isinstance(reads, Collection) or set(reads) - set(default_fields()):
+                raise UnfitError(f"has reads={reads!r:.100}, expected names of fields")
+            # Now, while the files still are what was imported.
+            own = f"{part.__module__}:{part.__qualname__}"
+            self._codes[part] = f"{own} {_package(point)} {_digest(part, point)}"
+            return self._adapt(part)
+
+
+def _package(point: EntryPoint) -> str | None:
+    return f"{point.dist.name}=={point.dist.version}" if point.dist else None
+
+
+def _digest(part: type, point: EntryPoint) -> str:
+    """Of the own files of a package that is used where it is written, as one installed editable."""
+    source = Path(str(sys.modules[part.__module__].__file__)).resolve()
+    installed = (point.dist and point.dist.files) or ()
+    if any(Path(str(file.locate())).resolve() == source for file in installed):
+        return ""
+    top, pattern = source.parent, "*.py"
+    while (top / "__init__.py").exists():
+        top, pattern = top.parent, f"{top.name}/**/*"
+    files = [x for x in sorted(top.glob(pattern)) if x.is_file() and "__pycache__" not in x.parts]
+    hasher = hashlib.sha256()
+    for own in files:
+        hasher.update(f"{own.relative_to(top)} {own.stat().st_size} ".encode())
+        hasher.update(own.read_bytes())
+    return hasher.hexdigest()
 
 
 def packages_of(parts: Mapping[str, tuple[Registry[Any], str]]) -> str:

@@ -47,6 +47,19 @@ _FIRST_RUN = 0xF0000
 """Characters that no alphabet needs stand for runs while repetitions are looked for."""
 
 
+def alphabet_obstacle(alphabet: str) -> str | None:
+    """Why these cannot be the tokens of an alphabet; None where they can."""
+    if len(set(alphabet)) < len(alphabet):
+        return "expected distinct tokens, one character each, such as 'ab'"
+    bad = [x for x in alphabet if x in NOTATION or x.isspace() or not x.isprintable()]
+    if bad:
+        return (
+            f"expected no token {bad[0]!r}: {NOTATION} write repetitions, and the others must be "
+            "visible"
+        )
+    return None
+
+
 @dataclass(frozen=True)
 class Tokenizer:
     """Letters <-> ids <-> counts for an alphabet of one-character tokens."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from seqcls.engines.base import Progress
 from seqcls.engines.choice import Choice, choose_engine, engine_named
+from seqcls.errors import named
 from seqcls.results import Evaluation, TrainedMember, Verdict, Weights
 from seqcls.training import train_group
 from seqcls.weights import to_bytes
@@ -63,6 +64,14 @@ def run_job(job: Job, report: Progress) -> list[RunResult]:
     Raises:
         MemoryError: this machine has less memory than that takes.
     """
+    try:
+        return _run_job(job, report)
+    except SystemExit as error:
+        # Raised by a plug-in; nothing of this program's ends a process in a group's training.
+        raise RuntimeError(named(error)) from None
+
+
+def _run_job(job: Job, report: Progress) -> list[RunResult]:
     # Asked first: some systems promise any memory, and kill whoever uses more than there is.
     if too_large := shortage(job.group[0].config, len(job.group)):
         raise MemoryError(too_large)

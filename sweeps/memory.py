@@ -7,6 +7,7 @@ import psutil
 
 from seqcls.config import PARTS, REPORT_SAMPLER, RunConfig
 from seqcls.data import network_of, sampler_of
+from seqcls.models import RECURRENT
 from seqcls.models.positions import table_size
 from seqcls.sampling.balanced import Training
 from sweeps.cost import engine_of, mean_length
@@ -35,8 +36,9 @@ def parameter_bytes(config: RunConfig) -> int:
         if network.has_norms:
             rows += 4 if network.layer_norm == "nn" else 2
     else:
-        # As many as the largest recurrent layer has, whose four gates read input and state.
-        rows = 8 * hidden
+        # As many as the largest recurrent layer has, whose four gates read input and state. What
+        # one from outside has nobody knows.
+        rows = 8 * hidden if network.architecture in RECURRENT else 0
     places = table_size(network) if network.positions == "learned" else 0
     rows = blocks * rows + network.vocabulary_size + 1 + (places or 0)
     return rows * hidden * _BYTES[network.precision]

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import TypeAdapter, ValidationError
 
 from seqcls.config import ANY_SAMPLER, PARTS, REPORT_TASK, RunConfig, default_fields
+from seqcls.data import language
 from seqcls.errors import ConfigError, SpecError
 from seqcls.fields_read import read_by_network, read_by_some_networks
 from seqcls.models import MODELS
@@ -83,7 +84,7 @@ def offered(values: Values) -> dict[str, list[str]]:
 
 
 def _read_by_task(values: Values) -> set[str]:
-    return {"task"} | _by_all(TASKS[name].reads for name in values("task") if name in TASKS)
+    return {"task"} | _by_all(frozenset(TASKS[name].reads) for name in TASKS.usable(values("task")))
 
 
 def _read_by_samplers(values: Values) -> set[str]:
@@ -100,10 +101,7 @@ def _read_by_samplers(values: Values) -> set[str]:
 
 def _read_by_network(values: Values) -> set[str]:
     read = set(GROUPS["Network"]) - read_by_some_networks()
-    kinds = product(
-        (name for name in values("architecture") if name in MODELS),
-        [name for name in values("positions") if name in POSITIONS],
-    )
+    kinds = product(MODELS.usable(values("architecture")), POSITIONS.usable(values("positions")))
     return read | _by_all(read_by_network(*kind) for kind in kinds)
 
 
@@ -130,10 +128,10 @@ def options(field: str, values: Values) -> list[Any]:
 
 def _obstacle(sampler: Any, values: Values) -> bool:
     for name in values("task"):
-        reads = TASKS[name].reads if name in TASKS else ()
         try:
-            task = TASKS[name](**{field: values(field)[0] for field in reads})
-        except (ConfigError, KeyError):
+            reads = TASKS[name].reads if name in TASKS else ()
+            task = language(name, {field: values(field)[0] for field in reads})
+        except ConfigError:
             continue
         if sampler.obstacle(task) is not None:
             return True

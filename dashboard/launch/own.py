@@ -10,6 +10,7 @@ from dashboard.launch import fields, start
 from dashboard.launch.start import Start
 from dashboard.text import verbatim
 from seqcls.config import RunConfig
+from seqcls.data import language
 from seqcls.errors import ConfigError, SeqclsError
 from seqcls.tasks import TASKS
 from sweeps.spec import SweepSpec, parse_spec
@@ -167,17 +168,19 @@ class _Form:
 
     def _language(self) -> None:
         """What the language accepts, at once."""
-        reads = TASKS[self.values("task")[0]].reads
-        settings = {field: self.values(field)[0] for field in reads}
-        if missing := [x for x in ("alphabet", "pattern", "formula") if settings.get(x) == ""]:
-            self.is_wrong = True
-            self.slots[missing[0]].caption(f"Type the {missing[0]} of the language.")
-            return
         task = self.values("task")[0]
         try:
+            settings = {field: self.values(field)[0] for field in TASKS[task].reads}
+            if missing := [x for x in ("alphabet", "pattern", "formula") if settings.get(x) == ""]:
+                self.is_wrong = True
+                self.slots[missing[0]].caption(f"Type the {missing[0]} of the language.")
+                return
             # What an alphabet may be the configuration knows, not the language.
             RunConfig.from_mapping({"task": task, **settings})
-            languages.show(TASKS[task](**settings))
+            own = language(task, settings)
+            with TASKS.guarded(task):
+                languages.shortest_strings(own)
+            languages.show(own)
         except ConfigError as error:
             self._say(str(error))
 

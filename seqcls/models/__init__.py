@@ -47,13 +47,13 @@ OF_ATTENTION = frozenset(
         "feed_forward_init_strategy",
     }
 )  # fmt: skip
-"""Fields that mean nothing to a recurrent network."""
+"""Fields of the first version that mean something to a Transformer alone."""
 
 RECURRENT = frozenset({"rnn", "gru", "lstm"})
 
 _OWN: Mapping[str, Kind] = {
     "transformer": Kind(
-        "seqcls.models.transformer:Transformer", _OF_TRANSFORMERS, _no_blind_readout
+        "seqcls.models.transformer:Transformer", _OF_TRANSFORMERS | OF_ATTENTION, _no_blind_readout
     ),
     "rnn": Kind(f"{_RECURRENT}:RNN", _OF_RECURRENT, _no_first_readout),
     "gru": Kind(f"{_RECURRENT}:GRU", _OF_RECURRENT, _no_first_readout),

@@ -51,7 +51,8 @@ class Classifier(nn.Module, ABC):
     """
 
     reads: ClassVar[frozenset[str]] = frozenset()
-    """The settings that it reads beside the report's, such as `num_blocks`."""
+    """The settings that it reads beside those of every network (`hidden_size`, `dropout_rate`,
+    `embeddings_init_strategy`, `precision`), such as `num_blocks` or `num_attention_heads`."""
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()

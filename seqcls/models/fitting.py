@@ -19,8 +19,10 @@ def check_network(config: NetworkConfig, longest: Mapping[str, int]) -> None:
     Raises:
         ConfigError: settings that the architecture or the positions cannot have.
     """
-    for kind in (MODELS[config.architecture], POSITIONS[config.positions]):
-        obstacle = kind.obstacle(config)
+    parts = ((MODELS, config.architecture), (POSITIONS, config.positions))
+    for registry, name in parts:
+        with registry.guarded(name):
+            obstacle = registry[name].obstacle(config)
         if obstacle is not None:
             raise ConfigError(obstacle)
     end = longest_readable(config)

@@ -23,7 +23,7 @@ class Kind:
     path: str
     """Its module and its name in it, with a colon between."""
     reads: frozenset[str] = frozenset()
-    """The settings that it reads beside the report's, such as `num_blocks`."""
+    """The settings that it reads beside the alphabet's and its own width, such as `num_blocks`."""
     obstacle: Callable[[NetworkConfig], str | None] = nothing
     """Why a network cannot have it, naming the setting; None where it can."""
     table_size: Callable[[NetworkConfig], int | None] = nothing

@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
+from uuid import uuid4
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from seqcls.cache import STRINGS, cache_folder, make_room, use
 from seqcls.remembered import MEMORY
 from seqcls.sampling.base import LabelledStrings, Sampler
 from seqcls.strings import TokenStrings
+from seqcls.tasks import TASKS, Task
 
 VERSION = 3
 """To be raised with every change of what a sampler draws or how a file is written."""
@@ -35,7 +37,7 @@ class Stream:
         self._sampler = sampler
         self._source: Iterator[LabelledStrings] = sampler.epochs()
         self._drawn = 0
-        key = hashlib.sha256(f"{VERSION} {sampler!r}".encode()).hexdigest()
+        key = hashlib.sha256(f"{VERSION} {sampler!r}{_code(sampler.task)}".encode()).hexdigest()
         self._folder = cache_folder() / STRINGS / key[:32]
 
     def epoch(self, index: int) -> LabelledStrings:
@@ -85,6 +87,14 @@ class Stream:
 def stream(sampler: Sampler) -> Stream:
     """The one stream of this sampler in this process."""
     return Stream(sampler)
+
+
+def _code(task: Task) -> str:
+    """What the repr of a language from outside does not say of it."""
+    if type(task).__repr__ is object.__repr__:
+        # Not even its settings: its address may be that of any other in another process.
+        return uuid4().hex
+    return TASKS.code_of(type(task))
 
 
 def _write(path: Path, drawn: LabelledStrings) -> None:

@@ -8,8 +8,8 @@ from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from typing import TYPE_CHECKING
 
 from seqcls import __version__
-from seqcls.errors import ClusterError, ConfigError
-from sweeps.executors.interface import POLL_SECONDS, GroupEnded, named
+from seqcls.errors import ClusterError, ConfigError, named
+from sweeps.executors.interface import POLL_SECONDS, GroupEnded
 from sweeps.jobs import Job, run_job
 from sweeps.run_result import RunResult
 

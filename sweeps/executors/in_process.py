@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from seqcls.errors import named
 from seqcls.results import EpochLosses
-from sweeps.executors.interface import GroupEnded, OnProgress, is_of_machine, named
+from sweeps.executors.interface import GroupEnded, OnProgress, is_of_machine
 from sweeps.jobs import Job, run_job
 
 

@@ -63,11 +63,6 @@ class Executor(Protocol):
         ...
 
 
-def named(error: BaseException) -> str:
-    """An error in one line."""
-    return " ".join(f"{type(error).__name__}: {error}".split())
-
-
 def is_of_machine(error: BaseException) -> bool:
     """Whether an error is the machine's, by which every group would be lost alike."""
     full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS)

@@ -13,8 +13,9 @@ import threading
 from queue import SimpleQueue
 
 from seqcls.engines.choice import engine_named
+from seqcls.errors import named
 from sweeps.collecting import collect_seldom
-from sweeps.executors.interface import is_of_machine, named
+from sweeps.executors.interface import is_of_machine
 from sweeps.executors.messages import Inbox, packed
 from sweeps.executors.telling import Told
 from sweeps.executors.training_process import CHUNK_BYTES, READY, Answer

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from seqcls import results
-from seqcls.errors import MachineError
+from seqcls.errors import MachineError, in_short
 from seqcls.results import EpochLosses
 from sweeps.digest import verdict_digest
 from sweeps.grouping import MAX_FAILURES, PlannedRun
@@ -216,7 +216,7 @@ def _insert_verdict(
 def _insert_failure(
     connection: Connection, claimed: Claim, run_id: int, reason: str, *, final: bool
 ) -> None:
-    attempt = claimed.attempts[run_id]
+    attempt, reason = claimed.attempts[run_id], in_short(reason)
     connection.execute(
         insert(Failure).values(run_id=run_id, attempt=attempt, at=now(), reason=reason)
     )

@@ -198,6 +198,16 @@ def test_a_run_whose_worker_is_lost_is_tried_three_times(store: Store) -> None:
     assert rows(store, "SELECT count(*) FROM failure") == [(3,)]
 
 
+def test_a_long_reason_is_cut_and_stored_as_text(store: Store) -> None:
+    _, claim = claimed(store, writer.submit(store, spec(model_seeds=[0])))
+    lost = RunResult([], [], 0.1, "torch", failure="odd \ud800 \0 text " + "x" * 1_000_000)
+    writer.record(store, claim, [lost])
+    (reason,) = (text for (text,) in rows(store, "SELECT reason FROM failure"))
+    assert reason == queries.runs(store).loc[0, "error"]
+    assert reason.startswith(r"odd \ud800 \0 text xxx")
+    assert len(reason) <= 510
+
+
 def test_a_stopped_sweep_does_not_use_up_the_attempts_of_its_runs(store: Store) -> None:
     sweep_id = writer.submit(store, spec(model_seeds=[0]))
     for _ in range(5):

@@ -1,16 +1,28 @@
-"""Languages of other packages: found, versioned, and refused in one line."""
+"""Parts of other packages: found, versioned, tried, and refused in one line."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 import pytest
 
-from seqcls import tasks
+from dashboard.launch.fields import offered, options, own_value
+from seqcls import fields_read
 from seqcls.config import RunConfig
-from seqcls.data import configuration, sampler_of, task_of
-from seqcls.errors import ConfigError
-from seqcls.plugins import Registry
+from seqcls.data import configuration, network_of, sampler_of, task_of
+from seqcls.errors import ConfigError, PluginError, named
+from seqcls.models import MODELS
+from seqcls.models.positions import POSITIONS
+from seqcls.remedies import suggestions
+from seqcls.sampling import LabelledStrings
+from seqcls.sampling.streams import Stream
+from seqcls.tasks import TASKS
+from sweeps.grouping import PlannedRun
+from sweeps.importance import without_unread
+from sweeps.jobs import make_job, run_job
+from sweeps.memory import parameter_bytes
 
 MODULE = '''
 from dataclasses import dataclass
@@ -21,32 +33,74 @@ class Odd(Parity):
     """As parity."""
 '''
 
+BEGINS = """
+from dataclasses import dataclass
+import numpy as np
+from seqcls.tasks.language import Language
+
+@dataclass(frozen=True)
+class Odd(Language):
+    alphabet = "ab"
+
+    def accepts(self, text):
+        return text[:1] == "a"
+
+    def has_positive(self, length):
+        return length > 0
+
+    def positive(self, rng, length):
+        letters = rng.integers(2, size=length, dtype=np.uint8)
+        letters[:1] = self.alphabet.index("a")
+        return letters
+
+    def describe(self):
+        return "Strings that begin with a are positive."
+"""
+
+TASK = "[seqcls.tasks]\nodd = odd_languages:Odd\n"
+
 Install = Callable[..., None]
 
 
 @pytest.fixture
-def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
     """Puts a package with a task `odd` where Python finds it."""
 
-    def put(version: str = "1.0", module: str = MODULE) -> None:
-        for old in tmp_path.glob("*.dist-info/*"):
-            old.unlink()
-        info = tmp_path / "odd_languages.dist-info"
-        info.mkdir(exist_ok=True)
-        (info / "METADATA").write_text(
-            f"Metadata-Version: 2.1\nName: odd-languages\nVersion: {version}\n"
-        )
-        (info / "entry_points.txt").write_text("[seqcls.tasks]\nodd = odd_languages:Odd\n")
-        (tmp_path / "odd_languages.py").write_text(module)
-        sys.modules.pop("odd_languages", None)
-        fresh = Registry("seqcls.tasks", tasks._OWN)
-        for name in ("seqcls.tasks", "seqcls.data"):
-            monkeypatch.setattr(sys.modules[name], "TASKS", fresh)
-        task_of.cache_clear()
-        sampler_of.cache_clear()
+    def forget() -> None:
+        for registry in (TASKS, MODELS, POSITIONS):
+            vars(registry).pop("_plugins", None)
+            vars(registry)["_loaded"].clear()
+        for name in ("odd_languages", "even_languages"):
+            sys.modules.pop(name, None)
+        cached: list[Any] = [task_of, sampler_of, network_of]
+        for function in (*cached, fields_read.fields_unread, fields_read._read_by_some):
+            function.cache_clear()
 
-    monkeypatch.syspath_prepend(str(tmp_path))
-    return put
+    def put(
+        version: str = "1.0",
+        module: str = MODULE,
+        points: str = TASK,
+        package: str = "odd_languages",
+        listed: bool = False,
+    ) -> None:
+        folder = tmp_path / "packages"
+        info = folder / f"{package}.dist-info"
+        info.mkdir(parents=True, exist_ok=True)
+        (info / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {package.replace('_', '-')}\nVersion: {version}\n"
+        )
+        (info / "entry_points.txt").write_text(points)
+        (folder / f"{package}.py").write_text(module)
+        if listed:
+            (info / "RECORD").write_text(f"{package}.py,,\n")
+        forget()
+
+    monkeypatch.setenv("SEQCLS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.syspath_prepend(str(tmp_path / "packages"))
+    yield put
+    monkeypatch.undo()
+    forget()
 
 
 def test_a_package_adds_a_language_and_is_in_the_key(install: Install) -> None:
@@ -80,3 +134,220 @@ def test_a_package_that_cannot_be_imported_is_one_line(install: Install) -> None
     assert "\n" not in str(caught.value)
     # The others are there all the same.
     assert configuration({"task": "parity"}).task == "parity"
+
+
+def refused(**fields: Any) -> str:
+    """The line in which a configuration is refused."""
+    with pytest.raises(PluginError) as caught:
+        configuration({"task": "odd", **fields})
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 800
+    return str(caught.value)
+
+
+def drawn() -> LabelledStrings:
+    """The test strings of the task `odd` as another process reads or draws them."""
+    return Stream(sampler_of(configuration({"task": "odd", "test_size": 200}), "test")).epoch(0)
+
+
+def begin_with(strings: LabelledStrings, letter: int) -> bool:
+    """Whether the positive strings are those that begin with a letter."""
+    return bool(((strings.strings.letters[:, 0] == letter) == strings.labels).all())
+
+
+def folders(tmp_path: Path) -> int:
+    return len(list((tmp_path / "cache" / "strings").iterdir()))
+
+
+OTHER = BEGINS.replace('"a"', '"b"')
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        pytest.param({"version": "2.0", "module": OTHER, "listed": True}, id="another version"),
+        pytest.param({"module": OTHER}, id="edited where it is installed"),
+    ],
+)
+def test_another_version_of_a_language_draws_its_own_strings(
+    install: Install, later: dict[str, Any]
+) -> None:
+    install(module=BEGINS)
+    assert begin_with(drawn(), 0)
+    install(**later)
+    assert begin_with(drawn(), 1)
+
+
+def test_two_classes_of_one_name_draw_their_own_strings(install: Install) -> None:
+    install(module=BEGINS)
+    assert begin_with(drawn(), 0)
+    install(points="")
+    install(module=OTHER, package="even_languages", points=TASK.replace("odd_l", "even_l"))
+    assert begin_with(drawn(), 1)
+
+
+def test_a_class_that_does_not_tell_its_settings_shares_no_strings(
+    install: Install, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        install(module=BEGINS.replace("@dataclass(frozen=True)", ""), listed=True)
+        assert begin_with(drawn(), 0)
+    assert folders(tmp_path) == 2
+
+
+def test_strings_of_an_installed_version_and_of_own_languages_are_read_again(
+    install: Install, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        install(module=BEGINS, listed=True)
+        drawn()
+    assert folders(tmp_path) == 1
+    # Where machines have kept them since before there was any plug-in.
+    own = Stream(sampler_of(RunConfig(), "test"))._folder
+    assert own.name == "474931fb21dda25247d1b94760eff495"
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (
+            "def draw(self, rng, length, positive): return np.full(length, -1)",
+            "draws the letter -1,",
+        ),
+        (
+            "def draw(self, rng, length, positive): return np.full(length, 0.5)",
+            "as float64 of shape",
+        ),
+        ("def draw(self, rng, length, positive): return np.full(length, 2)", "draws the letter 2,"),
+        (
+            "def draw(self, rng, length, positive): return np.zeros(3, np.uint8)",
+            "of shape (3,), expected",
+        ),
+        (
+            "def draw(self, rng, length, positive): return np.ones(length, np.uint8)",
+            "labels contradicts",
+        ),
+        ("def draw(self, rng, length, positive): return self.positive(rng, length)", "a negative"),
+        (
+            "def labels(self, strings): return [True] * 3",
+            "labels as [True, True, True], exp",
+        ),
+        ("def labels(self, strings): return 1 - super().labels(strings)", "labels as int"),
+        ("def has(self, length, positive): raise ValueError('x' * 10_000)", "ValueError: xxx"),
+        ("def features(self, strings): return {'x': [1]}", "feature 'x'"),
+        ("def describe(self): return None", "describes itself by None"),
+        ("alphabet = None", "alphabet=None, expected text"),
+        ("alphabet = 'a' + chr(123)", "alphabet='a{': expected no token '{'"),
+        ("alphabet = 'aa'", "alphabet='aa': expected distinct"),
+        ("reads = frozenset({'colour'})", "reads=frozenset({'colour'}), expected names of fields"),
+        ("__hash__ = None", "unhashable type: 'Odd'"),
+    ],
+)
+def test_a_language_that_contradicts_itself_is_refused_by_name(
+    install: Install, answer: str, said: str
+) -> None:
+    install(module=f"{BEGINS}\n    {answer}\n")
+    message = refused()
+    assert "odd-languages==1.0 cannot be used: its seqcls.tasks entry point 'odd'" in message
+    assert said in message
+
+
+@pytest.mark.parametrize(
+    ("module", "said"),
+    [
+        ("Odd = None", "is no class but None"),
+        ("def Odd(): pass", "is no class but <function Odd"),
+        ("raise SystemExit(0)", "ended in SystemExit: 0"),
+        ("raise RuntimeError('x' * 1_000_000)", "ended in RuntimeError: xxx"),
+        ("raise RuntimeError(chr(0xD800))", r"RuntimeError: \ud800"),
+    ],
+)
+def test_what_is_no_language_is_one_line_and_spoils_no_other(
+    install: Install, module: str, said: str
+) -> None:
+    install(module=module)
+    assert said in refused()
+    # What is asked of all parts there are leaves it out.
+    assert "bracket_types" in fields_read.fields_unread(configuration({"task": "parity"}))
+    chosen = {"task": "odd"}
+    assert "task" in offered(lambda field: [chosen.get(field, own_value(field, "odd"))])["Task"]
+    assert options("train_sampler", lambda field: [chosen.get(field)])
+
+
+def test_of_two_packages_with_one_name_neither_is_taken(install: Install) -> None:
+    install()
+    install("2.0", package="even_languages")
+    assert "odd-languages==1.0" in (said := refused())
+    assert "even-languages==2.0" in said
+    assert "uninstall one" in said
+
+
+ARCHITECTURES = """
+from seqcls.models.base import Classifier
+
+class Silent(Classifier):
+    def run(self, ids, record, places): ...
+
+class Telling(Silent):
+    reads = frozenset({"num_attention_heads", "num_blocks"})
+
+class Broken(Silent):
+    @classmethod
+    def obstacle(cls, config): raise LookupError("of its own")
+"""
+MODEL_POINTS = "[seqcls.models]\n" + "".join(
+    f"{name.lower()} = odd_languages:{name}\n" for name in ("Silent", "Telling", "Broken")
+)
+HEADS = {"num_attention_heads", "attention_head_size", "layer_norm", "feed_forward_size"}
+
+
+def test_an_architecture_from_outside_reads_what_it_names(install: Install) -> None:
+    install(module=ARCHITECTURES, points=MODEL_POINTS)
+    silent = configuration({"task": "parity", "architecture": "silent"})
+    telling = configuration({"task": "parity", "architecture": "telling", "num_blocks": 2})
+    assert fields_read.fields_unread(silent) >= HEADS | {"num_blocks", "positions"}
+    assert fields_read.fields_unread(telling) & HEADS == HEADS - {"num_attention_heads"}
+    assert not fields_read.fields_unread(silent) & {"hidden_size", "dropout_rate", "precision"}
+
+    # The launch panel, importance and remedies.
+    def panel(field: str) -> list[Any]:
+        return [{"architecture": "silent"}.get(field, own_value(field, "parity"))]
+
+    assert not HEADS & set(offered(panel)["Network"])
+    assert "hidden_size" in offered(panel)["Network"]
+    settings = pd.DataFrame({"num_attention_heads": [2], "hidden_size": [2]}, index=[1])
+    read = without_unread(settings, {1: silent})
+    assert read["num_attention_heads"].tolist() == [None]
+    assert read["hidden_size"].tolist() == [2]
+    found = suggestions(silent, ["feed-forward saturation", "no single mechanism"])
+    assert {own.field for own in found} == {"hidden_size"}
+
+
+def test_an_architecture_that_raises_is_refused_by_name(install: Install) -> None:
+    install(module=ARCHITECTURES, points=MODEL_POINTS)
+    with pytest.raises(PluginError, match=r"entry point 'broken'.*ended in LookupError"):
+        configuration({"task": "parity", "architecture": "broken"})
+
+
+def test_nobody_knows_how_large_an_architecture_from_outside_is(install: Install) -> None:
+    install(module=ARCHITECTURES, points=MODEL_POINTS)
+    fields = {"task": "parity", "hidden_size": 4096}
+    assert parameter_bytes(configuration({**fields, "architecture": "silent"})) < 100_000
+
+
+def test_what_ends_a_process_is_told_as_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ended(*_: object, **__: object) -> None:
+        raise SystemExit(3)
+
+    monkeypatch.setattr("sweeps.jobs.train_group", ended)
+    run = PlannedRun(1, configuration({"task": "parity"}), 0, False, False)
+    with pytest.raises(RuntimeError, match="SystemExit: 3"):
+        run_job(make_job((run,), "torch", "cpu"), lambda _done, _epochs: None)
+
+
+def test_an_error_that_cannot_be_told_is_named() -> None:
+    class SilentError(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    assert named(SilentError()).startswith("SilentError")

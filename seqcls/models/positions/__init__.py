@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from seqcls.config import NetworkConfig
 from seqcls.models.kinds import Kind, kind_of
 from seqcls.models.reading import special_tokens
-from seqcls.plugins import Registry
+from seqcls.plugins import Registry, UnfitError
 
 _RANDOMIZED = frozenset({"position_range"})
 
@@ -39,7 +39,13 @@ POSITIONS: Registry[Kind] = Registry("seqcls.positions", _OWN, kind_of)
 
 def table_size(config: NetworkConfig) -> int | None:
     """How many places a network's tokens may have; None where there is no end to them."""
-    return config.position_range or POSITIONS[config.positions].table_size(config)
+    if config.position_range:
+        return config.position_range
+    with POSITIONS.guarded(config.positions):
+        size = POSITIONS[config.positions].table_size(config)
+        if not isinstance(size, int | None):
+            raise UnfitError(f"has table_size {size!r:.60}, expected a whole number or None")
+    return size
 
 
 def longest_readable(config: NetworkConfig) -> int | None:

@@ -1,0 +1,100 @@
+"""A language from outside, held against what it says of itself before anything is trained on it."""
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from seqcls.plugins import UnfitError
+from seqcls.strings import TokenStrings
+from seqcls.tasks.base import BulkTask, CountTask, Task
+from seqcls.tokenizer import alphabet_obstacle
+
+MOST_LETTERS = 254
+"""Their token ids fit a byte, beside those of `CLS` and `PAD`."""
+
+DRAWS = 100
+"""Strings that are drawn to be held against the labels, half of them positive."""
+
+
+def check_language(task: Any) -> None:
+    """Refuses a language that can be neither drawn from nor shown.
+
+    Raises:
+        UnfitError: as said.
+    """
+    alphabet = task.alphabet
+    if not isinstance(alphabet, str) or not 1 <= len(alphabet) <= MOST_LETTERS:
+        raise UnfitError(
+            f"has alphabet={alphabet!r:.60}, expected text of 1 to {MOST_LETTERS} characters"
+        )
+    obstacle = alphabet_obstacle(alphabet)
+    if obstacle is not None:
+        raise UnfitError(f"has alphabet={alphabet!r:.60}: {obstacle}")
+    if not isinstance(task.order_sensitive, bool):
+        raise UnfitError(f"has order_sensitive={task.order_sensitive!r:.60}, expected a bool")
+    if not isinstance(described := task.describe(), str):
+        raise UnfitError(f"describes itself by {described!r:.60}, expected a sentence")
+    hash(task)
+
+
+@lru_cache(maxsize=1024)
+def check_draws(task: Task, lengths: range) -> None:
+    """Draws a hundred strings of these lengths, and refuses what the language contradicts.
+
+    Raises:
+        UnfitError: strings that are none, or whose labels are others than those asked for.
+    """
+    rng = np.random.default_rng(0)
+    for positive in (True, False):
+        allowed = [length for length in lengths if task.has(length, positive)]
+        rows = _drawn(task, rng, rng.choice(allowed, DRAWS // 2), positive)
+        strings = TokenStrings.of_lists(len(task.alphabet), rows)
+        _check_features(task, strings)
+        found = {"labels": task.labels(strings)}
+        if isinstance(task, CountTask):
+            found["labels_of_counts"] = task.labels_of_counts(strings.counts)
+        for name, labels in found.items():
+            _check_shape(name, labels, len(rows), "b")
+            for row in np.flatnonzero(labels != positive)[:1]:
+                text = "".join(task.alphabet[letter] for letter in rows[row])
+                raise UnfitError(
+                    f"draws {text[:60]!r} as a {'positive' if positive else 'negative'} string, "
+                    f"which {name} contradicts"
+                )
+
+
+def _drawn(
+    task: Any, rng: np.random.Generator, lengths: np.ndarray, positive: bool
+) -> list[list[int]]:
+    """The letters of a string for each length."""
+    if isinstance(task, BulkTask):
+        many = np.asarray(task.draw_many(rng, lengths, positive))
+        drawn = [row[:n] for n, row in zip(lengths, many, strict=True)]
+    else:
+        drawn = [np.asarray(task.draw(rng, n, positive)) for n in lengths.tolist()]
+    for length, row in zip(lengths.tolist(), drawn, strict=True):
+        _check_shape(f"a string of {length} letters", row, length, "biu")
+        if length and not 0 <= row.min() <= row.max() < len(task.alphabet):
+            raise UnfitError(
+                f"draws the letter {row.min() if row.min() < 0 else row.max()}, expected numbers "
+                f"from 0 to {len(task.alphabet) - 1}"
+            )
+    return [row.tolist() for row in drawn]
+
+
+def _check_features(task: Any, strings: TokenStrings) -> None:
+    for name, values in task.features(strings).items():
+        _check_shape(f"feature {name!r}", np.asarray(values), len(strings), "biuf")
+
+
+def _check_shape(what: str, found: Any, size: int, kinds: str) -> None:
+    """Refuses what is no array of so many values of one of these kinds of NumPy's."""
+    if not isinstance(found, np.ndarray):
+        raise UnfitError(f"gives {what} as {found!r:.60}, expected an array of NumPy's")
+    if found.shape != (size,) or (size and found.dtype.kind not in kinds):
+        expected = {"b": "bool", "biu": "whole numbers", "biuf": "numbers"}[kinds]
+        raise UnfitError(
+            f"gives {what} as {found.dtype} of shape {found.shape}, expected {expected} of shape "
+            f"({size},)"
+        )
