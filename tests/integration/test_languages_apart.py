@@ -10,6 +10,7 @@ from dashboard import where
 from dashboard.cells import cells_of
 from dashboard.charts.importance import written
 from dashboard.failing import causes
+from sweeps.cli.commands.compared import comparison_sentences
 from sweeps.compared import compare_configs
 from sweeps.importance import MEASURES, importance, without_unread
 from sweeps.spec import parse_spec
@@ -124,7 +125,11 @@ def test_the_page_and_the_command_give_one_interval_for_one_difference(db: Path)
     store = open_reader(str(db))
     configs = queries.configs(store)
     pair = [i for i, own in configs.items() if own.task == "first" and own.test_size == 200]
-    command = compare_configs(store, "first:positions=none", "first:positions=rotary").comparison
+    compared = compare_configs(store, "first:positions=none", "first:positions=rotary")
+    command = compared.comparison
+    told = "\n".join(comparison_sentences(compared))
+    for method in ("(95%, Wilson: ", "(95%, Newcombe: ", "(95%, bootstrap over seeds: "):
+        assert method in told
     models = overview.models(store, View(config_ids=tuple(pair)))
     settings = overview.settings(store).loc[pair]
     for measure, other in {

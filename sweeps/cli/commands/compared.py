@@ -48,9 +48,10 @@ def comparison_sentences(found: Compared) -> list[str]:
         )
     else:
         said.append("no seed is in both: the two are compared as independent samples")
-    said.append(f"difference of failing shares: {_percent(own.difference)}")
+    said.append(f"difference of failing shares: {_percent(own.difference, 'Newcombe')}")
     medians = " and ".join(f"{value:.2%}" for value in own.medians)
-    said.append(f"median accuracy: {medians}; difference {_percent(own.median_difference)}")
+    apart = _percent(own.median_difference, "bootstrap over seeds")
+    said.append(f"median accuracy: {medians}; difference {apart}")
     if own.is_same:
         said.append("no difference")
     if found.strings is None:
@@ -105,7 +106,7 @@ def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return rows
 
 
-def _percent(interval: Interval) -> str:
+def _percent(interval: Interval, by: str = "Wilson") -> str:
     if interval.low != interval.low:
         return f"{interval.value:.2%} (no interval: fewer than {FEWEST} seeds)"
-    return f"{interval.value:.2%} (95%: {interval.low:.2%} to {interval.high:.2%})"
+    return f"{interval.value:.2%} (95%, {by}: {interval.low:.2%} to {interval.high:.2%})"
