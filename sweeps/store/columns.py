@@ -26,11 +26,11 @@ def text(kind: Kind = values.TEXT) -> Checked:
     return Checked(kind, Text())
 
 
-def real() -> Checked:
+def real(kind: Kind = values.FINITE) -> Checked:
     """A finite number."""
-    return Checked(values.FINITE, _REAL)
+    return Checked(kind, _REAL)
 
 
-def packed_bytes() -> Checked:
+def packed_bytes(kind: Kind = values.BYTES) -> Checked:
     """Bytes."""
-    return Checked(values.BYTES, LargeBinary())
+    return Checked(kind, LargeBinary())

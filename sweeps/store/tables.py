@@ -113,7 +113,7 @@ class TestString(Base):
     string: Mapped[str] = mapped_column(text())
     length: Mapped[int] = mapped_column(whole(values.LENGTH))
     label: Mapped[int] = mapped_column(whole(values.whole(0, 1)))
-    occurrences: Mapped[int] = mapped_column(whole(values.whole(1)))
+    occurrences: Mapped[int] = mapped_column(whole(values.SOME))
 
 
 class Config(Base):
@@ -157,7 +157,7 @@ class Run(Base):
     solved_length: Mapped[int | None] = mapped_column(whole(values.whole(-1, 1_000_000)))
     engine: Mapped[str | None] = mapped_column(text())
     engine_reason: Mapped[str | None] = mapped_column(text())
-    train_seconds: Mapped[float | None] = mapped_column(real())
+    train_seconds: Mapped[float | None] = mapped_column(real(values.SECONDS))
     digest: Mapped[str | None] = mapped_column(text())
     verdict_digest: Mapped[str | None] = mapped_column(text())
     """That of the exhaustive check, so that one that was deleted is missed."""
@@ -196,7 +196,7 @@ class SweepTag(Base):
     sweep_id: Mapped[int] = mapped_column(
         whole(values.ID), ForeignKey("sweep.id"), primary_key=True
     )
-    tag: Mapped[str] = mapped_column(text(), primary_key=True)
+    tag: Mapped[str] = mapped_column(text(values.WORD), primary_key=True)
 
 
 class SavedView(Base):
@@ -271,7 +271,7 @@ class ErrorPack(Base):
     run_id: Mapped[int] = mapped_column(
         whole(values.ID), ForeignKey("run.id"), primary_key=True, autoincrement=False
     )
-    numbers: Mapped[bytes] = mapped_column(packed_bytes())
+    numbers: Mapped[bytes] = mapped_column(packed_bytes(values.NUMBERS))
     """Of the test set's strings, ascending, three bytes each, the highest first."""
     logits: Mapped[bytes] = mapped_column(packed_bytes())
     """Of the same strings, IEEE 754 of four or eight bytes, the highest first."""
@@ -316,11 +316,11 @@ class Cause(Base):
     head: Mapped[int | None] = mapped_column(whole())
     tokens: Mapped[str] = mapped_column(text())
     """The tokens that it is about, or a rule in words."""
-    share: Mapped[float] = mapped_column(real())
+    share: Mapped[float] = mapped_column(real(values.SHARE))
     """Of the errors that were looked at, in (0, 1]."""
-    strings: Mapped[int] = mapped_column(whole())
+    strings: Mapped[int] = mapped_column(whole(values.SOME))
     """How many of the errors that were looked at."""
-    agreement: Mapped[float | None] = mapped_column(real())
+    agreement: Mapped[float | None] = mapped_column(real(values.AGREEMENT))
     """Of a rule: on what share of all test strings it says what the model says."""
 
 

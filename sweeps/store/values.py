@@ -5,7 +5,7 @@ elsewhere with tables that check nothing.
 """
 
 import json
-import math
+import sys
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,6 +19,8 @@ from seqcls.errors import StoreDamagedError
 
 MOST = 2**53
 """Counts, and sums of them, are exact up to here in every language that may read them."""
+
+LEAST_REAL, MOST_REAL = sys.float_info.min, sys.float_info.max
 
 SHOWN = 60
 """Characters of a damaged value that a message shows."""
@@ -40,6 +42,15 @@ def whole(least: int, most: int = MOST) -> Kind:
         f"a whole number from {least:,} to {most:,}",
         lambda value: type(value) is int and least <= value <= most,
         f"typeof({{column}}) = 'integer' AND {{column}} BETWEEN {least} AND {most}",
+    )
+
+
+def number(expected: str, least: float = -MOST_REAL, most: float = MOST_REAL) -> Kind:
+    """Finite numbers between two, both included."""
+    return Kind(
+        expected,
+        lambda value: type(value) in (float, int) and least <= value <= most,
+        f"typeof({{column}}) IN ('real', 'integer') AND {{column}} BETWEEN {least!r} AND {most!r}",
     )
 
 
@@ -79,8 +90,10 @@ def _time(value: str) -> datetime:
     return found
 
 
-def _is_finite(value: Any) -> bool:
-    return type(value) in (float, int) and math.isfinite(value)
+def _word(value: str) -> str:
+    if not value:
+        raise ValueError("empty")
+    return value
 
 
 TEXT = text()
@@ -92,15 +105,21 @@ REVISION = whole(0, 2**63 - 1)
 SEED = whole(0, 2**63 - 1)
 LENGTH = whole(0, 1_000_000)
 EPOCH = whole(0, 1_000_000)
-FINITE = Kind(
-    "a finite number",
-    _is_finite,
-    "typeof({column}) IN ('real', 'integer') AND abs({column}) <= 1.7976931348623157e308",
-)
+SOME = whole(1)
+WORD = text("text that is not empty", _word)
+FINITE = number("a finite number")
+SECONDS = number("a finite number from 0", 0.0)
+SHARE = number("a number above 0 and up to 1", LEAST_REAL, 1.0)
+AGREEMENT = number("a number from 0 to 1", 0.0, 1.0)
 BYTES = Kind(
     "bytes",
     lambda value: isinstance(value, bytes | memoryview),
     "typeof({column}) = 'blob'",
+)
+NUMBERS = Kind(
+    "bytes, three for each string",
+    lambda value: isinstance(value, bytes | memoryview) and len(value) > 0 == len(value) % 3,
+    "typeof({column}) = 'blob' AND length({column}) > 0 AND length({column}) % 3 = 0",
 )
 
 

@@ -15,7 +15,7 @@ from sweeps.work_options import WorkOptions
 from sweeps.worker import work
 from tests.conftest import SHORT
 
-SPEC = {
+SPEC: dict[str, Any] = {
     "name": "small",
     "description": "Two sizes.",
     "model_seeds": [0, 1],

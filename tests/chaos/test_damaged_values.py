@@ -19,9 +19,11 @@ from dashboard.cli import app
 from seqcls.errors import SeqclsError
 from sweeps.store import queries
 from sweeps.store.opening import open_reader
+from sweeps.store.row_checks import kind_of
+from sweeps.store.tables import Base
 from sweeps.store.verification import verify
 from tests.app import INSIDE, PAGES, run
-from tests.chaos.damaged import cases, make, replace, seeming, unchecked
+from tests.chaos.damaged import COLUMNS, VALUES, cases, make, replace, seeming, unchecked
 from tests.conftest import ROOT
 from tests.databases import rows
 
@@ -258,6 +260,23 @@ def test_a_damaged_row_costs_no_other_its_page_nor_its_place_in_a_merge(
 
     chosen = [*KNOWN, *some(long)] if long else KNOWN
     assert campaign(whole, tmp_path, chosen, look, first=True) == []
+
+
+def test_no_value_that_its_table_refuses_is_taken_for_sound(whole: Path, tmp_path: Path) -> None:
+    refused = 0
+    with closing(sqlite3.connect(shutil.copy(whole, tmp_path / "x.db"))) as connection:
+        for table, column in COLUMNS:
+            kind = kind_of(Base.metadata.tables[table], column)
+            for value in (*VALUES.values(), 0, 2, b"", b"1234"):
+                try:
+                    connection.execute(f"UPDATE {table} SET {column} = ?", (value,))
+                except sqlite3.IntegrityError as error:
+                    # Numbers and logits are held against each other where they are unpacked.
+                    if str(error).startswith("CHECK") and "logits" not in str(error):
+                        refused += 1
+                        assert not kind.fits(value), (table, column, value)
+                connection.rollback()
+    assert refused > 100
 
 
 def test_a_file_that_checks_nothing_is_not_called_writable(whole: Path, tmp_path: Path) -> None:
