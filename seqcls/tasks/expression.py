@@ -55,7 +55,9 @@ def minimal_automaton(pattern: str, alphabet: str) -> Automaton:
         raise
     except (AutomatonException, RegexException, ValueError, IndexError, KeyError) as error:
         own = _unclosed(pattern)
-        reason = _TOKEN_NAME.sub(r"\1", " ".join(str(error).split())).rstrip(".")
+        said = _TOKEN_NAME.sub(r"\1", " ".join(str(error).split())).rstrip(".")
+        # The library shows the pattern's characters as they are, half a character among them.
+        reason = said.encode(errors="backslashreplace").decode()
         raise _refusal(pattern, own or reason) from None
     return _minimal(*_deterministic(builder, pattern, alphabet), alphabet)
 

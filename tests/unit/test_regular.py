@@ -128,6 +128,12 @@ def test_what_is_no_language_is_refused_in_one_line(fields: dict[str, Any], mess
     assert "\n" not in str(caught.value)
 
 
+def test_half_a_character_is_refused_in_a_line_that_can_be_printed() -> None:
+    with pytest.raises(ConfigError, match=r"ud800") as caught:
+        Regular("ab", "a\ud800")
+    assert str(caught.value).encode()
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.text(alphabet="ab()[]{}|*+?.,^&$\\-0123456789 dwé", max_size=30))
 def test_any_pattern_is_a_language_or_refused_in_one_line(pattern: str) -> None:
