@@ -64,7 +64,7 @@ def test_proofs_are_told_of_every_set_of_letters() -> None:
     assert said[0].startswith("Proved for strings of every length")
     assert len(said) == 8
     assert said[5].startswith("strings of a and c (negative): certified right, the logit at least")
-    assert "wrong where the share of b is 2.59e-05 to 0.0143" in said[6]
+    assert "wrong where the share of b is 2.59e-05 to 0.0142" in said[6]
     claims = {x["letters"]: x["claim"] for x in json_of("verdict", SEED_2, "--beyond")["supports"]}
     assert claims["ac"] == "certified right"
     assert claims["bc"] == "depends on the proportions"
