@@ -9,6 +9,7 @@ from typing import Any
 
 from sweeps.spec import parse_spec
 from sweeps.store import writer
+from sweeps.store.explained import SHORT_TRIED
 from sweeps.store.opening import open_writer, pack
 from sweeps.store.tables import Base
 from sweeps.work_options import WorkOptions
@@ -60,7 +61,7 @@ OTHER = {**SPEC, "name": "other", "axes": {}, "fixed": {**SPEC["fixed"], "test_s
 """A sweep whose runs share no row with those of the first."""
 
 OTHERS = {
-    "cause": "(SELECT min(id) FROM run), 0, 'constant answer', NULL, '', 1.0, 5, 0.5",
+    "cause": f"(SELECT min(id) FROM run), 0, 'constant answer{SHORT_TRIED}', NULL, '', 1.0, 5, 0.5",
     "perturbation": "(SELECT min(id) FROM run), 0, 111, 0, 145, 0",
     "sweep_note": "1, 'A title', 'A note', NULL",
     "sweep_tag": "1, 'tag'",
