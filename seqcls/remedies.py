@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from seqcls.config import PARTS, RunConfig, default_fields
+from seqcls.config import ANY_SAMPLER, PARTS, RunConfig, default_fields
 from seqcls.data import configuration, sampler_of, task_of
 from seqcls.errors import SeqclsError
 from seqcls.fields_read import fields_unread

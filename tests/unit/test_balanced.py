@@ -89,7 +89,7 @@ def negative_lengths(**fields: Any) -> np.ndarray:
     drawn = sampler(**fields)
     (epoch,) = epochs(drawn)
     assert (drawn.task.labels(epoch.strings) == epoch.labels).all()
-    return np.bincount(epoch.strings.lengths[~epoch.labels], minlength=drawn.longest + 1)
+    return np.bincount(epoch.strings.lengths[~epoch.labels], minlength=drawn.lengths[-1] + 1)
 
 
 def test_negatives_that_are_drawn_again_length_and_all_are_mostly_short() -> None:

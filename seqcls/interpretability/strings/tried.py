@@ -72,7 +72,7 @@ def shortest_short_error(model: AskedModel, *tried: Tried) -> Letters | None:
     trained = stream(sampler).epoch(0).strings.take(slice(MAX_TRAINED))
     found: list[Letters] = []
     for own in (*tried, _asked(model, trained)):
-        wrong = np.flatnonzero(own.wrong & (own.strings.lengths <= sampler.longest))
+        wrong = np.flatnonzero(own.wrong & (own.strings.lengths <= sampler.lengths[-1]))
         if len(wrong):
             # The first of equals: that of all short strings is the first in alphabetical order.
             row = wrong[int(own.strings.lengths[wrong].argmin())]
