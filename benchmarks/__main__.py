@@ -2,8 +2,10 @@
 
 import os
 import platform
+import tempfile
+from pathlib import Path
 
-from benchmarks import bookkeeping, fused, pages, plain, report, seeds, steps, tables
+from benchmarks import bookkeeping, fused, pages, plain, report, seeds, steps, tables, visitors
 
 
 def main() -> None:
@@ -17,11 +19,14 @@ def main() -> None:
         report.main,
         seeds.main,
         bookkeeping.main,
-        pages.main,
     )
     for benchmark in mains:
         benchmark()
         print()
+    with tempfile.TemporaryDirectory() as folder:
+        db = str(Path(folder) / "large.db")
+        pages.main(db)
+        visitors.main(db)
 
 
 main()

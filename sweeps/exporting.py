@@ -1,6 +1,7 @@
 """Runs, lengths and errors as files for other programs: CSV or Parquet."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,13 @@ from sweeps.store.engine import Store
 from sweeps.store.tables import RunState
 from sweeps.store.views import View
 
-WRITERS: dict[str, Any] = {"csv": pa.csv.CSVWriter, "parquet": pa.parquet.ParquetWriter}
+
+class _ParquetWriter(pa.parquet.ParquetWriter):  # type: ignore[misc]
+    def __del__(self) -> None:
+        """Of a file that could not be closed pyarrow would show a traceback here."""
+
+
+WRITERS: dict[str, Any] = {"csv": pa.csv.CSVWriter, "parquet": _ParquetWriter}
 FORMATS = tuple(WRITERS)
 
 RUNS_AT_ONCE = 500
@@ -89,19 +96,17 @@ def _write_all(folder: Path, kind: str, frame: pd.DataFrame, results: _Results) 
     runs = pa.Table.from_pandas(frame, preserve_index=False)
     schemas = {"runs": runs.schema, "lengths": LENGTHS, "errors": ERRORS}
     rows = dict.fromkeys(schemas, 0)
-    writers = {
-        name: WRITERS[kind](folder / f"{name}.{kind}", schema) for name, schema in schemas.items()
-    }
-    try:
+    with ExitStack() as opened:
+        writers = {
+            name: opened.enter_context(WRITERS[kind](folder / f"{name}.{kind}", schema))
+            for name, schema in schemas.items()
+        }
         writers["runs"].write_table(runs)
         rows["runs"] = runs.num_rows
         for part in results:
             for name, table in part.items():
                 writers[name].write_table(table)
                 rows[name] += table.num_rows
-    finally:
-        for writer in writers.values():
-            writer.close()
     return rows
 
 

@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -68,5 +69,15 @@ def test_families_are_exact_where_letter_counts_decide(store: Store) -> None:
 
 def test_figures_are_charts_that_a_notebook_shows(store: Store) -> None:
     charts = api.figures(store, RUN, ["aac", "baac"])
-    assert len(charts) > 10
-    assert all("$schema" in chart.to_dict(validate=False) for chart in charts[:2])
+    assert all("vegaEmbed" in chart._repr_mimebundle_()["text/html"] for chart in charts)
+    specs = {_title(spec): spec for spec in (chart.to_dict() for chart in charts)}
+    assert list(specs)[:2] == ["Loss by epoch", "Token embeddings"]
+    for title in ("Embeddings of a string", "Attention output", "CLS after the block"):
+        drawn = json.dumps(specs[title]["datasets"])
+        assert '"aac"' in drawn
+        assert '"baac"' in drawn
+
+
+def _title(spec: dict[str, Any]) -> str:
+    title = spec.get("title", "")
+    return str(title["text"] if isinstance(title, dict) else title)

@@ -277,13 +277,13 @@ def test_an_upgrade_overwrites_no_copy(tmp_path: Path) -> None:
     path = tmp_path / "old.db"
     shutil.copy(OLD[0], path)
     copy, mine = tmp_path / f"old.db.schema-{OLD[0].stem}", tmp_path / "mine"
-    for stand_in_the_way in (copy.touch, lambda: copy.symlink_to("nowhere")):
-        stand_in_the_way()
+    mine.write_text("mine")
+    for target in (mine, tmp_path / "nowhere"):
+        copy.symlink_to(target)
         with pytest.raises(StoreError, match="is in the way"):
             upgrade_with_backup(open_writer(str(path), any_version=True))
         assert schema_version(open_writer(str(path), any_version=True)) == OLD[0].stem
         copy.unlink()
-    mine.write_text("mine")
     copy.symlink_to(mine)
     with pytest.raises(StoreError, match="is in the way"):
         upgrade_with_backup(open_writer(str(path), any_version=True))

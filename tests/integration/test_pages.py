@@ -287,7 +287,9 @@ def test_the_settings_that_matter_are_named_with_their_uncertainty(
 
 def test_a_chart_has_words_and_the_shades_of_its_ground(monkeypatch: pytest.MonkeyPatch) -> None:
     app = open_app(monkeypatch, SHIPPED, "map")
-    for chart in app.get("vega_lite_chart"):
+    drawn = app.get("vega_lite_chart")
+    assert drawn
+    for chart in drawn:
         spec = json.loads(chart.proto.spec)
         assert "Most models fail with" in spec["description"]
         assert spec["config"]["axis"]["labelColor"] == "#5A5A5A"

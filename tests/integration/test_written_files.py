@@ -1,6 +1,9 @@
 """No command that writes a file writes over one that is not its own."""
 
+import resource
 import shutil
+import subprocess
+from functools import partial
 from pathlib import Path
 from typing import get_type_hints
 
@@ -13,7 +16,7 @@ from dashboard.figures.figure import Figure
 from sweeps import causes
 from sweeps.examples import commands, name_of
 from sweeps.store.opening import open_writer
-from tests.commands import refused, run_main
+from tests.commands import SEQCLS, refusal, refused, run_main
 from tests.conftest import ROOT
 
 RUN = "lower_magnitude_initializations/2"
@@ -73,6 +76,20 @@ def test_what_a_command_writes_it_replaces_by_force_and_nothing_else(
     assert path.is_symlink()
     assert not (folder / "elsewhere").exists()
     assert {own: own.read_bytes() for own in others} == others
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_of_an_export_for_which_there_is_no_room_nothing_is_left(folder: Path, kind: str) -> None:
+    export = ("export", "out", "--format", kind)
+    assert run_main(*export).returncode == 0
+    size = max(path.stat().st_size for path in folder.iterdir())
+    for path in folder.iterdir():
+        path.unlink()
+    # What is written last is missing: closing the file fails.
+    limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (size - 1, size - 1))
+    said = subprocess.run([*SEQCLS, *export], capture_output=True, text=True, preexec_fn=limit)
+    assert "cannot write 'out': " in refusal(said)
+    assert list(folder.iterdir()) == []
 
 
 def one_figure() -> list[Figure]:

@@ -56,13 +56,16 @@ TAKEN: dict[str, Callable[[Path], object]] = {
 }
 
 
-def state(folder: Path) -> dict[str, tuple[int, bytes | str]]:
+def state(folder: Path) -> dict[str, tuple[int, bytes]]:
     """All that is in a folder, by name: what kind it is and what it holds."""
-    found: dict[str, tuple[int, bytes | str]] = {}
-    for path in sorted(folder.iterdir()):
-        kind = stat.S_IFMT(path.lstat().st_mode)
-        read = {stat.S_IFREG: path.read_bytes, stat.S_IFLNK: path.readlink}.get(kind, str)
-        found[path.name] = kind, read() if kind == stat.S_IFREG else str(read())
+    found = {}
+    for path in folder.iterdir():
+        kind, content = stat.S_IFMT(path.lstat().st_mode), b""
+        if kind == stat.S_IFREG:
+            content = path.read_bytes()
+        elif kind == stat.S_IFLNK:
+            content = os.fsencode(path.readlink())
+        found[path.name] = kind, content
     return found
 
 
