@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -160,8 +162,13 @@ def test_reading_a_specification_is_shown_to_go_on(
     short_spec: Path, db: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown: list[str] = []
-    bar = sweeping.progress_bar
-    monkeypatch.setattr(sweeping, "progress_bar", lambda doing: shown.append(doing) or bar(doing))
+
+    @contextmanager
+    def progress_bar(doing: str) -> Iterator[None]:
+        shown.append(doing)
+        yield
+
+    monkeypatch.setattr(sweeping, "progress_bar", progress_bar)
     for command in ("estimate", "submit"):
         assert seqcls(command, str(short_spec), *db)[0] == 0
     assert shown == [f"reading {short_spec}"] * 2

@@ -1,6 +1,8 @@
 """What stands beside every page: launching a sweep, following it, steering it."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -132,14 +134,17 @@ def test_what_no_machine_can_hold_is_said_before_it_is_launched(
     assert "of memory to train, and this machine has" in warning.value
 
 
+@contextmanager
+def _shown(shown: list[str], text: str) -> Iterator[None]:
+    shown.append(text)
+    yield
+
+
 def test_what_is_launched_is_shown_to_be_read(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     shown: list[str] = []
-    spinner = st.spinner
-    monkeypatch.setattr(
-        st, "spinner", lambda text, **keys: shown.append(text) or spinner(text, **keys)
-    )
+    monkeypatch.setattr(st, "spinner", lambda text, **_: _shown(shown, text))
     panel(open_app(monkeypatch, tmp_path / "none.db"), "Your own")
     assert "Reading the settings" in shown
 
