@@ -18,13 +18,7 @@ from sweeps.store.engine import Store
 from sweeps.store.tables import RunState
 from sweeps.store.views import View
 
-
-class _ParquetWriter(pa.parquet.ParquetWriter):  # type: ignore[misc]
-    def __del__(self) -> None:
-        """Of a file that could not be closed pyarrow would show a traceback here."""
-
-
-WRITERS: dict[str, Any] = {"csv": pa.csv.CSVWriter, "parquet": _ParquetWriter}
+WRITERS: dict[str, Any] = {"csv": pa.csv.CSVWriter, "parquet": pa.parquet.ParquetWriter}
 FORMATS = tuple(WRITERS)
 
 RUNS_AT_ONCE = 500
