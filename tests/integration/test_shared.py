@@ -213,6 +213,7 @@ def test_answers_take_no_more_memory_than_they_may() -> None:
     assert made[-1] == 1, "what is larger than all may be is not kept, nor does it stay"
 
 
-def test_a_server_does_not_look_for_garbage_after_every_page() -> None:
+def test_a_server_looks_for_no_garbage_after_every_page_and_for_no_changed_source() -> None:
     config = tomllib.loads((ROOT / "dashboard" / ".streamlit" / "config.toml").read_text())
     assert config["runner"]["postScriptGC"] is False
+    assert config["server"]["fileWatcherType"] == "none"
