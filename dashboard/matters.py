@@ -31,8 +31,10 @@ def show(table: pd.DataFrame, view: View, named: list[str]) -> None:
     several = table[table["language"].duplicated(keep=False)]
     if several.empty:
         return
+    known = several["language"].unique()
     st.subheader("Which setting matters?")
-    language = languages.choose(several.groupby("language")["seeds"].sum())
+    seeds = {own: several["seeds"][several["language"] == own].sum() for own in known}
+    language = languages.choose(pd.Series(seeds))
     measure = st.segmented_control(
         "What it moves",
         list(MEASURES),
