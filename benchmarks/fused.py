@@ -15,8 +15,8 @@ from seqcls.engines.fused.kernel import train_epoch
 from seqcls.engines.fused.packing import pack
 from seqcls.engines.fused.shapes import shape_of
 from seqcls.engines.fused.tiles import epoch_tiles
+from seqcls.engines.initial import draw_initial
 from seqcls.exhaustive import verdicts
-from seqcls.initial import draw_initial
 from seqcls.training import train_group
 
 REPEATS = 15

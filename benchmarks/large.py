@@ -10,16 +10,16 @@ from sqlalchemy import bindparam, select, update
 from seqcls.config import RunConfig
 from seqcls.evaluation import drawn_test_set
 from seqcls.results import Confusion, Evaluation, StringErrors
-from sweeps.run_result import RunResult
-from sweeps.spec import parse_spec
+from sweeps.grid.spec import parse_spec
+from sweeps.results.run_result import RunResult
 from sweeps.store import writer
-from sweeps.store.bulk import insert_rows
-from sweeps.store.engine import Store
+from sweeps.store.databases.bulk import insert_rows
+from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
-from sweeps.store.recording import result_rows
-from sweeps.store.sums import raise_sums
-from sweeps.store.tables import Base, Config, Run, Sweep, now
-from sweeps.store.test_sets import store_test_set
+from sweeps.store.results.sums import raise_sums
+from sweeps.store.results.test_sets import store_test_set
+from sweeps.store.runs.recording import result_rows
+from sweeps.store.schema.tables import Base, Config, Run, Sweep, now
 
 AXES: dict[str, list[Any]] = {
     "hidden_size": [2, 4, 8, 16, 32],

@@ -13,7 +13,7 @@ from seqcls.config import RunConfig
 from seqcls.data import configuration, network_of, sampler_of
 from seqcls.models.base import read_ids
 from seqcls.sampling.streams import stream
-from seqcls.tokenizer import PAD
+from seqcls.tokens.tokenizer import PAD
 from seqcls.training import train_group
 
 STEPS = 40

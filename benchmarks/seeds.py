@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seqcls.config import RunConfig
-from sweeps import executors
-from sweeps.grouping import PlannedRun, make_groups
-from sweeps.jobs import make_job
+from sweeps.grid.grouping import PlannedRun, make_groups
+from sweeps.work import executors
+from sweeps.work.jobs import make_job
 
 SPEC = 'name = "seeds"\nmodel_seeds = "0..{last}"\n'
 SEEDS = 1000

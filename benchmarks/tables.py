@@ -15,10 +15,10 @@ from seqcls.engines.fused.packing import pack
 from seqcls.engines.fused.shapes import training_shape
 from seqcls.engines.fused.tables.places import SCHEMES
 from seqcls.engines.fused.tables.program import TableProgram
-from seqcls.initial import draw_initial
+from seqcls.engines.initial import draw_initial
 from seqcls.models.base import read_ids
 from seqcls.sampling.streams import stream
-from seqcls.tokenizer import PAD
+from seqcls.tokens.tokenizer import PAD
 
 HIDDEN = 16
 LONGEST = 40

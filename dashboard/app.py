@@ -9,8 +9,9 @@ from starlette.middleware import Middleware
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.starlette import App
 
-from dashboard import data, filters, first_page, layout, links, serving, sidebar, steady
-from sweeps.store.engine import limit_reads
+from dashboard import concurrent_changes, data, filters, layout, links, sidebar
+from dashboard.server import first_page, serving
+from sweeps.store.databases.engine import limit_reads
 
 
 def draw() -> None:
@@ -28,10 +29,10 @@ def draw() -> None:
     )
     layout.set_up(page.title)
     limit_reads(data.PAGE_SECONDS)
-    with steady.redrawn_if_changed():
+    with concurrent_changes.redrawn_if_changed():
         if links.is_another_page(page.url_path):
             filters.take_from_link()
-        steady.say_what_is_damaged()
+        concurrent_changes.say_what_is_damaged()
         if links.was_switched():
             filters.send_again()
         with st.sidebar:

@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from sweeps.cli.app import MODELS, app, main
+from sweeps.cli.examples import show_in_help
 from sweeps.cli.options import Db, Epoch, Force, Run
 from sweeps.cli.sweeps import PANEL
-from sweeps.examples import show_in_help
 
 __all__ = ["app", "main"]
 

@@ -10,29 +10,23 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import pandas as pd
 import streamlit as st
 
-from dashboard.remembered import ANSWERS
+from dashboard.server.shared_answers import ANSWERS
 from seqcls.errors import SeqclsError, StoreDamagedError, StoreMissingError
-from sweeps import helping
-from sweeps import importance as weighed
-from sweeps import medians as summed
-from sweeps import progress as progressing
-from sweeps.estimate import Estimate, estimate
-from sweeps.progress import SweepProgress
-from sweeps.spec import parse_spec
-from sweeps.store import (
-    curves,
-    explained,
-    losses,
-    notes,
-    overview,
-    queries,
-    string_queries,
-    sweep_queries,
-    trust,
-)
-from sweeps.store.engine import Store
+from sweeps.analysis import remedy_trials
+from sweeps.grid.spec import parse_spec
+from sweeps.statistics import importance as weighed
+from sweeps.statistics import medians as summed
+from sweeps.store.databases.engine import Store
+from sweeps.store.integrity import trust
 from sweeps.store.opening import open_reader
-from sweeps.store.views import View
+from sweeps.store.reading import curves, losses, overview, queries, sweep_queries
+from sweeps.store.reading.selection import View
+from sweeps.store.results import explained
+from sweeps.store.runs import notes
+from sweeps.store.strings import string_queries
+from sweeps.work import progress as progressing
+from sweeps.work.estimate import Estimate, estimate
+from sweeps.work.progress import SweepProgress
 
 PAGE_SECONDS = 30.0
 """What a page asks the database takes no longer."""
@@ -164,7 +158,7 @@ string_errors = cached(string_queries.string_errors)
 sweep_outcomes = cached(sweep_queries.sweep_outcomes)
 sweep_record = cached(sweep_queries.sweep_record)
 sweeps_of_run = cached(sweep_queries.sweeps_of_run, sweep_queries.members_revision)
-trials = cached(helping.trials)
+trials = cached(remedy_trials.trials)
 worst_models = cached(overview.worst_models)
 
 
@@ -177,7 +171,7 @@ estimated = cached(_estimated)
 
 @shared
 def medians(view: View, listed: int) -> pd.DataFrame:
-    """As `sweeps.medians.medians`, of the models of a view."""
+    """As `sweeps.statistics.medians.medians`, of the models of a view."""
     # Of what the page has read already: a hundred thousand rows.
     return summed.medians(models(view), listed)
 

@@ -15,13 +15,13 @@ from streamlit.dataframe_util import convert_anything_to_arrow_bytes
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import layout
-from dashboard.charts.encodings import Drawing
-from dashboard.charts.keys import Key
-from dashboard.charts.panels import apart
-from dashboard.charts.parts import Part, together
-from dashboard.charts.room import height_of, width_of
-from dashboard.charts.themes import DARK, LIGHT, Ground, described, themed
-from dashboard.remembered import ANSWERS
+from dashboard.charts.model.parts import Part, together
+from dashboard.charts.style.encodings import Drawing
+from dashboard.charts.style.heights import height_of, width_of
+from dashboard.charts.style.keys import Key
+from dashboard.charts.style.panels import apart
+from dashboard.charts.style.themes import DARK, LIGHT, Ground, described, themed
+from dashboard.server.shared_answers import ANSWERS
 
 MANY_ROWS = 900
 """Of a data set; a browser that draws each as an element of its own takes a second for them."""

@@ -6,11 +6,12 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import annotating, data, links
+from dashboard import data, links
+from dashboard.sweeps_page import annotating
 from dashboard.text import verbatim
 from seqcls.errors import SeqclsError
-from sweeps.store.notes import Note
-from sweeps.store.views import KINDS, View
+from sweeps.store.reading.selection import KINDS, View
+from sweeps.store.runs.notes import Note
 
 PLAIN: dict[str, Any] = {
     "sweep": [],

@@ -9,8 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.text import verbatim
-from seqcls.strings import TokenStrings
 from seqcls.tasks import Task
+from seqcls.tokens.strings import TokenStrings
 
 MOST_LOOKED_AT = 4_000
 """Strings that are tried, from the shortest, to find some of either label."""

@@ -6,8 +6,8 @@ from functools import partial
 import pandas as pd
 
 from dashboard import data
-from dashboard.charts.colors import OKABE_ITO
-from sweeps.store import sweep_queries
+from dashboard.charts.style.colors import OKABE_ITO
+from sweeps.store.reading import sweep_queries
 
 
 @partial(data.shared, of=sweep_queries.members_revision)

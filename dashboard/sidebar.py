@@ -1,7 +1,8 @@
 """What stands beside every page: launch a sweep, see how sweeps go on, filter."""
 
-from dashboard import filters, running
+from dashboard import filters
 from dashboard.launch import panel
+from dashboard.sweeps_page import running
 
 
 def show(page: str, filtered: bool) -> None:

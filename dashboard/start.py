@@ -15,7 +15,7 @@ def main() -> None:
         raise SystemExit(POSIX_ONLY)
     # Until it is loaded, Ctrl-C ends it as every other signal does: at once and in silence.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from sweeps.collecting import collect_seldom
+    from sweeps.processes.garbage import collect_seldom
 
     collect_seldom()
     from dashboard.cli import main as run

@@ -18,7 +18,7 @@ from pydantic import (
 from seqcls.canonical import canonical_json
 from seqcls.errors import ConfigError
 from seqcls.spelling import in_one_line
-from seqcls.tokenizer import MAX_LETTERS, alphabet_obstacle
+from seqcls.tokens.tokenizer import MAX_LETTERS, alphabet_obstacle
 
 MAX_MODEL_SEED = 2**63 - 1
 MAX_REQUIRED_LETTERS = 10

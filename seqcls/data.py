@@ -17,7 +17,7 @@ from seqcls.spelling import nearest
 from seqcls.tasks import TASKS, CountTask, Task
 from seqcls.tasks.contains_all import ContainsAll
 from seqcls.tasks.outside import check_draws, check_language
-from seqcls.tokenizer import Tokenizer
+from seqcls.tokens.tokenizer import Tokenizer
 
 
 def configuration(fields: Mapping[str, Any]) -> RunConfig:

@@ -15,9 +15,9 @@ from seqcls.remembered import remembered
 from seqcls.results import Confusion, Evaluation, StringErrors, Weights
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
-from seqcls.strings import TokenStrings
 from seqcls.testset import TestSet
-from seqcls.tokenizer import Tokenizer
+from seqcls.tokens.strings import TokenStrings
+from seqcls.tokens.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True, eq=False)

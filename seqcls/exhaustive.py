@@ -12,8 +12,8 @@ from seqcls.counts.invariance import counts_suffice
 from seqcls.data import count_task_of, sampler_of, task_of, tokenizer_of
 from seqcls.evaluation import logits_of
 from seqcls.results import Verdict, Weights
-from seqcls.strings import TokenStrings
 from seqcls.tasks import CountTask
+from seqcls.tokens.strings import TokenStrings
 
 MAX_MULTISETS = 2_000_000
 """What a model is checked on in a fraction of a second, in about 200 MB."""

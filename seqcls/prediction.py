@@ -12,8 +12,8 @@ from seqcls.data import tokenizer_of
 from seqcls.errors import InvalidStringError
 from seqcls.evaluation import logits_of
 from seqcls.parameters import weights_of
-from seqcls.strings import TokenStrings
-from seqcls.tokenizer import FIRST_LETTER, Tokenizer
+from seqcls.tokens.strings import TokenStrings
+from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer
 
 MAX_LENGTH = 10_000
 """Tokens of a string that is read token by token: attention between all pairs still fits into
@@ -34,7 +34,7 @@ def predict(config: RunConfig, weights: bytes, strings: Sequence[str]) -> list[P
     Args:
         config: the run's configuration.
         weights: its parameters, as safetensors bytes.
-        strings: in the notation of `seqcls.tokenizer`.
+        strings: in the notation of `seqcls.tokens.tokenizer`.
 
     Raises:
         InvalidStringError: a string not of this alphabet, or one that the model cannot be asked.

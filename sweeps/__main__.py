@@ -10,7 +10,7 @@ if not sys.flags.safe_path:
     # Python looks for modules in the working directory first, where any `array.py` may lie.
     sys.path.append(sys.path.pop(0))
 
-from sweeps.collecting import collect_seldom  # noqa: E402 (only now is it safe)
+from sweeps.processes.garbage import collect_seldom  # noqa: E402 (only now is it safe)
 
 collect_seldom()
 

@@ -33,18 +33,21 @@ from seqcls.interpretability.strings.families import (
 )
 from seqcls.results import Verdict
 from seqcls.spelling import nearest
-from sweeps.asking import asked_model
-from sweeps.causes import SAMPLE, attribute, failing_runs
-from sweeps.compared import Compared, compare_configs
-from sweeps.progress import SweepProgress, progress
-from sweeps.spec import load_specs, parse_spec
-from sweeps.store import explained, queries, string_queries, sweep_queries, writer
-from sweeps.store.engine import Store
+from sweeps.analysis.causes import SAMPLE, attribute, failing_runs
+from sweeps.analysis.compared_configurations import Compared, compare_configs
+from sweeps.analysis.opened_models import asked_model
+from sweeps.grid.spec import load_specs, parse_spec
+from sweeps.results.summaries import differing_fields
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
-from sweeps.store.views import View
-from sweeps.summaries import differing_fields
-from sweeps.work_options import WorkOptions, WorkSummary
-from sweeps.worker import work as work_on
+from sweeps.store.reading import queries, sweep_queries
+from sweeps.store.reading.selection import View
+from sweeps.store.results import explained
+from sweeps.store.strings import string_queries
+from sweeps.work.options import WorkOptions, WorkSummary
+from sweeps.work.progress import SweepProgress, progress
+from sweeps.work.worker import work as work_on
 
 __all__ = [
     "causes",

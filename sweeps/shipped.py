@@ -9,7 +9,7 @@ from platformdirs import user_data_path
 
 from seqcls.errors import ConfigError, MachineError
 from sweeps.files import whole_files
-from sweeps.store.default import DB_VARIABLE, DEFAULT_DB
+from sweeps.store.databases.default import DB_VARIABLE, DEFAULT_DB
 
 SHIPPED = Path(__file__).with_name("shipped") / DEFAULT_DB
 """Where a wheel has it; a clone has it in its own folder, where it is found anyway."""

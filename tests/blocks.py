@@ -19,7 +19,7 @@ import tomli_w
 from typer.testing import CliRunner
 
 from dashboard.cli import app
-from sweeps.spec import parse_spec
+from sweeps.grid.spec import parse_spec
 from tests.conftest import ROOT, SHORT
 
 DOCS = ROOT / "docs"

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from sqlalchemy import make_url
 
-from sweeps.spec import SweepSpec, parse_spec
-from sweeps.store.engine import Store
+from sweeps.grid.spec import SweepSpec, parse_spec
+from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
 
 

@@ -16,10 +16,11 @@ from seqcls.interpretability.strings.nearest import nearest_right
 from seqcls.interpretability.strings.patching import patch, patch_everywhere
 from seqcls.interpretability.strings.plain import ids_of, plain_model
 from seqcls.models.parts import Site
-from sweeps.asking import asked_model
-from sweeps.store import queries, string_queries
-from sweeps.store.engine import Store
+from sweeps.analysis.opened_models import asked_model
+from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader
+from sweeps.store.reading import queries
+from sweeps.store.strings import string_queries
 
 EXACT = 1e-10
 PATCHED_LENGTH = 24

@@ -3,9 +3,9 @@
 from functools import lru_cache
 
 from dashboard.figures.history import History
-from sweeps.store import queries
-from sweeps.store.models import stored_model
 from sweeps.store.opening import open_reader
+from sweeps.store.reading import queries
+from sweeps.store.reading.models import stored_model
 from tests.conftest import ROOT
 
 

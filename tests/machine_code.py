@@ -9,7 +9,7 @@ from itertools import product
 
 from seqcls.engines.fused.ahead import compile_ahead
 from seqcls.engines.fused.machine_code import MEAN, TABLES, is_compiled
-from sweeps.collecting import collect_seldom
+from sweeps.processes.garbage import collect_seldom
 
 
 def main() -> None:

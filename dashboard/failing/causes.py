@@ -4,10 +4,10 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import data, drawing, links, names
-from dashboard.charts.mechanisms import mechanism_grid
+from dashboard.charts.errors.mechanisms import mechanism_grid
 from dashboard.failing import finding
-from sweeps import causes
-from sweeps.store.views import View
+from sweeps.analysis import causes
+from sweeps.store.reading.selection import View
 
 AT_ONCE = 1_000
 """Models whose causes one click finds."""

@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboard.launch import fields, panel, start
 from seqcls.config import RunConfig
-from sweeps.helping import Trial
+from sweeps.analysis.remedy_trials import Trial
 
 
 def fill(run_id: int, config: RunConfig, trial: Trial) -> None:

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard import data, sweep_actions
-from dashboard.running import SECONDS
+from dashboard import data
+from dashboard.sweeps_page import sweep_actions
+from dashboard.sweeps_page.running import SECONDS
 from seqcls.errors import SeqclsError
-from sweeps import attributing, causes
-from sweeps.attributing import Attribution
+from sweeps.analysis import causes, causes_process
+from sweeps.analysis.causes_process import Attribution
 from sweeps.store.opening import open_reader
 
 
@@ -37,7 +38,7 @@ def _start(run_ids: tuple[int, ...]) -> None:
     if before is not None and before.goes_on:
         return
     try:
-        _jobs()[location] = attributing.start(run_ids)
+        _jobs()[location] = causes_process.start(run_ids)
     except OSError as error:
         st.session_state[sweep_actions.PROBLEM] = str(error)
 

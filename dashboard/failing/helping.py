@@ -6,9 +6,9 @@ import streamlit as st
 from dashboard import data
 from dashboard.failing.filling import fill
 from dashboard.text import verbatim
-from sweeps import helping
-from sweeps.store import queries
+from sweeps.analysis import remedy_trials
 from sweeps.store.opening import open_reader
+from sweeps.store.reading import queries
 
 
 def show(run_id: int) -> None:
@@ -17,7 +17,7 @@ def show(run_id: int) -> None:
     Args:
         run_id: a finished run, which the link names too.
     """
-    mechanisms = helping.mechanisms_of(data.causes([run_id]))
+    mechanisms = remedy_trials.mechanisms_of(data.causes([run_id]))
     if not mechanisms:
         return
     st.subheader(f"What would help model {run_id}?")
@@ -41,7 +41,7 @@ def show(run_id: int) -> None:
             f"**{verbatim(own.text)}** (for: {verbatim(own.mechanism)}). {verbatim(own.reason)} "
             f"*Source: {verbatim(own.source)}.*"
         )
-        left.caption(verbatim(helping.trial_sentence(trial)))
+        left.caption(verbatim(remedy_trials.trial_sentence(trial)))
         right.button(
             "Fill the launch panel",
             key=f"fill {run_id} {number}",

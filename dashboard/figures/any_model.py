@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from dashboard.charts import along
-from dashboard.charts.readout import waterfall
-from dashboard.figures.along import DRAWN, steps_frame, token_names, with_letters, with_margin
+from dashboard.charts.model import token_states
+from dashboard.charts.model.readout import waterfall
 from dashboard.figures.figure import Figure
+from dashboard.figures.string_axes import DRAWN, steps_frame, token_names, with_letters, with_margin
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability.strings.asked import AskedModel, Letters
 from seqcls.interpretability.strings.attribution import has_residual_stream, logit_steps
@@ -18,7 +18,7 @@ from seqcls.interpretability.strings.states import (
     principal_path,
     recurrent_units,
 )
-from sweeps import state_frames
+from sweeps.analysis import state_frames
 
 
 def figures(model: AskedModel, strings: Sequence[str]) -> Iterator[Figure]:
@@ -64,7 +64,7 @@ def _of_string(model: AskedModel, letters: Letters) -> Iterator[Figure]:
         title="Logit of every prefix",
         note="Each prefix is classified as a separate string.",
         data=prefixes,
-        chart=along.prefix_logits(prefixes, names).chart,
+        chart=token_states.prefix_logits(prefixes, names).chart,
     )
     if has_attention(model):
         yield from _attention(model, letters, names)
@@ -86,7 +86,7 @@ def _attention(model: AskedModel, letters: Letters, names: Sequence[str]) -> Ite
             f"{title}, {text}",
             "What each token attends to: each row sums to 1.",
             own,
-            along.attention_matrix(own, names, title).chart,
+            token_states.attention_matrix(own, names, title).chart,
         )
 
 
@@ -97,13 +97,13 @@ def _units(model: AskedModel, letters: Letters, names: Sequence[str]) -> Iterato
     frame = frame.assign(letter=with_letters(model, frame["place"]))
     for (layer, state), own in frame.groupby(["layer", "state"]):
         title = f"layer {layer}: {str(state).replace('_', ' ')}"
-        chart = along.unit_states(own, names, title).chart
+        chart = token_states.unit_states(own, names, title).chart
         note = "Each unit after every token."
         yield Figure(None, "Units", f"{title}, {text}", note, own, chart)
     for layer, states in enumerate(found.states):
         path = principal_path(states)
         points = state_frames.path_frame(path, found.tokens)
         points = points.assign(letter=with_letters(model, points["place"]))
-        chart = along.state_path(points, path.shares).chart
+        chart = token_states.state_path(points, path.shares).chart
         note = "The state after every token, in its first two principal components."
         yield Figure(None, "Path of the state", f"layer {layer}, {text}", note, points, chart)

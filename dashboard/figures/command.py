@@ -12,11 +12,11 @@ from dashboard.figures.history import History
 from dashboard.figures.writing import write_figures
 from seqcls.errors import UnknownRunError
 from seqcls.interpretability.counts.obstacle import obstacle
-from sweeps.asking import asked_model
-from sweeps.store import queries
-from sweeps.store.engine import Store
-from sweeps.store.models import StoredModel, stored_model
+from sweeps.analysis.opened_models import asked_model
+from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader
+from sweeps.store.reading import queries
+from sweeps.store.reading.models import StoredModel, stored_model
 
 
 def write_all(

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from dashboard.charts.exact_ablations import MODELS
+from dashboard.charts.model.exact_ablations import MODELS
 from seqcls.interpretability.counts.ablation import AblationResult
 from seqcls.interpretability.counts.pruning import Cost, PruningStep
 from seqcls.results import Evaluation

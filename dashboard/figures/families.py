@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from dashboard.charts.encodings import outcome
+from dashboard.charts.style.encodings import outcome
 from seqcls.interpretability.counts.family import Curve, Map
 
 SURE = 5.0

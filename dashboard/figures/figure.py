@@ -7,7 +7,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from dashboard.charts.encodings import Drawing, View
+from dashboard.charts.style.encodings import Drawing, View
 from dashboard.figures.projection import Projection
 
 SHOWN_ENTRIES = 8

@@ -7,13 +7,13 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from dashboard.charts.encodings import outcome
+from dashboard.charts.style.encodings import outcome
 from dashboard.figures.projection import Projection, project
 from seqcls.config import RunConfig
 from seqcls.data import count_task_of, sampler_of
 from seqcls.interpretability.counts.activations import Activations, activations
 from seqcls.interpretability.counts.network import Network
-from sweeps.store.models import StoredModel, of_run
+from sweeps.store.reading.models import StoredModel, of_run
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class History:
         networks = {}
         if with_initial:
             # Imported where it is used: it loads PyTorch.
-            from seqcls.initial import draw_initial
+            from seqcls.engines.initial import draw_initial
 
             (initial,) = draw_initial([(stored.config, stored.model_seed)])
             networks[0] = Network.of(stored.config, initial)

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from dashboard.charts.misclassified import KINDS
+from dashboard.charts.errors.misclassified import KINDS
 from seqcls.data import count_task_of
 from seqcls.exhaustive import all_multisets
 from seqcls.interpretability.counts.errors import Errors

@@ -6,8 +6,8 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from dashboard.charts.attention import attention_weights
-from dashboard.charts.states import boundary, landmarks, string_states, threshold
+from dashboard.charts.model.attention import attention_weights
+from dashboard.charts.model.states import boundary, landmarks, string_states, threshold
 from dashboard.figures.figure import Figure, kept_share, points, view_of
 from dashboard.figures.history import Traces
 from dashboard.figures.projection import Projection

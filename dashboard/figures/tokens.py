@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pandas as pd
 
-from dashboard.charts.states import token_states
+from dashboard.charts.model.states import token_states
 from dashboard.figures.figure import Figure, kept_share, points, view_of
 from dashboard.figures.history import Traces
 from dashboard.figures.projection import Projection

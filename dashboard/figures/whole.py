@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from dashboard.charts.circuits import matrix
-from dashboard.charts.losses import losses
-from dashboard.charts.parameters import magnitudes
-from dashboard.charts.readout import DIRECTIONS, waterfall
+from dashboard.charts.model.circuits import matrix
+from dashboard.charts.model.losses import losses
+from dashboard.charts.model.parameters import magnitudes
+from dashboard.charts.model.readout import DIRECTIONS, waterfall
 from dashboard.figures.figure import Figure
 from dashboard.figures.history import Traces
 from seqcls.data import sampler_of

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import vl_convert
 
-from dashboard.charts.themes import LIGHT, themed
+from dashboard.charts.style.themes import LIGHT, themed
 from dashboard.figures.figure import Figure
 from sweeps.files import refuse_taken, whole_files
 

@@ -7,17 +7,17 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import data
-from dashboard.charts.sweeps_compared import OUTCOMES, sweeps_compared
+from dashboard.charts.comparison.sweeps_compared import OUTCOMES, sweeps_compared
 from dashboard.figures.gallery import figures
 from dashboard.model.drawing import draw, stretch
 from dashboard.model.opened import OpenedModel, open_model
 from dashboard.text import verbatim
 from seqcls.errors import StoreMissingError, UnknownRunError
 from seqcls.interpretability.counts.obstacle import obstacle
-from sweeps.spec import load_specs
-from sweeps.store import queries
+from sweeps.grid.spec import load_specs
 from sweeps.store.opening import open_reader
-from sweeps.store.views import View
+from sweeps.store.reading import queries
+from sweeps.store.reading.selection import View
 
 MODEL_PAGE = "screens/model.py"
 COMPARE_PAGE = "screens/compare.py"

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dashboard.charts.families import family_curve
+from dashboard.charts.errors.families import family_curve
 from dashboard.figures.families import curve_frame, flips_frame
 from dashboard.guide.models import COMPARE_PAGE, compare, failing, find, show_figures, to_model
 from dashboard.model.ablation import pruned

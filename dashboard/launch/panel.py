@@ -8,15 +8,16 @@ from itertools import count
 
 import streamlit as st
 
-from dashboard import data, sweep_actions
-from dashboard.launch import own
+from dashboard import data
+from dashboard.launch import custom
+from dashboard.sweeps_page import sweep_actions
 from seqcls.errors import SeqclsError, StoreMissingError
-from sweeps import memory
 from sweeps.durations import spoken
-from sweeps.estimate import Estimate, estimate
-from sweeps.spec import SweepSpec, load_specs, shipped_names
-from sweeps.store import sweep_queries
+from sweeps.grid.spec import SweepSpec, load_specs, shipped_names
 from sweeps.store.opening import open_reader
+from sweeps.store.reading import sweep_queries
+from sweeps.work import memory
+from sweeps.work.estimate import Estimate, estimate
 
 TOKEN = "launch token"
 PANEL = "launch"
@@ -35,7 +36,7 @@ def show() -> None:
     with panel:
         choices: dict[str, Callable[[], list[SweepSpec]]] = {
             "Preset": _preset,
-            OWN: own.show,
+            OWN: custom.show,
         }
         kind = st.segmented_control(
             "What to train",

@@ -12,9 +12,9 @@ from dashboard.launch.fields import own_value
 from seqcls.canonical import canonical_json
 from seqcls.config import ANY_SAMPLER, PARTS, RunConfig
 from seqcls.errors import SeqclsError
-from sweeps.spec import load_specs
-from sweeps.store import queries, sweep_queries
+from sweeps.grid.spec import load_specs
 from sweeps.store.opening import open_reader
+from sweeps.store.reading import queries, sweep_queries
 
 REPORT = "The report's model"
 DEFAULTS = "The defaults of every setting"

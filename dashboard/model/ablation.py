@@ -6,7 +6,11 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import links
-from dashboard.charts.exact_ablations import accuracy_before_and_after, head_ranking, pruning_curve
+from dashboard.charts.model.exact_ablations import (
+    accuracy_before_and_after,
+    head_ranking,
+    pruning_curve,
+)
 from dashboard.figures.exact_ablations import lengths_frame, pruning_frame, ranking_frame
 from dashboard.model.choice import ABLATED, Chosen
 from dashboard.model.drawing import stretch
@@ -16,7 +20,7 @@ from seqcls.evaluation import DistinctStrings, distinct_test_strings
 from seqcls.interpretability.counts.ablation import Ablation, ablate, logits_after
 from seqcls.interpretability.counts.network import Network
 from seqcls.interpretability.counts.pruning import prune, rank_heads
-from seqcls.strings import TokenStrings
+from seqcls.tokens.strings import TokenStrings
 
 FEW_PARTS = 8
 """Of so many heads and dimensions the pruning curve takes no time; of more, a button asks."""

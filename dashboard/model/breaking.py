@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard.charts.families import family_curve, family_map, probability_curve
+from dashboard.charts.errors.families import family_curve, family_map, probability_curve
 from dashboard.figures.families import boundary_frame, cells_frame, curve_frame, flips_frame
 from dashboard.model.choice import Chosen, examples
 from dashboard.model.drawing import place, stretch

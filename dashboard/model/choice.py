@@ -13,9 +13,9 @@ from dashboard.text import verbatim
 from seqcls.config import REPORT_TASK, RunConfig
 from seqcls.data import task_of, tokenizer_of
 from seqcls.errors import InvalidStringError, SeqclsError, UnknownRunError
-from sweeps.store import queries
 from sweeps.store.opening import open_reader
-from sweeps.store.views import View
+from sweeps.store.reading import queries
+from sweeps.store.reading.selection import View
 
 OFFERED_ERRORS = 200
 """A run's shortest errors, which are offered; any other string can be typed."""

@@ -6,9 +6,9 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.charts.encodings import SIDE
-from dashboard.charts.keys import told_once, united
-from dashboard.charts.pointing import hint
+from dashboard.charts.style.encodings import SIDE
+from dashboard.charts.style.keys import told_once, united
+from dashboard.charts.style.pointing import hint
 from dashboard.drawing import (
     place,
     place_spec,

@@ -10,9 +10,9 @@ import streamlit as st
 from dashboard.figures.history import History, Traces
 from seqcls.config import RunConfig
 from seqcls.interpretability.counts.network import Network
-from sweeps.store import queries
-from sweeps.store.models import stored_model
 from sweeps.store.opening import open_reader
+from sweeps.store.reading import queries
+from sweeps.store.reading.models import stored_model
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")

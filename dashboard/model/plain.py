@@ -3,8 +3,9 @@
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, measures, where
-from dashboard.charts.losses import losses
+from dashboard import data, measures
+from dashboard.charts.model.losses import losses
+from dashboard.failing import error_places
 from dashboard.figures.history import losses_by_part
 from dashboard.languages import shortest_strings
 from dashboard.model.drawing import stretch
@@ -12,9 +13,9 @@ from dashboard.text import verbatim
 from seqcls.config import RunConfig
 from seqcls.data import task_of
 from seqcls.errors import SeqclsError
-from sweeps.store import queries
 from sweeps.store.opening import open_reader
-from sweeps.store.string_queries import ErrorSearch
+from sweeps.store.reading import queries
+from sweeps.store.strings.string_queries import ErrorSearch
 
 LISTED = 200
 MOST_ASKED = 50
@@ -42,7 +43,7 @@ def _ask(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
     if not strings:
         return
     try:
-        labels = task_of(config).labels(where.token_strings(config, strings)).tolist()
+        labels = task_of(config).labels(error_places.token_strings(config, strings)).tolist()
         logits = _logits(run_id, config, strings)
     except SeqclsError as error:
         st.error(verbatim(str(error)))
@@ -82,7 +83,7 @@ def _errors(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
     if errors.empty:
         st.success("There are none.")
         return
-    where.show(run_id, errors, config)
+    error_places.show(run_id, errors, config)
     st.dataframe(
         errors.head(LISTED),
         hide_index=True,

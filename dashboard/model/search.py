@@ -8,7 +8,7 @@ from dashboard import data
 from seqcls.config import MAX_MODEL_SEED, default_fields
 from seqcls.errors import UnknownRunError
 from seqcls.spelling import nearest
-from sweeps.store.views import View
+from sweeps.store.reading.selection import View
 
 HELP = (
     "Type to find any other model: a seed (`12`), a run (`run 12`), a sweep and a seed "

@@ -3,8 +3,8 @@
 import pandas as pd
 import streamlit as st
 
-from dashboard.charts.misclassified import MAP_SIDE, error_map, errors_by_length
-from dashboard.charts.room import AXIS
+from dashboard.charts.errors.misclassified import MAP_SIDE, error_map, errors_by_length
+from dashboard.charts.style.heights import AXIS
 from dashboard.figures.misclassified import cells_frame, lengths_frame, likeliest_letters
 from dashboard.languages import EMPTY
 from dashboard.model.choice import Chosen

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
-from dashboard.charts import ablations
+from dashboard.charts.model import ablations
 from dashboard.drawing import stretch
-from dashboard.network.asked import say
+from dashboard.network.opened_string import say
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.strings.asked import AskedModel
 

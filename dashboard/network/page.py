@@ -4,22 +4,22 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from dashboard import data, steady
+from dashboard import concurrent_changes, data
 from dashboard.model import plain
 from dashboard.model.choice import show_missing
-from dashboard.network import ablation, near, states
-from dashboard.network.asked import choose_string, opened, say
+from dashboard.network import ablation, minimal_strings, states
+from dashboard.network.opened_string import choose_string, opened, say
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.strings.asked import AskedModel, Letters
-from sweeps.store import queries
 from sweeps.store.opening import open_reader
-from sweeps.store.string_queries import ErrorSearch
+from sweeps.store.reading import queries
+from sweeps.store.strings.string_queries import ErrorSearch
 
 OF_A_STRING: dict[str, Callable[[AskedModel, Letters], None]] = {
     "States": states.show,
-    "Minimal and nearest": near.show_minimal,
-    "Patching": near.show_patching,
+    "Minimal and nearest": minimal_strings.show_minimal,
+    "Patching": minimal_strings.show_patching,
 }
 ANSWERS, ABLATION = "Answers", "Ablation"
 
@@ -48,7 +48,7 @@ def _of_a_string(
     run_id: int, config: RunConfig, section: Callable[[AskedModel, Letters], None]
 ) -> None:
     """A section and its string; where another is chosen, nothing else of the page is run again."""
-    with steady.redrawn_if_changed(part=True):
+    with concurrent_changes.redrawn_if_changed(part=True):
         try:
             string = choose_string(config, data.string_errors(run_id, ErrorSearch()))
             _section(run_id, string, section)

@@ -6,18 +6,18 @@ from dataclasses import dataclass, field
 import pandas as pd
 import streamlit as st
 
-from dashboard.charts import along
-from dashboard.charts.heads import small_patterns
-from dashboard.charts.parts import WIDTH, Part
-from dashboard.charts.readout import steps_of_one
+from dashboard.charts.model import token_states
+from dashboard.charts.model.heads import small_patterns
+from dashboard.charts.model.parts import WIDTH, Part
+from dashboard.charts.model.readout import steps_of_one
 from dashboard.drawing import place_together
-from dashboard.figures.along import DRAWN, with_letters, with_margin
-from dashboard.network.asked import say
-from dashboard.network.found import Found
+from dashboard.figures.string_axes import DRAWN, with_letters, with_margin
+from dashboard.network.opened_string import say
+from dashboard.network.string_results import Found
 from dashboard.text import verbatim
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.strings.asked import AskedModel, Letters
-from sweeps import state_frames
+from sweeps.analysis import state_frames
 
 NARROW = 320
 """Pixels along the tokens where two models share the page."""
@@ -129,7 +129,7 @@ def _along(found: Found, look: Look) -> list[Part]:
     model, letters, prefixes = found.model, found.letters, found.prefixes
     text = [model.text(letters[:end]) or "the empty string" for end in prefixes["length"]]
     frame = prefixes.assign(letter=prefixes["length"], prefix=text, label=prefixes["label"] * 1)
-    parts = [along.prefix_logits(frame, found.names, look.prefixes, look.room)]
+    parts = [token_states.prefix_logits(frame, found.names, look.prefixes, look.room)]
     if len(letters) > DRAWN:
         return parts
     if found.has_attention:
@@ -154,7 +154,7 @@ def _attention(found: Found, look: Look) -> list[Part]:
     places = with_letters(model, pd.Series(range(tokens))).tolist()
     return [
         small_patterns(state_frames.pattern_runs(patterns), places, look.room),
-        along.attention_matrix(frame, found.names, chosen, look.room),
+        token_states.attention_matrix(frame, found.names, chosen, look.room),
     ]
 
 
@@ -191,6 +191,6 @@ def _units(found: Found, look: Look) -> list[Part]:
     points = points.assign(letter=with_letters(model, points["place"]))
     title = f"layer {layer}: {verbatim(state.replace('_', ' '))}"
     return [
-        along.unit_states(own, found.names, title, look.reaches.get(state), look.room),
-        along.state_path(points, path.shares, look.room),
+        token_states.unit_states(own, found.names, title, look.reaches.get(state), look.room),
+        token_states.state_path(points, path.shares, look.room),
     ]

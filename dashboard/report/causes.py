@@ -12,9 +12,9 @@ from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.counts.obstacle import obstacle
 from seqcls.interpretability.counts.shares import causes
-from sweeps.store.engine import Store
-from sweeps.store.models import stored_model
-from sweeps.store.string_queries import ErrorSearch
+from sweeps.store.databases.engine import Store
+from sweeps.store.reading.models import stored_model
+from sweeps.store.strings.string_queries import ErrorSearch
 
 SHORTEST = 5
 

@@ -10,9 +10,9 @@ import typer
 
 from seqcls.errors import ConfigError, UnknownRunError
 from sweeps.files import refuse_taken, whole_files
-from sweeps.store import sweep_queries
-from sweeps.store.default import DB_VARIABLE
+from sweeps.store.databases.default import DB_VARIABLE
 from sweeps.store.opening import open_reader
+from sweeps.store.reading import sweep_queries
 
 
 def write_report(db: str | None, sweep: str, out: Path, *, force: bool = False) -> None:

@@ -7,23 +7,24 @@ import altair as alt
 import pandas as pd
 import vl_convert
 
-from dashboard import configurations, data, measures, names
-from dashboard.charts.accuracy_by_length import accuracy_by_length
-from dashboard.charts.colors import OKABE_ITO
-from dashboard.charts.encodings import Drawing
-from dashboard.charts.every_seed import every_seed
-from dashboard.charts.seed_grid import seed_grid
-from dashboard.charts.themes import LIGHT, themed
-from dashboard.lengths import limits, points
+from dashboard import data, measures, names
+from dashboard.charts.comparison.accuracy_by_length import accuracy_by_length
+from dashboard.charts.comparison.every_seed import every_seed
+from dashboard.charts.comparison.seed_grid import seed_grid
+from dashboard.charts.style.colors import OKABE_ITO
+from dashboard.charts.style.encodings import Drawing
+from dashboard.charts.style.themes import LIGHT, themed
+from dashboard.compare import configurations
+from dashboard.compare.lengths import limits, points
 from dashboard.report.causes import why
 from dashboard.text import models_fail
 from seqcls import __version__
 from seqcls.config import RunConfig
-from sweeps.median_intervals import median_intervals
-from sweeps.store import sweep_queries
-from sweeps.store.engine import Store
-from sweeps.store.views import View
-from sweeps.written_spec import toml_of
+from sweeps.grid.written_spec import toml_of
+from sweeps.statistics.median_intervals import median_intervals
+from sweeps.store.databases.engine import Store
+from sweeps.store.reading import sweep_queries
+from sweeps.store.reading.selection import View
 
 WIDTH = 760
 """Pixels of a chart; a narrower window shrinks it."""

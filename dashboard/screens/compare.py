@@ -3,24 +3,14 @@
 import pandas as pd
 import streamlit as st
 
-from dashboard import (
-    configurations,
-    data,
-    drawing,
-    drawn,
-    filters,
-    lengths,
-    links,
-    matters,
-    measures,
-    names,
-)
-from dashboard.charts import accuracy_by_length, every_seed, seed_grid
-from dashboard.charts.colors import OKABE_ITO
-from dashboard.lengths import LENGTH_MEASURES, limits
+from dashboard import data, drawing, filters, links, measures, names
+from dashboard.charts.comparison import accuracy_by_length, every_seed, seed_grid
+from dashboard.charts.style.colors import OKABE_ITO
+from dashboard.compare import configurations, drawn_models, importance, lengths
+from dashboard.compare.lengths import LENGTH_MEASURES, limits
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
-from sweeps.store.views import View
+from sweeps.store.reading.selection import View
 
 # Configurations in the charts that have a row for each, and models in these charts.
 MAX_ROWS, MAX_MODELS = 20, 1_000
@@ -58,12 +48,12 @@ def show() -> None:
             st.success("No model that matches the filters fails. Clear them in the sidebar.")
             return
         chosen = _table(table, view)
-        if not drawn.counts(view, _ids(chosen)):
+        if not drawn_models.counts(view, _ids(chosen)):
             st.info("None of the selected configurations has a model that is trained and tested.")
             return
         _by_length(chosen, view)
         _by_seed(chosen, view)
-        matters.show(chosen, view, _names(chosen))
+        importance.show(chosen, view, _names(chosen))
     except SeqclsError as error:
         data.explain(error)
 
@@ -162,11 +152,12 @@ def _by_length(chosen: pd.DataFrame, view: View) -> None:
     medians = lengths.medians(view, ids, width, measure)
     if medians.empty:
         return
-    most = _most(drawn.counts(view, ids), medians["middle"].nunique())
+    most = _most(drawn_models.counts(view, ids), medians["middle"].nunique())
     colors = {named[own]: color for own, color in names.colors(ids).items()}
     chart = drawing.built(
         accuracy_by_length.accuracy_by_length,
-        *(drawn.points(view, ids, most, width, measure), medians, limits(ids), measure, colors),
+        drawn_models.points(view, ids, most, width, measure),
+        *(medians, limits(ids), measure, colors),
     )
     event = drawing.show(chart, "by_length", click=accuracy_by_length.CLICKED)
     links.open_clicked(event, accuracy_by_length.CLICKED)
@@ -220,14 +211,14 @@ def _by_seed(chosen: pd.DataFrame, view: View) -> None:
             "in the table to see them."
         )
         chosen = chosen.head(drawable)
-    number = sum(drawn.counts(view, _ids(chosen)).values())
+    number = sum(drawn_models.counts(view, _ids(chosen)).values())
     if number > MAX_MODELS:
         st.caption(
             f"The charts show {MAX_MODELS:,} of its {number:,} models, evenly from the worst to "
             "the best."
         )
     most = MAX_MODELS if number > MAX_MODELS else None
-    own = drawn.models(view, _ids(chosen), most).drop(columns=["failing", "picked"])
+    own = drawn_models.models(view, _ids(chosen), most).drop(columns=["failing", "picked"])
     # Spread by the seed, so that the same models always lie at the same place.
     own["jitter"] = (own["model_seed"] * 0.618034) % 1 * 2 - 1
     named = list(names.configuration_names(_ids(chosen)).values())

@@ -5,11 +5,11 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, filters, languages, links, measures, names, where
-from dashboard.failing import causes, helping
+from dashboard import data, filters, languages, links, measures, names
+from dashboard.failing import causes, error_places, helping
 from seqcls.errors import SeqclsError
-from sweeps.store.string_queries import ErrorSearch
-from sweeps.store.views import KINDS, View
+from sweeps.store.reading.selection import KINDS, View
+from sweeps.store.strings.string_queries import ErrorSearch
 
 KINDS_OF_ERRORS = ["false_positives", "false_negatives"]
 CONFIGURATION = "configuration"
@@ -106,12 +106,12 @@ def _model(own: "pd.Series[Any]", view: View) -> None:
     run_id, config_id = int(own["run_id"]), int(own["config_id"])
     st.subheader(f"Model {run_id}")
     st.text(f"Seed {own['model_seed']:.0f} of {names.full_name(config_id)}")
-    errors = data.string_errors(run_id, ErrorSearch(), where.MAX_POINTS)
+    errors = data.string_errors(run_id, ErrorSearch(), error_places.MAX_POINTS)
     _in_short(errors, own)
     helping.rounding(run_id)
     links.to_model(run_id, "Look inside this model")
     _strings(run_id, view)
-    where.show(run_id, errors, data.some_configs((config_id,))[config_id])
+    error_places.show(run_id, errors, data.some_configs((config_id,))[config_id])
 
 
 def _in_short(errors: pd.DataFrame, own: "pd.Series[Any]") -> None:

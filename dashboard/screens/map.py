@@ -5,10 +5,11 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import cells, data, drawing, filters, languages, links, measures
-from dashboard.charts.heat_map import CLICKED, heat_map
+from dashboard import data, drawing, filters, languages, links, measures
+from dashboard.charts.comparison.heat_map import CLICKED, heat_map
+from dashboard.compare import cells
 from seqcls.errors import SeqclsError
-from sweeps.store.views import View
+from sweeps.store.reading.selection import View
 
 EVERY_LANGUAGE = "All languages"
 

@@ -15,9 +15,9 @@ from dashboard.text import verbatim
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.counts.obstacle import Needs, obstacle
-from sweeps.store import queries
 from sweeps.store.opening import open_reader
-from sweeps.store.string_queries import ErrorSearch
+from sweeps.store.reading import queries
+from sweeps.store.strings.string_queries import ErrorSearch
 
 SECTIONS: dict[str, tuple[Callable[[Chosen], None], Needs]] = {
     "Why": (why.show, "required letters"),

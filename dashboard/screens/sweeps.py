@@ -5,18 +5,19 @@ import re
 import pandas as pd
 import streamlit as st
 
-from dashboard import annotating, data, links, losses, measures, running, sweep_actions
+from dashboard import data, links, measures
 from dashboard.clock import clock
 from dashboard.launch import panel, start
+from dashboard.sweeps_page import annotating, losses, running, sweep_actions
 from dashboard.text import models_fail
 from seqcls.errors import SeqclsError
 from sweeps.durations import spoken
-from sweeps.progress import SweepProgress
-from sweeps.store import sweep_queries
-from sweeps.store.notes import Note
+from sweeps.grid.written_spec import toml_of
 from sweeps.store.opening import open_reader
-from sweeps.store.sweep_queries import SweepOutcome
-from sweeps.written_spec import toml_of
+from sweeps.store.reading import sweep_queries
+from sweeps.store.reading.sweep_queries import SweepOutcome
+from sweeps.store.runs.notes import Note
+from sweeps.work.progress import SweepProgress
 
 MAX_FAILURES = 200
 

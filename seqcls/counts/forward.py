@@ -23,7 +23,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from seqcls.config import NetworkConfig
-from seqcls.tokenizer import CLS, FIRST_LETTER
+from seqcls.tokens.tokenizer import CLS, FIRST_LETTER
 
 Parameters = Mapping[str, Tensor]
 """Parameters by the names of the plain model, each with a leading member axis."""

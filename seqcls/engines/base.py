@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from seqcls.config import NetworkConfig, RunConfig
 from seqcls.results import EpochLosses, TrainedMember, Weights
-from seqcls.strings import TokenStrings
+from seqcls.tokens.strings import TokenStrings
 
 Progress = Callable[[float, Sequence[EpochLosses]], None]
 """Told how many members' worth of training is done, parts included, and which epochs of which

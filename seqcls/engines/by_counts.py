@@ -9,19 +9,19 @@ from torch import Tensor
 
 from seqcls.config import NetworkConfig
 from seqcls.counts.forward import group_logits, log_counts
-from seqcls.engines.group import Group
-from seqcls.engines.steps import Losses
-from seqcls.strings import TokenStrings
+from seqcls.engines.computation import Losses
+from seqcls.engines.stacked_group import StackedGroup
+from seqcls.tokens.strings import TokenStrings
 
 STATES_AT_ONCE = 4096
 """Token types of strings in a piece: keeps a group's widest state within tens of megabytes."""
 
 
 class ByCounts:
-    """As `seqcls.engines.steps.Way`, where letter counts suffice."""
+    """As `seqcls.engines.computation.Computation`, where letter counts suffice."""
 
     def __init__(
-        self, config: NetworkConfig, group: Group, batch_size: int, device: torch.device
+        self, config: NetworkConfig, group: StackedGroup, batch_size: int, device: torch.device
     ) -> None:
         self._config = config
         self._group = group

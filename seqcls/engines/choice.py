@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from seqcls.config import RunConfig
 from seqcls.engines.base import Engine
 from seqcls.engines.fused.engine import Fused
-from seqcls.engines.stacked_counts import StackedCounts
-from seqcls.engines.stacked_strings import StackedStrings
+from seqcls.engines.pytorch import PyTorchCounts, PyTorchStrings
 from seqcls.errors import EngineError
 
-ENGINES: tuple[Engine, ...] = (Fused(), StackedCounts(), StackedStrings())
+ENGINES: tuple[Engine, ...] = (Fused(), PyTorchCounts(), PyTorchStrings())
 """The fastest first: the first without an obstacle is taken, once for a group."""
 
 PYTORCH = ("counts", "strings")

@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable
 
 from seqcls.config import RunConfig
+from seqcls.engines.stopping import EarlyStopping
 from seqcls.results import EpochLosses, TrainedMember, Weights
-from seqcls.stopping import EarlyStopping
 
 
 class MemberTraining:

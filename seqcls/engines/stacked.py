@@ -17,8 +17,8 @@ from torch.nn import functional
 from seqcls.config import RunConfig
 from seqcls.data import sampler_of
 from seqcls.engines.base import Progress
+from seqcls.engines.computation import Computation, Losses, Members
 from seqcls.engines.member import MemberTraining, learning_rate
-from seqcls.engines.steps import Losses, Members, Way
 from seqcls.errors import DeviceError
 from seqcls.results import EpochLosses, TrainedMember, Weights
 from seqcls.sampling import LabelledStrings
@@ -46,7 +46,7 @@ class GroupTraining:
         self,
         members: Sequence[tuple[RunConfig, int]],
         group: Members,
-        way: Way,
+        computation: Computation,
         device: torch.device,
         *,
         every_epoch: bool,
@@ -58,7 +58,7 @@ class GroupTraining:
         ]
         self.rows = list(self.members)
         self.group = group
-        self.way = way
+        self.computation = computation
         self.training = stream(sampler_of(self.config, "train"))
         self.validation = stream(sampler_of(self.config, "validation")).epoch(0)
 
@@ -85,8 +85,8 @@ class GroupTraining:
     def _train_epoch(self, strings: LabelledStrings) -> list[float]:
         targets = self._targets(strings).split(self.config.train_batch_size)
         sums = torch.zeros(len(self.group), dtype=torch.float64, device=self.device)
-        for batch, own in zip(self.way.batches(strings.strings), targets, strict=True):
-            sums += self.way.backward(batch, self._losses(own)) * len(own)
+        for batch, own in zip(self.computation.batches(strings.strings), targets, strict=True):
+            sums += self.computation.backward(batch, self._losses(own)) * len(own)
             self.group.step()
         return sums.tolist()
 
@@ -94,9 +94,9 @@ class GroupTraining:
         # Dropout is off here.
         targets = self._targets(self.validation)
         sums = torch.zeros(len(self.group), dtype=targets.dtype, device=self.device)
-        for rows, piece in self.way.pieces(self.validation.strings):
+        for rows, piece in self.computation.pieces(self.validation.strings):
             own = targets[torch.from_numpy(rows).to(self.device)]
-            sums += self._losses(own)(self.way.logits(piece)).sum(dim=1)
+            sums += self._losses(own)(self.computation.logits(piece)).sum(dim=1)
         return sums.tolist()
 
     def _end_epoch(
@@ -124,7 +124,7 @@ class GroupTraining:
         self.rows = [self.rows[row] for row in rows]
         if rows:
             self.group.keep(rows)
-            self.way.keep(rows)
+            self.computation.keep(rows)
 
 
 class Optimized(TypedDict):

@@ -38,6 +38,19 @@ from seqcls.interpretability.counts.cause import Mechanism
 from seqcls.interpretability.counts.mechanism import mechanism_of
 from seqcls.interpretability.counts.network import Network
 from seqcls.interpretability.counts.obstacle import obstacle
+from seqcls.interpretability.mechanisms import (
+    ALL_HEADS,
+    AS_SHORT,
+    BEYOND,
+    CONSTANT,
+    DILUTION,
+    FEATURE,
+    LONGER,
+    ONE_EDIT,
+    ORDER,
+    ROUNDING,
+    RULE,
+)
 from seqcls.interpretability.strings.asked import MAX_LENGTH, AskedModel, Letters
 from seqcls.interpretability.strings.dilution import Dilution, Head
 from seqcls.interpretability.strings.nearest import nearest_right
@@ -53,19 +66,6 @@ from seqcls.interpretability.strings.tried import (
     short_strings,
     shortest_short_error,
     tested,
-)
-from seqcls.mechanisms import (
-    ALL_HEADS,
-    AS_SHORT,
-    BEYOND,
-    CONSTANT,
-    DILUTION,
-    FEATURE,
-    LONGER,
-    ONE_EDIT,
-    ORDER,
-    ROUNDING,
-    RULE,
 )
 from seqcls.results import Cause
 

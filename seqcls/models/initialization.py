@@ -13,7 +13,7 @@ from seqcls.models.base import Classifier
 from seqcls.models.layers import Embedding, Linear
 from seqcls.models.recurrent import Cell
 from seqcls.models.transformer import Transformer
-from seqcls.tokenizer import PAD
+from seqcls.tokens.tokenizer import PAD
 
 Draw = tuple[Callable[..., Any], Tensor]
 """How a parameter is drawn, and the parameter."""

@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import UInt8
 
 from seqcls.config import NetworkConfig
-from seqcls.strings import TokenStrings
-from seqcls.tokenizer import CLS, PAD
+from seqcls.tokens.strings import TokenStrings
+from seqcls.tokens.tokenizer import CLS, PAD
 
 Readout = Literal["first", "last", "mean"]
 

@@ -26,7 +26,7 @@ from seqcls.models.parts import Part, Site
 from seqcls.models.positions import POSITIONS
 from seqcls.models.positions.base import Positions
 from seqcls.models.positions.places import places_of
-from seqcls.tokenizer import CLS, PAD
+from seqcls.tokens.tokenizer import CLS, PAD
 
 Hidden = Float[Tensor, "string position hidden"]
 Heads = Float[Tensor, "string head position head_size"]

@@ -14,8 +14,8 @@ from seqcls.remembered import remembered
 from seqcls.sampling.base import LabelledStrings, Sampler
 from seqcls.sampling.edits import edited, growth
 from seqcls.sampling.streams import stream
-from seqcls.strings import NO_LETTER, TokenStrings
 from seqcls.tasks.base import BulkTask, Task
+from seqcls.tokens.strings import NO_LETTER, TokenStrings
 
 Lengths = Int64[np.ndarray, " string"]
 Letters = UInt8[np.ndarray, "string position"]

@@ -7,8 +7,8 @@ from typing import ClassVar, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Bool, Int64
 
-from seqcls.strings import TokenStrings
 from seqcls.tasks.base import Task
+from seqcls.tokens.strings import TokenStrings
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Int64
 
-from seqcls.strings import NO_LETTER, TokenStrings
+from seqcls.tokens.strings import NO_LETTER, TokenStrings
 
 _INSERT, _REPLACE, _DELETE = range(3)
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from seqcls.errors import ConfigError
 from seqcls.sampling.base import LabelledStrings
-from seqcls.strings import TokenStrings
 from seqcls.tasks.base import Task
+from seqcls.tokens.strings import TokenStrings
 
 MAX_FIXED_LENGTH_STRINGS = 1_000_000
 

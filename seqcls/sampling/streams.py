@@ -21,8 +21,8 @@ import numpy as np
 from seqcls.cache import STRINGS, cache_folder, make_room, use
 from seqcls.remembered import MEMORY
 from seqcls.sampling.base import LabelledStrings, Sampler
-from seqcls.strings import TokenStrings
 from seqcls.tasks import TASKS, Task
+from seqcls.tokens.strings import TokenStrings
 
 VERSION = 3
 """To be raised with every change of what a sampler draws or how a file is written."""

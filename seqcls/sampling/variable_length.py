@@ -9,9 +9,9 @@ from numpy.random import RandomState
 
 from seqcls.errors import ConfigError
 from seqcls.sampling.base import LabelledStrings
-from seqcls.strings import TokenStrings
 from seqcls.tasks.base import Task
 from seqcls.tasks.contains_all import ContainsAll
+from seqcls.tokens.strings import TokenStrings
 
 
 @dataclass(frozen=True)

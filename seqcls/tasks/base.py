@@ -6,7 +6,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8
 
-from seqcls.strings import TokenStrings
+from seqcls.tokens.strings import TokenStrings
 
 
 @runtime_checkable

@@ -10,10 +10,10 @@ from jaxtyping import Bool, Int64, UInt8
 
 from seqcls.errors import ConfigError
 from seqcls.remembered import remembered
-from seqcls.strings import TokenStrings
-from seqcls.tasks.automaton import Automaton
+from seqcls.tasks.automata.automaton import Automaton
 from seqcls.tasks.letters import letter_counts
-from seqcls.tokenizer import LETTERS
+from seqcls.tokens.strings import TokenStrings
+from seqcls.tokens.tokenizer import LETTERS
 
 
 @dataclass(frozen=True)

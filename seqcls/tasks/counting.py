@@ -10,9 +10,7 @@ from jaxtyping import Bool, Float64, Int64, UInt8
 
 from seqcls.errors import ConfigError
 from seqcls.remembered import MEMORY
-from seqcls.strings import NO_LETTER, TokenStrings
-from seqcls.tasks.alphabet import check_alphabet
-from seqcls.tasks.count_vectors import (
+from seqcls.tasks.formulas.count_vectors import (
     MAX_VECTORS,
     Vectors,
     number_of_vectors,
@@ -20,8 +18,10 @@ from seqcls.tasks.count_vectors import (
     shuffled,
     vectors,
 )
-from seqcls.tasks.formula import Formula
+from seqcls.tasks.formulas.formula import Formula
 from seqcls.tasks.letters import letter_counts
+from seqcls.tokens.alphabet import check_alphabet
+from seqcls.tokens.strings import NO_LETTER, TokenStrings
 
 TRIES = 64
 """Uniform strings that are drawn for each that is wanted, before counts are listed."""

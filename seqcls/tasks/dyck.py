@@ -7,10 +7,10 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool, Int64
 
-from seqcls.strings import NO_LETTER, TokenStrings
 from seqcls.tasks.language import Language, LetterRow
 from seqcls.tasks.letters import DEFECT
 from seqcls.tasks.paths import excursion
+from seqcls.tokens.strings import NO_LETTER, TokenStrings
 
 BRACKETS = ("()", "()[]")
 

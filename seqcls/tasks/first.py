@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool
 
-from seqcls.strings import TokenStrings
 from seqcls.tasks.language import Language, LetterRow, random_bits
+from seqcls.tokens.strings import TokenStrings
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool, UInt8
 
-from seqcls.strings import TokenStrings
 from seqcls.tasks.letters import letter_counts
+from seqcls.tokens.strings import TokenStrings
 
 LetterRow = UInt8[np.ndarray, " position"]
 

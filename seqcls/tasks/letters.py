@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Int64
 
-from seqcls.strings import TokenStrings
+from seqcls.tokens.strings import TokenStrings
 
 DEFECT = "length before the first defect"
 """An axis of languages in which no continuation mends a defect: tokens of the longest prefix with

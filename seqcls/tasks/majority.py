@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool, Int64
 
-from seqcls.strings import TokenStrings
 from seqcls.tasks.language import Language, LetterRow, random_bits
+from seqcls.tokens.strings import TokenStrings
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from seqcls.plugins import UnfitError
-from seqcls.strings import TokenStrings
 from seqcls.tasks.base import BulkTask, CountTask, Task
-from seqcls.tokenizer import alphabet_obstacle
+from seqcls.tokens.strings import TokenStrings
+from seqcls.tokens.tokenizer import alphabet_obstacle
 
 MOST_LETTERS = 254
 """Their token ids fit a byte, beside those of `CLS` and `PAD`."""

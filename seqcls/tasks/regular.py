@@ -9,11 +9,11 @@ from jaxtyping import Bool, Int64, UInt8
 
 from seqcls.errors import ConfigError
 from seqcls.remembered import remembered
-from seqcls.strings import TokenStrings
-from seqcls.tasks.alphabet import check_alphabet
-from seqcls.tasks.automaton import Automaton
-from seqcls.tasks.expression import minimal_automaton
+from seqcls.tasks.automata.automaton import Automaton
+from seqcls.tasks.automata.expression import minimal_automaton
 from seqcls.tasks.letters import DEFECT, letter_counts
+from seqcls.tokens.alphabet import check_alphabet
+from seqcls.tokens.strings import TokenStrings
 
 
 @dataclass(frozen=True)

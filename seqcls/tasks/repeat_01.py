@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seqcls.strings import TokenStrings
 from seqcls.tasks.language import Language, LetterRow
 from seqcls.tasks.letters import DEFECT
+from seqcls.tokens.strings import TokenStrings
 
 
 @dataclass(frozen=True)

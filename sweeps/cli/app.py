@@ -11,8 +11,10 @@ import typer
 
 from seqcls import __version__
 from seqcls.errors import ClusterError, MachineError, SeqclsError, StoreUnavailableError
-from sweeps.cli import asking, causes, databases, interpretability, states, sweeps
+from sweeps.cli import any_model, causes, databases, interpretability, states, sweeps
 from sweeps.cli.damage import ShownWithoutDamage
+from sweeps.cli.examples import show_in_help
+from sweeps.cli.exit_codes import BAD_INPUT, UNAVAILABLE
 from sweeps.cli.options import (
     MAX_SEED,
     AsJson,
@@ -25,10 +27,8 @@ from sweeps.cli.options import (
     Spec,
     Wide,
 )
-from sweeps.collecting import end_without_collecting
-from sweeps.examples import show_in_help
-from sweeps.exit_codes import BAD_INPUT, UNAVAILABLE
-from sweeps.interruption import heeded
+from sweeps.processes.garbage import end_without_collecting
+from sweeps.processes.interruption import heeded
 
 MODELS = "Models"
 
@@ -118,7 +118,7 @@ def engines(
 ) -> None:
     """Say which engine trains each configuration of a specification, and why."""
     from sweeps.cli.commands.models import show_engines
-    from sweeps.cli.commands.show import Look
+    from sweeps.cli.commands.printing import Look
 
     show_engines(spec, engine, device, Look(wide, columns))
 
@@ -197,7 +197,7 @@ def runs(
 ) -> None:
     """List runs with their results."""
     from sweeps.cli.commands.models import list_runs
-    from sweeps.cli.commands.show import Look
+    from sweeps.cli.commands.printing import Look
 
     wanted = (tuple(sweep or ()), tuple(seed or ()), failing, where or [])
     list_runs(db, *wanted, as_json, Look(wide, columns))
@@ -220,7 +220,7 @@ def errors(
 ) -> None:
     """List a run's misclassified test strings, the shortest first."""
     from sweeps.cli.commands.models import list_errors
-    from sweeps.cli.commands.show import Look
+    from sweeps.cli.commands.printing import Look
 
     list_errors(db, run, sort, limit, as_json, Look(wide, columns))
 
@@ -242,7 +242,7 @@ def predict(
 
 
 app.add_typer(interpretability.app)
-app.add_typer(asking.app)
+app.add_typer(any_model.app)
 app.add_typer(states.app)
 app.add_typer(causes.app)
 app.add_typer(databases.app)
@@ -254,7 +254,7 @@ def cache(
     as_json: AsJson = False,
 ) -> None:
     """Show what is kept on this machine so as not to make it again: strings and machine code."""
-    from sweeps.cli.commands.caching import show_cache
+    from sweeps.cli.commands.cache import show_cache
 
     show_cache(clear, as_json)
 
@@ -274,7 +274,7 @@ def dashboard(
     ] = "127.0.0.1",
 ) -> None:
     """Show the database in a browser: launch sweeps, compare them, find what fails."""
-    from sweeps.serve import show_dashboard
+    from sweeps.processes.serve import show_dashboard
 
     show_dashboard(db, port, host)
 

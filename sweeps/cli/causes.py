@@ -43,6 +43,6 @@ def helps(
     as_json: AsJson = False,
 ) -> None:
     """Say which field to change so that a failing run may work, and whether that was so."""
-    from sweeps.cli.commands.helping import show_helps
+    from sweeps.cli.commands.remedy_trials import show_helps
 
     show_helps(db, run, save, force, as_json)

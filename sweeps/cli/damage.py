@@ -26,7 +26,7 @@ class ShownWithoutDamage(TyperGroup):
 
 def _forget_opened() -> None:
     # Where no command has opened a database yet, nothing is loaded for it.
-    if (trust := sys.modules.get("sweeps.store.trust")) is not None:
+    if (trust := sys.modules.get("sweeps.store.integrity.trust")) is not None:
         trust.forget_opened()
 
 
@@ -37,11 +37,11 @@ def _can_be_tried_without(error: Exception) -> bool:
         StoreDamagedError: damage is, that is known and left out already.
     """
     expected = isinstance(error, SeqclsError | OSError | UnicodeError)
-    if "sweeps.store.engine" not in sys.modules:
+    if "sweeps.store.databases.engine" not in sys.modules:
         return False
     if expected and not isinstance(error, StoreDamagedError):
         return False
-    from sweeps.store import trust
+    from sweeps.store.integrity import trust
 
     if trust.learns_of_damage():
         return True

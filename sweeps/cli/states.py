@@ -68,6 +68,6 @@ def ablate(
     as_json: AsJson = False,
 ) -> None:
     """Say what a model is without its heads, feed-forwards or units."""
-    from sweeps.cli.commands.ablating import show_ablation
+    from sweeps.cli.commands.ablation import show_ablation
 
     show_ablation(db, run, part or [], how, sample, prune, epoch, as_json)

@@ -21,7 +21,7 @@ from sweeps.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from sweeps.work_options import WorkOptions
+    from sweeps.work.options import WorkOptions
 
 PANEL = "Sweeps"
 
@@ -31,7 +31,7 @@ app = typer.Typer()
 def _how(
     workers: int | None, engine: str, device: str, dask: str | None, watch: bool = False
 ) -> "WorkOptions":
-    from sweeps.work_options import WorkOptions
+    from sweeps.work.options import WorkOptions
 
     return WorkOptions(_processes(workers), engine, device, dask, watch)
 
@@ -95,7 +95,7 @@ def status(
     columns: Columns = None,
 ) -> None:
     """Say how far sweeps are, how fast they go on and how long they will take."""
-    from sweeps.cli.commands.show import Look
+    from sweeps.cli.commands.printing import Look
     from sweeps.cli.commands.sweeping import show_status
 
     show_status(db, sweeps or [], watch, as_json, Look(wide, columns))

@@ -8,11 +8,11 @@ from alembic.config import Config
 from sqlalchemy import text
 
 from seqcls.errors import StoreBusyError
-from sweeps.store import sqlite
-from sweeps.store.claiming import GRACE_SECONDS
-from sweeps.store.engine import SCHEMA_VERSION, Store, schema_version
-from sweeps.store.postgres import take_turns
-from sweeps.store.tables import now
+from sweeps.store.databases import sqlite
+from sweeps.store.databases.engine import SCHEMA_VERSION, Store, schema_version
+from sweeps.store.databases.postgres import take_turns
+from sweeps.store.runs.claiming import GRACE_SECONDS
+from sweeps.store.schema.tables import now
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from seqcls.errors import StoreError, StoreMissingError, StoreVersionError
-from sweeps.store import postgres, sqlite
-from sweeps.store.default import DB_VARIABLE, DEFAULT_DB
-from sweeps.store.engine import SCHEMA_VERSION, Store, schema_version
+from sweeps.store.databases import postgres, sqlite
+from sweeps.store.databases.default import DB_VARIABLE, DEFAULT_DB
+from sweeps.store.databases.engine import SCHEMA_VERSION, Store, schema_version
 
 EXPECTED_URL = "expected postgresql://USER:PASSWORD@HOST:PORT/NAME"
 
@@ -72,7 +72,7 @@ def open_reader(db: str | None = None, *, any_version: bool = False) -> Store:
         StoreError: it cannot be read.
     """
     # Imported where it is used: it needs the tables, which a store that is made does not.
-    from sweeps.store import trust
+    from sweeps.store.integrity import trust
 
     store = _opened(locate(db), read_only=True)
     # A page opens the database dozens of times, mostly as it was the time before.
@@ -116,7 +116,7 @@ def open_writer(db: str | None = None, *, any_version: bool = False) -> Store:
     elif not any_version:
         _refuse_older(store, version)
         if store.path is not None:
-            from sweeps.store import trust
+            from sweeps.store.integrity import trust
 
             trust.refuse_to_write(store.path, store.name)
     return store

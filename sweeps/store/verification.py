@@ -16,15 +16,24 @@ from seqcls.canonical import canonical_json
 from seqcls.config import RunConfig, default_fields
 from seqcls.errors import StoreError
 from seqcls.testset import test_set_json, test_set_key
-from sweeps.spec import parse_spec
-from sweeps.store import sqlite
-from sweeps.store.engine import Store, schema_version
-from sweeps.store.explained import misfits
-from sweeps.store.statements import one_of
-from sweeps.store.stored import RESULT_TABLES, StoredRun, read_runs
-from sweeps.store.sums import wrong_sums
-from sweeps.store.tables import Config, Failure, Run, RunState, Sweep, SweepRun, SweepState, TestSet
-from sweeps.store.test_sets import stored_test_set
+from sweeps.grid.spec import parse_spec
+from sweeps.store.databases import sqlite
+from sweeps.store.databases.engine import Store, schema_version
+from sweeps.store.databases.statements import one_of
+from sweeps.store.results.explained import misfits
+from sweeps.store.results.stored import RESULT_TABLES, StoredRun, read_runs
+from sweeps.store.results.sums import wrong_sums
+from sweeps.store.results.test_sets import stored_test_set
+from sweeps.store.schema.tables import (
+    Config,
+    Failure,
+    Run,
+    RunState,
+    Sweep,
+    SweepRun,
+    SweepState,
+    TestSet,
+)
 
 RUNS_AT_ONCE = 500
 """Results of so many runs are held in memory at a time."""

@@ -1,6 +1,9 @@
 """Every write to the database, by name. What belongs together stands in a file of its own."""
 
-from sweeps.store.claiming import (
+from sweeps.store.merging.databases import merge
+from sweeps.store.merging.runs import Merged
+from sweeps.store.results.explained import record_causes, record_perturbations
+from sweeps.store.runs.claiming import (
     GRACE_SECONDS,
     Claim,
     beat,
@@ -11,17 +14,14 @@ from sweeps.store.claiming import (
     release_dead,
     still_held,
 )
-from sweeps.store.explained import record_causes, record_perturbations
-from sweeps.store.merged_runs import Merged
-from sweeps.store.merging import merge
-from sweeps.store.recording import (
+from sweeps.store.runs.recording import (
     ClaimLosses,
     record,
     record_losses,
     record_lost,
     record_verdict,
 )
-from sweeps.store.submitting import delete, resume, retry, stop, submit
+from sweeps.store.runs.submitting import delete, resume, retry, stop, submit
 
 __all__ = [
     "GRACE_SECONDS",

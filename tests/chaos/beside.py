@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seqcls.errors import StoreMissingError
-from sweeps.progress import progress
-from sweeps.spec import parse_spec
-from sweeps.store import curves, overview, string_queries, sweep_queries, writer
-from sweeps.store.engine import Store
+from sweeps.grid.spec import parse_spec
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
-from sweeps.store.views import View
+from sweeps.store.reading import curves, overview, sweep_queries
+from sweeps.store.reading.selection import View
+from sweeps.store.strings import string_queries
+from sweeps.work.progress import progress
 from tests.conftest import SHORT
 
 OTHER = parse_spec(

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable
 from typing import Any
 
-from sweeps.store.engine import Store
+from sweeps.store.databases.engine import Store
 
 _RUN = (
     "key, model_seed, run.state, error, epochs, best_epoch, best_validation_loss, tn, fp, fn, tp, "

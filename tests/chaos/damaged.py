@@ -7,13 +7,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from sweeps.spec import parse_spec
+from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
-from sweeps.store.explained import SHORT_TRIED
 from sweeps.store.opening import open_writer, pack
-from sweeps.store.tables import Base
-from sweeps.work_options import WorkOptions
-from sweeps.worker import work
+from sweeps.store.results.explained import SHORT_TRIED
+from sweeps.store.schema.tables import Base
+from sweeps.work.options import WorkOptions
+from sweeps.work.worker import work
 from tests.conftest import SHORT
 
 SPEC: dict[str, Any] = {

@@ -18,14 +18,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from sweeps import live_losses
-from sweeps.progress import progress
-from sweeps.spec import parse_spec
+from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.verification import verify
-from sweeps.work_options import WorkOptions
-from sweeps.worker import work
+from sweeps.work import live_losses
+from sweeps.work.options import WorkOptions
+from sweeps.work.progress import progress
+from sweeps.work.worker import work
 from tests.chaos.beside import delete_other, disturbed
 from tests.chaos.contents import contents
 from tests.conftest import SHORT
@@ -42,21 +42,25 @@ SPEC = parse_spec(
 )
 
 POINTS = {
-    "runs are added, nothing committed": ("sweeps.store.submitting", "_add_members", "after"),
+    "runs are added, nothing committed": ("sweeps.store.runs.submitting", "_add_members", "after"),
     "the sweep is submitted": ("sweeps.store.writer", "submit", "after"),
     "the worker is known": ("sweeps.store.writer", "register_worker", "after"),
     "before a claim": ("sweeps.store.writer", "claim", "before"),
-    "claimed, nothing committed": ("sweeps.store.claiming", "update_states", "after"),
+    "claimed, nothing committed": ("sweeps.store.runs.claiming", "update_states", "after"),
     "claimed": ("sweeps.store.writer", "claim", "after"),
-    "initial values are drawn": ("sweeps.worker", "make_job", "after"),
-    "losses are stored, nothing committed": ("sweeps.store.recording", "insert_new", "after"),
+    "initial values are drawn": ("sweeps.work.worker", "make_job", "after"),
+    "losses are stored, nothing committed": ("sweeps.store.runs.recording", "insert_new", "after"),
     "losses of models in training are stored": ("sweeps.store.writer", "record_losses", "after"),
-    "trained and tested": ("sweeps.executors.in_process", "run_job", "after"),
+    "trained and tested": ("sweeps.work.executors.in_process", "run_job", "after"),
     "before results are stored": ("sweeps.store.writer", "record", "before"),
-    "some tables' rows are stored": ("sweeps.store.recording", "insert_rows", "after"),
-    "a group's results are stored": ("sweeps.store.recording", "_insert_results", "after"),
-    "the sums are raised": ("sweeps.store.recording", "sweeps_of", "before"),
-    "states are changed, nothing committed": ("sweeps.store.recording", "update_states", "after"),
+    "some tables' rows are stored": ("sweeps.store.runs.recording", "insert_rows", "after"),
+    "a group's results are stored": ("sweeps.store.runs.recording", "_insert_results", "after"),
+    "the sums are raised": ("sweeps.store.runs.recording", "sweeps_of", "before"),
+    "states are changed, nothing committed": (
+        "sweeps.store.runs.recording",
+        "update_states",
+        "after",
+    ),
     "committed": ("sweeps.store.writer", "record", "after"),
     "before the worker ends": ("sweeps.store.writer", "end_worker", "before"),
 }

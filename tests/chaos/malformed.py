@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from seqcls.config import RunConfig
 from seqcls.data import configuration, task_of, tokenizer_of
 from seqcls.interpretability.counts.family import parse_family
-from sweeps.spec import parse_spec
+from sweeps.grid.spec import parse_spec
+from sweeps.grid.toml import parse_toml
 from sweeps.store.opening import locate
-from sweeps.toml import parse_toml
 
 CATASTROPHIC = {
     "pattern": [

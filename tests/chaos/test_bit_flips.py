@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from seqcls.errors import SeqclsError
-from sweeps.spec import parse_spec
+from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer, pack
 from sweeps.store.verification import verify
-from sweeps.work_options import WorkOptions
-from sweeps.worker import work
+from sweeps.work.options import WorkOptions
+from sweeps.work.worker import work
 from tests.conftest import SHORT
 
 SPEC = {

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from seqcls.errors import SpecError
 from sweeps.cli.app import app
-from sweeps.spec import MAX_BYTES, load_specs, parse_spec, read_spec
+from sweeps.grid.spec import MAX_BYTES, load_specs, parse_spec, read_spec
 
 GOOD = 'name = "good"\nmodel_seeds = [0]\n'
 

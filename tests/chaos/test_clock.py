@@ -7,15 +7,16 @@ from pathlib import Path
 import pytest
 
 from seqcls.engines.base import Progress
-from sweeps.executors import in_process
-from sweeps.jobs import Job, run_job
-from sweeps.progress import progress
-from sweeps.run_result import RunResult
-from sweeps.store import claiming, recording, writer
+from sweeps.results.run_result import RunResult
+from sweeps.store import writer
 from sweeps.store.opening import open_writer
+from sweeps.store.runs import claiming, recording
 from sweeps.store.verification import verify
-from sweeps.work_options import WorkOptions
-from sweeps.worker import work
+from sweeps.work.executors import in_process
+from sweeps.work.jobs import Job, run_job
+from sweeps.work.options import WorkOptions
+from sweeps.work.progress import progress
+from sweeps.work.worker import work
 from tests.conftest import SHORT
 from tests.databases import rows, spec
 

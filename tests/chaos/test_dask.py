@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-import sweeps.executors.dask_cluster
+import sweeps.work.executors.dask_cluster
 from seqcls.errors import ClusterError, ConfigError
 from sweeps.cli.app import app
 from sweeps.store.opening import open_reader
@@ -157,7 +157,7 @@ def test_an_address_where_no_scheduler_is_gets_one_line(
     undisturbed: tuple[Path, dict[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec, _ = undisturbed
-    monkeypatch.setattr(sweeps.executors.dask_cluster, "CONNECT_SECONDS", 1)
+    monkeypatch.setattr(sweeps.work.executors.dask_cluster, "CONNECT_SECONDS", 1)
     for address, error, line in (
         ("tcp://127.0.0.1:1", ClusterError, "no Dask scheduler answers at 'tcp://127.0.0.1:1'"),
         ("nonsense://x", ConfigError, "cannot read the Dask address 'nonsense://x'"),

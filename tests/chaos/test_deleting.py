@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from sweeps.store import sweep_queries, writer
-from sweeps.store.engine import Store
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.reading import sweep_queries
 from sweeps.store.verification import verify
-from sweeps.work_options import WorkOptions
-from sweeps.worker import work
+from sweeps.work.options import WorkOptions
+from sweeps.work.worker import work
 from tests.app import PAGES, open_app
 from tests.conftest import SHORT
 from tests.databases import spec

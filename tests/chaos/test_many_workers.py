@@ -6,10 +6,11 @@ import sys
 
 import pytest
 
-from sweeps.spec import parse_spec
-from sweeps.store import sweep_queries, writer
-from sweeps.store.engine import Store
+from sweeps.grid.spec import parse_spec
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
+from sweeps.store.reading import sweep_queries
 from sweeps.store.verification import verify
 from tests.conftest import ROOT, SHORT
 from tests.databases import rows

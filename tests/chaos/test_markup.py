@@ -7,8 +7,9 @@ from sqlalchemy import text
 from typer.testing import CliRunner
 
 from dashboard.cli import app
-from sweeps.store import notes, writer
+from sweeps.store import writer
 from sweeps.store.opening import open_writer
+from sweeps.store.runs import notes
 from tests.app import PAGES, open_app, said
 from tests.databases import spec
 

@@ -7,10 +7,11 @@ import pytest
 from typer.testing import CliRunner
 
 from sweeps.cli.app import app
-from sweeps.store import sweep_queries, writer
+from sweeps.store import writer
 from sweeps.store.opening import open_writer
-from sweeps.work_options import WorkOptions
-from sweeps.worker import work
+from sweeps.store.reading import sweep_queries
+from sweeps.work.options import WorkOptions
+from sweeps.work.worker import work
 from tests.conftest import SHORT
 from tests.databases import rows, spec
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from sqlalchemy import make_url
 
-import sweeps.worker
+import sweeps.work.worker
 from seqcls.errors import StoreBusyError
 from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.verification import verify
-from sweeps.work_options import WorkOptions
-from sweeps.worker import work
+from sweeps.work.options import WorkOptions
+from sweeps.work.worker import work
 from tests.chaos.contents import contents
 from tests.chaos.cutting import Cutting
 from tests.conftest import SHORT
@@ -29,7 +29,7 @@ def test_cut_connections_lose_and_double_nothing(
     undisturbed = open_writer(str(tmp_path / "undisturbed.db"))
     work(undisturbed, [writer.submit(undisturbed, SPEC)], WorkOptions(0))
     store = open_writer(postgres_url)
-    monkeypatch.setattr(sweeps.worker, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(sweeps.work.worker, "LOOK_SECONDS", 0.05)
     cuts = 0
     # Different steps cut different statements of a claim and of a commit.
     for number, every in enumerate((7, 8, 9, 11, 13, 17) if long else (11, 17)):

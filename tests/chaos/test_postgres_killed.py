@@ -12,13 +12,13 @@ from typing import Any
 import psutil
 import pytest
 
-import sweeps.worker
+import sweeps.work.worker
 from sweeps.store import writer
-from sweeps.store.engine import Store
+from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.verification import verify
-from sweeps.work_options import WorkOptions
-from sweeps.worker import work
+from sweeps.work.options import WorkOptions
+from sweeps.work.worker import work
 from tests.chaos.contents import contents
 from tests.conftest import ROOT, SHORT
 from tests.databases import rows, spec, started_server
@@ -105,7 +105,7 @@ def _kill(server: Any) -> None:
 def test_what_the_server_could_not_order_is_tried_again(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweeps.worker, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(sweeps.work.worker, "LOOK_SECONDS", 0.01)
     store = open_writer(postgres_url)
     writer.submit(store, spec(fixed=SHORT, axes={"hidden_size": [2, 3]}))
     with store.begin() as connection:

@@ -9,15 +9,17 @@ from pathlib import Path
 import psutil
 import pytest
 
-import sweeps.worker
-from sweeps.executors.training_process import TrainingProcess
-from sweeps.grouping import make_groups
-from sweeps.jobs import make_job
-from sweeps.spec import read_spec
-from sweeps.store import queued, sweep_queries, writer
+import sweeps.work.worker
+from sweeps.grid.grouping import make_groups
+from sweeps.grid.spec import read_spec
+from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.work_options import WorkOptions, WorkSummary
-from sweeps.worker import work
+from sweeps.store.reading import sweep_queries
+from sweeps.store.runs import queued
+from sweeps.work.executors.training_process import TrainingProcess
+from sweeps.work.jobs import make_job
+from sweeps.work.options import WorkOptions, WorkSummary
+from sweeps.work.worker import work
 from tests.chaos.contents import contents
 from tests.chaos.sending import (
     SPEC,
@@ -90,7 +92,7 @@ def test_half_an_answer_holds_nobody_up(spec: Path, tmp_path: Path) -> None:
 def test_a_stopped_process_is_left_when_its_sweep_is_stopped(
     spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweeps.worker, "NEARLY_DONE_SECONDS", 0.5)
+    monkeypatch.setattr(sweeps.work.worker, "NEARLY_DONE_SECONDS", 0.5)
     store = open_writer(str(tmp_path / "x.db"))
     sweep_id = writer.submit(store, read_spec(spec))
     worked: list[WorkSummary] = []

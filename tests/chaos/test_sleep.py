@@ -12,19 +12,20 @@ import psutil
 import pytest
 from sqlalchemy import text
 
-import sweeps.worker
-from dashboard import running
+import sweeps.work.worker
+from dashboard.sweeps_page import running
 from seqcls.engines.base import Progress
-from sweeps.executors import in_process
-from sweeps.jobs import Job, run_job
-from sweeps.progress import progress
-from sweeps.run_result import RunResult
-from sweeps.store import claiming, writer
-from sweeps.store.engine import Store
+from sweeps.results.run_result import RunResult
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.runs import claiming
 from sweeps.store.verification import verify
-from sweeps.work_options import WorkOptions
-from sweeps.worker import work
+from sweeps.work.executors import in_process
+from sweeps.work.jobs import Job, run_job
+from sweeps.work.options import WorkOptions
+from sweeps.work.progress import progress
+from sweeps.work.worker import work
 from tests.chaos.contents import contents
 from tests.conftest import LONG, ROOT, SHORT
 from tests.databases import rows, spec
@@ -56,7 +57,7 @@ def test_a_worker_that_wakes_leaves_what_others_were_given_meanwhile(
         falls_silent(store)
         assert claiming.release_dead(store) == len(job.group)
         # As if this process had been stopped until now.
-        monkeypatch.setattr(sweeps.worker, "SLEPT_SECONDS", 0.0)
+        monkeypatch.setattr(sweeps.work.worker, "SLEPT_SECONDS", 0.0)
         report(0.5, [])
         ended.append("went on")
         return []
@@ -80,7 +81,7 @@ def test_who_has_just_woken_takes_nobody_for_dead(
         connection.execute(text(f"UPDATE run SET state = 'running', worker_id = {other}"))
         connection.execute(text("UPDATE run SET state = 'queued', worker_id = NULL WHERE id > 5"))
     falls_silent(store)
-    monkeypatch.setattr(sweeps.worker, "SLEPT_SECONDS", 0.0)
+    monkeypatch.setattr(sweeps.work.worker, "SLEPT_SECONDS", 0.0)
     assert work(store, None, WorkOptions(0)).recorded == 1
     mine = rows(store, f"SELECT count(*) FROM run WHERE worker_id = {other} AND state = 'running'")
     assert mine == [(5,)]

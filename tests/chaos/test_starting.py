@@ -9,21 +9,21 @@ from pathlib import Path
 import psutil
 import pytest
 
-import sweeps.executors.training_process
+import sweeps.work.executors.training_process
 from seqcls.engines.base import Progress
 from seqcls.engines.fused import ahead
 from seqcls.errors import MachineError
-from sweeps.executors import GroupEnded, in_process
-from sweeps.executors.pool import ProcessPool
-from sweeps.grouping import make_groups
-from sweeps.jobs import Job, make_job
-from sweeps.run_result import RunResult
+from sweeps.grid.grouping import make_groups
+from sweeps.results.run_result import RunResult
 from sweeps.store import writer
-from sweeps.store.engine import Store
+from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
-from sweeps.store.queued import queued_runs
-from sweeps.work_options import WorkOptions
-from sweeps.worker import work
+from sweeps.store.runs.queued import queued_runs
+from sweeps.work.executors import GroupEnded, in_process
+from sweeps.work.executors.pool import ProcessPool
+from sweeps.work.jobs import Job, make_job
+from sweeps.work.options import WorkOptions
+from sweeps.work.worker import work
 from tests.chaos.sending import training_processes
 from tests.conftest import ASSETS, ROOT, SHORT
 from tests.databases import rows, spec
@@ -76,7 +76,7 @@ def test_processes_that_end_before_they_begin_are_named_once(
         started.append(1)
         return [sys.executable, "-c", "import no_such_module"]
 
-    monkeypatch.setattr(sweeps.executors.training_process, "python", broken)
+    monkeypatch.setattr(sweeps.work.executors.training_process, "python", broken)
     with pytest.raises(MachineError, match=r"No module named 'no_such_module'.*--workers 0"):
         work(queued, None, WorkOptions(2))
     assert len(started) <= 2

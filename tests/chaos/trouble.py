@@ -9,11 +9,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from seqcls.errors import SeqclsError, StoreUnavailableError
-from sweeps.spec import parse_spec
+from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
-from sweeps.work_options import WorkOptions
-from sweeps.worker import work
+from sweeps.work.options import WorkOptions
+from sweeps.work.worker import work
 from tests.conftest import SHORT
 
 SPEC = parse_spec(

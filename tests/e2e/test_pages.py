@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, WebSocket, expect
 
-from dashboard import running
+from dashboard.sweeps_page import running
 from tests.conftest import ROOT
 from tests.e2e.server import (
     AT_REST,

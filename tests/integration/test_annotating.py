@@ -5,14 +5,15 @@ from pathlib import Path
 import pytest
 
 from seqcls.errors import StoreError
-from sweeps.spec import parse_spec
-from sweeps.store import notes, writer
-from sweeps.store.engine import Store
-from sweeps.store.notes import Note, View
+from sweeps.grid.spec import parse_spec
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
+from sweeps.store.runs import notes
+from sweeps.store.runs.notes import Note, View
 from sweeps.store.verification import verify
-from sweeps.work_options import WorkOptions
-from sweeps.worker import work
+from sweeps.work.options import WorkOptions
+from sweeps.work.worker import work
 from tests.app import metrics, open_app, rerun, run, said
 from tests.conftest import SHORT
 from tests.databases import file_of, rows

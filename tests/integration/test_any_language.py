@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from sweeps.spec import parse_spec
+from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
-from sweeps.work_options import WorkOptions
-from sweeps.worker import work
+from sweeps.work.options import WorkOptions
+from sweeps.work.worker import work
 from tests.app import open_app, rerun, said
 from tests.conftest import SHORT
 from tests.databases import file_of

@@ -13,7 +13,7 @@ from seqcls.interpretability.counts.family import Curve, Map
 from seqcls.interpretability.strings.families import GroupCurve
 from sweeps import api
 from sweeps.cli.app import app
-from sweeps.store.engine import Store
+from sweeps.store.databases.engine import Store
 from tests.conftest import ROOT
 
 RUN = "all_initializations/2"

@@ -12,8 +12,8 @@ from dashboard.text import UNSEEN, verbatim
 from sweeps.cli.app import app as command
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
-from sweeps.work_options import WorkOptions
-from sweeps.worker import work
+from sweeps.work.options import WorkOptions
+from sweeps.work.worker import work
 from tests.app import PAGES, open_app
 from tests.conftest import ROOT, SHORT
 from tests.databases import spec

@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 from seqcls import __version__
 from seqcls.errors import SeqclsError
 from sweeps.cli.app import app
-from sweeps.grouping import PlannedRun
-from sweeps.jobs import make_job
+from sweeps.grid.grouping import PlannedRun
+from sweeps.work.jobs import make_job
 from tests.commands import SEQCLS, refusal, refused, run, run_main
 from tests.conftest import ROOT, short_config
 
@@ -45,7 +45,7 @@ def test_help_and_version_load_nothing_heavy() -> None:
 
 RUN_JOB = """
 import pickle, sys
-from sweeps.jobs import run_job
+from sweeps.work.jobs import run_job
 outcomes = run_job(pickle.load(sys.stdin.buffer), lambda *_: None)
 print(outcomes[0].evaluation is not None, outcomes[0].verdict is not None)
 print([name in sys.modules for name in ("numba", "torch", "scipy.linalg")])

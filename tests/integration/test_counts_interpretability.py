@@ -19,8 +19,9 @@ from seqcls.interpretability.counts.family import curve, parse_family
 from seqcls.interpretability.counts.mechanism import mechanism_of
 from seqcls.interpretability.counts.minimal import minimal_string, removals, without_part
 from seqcls.interpretability.counts.network import Network
-from sweeps.store import queries, string_queries
 from sweeps.store.opening import open_reader
+from sweeps.store.reading import queries
+from sweeps.store.strings import string_queries
 from tests.conftest import ROOT
 from tests.unit.explained import counterfactual_logits, patched_logits, true_logits
 

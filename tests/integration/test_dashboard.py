@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.large import make_database
-from sweeps.spec import parse_spec
+from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
 from tests.app import INSIDE, PAGES, metrics, open_app, said

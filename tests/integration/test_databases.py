@@ -12,15 +12,17 @@ import pytest
 
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, StoreBusyError, StoreError, StoreVersionError
-from sweeps.exporting import export
-from sweeps.store import migrate, queries, string_queries, sweep_queries, verification, writer
-from sweeps.store.claiming import GRACE_SECONDS
-from sweeps.store.engine import Store, schema_version
+from sweeps.analysis.export import export
+from sweeps.store import migrate, verification, writer
+from sweeps.store.databases.engine import Store, schema_version
 from sweeps.store.migrate import upgrade_with_backup
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.tables import now
+from sweeps.store.reading import queries, sweep_queries
+from sweeps.store.reading.selection import View
+from sweeps.store.runs.claiming import GRACE_SECONDS
+from sweeps.store.schema.tables import now
+from sweeps.store.strings import string_queries
 from sweeps.store.verification import verify
-from sweeps.store.views import View
 from tests.chaos.contents import contents
 from tests.conftest import ASSETS, ROOT
 from tests.databases import rows, spec

@@ -15,7 +15,7 @@ import asyncio
 
 import uvicorn
 
-from dashboard import ending
+from dashboard.server import ending
 from dashboard.app import app
 
 ending.END_SECONDS = 0.5

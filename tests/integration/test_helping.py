@@ -7,9 +7,9 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from sweeps.cli.app import app
-from sweeps.spec import load_specs
-from sweeps.store import queries
+from sweeps.grid.spec import load_specs
 from sweeps.store.opening import open_reader
+from sweeps.store.reading import queries
 from tests.conftest import ROOT
 
 RUN = "lower_magnitude_initializations/2"

@@ -6,19 +6,20 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dashboard import where
-from dashboard.cells import cells_of
-from dashboard.charts.importance import written
-from dashboard.failing import causes
-from sweeps.cli.commands.compared import comparison_sentences
-from sweeps.compared import compare_configs
-from sweeps.importance import MEASURES, importance, without_unread
-from sweeps.spec import parse_spec
-from sweeps.store import overview, queries, string_queries, writer
+from dashboard.charts.comparison.importance import written
+from dashboard.compare.cells import cells_of
+from dashboard.failing import causes, error_places
+from sweeps.analysis.compared_configurations import compare_configs
+from sweeps.cli.commands.comparison import comparison_sentences
+from sweeps.grid.spec import parse_spec
+from sweeps.statistics.importance import MEASURES, importance, without_unread
+from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.views import View
-from sweeps.work_options import WorkOptions
-from sweeps.worker import work
+from sweeps.store.reading import overview, queries
+from sweeps.store.reading.selection import View
+from sweeps.store.strings import string_queries
+from sweeps.work.options import WorkOptions
+from sweeps.work.worker import work
 from tests.app import metrics, open_app, said
 from tests.conftest import ROOT
 from tests.databases import rows
@@ -181,7 +182,7 @@ def test_the_worst_come_first_where_test_sets_differ_in_size(
 
 
 def test_errors_are_counted_from_all_that_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(where, "MAX_POINTS", 3)
+    monkeypatch.setattr(error_places, "MAX_POINTS", 3)
     monkeypatch.setattr(causes, "AT_ONCE", 2)
     app = open_app(monkeypatch, SHIPPED, "failing", run="5")
     ((false_positives, false_negatives),) = rows(SHIPPED, "SELECT fp, fn FROM run WHERE id = 5")

@@ -11,15 +11,16 @@ import pytest
 
 from seqcls.errors import StoreBusyError
 from seqcls.results import EpochLosses
-from sweeps import live_losses
-from sweeps.run_result import RunResult
-from sweeps.spec import parse_spec
-from sweeps.store import queries, writer
-from sweeps.store.engine import Store
+from sweeps.grid.spec import parse_spec
+from sweeps.results.run_result import RunResult
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.reading import queries
 from sweeps.store.verification import verify
-from sweeps.work_options import WorkOptions
-from sweeps.worker import work
+from sweeps.work import live_losses
+from sweeps.work.options import WorkOptions
+from sweeps.work.worker import work
 from tests.conftest import SHORT
 from tests.databases import rows, spec
 from tests.integration.test_store import claimed, outcomes

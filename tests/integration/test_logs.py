@@ -9,8 +9,8 @@ import psutil
 import pytest
 
 from seqcls.errors import StoreError
-from sweeps import background_worker
-from sweeps.store.engine import Store
+from sweeps.processes import background_worker
+from sweeps.store.databases.engine import Store
 
 LOG = "20260101T000000.000000.log"
 

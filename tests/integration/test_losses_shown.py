@@ -7,13 +7,13 @@ import pytest
 from streamlit.dataframe_util import convert_arrow_bytes_to_pandas_df
 
 from seqcls.results import EpochLosses
-from sweeps.spec import parse_spec
+from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
-from sweeps.store.engine import Store
-from sweeps.store.losses import losses_in_training, newest_losses
+from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.work_options import WorkOptions
-from sweeps.worker import work
+from sweeps.store.reading.losses import losses_in_training, newest_losses
+from sweeps.work.options import WorkOptions
+from sweeps.work.worker import work
 from tests.app import open_app, rerun, said
 from tests.conftest import SHORT
 from tests.databases import file_of

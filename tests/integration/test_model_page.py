@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from sweeps.spec import load_specs, parse_spec
+from sweeps.grid.spec import load_specs, parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
-from sweeps.work_options import WorkOptions
-from sweeps.worker import work
+from sweeps.work.options import WorkOptions
+from sweeps.work.worker import work
 from tests.app import metrics, open_app, rerun, said
 from tests.conftest import ROOT, SHORT
 from tests.databases import file_of

@@ -7,9 +7,9 @@ from streamlit.testing.v1 import AppTest
 
 from benchmarks.large import make_database
 from dashboard.model.choice import OFFERED_MODELS
-from sweeps.store import queries
 from sweeps.store.opening import open_reader
-from sweeps.store.views import View
+from sweeps.store.reading import queries
+from sweeps.store.reading.selection import View
 from tests.app import open_app, rerun, said
 from tests.conftest import ROOT
 

@@ -10,11 +10,12 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 from seqcls.errors import StoreError, StoreMissingError, StoreVersionError
-from sweeps.store import queries, writer
-from sweeps.store.engine import SCHEMA_VERSION, Store
+from sweeps.store import writer
+from sweeps.store.databases.engine import SCHEMA_VERSION, Store
 from sweeps.store.migrate import alembic_config
 from sweeps.store.opening import locate, open_reader, open_writer, pack
-from sweeps.store.tables import Base
+from sweeps.store.reading import queries
+from sweeps.store.schema.tables import Base
 from tests.conftest import ROOT
 from tests.databases import file_of, rows, spec
 

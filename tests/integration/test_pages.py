@@ -8,12 +8,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dashboard.lengths import limits
-from sweeps.spec import parse_spec
+from dashboard.compare.lengths import limits
+from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
-from sweeps.work_options import WorkOptions
-from sweeps.worker import work
+from sweeps.work.options import WorkOptions
+from sweeps.work.worker import work
 from tests.app import metrics, open_app, rerun, said
 from tests.conftest import ROOT, SHORT
 from tests.databases import file_of, rows
@@ -225,7 +225,7 @@ def test_configurations_of_one_sweep_are_told_apart_by_their_settings(
 
 def test_what_is_saved_as_csv_reads_back(monkeypatch: pytest.MonkeyPatch) -> None:
     from dashboard import data
-    from sweeps.store.string_queries import ErrorSearch
+    from sweeps.store.strings.string_queries import ErrorSearch
 
     monkeypatch.setenv("SEQCLS_DB", str(SHIPPED))
     saved = data.string_errors(5, ErrorSearch()).to_csv(index=False)

@@ -3,7 +3,7 @@
 import re
 import tomllib
 
-from sweeps.spec import parse_spec
+from sweeps.grid.spec import parse_spec
 from tests.blocks import PAGES, blocks_of
 from tests.conftest import ROOT
 

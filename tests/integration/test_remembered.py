@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from dashboard import data, drawing
-from dashboard.charts.themes import LIGHT
+from dashboard.charts.style.themes import LIGHT
 from sweeps.store import writer
-from sweeps.store.engine import Store
+from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
 from tests.conftest import ROOT
 from tests.databases import spec

@@ -13,16 +13,17 @@ import torch
 from seqcls.data import network_of
 from seqcls.models.transformer import Transformer
 from seqcls.prediction import predict
-from seqcls.tokenizer import LETTERS, Tokenizer, pad
+from seqcls.tokens.tokenizer import LETTERS, Tokenizer, pad
 from seqcls.weights import from_bytes
-from sweeps.store import queries, string_queries, sweep_queries
-from sweeps.store.engine import Store
+from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader
+from sweeps.store.reading import queries, sweep_queries
+from sweeps.store.strings import string_queries
 from tests.commands import run_main
 from tests.conftest import LONG, ROOT, asset
 
 SHIPPED = ROOT / "runs.db"
-SPECS = ROOT / "sweeps" / "specs" / "report"
+SPECS = ROOT / "sweeps" / "grid" / "specs" / "report"
 NO_ERROR = [[4329, 0], [0, 5655]]
 
 PUBLISHED = {

@@ -4,9 +4,10 @@ import pytest
 
 from dashboard import data
 from seqcls.errors import StoreError
-from sweeps.store import queries, sweep_queries, writer
-from sweeps.store.engine import Store
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
+from sweeps.store.reading import queries, sweep_queries
 from sweeps.store.verification import verify
 from tests.databases import rows, spec
 from tests.integration.test_databases import filled

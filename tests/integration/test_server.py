@@ -12,15 +12,15 @@ from alembic.command import upgrade as alembic_upgrade
 
 from seqcls.errors import StoreVersionError
 from seqcls.results import StringErrors
-from sweeps.exporting import export
-from sweeps.store import string_queries
-from sweeps.store.engine import Store, schema_version
+from sweeps.analysis.export import export
+from sweeps.store.databases.engine import Store, schema_version
 from sweeps.store.migrate import alembic_config, upgrade_with_backup
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.packing import packed
-from sweeps.store.string_queries import ErrorSearch
+from sweeps.store.reading.selection import View
+from sweeps.store.schema.packing import packed
+from sweeps.store.strings import string_queries
+from sweeps.store.strings.string_queries import ErrorSearch
 from sweeps.store.verification import verify
-from sweeps.store.views import View
 from tests.chaos.contents import contents
 from tests.conftest import ASSETS
 from tests.databases import rows

@@ -17,11 +17,11 @@ from sqlalchemy import Engine, event
 from streamlit.testing.v1 import AppTest
 
 from dashboard import data, drawing
-from dashboard.remembered import Remembered
+from dashboard.server.shared_answers import Remembered
 from seqcls.errors import StoreError
-from sweeps.store import queries
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.views import View
+from sweeps.store.reading import queries
+from sweeps.store.reading.selection import View
 from tests.app import PAGES, metrics, open_app, rerun
 from tests.conftest import ROOT
 from tests.databases import rows

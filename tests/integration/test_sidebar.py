@@ -9,13 +9,14 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from dashboard import sweep_actions
 from dashboard.launch import fields, start
-from sweeps import background_worker
-from sweeps.spec import parse_spec
-from sweeps.store import queries, sweep_queries, writer
-from sweeps.store.engine import Store
+from dashboard.sweeps_page import sweep_actions
+from sweeps.grid.spec import parse_spec
+from sweeps.processes import background_worker
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.reading import queries, sweep_queries
 from tests.app import open_app, rerun, said
 from tests.conftest import ROOT, SHORT
 from tests.databases import file_of, rows
@@ -128,7 +129,7 @@ def test_what_no_machine_can_hold_is_said_before_it_is_launched(
     app = write_own(open_app(monkeypatch, tmp_path / "none.db"))
     assert not app.warning
     # As on a machine with less memory than the smallest network takes.
-    monkeypatch.setattr("sweeps.memory.machine_bytes", lambda: 100)
+    monkeypatch.setattr("sweeps.work.memory.machine_bytes", lambda: 100)
     rerun(app)
     (warning,) = app.warning
     assert "of memory to train, and this machine has" in warning.value

@@ -14,13 +14,15 @@ from seqcls.config import RunConfig
 from seqcls.errors import UnknownRunError
 from seqcls.evaluation import drawn_test_set
 from seqcls.results import Confusion, Evaluation, StringErrors
-from sweeps.grouping import PlannedRun, make_groups
-from sweeps.run_result import RunResult
-from sweeps.store import queries, queued, sweep_queries, writer
-from sweeps.store.engine import Store
+from sweeps.grid.grouping import PlannedRun, make_groups
+from sweeps.results.run_result import RunResult
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.stored import read_runs
-from sweeps.store.views import View
+from sweeps.store.reading import queries, sweep_queries
+from sweeps.store.reading.selection import View
+from sweeps.store.results.stored import read_runs
+from sweeps.store.runs import queued
 from tests.conftest import ROOT
 from tests.databases import rows, spec
 

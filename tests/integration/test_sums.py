@@ -4,11 +4,13 @@ from typing import Any
 
 import pytest
 
-from sweeps.grouping import make_groups
-from sweeps.run_result import RunResult
-from sweeps.store import queued, sweep_queries, writer
-from sweeps.store.engine import Store
+from sweeps.grid.grouping import make_groups
+from sweeps.results.run_result import RunResult
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
+from sweeps.store.reading import sweep_queries
+from sweeps.store.runs import queued
 from sweeps.store.verification import verify
 from tests.databases import rows, spec
 from tests.integration.test_store import claimed, outcome, outcomes

@@ -13,10 +13,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sweeps import background_worker
-from sweeps.spec import read_spec
-from sweeps.store import sweep_queries, writer
+from sweeps.grid.spec import read_spec
+from sweeps.processes import background_worker
+from sweeps.store import writer
 from sweeps.store.opening import open_writer
+from sweeps.store.reading import sweep_queries
 
 SEQCLS = Path(sys.executable).with_name("seqcls")
 

@@ -7,18 +7,20 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import update
 
-import sweeps.store.claiming
-from sweeps.estimate import estimate
-from sweeps.grouping import make_groups
-from sweeps.progress import progress
-from sweeps.spec import parse_spec
-from sweeps.store import queries, queued, sweep_queries, writer
-from sweeps.store.claiming import is_alive
-from sweeps.store.engine import Store
+import sweeps.store.runs.claiming
+from sweeps.grid.grouping import make_groups
+from sweeps.grid.spec import parse_spec
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
-from sweeps.store.tables import Run, now
-from sweeps.work_options import WorkOptions
-from sweeps.worker import work
+from sweeps.store.reading import queries, sweep_queries
+from sweeps.store.runs import queued
+from sweeps.store.runs.claiming import is_alive
+from sweeps.store.schema.tables import Run, now
+from sweeps.work.estimate import estimate
+from sweeps.work.options import WorkOptions
+from sweeps.work.progress import progress
+from sweeps.work.worker import work
 from tests.conftest import SHORT
 from tests.databases import rows, spec
 from tests.integration.test_store import claimed, outcome
@@ -131,7 +133,7 @@ def test_a_worker_elsewhere_is_dead_when_its_heart_has_not_beaten_for_a_while(
     with store.begin() as connection:
         connection.exec_driver_sql("UPDATE worker SET host = 'elsewhere'")
     assert writer.release_dead(store) == 0
-    late = now(sweeps.store.claiming.GRACE_SECONDS + 1)
+    late = now(sweeps.store.runs.claiming.GRACE_SECONDS + 1)
     with store.begin() as connection:
         connection.exec_driver_sql(f"UPDATE worker SET heartbeat_at = '{late}'")
     writer.beat(store, worker_id)

@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from dashboard.cli import app
-from sweeps import causes
-from sweeps.spec import parse_spec
+from sweeps.analysis import causes
+from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
 from tests.conftest import ROOT

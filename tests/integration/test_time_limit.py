@@ -9,10 +9,12 @@ import pytest
 
 from dashboard import data
 from seqcls.errors import StoreError
-from sweeps.store import overview, postgres, sqlite, writer
-from sweeps.store.engine import Store, limit_reads
+from sweeps.store import writer
+from sweeps.store.databases import postgres, sqlite
+from sweeps.store.databases.engine import Store, limit_reads
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.views import View
+from sweeps.store.reading import overview
+from sweeps.store.reading.selection import View
 from tests.app import open_app, said
 from tests.databases import spec
 

@@ -7,11 +7,11 @@ import pytest
 
 from seqcls.config import RunConfig
 from seqcls.data import configuration
-from seqcls.remedies import REMEDIES, changed, named_fields, suggestions
-from sweeps import helping
-from sweeps.spec import parse_spec
+from seqcls.interpretability.remedies import REMEDIES, changed, named_fields, suggestions
+from sweeps.analysis import remedy_trials
+from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
-from sweeps.store.engine import Store
+from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
 from tests.conftest import LONG
 
@@ -39,10 +39,10 @@ def set_state(store: Store, state: str, where: str) -> None:
 def said(store: Store, field: str, value: object) -> str:
     (own,) = (
         trial
-        for trial in helping.trials(store.reader(), 1, MECHANISMS)
+        for trial in remedy_trials.trials(store.reader(), 1, MECHANISMS)
         if (trial.suggestion.field, trial.suggestion.value) == (field, value)
     )
-    return helping.trial_sentence(own)
+    return remedy_trials.trial_sentence(own)
 
 
 @pytest.mark.parametrize("config", CONFIGS)

@@ -14,15 +14,18 @@ from seqcls.interpretability.causes import attributions, tokens_of
 from seqcls.interpretability.counts.explain import explain
 from seqcls.interpretability.counts.network import Network
 from seqcls.results import Cause, Confusion
-from sweeps import causes, perturbing
-from sweeps.asking import asked_model
+from sweeps.analysis import causes, rounding
+from sweeps.analysis.opened_models import asked_model
+from sweeps.analysis.remedy_trials import mechanisms_of
 from sweeps.cli.app import app
-from sweeps.helping import mechanisms_of
-from sweeps.store import explained, queries, string_queries, sweep_queries, writer
-from sweeps.store.engine import Store
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.reading import queries, sweep_queries
+from sweeps.store.reading.selection import View
+from sweeps.store.results import explained
+from sweeps.store.strings import string_queries
 from sweeps.store.verification import verify
-from sweeps.store.views import View
 from tests.conftest import ROOT
 from tests.databases import rows
 
@@ -146,7 +149,7 @@ def test_rounding_decides_two_runs_of_the_report(shipped: Store) -> None:
 
 def test_initial_values_are_moved_by_one_unit_in_the_last_place() -> None:
     values = np.array([0.0, 1.0, -3.5, 1e-3], dtype=np.float32)
-    moved = perturbing.moved_values({"w": values}, np.random.default_rng(0))["w"]
+    moved = rounding.moved_values({"w": values}, np.random.default_rng(0))["w"]
     assert moved.dtype == np.float32
     distance = np.abs(moved.view(np.int32).astype(np.int64) - values.view(np.int32))
     assert distance.tolist() == [0, 1, 1, 1]

@@ -7,9 +7,10 @@ import pytest
 
 from dashboard.failing import finding
 from seqcls.results import Confusion
-from sweeps import causes
-from sweeps.store import queries, writer
+from sweeps.analysis import causes
+from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.reading import queries
 from tests.app import open_app, rerun, said
 from tests.conftest import ROOT
 

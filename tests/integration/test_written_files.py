@@ -13,8 +13,8 @@ import pytest
 
 from dashboard.cli import app
 from dashboard.figures.figure import Figure
-from sweeps import causes
-from sweeps.examples import commands, name_of
+from sweeps.analysis import causes
+from sweeps.cli.examples import commands, name_of
 from sweeps.store.opening import open_writer
 from tests.commands import SEQCLS, refusal, refused, run_main
 from tests.conftest import ROOT

@@ -3,7 +3,7 @@
 from typing import Any
 
 from seqcls.data import configuration
-from seqcls.initial import draw_initial
+from seqcls.engines.initial import draw_initial
 from seqcls.interpretability.strings.asked import AskedModel
 
 TWO_BLOCKS: dict[str, Any] = {

@@ -15,7 +15,7 @@ from seqcls.interpretability.counts.cause import Mechanism
 from seqcls.interpretability.counts.network import Network
 from seqcls.models.base import Recorder
 from seqcls.models.transformer import Transformer
-from seqcls.tokenizer import CLS, FIRST_LETTER
+from seqcls.tokens.tokenizer import CLS, FIRST_LETTER
 from tests.unit.networks import Case, cases, plain_model
 
 Patch = Callable[[np.ndarray], np.ndarray]

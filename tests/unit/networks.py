@@ -13,7 +13,7 @@ from seqcls.data import network_of
 from seqcls.models.base import Classifier, read_ids
 from seqcls.models.initialization import initial_parameters, make_model
 from seqcls.models.positions import POSITIONS
-from seqcls.strings import TokenStrings
+from seqcls.tokens.strings import TokenStrings
 
 
 @st.composite

@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from torch import Tensor, nn
 
 from seqcls.config import NetworkConfig
-from seqcls.engines.group import Group
-from seqcls.engines.steps import Losses, Way, all_logits
-from seqcls.engines.strings.arena import Arena
+from seqcls.engines.computation import Computation, Losses, all_logits
+from seqcls.engines.stacked_group import StackedGroup
+from seqcls.engines.strings.flat_group import FlatGroup
 from seqcls.engines.strings.one_by_one import OneByOne
 from seqcls.engines.strings.stacked import Stacked
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.reading import Readout
 from seqcls.models.transformer import Transformer
-from seqcls.strings import TokenStrings
-from seqcls.tokenizer import CLS, PAD
+from seqcls.tokens.strings import TokenStrings
+from seqcls.tokens.tokenizer import CLS, PAD
 from tests.unit.networks import Case, ordered_cases, plain_model
 
 HERE = torch.device("cpu")
@@ -54,15 +54,15 @@ def test_a_causal_state_does_not_depend_on_what_follows(case: Case) -> None:
 
 def way_of(
     case: Case, kind: type[OneByOne] | type[Stacked]
-) -> tuple[Way, Callable[[str, int], Tensor | None]]:
+) -> tuple[Computation, Callable[[str, int], Tensor | None]]:
     weights = [{name: value.numpy() for name, value in own.items()} for own in case.members]
     own = (case.config, len(case.strings), HERE, 5)
     if kind is Stacked:
-        group = Group(weights, HERE)
-        way = Stacked(group, *own)
-        return way, lambda name, row: _row(group.parameters[name].grad, row)
-    arena = Arena(weights, HERE)
-    one_by_one = OneByOne(arena, *own)
+        group = StackedGroup(weights, HERE)
+        computation = Stacked(group, *own)
+        return computation, lambda name, row: _row(group.parameters[name].grad, row)
+    flat = FlatGroup(weights, HERE)
+    one_by_one = OneByOne(flat, *own)
     return one_by_one, lambda name, row: one_by_one.models[row].get_parameter(name).grad
 
 
@@ -77,13 +77,13 @@ def _row(gradient: Tensor | None, row: int) -> Tensor | None:
 def test_the_shortest_way_gives_the_plain_models_logits_and_gradients(
     kind: type[OneByOne] | type[Stacked], case: Case
 ) -> None:
-    way, gradient = way_of(case, kind)
+    computation, gradient = way_of(case, kind)
     strings = TokenStrings.of_lists(case.config.num_letters, case.strings)
-    tested = all_logits(way, strings, len(case.members))
+    tested = all_logits(computation, strings, len(case.members))
     share = torch.linspace(-1, 2, len(case.strings), dtype=torch.float64)
     losses: Losses = lambda logits: logits * share  # noqa: E731
-    (batch,) = way.batches(strings)
-    means = way.backward(batch, losses)
+    (batch,) = computation.batches(strings)
+    means = computation.backward(batch, losses)
     for row, own in enumerate(case.members):
         model = plain_model(case.config, own)
         np.testing.assert_allclose(tested[row], model(case.ids).detach(), rtol=1e-12, atol=1e-12)

@@ -12,9 +12,9 @@ from seqcls.errors import ConfigError
 from seqcls.sampling import LabelledStrings, Sampler
 from seqcls.sampling.balanced import fingerprints
 from seqcls.sampling.edits import edited
-from seqcls.strings import TokenStrings
 from seqcls.tasks import TASKS
 from seqcls.tasks.language import texts
+from seqcls.tokens.strings import TokenStrings
 from tests.unit.test_languages import SMALL
 
 

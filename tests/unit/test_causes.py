@@ -10,14 +10,14 @@ import pytest
 from seqcls.data import configuration, sampler_of, task_of
 from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.causes import Attribution, attributions, spread_evenly, summed_up
+from seqcls.interpretability.remedies import suggestions
 from seqcls.interpretability.strings.asked import Answers, AskedModel
 from seqcls.interpretability.strings.same_letters import (
     same_letters_other_label,
     sees_counts_alone,
 )
-from seqcls.remedies import suggestions
 from seqcls.results import Cause
-from seqcls.strings import TokenStrings
+from seqcls.tokens.strings import TokenStrings
 from seqcls.training import train_group
 from tests.unit.asked import LSTM, untrained
 

@@ -7,19 +7,19 @@ import altair as alt
 import pandas as pd
 import pytest
 
-from dashboard.charts.accuracy_by_length import CLICKED as CLICKED_LINE
-from dashboard.charts.accuracy_by_length import accuracy_by_length
-from dashboard.charts.colors import FALSE_NEGATIVE, FALSE_POSITIVE, GREY
-from dashboard.charts.errors_by_length import errors_by_length
-from dashboard.charts.every_seed import CLICKED as CLICKED_POINT
-from dashboard.charts.every_seed import every_seed
-from dashboard.charts.features import feature_plane
-from dashboard.charts.heat_map import heat_map
-from dashboard.charts.loss_curves import FINISHED, IN_TRAINING, loss_curves
-from dashboard.charts.room import height_of
-from dashboard.charts.scales import LABEL_LETTERS, row_height, rows
-from dashboard.charts.seed_grid import CLICKED as CLICKED_CELL
-from dashboard.charts.seed_grid import seed_grid
+from dashboard.charts.comparison.accuracy_by_length import CLICKED as CLICKED_LINE
+from dashboard.charts.comparison.accuracy_by_length import accuracy_by_length
+from dashboard.charts.comparison.every_seed import CLICKED as CLICKED_POINT
+from dashboard.charts.comparison.every_seed import every_seed
+from dashboard.charts.comparison.heat_map import heat_map
+from dashboard.charts.comparison.loss_curves import FINISHED, IN_TRAINING, loss_curves
+from dashboard.charts.comparison.seed_grid import CLICKED as CLICKED_CELL
+from dashboard.charts.comparison.seed_grid import seed_grid
+from dashboard.charts.errors.errors_by_length import errors_by_length
+from dashboard.charts.errors.features import feature_plane
+from dashboard.charts.style.colors import FALSE_NEGATIVE, FALSE_POSITIVE, GREY
+from dashboard.charts.style.heights import height_of
+from dashboard.charts.style.scales import LABEL_LETTERS, row_height, rows
 
 MODELS = pd.DataFrame(
     {

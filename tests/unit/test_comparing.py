@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from sweeps.comparing import by_length, compare, string_differences
-from sweeps.differences import Outcomes, failing_difference, median_difference
-from sweeps.intervals import Table, mcnemar, newcombe, paired_newcombe, wilson
+from sweeps.statistics.differences import Outcomes, failing_difference, median_difference
+from sweeps.statistics.intervals import Table, mcnemar, newcombe, paired_newcombe, wilson
+from sweeps.statistics.seed_by_seed import by_length, compare, string_differences
 
 
 @pytest.mark.parametrize(

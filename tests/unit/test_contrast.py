@@ -7,12 +7,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dashboard.charts import colors
-from dashboard.charts.circuits import matrix
-from dashboard.charts.encodings import OUTCOME_COLORS
-from dashboard.charts.heat_map import heat_map
-from dashboard.charts.readout import DIRECTIONS, WIDTH, waterfall
-from dashboard.charts.themes import DARK, LIGHT, Ground, themed
+from dashboard.charts.comparison.heat_map import heat_map
+from dashboard.charts.model.circuits import matrix
+from dashboard.charts.model.readout import DIRECTIONS, WIDTH, waterfall
+from dashboard.charts.style import colors
+from dashboard.charts.style.encodings import OUTCOME_COLORS
+from dashboard.charts.style.themes import DARK, LIGHT, Ground, themed
 from tests.conftest import ROOT
 from tests.unit.test_charts import CELLS, by_length
 

@@ -12,9 +12,9 @@ from seqcls.config import RunConfig
 from seqcls.data import configuration, task_of
 from seqcls.errors import ConfigError
 from seqcls.sampling.balanced import draw_many
-from seqcls.strings import TokenStrings
 from seqcls.tasks.counting import Counting
 from seqcls.tasks.language import texts
+from seqcls.tokens.strings import TokenStrings
 from tests.unit.test_languages import every_string, refusal, strings_of
 
 FORMULAS = [

@@ -19,7 +19,7 @@ from seqcls.interpretability.counts.attribution import direct_logit_attribution
 from seqcls.interpretability.counts.circuits import circuits
 from seqcls.interpretability.counts.network import Network, gelu, softmax
 from seqcls.interpretability.counts.order import letter_orders
-from seqcls.tokenizer import CLS
+from seqcls.tokens.tokenizer import CLS
 from tests.unit.explained import cases_of_a_task, networks_of, random_network, texts_of
 from tests.unit.networks import Case, plain_model
 

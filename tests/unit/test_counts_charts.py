@@ -3,9 +3,13 @@
 import numpy as np
 import pytest
 
-from dashboard.charts.exact_ablations import accuracy_before_and_after, head_ranking, pruning_curve
-from dashboard.charts.families import family_curve, family_map, probability_curve
-from dashboard.charts.misclassified import error_map, errors_by_length
+from dashboard.charts.errors.families import family_curve, family_map, probability_curve
+from dashboard.charts.errors.misclassified import error_map, errors_by_length
+from dashboard.charts.model.exact_ablations import (
+    accuracy_before_and_after,
+    head_ranking,
+    pruning_curve,
+)
 from dashboard.figures import exact_ablations, families, misclassified
 from seqcls.interpretability.counts.ablation import Ablation, ablate
 from seqcls.interpretability.counts.errors import errors_up_to

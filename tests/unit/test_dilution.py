@@ -13,7 +13,7 @@ from seqcls.interpretability.strings.asked import Answers, AskedModel
 from seqcls.interpretability.strings.dilution import Dilution, undiluted
 from seqcls.models.kinds import kind_of
 from seqcls.models.positions import POSITIONS
-from seqcls.strings import TokenStrings
+from seqcls.tokens.strings import TokenStrings
 from tests.unit.asked import LSTM, untrained
 from tests.unit.test_exact import EXACT, Flag, network, parameters
 

@@ -10,10 +10,10 @@ from seqcls.config import RunConfig, default_fields
 from seqcls.data import configuration, task_of, tokenizer_of
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
-from seqcls.strings import TokenStrings
 from seqcls.tasks import TASKS
-from seqcls.tokenizer import FIRST_LETTER
-from sweeps.spec import parse_spec
+from seqcls.tokens.strings import TokenStrings
+from seqcls.tokens.tokenizer import FIRST_LETTER
+from sweeps.grid.spec import parse_spec
 from tests.conftest import ROOT
 
 LANGUAGES = (ROOT / "docs" / "languages.md").read_text()

@@ -13,15 +13,15 @@ import torch
 from torch import Tensor
 
 from seqcls.config import NetworkConfig
-from seqcls.engines.steps import all_logits
-from seqcls.engines.strings.arena import Arena
+from seqcls.engines.computation import all_logits
+from seqcls.engines.strings.flat_group import FlatGroup
 from seqcls.engines.strings.one_by_one import OneByOne
 from seqcls.models.base import read_ids
 from seqcls.models.kinds import kind_of
 from seqcls.models.positions import POSITIONS
 from seqcls.models.positions.base import Places, Positions, States
-from seqcls.strings import TokenStrings
-from seqcls.tokenizer import CLS, FIRST_LETTER
+from seqcls.tokens.strings import TokenStrings
+from seqcls.tokens.tokenizer import CLS, FIRST_LETTER
 from tests.conftest import asset
 from tests.unit.networks import plain_model
 
@@ -113,7 +113,7 @@ def test_a_written_model_answers_as_it_must(name: str, monkeypatch: pytest.Monke
     logits = np.array([row["logit"] for row in expected])
     plain = plain_model(config, own)(torch.from_numpy(read_ids(strings, "first")).int())
     np.testing.assert_allclose(plain.detach(), logits, rtol=0, atol=1e-9)
-    arena = Arena([{key: value.numpy() for key, value in own.items()}], torch.device("cpu"))
-    way = OneByOne(arena, config, len(strings), torch.device("cpu"))
-    np.testing.assert_allclose(all_logits(way, strings, 1)[0], logits, rtol=0, atol=1e-9)
+    flat = FlatGroup([{key: value.numpy() for key, value in own.items()}], torch.device("cpu"))
+    computation = OneByOne(flat, config, len(strings), torch.device("cpu"))
+    np.testing.assert_allclose(all_logits(computation, strings, 1)[0], logits, rtol=0, atol=1e-9)
     assert [row["label"] for row in expected] == (logits > 0).astype(int).tolist()

@@ -11,7 +11,7 @@ from dashboard.figures.gallery import GROUPS, NUMBERS, figures
 from dashboard.figures.history import History
 from dashboard.figures.projection import project
 from seqcls.config import RunConfig
-from seqcls.initial import draw_initial
+from seqcls.engines.initial import draw_initial
 from seqcls.interpretability.counts.network import Network
 from seqcls.interpretability.counts.shares import causes
 from tests.histories import shipped

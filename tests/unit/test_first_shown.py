@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from dashboard.network.asked import first_shown
+from dashboard.network.opened_string import first_shown
 
 
 @pytest.mark.parametrize(

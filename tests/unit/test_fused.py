@@ -27,7 +27,7 @@ from seqcls.engines.fused.tiles import make_tiles
 from seqcls.engines.fused.training import fused_logits
 from seqcls.engines.stacked import sigmoid_scaled
 from seqcls.errors import EngineError
-from seqcls.strings import TokenStrings
+from seqcls.tokens.strings import TokenStrings
 from seqcls.training import train_group
 from tests.conftest import LONG, short_config
 from tests.unit.networks import Case, cases
@@ -170,7 +170,7 @@ TRAIN_ONE = """
 import hashlib
 from seqcls.data import network_of
 from seqcls.engines.fused.packing import pack
-from seqcls.strings import TokenStrings
+from seqcls.tokens.strings import TokenStrings
 from seqcls.training import train_group
 from tests.conftest import short_config
 config = short_config()

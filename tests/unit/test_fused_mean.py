@@ -18,7 +18,7 @@ from seqcls.engines.fused.tiles import make_tiles
 from seqcls.engines.fused.training import fused_logits
 from seqcls.models.reading import read_ids
 from seqcls.models.transformer import Transformer
-from seqcls.strings import TokenStrings
+from seqcls.tokens.strings import TokenStrings
 from seqcls.training import train_group
 from tests.conftest import SHORT
 

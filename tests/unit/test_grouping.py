@@ -4,7 +4,7 @@ import random
 
 from seqcls.config import RunConfig
 from seqcls.engines.choice import choose_engine, engine_named
-from sweeps.grouping import PlannedRun, make_groups
+from sweeps.grid.grouping import PlannedRun, make_groups
 
 
 def planned(number: int, config: RunConfig) -> PlannedRun:

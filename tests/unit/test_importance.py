@@ -5,10 +5,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dashboard.charts.importance import importance_chart
-from dashboard.charts.parallel import OUTCOME, parallel_coordinates, places
+from dashboard.charts.comparison.importance import importance_chart
+from dashboard.charts.comparison.parallel import OUTCOME, parallel_coordinates, places
 from seqcls.data import configuration
-from sweeps.importance import MEASURES, importance, without_unread
+from sweeps.statistics.importance import MEASURES, importance, without_unread
 
 FAILING = "Failing share"
 

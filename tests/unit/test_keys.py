@@ -4,8 +4,8 @@ import altair as alt
 import pandas as pd
 import pytest
 
-from dashboard.charts.encodings import outcome_colors, outcome_shapes, token_colors
-from dashboard.charts.keys import told_once, united
+from dashboard.charts.style.encodings import outcome_colors, outcome_shapes, token_colors
+from dashboard.charts.style.keys import told_once, united
 from dashboard.text import models_fail
 
 FRAME = pd.DataFrame({"x": [0.0], "token": ["a"], "outcome": ["true positive"]})

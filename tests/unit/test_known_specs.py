@@ -4,7 +4,7 @@ import pytest
 
 from seqcls.evaluation import evaluate
 from seqcls.training import train_group
-from sweeps.spec import load_specs, shipped_names
+from sweeps.grid.spec import load_specs, shipped_names
 from tests.conftest import SHORT
 
 NAMES = [name for name in shipped_names() if "/" in name]

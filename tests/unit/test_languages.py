@@ -15,9 +15,9 @@ from seqcls.config import RunConfig
 from seqcls.data import task_of
 from seqcls.errors import ConfigError
 from seqcls.sampling.balanced import draw_many
-from seqcls.strings import TokenStrings
 from seqcls.tasks import TASKS, CountTask, Task
 from seqcls.tasks.language import letters_of, texts
+from seqcls.tokens.strings import TokenStrings
 
 LABELLED = Path(__file__).parents[1] / "assets" / "languages"
 

@@ -5,15 +5,15 @@ from typing import Any
 import pytest
 
 from dashboard.languages import shortest_strings
+from dashboard.launch.custom import seeds_of
 from dashboard.launch.fields import GROUPS, offered, options, own_value, typed
-from dashboard.launch.own import seeds_of
 from dashboard.launch.start import Start
 from seqcls.config import RunConfig
 from seqcls.data import configuration, task_of
 from seqcls.errors import ConfigError, SpecError
 from seqcls.tasks import TASKS
 from seqcls.tasks.regular import Regular
-from sweeps.spec import parse_spec
+from sweeps.grid.spec import parse_spec
 
 
 def chosen(**fields: Any) -> set[str]:

@@ -7,9 +7,9 @@ import pytest
 from seqcls.config import RunConfig
 from seqcls.data import network_of
 from seqcls.models.initialization import initial_parameters
-from sweeps import memory
-from sweeps.grouping import PlannedRun, RunGroup
-from sweeps.jobs import make_job
+from sweeps.grid.grouping import PlannedRun, RunGroup
+from sweeps.work import memory
+from sweeps.work.jobs import make_job
 from tests.conftest import short_config
 
 MODELS = [

@@ -11,7 +11,7 @@ from seqcls.config import NetworkConfig
 from seqcls.data import network_of
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.transformer import Transformer
-from seqcls.tokenizer import CLS, PAD
+from seqcls.tokens.tokenizer import CLS, PAD
 from tests.unit.networks import Case, cases, plain_model
 from tests.unit.reference import reference_logit
 

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from dashboard.clock import clock
-from dashboard.lengths import points
+from dashboard.compare.lengths import points
 from dashboard.names import told_apart
 from sweeps.durations import spoken
 

@@ -149,3 +149,12 @@ def test_on_windows_one_line_says_what_to_use(monkeypatch: pytest.MonkeyPatch) -
         start.main()
     with pytest.raises(ImportError, match="Linux or macOS; on Windows, install and run it in WSL"):
         runpy.run_path(str(ROOT / "sweeps" / "__init__.py"))
+
+
+def test_no_part_of_the_dashboard_hides_a_package() -> None:
+    # Streamlit puts the folder of its script first on the path: there `dashboard/x` is `x`.
+    folder = ROOT / "dashboard"
+    parts = {path.stem for path in folder.iterdir() if path.is_dir() or path.suffix == ".py"}
+    hidden = {"seqcls", "sweeps", *sys.stdlib_module_names, *packages_distributions()}
+    assert len(parts) > 15
+    assert parts & hidden <= {"__init__", "__pycache__"}

@@ -8,7 +8,7 @@ import pytest
 
 from seqcls.results import StringErrors
 from sweeps.store.migrations.strict_tables import statements
-from sweeps.store.packing import packed, unpacked
+from sweeps.store.schema.packing import packed, unpacked
 
 SIZES: dict[str, np.ndarray] = {
     "single": np.array([1.5, -0.1, 0.0, 3e38, -1e-38, 1e-44, 1.1754944e-38, np.inf], np.float32),

@@ -5,11 +5,11 @@ from typing import Any
 import pandas as pd
 import vl_convert
 
-from dashboard.charts.circuits import matrix
-from dashboard.charts.labels import with_places
-from dashboard.charts.panels import apart
-from dashboard.charts.scales import titled
-from dashboard.charts.themes import described
+from dashboard.charts.model.circuits import matrix
+from dashboard.charts.style.labels import with_places
+from dashboard.charts.style.panels import apart
+from dashboard.charts.style.scales import titled
+from dashboard.charts.style.themes import described
 
 PAIRS = pd.DataFrame(
     {"head": ["head 0", "head 0", "head 1", "head 1"], "row": ["a", "b"] * 2, "column": "a",

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from seqcls.config import RunConfig
+from seqcls.engines.initial import draw_initial
 from seqcls.errors import StoreError
-from seqcls.initial import draw_initial
 from seqcls.interpretability.counts.family import curve, parse_family
 from seqcls.interpretability.counts.network import Network
 from seqcls.parameters import weights_of

@@ -6,16 +6,16 @@ import numpy as np
 import pandas as pd
 import vl_convert
 
-from dashboard.charts import along
-from dashboard.charts.heads import small_patterns
-from dashboard.charts.parts import Part, together
+from dashboard.charts.model import token_states
+from dashboard.charts.model.heads import small_patterns
+from dashboard.charts.model.parts import Part, together
 from seqcls.interpretability.strings.states import Patterns
-from sweeps.state_frames import head_frame, pattern_runs
+from sweeps.analysis.state_frames import head_frame, pattern_runs
 
 
 def prefixes(string: str, logits: list[float]) -> Part:
     frame = pd.DataFrame({"letter": range(len(logits)), "prefix": "x", "logit": logits, "label": 1})
-    return along.prefix_logits(frame, ["", *string])
+    return token_states.prefix_logits(frame, ["", *string])
 
 
 def test_strings_of_one_length_differ_in_their_data_alone() -> None:
@@ -32,7 +32,7 @@ def test_strings_of_one_length_differ_in_their_data_alone() -> None:
 def test_the_name_of_a_special_token_covers_no_letter() -> None:
     """CLS is longer than the place of a token where there are many."""
     frame = pd.DataFrame({"letter": range(46), "prefix": "x", "logit": 0.0, "label": 1})
-    part = along.prefix_logits(frame, ["CLS", *"a" * 44, "SEP"])
+    part = token_states.prefix_logits(frame, ["CLS", *"a" * 44, "SEP"])
     svg = vl_convert.vegalite_to_svg(part.chart.to_dict())
     drawn = re.findall(
         r'text-anchor="(\w+)" transform="translate\(([\d.]+),[\d.]+\)"[^>]*>(CLS|a|SEP)<', svg
@@ -68,4 +68,4 @@ def test_an_opened_head_leaves_out_what_would_be_written_as_nothing() -> None:
 
 def test_scales_are_rounded_so_that_most_strings_share_them() -> None:
     given = (1.0, 0.61, 0.3, 3.2, 0.0101)
-    assert [along.rounded_up(value) for value in given] == [1.0, 0.7, 0.3, 4.0, 0.02]
+    assert [token_states.rounded_up(value) for value in given] == [1.0, 0.7, 0.3, 4.0, 0.02]

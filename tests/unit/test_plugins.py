@@ -13,16 +13,16 @@ from seqcls import fields_read
 from seqcls.config import RunConfig
 from seqcls.data import configuration, network_of, sampler_of, task_of
 from seqcls.errors import ConfigError, PluginError, named
+from seqcls.interpretability.remedies import suggestions
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
-from seqcls.remedies import suggestions
 from seqcls.sampling import LabelledStrings
 from seqcls.sampling.streams import Stream
 from seqcls.tasks import TASKS
-from sweeps.grouping import PlannedRun
-from sweeps.importance import without_unread
-from sweeps.jobs import make_job, run_job
-from sweeps.memory import parameter_bytes
+from sweeps.grid.grouping import PlannedRun
+from sweeps.statistics.importance import without_unread
+from sweeps.work.jobs import make_job, run_job
+from sweeps.work.memory import parameter_bytes
 
 MODULE = '''
 from dataclasses import dataclass
@@ -339,7 +339,7 @@ def test_what_ends_a_process_is_told_as_an_error(monkeypatch: pytest.MonkeyPatch
     def ended(*_: object, **__: object) -> None:
         raise SystemExit(3)
 
-    monkeypatch.setattr("sweeps.jobs.train_group", ended)
+    monkeypatch.setattr("sweeps.work.jobs.train_group", ended)
     run = PlannedRun(1, configuration({"task": "parity"}), 0, False, False)
     with pytest.raises(RuntimeError, match="SystemExit: 3"):
         run_job(make_job((run,), "torch", "cpu"), lambda _done, _epochs: None)

@@ -9,9 +9,9 @@ from torch import Tensor
 
 from seqcls.config import NetworkConfig
 from seqcls.data import configuration, network_of
+from seqcls.engines.initial import draw_initial
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import drawn_test_set, evaluate
-from seqcls.initial import draw_initial
 from seqcls.models.base import read_ids
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.positions import POSITIONS
@@ -20,8 +20,8 @@ from seqcls.models.positions.base import Positions
 from seqcls.models.positions.places import TrainingPlaces, places_of
 from seqcls.models.positions.relative import buckets
 from seqcls.prediction import predict
-from seqcls.strings import TokenStrings
-from seqcls.tokenizer import CLS, PAD
+from seqcls.tokens.strings import TokenStrings
+from seqcls.tokens.tokenizer import CLS, PAD
 from seqcls.weights import to_bytes
 from tests.conftest import SHORT
 from tests.unit.networks import plain_model

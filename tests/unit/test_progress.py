@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from sweeps.progress import WINDOW_SECONDS, busy_seconds
+from sweeps.work.progress import WINDOW_SECONDS, busy_seconds
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

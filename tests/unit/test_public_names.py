@@ -15,7 +15,7 @@ PUBLIC = {
     "seqcls.models": ["MODELS", "OF_ATTENTION", "RECURRENT"],
     "seqcls.models.positions": ["POSITIONS", "longest_readable", "table_size"],
     "sweeps": [],
-    "sweeps.executors": ["Executor", "GroupEnded", "OnProgress", "start"],
+    "sweeps.work.executors": ["Executor", "GroupEnded", "OnProgress", "start"],
     "sweeps.api": [
         *("causes", "compare", "errors", "explain", "family", "figures", "lengths", "model"),
         *("open_store", "predict", "runs", "status", "submit", "verdict", "work"),

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from seqcls.config import RunConfig
 from seqcls.data import configuration, task_of
 from seqcls.errors import ConfigError
-from seqcls.strings import TokenStrings
 from seqcls.tasks.regular import Regular
+from seqcls.tokens.strings import TokenStrings
 from tests.unit.test_languages import every_string, refusal, strings_of
 
 PATTERNS = [

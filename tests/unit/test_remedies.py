@@ -4,8 +4,8 @@ import pytest
 
 from seqcls.config import RunConfig
 from seqcls.data import configuration
-from seqcls.mechanisms import BEHAVIOURS
-from seqcls.remedies import REMEDIES, changed, suggestions
+from seqcls.interpretability.mechanisms import BEHAVIOURS
+from seqcls.interpretability.remedies import REMEDIES, changed, suggestions
 
 BEYOND = "errors beyond a bound"
 MECHANISMS = [

@@ -7,7 +7,7 @@ from seqcls.config import RunConfig
 from seqcls.data import configuration
 from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.interpretability.strings.rules import candidates, fitting_rules
-from seqcls.strings import TokenStrings
+from seqcls.tokens.strings import TokenStrings
 from seqcls.training import train_group
 
 

@@ -10,7 +10,7 @@ from seqcls.config import RunConfig
 from seqcls.data import sampler_of, tokenizer_of
 from seqcls.sampling import LabelledStrings
 from seqcls.sampling.streams import stream
-from seqcls.tokenizer import LETTERS, Tokenizer
+from seqcls.tokens.tokenizer import LETTERS, Tokenizer
 from tests.conftest import asset
 
 FIXED = RunConfig(train_sampler="fixed_length")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sweeps.spec import load_specs
+from sweeps.grid.spec import load_specs
 
 DEFAULT = "80b3222e31b7654ea7a90d22950515fe375141d7679b78d94887d0a7a61ad2ee"
 KEYS = {

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import sweeps.spec
+import sweeps.grid.spec
 from seqcls.errors import SpecError
-from sweeps.spec import load_specs, parse_spec, read_spec, shipped_names
-from sweeps.written_spec import MAX_RUNS
+from sweeps.grid.spec import load_specs, parse_spec, read_spec, shipped_names
+from sweeps.grid.written_spec import MAX_RUNS
 
 PLAIN = {"name": "s", "model_seeds": [0]}
 
@@ -91,7 +91,7 @@ def test_a_grid_too_large_is_refused_before_it_is_expanded(
     def expanded(fields: Any) -> None:
         raise AssertionError(f"a configuration was made: {fields}")
 
-    monkeypatch.setattr(sweeps.spec, "configuration", expanded)
+    monkeypatch.setattr(sweeps.grid.spec, "configuration", expanded)
     values = list(range(1, 1001))
     for changes in (
         {"model_seeds": "0..99999", "axes": {"hidden_size": values}},

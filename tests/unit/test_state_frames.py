@@ -10,7 +10,7 @@ from seqcls.interpretability.strings.states import (
     principal_path,
     recurrent_units,
 )
-from sweeps.state_frames import (
+from sweeps.analysis.state_frames import (
     attention_frame,
     patched_frame,
     path_frame,

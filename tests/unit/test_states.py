@@ -25,7 +25,7 @@ from seqcls.interpretability.strings.states import (
 from seqcls.models.base import Classifier, Ids, Places, Recorder
 from seqcls.models.layers import Embedding, Linear, masked_mean
 from seqcls.models.parts import Part, Site
-from seqcls.tokenizer import PAD
+from seqcls.tokens.tokenizer import PAD
 from tests.unit.asked import LSTM, TWO_BLOCKS, untrained
 
 GRU: dict[str, Any] = {"architecture": "gru", "num_blocks": 2, "readout": "mean"}

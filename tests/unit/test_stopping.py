@@ -3,7 +3,7 @@
 import pytest
 
 from seqcls.config import RunConfig
-from seqcls.stopping import EarlyStopping
+from seqcls.engines.stopping import EarlyStopping
 from tests.conftest import asset
 
 

@@ -30,7 +30,7 @@ from seqcls.engines.fused.tables.tiles import make_letter_tiles
 from seqcls.models.base import read_ids
 from seqcls.models.initialization import initial_parameters, make_model
 from seqcls.models.reading import Readout
-from seqcls.strings import TokenStrings
+from seqcls.tokens.strings import TokenStrings
 from seqcls.training import train_group
 from tests.conftest import SHORT
 from tests.unit.places_reference import random_weights, reference_logit

@@ -10,17 +10,17 @@ import pytest
 from dashboard.model.summary import verdict_sentence
 from seqcls.config import PARTS, RunConfig
 from seqcls.data import configuration, sampler_of
+from seqcls.engines.initial import draw_initial
 from seqcls.evaluation import distinct_test_strings, evaluation_of
 from seqcls.exhaustive import multisets_of, unaffordable, verdicts
-from seqcls.initial import draw_initial
 from seqcls.interpretability.counts.certification import certify
 from seqcls.interpretability.counts.errors import errors_up_to
 from seqcls.interpretability.counts.network import Network
+from seqcls.interpretability.remedies import suggestions
 from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.interpretability.strings.verdict import checked_length, string_verdict
-from seqcls.remedies import suggestions
 from seqcls.results import Evaluation
-from sweeps.cost import mean_length
+from sweeps.grid.cost import mean_length
 
 FIXED: dict[str, Any] = {"test_sampler": "fixed_length", "sequence_length": 5}
 FROM_THREE = {"task": "parity", "test_min_length": 3, "test_max_length": 6, "test_size": 500}

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqcls.errors import InvalidStringError
-from seqcls.tokenizer import CLS, LETTERS, MAX_COUNT, MAX_SPELLED_LENGTH, PAD, Tokenizer, pad
+from seqcls.tokens.tokenizer import CLS, LETTERS, MAX_COUNT, MAX_SPELLED_LENGTH, PAD, Tokenizer, pad
 
 THREE = Tokenizer(LETTERS[:3])
 

@@ -19,7 +19,7 @@ from seqcls.models.positions.places import TrainingPlaces
 from seqcls.results import EpochLosses, TrainedMember
 from seqcls.sampling import LabelledStrings
 from seqcls.sampling.streams import stream
-from seqcls.tokenizer import PAD
+from seqcls.tokens.tokenizer import PAD
 from seqcls.training import train_group
 from tests.conftest import short_config
 from tests.unit.test_initialization import REPORT
@@ -189,7 +189,7 @@ def test_a_member_that_diverges_fails_and_leaves_its_neighbours_alone(
 
     config = short_config(layer_norm_eps=0.0)
     beside_sane = train_group([(config, 0), (config, 2)], engine=engine)
-    monkeypatch.setattr("seqcls.initial.initial_parameters", exploding)
+    monkeypatch.setattr("seqcls.engines.initial.initial_parameters", exploding)
     first, failed, last = train_group([(config, seed) for seed in (0, 1, 2)], engine=engine)
     assert failed.failure is not None
     assert failed.failure.startswith("diverged in epoch 1: the training loss became ")
@@ -204,7 +204,7 @@ def test_a_group_of_which_all_diverge_ends(monkeypatch: pytest.MonkeyPatch) -> N
     def exploding(network: NetworkConfig, seed: int) -> dict[str, torch.Tensor]:
         return {k: v * DIVERGING for k, v in initial_parameters(network, seed).items()}
 
-    monkeypatch.setattr("seqcls.initial.initial_parameters", exploding)
+    monkeypatch.setattr("seqcls.engines.initial.initial_parameters", exploding)
     members = train_group([(short_config(layer_norm_eps=0.0), seed) for seed in (0, 1)])
     assert all(member.failure for member in members)
 

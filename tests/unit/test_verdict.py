@@ -5,12 +5,12 @@ import itertools
 import pytest
 
 from seqcls.config import RunConfig
+from seqcls.engines.initial import draw_initial
 from seqcls.errors import DeviceError
 from seqcls.evaluation import logits_of
 from seqcls.exhaustive import all_multisets, num_multisets, unaffordable, verdicts
-from seqcls.initial import draw_initial
-from seqcls.strings import TokenStrings
-from seqcls.tokenizer import LETTERS, Tokenizer
+from seqcls.tokens.strings import TokenStrings
+from seqcls.tokens.tokenizer import LETTERS, Tokenizer
 
 
 @pytest.mark.parametrize(("letters", "length"), [(1, 4), (2, 5), (3, 6), (5, 3)])

@@ -23,7 +23,7 @@ def compile_ahead(precision: str, part: str = "") -> None:
     )
     # Imported where it is used: this is what loads PyTorch and Numba.
     from seqcls.engines.fused.training import train_fused
-    from seqcls.initial import draw_initial
+    from seqcls.engines.initial import draw_initial
 
     members = [(config, 0)]
     train_fused(members, draw_initial(members), every_epoch=False, progress=lambda *_: None)

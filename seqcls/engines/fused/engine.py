@@ -12,7 +12,7 @@ from seqcls.engines.fused.machine_code import is_compiled, part_of
 from seqcls.engines.fused.packing import parameter_shapes
 from seqcls.engines.fused.tables.places import ADDED, SCHEMES
 from seqcls.results import TrainedMember, Weights
-from seqcls.strings import TokenStrings
+from seqcls.tokens.strings import TokenStrings
 
 _log = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ class Fused:
         from seqcls.engines.fused.training import train_fused
 
         if initial is None:
-            from seqcls.initial import draw_initial
+            from seqcls.engines.initial import draw_initial
 
             initial = draw_initial(members)
         return train_fused(members, initial, every_epoch=every_epoch, progress=progress)

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from seqcls.config import NetworkConfig
 from seqcls.engines.fused.learned import LEARNED, learned_places
 from seqcls.results import Weights
-from seqcls.tokenizer import PAD
+from seqcls.tokens.tokenizer import PAD
 
 EMBEDDING = "embedding.weight"
 

@@ -10,7 +10,7 @@ from seqcls.engines.fused.buffers import TILE
 from seqcls.remembered import remembered
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
-from seqcls.strings import TokenStrings
+from seqcls.tokens.strings import TokenStrings
 
 
 class Tiles(NamedTuple):

@@ -22,7 +22,7 @@ from seqcls.engines.fused.shapes import integers, shape_of, training_shape
 from seqcls.engines.fused.tiles import Tiles, epoch_tiles, tiles_of
 from seqcls.engines.member import MemberTraining, learning_rate
 from seqcls.results import EpochLosses, TrainedMember, Weights
-from seqcls.strings import TokenStrings
+from seqcls.tokens.strings import TokenStrings
 
 
 def train_fused(

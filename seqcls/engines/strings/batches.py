@@ -14,8 +14,8 @@ from seqcls.models.base import Ids, Places, read_ids
 from seqcls.models.positions.places import TrainingPlaces, places_of
 from seqcls.models.reading import special_tokens
 from seqcls.models.transformer import attendable_tokens, length_scale
-from seqcls.strings import TokenStrings
-from seqcls.tokenizer import PAD
+from seqcls.tokens.strings import TokenStrings
+from seqcls.tokens.tokenizer import PAD
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,9 +9,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from seqcls.config import NetworkConfig
-from seqcls.engines.steps import Losses
-from seqcls.engines.strings.arena import Arena
+from seqcls.engines.computation import Losses
 from seqcls.engines.strings.batches import Batch, testing_pieces, training_batches
+from seqcls.engines.strings.flat_group import FlatGroup
 from seqcls.engines.strings.recurrent import recurrent_logits
 from seqcls.engines.strings.transformer import transformer_logits
 from seqcls.models.base import Classifier
@@ -19,8 +19,8 @@ from seqcls.models.initialization import make_model
 from seqcls.models.positions.places import TrainingPlaces
 from seqcls.models.recurrent import GRU, LSTM, RNN, Recurrent
 from seqcls.models.transformer import Transformer
-from seqcls.strings import TokenStrings
-from seqcls.tokenizer import PAD
+from seqcls.tokens.strings import TokenStrings
+from seqcls.tokens.tokenizer import PAD
 
 
 def plain_logits(model: Classifier, batch: Batch) -> Float[Tensor, " string"]:
@@ -35,7 +35,7 @@ def plain_logits(model: Classifier, batch: Batch) -> Float[Tensor, " string"]:
 
 
 class OneByOne:
-    """As `seqcls.engines.steps.Way`, for any model.
+    """As `seqcls.engines.computation.Computation`, for any model.
 
     Stacking full blocks gains nothing on a core: they are bound by arithmetic. Each member has a
     stream of dropout of its own, which begins at the seed of training as in the report's program,
@@ -44,22 +44,22 @@ class OneByOne:
 
     def __init__(
         self,
-        arena: Arena,
+        flat: FlatGroup,
         config: NetworkConfig,
         batch_size: int,
         device: torch.device,
         seed: int = 0,
     ) -> None:
         self._config = config
-        self._arena = arena
+        self._flat = flat
         self._batch_size = batch_size
         self._device = device
         self._places = TrainingPlaces(config, seed)
         dtype = getattr(torch, config.precision)
-        self.models = [make_model(config).to(device, dtype) for _ in range(len(arena))]
+        self.models = [make_model(config).to(device, dtype) for _ in range(len(flat))]
         for row, model in enumerate(self.models):
             model.use_dropout_generator(torch.Generator(device).manual_seed(seed))
-            arena.bind(row, model)
+            flat.bind(row, model)
 
     def batches(self, strings: TokenStrings) -> Iterator[Batch]:
         """An epoch's batches, in order."""
@@ -75,7 +75,7 @@ class OneByOne:
     def backward(self, batch: Batch, losses: Losses) -> Float[Tensor, " member"]:
         """Each member's mean loss, its gradients left with the group's parameters."""
         means = []
-        self._arena.forget_gradients()
+        self._flat.forget_gradients()
         for model in self.models:
             if self._config.dropout_rate > 0:
                 logits = model.train()(batch.ids, batch.places)
@@ -99,7 +99,7 @@ class OneByOne:
         """Drops the models of all members but these."""
         self.models = [self.models[row] for row in rows]
         for row, model in enumerate(self.models):
-            self._arena.bind(row, model)
+            self._flat.bind(row, model)
 
 
 def _widened(batch: Batch, width: int) -> Batch:

@@ -9,14 +9,14 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
 from seqcls.config import NetworkConfig
-from seqcls.engines.group import Group
-from seqcls.engines.steps import Losses
+from seqcls.engines.computation import Losses
+from seqcls.engines.stacked_group import StackedGroup
 from seqcls.engines.strings.batches import Batch, testing_pieces, training_batches
 from seqcls.engines.strings.transformer import transformer_logits
 from seqcls.models.initialization import make_model
 from seqcls.models.positions.places import TrainingPlaces
 from seqcls.models.transformer import Transformer
-from seqcls.strings import TokenStrings
+from seqcls.tokens.strings import TokenStrings
 
 
 class _Shortest(nn.Module):
@@ -34,11 +34,11 @@ class _Shortest(nn.Module):
 
 
 class Stacked:
-    """As `seqcls.engines.steps.Way`, for any model without dropout in training."""
+    """As `seqcls.engines.computation.Computation`, for any model without dropout in training."""
 
     def __init__(
         self,
-        group: Group,
+        group: StackedGroup,
         config: NetworkConfig,
         batch_size: int,
         device: torch.device,

@@ -16,7 +16,7 @@ from seqcls.models.base import Places
 from seqcls.models.layers import Linear, masked_mean
 from seqcls.models.positions.base import Bias, Positions
 from seqcls.models.transformer import Attention, Block, Transformer
-from seqcls.tokenizer import PAD
+from seqcls.tokens.tokenizer import PAD
 
 Hidden = Float[Tensor, "string position hidden"]
 

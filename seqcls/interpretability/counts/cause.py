@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from seqcls.mechanisms import MechanismName
+from seqcls.interpretability.mechanisms import MechanismName
 
 ErrorKind = Literal["false positive", "false negative"]
 

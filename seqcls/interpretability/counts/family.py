@@ -16,7 +16,7 @@ from seqcls.errors import InvalidStringError
 from seqcls.interpretability.counts.lines import sign_changes
 from seqcls.interpretability.counts.network import Network, sigmoid
 from seqcls.interpretability.counts.obstacle import refuse
-from seqcls.tokenizer import LETTERS, Tokenizer
+from seqcls.tokens.tokenizer import LETTERS, Tokenizer
 
 MAX_COUNT = 1_000_000
 """The largest value that a free count is given."""

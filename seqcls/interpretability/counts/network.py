@@ -19,7 +19,7 @@ from seqcls.data import tokenizer_of
 from seqcls.interpretability.counts.obstacle import refuse
 from seqcls.parameters import weights_of
 from seqcls.results import Weights
-from seqcls.tokenizer import CLS, FIRST_LETTER, Tokenizer
+from seqcls.tokens.tokenizer import CLS, FIRST_LETTER, Tokenizer
 
 CHUNK = 1 << 12
 """Strings computed at a time, so that their states stay in the processor's cache."""

@@ -7,7 +7,7 @@ import numpy as np
 from seqcls.data import network_of
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability.counts.network import Network
-from seqcls.tokenizer import CLS
+from seqcls.tokens.tokenizer import CLS
 
 MAX_LENGTH = 2_000
 """Attention between all pairs of so many letters still fits into memory."""

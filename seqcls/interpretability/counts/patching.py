@@ -15,7 +15,7 @@ from jaxtyping import Float, Int64
 from seqcls.data import required_letters_of
 from seqcls.interpretability.counts.cause import Mechanism
 from seqcls.interpretability.counts.network import Network, softmax
-from seqcls.mechanisms import MechanismName
+from seqcls.interpretability.mechanisms import MechanismName
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,8 +22,8 @@ from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.interpretability.strings.plain import PAIRS_AT_ONCE, Changing, plain_model
 from seqcls.models.base import Classifier, read_ids
 from seqcls.models.parts import PART_KINDS, Part, PartKind
-from seqcls.strings import TokenStrings
-from seqcls.tokenizer import PAD
+from seqcls.tokens.strings import TokenStrings
+from seqcls.tokens.tokenizer import PAD
 
 AblationMethod = Literal["zero", "mean"]
 SAMPLE = 400

@@ -13,9 +13,9 @@ from seqcls.errors import InvalidStringError
 from seqcls.evaluation import logits_of
 from seqcls.exhaustive import tries_empty
 from seqcls.results import Weights
-from seqcls.strings import TokenStrings
 from seqcls.tasks import Task
-from seqcls.tokenizer import FIRST_LETTER, Tokenizer
+from seqcls.tokens.strings import TokenStrings
+from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer
 
 Letters = tuple[int, ...]
 """One string by the numbers of its letters."""

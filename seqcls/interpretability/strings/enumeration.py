@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import UInt8
 
-from seqcls.strings import TokenStrings
+from seqcls.tokens.strings import TokenStrings
 
 MAX_STRINGS = 200_000
 """How many strings are tried where all are: seconds of a small model's time."""

@@ -11,8 +11,8 @@ from seqcls.data import network_of
 from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.models.base import Classifier, Recorder, read_ids
 from seqcls.models.initialization import make_model
-from seqcls.strings import TokenStrings
-from seqcls.tokenizer import FIRST_LETTER, PAD
+from seqcls.tokens.strings import TokenStrings
+from seqcls.tokens.tokenizer import FIRST_LETTER, PAD
 
 Change = Callable[[str, int | None, Tensor], Tensor]
 """What becomes of a state, by its name: of all positions, or of the one that is named."""

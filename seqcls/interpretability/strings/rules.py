@@ -25,7 +25,7 @@ from seqcls.data import sampler_of
 from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.rounded import between
 from seqcls.interpretability.strings.asked import AskedModel
-from seqcls.strings import NO_LETTER, TokenStrings
+from seqcls.tokens.strings import NO_LETTER, TokenStrings
 
 Says = Bool[np.ndarray, " string"]
 Holds = Callable[[TokenStrings], Says]

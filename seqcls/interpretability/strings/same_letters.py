@@ -10,7 +10,7 @@ from seqcls.data import task_of
 from seqcls.interpretability.strings.asked import Letters
 from seqcls.interpretability.strings.tried import Tried
 from seqcls.remembered import remembered
-from seqcls.strings import TokenStrings
+from seqcls.tokens.strings import TokenStrings
 
 DRAWN = 32
 """Strings of the other label, and as many orders of the same letters, that are tried."""

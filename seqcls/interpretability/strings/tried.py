@@ -14,8 +14,8 @@ from seqcls.exhaustive import multisets_of, num_multisets
 from seqcls.interpretability.strings.asked import AskedModel, Letters
 from seqcls.interpretability.strings.enumeration import CHUNK, affordable_length, all_strings
 from seqcls.sampling.streams import stream
-from seqcls.strings import NO_LETTER, TokenStrings
 from seqcls.tasks.base import CountTask
+from seqcls.tokens.strings import NO_LETTER, TokenStrings
 
 MAX_SHORT = 2**16
 """So many short strings are tried at most: of two letters, all up to length 15."""

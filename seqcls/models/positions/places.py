@@ -13,7 +13,7 @@ from jaxtyping import Int64, Integer
 from torch import Tensor
 
 from seqcls.config import NetworkConfig
-from seqcls.tokenizer import PAD
+from seqcls.tokens.tokenizer import PAD
 
 _TRAINING, _TESTING = 1, 2
 """Streams apart from each other, and from those that draw strings from the same seeds."""

@@ -7,15 +7,16 @@ import pandas as pd
 import typer
 
 from seqcls.interpretability.rounded import percent
-from sweeps import causes, perturbing
-from sweeps.cli.commands.asking import show
-from sweeps.cli.commands.show import count, print_json, print_table
-from sweeps.store import explained, queries, sweep_queries
-from sweeps.store.engine import Store
+from sweeps.analysis import causes, rounding
+from sweeps.cli.commands.any_model import show
+from sweeps.cli.commands.printing import count, print_json, print_table
+from sweeps.results.summaries import differing_fields
+from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.tables import RunState
-from sweeps.store.views import View
-from sweeps.summaries import differing_fields
+from sweeps.store.reading import queries, sweep_queries
+from sweeps.store.reading.selection import View
+from sweeps.store.results import explained
+from sweeps.store.schema.tables import RunState
 
 
 def show_causes(db: str | None, sweep: str, sample: int, as_json: bool) -> None:
@@ -44,10 +45,10 @@ def show_sensitivity(db: str | None, meant: Sequence[str], times: int, as_json: 
     known = explained.perturbations(reader, ids).groupby("run_id").size()
     precision = queries.runs(reader).set_index("id")["precision"]
     waiting = [
-        own for own in ids if known.get(own, 0) != perturbing.trainings(str(precision[own]), times)
+        own for own in ids if known.get(own, 0) != rounding.trainings(str(precision[own]), times)
     ]
     if waiting:
-        perturbing.perturb(open_writer(db), waiting, times)
+        rounding.perturb(open_writer(db), waiting, times)
     found = explained.sensitivity(reader)
     found = found[found["run_id"].isin(ids)]
     if as_json:
@@ -67,7 +68,7 @@ def perturbed_table(store: Store, found: pd.DataFrame) -> pd.DataFrame:
 
     Args:
         store: where to read.
-        found: as `sweeps.store.explained.sensitivity`.
+        found: as `sweeps.store.results.explained.sensitivity`.
     """
     runs = queries.runs(store).set_index("id")
     shown = found[["run_id", "times", "wrong", "least", "most"]].copy()

@@ -8,14 +8,17 @@ import typer
 
 from seqcls.errors import StoreDamagedError
 from sweeps.cli.commands.bars import progress_bar
-from sweeps.cli.commands.show import count, print_json
-from sweeps.exit_codes import RUNS_FAILED
-from sweeps.store import sqlite, sweep_queries, trust, writer
-from sweeps.store.engine import schema_version
+from sweeps.cli.commands.printing import count, print_json
+from sweeps.cli.exit_codes import RUNS_FAILED
+from sweeps.store import writer
+from sweeps.store.databases import sqlite
+from sweeps.store.databases.engine import schema_version
+from sweeps.store.integrity import trust
 from sweeps.store.migrate import upgrade_with_backup
 from sweeps.store.opening import open_reader, open_writer, pack
+from sweeps.store.reading import sweep_queries
+from sweeps.store.reading.selection import View
 from sweeps.store.verification import verify
-from sweeps.store.views import View
 
 
 def pack_database(db: str | None) -> None:
@@ -52,7 +55,7 @@ def export_runs(
 ) -> None:
     """Writes runs, lengths and errors into files."""
     # Imported where it is used, as pandas below: together they take half a second.
-    from sweeps.exporting import export
+    from sweeps.analysis.export import export
 
     store = open_reader(db)
     for name in sweeps:

@@ -12,8 +12,8 @@ from seqcls.interpretability.strings.families import (
     group_map,
     parse_groups,
 )
-from sweeps.asking import opened
-from sweeps.cli.commands.asking import show
+from sweeps.analysis.opened_models import opened
+from sweeps.cli.commands.any_model import show
 
 
 def show_groups(

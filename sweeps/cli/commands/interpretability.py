@@ -16,9 +16,9 @@ from seqcls.interpretability.counts.family import Curve, Map, area, curve, parse
 from seqcls.interpretability.counts.network import Network
 from seqcls.interpretability.counts.obstacle import obstacle
 from seqcls.interpretability.counts.result_text import certification_text, curve_text, map_text
-from sweeps.store import queries
-from sweeps.store.models import of_run
 from sweeps.store.opening import open_reader
+from sweeps.store.reading import queries
+from sweeps.store.reading.models import of_run
 
 
 def explain_string(

@@ -12,16 +12,19 @@ from seqcls.engines.choice import choose_engine
 from seqcls.errors import ConfigError, UnknownRunError
 from seqcls.results import Verdict
 from seqcls.spelling import nearest
+from sweeps.analysis.configuration_lookup import condition
 from sweeps.cli.commands.causes import perturbed_table
-from sweeps.cli.commands.show import Look, count, is_fitted, print_json, print_table
-from sweeps.meant import condition
-from sweeps.spec import load_specs
-from sweeps.store import explained, queries, string_queries, sweep_queries, writer
-from sweeps.store.engine import Store
+from sweeps.cli.commands.printing import Look, count, is_fitted, print_json, print_table
+from sweeps.grid.spec import load_specs
+from sweeps.results.summaries import differing_fields
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.tables import RunState
-from sweeps.store.views import View
-from sweeps.summaries import differing_fields
+from sweeps.store.reading import queries, sweep_queries
+from sweeps.store.reading.selection import View
+from sweeps.store.results import explained
+from sweeps.store.schema.tables import RunState
+from sweeps.store.strings import string_queries
 
 REASON = "reason"
 
@@ -96,7 +99,7 @@ def predict_strings(
     weights = queries.weights(store, run_id, epoch)
     # Imported where it is used: PyTorch takes a second or two to load.
     from seqcls.prediction import predict
-    from sweeps.store.models import of_run
+    from sweeps.store.reading.models import of_run
 
     with of_run(run_id):
         predicted = predict(config, weights, strings)
@@ -198,7 +201,7 @@ def check_exhaustively(store: Store, run_id: int) -> Verdict:
     # Imported where it is used: the compiled engine takes half a second to load.
     from seqcls.exhaustive import unaffordable, verdicts
     from seqcls.interpretability.strings.verdict import string_verdict
-    from sweeps.asking import asked_model, stored_weights
+    from sweeps.analysis.opened_models import asked_model, stored_weights
 
     if unaffordable(config) is not None:
         return string_verdict(asked_model(store, run_id))

@@ -19,9 +19,9 @@ from seqcls.interpretability.strings.states import (
     principal_path,
     recurrent_units,
 )
-from sweeps.asking import opened
-from sweeps.cli.commands.asking import answer_record, said_of, show
-from sweeps.cli.commands.show import print_table
+from sweeps.analysis.opened_models import opened
+from sweeps.cli.commands.any_model import answer_record, said_of, show
+from sweeps.cli.commands.printing import print_table
 
 LISTED = 12
 """Places of patches that are printed; `--json` has them all."""

@@ -11,22 +11,23 @@ from rich.progress import Progress
 
 from seqcls.engines.choice import choose_engine
 from seqcls.errors import ConfigError, StoreMissingError
-from sweeps import memory
 from sweeps.cli.commands.bars import columns, progress_bar
-from sweeps.cli.commands.show import Look, count, print_json, print_table, table_of
+from sweeps.cli.commands.printing import Look, count, print_json, print_table, table_of
+from sweeps.cli.exit_codes import INTERRUPTED, RUNS_FAILED, RUNS_LEFT
 from sweeps.durations import spoken
-from sweeps.estimate import estimate
-from sweeps.executors.dask_cluster import check_address
-from sweeps.exit_codes import INTERRUPTED, RUNS_FAILED, RUNS_LEFT
-from sweeps.progress import SweepProgress, progress
-from sweeps.spec import SweepSpec, at_precision, load_specs
-from sweeps.store import sweep_queries, writer
-from sweeps.store.engine import Store
+from sweeps.grid.spec import SweepSpec, at_precision, load_specs
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.tables import RunState
-from sweeps.warm_up import check_device
-from sweeps.work_options import WorkOptions, WorkSummary
-from sweeps.worker import work
+from sweeps.store.reading import sweep_queries
+from sweeps.store.schema.tables import RunState
+from sweeps.work import memory
+from sweeps.work.estimate import estimate
+from sweeps.work.executors.dask_cluster import check_address
+from sweeps.work.options import WorkOptions, WorkSummary
+from sweeps.work.progress import SweepProgress, progress
+from sweeps.work.warm_up import check_device
+from sweeps.work.worker import work
 
 if TYPE_CHECKING:
     # Imported where frames are made: a sweep begins half a second sooner without.

@@ -17,9 +17,9 @@ from seqcls.config import RunConfig, default_fields
 from seqcls.evaluation import drawn_test_set
 from seqcls.results import StringErrors, Verdict
 from seqcls.testset import TestSet, test_set_json, test_set_key
-from sweeps.digest import COLUMNS, run_digest, verdict_digest
+from sweeps.results.digest import COLUMNS, run_digest, verdict_digest
 from sweeps.store.migrations import first_digest
-from sweeps.store.packing import packed
+from sweeps.store.schema.packing import packed
 
 _STATES = ("queued", "running", "done", "failed")
 

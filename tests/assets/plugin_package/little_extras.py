@@ -8,7 +8,7 @@ import numpy as np
 from seqcls.models.base import Classifier
 from seqcls.models.layers import Embedding, Linear, masked_mean
 from seqcls.models.positions.base import Positions
-from seqcls.tokenizer import PAD
+from seqcls.tokens.tokenizer import PAD
 
 
 @dataclass(frozen=True)

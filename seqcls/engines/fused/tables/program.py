@@ -28,7 +28,7 @@ from seqcls.engines.fused.tables.tiles import (
     questions,
     validation_questions,
 )
-from seqcls.strings import TokenStrings
+from seqcls.tokens.strings import TokenStrings
 
 COLUMNS = 32
 """Rows are filled up to a multiple of it, so that loops over them are whole vectors."""

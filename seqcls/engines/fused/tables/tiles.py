@@ -11,7 +11,7 @@ from seqcls.engines.fused.tables.places import Places, fixed_places, places_of, 
 from seqcls.remembered import remembered
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
-from seqcls.strings import NO_LETTER, TokenStrings
+from seqcls.tokens.strings import NO_LETTER, TokenStrings
 
 
 class LetterTiles(NamedTuple):

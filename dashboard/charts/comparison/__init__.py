@@ -1,0 +1,1 @@
+"""Charts of many models side by side."""

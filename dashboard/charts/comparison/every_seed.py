@@ -1,0 +1,80 @@
+"""Every seed's accuracy, one point a model, so that no summary hides one."""
+
+import altair as alt
+import pandas as pd
+
+from dashboard.charts.style.colors import FALSE_NEGATIVE, FALSE_POSITIVE, GREY
+from dashboard.charts.style.lookup import chart_of
+from dashboard.charts.style.scales import KIND_SHAPES, row_height, rows, titled
+
+ROW_HEIGHT = 34
+FURNITURE_HEIGHT = 224
+
+MOSTLY = ["no error", "mostly false positives", "mostly false negatives"]
+
+CLICKED = "clicked_point"
+"""The selection that holds the run_id of a point that was clicked."""
+
+
+def every_seed(models: pd.DataFrame, names: list[str]) -> alt.LayerChart | alt.FacetChart:
+    """A strip of points for each configuration, its median a line across.
+
+    Args:
+        models: one row a model: configuration, run_id, model_seed, accuracy in [0, 1],
+            false_positives, false_negatives, solved_length, jitter in [-1, 1] (which only keeps
+            points apart).
+        names: the configurations, from the top.
+    """
+    x = alt.X(
+        "accuracy:Q",
+        title="Accuracy on all test strings",
+        axis=alt.Axis(format="%"),
+        scale=alt.Scale(zero=False, nice=True),
+    )
+    y = rows(names)
+    row = row_height(names, ROW_HEIGHT)
+    base = chart_of(models, names)
+    medians = base.mark_tick(thickness=3, size=ROW_HEIGHT * 0.7, color=GREY).encode(
+        alt.X("median(accuracy):Q", title="Accuracy on all test strings"), y
+    )
+    more_negatives = alt.datum.false_negatives >= alt.datum.false_positives
+    errors = alt.datum.false_positives + alt.datum.false_negatives
+    outcome = alt.expr.if_(more_negatives, *MOSTLY[1:][::-1])
+    clicked = alt.selection_point(name=CLICKED, fields=["run_id"], empty=False)
+    points = (
+        base.mark_point(size=70, filled=True, opacity=0.9)
+        .encode(
+            x,
+            y,
+            yOffset=alt.YOffset("jitter:Q", scale=alt.Scale(domain=[-2, 2])),
+            color=alt.Color(
+                "outcome:N",
+                title=None,
+                scale=alt.Scale(domain=MOSTLY, range=[GREY, FALSE_POSITIVE, FALSE_NEGATIVE]),
+                legend=alt.Legend(orient="bottom", direction="vertical"),
+            ),
+            shape=alt.Shape(
+                "outcome:N",
+                title=None,
+                scale=alt.Scale(domain=MOSTLY, range=["circle", *KIND_SHAPES]),
+                legend=alt.Legend(orient="bottom", direction="vertical"),
+            ),
+            tooltip=_tooltips(),
+        )
+        .transform_calculate(outcome=alt.expr.if_(errors > 0, outcome, MOSTLY[0]))
+        .add_params(clicked)
+    )
+    title = titled("Every seed's accuracy", subtitle="A point is one model; the bar, the median.")
+    height = row * len(names) + FURNITURE_HEIGHT
+    return alt.layer(medians, points).properties(height=height, title=title)
+
+
+def _tooltips() -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip("configuration:N", title="Configuration"),
+        alt.Tooltip("model_seed:Q", title="Model seed"),
+        alt.Tooltip("accuracy:Q", title="Accuracy", format=".2%"),
+        alt.Tooltip("false_positives:Q", title="False positives"),
+        alt.Tooltip("false_negatives:Q", title="False negatives"),
+        alt.Tooltip("solved_length:Q", title="Solved length"),
+    ]

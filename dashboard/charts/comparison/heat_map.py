@@ -1,0 +1,107 @@
+"""Two fields of the configuration against each other."""
+
+import altair as alt
+import pandas as pd
+
+from dashboard.charts.style.colors import GREY
+from dashboard.charts.style.scales import LOW_TO_HIGH, readable_on, titled
+
+CLICKED = "clicked_cell"
+"""The selection that holds the number of a cell that was clicked."""
+
+CELL_HEIGHT = 48
+LEAST_HEIGHT = 150
+"""The name of a setting, along the axis, is as long as this."""
+
+FURNITURE_HEIGHT = 190
+LEGEND_LENGTH = 140
+"""Fits, with the text at its ends, below a map that has half of a narrow window."""
+
+FACET_CELL_WIDTH = 54
+FACETS_WIDTH = 640
+"""Certification it, the maps beside each other go on in the next line."""
+
+
+def heat_map(
+    cells: pd.DataFrame, x: str, y: str, value: str, title: str, facet: str | None = None
+) -> alt.LayerChart | alt.FacetChart:
+    """Cells colored by a share, with the share and the number of seeds written in them.
+
+    Args:
+        cells: one row a cell: its number (cell), the fields x, y and facet as text, `value` in
+            [0, 1], seeds, models that fail (failing), configurations, and the intervals of the
+            median and of the failing share as text (median_interval, failing_interval).
+        x: the field along the horizontal axis.
+        y: the field along the vertical axis.
+        value: the column that colors the cells.
+        title: what `value` is.
+        facet: the field of which each value gets a map of its own, beside the others.
+    """
+    columns, rows = _ordered(cells[x]), _ordered(cells[y])
+    reverse = value == "failing_share"
+    # All maps of accuracies have one scale, so that they can be held against each other.
+    spread = [0.0, 1.0] if reverse else [min(float(cells["worst"].min()), 0.99), 1.0]
+    clicked = alt.selection_point(name=CLICKED, fields=["cell"], empty=False)
+    base = alt.Chart(cells).encode(
+        x=alt.X(f"{x}:N", title=x, sort=columns, axis=alt.Axis(labelAngle=0)),
+        y=alt.Y(f"{y}:N", title=y, sort=rows[::-1]),
+    )
+    rectangles = base.mark_rect(stroke=GREY, strokeWidth=0.5).encode(
+        color=alt.Color(
+            f"{value}:Q",
+            title=None,
+            scale=alt.Scale(scheme=LOW_TO_HIGH, domain=spread, reverse=reverse),
+            # Where the scale begins is said: that of accuracies does not begin at zero.
+            legend=alt.Legend(
+                format=".0%" if reverse else ".1%",
+                orient="bottom",
+                gradientLength=LEGEND_LENGTH,
+                values=[spread[0], sum(spread) / 2, spread[1]],
+            ),
+        ),
+        tooltip=_tooltips(x, y, facet),
+    )
+    rectangles = rectangles.add_params(clicked)
+    ink = readable_on(value)
+    share = base.mark_text(dy=-6, fontSize=12).encode(
+        text=alt.Text(f"{value}:Q", format=".1%"), color=ink
+    )
+    seeds = (
+        base.mark_text(dy=9, fontSize=10)
+        .encode(text=alt.Text("count:N"), color=ink)
+        .transform_calculate(count="'n = ' + datum.seeds")
+    )
+    layers = alt.layer(rectangles, share, seeds)
+    height = max(LEAST_HEIGHT, CELL_HEIGHT * len(rows))
+    if facet is None:
+        sized = layers.properties(height=height + FURNITURE_HEIGHT)
+        return sized.properties(title=titled(title))
+    width = FACET_CELL_WIDTH * len(columns)
+    return layers.properties(height=height, width=width).facet(
+        alt.Facet(f"{facet}:N", title=facet, sort=_ordered(cells[facet])),
+        columns=max(1, FACETS_WIDTH // (width + FACET_CELL_WIDTH // 2)),
+        title=titled(title),
+    )
+
+
+def _ordered(values: "pd.Series[str]") -> list[str]:
+    # The frame is sorted by the values themselves; as text, 16 would come before 2.
+    return list(dict.fromkeys(values))
+
+
+def _tooltips(x: str, y: str, facet: str | None) -> list[alt.Tooltip]:
+    shares = {
+        "median": "Median accuracy",
+        "best": "Best seed's accuracy",
+        "worst": "Worst seed's accuracy",
+        "failing_share": "Failing share",
+    }
+    return [
+        *(alt.Tooltip(f"{field}:N", title=field) for field in (x, y, facet) if field),
+        *(alt.Tooltip(f"{name}:Q", title=label, format=".2%") for name, label in shares.items()),
+        alt.Tooltip("median_interval:N", title="95% interval of the median"),
+        alt.Tooltip("failing_interval:N", title="95% interval of the share"),
+        alt.Tooltip("seeds:Q", title="Models"),
+        alt.Tooltip("failing:Q", title="Failing models"),
+        alt.Tooltip("configurations:Q", title="Configurations"),
+    ]

@@ -1,0 +1,220 @@
+"""Vectors of a model as points: on number lines, or as arrows in a plane with equal scales."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from dashboard.charts.style.colors import GREY, INK, token_color
+from dashboard.charts.style.encodings import (
+    SIDE,
+    SMALL_SIDE,
+    Drawing,
+    View,
+    axis,
+    by_panel,
+    outcome_colors,
+    outcome_shapes,
+    token_colors,
+)
+from dashboard.charts.style.labels import with_places, with_room
+from dashboard.charts.style.pointing import STRING, TOKEN, pointed, ringed
+from dashboard.charts.style.scales import titled
+
+ROW = 30
+"""Pixels of one row of a number line."""
+
+PANELS_IN_ROW = 3
+
+TITLE_LETTERS = 20
+"""In a line: number lines of two heads stand beside each other in a narrow window, too."""
+
+
+def token_states(points: pd.DataFrame, view: View, tokens: Sequence[str], title: str) -> Drawing:
+    """States of tokens, colored by token.
+
+    Args:
+        points: one row a point: token, name (what is written beside it), row (its number line),
+            x, y where the view is a plane, and values (the exact vector, as text). Planes with
+            different `panel`, where there is such a column, are drawn side by side. What is a
+            `query` has its name below its point on a number line, where keys have it above.
+        view: the axes.
+        tokens: the vocabulary in order, for the legend.
+        title: above the drawing.
+    """
+    return _states(points, view, title, TOKEN, token_colors(tokens), None, ())
+
+
+def string_states(
+    points: pd.DataFrame, view: View, title: str, *, extra: Sequence[alt.Chart] = ()
+) -> Drawing:
+    """States of strings, colored by what the model makes of them.
+
+    Args:
+        points: as for `token_states`, with outcome in place of token, and logit.
+        view: the axes.
+        title: above the drawing.
+        extra: layers to draw below the points, in the same axes.
+    """
+    return _states(points, view, title, STRING, outcome_colors(), outcome_shapes(), extra)
+
+
+def _states(
+    points: pd.DataFrame,
+    view: View,
+    title: str,
+    what: str,
+    color: alt.Color,
+    shape: alt.Shape | None,
+    extra: Sequence[alt.Chart],
+) -> Drawing:
+    tooltip = [alt.Tooltip("name:N", title="Of"), alt.Tooltip("values:N", title="Exact value")]
+    if shape is not None:
+        tooltip.append(alt.Tooltip("outcome:N", title="Outcome"))
+        tooltip.append(alt.Tooltip("logit:Q", title="Logit", format=".4f"))
+    base = alt.Chart().encode(axis(view, 0, alt.X), tooltip=tooltip)
+    if len(view.domains) == 1:
+        layers, size = _number_lines(points, base, what, color, shape)
+        points = with_room(points, view.domains[0], size["width"])
+    else:
+        side = SMALL_SIDE if "panel" in points else SIDE
+        layers = _arrows(base.encode(axis(view, 1, alt.Y)), what, color, shape)
+        points = with_places(points, view.domains, side)
+        size = {"width": side, "height": side}
+    drawing = alt.layer(*extra, *layers, data=points)
+    if "panel" in points and len(view.domains) == 2:
+        facet = alt.Facet(**by_panel(points, "panel", SMALL_SIDE))
+        drawn = drawing.properties(**size).facet(facet, columns=PANELS_IN_ROW, spacing=16)
+        return drawn.properties(title=title)
+    # What is one of several panels has its name behind a colon.
+    own = titled(title, letters=TITLE_LETTERS) if ": " in title else titled(title)
+    return drawing.properties(title=own, **size)
+
+
+def _number_lines(
+    points: pd.DataFrame, base: alt.Chart, what: str, color: alt.Color, shape: alt.Shape | None
+) -> tuple[list[alt.Chart], dict[str, int]]:
+    rows = list(dict.fromkeys(points["row"]))
+    limit = 160
+    base = base.encode(alt.Y("row:N", title=None, sort=rows, axis=alt.Axis(labelLimit=limit)))
+    marks = base.mark_point(size=90, filled=True, opacity=1).encode(color)
+    marks = marks.add_params(pointed(what))
+    if shape is not None:
+        marks = marks.encode(shape)
+    # Where every row has one point, the row's name is the point's.
+    named = points["name"].ne(points["row"]).any()
+    texts = [
+        base.transform_filter(f"datum.free && {'' if dy > 0 else '!'}datum.query")
+        .mark_text(dy=dy, fontSize=12, fontWeight="bold")
+        .encode(text="name:N", color=alt.value(INK))
+        for dy in (-11, 12)
+        if named
+    ]
+    size = {"width": 2 * SIDE - limit, "height": ROW * max(len(rows), 2) + 10}
+    return [_zero("x"), ringed(base, what), marks, *texts], size
+
+
+def _arrows(
+    base: alt.Chart, what: str, color: alt.Color, shape: alt.Shape | None
+) -> list[alt.Chart]:
+    ring = ringed(base, what)
+    base = base.encode(color)
+    shafts = base.mark_rule(strokeWidth=1.5, opacity=1).encode(x2=alt.datum(0), y2=alt.datum(0))
+    if shape is None:
+        heads = _turned(base.mark_point(filled=True, opacity=1, size=60, shape="triangle"))
+    else:
+        heads = base.mark_point(filled=True, opacity=1, size=90).encode(shape)
+    return [_zero("x"), _zero("y"), ring, shafts, heads.add_params(pointed(what)), _names(base)]
+
+
+def _names(base: alt.Chart) -> alt.Chart:
+    """Names where `with_places` has found room; the others are in the tooltip alone."""
+    named: alt.Chart = (
+        base.mark_text(fontSize=12, color=INK)
+        .encode(x="name_x:Q", y="name_y:Q", text="name:N", color=alt.value(INK))
+        .transform_filter("isValid(datum.name_x)")
+    )
+    return named
+
+
+def _turned(heads: alt.Chart) -> alt.Chart:
+    """Arrow heads that point away from the origin: the scales are equal, and so is the angle."""
+    turned: Any = heads.transform_calculate(angle="atan2(datum.x, datum.y) * 180 / PI")
+    drawn: alt.Chart = turned.encode(angle=alt.Angle("angle:Q", scale=None))
+    return drawn
+
+
+def _zero(channel: str) -> alt.Chart:
+    zero = {"x": alt.datum(0)} if channel == "x" else {"y": alt.datum(0)}
+    rule: alt.Chart = alt.Chart().mark_rule(color=GREY, strokeWidth=0.5).encode(**zero)
+    return rule
+
+
+def boundary(view: View, direction: tuple[float, float]) -> list[alt.Chart]:
+    """Where the classifier's logit is zero in a plane, and the direction in which it grows.
+
+    Args:
+        view: the plane's axes.
+        direction: the classifier's weights along them.
+    """
+    norm = (direction[0] ** 2 + direction[1] ** 2) ** 0.5
+    if norm == 0:
+        return []
+    x, y = (part / norm for part in direction)
+    reach = max(abs(end) for domain in view.domains for end in domain)
+    line = [{"x": -y * 3 * reach, "y": x * 3 * reach, "x2": y * 3 * reach, "y2": -x * 3 * reach}]
+    arrow = pd.DataFrame([{"x": 0.35 * reach * x, "y": 0.35 * reach * y, "name": "classifier"}])
+    axes = [axis(view, 0, alt.X), axis(view, 1, alt.Y)]
+    drawn = alt.Chart(with_places(arrow, view.domains, SIDE)).encode(*axes)
+    return [
+        alt.Chart(pd.DataFrame(line))
+        .mark_rule(color=GREY, strokeDash=[6, 4], strokeWidth=2, clip=True)
+        .encode(*axes, x2="x2:Q", y2="y2:Q"),
+        drawn.mark_rule(color=GREY, strokeWidth=2).encode(x2=alt.datum(0), y2=alt.datum(0)),
+        _turned(drawn.mark_point(filled=True, opacity=1, size=60, shape="triangle", color=GREY)),
+        _names(drawn),
+    ]
+
+
+def threshold(direction: float) -> list[alt.Chart]:
+    """The same on a number line: zero, and the side on which the logit is positive."""
+    if direction == 0:
+        return []
+    mark = pd.DataFrame([{"name": "logit > 0 →" if direction > 0 else "← logit > 0"}])
+    base = alt.Chart(mark)
+    if direction > 0:
+        text = base.mark_text(align="left", dx=5, color=INK)
+    else:
+        text = base.mark_text(align="right", dx=-5, color=INK)
+    return [
+        alt.Chart(mark).mark_rule(color=GREY, strokeDash=[6, 4]).encode(x=alt.datum(0)),
+        text.encode(x=alt.datum(0), y=alt.value(8), text="name:N"),
+    ]
+
+
+def landmarks(points: pd.DataFrame, view: View) -> list[alt.Chart]:
+    """Where the tokens' own values lie, below the points of strings: rules, or small circles.
+
+    Args:
+        points: token, x, and y in a plane.
+        view: the axes.
+    """
+    # Stroke and fill, not color: the scale and the legend of color are those of the strings.
+    colored = points.assign(color=points["token"].map(token_color))
+    base = alt.Chart(colored).encode(axis(view, 0, alt.X))
+    fill = alt.Fill("color:N", scale=None)
+    if len(view.domains) == 1:
+        wide = alt.when(pointed(TOKEN)).then(alt.value(5)).otherwise(alt.value(2))
+        rules = base.mark_rule(opacity=1).encode(strokeWidth=wide).add_params(pointed(TOKEN))
+        texts = base.mark_text(fontWeight="bold", fontSize=13)
+        return [
+            rules.encode(stroke=alt.Stroke("color:N", scale=None)),
+            texts.encode(y=alt.value(-8), text="token:N", color=alt.value(INK)),
+        ]
+    placed = base.encode(axis(view, 1, alt.Y), fill)
+    texts = placed.mark_text(dy=-10, fontWeight="bold", fontSize=13).encode(
+        text="token:N", color=alt.value(INK)
+    )
+    circles = placed.mark_circle(size=50, opacity=0.8).add_params(pointed(TOKEN))
+    return [ringed(base.encode(axis(view, 1, alt.Y)), TOKEN), circles, texts]

@@ -1,0 +1,299 @@
+"""What a model makes of one string, token by token.
+
+Every part has the string's tokens along its horizontal axis. A letter's number counts from 1; 0
+stands for a special token before the string, and one beyond the last for one after it.
+"""
+
+import math
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from dashboard.charts.model.parts import (
+    TOKENS,
+    WIDTH,
+    Layers,
+    Limits,
+    Names,
+    Part,
+    chart_of,
+    marked,
+    named,
+    reached_by,
+    titled,
+    token_axis,
+    tokens_frame,
+    unseen,
+    width_of,
+)
+from dashboard.charts.style.colors import AWAY, FALSE_NEGATIVE, FALSE_POSITIVE, GREY, TOWARDS
+from dashboard.charts.style.pointing import pointed
+from dashboard.charts.style.scales import LOW_TO_HIGH
+
+LINE_HEIGHT = 140
+ROW = 16
+
+
+def prefix_logits(
+    frame: pd.DataFrame, names: Names, limits: Limits | None = None, room: int = WIDTH
+) -> Part:
+    """The logit after every prefix; colored where the prefix is misclassified.
+
+    Args:
+        frame: letter (the prefix's length), prefix (as text), logit, label (0 or 1).
+        names: of the tokens.
+        limits: logits that the axis reaches at least; those of the prefixes if none are given.
+        room: pixels for all tokens, about.
+    """
+    pairs = zip(frame["label"], frame["logit"], strict=True)
+    rows = frame[["letter", "prefix", "logit"]].assign(
+        answer=[_outcome(bool(label), logit > 0) for label, logit in pairs]
+    )
+    reached = reached_by("logit", limits)
+    data = {"prefixes": rows, TOKENS: tokens_frame(names), "reached_by_prefixes": reached}
+    return Part(_prefix_logits, (len(names), room), data)
+
+
+def _prefix_logits(tokens: int, room: int) -> Layers:
+    base = chart_of("prefixes").encode(x=token_axis(tokens))
+    line = base.mark_line(color=GREY, strokeWidth=1).encode(
+        y=alt.Y("logit:Q", title="Logit of the prefix")
+    )
+    points = (
+        base.mark_point(filled=True, opacity=1, size=45)
+        .encode(
+            y="logit:Q",
+            color=alt.Color(
+                "answer:N",
+                title=None,
+                scale=alt.Scale(
+                    domain=["correct", "false positive", "false negative"],
+                    range=[GREY, FALSE_POSITIVE, FALSE_NEGATIVE],
+                ),
+                legend=alt.Legend(orient="top"),
+            ),
+            tooltip=[
+                alt.Tooltip("prefix:N", title="Prefix"),
+                alt.Tooltip("logit:Q", title="Logit", format=".4f"),
+                alt.Tooltip("answer:N", title="Prediction"),
+            ],
+        )
+        .add_params(pointed())
+    )
+    zero = alt.Chart(alt.InlineData([{"y": 0.0}])).mark_rule(color=GREY, strokeDash=[4, 4])
+    limits = unseen("reached_by_prefixes").encode(y="logit:Q")
+    return alt.layer(limits, zero.encode(y="y:Q"), line, marked(), points).properties(
+        width=width_of(tokens, room), height=LINE_HEIGHT
+    )
+
+
+def attention_matrix(frame: pd.DataFrame, names: Names, title: str, room: int = WIDTH) -> Part:
+    """What each token attends to in one head, a row a token that attends.
+
+    Args:
+        frame: letter (attended to), query (the letter that attends), weight in [0, 1].
+        names: of the tokens.
+        title: above it.
+        room: pixels for all tokens, about.
+    """
+    cells = pd.DataFrame(
+        {
+            "query": frame["query"].astype(np.int16),
+            "letter": frame["letter"].astype(np.int16),
+            "weight": frame["weight"].astype(np.float32),
+            "attends": np.array(names)[frame["query"]],
+            "to": np.array(names)[frame["letter"]],
+        }
+    )
+    data = {"attention": cells, TOKENS: tokens_frame(names)}
+    return Part(_attention_matrix, (len(names), title, room), data)
+
+
+def _attention_matrix(tokens: int, title: str, room: int) -> Layers:
+    rows = alt.Scale(domain=list(range(tokens)))
+    cells = (
+        chart_of("attention")
+        .mark_rect()
+        .encode(
+            x=token_axis(tokens, "Token attended to"),
+            y=alt.Y("query:O", scale=rows, axis=named("Token that attends")),
+            color=weight_color(),
+            tooltip=[
+                alt.Tooltip("attends:N", title="Attends"),
+                alt.Tooltip("to:N", title="To"),
+                alt.Tooltip("weight:Q", title="Weight", format=".4f"),
+            ],
+        )
+        .add_params(pointed())
+    )
+    return alt.layer(cells, marked()).properties(
+        width=width_of(tokens, room), height=max(ROW * tokens, 60), title=titled(title)
+    )
+
+
+def weight_color() -> alt.Color:
+    """The scale of attention weights."""
+    return alt.Color(
+        "weight:Q",
+        title="Weight",
+        scale=alt.Scale(scheme=LOW_TO_HIGH, domain=[0, 1]),
+        legend=alt.Legend(format="~%", tickCount=3),
+    )
+
+
+def unit_states(
+    frame: pd.DataFrame,
+    names: Names,
+    title: str,
+    reach: float | None = None,
+    room: int = WIDTH,
+) -> Part:
+    """A recurrent layer's units, or one of its gates, after every token.
+
+    Args:
+        frame: letter, unit, value.
+        names: of the tokens.
+        title: above it.
+        reach: the greatest value that its colors tell, rounded up; at least that of its own.
+        room: pixels for all tokens, about.
+    """
+    reach = rounded_up(max(reach or 0.0, float(frame["value"].abs().max()), 1e-9))
+    cells = pd.DataFrame(
+        {
+            "unit": frame["unit"].astype(np.int16),
+            "letter": frame["letter"].astype(np.int16),
+            "value": frame["value"].astype(np.float32),
+            "after": np.array(names)[frame["letter"]],
+        }
+    )
+    units = int(frame["unit"].max()) + 1
+    data = {"units": cells, TOKENS: tokens_frame(names)}
+    return Part(_unit_states, (len(names), units, title, reach, room), data)
+
+
+def rounded_up(value: float) -> float:
+    """The next number of one digit, so that the scales of most strings are the same."""
+    power = 10.0 ** math.floor(math.log10(value))
+    # The power itself is rounded: 10 ** -1 times 3 is not 0.3.
+    return float(f"{math.ceil(value / power - 1e-9) * power:.1g}")
+
+
+def _unit_states(tokens: int, units: int, title: str, reach: float, room: int) -> Layers:
+    scale = alt.Scale(domain=[-reach, 0, reach], range=[AWAY, "#ffffff", TOWARDS])
+    cells = (
+        chart_of("units")
+        .mark_rect()
+        .encode(
+            x=token_axis(tokens),
+            y=alt.Y("unit:O", title="Unit", axis=alt.Axis(labelOverlap=True)),
+            color=alt.Color("value:Q", title="Value", scale=scale),
+            tooltip=[
+                alt.Tooltip("after:N", title="After"),
+                alt.Tooltip("unit:O", title="Unit"),
+                alt.Tooltip("value:Q", title="Value", format=".4f"),
+            ],
+        )
+        .add_params(pointed())
+    )
+    return alt.layer(cells, marked()).properties(
+        width=width_of(tokens, room), height=min(max(ROW * units, 60), 420), title=titled(title)
+    )
+
+
+def state_path(frame: pd.DataFrame, shares: tuple[float, float], room: int = WIDTH) -> Part:
+    """The path of a state in its first two principal components, with the tokens along it.
+
+    Args:
+        frame: letter, token, first, second.
+        shares: of the variance along each.
+        room: pixels that it may be wide.
+    """
+    said = f"{shares[0]:.0%} and {shares[1]:.0%} of the variance"
+    columns = ["letter", "token", "first", "second"]
+    return Part(_state_path, (room,), {"path": frame[columns], "shares": _text(said)})
+
+
+def _text(said: str) -> pd.DataFrame:
+    return pd.DataFrame([{"said": said}])
+
+
+def _state_path(room: int) -> Layers:
+    base = chart_of("path").encode(
+        x=alt.X("first:Q", title="First principal component"),
+        y=alt.Y("second:Q", title="Second"),
+    )
+    line = base.mark_line(color=GREY, strokeWidth=1).encode(order="letter:Q")
+    points = (
+        base.mark_point(filled=True, opacity=1)
+        .encode(
+            color=alt.Color(
+                "letter:Q",
+                title="Place",
+                scale=alt.Scale(scheme=LOW_TO_HIGH),
+                legend=alt.Legend(tickCount=3),
+            ),
+            size=alt.when(pointed()).then(alt.value(240)).otherwise(alt.value(50)),
+            tooltip=[
+                alt.Tooltip("letter:Q", title="Place"),
+                alt.Tooltip("token:N", title="After"),
+            ],
+        )
+        .add_params(pointed())
+    )
+    texts = base.mark_text(dy=-9, color=GREY, fontSize=11).encode(text="token:N")
+    shares = (
+        chart_of("shares")
+        .mark_text(align="left", baseline="bottom", color=GREY)
+        .encode(x=alt.value(0), y=alt.value(-4), text="said:N")
+    )
+    return alt.layer(line, points, texts, shares).properties(width=min(420, room), height=300)
+
+
+def patched(frame: pd.DataFrame, base_names: Names, base: float, source: float) -> Part:
+    """The logit with one state carried over from the other string, by state and place.
+
+    Args:
+        frame: site, letter, base_token, source_token, logit, flips; sites in the order of the
+            computation.
+        base_names: of the base string's tokens.
+        base: the base string's logit.
+        source: that of the string whose states are carried over.
+    """
+    reach = max(abs(base), abs(source), 1e-9)
+    sites = tuple(dict.fromkeys(frame["site"]))
+    columns = ["site", "letter", "base_token", "source_token", "logit", "flips"]
+    data = {"patched": frame[columns], TOKENS: tokens_frame(base_names)}
+    return Part(_patched, (len(base_names), sites, reach), data)
+
+
+def _patched(tokens: int, sites: tuple[str, ...], reach: float) -> Layers:
+    scale = alt.Scale(domain=[-reach, 0, reach], range=[AWAY, "#ffffff", TOWARDS], clamp=True)
+    cells = chart_of("patched").encode(
+        x=token_axis(tokens),
+        y=alt.Y("site:N", title=None, sort=list(sites), axis=alt.Axis(labelLimit=200)),
+    )
+    rectangles = (
+        cells.mark_rect()
+        .encode(
+            color=alt.Color("logit:Q", title="Logit", scale=scale),
+            tooltip=[
+                alt.Tooltip("site:N", title="State"),
+                alt.Tooltip("base_token:N", title="Token"),
+                alt.Tooltip("source_token:N", title="Source token"),
+                alt.Tooltip("logit:Q", title="Patched logit", format=".4f"),
+                alt.Tooltip("flips:N", title="Flips the prediction"),
+            ],
+        )
+        .add_params(pointed())
+    )
+    turned = cells.transform_filter("datum.flips").mark_text(text="●", fontSize=9, color="black")
+    return alt.layer(rectangles, turned, marked()).properties(
+        width=width_of(tokens), height=max(ROW * len(sites), 60)
+    )
+
+
+def _outcome(label: bool, predicted: bool) -> str:
+    if label == predicted:
+        return "correct"
+    return "false negative" if label else "false positive"

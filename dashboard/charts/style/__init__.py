@@ -1,0 +1,1 @@
+"""What charts share: colors, scales, labels, heights, pointing."""

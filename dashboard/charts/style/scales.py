@@ -1,0 +1,130 @@
+"""Scales that several charts share, so that one meaning has one color."""
+
+import json
+import textwrap
+from collections.abc import Sequence
+from typing import Any, Final
+
+import altair as alt
+
+from dashboard.charts.style.colors import FALSE_NEGATIVE, FALSE_POSITIVE
+
+KIND_COLORS = {"false positive": FALSE_POSITIVE, "false negative": FALSE_NEGATIVE}
+
+KIND_SHAPES = ("triangle-down", "triangle-up")
+
+LOW_TO_HIGH: Final = "viridis"
+"""The scheme of amounts: the lighter the more, for the color-blind too."""
+
+
+SUBTITLE_LETTERS = 56
+"""That fit into the narrowest window."""
+
+
+def titled(title: str, subtitle: str = "", letters: int = SUBTITLE_LETTERS) -> alt.TitleParams:
+    """A chart's title, with a line below that says how to read it, or two.
+
+    Args:
+        title: what is drawn.
+        subtitle: how to read it.
+        letters: that fit into a line.
+    """
+    lines = textwrap.wrap(subtitle, letters)
+    broken = textwrap.wrap(title, letters)
+    own = broken if len(broken) > 1 else title
+    return alt.TitleParams(own, subtitle=lines, subtitleFontSize=12, anchor="start")
+
+
+LABEL_WIDTH = 230
+LABEL_LETTERS = 38
+"""That fit into this width."""
+LABEL_LINE_HEIGHT = 14
+LEGEND_ROW_HEIGHT = 26
+BLANK = "\N{NO-BREAK SPACE}"
+"""A line of nothing would take no room."""
+
+
+def readable_on(field: str) -> Any:
+    """Black or white for the text of a cell, whichever can be read on the color of its value."""
+    # Where both have the same contrast, 4.6:1, the ground has this luminance.
+    light = f"luminance(scale('color', datum[{field!r}])) > 0.179"
+    return alt.when(light).then(alt.value("black")).otherwise(alt.value("white"))
+
+
+def rows(names: Sequence[str], field: str = "configuration", *, grid: bool = True) -> alt.Y:
+    """A row for each name, in this order, with a line through it or none.
+
+    Names of several parts, separated by commas, stand in as many lines as the longest one needs.
+    """
+    broken = {name: _broken(name) for name in names}
+    # An odd number: those of one line stand in the middle of their row.
+    most = _lines(names) // 2 * 2 + 1
+    padded = {
+        name: [*[BLANK] * ((most - len(own)) // 2), *own] if most > 1 else name
+        for name, own in broken.items()
+    }
+    axis = alt.Axis(
+        labelExpr=f"({json.dumps(padded)})[datum.label]" if most > 1 else "datum.label",
+        # The first line stands where a single one would.
+        labelOffset=-LABEL_LINE_HEIGHT * (most - 1) / 2,
+        labelLimit=LABEL_WIDTH,
+        labelOverlap=False,
+        grid=grid,
+    )
+    spaced = alt.Scale(paddingInner=0.06)
+    return alt.Y(f"{field}:N", title=None, sort=list(names), scale=spaced, axis=axis)
+
+
+def lines_in_legend(names: Sequence[str]) -> str:
+    """The expression of a legend's labels: names of several parts in lines that fit a window."""
+    return f"({json.dumps({name: _broken(name) for name in names})})[datum.label]"
+
+
+def row_height(names: Sequence[str], least: int) -> int:
+    """Pixels that a row needs so that its label fits."""
+    return max(least, LABEL_LINE_HEIGHT * _lines(names) + 6)
+
+
+def legend_height(names: Sequence[str]) -> int:
+    """Pixels that a legend with an entry in a row for each name needs."""
+    return sum(LEGEND_ROW_HEIGHT + LABEL_LINE_HEIGHT * (len(_broken(x)) - 1) for x in names)
+
+
+def _lines(names: Sequence[str]) -> int:
+    return max((len(_broken(name)) for name in names), default=1)
+
+
+def _broken(name: str) -> list[str]:
+    """The lines of a name: as many of its parts in each as fit."""
+    lines: list[str] = []
+    for part in name.split(", "):
+        longer = f"{lines[-1]}, {part}" if lines else part
+        if lines and len(longer) < LABEL_LETTERS:
+            lines[-1] = longer
+        else:
+            lines = [*lines[:-1], *(f"{x}," for x in lines[-1:]), part]
+    return lines
+
+
+# Below each other, since half of a window is often not wide enough for both.
+_KINDS = alt.Legend(orient="bottom", columns=1)
+
+
+def kind_color(field: str = "kind") -> alt.Color:
+    """Purple for false positives, red for false negatives."""
+    return alt.Color(
+        f"{field}:N",
+        title=None,
+        scale=alt.Scale(domain=list(KIND_COLORS), range=list(KIND_COLORS.values())),
+        legend=_KINDS,
+    )
+
+
+def kind_shape(field: str = "kind") -> alt.Shape:
+    """False positives point down, false negatives up: as in every other chart of strings."""
+    return alt.Shape(
+        f"{field}:N",
+        title=None,
+        scale=alt.Scale(domain=list(KIND_COLORS), range=list(KIND_SHAPES)),
+        legend=_KINDS,
+    )

@@ -1,0 +1,99 @@
+"""A chart on its ground: what is built for light ground is turned into what dark ground needs."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from dashboard.charts.style.colors import INK, ON_DARK
+from dashboard.charts.style.scales import LOW_TO_HIGH
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What a chart is drawn on."""
+
+    background: str
+    colors: dict[str, str]
+    """Shades that stand for those of light ground."""
+    amounts: tuple[float, float]
+    """The part of the scheme of amounts that can be seen on this ground."""
+    grid: str
+
+
+LIGHT = Ground("#FFFFFF", {}, (0.0, 0.58), "#E4E4E4")
+DARK = Ground("#171614", ON_DARK, (0.36, 1.0), "#383734")
+
+
+def themed(spec: dict[str, Any], ground: Ground) -> dict[str, Any]:
+    """A Vega-Lite specification with the colors of a ground, and a text alternative.
+
+    Args:
+        spec: as `Chart.to_dict` gives it; it is not changed.
+        ground: what it is drawn on.
+    """
+    turned: dict[str, Any] = _turned(spec, ground)
+    config = dict(turned.get("config", {}))
+    for part, own in _text(ground).items():
+        config[part] = own | config.get(part, {})
+    turned["config"] = config
+    turned.setdefault("description", described(spec))
+    return turned
+
+
+def described(spec: dict[str, Any]) -> str:
+    """What a chart shows, from its title; for those who cannot see it."""
+    title = spec.get("title", "")
+    if isinstance(title, str):
+        return title
+    parts = [_one_line(title.get(name, "")) for name in ("text", "subtitle")]
+    return ". ".join(part.rstrip(".") for part in parts if part)
+
+
+def _one_line(text: str | list[str]) -> str:
+    return text if isinstance(text, str) else " ".join(text)
+
+
+def _turned(value: Any, ground: Ground) -> Any:
+    if isinstance(value, dict):
+        turned = {key: _turned(own, ground) for key, own in value.items() if key != "datasets"}
+        if turned.get("scheme") == LOW_TO_HIGH:
+            turned["scheme"] = {"name": LOW_TO_HIGH, "extent": list(ground.amounts)}
+        if "datasets" in value:
+            turned["datasets"] = {
+                name: _colored(rows, ground) for name, rows in value["datasets"].items()
+            }
+        return turned
+    if isinstance(value, list):
+        return [_turned(own, ground) for own in value]
+    return ground.colors.get(value, value) if isinstance(value, str) else value
+
+
+def _colored(rows: Any, ground: Ground) -> Any:
+    """The rows of a data set; colors stand in columns that are called so, and nowhere else."""
+    if not (rows and isinstance(rows, list) and "color" in rows[0]):
+        return rows
+    return [row | {"color": ground.colors.get(row["color"], row["color"])} for row in rows]
+
+
+def _text(ground: Ground) -> dict[str, Any]:
+    ink = ground.colors.get(INK, INK)
+    return {
+        "axis": {
+            "labelColor": ink,
+            "titleColor": ink,
+            "gridColor": ground.grid,
+            "domainColor": ground.grid,
+            "titlePadding": 8,
+            "labelPadding": 6,
+        },
+        "legend": {
+            "labelColor": ink,
+            "titleColor": ink,
+            # Of a scale of opacity the symbols would be black.
+            "symbolBaseFillColor": ink,
+            "symbolBaseStrokeColor": ink,
+        },
+        "header": {"labelColor": ink, "titleColor": ink},
+        "title": {"subtitleColor": ink, "offset": 12},
+        "text": {"color": ink},
+        "view": {"stroke": None},
+    }

@@ -1,0 +1,1 @@
+"""Sections of the pages that compare configurations."""

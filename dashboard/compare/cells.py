@@ -1,0 +1,104 @@
+"""The cells of a map: what the models of two settings, or three, come to."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pandas as pd
+
+from dashboard import data
+from seqcls.fields_read import language_fields
+from sweeps.statistics.intervals import wilson
+from sweeps.statistics.median_intervals import FEWEST, median_intervals
+from sweeps.store.reading.selection import View
+
+# Beyond so many values of a field, its cells could not be read.
+MAX_VALUES = 30
+
+
+@data.shared
+def models_by_language(view: View) -> "pd.Series[int]":
+    """How many models each language has; empty where none matches the filters."""
+    models = data.models(view)
+    if not (models["picked"] > 0).any():
+        models = models.head(0)
+    found: pd.Series[int] = models["config_id"].map(data.languages()).value_counts()
+    return found
+
+
+def _models(view: View, language: str | None) -> pd.DataFrame:
+    """Models with the settings that each reads, of one language or of all."""
+    models = data.models(view)
+    if language is not None:
+        models = models[models["config_id"].map(data.languages()) == language]
+    config_ids = tuple(models["config_id"].drop_duplicates().astype(int))
+    return models.join(data.read_settings(config_ids), on="config_id", how="left")
+
+
+@data.shared
+def fields(view: View, language: str | None) -> list[str]:
+    """The settings of few values in which the models differ."""
+    models = _models(view, language)
+    known = models.columns.intersection(data.settings().columns, sort=False)
+    return [str(x) for x in known if 1 < models[x].nunique() <= MAX_VALUES]
+
+
+@data.shared
+def unread(view: View, language: str | None, fields: list[str]) -> tuple[int, dict[str, int]]:
+    """How many models there are, and how many of them do not read each field."""
+    models = _models(view, language)
+    return len(models), {name: int(models[name].isna().sum()) for name in fields}
+
+
+@data.shared
+def language_settings(view: View, language: str) -> dict[str, Any]:
+    """The settings that say which language it is, as a link to its models names them."""
+    first = int(_models(view, language)["config_id"].iloc[0])
+    settings = data.settings().loc[first].to_dict()
+    named = language_fields(str(settings.get("task")))
+    return {name: settings[name] for name in named if name in settings}
+
+
+@data.shared
+def cells(view: View, language: str | None, fields: list[str]) -> pd.DataFrame:
+    """As `cells_of`, of the models of a language, or of all where it is None."""
+    return cells_of(_models(view, language), fields)
+
+
+def cells_of(models: pd.DataFrame, fields: list[str]) -> pd.DataFrame:
+    """One row a cell of the map, sorted by the fields' values, which become text.
+
+    Args:
+        models: one row a model, with accuracy, failing, config_id and the fields.
+        fields: what makes the cells.
+
+    Returns:
+        The fields; median, best and worst accuracy and failing_share in [0, 1]; seeds (models),
+        failing (models), configurations, their number (cell), and the 95% intervals of the median
+        and of the failing share as text: median_interval, failing_interval.
+    """
+    grouped = models.groupby(fields, sort=True)
+    table = grouped.agg(
+        median=("accuracy", "median"),
+        best=("accuracy", "max"),
+        worst=("accuracy", "min"),
+        failing=("failing", "sum"),
+        seeds=("run_id", "size"),
+        configurations=("config_id", "nunique"),
+    ).reset_index()
+    table["failing_share"] = table["failing"] / table["seeds"]
+    table["cell"] = range(len(table))
+    medians = median_intervals(models, "accuracy", fields)
+    table["median_interval"] = _spans(medians["low"], medians["high"])
+    shares = [
+        wilson(int(failing), int(seeds))
+        for failing, seeds in zip(table["failing"], table["seeds"], strict=True)
+    ]
+    table["failing_interval"] = _spans([x.low for x in shares], [x.high for x in shares])
+    return table.astype(dict.fromkeys(fields, str))
+
+
+def _spans(lows: Iterable[float], highs: Iterable[float]) -> list[str]:
+    return [
+        f"none: fewer than {FEWEST} models" if pd.isna(low) else f"{low:.1%} to {high:.1%}"
+        for low, high in zip(lows, highs, strict=True)
+    ]

@@ -1,0 +1,61 @@
+"""What the page Compare draws of each model."""
+
+import numpy as np
+import pandas as pd
+
+from dashboard import data, names
+from dashboard.compare import lengths
+from sweeps.store.reading.selection import View
+
+
+def _all(view: View, config_ids: tuple[int, ...]) -> pd.DataFrame:
+    models = data.models(view)
+    return models[(models["picked"] > 0) & models["config_id"].isin(config_ids)]
+
+
+@data.shared
+def counts(view: View, config_ids: tuple[int, ...]) -> dict[int, int]:
+    """How many models the view picks of each of these configurations that has any."""
+    found = _all(view, config_ids)["config_id"].value_counts()
+    return dict(zip(found.index.tolist(), found.tolist(), strict=True))
+
+
+@data.shared
+def models(view: View, config_ids: tuple[int, ...], most: int | None) -> pd.DataFrame:
+    """These models, with the names of their configurations.
+
+    Args:
+        view: picks the models.
+        config_ids: their configurations.
+        most: of each configuration, evenly from its worst to its best; all where it is None.
+    """
+    own = _all(view, config_ids)
+    if most is not None:
+        own = pd.concat(_spread(one, most) for _, one in own.groupby("config_id"))
+    return own.assign(configuration=own["config_id"].map(names.configuration_names(config_ids)))
+
+
+def _spread(models: pd.DataFrame, most: int) -> pd.DataFrame:
+    places = np.linspace(0, len(models) - 1, min(len(models), most)).round().astype(int)
+    return models.sort_values("accuracy").iloc[np.unique(places)]
+
+
+@data.shared
+def points(
+    view: View, config_ids: tuple[int, ...], most: int | None, width: int, measure: str
+) -> pd.DataFrame:
+    """The points of a line for each of these models.
+
+    Args:
+        view: as for `models`.
+        config_ids: as for `models`.
+        most: as for `models`.
+        width: lengths that make one point.
+        measure: one of `lengths.LENGTH_MEASURES`.
+
+    Returns:
+        As `lengths.points`, with model_seed and configuration.
+    """
+    own = models(view, config_ids, most)[["run_id", "model_seed", "configuration"]]
+    scores = data.scores_by_length(tuple(own["run_id"]), width)
+    return lengths.points(scores, measure).merge(own, on="run_id")

@@ -1,0 +1,116 @@
+"""Which settings matter in a language: how far each moves a measure, and every configuration."""
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import data, drawing, languages, measures
+from dashboard.charts.comparison.importance import importance_chart, written
+from dashboard.charts.comparison.parallel import OUTCOME, parallel_coordinates, places
+from dashboard.charts.style.encodings import Drawing
+from dashboard.text import verbatim
+from sweeps.statistics.importance import MEASURES
+from sweeps.statistics.median_intervals import FEWEST
+from sweeps.store.reading.selection import View
+
+MOST_LINES = 150
+MOST_AXES = 8
+
+
+def show(table: pd.DataFrame, view: View, named: list[str]) -> None:
+    """A section for configurations that differ in any setting; nothing where they do not.
+
+    Args:
+        table: one row a configuration: config_id, seeds, and what these come to.
+        view: which models of them.
+        named: what the configurations are called, row by row.
+    """
+    table = table.assign(configuration=named)
+    table = table[table["seeds"] > 0]
+    table = table.assign(language=table["config_id"].map(data.languages()))
+    # A single configuration of a language has nothing to be compared with.
+    several = table[table["language"].duplicated(keep=False)]
+    if several.empty:
+        return
+    known = several["language"].unique()
+    st.subheader("Which setting matters?")
+    seeds = {own: several["seeds"][several["language"] == own].sum() for own in known}
+    language = languages.choose(pd.Series(seeds))
+    measure = st.segmented_control(
+        "What it moves",
+        list(MEASURES),
+        default=next(iter(MEASURES)),
+        required=True,
+        key="moves",
+        bind="query-params",
+        help=f"Median accuracy: {measures.ACCURACY} Median solved length: "
+        f"{measures.SOLVED_LENGTH} Failing share: of seeds. {measures.failing(view.below)}",
+    )
+    own = several[several["language"] == language]
+    ids = tuple(own["config_id"].astype(int))
+    found = data.importance(view, ids, measure)
+    if found.empty:
+        st.caption("Its configurations differ in no setting that their language and network read.")
+        return
+    if found["moves"].max() > 0:
+        _say(found.iloc[0], measure, language)
+    else:
+        same = written(found["at_best"].iloc[0], measure)
+        st.caption(f"{measure}: {same} with every value of every setting.")
+    drawing.show(drawing.built(importance_chart, found, measure), "importance")
+    st.caption(
+        f"{measure} of a value: the mean over the configurations with it; configurations whose "
+        "language or network does not use the setting are left out. Settings that always change "
+        "together are grouped, since their effects cannot be separated."
+    )
+    _parallel(own, found, measure.lower())
+
+
+def _say(first: pd.Series, measure: str, language: str) -> None:
+    """The setting that moves most, between which values, and how sure that is."""
+    names = ", ".join(f"`{name}`" for name in first["fields"])
+    verb = "(changed together) move" if len(first["fields"]) > 1 else "moves"
+    worst, best = (written(first[name], measure) for name in ("at_worst", "at_best"))
+    of = " of models fail" if MEASURES[measure].fails else ""
+    st.markdown(
+        f"In {verbatim(language)}, {names} {verb} the {measure.lower()} most: {worst}{of} with "
+        f"{verbatim(first['worst'])}, {best} with {verbatim(first['best'])} (difference "
+        f"{written(first['moves'], measure)}, {_interval(first, measure)})."
+    )
+    kind = "Newcombe" if MEASURES[measure].fails else "bootstrap over seeds"
+    seeds = "seed by seed" if first["paired"] else "as independent samples"
+    others = "" if first["alike"] else " They differ in other settings too, which may be the cause."
+    st.caption(
+        f"Interval: {kind}, the configurations compared {seeds}.{others} The setting and its worst "
+        "and best value were chosen from these same models; the interval does not take this choice "
+        "into account."
+    )
+
+
+def _interval(first: pd.Series, measure: str) -> str:
+    if pd.isna(first["low"]):
+        return f"no interval: a configuration has fewer than {FEWEST} seeds"
+    # Without minus signs of a keyboard, which read as dashes here.
+    ends = [written(first[end], measure).replace("-", "\N{MINUS SIGN}") for end in ("low", "high")]
+    unsure = "; it includes 0, so more seeds are needed to tell" if first["low"] <= 0 else ""
+    return f"95% interval {' to '.join(ends)}{unsure}"
+
+
+def _parallel(table: pd.DataFrame, found: pd.DataFrame, outcome: str) -> None:
+    fields = [name for names in found["fields"] for name in names][:MOST_AXES]
+    if len(fields) < 2:
+        return
+    column = outcome.replace(" ", "_")
+    few = table.sort_values(column, ascending=outcome != OUTCOME, kind="stable").head(MOST_LINES)
+    label, rows = "Settings of every configuration", len(few) * (len(fields) + 1)
+    if (place := drawing.unfolded(rows, label, "parallel")) is None:
+        return
+    settings = data.read_settings(tuple(table["config_id"].astype(int)))[fields]
+    joined = few[["config_id", "configuration", column]].join(settings, on="config_id")
+    with place:
+        if len(few) < len(table):
+            st.caption(f"The chart shows the worst {MOST_LINES} of {len(table):,} configurations.")
+        drawing.show(drawing.built(_lines, joined, fields, outcome), "parallel")
+
+
+def _lines(joined: pd.DataFrame, fields: list[str], outcome: str) -> Drawing:
+    return parallel_coordinates(places(joined, fields, outcome), outcome)

@@ -1,0 +1,124 @@
+"""Scores by length, as charts want them."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from dashboard import data, measures, names
+from dashboard.measures import ACCURACY
+from seqcls.data import sampler_of
+from sweeps.store.reading.curves import Measure
+from sweeps.store.reading.selection import View
+
+LENGTH_MEASURES = {
+    "Accuracy": ACCURACY,
+    "False positive rate": measures.FALSE_POSITIVE_RATE,
+    "False negative rate": measures.FALSE_NEGATIVE_RATE,
+}
+"""What may be drawn against length, and what it means."""
+
+# Of which cells a measure is the share: those counted, of those and these.
+_SHARES = {
+    "Accuracy": (["tn", "tp"], ["fp", "fn"]),
+    "False positive rate": (["fp"], ["tn"]),
+    "False negative rate": (["fn"], ["tp"]),
+}
+
+
+_MEASURES: dict[str, Measure] = {
+    "Accuracy": "accuracy",
+    "False positive rate": "false positives",
+    "False negative rate": "false negatives",
+}
+
+MAX_POINTS = 1_000
+"""Points of thin lines that are sent to a browser."""
+
+MAX_READ = 5_000
+"""Models whose errors are read for medians, where one configuration alone has no more."""
+
+
+def drawable(seeds: "pd.Series[int]", most: int, models: int) -> int:
+    """How many configurations are drawn: of `seeds` each, at most so many, of so many models.
+
+    One is drawn however many models it has.
+    """
+    return max(1, int((seeds.head(most).cumsum() <= models).sum()))
+
+
+@data.shared
+def medians(view: View, config_ids: tuple[int, ...], width: int, measure: str) -> pd.DataFrame:
+    """The median of each configuration and point, over all its seeds in scope.
+
+    Args:
+        view: which models.
+        config_ids: the configurations.
+        width: lengths that make one point.
+        measure: one of `LENGTH_MEASURES`.
+
+    Returns:
+        configuration, middle (length), n, median, low, high.
+    """
+    named = names.configuration_names(config_ids)
+    found = data.median_curves(view, config_ids, width, _MEASURES[measure])
+    found["middle"] = (found["first_length"] + found["last_length"]) / 2
+    found["configuration"] = pd.Categorical(found["config_id"].map(named), list(named.values()))
+    found = found.sort_values(["configuration", "middle"], ignore_index=True)
+    return found[["configuration", "middle", "n", "median", "low", "high"]]
+
+
+def points(scores: pd.DataFrame, measure: str) -> pd.DataFrame:
+    """One row a run and point of a line; none where there is no string to take a share of.
+
+    Args:
+        scores: run_id, first_length, last_length, tn, fp, fn, tp.
+        measure: one of `LENGTH_MEASURES`.
+
+    Returns:
+        run_id, middle and lengths (as text) of the point, value in [0, 1], strings (that it is a
+        share of).
+    """
+    counted, others = _SHARES[measure]
+    strings = scores[[*counted, *others]].sum(axis=1)
+    found = pd.DataFrame(
+        {
+            "run_id": scores["run_id"],
+            "middle": (scores["first_length"] + scores["last_length"]) / 2,
+            "lengths": named(scores),
+            "value": scores[counted].sum(axis=1) / strings.where(strings > 0),
+            "strings": strings,
+        }
+    )
+    return found.dropna(subset=["value"])
+
+
+def named(bins: pd.DataFrame) -> list[str]:
+    """What the lengths of each row are called, from its first_length and last_length."""
+    return [
+        f"{first}" if first == last else f"{first} to {last}"
+        for first, last in zip(bins["first_length"], bins["last_length"], strict=True)
+    ]
+
+
+@data.shared
+def limits(config_ids: Sequence[int]) -> pd.DataFrame:
+    """Where training and validation lengths ended, one line a length: length, label.
+
+    What ended beyond all tested lengths has no line: there is nothing left of it to see.
+    """
+    configs = data.some_configs(tuple(config_ids)).values()
+    tested = max((sampler_of(config, "test").lengths[-1] for config in configs), default=0)
+    ends = {
+        "training": {sampler_of(config, "train").lengths[-1] for config in configs},
+        "validation": {sampler_of(config, "validation").lengths[-1] for config in configs},
+    }
+    inside = {part: [x for x in lengths if x <= tested] for part, lengths in ends.items()}
+    return pd.DataFrame(
+        [
+            # One label a kind, at its last line: labels side by side would cover each other.
+            {"length": length, "label": f"end of {part}" if length == max(lengths) else ""}
+            for part, lengths in inside.items()
+            for length in lengths
+        ],
+        columns=["length", "label"],
+    )

@@ -1,0 +1,101 @@
+"""Where a model's misclassified strings lie: by length, and by the task's own features."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import data, drawing
+from dashboard.charts.errors.errors_by_length import errors_by_length
+from dashboard.charts.errors.features import feature_plane
+from dashboard.compare.lengths import named
+from seqcls.config import REPORT_TASK, RunConfig
+from seqcls.data import task_of, tokenizer_of
+from seqcls.tokens.strings import TokenStrings
+from seqcls.tokens.tokenizer import FIRST_LETTER
+
+WIDTH = 5
+"""Lengths in one bar."""
+
+MAX_POINTS = 5_000
+LENGTH = "length"
+
+
+def show(run_id: int, errors: pd.DataFrame, config: RunConfig) -> None:
+    """Two charts side by side.
+
+    Args:
+        run_id: the model.
+        errors: its misclassified test strings, the shortest first.
+        config: its configuration.
+    """
+    errors = errors.head(MAX_POINTS)
+    left, right = st.columns(2)
+    with left:
+        chart = drawing.built(errors_by_length, _by_length(run_id))
+        drawing.show(chart, "errors by length")
+    with right:
+        found = features(config, tuple(errors["string"]))
+        across, up = _axes(config, [str(name) for name in found])
+        drawn = errors.assign(first=found[across].to_numpy(), second=found[up].to_numpy())
+        chart = drawing.built(feature_plane, drawn, across, up)
+        drawing.show(chart, "errors by features")
+    if len(errors) == MAX_POINTS:
+        st.caption(f"The chart on the right shows the {MAX_POINTS:,} shortest strings.")
+
+
+@lru_cache(maxsize=32)
+def features(config: RunConfig, strings: tuple[str, ...]) -> pd.DataFrame:
+    """What the task tells strings apart by, a column each, with their length."""
+    found = token_strings(config, strings)
+    own = dict(task_of(config).features(found))
+    return pd.DataFrame({**own, LENGTH: found.lengths})
+
+
+def token_strings(config: RunConfig, strings: Sequence[str]) -> TokenStrings:
+    """Strings in the notation of a task's alphabet.
+
+    Raises:
+        InvalidStringError: one is not of this alphabet, or too long to be spelled out.
+    """
+    tokenizer = tokenizer_of(config)
+    rows = [[x - FIRST_LETTER for x in tokenizer.encode(text)[1:]] for text in strings]
+    return TokenStrings.of_lists(tokenizer.num_letters, rows)
+
+
+def _axes(config: RunConfig, names: list[str]) -> tuple[str, str]:
+    """The two features that are drawn; those that matter most in the task come first."""
+    first = best_axes(config, names)
+    columns = st.columns(2)
+    across, up = (
+        column.selectbox(label, names, index=names.index(own), key=f"{key} {config.key[:12]}")
+        for column, label, own, key in zip(
+            columns, ("Horizontal axis", "Vertical axis"), first, ("across", "up"), strict=True
+        )
+    )
+    return across, up
+
+
+def best_axes(config: RunConfig, names: Sequence[str]) -> tuple[str, str]:
+    """The two features to begin with: required letters, what a task tells beside counts, counts."""
+    counts = [f"{letter}'s" for letter in task_of(config).alphabet]
+    required = [f"{letter}'s" for letter in config.required_letters]
+    own = [name for name in names if name not in {*counts, LENGTH}]
+    order = required if config.task == REPORT_TASK else own
+    ranked = [x for x in dict.fromkeys([*order, *own, *counts, LENGTH]) if x in names]
+    return ranked[0], ranked[1] if len(ranked) > 1 else ranked[0]
+
+
+@data.shared
+def _by_length(run_id: int) -> pd.DataFrame:
+    scores = data.scores_by_length((run_id,), WIDTH)
+    scores["lengths"] = named(scores)
+    kept = scores[["first_length", "last_length", "lengths"]]
+    parts = []
+    for kind, wrong, right in (("false positive", "fp", "tn"), ("false negative", "fn", "tp")):
+        tested = scores[wrong] + scores[right]
+        part = kept.assign(kind=kind, strings=scores[wrong], tested=tested)
+        part["rate"] = part["strings"] / part["tested"].where(part["tested"] > 0)
+        parts.append(part[part["strings"] > 0])
+    return pd.concat(parts)

@@ -1,0 +1,257 @@
+"""A sweep of one's own: settings in groups, and what is wrong beside the field that it is of."""
+
+import re
+from typing import Any
+
+import streamlit as st
+
+from dashboard import languages
+from dashboard.launch import fields, start
+from dashboard.launch.start import Start
+from dashboard.text import verbatim
+from seqcls.config import RunConfig
+from seqcls.data import language
+from seqcls.errors import ConfigError, SeqclsError
+from seqcls.tasks import TASKS
+from sweeps.grid.spec import SweepSpec, parse_spec
+from sweeps.grid.written_spec import CHECKPOINTS
+
+SUCH_AS = {
+    "alphabet": "such as ab",
+    "pattern": "such as (ab)*",
+    "formula": "such as a % 2 == 0",
+}
+MEANING = {
+    "alphabet": "The letters that strings are made of, one character each.",
+    "pattern": "A regular expression: letters, * + ? | and parentheses. It matches whole strings.",
+    "formula": "Letters stand for how often they occur: a > b, a % 2 == 0, a == b and c <= 3.",
+}
+FIRST_ALPHABET = "ab"
+
+_NAMED = re.compile(r"\b([a-z_]+)=")
+_DASHED = re.compile(r"(\d{1,19})\s*(?:-|\u2013|\.{2,})\s*(\d{1,19})")
+
+
+def show() -> list[SweepSpec]:
+    """Draws the form.
+
+    Returns:
+        What it asks for; nothing where something is wrong or missing, which is then said.
+    """
+    form = _Form(start.choose())
+    form.head()
+    for group in fields.GROUPS:
+        form.group(group)
+    return form.specs()
+
+
+class _Form:
+    def __init__(self, begin: Start) -> None:
+        self.begin = begin
+        self.chosen: dict[str, list[Any]] = {}
+        self.recommended: dict[str, list[Any]] = {}
+        self.slots: dict[str, Any] = {}
+        self.is_wrong = False
+        for field in (name for names in fields.GROUPS.values() for name in names):
+            # What was chosen is known before it is drawn, as what is offered depends on it.
+            try:
+                self._take(field, st.session_state.get(_key(field)))
+            except SeqclsError:
+                continue
+        self.offered = fields.offered(self.values)
+        self.read = {name for names in self.offered.values() for name in names}
+        self.chosen = {}
+        self.recommended = self.begin.recommended(self.read)
+
+    def values(self, field: str) -> list[Any]:
+        """What a field is as things stand."""
+        if field in self.chosen:
+            return self.chosen[field]
+        if field in self.recommended:
+            return self.recommended[field]
+        if not self.begin.names_field(field):
+            return [fields.own_value(field, self.values("task")[0] if field != "task" else None)]
+        return self.begin.values(field)
+
+    def head(self) -> None:
+        left, right = st.columns(2)
+        self.name = left.text_input("Name", "my_sweep", key="launch_name")
+        self.slots["name"] = st.container()
+        seeds = self.begin.spec.get("model_seeds", "0..7")
+        self.seeds = right.text_input(
+            "Model seeds",
+            seeds if isinstance(seeds, str) else ", ".join(map(str, seeds)),
+            key="launch_seeds",
+            help="A range such as 0..31, or 1, 5, 7.",
+        )
+        self.slots["model_seeds"] = st.container()
+
+    def group(self, group: str) -> None:
+        """A group's usual settings, and a box that adds others."""
+        st.markdown(f"**{group}**")
+        offered = self.offered[group]
+        usual = [field for field in fields.USUAL[group] if field in offered]
+        for field in usual:
+            self._field(field)
+        if group == "Task":
+            self._language()
+        for field in self._more(group, [x for x in offered if x not in usual]):
+            self._field(field)
+        self.slots[group] = st.container()
+
+    def _more(self, group: str, others: list[str]) -> list[str]:
+        """The settings that are added to a group's usual ones."""
+        if not others:
+            return []
+        key = f"launch_more {group}"
+        st.session_state[key] = [x for x in st.session_state.get(key, []) if x in others]
+        return st.multiselect(
+            f"More settings: {group.lower()}",
+            others,
+            key=key,
+            placeholder=f"More settings: {group.lower()}",
+            label_visibility="collapsed",
+        )
+
+    def _field(self, field: str) -> None:
+        draw = self._typed if field in fields.TYPED else self._axis
+        value = draw(field)
+        self.slots[field] = st.container()
+        try:
+            self._take(field, value)
+        except SeqclsError as error:
+            self._say(str(error))
+
+    def _take(self, field: str, value: Any) -> None:
+        given = value if isinstance(value, list) else [value]
+        values = [own for x in given if x not in (None, "") for own in fields.typed(field, x)]
+        if values:
+            self.chosen[field] = list(dict.fromkeys(values))
+
+    def _typed(self, field: str) -> str:
+        own = self.begin.values(field)[0]
+        first = FIRST_ALPHABET if field == "alphabet" and not own else ""
+        return st.text_input(
+            field,
+            first,
+            key=_key(field),
+            placeholder=str(own) or SUCH_AS.get(field, ""),
+            help=MEANING.get(field),
+        )
+
+    def _axis(self, field: str) -> Any:
+        placeholder = start.shown(self.begin_values(field))
+        offered = fields.options(field, self.values)
+        if field == "task":
+            return st.selectbox(
+                field, offered, index=None, key=_key(field), placeholder=placeholder
+            )
+        open_ended = fields.is_open_ended(field)
+        return st.multiselect(
+            field,
+            offered,
+            key=_key(field),
+            placeholder=placeholder,
+            accept_new_options=open_ended,
+            help="Several values make an axis. Type your own: 2, 4, 8."
+            if open_ended
+            else "Several values make an axis.",
+        )
+
+    def begin_values(self, field: str) -> list[Any]:
+        """What a field is while nothing is chosen for it."""
+        own = self.chosen.pop(field, None)
+        values = self.values(field)
+        if own is not None:
+            self.chosen[field] = own
+        return values
+
+    def _language(self) -> None:
+        """What the language accepts, at once."""
+        task = self.values("task")[0]
+        try:
+            settings = {field: self.values(field)[0] for field in TASKS[task].reads}
+            if missing := [x for x in ("alphabet", "pattern", "formula") if settings.get(x) == ""]:
+                self.is_wrong = True
+                self.slots[missing[0]].caption(f"Type the {missing[0]} of the language.")
+                return
+            # What an alphabet may be the configuration knows, not the language.
+            RunConfig.from_mapping({"task": task, **settings})
+            own = language(task, settings)
+            with TASKS.guarded(task):
+                languages.shortest_strings(own)
+            languages.show(own)
+        except ConfigError as error:
+            self._say(str(error))
+
+    def specs(self) -> list[SweepSpec]:
+        """The specification that the form asks for."""
+        every_epoch = st.checkbox(
+            "Keep the weights of every epoch",
+            key="launch_every_epoch",
+            help="Lets the Model page show how the model learned. Otherwise only the best epoch's "
+            "weights are kept.",
+        )
+        verdict = self._verdict()
+        if self.is_wrong:
+            return []
+        made = self.recommended | self.chosen
+        try:
+            spec = parse_spec(
+                self.begin.with_changes(
+                    made,
+                    self.read,
+                    name=self.name,
+                    model_seeds=seeds_of(self.seeds),
+                    checkpoints=CHECKPOINTS[every_epoch],
+                    verdict=verdict or None,
+                )
+            )
+        except SeqclsError as error:
+            self._say(str(error))
+            return []
+        changes = self.begin.changes(made, self.read)
+        label = st.session_state[start.KEY]
+        differs = "; ".join(changes) if changes else "nothing"
+        st.caption(f"Changed against {verbatim(label)}: {verbatim(differs)}.")
+        return [spec]
+
+    def _verdict(self) -> bool:
+        return st.checkbox(
+            "Try every string up to the longest test length",
+            key="launch_verdict",
+            help="Only where letter counts determine the answer and there are few enough of them; "
+            "other models are only tested.",
+        )
+
+    def _say(self, message: str) -> None:
+        """What is wrong, beside the field that the message names."""
+        self.is_wrong = True
+        for name in _NAMED.findall(message):
+            slot = self.slots.get(name) or self.slots.get(_group_of(name))
+            if slot is not None:
+                slot.error(verbatim(_without_sweep(message)))
+                return
+        st.error(verbatim(message))
+
+
+def _key(field: str) -> str:
+    return f"launch {field}"
+
+
+def _group_of(field: str) -> str:
+    return next((group for group, names in fields.GROUPS.items() if field in names), "")
+
+
+def _without_sweep(message: str) -> str:
+    return re.sub(r"^sweep '.*?': ", "", message)
+
+
+def seeds_of(text: str) -> str | list[int]:
+    """Model seeds as a specification has them: `0-9` means `0..9`."""
+    if dashed := _DASHED.fullmatch(text.strip()):
+        return f"{dashed[1]}..{dashed[2]}"
+    parts = [part.strip() for part in text.split(",")]
+    if all(part.isdecimal() and len(part) < 20 for part in parts):
+        return [int(part) for part in parts]
+    return text.strip()

@@ -1,0 +1,51 @@
+"""The dashboard's server: what it says when it begins, whom it answers, and how it ends."""
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from dashboard.server import ending
+from seqcls.errors import SeqclsError
+from sweeps.store.opening import open_reader
+
+
+@asynccontextmanager
+async def lifespan(_app: object) -> AsyncIterator[None]:
+    """From what is shown being said to the server's end."""
+    _say_what_is_shown()
+    async with ending.in_time():
+        yield
+
+
+class SameOrigin:
+    """Answers the pages of this server alone, not those of another host or port.
+
+    Streamlit itself answers the pages of every port of `localhost`.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app = self._app
+        if scope["type"] in ("http", "websocket"):
+            headers = Headers(scope=scope)
+            own = headers.get("host")
+            if any(page.partition("://")[2] != own for page in headers.getlist("origin")):
+                app = PlainTextResponse("This server answers its own pages alone.", 403)
+        await app(scope, receive, send)
+
+
+def _say_what_is_shown() -> None:
+    try:
+        said, where = f"Showing {open_reader().name}.", sys.stdout
+    except (SeqclsError, OSError) as error:
+        # The page says so too, and what to do; a sweep can be launched from there.
+        said, where = f"seqcls: {error}", sys.stderr
+    # Whose output is closed, or cannot write the name, is told nothing and served.
+    with suppress(OSError, UnicodeError):
+        print(said, file=where, flush=True)

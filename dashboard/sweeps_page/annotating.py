@@ -1,0 +1,122 @@
+"""A sweep's title, note and tags, its archive, and views that are saved by name."""
+
+from collections.abc import Callable
+from urllib.parse import parse_qs, urlencode
+
+import streamlit as st
+
+from dashboard import data, links
+from dashboard.sweeps_page import sweep_actions
+from dashboard.text import verbatim
+from sweeps.store.databases.engine import Store
+from sweeps.store.runs import notes
+from sweeps.store.runs.notes import Note, View
+
+ARCHIVED = "show_archived"
+PAGES = {
+    "": (links.COMPARE_PAGE, "Compare"),
+    "map": (links.MAP_PAGE, "Map"),
+    "failing": (links.FAILING_PAGE, "Failing models"),
+    "sweeps": ("screens/sweeps.py", "Sweeps"),
+    "model": (links.MODEL_PAGE, "Model"),
+}
+"""The pages of which a view can be saved, by their paths."""
+
+
+def form(sweep_id: int, own: Note, known: list[str]) -> None:
+    """What is written about a sweep, to be changed.
+
+    Args:
+        sweep_id: the sweep.
+        own: what is written about it now.
+        known: the tags of all sweeps, which are offered.
+    """
+    with st.popover("Title, note, tags", icon=":material/edit:"), st.form(f"note {sweep_id}"):
+        st.text_input("Title", own.title, key=f"title {sweep_id}", max_chars=notes.LONGEST_NAME)
+        st.text_area("Note", own.note, key=f"note_text {sweep_id}", max_chars=notes.LONGEST_NOTE)
+        st.multiselect(
+            "Tags",
+            sorted({*known, *own.tags}),
+            default=list(own.tags),
+            key=f"tags {sweep_id}",
+            accept_new_options=True,
+            placeholder="None",
+        )
+        st.form_submit_button("Save", on_click=_write, args=(sweep_id,), type="primary")
+
+
+def archive_button(sweep_id: int, own: Note) -> None:
+    """Archives a sweep, or takes that back."""
+    archived = own.archived_at is not None
+    st.button(
+        "Take out of the archive" if archived else "Archive",
+        key=f"archive {sweep_id}",
+        icon=":material/unarchive:" if archived else ":material/archive:",
+        on_click=_archive,
+        args=(sweep_id, not archived),
+        help="An archived sweep is hidden from lists and filters. Nothing of it is deleted.",
+    )
+
+
+def show_views(page: str) -> None:
+    """The saved views, and a box that saves this one.
+
+    Args:
+        page: the path of the page that is shown.
+    """
+    saved = data.saved_views()
+    label = f"Saved views ({len(saved)})" if saved else "Saved views"
+    with st.popover(label, icon=":material/bookmark:", width="stretch"):
+        for view in saved:
+            _view(view)
+        if page not in PAGES:
+            return
+        st.text_input("Name of this view", key="view_name", max_chars=notes.LONGEST_NAME)
+        query = urlencode(
+            [(key, own) for key in st.query_params for own in st.query_params.get_all(key)]
+        )
+        st.button("Save this view", key="save_view", on_click=_save, args=(page, query))
+
+
+def _view(view: View) -> None:
+    if view.page not in PAGES:
+        return
+    file, title = PAGES[view.page]
+    left, right = st.columns([5, 1], vertical_alignment="center")
+    left.page_link(
+        file, label=f"{verbatim(view.name)} ({title})", query_params=parse_qs(view.query)
+    )
+    right.button(
+        "",
+        key=f"forget view {view.name}",
+        icon=":material/close:",
+        help="Delete this view.",
+        type="tertiary",
+        on_click=_forget,
+        args=(view.name,),
+    )
+
+
+def _write(sweep_id: int) -> None:
+    title, note, tags = (
+        st.session_state[f"{x} {sweep_id}"] for x in ("title", "note_text", "tags")
+    )
+    _do(lambda store: notes.write_note(store, sweep_id, title, note, tags))
+
+
+def _archive(sweep_id: int, archived: bool) -> None:
+    _do(lambda store: notes.archive(store, sweep_id, archived))
+
+
+def _save(page: str, query: str) -> None:
+    name = st.session_state["view_name"]
+    _do(lambda store: notes.save_view(store, View(name, page, query)))
+    st.session_state["view_name"] = ""
+
+
+def _forget(name: str) -> None:
+    _do(lambda store: notes.delete_view(store, name))
+
+
+def _do(write: Callable[[Store], None]) -> None:
+    sweep_actions.write(write)

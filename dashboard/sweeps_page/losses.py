@@ -1,0 +1,85 @@
+"""Loss curves of a sweep's models across seeds: of those that are finished, and in training."""
+
+from collections import Counter
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import data, drawing, names
+from dashboard.charts.comparison.loss_curves import DIED, FINISHED, IN_TRAINING, loss_curves
+from dashboard.charts.style.colors import OKABE_ITO
+from seqcls.data import sampler_of
+from sweeps.store.opening import open_reader
+from sweeps.store.reading.losses import losses_in_training
+from sweeps.work.progress import SweepProgress
+
+MOST_MODELS = 96
+"""Lines in the chart."""
+
+MOST_IN_TRAINING = 32
+"""Lines besides, of models in training."""
+
+
+def show(sweep: SweepProgress) -> None:
+    """The chart, or why there is none yet."""
+    losses = _losses(sweep)
+    if losses.empty:
+        if sweep.running:
+            st.caption(
+                "Loss curves appear after the first seconds of training; on a Dask cluster, as "
+                "models finish."
+            )
+        return
+    frame = _per_string(losses)
+    named = names.configuration_names(sorted(frame["config_id"].unique().tolist()))
+    frame["configuration"] = frame["config_id"].map(named)
+    colors = {named[own]: color for own, color in names.colors(list(named)).items()}
+    chart = drawing.built(loss_curves, frame.drop(columns="config_id"), colors)
+    drawing.show(chart, f"loss curves {sweep.id}")
+    models = losses.drop_duplicates("run_id")
+    _say_how_many(sweep, Counter(models["state"].tolist()))
+
+
+def _losses(sweep: SweepProgress) -> pd.DataFrame:
+    """As `newest_losses`, and the state: of finished models, and of those in training."""
+    # What is in training is asked first: a model that is finished in between is then in both, not
+    # in none.
+    training = _in_training(sweep)
+    finished = data.newest_losses(sweep.id, len(OKABE_ITO), MOST_MODELS).assign(state=FINISHED)
+    training = training[~training["run_id"].isin(finished["run_id"])]
+    both = pd.concat([training, finished]) if len(training) else finished
+    shown = both["config_id"].drop_duplicates().head(len(OKABE_ITO))
+    return both[both["config_id"].isin(shown)]
+
+
+def _in_training(sweep: SweepProgress) -> pd.DataFrame:
+    if not sweep.running:
+        return pd.DataFrame(columns=["run_id"])
+    # Never remembered: no revision tells that there are more.
+    found = losses_in_training(open_reader(), sweep.id, len(OKABE_ITO), MOST_IN_TRAINING)
+    return found.assign(state=found.pop("is_orphaned").map({False: IN_TRAINING, True: DIED}))
+
+
+def _say_how_many(sweep: SweepProgress, shown: Counter[str]) -> None:
+    finished, training, died = (shown[state] for state in (FINISHED, IN_TRAINING, DIED))
+    if finished < sweep.done:
+        st.caption(
+            f"The chart shows {finished:,} of {sweep.done:,} finished models, the most recent ones "
+            f"of up to {len(OKABE_ITO)} configurations."
+        )
+    if training:
+        going_on = max(training, sweep.running - sweep.orphaned)
+        st.caption(f"{training:,} of {going_on:,} models in training are shown, dashed.")
+    if died:
+        st.caption(
+            f"The worker of {died:,} models shown died (dotted). The next worker trains them again "
+            "from the beginning."
+        )
+
+
+def _per_string(losses: pd.DataFrame) -> pd.DataFrame:
+    """With the mean over an epoch's strings, which configurations differ in: loss."""
+    configs = data.some_configs(tuple(losses["config_id"].drop_duplicates().tolist()))
+    strings = {own: sampler_of(config, "validation").epoch_size for own, config in configs.items()}
+    found = losses.assign(loss=losses["validation_loss"] / losses["config_id"].map(strings))
+    return found.drop(columns="validation_loss")

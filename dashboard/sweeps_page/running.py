@@ -1,0 +1,151 @@
+"""How sweeps progress: refreshed without a rerun of the page while anything is trained."""
+
+import streamlit as st
+
+from dashboard import data, links
+from dashboard.sweeps_page import sweep_actions
+from dashboard.text import models_fail, verbatim
+from seqcls.errors import SeqclsError
+from sweeps.durations import spoken
+from sweeps.store.databases.engine import Store
+from sweeps.store.opening import open_reader
+from sweeps.store.reading import queries
+from sweeps.store.reading.selection import View
+from sweeps.store.schema.tables import SweepState
+from sweeps.work.progress import SweepProgress
+
+SECONDS = 2.0
+"""Between two looks at the database."""
+
+MAX_SHOWN = 4
+SEEN = "active sweeps"
+SHOWN_REVISION = "shown revision"
+ENDED = "ended sweeps"
+TOLD = "ended sweeps that a toast has told of"
+"""Sweeps that ended while this session looked on, until that has been put away."""
+
+
+def show() -> None:
+    """Draws what is in training, and refreshes itself."""
+    try:
+        store = open_reader()
+        st.session_state[SHOWN_REVISION] = data.revision(store)
+        polls = any(map(goes_on, data.progress()))
+    except SeqclsError:
+        st.session_state[SHOWN_REVISION], polls = None, False
+    st.fragment(_refreshed, run_every=SECONDS if polls else None)(polls)
+    _ended()
+
+
+def goes_on(sweep: SweepProgress) -> bool:
+    """Whether anything may come of a sweep by itself, so that it is worth another look."""
+    return sweep.running > 0 or sweep.state not in (SweepState.DONE, SweepState.STOPPED)
+
+
+def _refreshed(polls: bool) -> None:
+    sweep_actions.say_problem()
+    try:
+        store = open_reader()
+        active = [sweep for sweep in data.progress() if sweep.state != SweepState.DONE]
+        new_results = queries.revision(store) != st.session_state.get(SHOWN_REVISION)
+    except SeqclsError:
+        return
+    before = st.session_state.get(SEEN, set())
+    st.session_state[SEEN] = {sweep.id for sweep in active}
+    if ended := before - st.session_state[SEEN]:
+        st.session_state[ENDED] = [*st.session_state.get(ENDED, []), *ended][-MAX_SHOWN:]
+        # A sweep has ended: the page shows its results. Until then it is left alone.
+        st.rerun()
+    if polls and not any(map(goes_on, active)):
+        # All that is left is stopped: the page is drawn once more, and then no longer by itself.
+        st.rerun()
+    if active:
+        st.header("Running")
+    for sweep in active[:MAX_SHOWN]:
+        _sweep(store, sweep)
+    if len(active) > MAX_SHOWN:
+        st.caption(f"{len(active) - MAX_SHOWN} more are on the page Sweeps.")
+    if new_results and st.button("Show new results", key="refresh", width="stretch"):
+        st.rerun()
+
+
+def _ended() -> None:
+    """What came out of the sweeps that ended while this session looked on."""
+    try:
+        names = {sweep.id: sweep.name for sweep in data.progress()}
+        ended = [names[x] for x in st.session_state.get(ENDED, []) if x in names]
+        for name in ended:
+            sums = data.configurations(View(sweeps=(name,)))[["seeds", "failing"]].sum()
+            told = models_fail(int(sums["failing"]), int(sums["seeds"]))
+            st.success(verbatim(f"{name} is done: {told}."))
+            if st.button("Compare them", key=f"compare {name}", icon=":material/bar_chart:"):
+                links.to_compare({}, sweeps=[name])
+            if name not in st.session_state.setdefault(TOLD, set()):
+                st.session_state[TOLD].add(name)
+                st.toast(verbatim(f"{name} is done: {told}."), icon=":material/check:")
+    except SeqclsError:
+        return
+    if ended:
+        st.button("Dismiss", key="dismiss_ended", on_click=_dismiss)
+
+
+def _dismiss() -> None:
+    st.session_state[ENDED] = []
+
+
+def _sweep(store: Store, sweep: SweepProgress) -> None:
+    st.text(sweep.name)
+    st.progress((sweep.done + sweep.failed) / max(1, sweep.total))
+    attended = sweep_actions.is_attended(store, sweep.id, sweep.running - sweep.orphaned)
+    st.caption(said(sweep, attended))
+    buttons(sweep, attended, "sidebar")
+
+
+def said(sweep: SweepProgress, attended: bool) -> str:
+    """How far a sweep is, in one line."""
+    parts = [f"{sweep.done:,} of {sweep.total:,} models"]
+    if sweep.running:
+        parts.append(f"{sweep.running:,} in training")
+    if sweep.orphaned:
+        parts.append(f"the worker of {sweep.orphaned:,} died")
+    if sweep.failed:
+        parts.append(f"training failed for {sweep.failed:,}")
+    if sweep.state == SweepState.STOPPED:
+        parts.append("stopped")
+    elif sweep.queued and not attended and not sweep.orphaned:
+        parts.append("no worker")
+    elif sweep.runs_per_second:
+        parts.append(f"{sweep.runs_per_second:.1f}/s")
+    if sweep.seconds_left and attended and sweep.state != SweepState.STOPPED:
+        parts.append(f"{spoken(sweep.seconds_left)} left")
+    return " · ".join(parts)
+
+
+def buttons(sweep: SweepProgress, attended: bool, place: str) -> None:
+    """What can be done to a sweep as it is: stop, resume, retry what failed."""
+    named = (sweep.id, sweep.name)
+    with st.container(horizontal=True):
+        left = sweep.queued or sweep.orphaned
+        waits = sweep.state == SweepState.STOPPED or (left and not attended)
+        if waits:
+            st.button(
+                "Resume",
+                key=f"resume {place} {sweep.id}",
+                on_click=sweep_actions.resume,
+                args=named,
+            )
+        elif sweep.state != SweepState.DONE:
+            st.button(
+                "Stop",
+                key=f"stop {place} {sweep.id}",
+                on_click=sweep_actions.stop,
+                args=(sweep.id,),
+                help="Models that are nearly done are finished; no result is lost.",
+            )
+        if sweep.failed:
+            st.button(
+                f"Retry {sweep.failed:,} failed",
+                key=f"retry {place} {sweep.id}",
+                on_click=sweep_actions.retry,
+                args=named,
+            )

@@ -1,0 +1,92 @@
+"""What a page does to sweeps, in callbacks: a writer is open only while one runs."""
+
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+
+from seqcls.errors import SeqclsError
+from sweeps.grid.spec import SweepSpec
+from sweeps.processes import background_worker
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
+from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.reading import sweep_queries
+from sweeps.store.schema.tables import SweepState
+
+PROBLEM = "problem"
+"""Where the session keeps what went wrong, until it has been said."""
+
+
+def launch(specs: Sequence[SweepSpec], token: str) -> None:
+    """Submits the sweeps and starts a worker; the same token does so once."""
+
+    def do(store: Store) -> None:
+        ids = {writer.submit(store, spec, f"{token} {spec.name}"): spec.name for spec in specs}
+        background_worker.start_worker(store, ids)
+
+    _try(do)
+
+
+def stop(sweep_id: int) -> None:
+    """Has workers begin no more runs of the sweep."""
+    _try(lambda store: writer.stop(store, [sweep_id]))
+
+
+def resume(sweep_id: int, name: str) -> None:
+    """Takes a stop back, and sees to it that somebody trains."""
+
+    def do(store: Store) -> None:
+        stopped = sweep_queries.sweep_record(store, sweep_id).state == SweepState.STOPPED
+        writer.resume(store, [sweep_id])
+        background_worker.start_worker(store, {sweep_id: name}, anyway=stopped)
+
+    _try(do)
+
+
+def retry(sweep_id: int, name: str) -> None:
+    """Queues the sweep's failed runs again, and sees to it that somebody trains."""
+
+    def do(store: Store) -> None:
+        writer.retry(store, [sweep_id])
+        background_worker.start_worker(store, {sweep_id: name})
+
+    _try(do)
+
+
+def delete(sweep_id: int) -> None:
+    """Deletes the sweep, and those of its runs that no other sweep has."""
+
+    def do(store: Store) -> None:
+        writer.delete(store, sweep_id)
+        background_worker.forget(store, sweep_id)
+
+    _try(do)
+
+
+def write(do: Callable[[Store], None]) -> None:
+    """Writes anything else; what is wrong with it is said on the page."""
+    _try(do)
+
+
+def say_problem() -> None:
+    """Says what the last callback could not do, once."""
+    if problem := st.session_state.pop(PROBLEM, None):
+        st.error("That could not be done.")
+        st.code(problem, language=None, wrap_lines=True)
+
+
+def is_attended(store: Store, sweep_id: int, running: int) -> bool:
+    """Whether somebody trains the sweep, as far as can be known from here."""
+    return running > 0 or background_worker.has_worker(store, sweep_id)
+
+
+def read_log(sweep_id: int) -> str | None:
+    """The end of the log of the sweep's last worker that a page started."""
+    return background_worker.read_log(open_reader(), sweep_id)
+
+
+def _try(do: Callable[[Store], None]) -> None:
+    try:
+        do(open_writer())
+    except (SeqclsError, OSError) as error:
+        st.session_state[PROBLEM] = str(error)

@@ -1,0 +1,161 @@
+"""The two engines that compute with PyTorch: by letter counts, and string by string."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from jaxtyping import Float
+
+from seqcls.config import NetworkConfig, RunConfig
+from seqcls.counts.invariance import counts_suffice
+from seqcls.engines.base import Member, Progress
+from seqcls.results import TrainedMember, Weights
+from seqcls.tokens.strings import TokenStrings
+
+if TYPE_CHECKING:
+    import torch
+
+    from seqcls.engines.computation import Computation, Members
+
+
+class _PyTorch(ABC):
+    """What both do alike. PyTorch is imported where it is used: to name an engine loads none."""
+
+    name: ClassVar[str]
+    by_counts: ClassVar[bool]
+    one_thread = False
+    wants_initial = False
+
+    def group_size(self, config: RunConfig) -> int:
+        """Beyond this many members a step's arithmetic outweighs what stacking saves."""
+        del config
+        return 64
+
+    def prepare(self, configs: Iterable[RunConfig]) -> None:
+        """As `Engine.prepare`: nothing is kept."""
+        del configs
+
+    def parameter_shapes(self, config: NetworkConfig) -> None:
+        """As `Engine.parameter_shapes`: only PyTorch knows them."""
+        del config
+
+    def load(self) -> None:
+        """As `Engine.load`."""
+        import seqcls.engines.stacked  # noqa: F401
+
+    def train(
+        self,
+        members: Sequence[Member],
+        initial: Sequence[Weights] | None,
+        *,
+        every_epoch: bool,
+        progress: Progress,
+        device: str,
+    ) -> list[TrainedMember]:
+        """As `Engine.train`."""
+        from seqcls.engines.initial import draw_initial
+        from seqcls.engines.stacked import GroupTraining, choose_device
+
+        torch_device = choose_device(device)
+        weights = draw_initial(members) if initial is None else initial
+        group, computation = self._training(members[0][0], weights, torch_device)
+        training = GroupTraining(members, group, computation, torch_device, every_epoch=every_epoch)
+        return training.run(progress)
+
+    def logits(
+        self,
+        config: RunConfig,
+        weights: Sequence[Weights],
+        strings: TokenStrings,
+        *,
+        device: str,
+    ) -> Float[np.ndarray, "member string"]:
+        """As `Engine.logits`."""
+        from seqcls.engines.computation import all_logits
+        from seqcls.engines.stacked import choose_device
+
+        computation = self._answering(config, weights, len(strings), choose_device(device))
+        return all_logits(computation, strings, len(weights))
+
+    @abstractmethod
+    def _training(
+        self, config: RunConfig, weights: Sequence[Weights], device: "torch.device"
+    ) -> "tuple[Members, Computation]":
+        """Members with their optimizer, and how they are trained."""
+
+    @abstractmethod
+    def _answering(
+        self, config: RunConfig, weights: Sequence[Weights], strings: int, device: "torch.device"
+    ) -> "Computation":
+        """How trained members answer so many strings."""
+
+
+class PyTorchCounts(_PyTorch):
+    """All members at once, from letter counts."""
+
+    name = "counts"
+    by_counts = True
+
+    def obstacle(self, config: RunConfig, device: str) -> str | None:
+        """Why it cannot train and test this configuration; None where it can."""
+        del device
+        return counts_suffice(config, training=True)
+
+    def _training(
+        self, config: RunConfig, weights: Sequence[Weights], device: "torch.device"
+    ) -> "tuple[Members, Computation]":
+        from seqcls.data import network_of
+        from seqcls.engines.by_counts import ByCounts
+        from seqcls.engines.stacked import optimized
+        from seqcls.engines.stacked_group import StackedGroup
+
+        group = StackedGroup(weights, device, **optimized(config))
+        return group, ByCounts(network_of(config), group, config.train_batch_size, device)
+
+    def _answering(
+        self, config: RunConfig, weights: Sequence[Weights], strings: int, device: "torch.device"
+    ) -> "Computation":
+        from seqcls.data import network_of
+        from seqcls.engines.by_counts import ByCounts
+        from seqcls.engines.stacked_group import StackedGroup
+
+        return ByCounts(network_of(config), StackedGroup(weights, device), strings, device)
+
+
+class PyTorchStrings(_PyTorch):
+    """All members in one step on a GPU; elsewhere, and with dropout, one at a time."""
+
+    name = "strings"
+    by_counts = False
+
+    def obstacle(self, config: RunConfig, device: str) -> str | None:
+        """Why it cannot train and test this configuration; None where it can."""
+        del config, device
+        return None
+
+    def _training(
+        self, config: RunConfig, weights: Sequence[Weights], device: "torch.device"
+    ) -> "tuple[Members, Computation]":
+        from seqcls.data import network_of
+        from seqcls.engines.stacked import optimized
+        from seqcls.engines.stacked_group import StackedGroup
+        from seqcls.engines.strings.flat_group import FlatGroup
+        from seqcls.engines.strings.one_by_one import OneByOne
+        from seqcls.engines.strings.stacked import Stacked
+
+        settings = (network_of(config), config.train_batch_size, device, config.train_seed)
+        if device.type == "cuda" and config.dropout_rate == 0:
+            stacked = StackedGroup(weights, device, **optimized(config))
+            return stacked, Stacked(stacked, *settings)
+        flat = FlatGroup(weights, device, **optimized(config))
+        return flat, OneByOne(flat, *settings)
+
+    def _answering(
+        self, config: RunConfig, weights: Sequence[Weights], strings: int, device: "torch.device"
+    ) -> "Computation":
+        from seqcls.data import network_of
+        from seqcls.engines.strings.flat_group import FlatGroup
+        from seqcls.engines.strings.one_by_one import OneByOne
+
+        return OneByOne(FlatGroup(weights, device), network_of(config), strings, device)

@@ -1,0 +1,303 @@
+"""What may help against a cause of failure: one field to change, with the reason and its source.
+
+Nothing here is certain. A suggestion is made only where the configuration can have the changed
+field; whether it helps, training it with the same seeds shows.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from seqcls.config import ANY_SAMPLER, PARTS, RunConfig, default_fields
+from seqcls.data import configuration, sampler_of, task_of
+from seqcls.errors import SeqclsError
+from seqcls.fields_read import fields_unread
+from seqcls.interpretability.mechanisms import AS_SHORT, BEHAVIOURS, BEYOND, FEATURE, LONGER
+
+Value = Callable[[RunConfig], Any]
+"""The value of the changed field for a configuration; None where there is nothing to change."""
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """One field whose change may help against some mechanisms."""
+
+    mechanisms: frozenset[str]
+    field: str
+    value: Value
+    reason: str
+    source: str
+    along: Callable[[RunConfig], Mapping[str, Any]] = lambda _: {}
+    """Other fields that have to change with it, since they mean nothing beside the new value."""
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A remedy for one configuration."""
+
+    mechanism: str
+    """What it is suggested for."""
+    field: str
+    before: Any
+    value: Any
+    reason: str
+    source: str
+    along: Mapping[str, Any]
+    """Other fields that have to change with it; mostly none."""
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """All that is changed."""
+        return {self.field: self.value, **self.along}
+
+    @property
+    def text(self) -> str:
+        """Such as `attention_scale=log_length (now sqrt)`."""
+        along = ", ".join(f"{name}={value}" for name, value in self.along.items())
+        also = f", and with it {along}" if along else ""
+        return f"{self.field}={self.value} (now {self.before}){also}"
+
+
+def suggestions(config: RunConfig, mechanisms: Sequence[str]) -> tuple[Suggestion, ...]:
+    """What may help a configuration against these mechanisms, each change named once.
+
+    Args:
+        config: the configuration.
+        mechanisms: the most frequent first.
+    """
+    found: dict[tuple[str, Any], Suggestion] = {}
+    for mechanism in mechanisms:
+        for remedy in REMEDIES:
+            if mechanism in remedy.mechanisms:
+                for own in _applied(config, mechanism, remedy):
+                    found.setdefault((own.field, own.value), own)
+    return tuple(found.values())
+
+
+def changed(config: RunConfig, fields: Mapping[str, Any]) -> RunConfig:
+    """A configuration with other values of these fields, checked as a whole.
+
+    Raises:
+        ConfigError: the configuration cannot have it.
+    """
+    return configuration({**named_fields(config), **fields})
+
+
+def named_fields(config: RunConfig) -> dict[str, Any]:
+    """The fields to name so that the same configuration is made of them."""
+    # Samplers that are left out follow the task.
+    named = {*config.changed, *(f"{part}_sampler" for part in PARTS)} - {"plugins"}
+    return {name: getattr(config, name) for name in sorted(named)}
+
+
+def _applied(config: RunConfig, mechanism: str, remedy: Remedy) -> Iterator[Suggestion]:
+    value, before = remedy.value(config), getattr(config, remedy.field)
+    if value is None or value == before or remedy.field in fields_unread(config):
+        return
+    along = remedy.along(config)
+    try:
+        changed(config, {remedy.field: value, **along})
+    except SeqclsError:
+        return
+    yield Suggestion(mechanism, remedy.field, before, value, remedy.reason, remedy.source, along)
+
+
+def _always(value: Any) -> Value:
+    return lambda _: value
+
+
+def _doubled(field: str) -> Value:
+    return lambda config: 2 * getattr(config, field) or 2
+
+
+def _one_more(field: str) -> Value:
+    return lambda config: getattr(config, field) + 1
+
+
+def _in_a_transformer(value: Value) -> Value:
+    return lambda config: value(config) if config.architecture == "transformer" else None
+
+
+def _with_places(value: Value) -> Value:
+    """Only where tokens have places that a test can go beyond."""
+    return lambda config: value(config) if config.positions != "none" else None
+
+
+def _where_order_decides(value: Value) -> Value:
+    """Only for a Transformer that cannot tell orders apart, on a task that asks for it."""
+
+    def own(config: RunConfig) -> Any:
+        blind = config.positions == "none" and config.attention_mask == "full"
+        return value(config) if blind and task_of(config).order_sensitive else None
+
+    return _in_a_transformer(own)
+
+
+def _longest_tested(config: RunConfig) -> int:
+    return 4 * max(sampler_of(config, part).lengths[-1] for part in PARTS) + 2
+
+
+def _of_an_lstm(config: RunConfig) -> dict[str, Any]:
+    """Its answer is read at the end, and it has no use for what only a Transformer reads."""
+    own = {name: default_fields()[name] for name in _TRANSFORMERS if name in config.changed}
+    return {**own, "readout": "last"} if config.readout == "first" else own
+
+
+_TRANSFORMERS = (
+    *("positions", "position_range", "attention_mask", "attention_scale"),
+    *("norm_placement", "activation"),
+)
+
+
+def _without_bound(config: RunConfig) -> str | None:
+    """No positions, where those that there are bring a bound on the length.
+
+    Not where the order would be out of sight then: a causal mask shows it, a full one does not.
+    """
+    blind = config.attention_mask == "full" and task_of(config).order_sensitive
+    return "none" if config.positions != "none" and not blind else None
+
+
+_LENGTH = frozenset({LONGER, BEYOND})
+_BLIND = frozenset(BEHAVIOURS) - _LENGTH
+
+_WIDTH = (
+    "Values of more letters than a head has dimensions lie close together; with more of them they "
+    "can be told apart."
+)
+_SUPERPOSITION = "Elhage et al. 2022, Toy Models of Superposition"
+_CHOMSKY = "Delétang et al. 2023, Neural Networks and the Chomsky Hierarchy"
+_REPORT = "the report's own sweeps of increased dimensionality and of more attention heads"
+
+REMEDIES = (
+    Remedy(
+        frozenset({"dilution"}),
+        "attention_scale",
+        _in_a_transformer(_always("log_length")),
+        "Scores that grow with the logarithm of the length keep a token's weight as strings grow.",
+        "Chiang & Cholak 2022, Overcoming a Theoretical Limitation of Self-Attention",
+    ),
+    Remedy(
+        frozenset({"dilution"}),
+        "attention_head_size",
+        _in_a_transformer(_doubled("attention_head_size")),
+        "Larger heads can score tokens further apart, so that more of another outweigh one.",
+        _REPORT,
+    ),
+    Remedy(
+        frozenset({"value interference"}),
+        "attention_head_size",
+        _in_a_transformer(_doubled("attention_head_size")),
+        _WIDTH,
+        _SUPERPOSITION,
+    ),
+    Remedy(
+        frozenset({"value interference", "dilution", "no single mechanism"}),
+        "hidden_size",
+        _doubled("hidden_size"),
+        "A wider residual stream holds the tokens further apart.",
+        f"{_SUPERPOSITION}; {_REPORT}",
+    ),
+    Remedy(
+        frozenset(
+            {"two heads on one letter", "value interference", "dilution", "no single mechanism"}
+        ),
+        "num_attention_heads",
+        _in_a_transformer(_doubled("num_attention_heads")),
+        "With more heads than tokens to look for, some head is likelier to look for each.",
+        _REPORT,
+    ),
+    Remedy(
+        frozenset({"feed-forward saturation"}),
+        "feed_forward_size",
+        _doubled("feed_forward_size"),
+        "With more units the answer hangs less on one that is closed.",
+        "the mechanism itself",
+    ),
+    Remedy(
+        _LENGTH,
+        "positions",
+        _in_a_transformer(_with_places(_always("alibi"))),
+        "A bias by distance has a meaning at places that training never reached.",
+        "Press, Smith & Lewis 2022, Train Short, Test Long",
+    ),
+    Remedy(
+        _LENGTH,
+        "position_range",
+        _in_a_transformer(_with_places(_longest_tested)),
+        "Places drawn at random from a longer range are all trained before the test.",
+        "Ruoss et al. 2023, Randomized Positional Encodings Boost Length Generalization",
+    ),
+    Remedy(
+        _LENGTH,
+        "positions",
+        _in_a_transformer(_without_bound),
+        "Without positions there are no places beyond training.",
+        "Kazemnejad et al. 2023, The Impact of Positional Encoding on Length Generalization",
+    ),
+    Remedy(
+        _LENGTH,
+        "attention_scale",
+        _in_a_transformer(_always("log_length")),
+        "Attention spreads over more tokens as strings grow; scores that grow too sharpen it.",
+        "Chiang & Cholak 2022, Overcoming a Theoretical Limitation of Self-Attention",
+    ),
+    Remedy(
+        _BLIND,
+        "positions",
+        _where_order_decides(_always("alibi")),
+        "This model sees how often tokens occur, not where; the language asks where.",
+        "the invariance of attention without positions under permutation",
+    ),
+    Remedy(
+        _BLIND,
+        "architecture",
+        _in_a_transformer(_always("lstm")),
+        "Recurrent networks often learn regular languages such as parity.",
+        _CHOMSKY,
+        _of_an_lstm,
+    ),
+    Remedy(
+        _LENGTH,
+        "architecture",
+        _in_a_transformer(_always("lstm")),
+        "Recurrent networks often go on beyond the trained lengths.",
+        _CHOMSKY,
+        _of_an_lstm,
+    ),
+    Remedy(
+        _LENGTH,
+        "train_max_length",
+        _doubled("train_max_length"),
+        "Training on longer strings may push back the length at which errors begin.",
+        "an assumption, which the training tests",
+    ),
+    Remedy(
+        frozenset({FEATURE, AS_SHORT}),
+        "train_size",
+        lambda config: 2 * config.train_size if config.train_sampler == ANY_SAMPLER else None,
+        "Strings of a kind that training seldom shows are seen more often.",
+        "an assumption, which the training tests",
+    ),
+    Remedy(
+        _BLIND,
+        "num_blocks",
+        _one_more("num_blocks"),
+        "Deeper Transformers can follow an automaton in fewer steps than the string has tokens.",
+        "Liu et al. 2023, Transformers Learn Shortcuts to Automata",
+    ),
+    Remedy(
+        frozenset({"constant answer"}),
+        "learning_rate",
+        lambda config: float(f"{config.learning_rate / 3:.1g}"),
+        "Training may end in an answer that never changes because its steps are too large.",
+        "an assumption, which the training tests",
+    ),
+    Remedy(
+        frozenset({"rounding"}),
+        "precision",
+        _always("float64"),
+        "These errors are right answers in double precision.",
+        "the mechanism itself",
+    ),
+)

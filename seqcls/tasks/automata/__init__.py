@@ -1,0 +1,1 @@
+"""Finite automata, and regular expressions as such."""

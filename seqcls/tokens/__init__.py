@@ -1,0 +1,1 @@
+"""Tokens: alphabets, notation, many strings as arrays."""

@@ -1,0 +1,134 @@
+"""Why the runs of a sweep fail: their errors attributed, stored, and summed up over seeds."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import pandas as pd
+
+from seqcls.interpretability.mechanisms import ORDER
+from seqcls.results import Cause
+from sweeps.statistics.intervals import wilson
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
+from sweeps.store.reading import queries, sweep_queries
+from sweeps.store.reading.selection import View
+from sweeps.store.results import explained
+from sweeps.store.schema.tables import RunState
+from sweeps.store.strings import string_queries
+
+SAMPLE = 50
+"""Errors of a run that are looked at, unless more are asked for."""
+
+OnProgress = Callable[[int, int], None]
+"""Told how many runs are attributed, and of how many."""
+
+
+def failing_runs(store: Store, sweep: str) -> pd.DataFrame:
+    """The finished runs of a sweep with a misclassified test string.
+
+    Raises:
+        UnknownRunError: there is no such sweep.
+    """
+    sweep_queries.find_sweep(store, sweep)
+    return queries.runs(store, View((sweep,), failing=True))
+
+
+def attribute(
+    store: Store,
+    run_ids: Sequence[int],
+    sample: int = SAMPLE,
+    on_progress: OnProgress | None = None,
+) -> int:
+    """Attributes the errors of finished runs and stores the causes, where not stored already.
+
+    Args:
+        store: the database, open for writing.
+        run_ids: failing runs.
+        sample: errors of each that are looked at, spread evenly from the shortest to the longest.
+        on_progress: told after every run.
+
+    Returns:
+        How many runs were attributed now.
+    """
+    reader = store.reader()
+    waiting = list(_not_attributed(reader, run_ids, sample))
+    for done, (run_id, wrong) in enumerate(waiting):
+        writer.record_causes(store, run_id, causes_of(reader, run_id, wrong, sample))
+        if on_progress is not None:
+            on_progress(done + 1, len(waiting))
+    return len(waiting)
+
+
+def causes_of(store: Store, run_id: int, wrong: Sequence[str], sample: int) -> list[Cause]:
+    """The causes of a run's errors, the most frequent first.
+
+    Args:
+        store: where the run is.
+        run_id: a finished run.
+        wrong: its misclassified test strings, the shortest first, each as often as it occurs.
+        sample: how many of them to look at.
+    """
+    # Imported where it is used: PyTorch takes a second or two to load.
+    from seqcls.interpretability.causes import attributions, summed_up
+    from sweeps.analysis.opened_models import asked_model
+
+    return summed_up(attributions(asked_model(store, run_id), wrong, sample))
+
+
+def leading(causes: pd.DataFrame) -> pd.DataFrame:
+    """The mechanism of most errors of each run, whatever head and tokens it is about.
+
+    `order not seen` leads wherever it is found: no training mends it.
+
+    Args:
+        causes: as `sweeps.store.results.explained.causes`.
+
+    Returns:
+        run_id, mechanism, share (of the run's errors that were looked at), strings (looked at).
+    """
+    summed = causes.groupby(["run_id", "mechanism"], sort=False)[["share", "strings"]].sum()
+    # A stable sort: of equals the first stays, which is that of the most frequent cause.
+    ranked = summed.reset_index().sort_values("share", ascending=False, kind="stable")
+    ranked = ranked.sort_values("mechanism", key=lambda own: own != ORDER, kind="stable")
+    found = ranked.drop_duplicates("run_id").sort_values("run_id", ignore_index=True)
+    looked_at = causes.groupby("run_id")["strings"].sum()
+    return found.assign(strings=found["run_id"].map(looked_at).astype(int))
+
+
+def table(runs: pd.DataFrame, causes: pd.DataFrame) -> pd.DataFrame:
+    """The share of failing seeds by leading mechanism, of every configuration.
+
+    Args:
+        runs: a row a failing run: id, config_id.
+        causes: as `sweeps.store.results.explained.causes`, of these runs.
+
+    Returns:
+        config_id, mechanism, seeds (whose errors it causes most), failing (attributed seeds of
+        the configuration), share, low, high (Wilson interval), in [0, 1].
+    """
+    own = leading(causes).merge(runs[["id", "config_id"]], left_on="run_id", right_on="id")
+    failing = own.groupby("config_id").size()
+    counted = own.groupby(["config_id", "mechanism"]).size().rename("seeds").reset_index()
+    counted["failing"] = counted["config_id"].map(failing)
+    shares = [
+        wilson(int(seeds), int(n))
+        for seeds, n in zip(counted["seeds"], counted["failing"], strict=True)
+    ]
+    for name in ("value", "low", "high"):
+        column = "share" if name == "value" else name
+        counted[column] = pd.Series([getattr(own, name) for own in shares], dtype=float)
+    return counted.sort_values(["config_id", "seeds"], ascending=[True, False], ignore_index=True)
+
+
+def _not_attributed(
+    store: Store, run_ids: Sequence[int], sample: int
+) -> Iterator[tuple[int, list[str]]]:
+    """Runs without causes of so many errors, with their errors, the shortest first."""
+    known = explained.causes(store, run_ids).groupby("run_id")["strings"].sum()
+    for run_id in run_ids:
+        if queries.run_status(store, run_id).state != RunState.DONE:
+            continue
+        errors = string_queries.string_errors(store, run_id)
+        # Each as often as it occurs in the test set, as everywhere that errors are counted.
+        wrong = errors["string"].repeat(errors["occurrences"].tolist()).tolist()
+        if wrong and int(known.get(run_id, 0)) != min(sample, len(wrong)):
+            yield run_id, wrong

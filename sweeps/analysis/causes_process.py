@@ -1,0 +1,76 @@
+"""Finding causes in a process of its own, for whoever may not be kept busy, such as a server.
+
+What is found is committed run by run, so that anyone can see from the database how far it is.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import IO
+
+from seqcls.errors import SeqclsError
+from sweeps.analysis import causes
+from sweeps.processes.python import python
+from sweeps.store.opening import open_writer
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """A process that finds the causes of some runs."""
+
+    run_ids: tuple[int, ...]
+    process: subprocess.Popen[bytes]
+    said: IO[bytes]
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it has not ended."""
+        return self.process.poll() is None
+
+    @property
+    def problem(self) -> str | None:
+        """Why it failed, in a line; None where it has not."""
+        if not self.process.poll():
+            return None
+        self.said.seek(0)
+        lines = self.said.read().decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else f"it ended with status {self.process.returncode}"
+
+
+def start(run_ids: Sequence[int]) -> Attribution:
+    """Begins to find the causes of these runs, in the database that the environment names.
+
+    Raises:
+        OSError: no process could be started.
+    """
+    said = tempfile.TemporaryFile()  # noqa: SIM115 - it is read when the process has ended
+    process = subprocess.Popen(
+        python("sweeps.analysis.causes_process"),
+        stdin=subprocess.PIPE,
+        stdout=said,
+        stderr=said,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        start_new_session=True,
+    )
+    assert process.stdin is not None
+    with process.stdin as given:
+        given.write(json.dumps(list(run_ids)).encode())
+    return Attribution(tuple(run_ids), process, said)
+
+
+def main() -> int:
+    """Finds the causes of the runs whose numbers stand in the standard input, as JSON."""
+    try:
+        causes.attribute(open_writer(), json.load(sys.stdin))
+    except (SeqclsError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+"""Two stored configurations, compared."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from seqcls.config import RunConfig
+from seqcls.data import strings_read
+from seqcls.errors import UnknownRunError
+from sweeps.analysis.configuration_lookup import config_meant
+from sweeps.results.summaries import differing_fields
+from sweeps.statistics.seed_by_seed import Comparison, by_length, compare, string_differences
+from sweeps.store.databases.engine import Store
+from sweeps.store.reading import queries
+from sweeps.store.schema.tables import RunState
+from sweeps.store.strings import string_queries
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """Two configurations side by side; differences are the first less the second."""
+
+    names: tuple[str, str]
+    config_ids: tuple[int, int]
+    fields: dict[str, tuple[object, object]]
+    """The fields in which they differ, with both values."""
+    comparison: Comparison
+    lengths: pd.DataFrame
+    """As `sweeps.statistics.seed_by_seed.by_length`."""
+    strings: pd.DataFrame | None
+    """As `sweeps.statistics.seed_by_seed.string_differences`; None where their test strings are
+    not the same."""
+
+    def __repr__(self) -> str:
+        a, b = (
+            f"{share.value:.0%} of {runs}"
+            for share, runs in zip(self.comparison.failing, self.comparison.runs, strict=True)
+        )
+        return f"<Compared {self.names[0]}: {a} fail; {self.names[1]}: {b} fail>"
+
+
+def compare_configs(store: Store, a: str, b: str, width: int = 1) -> Compared:
+    """Compares two configurations by all their finished runs, seed by seed where seeds agree.
+
+    Args:
+        store: where to read.
+        a: what `sweeps.analysis.configuration_lookup.config_meant` takes.
+        b: likewise.
+        width: lengths that make one row of `lengths`.
+
+    Raises:
+        UnknownRunError: there is no such configuration, or no run of it is finished.
+        ConfigError: a field or a value that there is not.
+    """
+    ids = (config_meant(store, a), config_meant(store, b))
+    frame = queries.runs(store)
+    frame = frame[frame["state"] == RunState.DONE]
+    sides = [_finished(frame, own, name) for own, name in zip(ids, (a, b), strict=True)]
+    names = differing_fields(pd.concat([own.head(1) for own in sides]))
+    known = queries.configs(store)
+    configs = [known[own] for own in ids]
+    fields = {name: (getattr(configs[0], name), getattr(configs[1], name)) for name in names}
+    lengths = [_with_seeds(queries.length_scores(store, _ids(own)), own) for own in sides]
+    same_strings = _test_set(configs[0]) == _test_set(configs[1])
+    strings = [string_queries.errors_of(store, _ids(own)) for own in sides] if same_strings else []
+    return Compared(
+        names=(a, b),
+        config_ids=ids,
+        fields=fields,
+        comparison=compare(*(_outcomes(own) for own in sides)),
+        lengths=by_length(lengths[0], lengths[1], width),
+        strings=string_differences(strings[0], strings[1]) if same_strings else None,
+    )
+
+
+def _finished(frame: pd.DataFrame, config_id: int, name: str) -> pd.DataFrame:
+    own = frame[frame["config_id"] == config_id]
+    if own.empty:
+        raise UnknownRunError(f"{name!r}: none of its runs is finished; nothing to compare yet")
+    return own
+
+
+def _outcomes(runs: pd.DataFrame) -> pd.DataFrame:
+    return runs[["model_seed", "accuracy", "errors"]].astype({"accuracy": float, "errors": int})
+
+
+def _ids(runs: pd.DataFrame) -> list[int]:
+    return [int(own) for own in runs["id"]]
+
+
+def _with_seeds(scores: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    seeds = runs.set_index("id")["model_seed"]
+    return scores.assign(model_seed=scores["run_id"].map(seeds))
+
+
+def _test_set(config: RunConfig) -> dict[str, object]:
+    """All that determines the strings that a configuration is tested on."""
+    return {name: getattr(config, name) for name in strings_read(config, "test")}

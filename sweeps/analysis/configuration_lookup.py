@@ -1,0 +1,70 @@
+"""Which configuration a user means."""
+
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from seqcls.config import RunConfig, default_fields
+from seqcls.errors import ConfigError, UnknownRunError
+from seqcls.spelling import nearest
+from sweeps.results.summaries import differing_fields
+from sweeps.store.databases.engine import Store
+from sweeps.store.reading import queries, sweep_queries
+from sweeps.store.reading.selection import View
+
+
+def config_meant(store: Store, reference: str) -> int:
+    """The id of the configuration meant by `heads`, `heads:hidden_size=16`, `12` or `heads/2`.
+
+    A sweep means its configuration where it has one, or the one that has the values named after a
+    colon. A run, by its id or by its sweep and model seed, means its own configuration.
+
+    Raises:
+        UnknownRunError: there is none, or there are several.
+        ConfigError: there is no such field, or a value is not one of its values.
+    """
+    sweep, _, conditions = reference.partition(":")
+    if not conditions and (sweep.isdigit() or "/" in sweep):
+        return _config_of(store, queries.find_run(store, sweep))
+    sweep_queries.find_sweep(store, sweep)
+    named = [own for own in conditions.split(",") if own]
+    fields = dict(condition(own, f"{reference!r}: {own}") for own in named)
+    found = queries.runs(store, View((sweep,)), fields)
+    ids = sorted(set(found["config_id"]))
+    if len(ids) == 1:
+        return int(ids[0])
+    if not ids:
+        raise UnknownRunError(f"{reference!r}: no run of sweep {sweep!r} has these values")
+    names = differing_fields(found)
+    raise UnknownRunError(
+        f"{reference!r} means {len(ids)} configurations, which differ in {', '.join(names)}; name "
+        f"one, as in {sweep}:{names[0]}={found[names[0]].iloc[0]}"
+    )
+
+
+def condition(text: str, said: str) -> tuple[str, Any]:
+    """The field and the value of `hidden_size=16`.
+
+    Args:
+        text: what was written.
+        said: where it was written, which messages begin with.
+
+    Raises:
+        ConfigError: there is no such field, or that is none of its values.
+    """
+    name, equals, value = text.partition("=")
+    if name not in RunConfig.model_fields:
+        raise ConfigError(f"{said}: {nearest(name, list(default_fields()))}")
+    if not equals:
+        raise ConfigError(f"{said}: expected FIELD=VALUE, as in hidden_size=16")
+    annotation: Any = RunConfig.model_fields[name].annotation
+    try:
+        return name, TypeAdapter(annotation).validate_strings(value)
+    except ValidationError as error:
+        expected = error.errors()[0]["msg"].removeprefix("Input should be ")
+        raise ConfigError(f"{said}: expected {expected}") from None
+
+
+def _config_of(store: Store, run_id: int) -> int:
+    frame = queries.runs(store)
+    return int(frame.loc[frame["id"] == run_id, "config_id"].iloc[0])

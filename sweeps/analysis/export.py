@@ -1,0 +1,111 @@
+"""Runs, lengths and errors as files for other programs: CSV or Parquet."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from seqcls.errors import ConfigError
+from sweeps.files import refuse_taken, whole_files
+from sweeps.store.databases.engine import Store
+from sweeps.store.reading import queries
+from sweeps.store.reading.selection import View
+from sweeps.store.schema.tables import RunState
+from sweeps.store.strings.arrow import ERRORS, LENGTHS, Strings, errors_of, lengths_of
+
+WRITERS: dict[str, Any] = {"csv": pa.csv.CSVWriter, "parquet": pa.parquet.ParquetWriter}
+FORMATS = tuple(WRITERS)
+
+RUNS_AT_ONCE = 500
+"""Results of so many runs are held in memory at a time."""
+
+OnProgress = Callable[[float, int], None]
+
+
+def export(
+    store: Store,
+    folder: Path,
+    kind: str,
+    wanted: View,
+    on_progress: OnProgress | None = None,
+    *,
+    force: bool = False,
+) -> dict[Path, int]:
+    """Writes `runs`, `lengths` and `errors` into a folder, whole files or none.
+
+    Args:
+        store: the database.
+        folder: where to; it is made where it is missing.
+        kind: `csv` or `parquet`.
+        wanted: which runs.
+        on_progress: told how many runs are written, and of how many.
+        force: replace files that this program wrote and nobody changed since.
+
+    Returns:
+        The number of rows of each file.
+
+    Raises:
+        ConfigError: the kind is unknown, or there is a file of that name.
+        MachineError: the disk is full.
+        StoreError: the database cannot be read.
+    """
+    if kind not in FORMATS:
+        raise ConfigError(f"format {kind!r}: expected {' or '.join(FORMATS)}")
+    paths = {name: folder / f"{name}.{kind}" for name in ("runs", "lengths", "errors")}
+    refuse_taken(paths.values(), force=force)
+    frame = _plain(queries.runs(store, wanted))
+    # Of runs that are done: what is stored of them does not change while this goes on.
+    ids = frame.loc[frame["state"] == RunState.DONE, "id"].tolist()
+    with whole_files(folder, force=force) as new:
+        rows = _write_all(new, kind, frame, _Results(store, ids, on_progress))
+    return {path: rows[name] for name, path in paths.items()}
+
+
+class _Results:
+    """The results of runs, a part after another."""
+
+    def __init__(self, store: Store, ids: Sequence[int], on_progress: OnProgress | None) -> None:
+        self._store = store
+        self._ids = ids
+        self._on_progress = on_progress
+
+    def __iter__(self) -> Iterator[dict[str, pa.Table]]:
+        strings = Strings()
+        for start in range(0, len(self._ids), RUNS_AT_ONCE):
+            some = self._ids[start : start + RUNS_AT_ONCE]
+            with self._store.begin() as connection:
+                lengths = lengths_of(connection, some)
+                errors = errors_of(connection, some, strings)
+            yield {"lengths": lengths, "errors": errors}
+            if self._on_progress is not None:
+                self._on_progress(start + len(some), len(self._ids))
+
+
+def _write_all(folder: Path, kind: str, frame: pd.DataFrame, results: _Results) -> dict[str, int]:
+    runs = pa.Table.from_pandas(frame, preserve_index=False)
+    schemas = {"runs": runs.schema, "lengths": LENGTHS, "errors": ERRORS}
+    rows = dict.fromkeys(schemas, 0)
+    with ExitStack() as opened:
+        writers = {
+            name: opened.enter_context(WRITERS[kind](folder / f"{name}.{kind}", schema))
+            for name, schema in schemas.items()
+        }
+        writers["runs"].write_table(runs)
+        rows["runs"] = runs.num_rows
+        for part in results:
+            for name, table in part.items():
+                writers[name].write_table(table)
+                rows[name] += table.num_rows
+    return rows
+
+
+def _plain(runs: pd.DataFrame) -> pd.DataFrame:
+    """Without what a column of a file cannot hold: names of sweeps become one text."""
+    plain = runs.copy()
+    plain["sweeps"] = plain["sweeps"].map(", ".join)
+    return plain

@@ -1,0 +1,60 @@
+"""Stored models, opened to be asked about any string of their language."""
+
+from pathlib import Path
+
+from seqcls.config import RunConfig
+from seqcls.interpretability.strings.asked import AskedModel
+from seqcls.parameters import weights_of
+from seqcls.results import Weights
+from sweeps.store.databases.engine import Store
+from sweeps.store.opening import open_reader
+from sweeps.store.reading import queries
+from sweeps.store.reading.models import of_run
+
+
+def asked_model(store: Store, run_id: int, epoch: int | None = None) -> AskedModel:
+    """A run's model after an epoch; of the best epoch if none is named.
+
+    Raises:
+        UnknownRunError: the run has no such weights.
+    """
+    config = queries.run_config(store, run_id)
+    return AskedModel(config, stored_weights(store, run_id, config, epoch))
+
+
+def ask_on_one_thread() -> None:
+    """From now on PyTorch keeps to one thread in this process.
+
+    A tiny model's operations are too small to share out: threads only wait for each other, which
+    takes several times as long where other processes want the cores too.
+    """
+    import torch
+
+    torch.set_num_threads(1)
+
+
+def stored_weights(
+    store: Store, run_id: int, config: RunConfig, epoch: int | None = None
+) -> Weights:
+    """A run's parameters after an epoch; of the best epoch if none is named.
+
+    Raises:
+        UnknownRunError: the run has no such weights.
+        StoreError: they are damaged, or no weights of the run's configuration.
+    """
+    data = queries.weights(store, run_id, epoch)
+    with of_run(run_id):
+        return weights_of(config, data)
+
+
+def opened(
+    db: str | Path | None, reference: str, epoch: int | None = None
+) -> tuple[int, AskedModel]:
+    """The run that is meant and its model.
+
+    Raises:
+        UnknownRunError: there is no such run, or it has no such weights.
+    """
+    store = open_reader(None if db is None else str(db))
+    run_id = queries.find_run(store, reference)
+    return run_id, asked_model(store, run_id, epoch)

@@ -1,0 +1,159 @@
+"""What would help a failing run: suggestions, the sweeps that try them, and what came of those."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from seqcls.canonical import canonical_json
+from seqcls.config import RunConfig
+from seqcls.fields_read import fields_unread
+from seqcls.interpretability.mechanisms import ORDER
+from seqcls.interpretability.remedies import Suggestion, changed, named_fields, suggestions
+from sweeps.analysis import causes
+from sweeps.grid.cost import is_here
+from sweeps.grid.spec import SweepSpec, parse_spec
+from sweeps.statistics.seed_by_seed import Comparison, compare
+from sweeps.store.databases.engine import Store
+from sweeps.store.reading import queries
+from sweeps.store.results import explained
+from sweeps.store.schema.tables import RunState
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A suggestion, how it is tried, and what came of it."""
+
+    suggestion: Suggestion
+    spec: SweepSpec
+    """The same seeds with one field changed."""
+    comparison: Comparison | None
+    """The changed configuration (a) against this one (b); None where no seed of it is trained."""
+    waiting: int = 0
+    """Seeds of the changed configuration that are queued or in training."""
+    lost: int = 0
+    """Seeds whose training failed."""
+
+
+def trials(store: Store, run_id: int, mechanisms: Sequence[str]) -> tuple[Trial, ...]:
+    """What may help the configuration of a run against these mechanisms.
+
+    Args:
+        store: where to read.
+        run_id: a run of the configuration; all its finished runs are compared.
+        mechanisms: the most frequent first.
+    """
+    runs = queries.runs(store)
+    own = runs[runs["config_id"] == runs.set_index("id").loc[run_id, "config_id"]]
+    config = queries.run_config(store, run_id)
+    seeds = sorted(int(seed) for seed in own["model_seed"])
+    outcomes = _outcomes(own)
+    by_meaning = _by_meaning(queries.configs(store))
+    found = []
+    for suggestion in suggestions(config, mechanisms):
+        other = changed(config, suggestion.fields)
+        tried = runs[runs["config_id"].isin(by_meaning.get(_meaning(other), []))]
+        spec = trial_spec(other, suggestion, seeds)
+        states = tried["state"].value_counts()
+        waiting = int(states.get(RunState.QUEUED, 0) + states.get(RunState.RUNNING, 0))
+        lost = int(states.get(RunState.FAILED, 0))
+        found.append(Trial(suggestion, spec, _compared(tried, outcomes), waiting, lost))
+    return tuple(found)
+
+
+def _by_meaning(configs: Mapping[int, RunConfig]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for config_id, config in configs.items():
+        # Of a plug-in that is not installed here nobody knows which fields it reads.
+        if is_here(config):
+            found.setdefault(_meaning(config), []).append(config_id)
+    return found
+
+
+def _meaning(config: RunConfig) -> str:
+    """What a configuration says of its models: an LSTM's number of heads says nothing."""
+    unread = fields_unread(config)
+    return canonical_json({k: v for k, v in config.changed.items() if k not in unread})
+
+
+def mechanisms_of(found: pd.DataFrame) -> list[str]:
+    """The mechanisms of stored causes, `order not seen` first, then that of most errors.
+
+    Args:
+        found: as `sweeps.store.results.explained.causes`, of one run or of several.
+    """
+    shares = found.groupby("mechanism", sort=False)["share"].sum()
+    ranked = shares.sort_values(ascending=False, kind="stable").index
+    return sorted(map(str, ranked), key=lambda name: name != ORDER)
+
+
+def stored_mechanisms(store: Store, run_id: int) -> list[str]:
+    """The mechanisms that are stored of a run; none where its errors were not attributed."""
+    return mechanisms_of(explained.causes(store, [run_id]))
+
+
+def found_mechanisms(store: Store, run_id: int) -> list[str]:
+    """The mechanisms of a run, as stored, or else attributed and stored.
+
+    Args:
+        store: the database, open for writing.
+        run_id: a finished run.
+    """
+    causes.attribute(store, [run_id])
+    return stored_mechanisms(store.reader(), run_id)
+
+
+def trial_spec(config: RunConfig, suggestion: Suggestion, seeds: Sequence[int]) -> SweepSpec:
+    """The sweep that tries a suggestion.
+
+    Args:
+        config: with the field changed.
+        suggestion: what it is.
+        seeds: those of the runs that it is compared with.
+    """
+    return parse_spec(
+        {
+            "name": f"{suggestion.field}={suggestion.value} for {config.key[:8]}",
+            "description": f"Against {suggestion.mechanism}: {suggestion.text}.",
+            "model_seeds": list(seeds),
+            "fixed": named_fields(config),
+        }
+    )
+
+
+def trial_sentence(trial: Trial) -> str:
+    """What came of a suggestion, in a line."""
+    own = trial.comparison
+    if own is None and trial.waiting:
+        return f"in training: none of {trial.waiting} seeds is done yet"
+    if own is None and trial.lost:
+        return "training failed for every seed that was tried"
+    if own is None:
+        return "not trained yet with all else as it is"
+    more = f"; {trial.waiting} more in training" if trial.waiting else ""
+    return _came_of_it(own) + more
+
+
+def _came_of_it(own: Comparison) -> str:
+    (a, b), (n, m) = own.failing, own.runs
+    said = f"trained: {round(a.value * n)} of {n} seeds fail, against {round(b.value * m)} of {m}"
+    if not own.paired:
+        return f"{said}; no seed is in both"
+    table = own.table
+    helped = f"of {table.pairs} seeds in both it mends {table.only_second}"
+    medians = " against ".join(f"{value:.2%}" for value in own.medians)
+    return (
+        f"{said}; {helped} and breaks {table.only_first} (exact McNemar p = {own.p_value:.2g}); "
+        f"median accuracy {medians}"
+    )
+
+
+def _compared(tried: pd.DataFrame, own: pd.DataFrame) -> Comparison | None:
+    outcomes = _outcomes(tried)
+    return None if outcomes.empty or own.empty else compare(outcomes, own)
+
+
+def _outcomes(runs: pd.DataFrame) -> pd.DataFrame:
+    """Of each seed that is done: model_seed, accuracy, errors."""
+    once = runs[runs["state"] == RunState.DONE].drop_duplicates("model_seed")
+    return once[["model_seed", "accuracy", "errors"]].astype({"accuracy": float, "errors": int})

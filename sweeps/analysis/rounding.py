@@ -1,0 +1,117 @@
+"""Runs trained again with other rounding: from initial values moved by the least that their
+precision can hold, and in double precision.
+
+A run whose confusion matrix is another one then hangs on rounding: nothing that the configuration
+says decides what comes of it, and another machine or engine may make something else of it.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from seqcls.config import RunConfig
+from seqcls.errors import UnknownRunError
+from seqcls.results import Confusion, Weights
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
+from sweeps.store.reading import queries
+from sweeps.store.schema.tables import RunState
+
+TIMES = 8
+"""How often each run is trained again from moved values, unless asked for more."""
+
+DOUBLE = "float64"
+
+OnProgress = Callable[[int, int], None]
+"""Told how many runs are trained again, and of how many."""
+
+
+def perturb(
+    store: Store,
+    run_ids: Sequence[int],
+    times: int = TIMES,
+    on_progress: OnProgress | None = None,
+) -> None:
+    """Trains finished runs again with other rounding, and stores what they come to.
+
+    Args:
+        store: the database, open for writing.
+        run_ids: finished runs.
+        times: how often each is trained again from moved values, all together in one group.
+        on_progress: told after every run.
+
+    Raises:
+        UnknownRunError: one is not finished.
+    """
+    reader = store.reader()
+    found = queries.runs(reader)
+    known = {run["id"]: run for run in found[found["id"].isin(run_ids)].to_dict("records")}
+    for run_id in run_ids:
+        if known[run_id]["state"] != RunState.DONE:
+            raise UnknownRunError(f"run {run_id} is {known[run_id]['state']}, not finished")
+    for done, run_id in enumerate(run_ids):
+        seed, engine = known[run_id]["model_seed"], known[run_id]["engine"]
+        config = queries.run_config(reader, run_id)
+        outcomes = perturbed(config, int(seed), times, engine=str(engine))
+        writer.record_perturbations(store, run_id, outcomes)
+        if on_progress is not None:
+            on_progress(done + 1, len(run_ids))
+
+
+def perturbed(
+    config: RunConfig, model_seed: int, times: int = TIMES, *, engine: str = "auto"
+) -> list[Confusion]:
+    """What a run comes to with other rounding.
+
+    First from initial values moved by one unit in the last place, each parameter up or down, drawn
+    by a generator of its own for each time; then from the same initial values in double precision,
+    where the run's own is another. Trainings that diverge have no model, and so are left out.
+
+    Args:
+        config: of the run.
+        model_seed: likewise.
+        times: how often from moved values, all together in one group.
+        engine: the one that trained the run.
+    """
+    # Imported where it is used: PyTorch takes a second or two to load.
+    from seqcls.engines.initial import draw_initial
+
+    (initial,) = draw_initial([(config, model_seed)])
+    moved = [moved_values(initial, np.random.default_rng([model_seed, i])) for i in range(times)]
+    found = _trained(config, model_seed, moved, engine)
+    if config.precision != DOUBLE:
+        double = config.model_copy(update={"precision": DOUBLE})
+        own = {name: values.astype(DOUBLE) for name, values in initial.items()}
+        found += _trained(double, model_seed, [own], "auto")
+    return found
+
+
+def _trained(
+    config: RunConfig, model_seed: int, initial: Sequence[Weights], engine: str
+) -> list[Confusion]:
+    from seqcls.evaluation import evaluate
+    from seqcls.training import train_group
+
+    trained = train_group([(config, model_seed)] * len(initial), engine=engine, initial=initial)
+    kept = [own.kept_weights for own in trained if own.failure is None]
+    if not kept:
+        return []
+    return [own.confusion for own in evaluate([config] * len(kept), kept, engine=engine)]
+
+
+def trainings(precision: str, times: int) -> int:
+    """How many outcomes `perturbed` has where no training diverges."""
+    return times + (precision != DOUBLE)
+
+
+def moved_values(weights: Weights, rng: np.random.Generator) -> Weights:
+    """Parameters, each moved up or down by one unit in the last place; zeros stay zero.
+
+    A zero is what a constant is drawn as, such as the embedding of padding.
+    """
+    return {name: _moved(values, rng) for name, values in weights.items()}
+
+
+def _moved(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    away = np.where(rng.random(values.shape) < 0.5, -np.inf, np.inf).astype(values.dtype)
+    return np.where(values == 0, values, np.nextafter(values, away))

@@ -1,0 +1,56 @@
+"""Commands that hold for a model of any architecture, on any task."""
+
+from typing import Annotated
+
+import typer
+
+from sweeps.cli.options import AsJson, Db, Epoch, Run
+
+PANEL = "Inside a model"
+
+app = typer.Typer()
+
+
+@app.command(rich_help_panel=PANEL)
+def minimal(
+    run: Run,
+    string: Annotated[
+        str | None,
+        typer.Argument(
+            help="A string that it gets wrong, such as (){30}.",
+            show_default="search for the shortest failing strings",
+        ),
+    ] = None,
+    db: Db = None,
+    epoch: Epoch = None,
+    as_json: AsJson = False,
+) -> None:
+    """Reduce a string that a model gets wrong to a minimal one, and find the nearest right one."""
+    from sweeps.cli.commands.any_model import show_minimal
+
+    show_minimal(db, run, string, epoch, as_json)
+
+
+@app.command(rich_help_panel=PANEL)
+def rules(run: Run, db: Db = None, epoch: Epoch = None, as_json: AsJson = False) -> None:
+    """Find the simple rules that predict a model's answers on all of its test strings."""
+    from sweeps.cli.commands.comparison import show_rules
+
+    show_rules(db, run, epoch, as_json)
+
+
+Configuration = Annotated[
+    str,
+    typer.Argument(
+        help="A sweep, SWEEP:FIELD=VALUE,…, or a run, which stands for its configuration.",
+        show_default=False,
+    ),
+]
+
+
+@app.command(rich_help_panel="Models")
+def compare(a: Configuration, b: Configuration, db: Db = None, as_json: AsJson = False) -> None:
+    """Compare two configurations seed by seed: who fails, by how much, on which strings."""
+    from sweeps.cli.commands.comparison import show_comparison
+
+    show_comparison(db, a, b, as_json)

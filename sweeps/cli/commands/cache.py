@@ -1,0 +1,20 @@
+"""What the command does with what this machine keeps: show it, clear it."""
+
+import pandas as pd
+import typer
+
+from seqcls import cache
+from sweeps.cli.commands.printing import print_json, print_table
+
+
+def show_cache(clear: bool, as_json: bool) -> None:
+    """Prints what is kept, after removing it all where that is wanted."""
+    if clear:
+        removed = cache.clear()
+        typer.echo(f"{cache.cache_folder()}: {removed:,} bytes removed.", err=True)
+    rows = [{"what": own.name, "files": own.files, "bytes": own.size} for own in cache.kept()]
+    frame = pd.DataFrame(rows, columns=["what", "files", "bytes"])
+    if as_json:
+        print_json(frame)
+    else:
+        print_table(frame, f"kept in {cache.cache_folder()}")

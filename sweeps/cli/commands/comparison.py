@@ -1,0 +1,112 @@
+"""What `seqcls compare` and `seqcls rules` do, and how they show it."""
+
+from dataclasses import asdict
+from typing import Any
+
+import pandas as pd
+
+from seqcls.interpretability.rounded import percent
+from seqcls.interpretability.strings.rules import Rules, fitting_rules
+from sweeps.analysis.compared_configurations import Compared, compare_configs
+from sweeps.analysis.opened_models import opened
+from sweeps.cli.commands.any_model import show
+from sweeps.statistics.intervals import Interval
+from sweeps.statistics.median_intervals import FEWEST
+from sweeps.store.opening import open_reader
+
+SHOWN = 10
+"""Rules, and strings, that are printed; `--json` has them all."""
+
+
+def show_comparison(db: str | None, a: str, b: str, as_json: bool) -> None:
+    """Prints how two configurations differ."""
+    found = compare_configs(open_reader(db), a, b)
+    show(as_json, comparison_sentences(found), _record(found))
+
+
+def show_rules(db: str | None, reference: str, epoch: int | None, as_json: bool) -> None:
+    """Prints which simple rules predict a model's answers."""
+    run_id, model = opened(db, reference, epoch)
+    found = fitting_rules(model)
+    record = {"run": run_id, "strings": found.strings, "rules": list(map(asdict, found.rules))}
+    show(as_json, rules_sentences(found), record)
+
+
+def comparison_sentences(found: Compared) -> list[str]:
+    """The difference of two configurations in a few lines; a difference is a less b."""
+    own = found.comparison
+    said = [f"a: {found.names[0]}", f"b: {found.names[1]}"]
+    said += [f"{name}: {a} in a, {b} in b" for name, (a, b) in found.fields.items()]
+    for side, share, runs in zip("ab", own.failing, own.runs, strict=True):
+        said.append(f"failing seeds of {side}: {_percent(share)} of {runs}")
+    if own.paired:
+        table = own.table
+        said.append(
+            f"{table.pairs} seeds in both: {table.both} fail in both, {table.only_first} only in "
+            f"a, {table.only_second} only in b, {table.none} in none (exact McNemar "
+            f"p = {own.p_value:.3g})"
+        )
+    else:
+        said.append("no seed is in both: the two are compared as independent samples")
+    said.append(f"difference of failing shares: {_percent(own.difference, 'Newcombe')}")
+    medians = " and ".join(f"{value:.2%}" for value in own.medians)
+    apart = _percent(own.median_difference, "bootstrap over seeds")
+    said.append(f"median accuracy: {medians}; difference {apart}")
+    if own.is_same:
+        said.append("no difference")
+    if found.strings is None:
+        return [*said, "tested on different strings, so no string is compared"]
+    count = len(found.strings)
+    said.append(f"{count:,} test strings are misclassified by more runs of the one than the other")
+    said += [
+        f"  {row['string'] or 'the empty string'}: by {row['wrong_a']} of a, {row['wrong_b']} of b"
+        for row in found.strings.head(SHOWN).to_dict("records")
+    ]
+    return said
+
+
+def rules_sentences(found: Rules) -> list[str]:
+    """The rules that agree best with a model's answers."""
+    said = [f"rules tried on {found.strings:,} test strings, by agreement with the model's answers"]
+    for rule in found.rules[:SHOWN]:
+        sides = [
+            f"{percent(share)} where it is predicted {name}"
+            for name, share in (("positive", rule.on_positive), ("negative", rule.on_negative))
+            if share is not None
+        ]
+        said.append(f"  {percent(rule.agreement)}  {rule.text} ({', '.join(sides)})")
+    return said
+
+
+def _record(found: Compared) -> dict[str, Any]:
+    own = found.comparison
+    return {
+        "a": found.names[0],
+        "b": found.names[1],
+        "fields": {name: list(values) for name, values in found.fields.items()},
+        "runs": list(own.runs),
+        "failing": [asdict(share) for share in own.failing],
+        "pairs": asdict(own.table),
+        "p_value": own.p_value,
+        "difference": asdict(own.difference),
+        "medians": list(own.medians),
+        "median_difference": {
+            name: None if value != value else value
+            for name, value in asdict(own.median_difference).items()
+        },
+        "lengths": _rows(found.lengths),
+        "strings": None if found.strings is None else _rows(found.strings),
+    }
+
+
+def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = (
+        frame.astype(object).where(frame.notna(), None).to_dict("records")  # type: ignore[assignment]
+    )
+    return rows
+
+
+def _percent(interval: Interval, by: str = "Wilson") -> str:
+    if interval.low != interval.low:
+        return f"{interval.value:.2%} (no interval: fewer than {FEWEST} seeds)"
+    return f"{interval.value:.2%} (95%, {by}: {interval.low:.2%} to {interval.high:.2%})"

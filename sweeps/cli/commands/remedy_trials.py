@@ -1,0 +1,81 @@
+"""What `seqcls helps` does, and how it shows it."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from sweeps.analysis import remedy_trials
+from sweeps.cli.commands.any_model import show
+from sweeps.cli.commands.printing import count
+from sweeps.files import whole_files
+from sweeps.grid.written_spec import toml_of
+from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.reading import queries
+from sweeps.store.strings import string_queries
+
+
+def show_helps(
+    db: str | None, reference: str, save: Path | None, force: bool, as_json: bool
+) -> None:
+    """Prints what would help a failing run, and what came of it where it was trained."""
+    reader = open_reader(db)
+    run_id = queries.find_run(reader, reference)
+    # A run without a model says so here, before anything is attributed.
+    queries.weights(reader, run_id)
+    mechanisms = remedy_trials.stored_mechanisms(reader, run_id)
+    if not mechanisms and len(string_queries.string_errors(reader, run_id)):
+        mechanisms = remedy_trials.found_mechanisms(open_writer(db), run_id)
+    trials = remedy_trials.trials(reader, run_id, mechanisms)
+    record = {
+        "run": run_id,
+        "mechanisms": mechanisms,
+        "suggestions": [_record(trial) for trial in trials],
+    }
+    if save is not None:
+        _save(save, trials, force)
+    show(as_json, _sentences(run_id, mechanisms, trials), record)
+
+
+def _sentences(
+    run_id: int, mechanisms: list[str], trials: tuple[remedy_trials.Trial, ...]
+) -> list[str]:
+    if not mechanisms:
+        return [f"run {run_id} misclassifies no test string"]
+    said = [f"run {run_id} fails by {', '.join(mechanisms)}"]
+    if not trials:
+        return [*said, "nothing on the list of remedies applies to its configuration"]
+    for trial in trials:
+        own = trial.suggestion
+        said += [
+            f"try {own.text}, against {own.mechanism}",
+            f"  {own.reason} Source: {own.source}.",
+            f"  {remedy_trials.trial_sentence(trial)}",
+        ]
+    return said
+
+
+def _record(trial: remedy_trials.Trial) -> dict[str, Any]:
+    own = trial.comparison
+    return {
+        **asdict(trial.suggestion),
+        "sweep": trial.spec.name,
+        "trained": None
+        if own is None
+        else {
+            "runs": list(own.runs),
+            "failing": [share.value for share in own.failing],
+            "pairs": asdict(own.table),
+            "medians": list(own.medians),
+        },
+    }
+
+
+def _save(folder: Path, trials: tuple[remedy_trials.Trial, ...], force: bool) -> None:
+    with whole_files(folder, force=force) as new:
+        for trial in trials:
+            name = f"{trial.suggestion.field}-{trial.suggestion.value}.toml"
+            (new / name).write_text(toml_of(trial.spec.submitted), encoding="utf-8")
+    said = f"{count(len(trials), 'specification')} in {folder}; `seqcls sweep FILE` trains one"
+    typer.echo(said, err=True)

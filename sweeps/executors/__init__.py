@@ -1,6 +1,0 @@
-"""Where groups are trained: in this process, on this machine's cores, or on a Dask cluster."""
-
-from sweeps.executors.interface import Executor, GroupEnded, OnProgress
-from sweeps.executors.starting import start
-
-__all__ = ["Executor", "GroupEnded", "OnProgress", "start"]

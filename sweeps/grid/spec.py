@@ -1,0 +1,208 @@
+"""Sweep specifications: a TOML file, read as data only, and the runs that it asks for."""
+
+import itertools
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from seqcls.canonical import canonical_json
+from seqcls.config import RunConfig
+from seqcls.data import configuration
+from seqcls.errors import ConfigError, PluginError, SpecError
+from seqcls.spelling import nearest
+from sweeps.grid.toml import parse_toml
+from sweeps.grid.written_spec import MAX_RUNS, WrittenSpec
+
+MAX_BYTES = 1_000_000
+"""A larger file is refused before it is read to its end."""
+
+SHIPPED = Path(__file__).with_name("specs")
+
+
+@dataclass(frozen=True)
+class SweepSpec:
+    """A named grid of configurations, each with every model seed.
+
+    The configurations are every combination of one value per axis, on top of the fixed fields;
+    with `configurations`, every such combination on top of each of those.
+    """
+
+    name: str
+    model_seeds: range | tuple[int, ...]
+    description: str = ""
+    checkpoints: str = "best_epoch"
+    verdict: bool = False
+    """Whether every run is checked exhaustively, where that is affordable."""
+    fixed: Mapping[str, Any] | None = None
+    axes: Mapping[str, list[Any]] | None = None
+    configurations: tuple[Mapping[str, Any], ...] = ({},)
+    submitted: str = "{}"
+    """The specification as it was read, as JSON."""
+
+    @property
+    def every_epoch(self) -> bool:
+        """Whether the weights of every epoch are stored instead of the best one's."""
+        return self.checkpoints == "every_epoch"
+
+    def num_runs(self) -> int:
+        """How many runs the grid has; nothing is expanded to know it."""
+        combinations = math.prod(len(values) for values in (self.axes or {}).values())
+        return combinations * len(self.configurations) * len(self.model_seeds)
+
+    def configs(self) -> Iterator[RunConfig]:
+        """Every configuration of the grid.
+
+        Raises:
+            SpecError: a combination that cannot be trained, or that stands in the grid twice.
+        """
+        axes = self.axes or {}
+        seen: set[str] = set()
+        for own in self.configurations:
+            for values in itertools.product(*axes.values()):
+                fields = {**(self.fixed or {}), **own, **dict(zip(axes, values, strict=True))}
+                try:
+                    config = configuration(fields)
+                except PluginError:
+                    raise
+                except ConfigError as error:
+                    raise SpecError(f"sweep {self.name!r}: {error}") from None
+                if config.key in seen:
+                    raise SpecError(
+                        f"sweep {self.name!r}: the configuration {canonical_json(config.changed)} "
+                        "stands in it twice; remove one"
+                    )
+                seen.add(config.key)
+                yield config
+
+
+def load_specs(reference: str) -> list[SweepSpec]:
+    """The specifications meant by a TOML file, a folder of them, or a shipped one's name.
+
+    Raises:
+        SpecError: there is none, or one cannot be read or is refused.
+    """
+    for path in (Path(reference), SHIPPED / reference, SHIPPED / f"{reference}.toml"):
+        if path.is_dir():
+            files = sorted(file for file in path.glob("*.toml") if file.is_file())
+            if files:
+                return [read_spec(file) for file in files]
+        elif path.is_file():
+            return [read_spec(path)]
+    raise SpecError(
+        f"no sweep specification {reference!r}: {nearest(reference, shipped_names())}; expected a "
+        "TOML file, a folder with TOML files, or the name of one that is shipped"
+    )
+
+
+def at_precision(spec: SweepSpec, precision: str) -> SweepSpec:
+    """The same runs at another precision, as a sweep of its own beside this one.
+
+    Raises:
+        SpecError: the precision is unknown, or varies in the specification already.
+    """
+    data = json.loads(spec.submitted)
+    own = (data.get("axes", {}), *data.get("configurations", []))
+    if any("precision" in fields for fields in own):
+        raise SpecError(
+            f"sweep {spec.name!r} varies precision itself; leave --precision {precision} out"
+        )
+    data["name"] = f"{spec.name}-{precision}"
+    data["fixed"] = {**data.get("fixed", {}), "precision": precision}
+    return parse_spec(data)
+
+
+def shipped_names() -> list[str]:
+    """The names of the specifications that come with the program, each folder before its own."""
+    files = [path.relative_to(SHIPPED) for path in SHIPPED.rglob("*.toml")]
+    names = {str(file.with_suffix("")) for file in files} | {str(file.parent) for file in files}
+    # The report's first: they are what the program is known by, and trained in a minute.
+    return sorted(names - {"."}, key=lambda name: (name.partition("/")[0] != "report", name))
+
+
+def read_spec(path: Path) -> SweepSpec:
+    """The specification in a TOML file.
+
+    Raises:
+        SpecError: as `parse_spec`, with the file named.
+    """
+    try:
+        return parse_spec(parse_toml(_read(path)))
+    except (ValueError, RecursionError, OSError) as error:
+        raise SpecError(f"cannot read {str(path)!r}: {error}") from None
+    except SpecError as error:
+        raise SpecError(f"{str(path)!r}: {error}") from None
+
+
+def _read(path: Path) -> str:
+    with path.open("rb") as file:
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise SpecError(f"it has more than {MAX_BYTES:,} bytes; split it into several files")
+    return content.decode("utf-8-sig")
+
+
+def parse_spec(data: Mapping[str, Any]) -> SweepSpec:
+    """The specification in a table as TOML gives it.
+
+    Raises:
+        SpecError: an unknown key, a value of the wrong kind, too many runs, or a configuration
+            that cannot be trained.
+    """
+    spec = spec_as_written(data)
+    for _ in spec.configs():
+        pass
+    return spec
+
+
+def spec_as_written(data: Mapping[str, Any]) -> SweepSpec:
+    """The same, of which no configuration was looked at yet: this machine may lack a plug-in.
+
+    Raises:
+        SpecError: as `parse_spec`, but for a configuration.
+    """
+    # First of all whether it can be stored: what cannot has no text to be shown either.
+    submitted = _json(data)
+    written = WrittenSpec.of(data)
+    spec = SweepSpec(
+        name=written.name,
+        description=written.description,
+        model_seeds=written.model_seeds,
+        checkpoints=written.checkpoints,
+        verdict=written.verdict,
+        fixed=written.fixed,
+        axes=written.axes,
+        configurations=tuple(written.configurations),
+        submitted=submitted,
+    )
+    _refuse_twice_given(spec)
+    if spec.num_runs() > MAX_RUNS:
+        raise SpecError(
+            f"sweep {spec.name!r} asks for {spec.num_runs():,} runs, expected at most "
+            f"{MAX_RUNS:,}; take fewer seeds or values"
+        )
+    return spec
+
+
+def _refuse_twice_given(spec: SweepSpec) -> None:
+    tables = {
+        "[fixed]": set(spec.fixed or {}),
+        "[axes]": set(spec.axes or {}),
+        "[[configurations]]": set().union(*spec.configurations),
+    }
+    for (one, names), (other, others) in itertools.combinations(tables.items(), 2):
+        if twice := sorted(names & others):
+            raise SpecError(f"{twice[0]!r} stands both in {one} and in {other}; remove one")
+
+
+def _json(data: Mapping[str, Any]) -> str:
+    try:
+        text = canonical_json(data)
+    except (TypeError, ValueError, RecursionError) as error:
+        # TOML knows dates and infinities; no field is one.
+        raise SpecError(f"a value that no field can have: {error}") from None
+    if len(text) > MAX_BYTES:
+        raise SpecError(f"as JSON it has more than {MAX_BYTES:,} characters; make several of it")
+    return text

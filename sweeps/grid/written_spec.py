@@ -1,0 +1,153 @@
+"""A sweep specification as it is written down: the kinds of its values, and what each may be."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, get_args
+
+import tomli_w
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from seqcls.config import RunConfig, check_model_seed
+from seqcls.errors import ConfigError, SpecError
+from seqcls.spelling import nearest
+
+MAX_RUNS = 100_000
+"""A larger grid is refused before anything of it is expanded."""
+
+MAX_NAME = 200
+
+Checkpoints = Literal["best_epoch", "every_epoch"]
+CHECKPOINTS: tuple[Checkpoints, ...] = get_args(Checkpoints)
+
+Seeds = range | tuple[int, ...]
+
+_SEEDS = re.compile(r"(\d{1,19})\.\.(\d{1,19})")
+
+_TEXTS = "text in quotes"
+_TABLES = "tables, each written [[configurations]]"
+_VALUES = "a list of values"
+
+_EXPECTED: dict[tuple[str, bool], str] = {
+    ("name", False): _TEXTS,
+    ("description", False): _TEXTS,
+    ("verdict", False): "true or false",
+    ("checkpoints", False): " or ".join(map(repr, CHECKPOINTS)),
+    ("fixed", False): "a table, written [fixed]",
+    ("axes", False): "a table, written [axes]",
+    ("axes", True): _VALUES,
+    ("configurations", False): _TABLES,
+    ("configurations", True): _TABLES,
+}
+"""What a value is to be, by its key and by whether it stands inside the key's own."""
+
+_OWN = "seqcls"
+"""The type of the problems that bring a text of their own."""
+
+
+def _problem(text: str) -> PydanticCustomError:
+    return PydanticCustomError(_OWN, "{text}", {"text": text})
+
+
+def _storable(text: str) -> str:
+    if "\0" in text or (not text.isascii() and any(0xD800 <= ord(x) < 0xE000 for x in text)):
+        raise _problem("has a character that no database can hold; remove it")
+    return text
+
+
+def _title(name: str) -> str:
+    if not name.strip():
+        raise _problem(f"expected {_TEXTS}")
+    if len(name) > MAX_NAME:
+        raise _problem(f"has {len(name):,} characters, expected at most {MAX_NAME}")
+    if not name.isprintable():
+        raise _problem("expected one line without control characters")
+    return name
+
+
+def _model_seeds(value: Any) -> Seeds:
+    seeds: Seeds = tuple(value) if isinstance(value, list) else ()
+    ends = list(seeds)
+    if isinstance(value, str) and (match := _SEEDS.fullmatch(value)):
+        first, last = map(int, match.groups())
+        if last - first >= MAX_RUNS:
+            raise _problem(f"expected at most {MAX_RUNS:,} seeds; take fewer")
+        seeds, ends = range(first, last + 1), [first, last]
+    for seed in ends:
+        check_model_seed(seed)
+    if not seeds or (isinstance(seeds, tuple) and len(set(seeds)) < len(seeds)):
+        raise _problem(
+            "expected a range such as '0..7', ends included, or a list of distinct whole numbers"
+        )
+    return seeds
+
+
+def _known(fields: dict[str, Any]) -> dict[str, Any]:
+    for name in fields:
+        if name == "model_seed":
+            raise SpecError("model_seed is no field: write model_seeds at the top of the file")
+        if name not in RunConfig.model_fields:
+            raise SpecError(
+                f"unknown field {name!r}: {nearest(name, list(RunConfig.model_fields))}"
+            )
+    return fields
+
+
+Fields = Annotated[dict[str, Any], AfterValidator(_known)]
+Axes = Annotated[dict[str, Annotated[list[Any], Field(min_length=1)]], AfterValidator(_known)]
+
+
+class WrittenSpec(BaseModel):
+    """The table of a TOML file; `sweeps.grid.spec.SweepSpec` says what it means."""
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, arbitrary_types_allowed=True
+    )
+
+    name: Annotated[str, AfterValidator(_title), AfterValidator(_storable)]
+    description: Annotated[str, AfterValidator(_storable)] = ""
+    model_seeds: Annotated[Seeds, PlainValidator(_model_seeds)] = Field((), validate_default=True)
+    checkpoints: Checkpoints = CHECKPOINTS[0]
+    verdict: bool = False
+    fixed: Fields = {}
+    axes: Axes = {}
+    configurations: Annotated[list[Fields], Field(min_length=1)] = [{}]
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> "WrittenSpec":
+        """The specification in a table as TOML gives it.
+
+        Raises:
+            SpecError: an unknown key or field, or a value of the wrong kind; in one line.
+        """
+        try:
+            return cls.model_validate(dict(data))
+        except ConfigError as error:
+            raise SpecError(str(error)) from None
+        except ValidationError as error:
+            raise SpecError(_told(data, error.errors(include_url=False)[0])) from None
+
+
+def _told(data: Mapping[str, Any], problem: ErrorDetails) -> str:
+    key, *inner = problem["loc"]
+    if problem["type"] == "extra_forbidden":
+        return f"unknown key {key!r}: {nearest(str(key), list(WrittenSpec.model_fields))}"
+    if problem["type"] == _OWN:
+        text = problem["msg"]
+    else:
+        text = f"expected {_EXPECTED[str(key), bool(inner)]}"
+    if key == "axes" and inner:
+        return f"axes: {inner[0]}={data['axes'][inner[0]]!r}: {text}"
+    value = repr(data.get(str(key)))
+    return f"{key}={value[:200]}: {text}"
+
+
+def toml_of(submitted: str) -> str:
+    """A specification's TOML, its keys in the order in which people write them.
+
+    Args:
+        submitted: the specification as it is stored, as JSON.
+    """
+    own = json.loads(submitted)
+    return tomli_w.dumps({key: own[key] for key in WrittenSpec.model_fields if key in own})

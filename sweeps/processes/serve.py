@@ -1,0 +1,130 @@
+"""Starting the dashboard, a program of its own, on a database.
+
+What the dashboard loads anyway, such as the store, is not loaded here before it.
+"""
+
+import errno
+import importlib.util
+import os
+import socket
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NoReturn
+
+import typer
+
+from seqcls.errors import ConfigError
+from sweeps.processes.python import python
+from sweeps.shipped import to_begin_with
+from sweeps.store.databases.default import DB_VARIABLE
+
+ADDRESS = "127.0.0.1"
+
+
+OWN = (ADDRESS, "localhost", "::1")
+"""Addresses that nobody but this machine reaches."""
+
+TRIED = 20
+"""Ports after a taken one that are looked at."""
+
+
+class HostError(ConfigError):
+    """No address of this machine."""
+
+
+class PortTakenError(OSError):
+    """Another program listens there."""
+
+
+def show_dashboard(db: str | None, port: int, host: str = ADDRESS) -> NoReturn:
+    """Becomes the dashboard's server on this machine, until it is interrupted.
+
+    Args:
+        db: the database.
+        port: where it is served.
+        host: the address that it is served at; others than this machine's own let others in.
+    """
+    _check_port(host, port)
+    environment = _without_options(os.environ)
+    if (copy := to_begin_with(db)) is not None:
+        typer.echo("There is no runs.db in this folder: here is your copy of the report's models.")
+        db = str(copy)
+    if db is not None:
+        os.environ[DB_VARIABLE] = environment[DB_VARIABLE] = db
+    _warn_of_others(host)
+    typer.echo(f"The dashboard is at http://{host}:{port} (Ctrl-C stops it; sweeps keep running).")
+    sys.stdout.flush()
+    options = [
+        f"--server.address={host}",
+        f"--browser.serverAddress={host}",
+        f"--server.port={port}",
+        "--logger.hideWelcomeMessage=true",
+    ]
+    # In place of this process, so that whoever ends this one ends the server.
+    command = python("streamlit", "run", str(_script()), *options)
+    os.execve(sys.executable, command, environment)
+
+
+def _check_port(host: str, port: int) -> None:
+    if not _is_taken(host, port):
+        return
+    nearby = range(port + 1, min(port + 1 + TRIED, 65536))
+    free = next((other for other in nearby if not _is_taken(host, other)), None)
+    offer = "choose another --port" if free is None else f"use the next free one: --port {free}"
+    raise PortTakenError(
+        f"port {port} is taken, perhaps by another dashboard: open http://{host}:{port}, "
+        f"stop the program that uses the port, or {offer}"
+    )
+
+
+def _is_taken(host: str, port: int) -> bool:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        # As a server does: connections that are over do not keep the port taken.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except socket.gaierror:
+            raise HostError(
+                f"--host {host}: expected an address of this machine, such as {ADDRESS} or 0.0.0.0"
+            ) from None
+        except OSError as error:
+            if error.errno == errno.EADDRNOTAVAIL:
+                raise HostError(
+                    f"--host {host}: no address of this machine; expected one, such as "
+                    f"{ADDRESS} or 0.0.0.0"
+                ) from None
+            if error.errno != errno.EADDRINUSE:
+                raise
+            return True
+    return False
+
+
+def _warn_of_others(host: str) -> None:
+    if host in OWN:
+        return
+    typer.echo(
+        f"seqcls: --host {host}: there is no login. Anyone who can reach this address can read the "
+        "database and launch and delete sweeps.",
+        err=True,
+    )
+
+
+def _without_options(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment without Streamlit's options but for colors.
+
+    They would count before what the dashboard's own file says, on who may reach the server too.
+    """
+    return {
+        name: value
+        for name, value in environment.items()
+        if not name.startswith("STREAMLIT_") or name.startswith("STREAMLIT_THEME_")
+    }
+
+
+def _script() -> Path:
+    # Found and not imported: this layer knows no screen.
+    found = importlib.util.find_spec("dashboard")
+    assert found is not None
+    assert found.origin is not None
+    return Path(found.origin).with_name("app.py")

@@ -1,0 +1,70 @@
+"""What came out of one run, as a worker process hands it back."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+
+from seqcls.results import Confusion, Evaluation, Verdict
+from sweeps.results.digest import Columns, run_digest
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """The results of one run, or the reason why there are none."""
+
+    train_losses: list[float]
+    validation_losses: list[float]
+    train_seconds: float
+    engine: str
+    engine_reason: str = ""
+    failure: str | None = None
+    best_epoch: int | None = None
+    evaluation: Evaluation | None = None
+    verdict: Verdict | None = None
+    checkpoints: dict[int, bytes] = field(default_factory=dict)
+    """Weights by epoch, as safetensors bytes."""
+    digest: str | None = None
+    """Of the results; see `sealed`."""
+
+    def summary(self) -> dict[str, Any]:
+        """The results that stand in the run's own row."""
+        assert self.evaluation is not None
+        assert self.best_epoch is not None
+        return {
+            "epochs": len(self.train_losses),
+            "best_epoch": self.best_epoch,
+            "best_validation_loss": self.validation_losses[self.best_epoch - 1],
+            "solved_length": self.evaluation.solved_length,
+            **self.evaluation.confusion._asdict(),
+        }
+
+    def tables(self) -> Mapping[str, Columns]:
+        """The rows of results, by table and column."""
+        assert self.evaluation is not None
+        found = self.evaluation
+        cells = dict(zip(Confusion._fields, found.cells.T, strict=True))
+        return {
+            "epoch": {
+                "epoch": np.arange(1, len(self.train_losses) + 1),
+                "train_loss": np.array(self.train_losses, dtype=np.float64),
+                "validation_loss": np.array(self.validation_losses, dtype=np.float64),
+            },
+            "length_score": {"length": found.lengths, **cells},
+            "string_error": {"number": found.errors.numbers, "logit": found.errors.logits},
+        }
+
+    def sealed(self, config_key: str, model_seed: int) -> Self:
+        """The same with the digest of its results, by which what is stored of them is checked."""
+        if self.evaluation is None:
+            return self
+        digest = run_digest(
+            config_key,
+            model_seed,
+            self.summary(),
+            self.tables(),
+            self.checkpoints,
+            self.evaluation.test_set,
+        )
+        return replace(self, digest=digest)

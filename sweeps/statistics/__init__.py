@@ -1,0 +1,1 @@
+"""How sure shares, medians and differences are. Pure functions; no database."""

@@ -1,0 +1,122 @@
+"""How two groups of configurations differ over their seeds, and how sure that is.
+
+A configuration weighs the same however many seeds it has. Of one configuration on either side this
+is what `seqcls compare` prints.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property, lru_cache
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from sweeps.statistics.intervals import CONFIDENCE, Interval, Table, newcombe, paired_newcombe
+from sweeps.statistics.median_intervals import FEWEST, RESAMPLES
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """What each seed of a configuration came to."""
+
+    seeds: tuple[int, ...]
+    values: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(cls, runs: pd.DataFrame, column: str) -> "Outcomes":
+        """A column of a configuration's runs, by model_seed."""
+        own = runs.sort_values("model_seed")
+        return cls(tuple(own["model_seed"].astype(int)), own[column].to_numpy(dtype=np.float64))
+
+    @property
+    def share(self) -> float:
+        return float(self.values.mean())
+
+    @property
+    def median(self) -> float:
+        return float(np.median(self.values))
+
+    @cached_property
+    def medians(self) -> npt.NDArray[np.float64]:
+        """The medians of bootstrap resamples: the same seeds are drawn wherever there are such."""
+        order = np.argsort(self.values, kind="stable")
+        up_to = np.cumsum(_times_drawn(self.seeds)[:, order], axis=1)
+        last = len(order) - 1
+        middle = [(up_to <= rank).sum(axis=1) for rank in (last // 2, (last + 1) // 2)]
+        ranked = self.values[order]
+        found: npt.NDArray[np.float64] = (ranked[middle[0]] + ranked[middle[1]]) / 2
+        return found
+
+
+def failing_difference(
+    a: Sequence[Outcomes], b: Sequence[Outcomes], *, paired: bool, confidence: float = CONFIDENCE
+) -> Interval:
+    """The mean failing share of the first configurations less that of the second, by Newcombe.
+
+    Args:
+        a: whether each seed fails (0 or 1).
+        b: likewise.
+        paired: whether each configuration has the same seeds as the one at its place in the other.
+        confidence: of the interval.
+    """
+    if paired:
+        pairs = [table_of(*own) for own in zip(a, b, strict=True)]
+        return paired_newcombe(_together(pairs), confidence)
+    return newcombe(_counted(a), _counted(b), confidence)
+
+
+def median_difference(
+    a: Sequence[Outcomes], b: Sequence[Outcomes], confidence: float = CONFIDENCE
+) -> Interval:
+    """The mean median of the first configurations less that of the second, by bootstrap.
+
+    Seeds are drawn, the same in configurations that have the same, so that those are compared seed
+    by seed. The same values give the same interval (percentiles); a configuration of fewer than
+    `FEWEST` seeds gives none.
+    """
+    value = float(np.mean([x.median for x in a]) - np.mean([x.median for x in b]))
+    if min(len(x.seeds) for x in (*a, *b)) < FEWEST:
+        return Interval(value, np.nan, np.nan)
+    first, second = (np.mean([x.medians for x in side], axis=0) for side in (a, b))
+    outside = (1 - confidence) / 2
+    low, high = np.quantile(first - second, [outside, 1 - outside])
+    return Interval(value, float(low), float(high))
+
+
+def table_of(a: Outcomes, b: Outcomes) -> Table:
+    """In how many seeds both fail, only the first, only the second, and none."""
+    first, second = a.values > 0, b.values > 0
+    return Table(
+        both=int((first & second).sum()),
+        only_first=int((first & ~second).sum()),
+        only_second=int((~first & second).sum()),
+        none=int((~first & ~second).sum()),
+    )
+
+
+def _together(tables: Sequence[Table]) -> Table:
+    n = _seeds_worth([x.pairs for x in tables])
+    return Table(
+        *(
+            n * float(np.mean([getattr(x, cell.name) / x.pairs for x in tables]))
+            for cell in fields(Table)
+        )
+    )
+
+
+def _counted(own: Sequence[Outcomes]) -> tuple[float, float]:
+    n = _seeds_worth([len(x.seeds) for x in own])
+    return n * float(np.mean([x.share for x in own])), n
+
+
+def _seeds_worth(counts: Sequence[float]) -> float:
+    """How many seeds tell as much as a mean over configurations; of equal numbers, their sum."""
+    return len(counts) ** 2 / sum(1 / n for n in counts)
+
+
+@lru_cache(maxsize=64)
+def _times_drawn(seeds: tuple[int, ...]) -> npt.NDArray[np.int64]:
+    """How often each seed is in each resample, of shape (resample, seed)."""
+    n = len(seeds)
+    return np.random.default_rng(seeds).multinomial(n, np.full(n, 1 / n), size=RESAMPLES)

@@ -1,0 +1,33 @@
+"""What the seeds of each configuration come to: medians, and which of them fail."""
+
+import pandas as pd
+
+from sweeps.statistics.median_intervals import median_intervals
+
+
+def medians(models: pd.DataFrame, listed: int) -> pd.DataFrame:
+    """One row a configuration that has a finished run.
+
+    Args:
+        models: the runs, as `overview.models` gives them.
+        listed: how many seeds are named at most.
+
+    Returns:
+        config_id, median_accuracy, low and high (its 95% interval, missing where there are too few
+        runs), median_solved_length, and the first failing_seeds, in order (a list).
+    """
+    accuracies = median_intervals(models, "accuracy", ["config_id"])
+    solved = models.groupby("config_id")["solved_length"].median()
+    failing = models[models["failing"] > 0].sort_values(["config_id", "model_seed"])
+    seeds = failing.groupby("config_id")["model_seed"].agg(lambda own: own.head(listed).tolist())
+    config_ids = accuracies["config_id"]
+    return pd.DataFrame(
+        {
+            "config_id": config_ids,
+            "median_accuracy": accuracies["median"],
+            "low": accuracies["low"],
+            "high": accuracies["high"],
+            "median_solved_length": config_ids.map(solved),
+            "failing_seeds": [seeds.get(config_id, []) for config_id in config_ids],
+        }
+    )

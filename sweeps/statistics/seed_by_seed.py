@@ -1,0 +1,123 @@
+"""Two configurations compared seed by seed: who fails, by how much, at which lengths."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from sweeps.statistics.differences import Outcomes, failing_difference, median_difference, table_of
+from sweeps.statistics.intervals import CONFIDENCE, Interval, Table, mcnemar, wilson
+
+SIDES = ("a", "b")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What the finished runs of two configurations say about their difference, a less b."""
+
+    table: Table
+    """Of the seeds that both have: in how many both fail, only a, only b, and none."""
+    failing: tuple[Interval, Interval]
+    """Each one's share of failing seeds, over all of its own."""
+    runs: tuple[int, int]
+    difference: Interval
+    """Of the failing shares: over pairs where there are any, else of independent samples."""
+    p_value: float | None
+    """Exact McNemar; None without pairs."""
+    medians: tuple[float, float]
+    """Of the accuracy over the seeds that are compared, in [0, 1]."""
+    median_difference: Interval
+    """NaN as limits where too few seeds are compared for an interval."""
+    paired: bool
+
+    @property
+    def is_same(self) -> bool:
+        """Whether nothing that was measured differs."""
+        one_sided = self.table.only_first + self.table.only_second
+        return self.paired and one_sided == 0 and self.median_difference.value == 0
+
+
+def compare(a: pd.DataFrame, b: pd.DataFrame) -> Comparison:
+    """Compares the finished runs of two configurations.
+
+    Args:
+        a: one row a finished run of the first: model_seed, accuracy in [0, 1], errors.
+        b: likewise of the second. Each has at least one row.
+    """
+    common = set(a["model_seed"]) & set(b["model_seed"])
+    paired = bool(common)
+    failing = [own.assign(failing=own["errors"] > 0) for own in (a, b)]
+    kept = [own[own["model_seed"].isin(common)] if paired else own for own in failing]
+    fails = [Outcomes.of(own, "failing") for own in kept]
+    accuracies = [Outcomes.of(own, "accuracy") for own in kept]
+    table = table_of(*fails) if paired else Table(0, 0, 0, 0)
+    shares = [wilson(int(own["failing"].sum()), len(own)) for own in failing]
+    return Comparison(
+        table=table,
+        failing=(shares[0], shares[1]),
+        runs=(len(a), len(b)),
+        difference=failing_difference([fails[0]], [fails[1]], paired=paired),
+        p_value=mcnemar(table) if paired else None,
+        medians=(accuracies[0].median, accuracies[1].median),
+        median_difference=median_difference([accuracies[0]], [accuracies[1]]),
+        paired=paired,
+    )
+
+
+def by_length(a: pd.DataFrame, b: pd.DataFrame, width: int = 1) -> pd.DataFrame:
+    """The accuracy of both at every length, and their difference over the seeds that both have.
+
+    Args:
+        a: one row a run and length of the first: model_seed, length, tn, fp, fn, tp (strings).
+        b: likewise of the second.
+        width: lengths that make one row.
+
+    Returns:
+        One row a length of which both have strings: length (the first of its row), seeds,
+        accuracy_a and accuracy_b (means over seeds, in [0, 1]), difference, low and high (the
+        interval of the mean difference by Student's t; missing with fewer than two seeds).
+    """
+    pairs = _accuracy_by_length(a, width).merge(
+        _accuracy_by_length(b, width), on=["model_seed", "length"], suffixes=("_a", "_b")
+    )
+    pairs["difference"] = pairs["accuracy_a"] - pairs["accuracy_b"]
+    groups = pairs.groupby("length", sort=True)
+    found = groups[["accuracy_a", "accuracy_b", "difference"]].mean()
+    found.insert(0, "seeds", groups.size())
+    from scipy import stats
+
+    spread = groups["difference"].std() / np.sqrt(found["seeds"])
+    reach = stats.t.ppf((1 + CONFIDENCE) / 2, np.maximum(found["seeds"] - 1, 1)) * spread
+    return found.assign(
+        low=found["difference"] - reach, high=found["difference"] + reach
+    ).reset_index()
+
+
+def string_differences(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
+    """The strings that the two do not get wrong equally often.
+
+    Args:
+        a: one row a run and misclassified string of the first: string, length, label.
+        b: likewise of the second, tested on the same strings.
+
+    Returns:
+        string, length, label, wrong_a and wrong_b (runs), the greatest difference first.
+    """
+    columns = ["string", "length", "label"]
+    counted = [
+        own.groupby(columns).size().rename(f"wrong_{side}")
+        for own, side in zip((a, b), SIDES, strict=True)
+    ]
+    found = pd.concat(counted, axis=1).fillna(0).astype(int).reset_index()
+    found = found[found["wrong_a"] != found["wrong_b"]]
+    order = (found["wrong_a"] - found["wrong_b"]).abs()
+    found = found.assign(order=-order).sort_values(["order", "length", "string"])
+    return found.drop(columns="order").reset_index(drop=True)
+
+
+def _accuracy_by_length(scores: pd.DataFrame, width: int) -> pd.DataFrame:
+    binned = scores.assign(length=(scores["length"] - 1) // width * width + 1)
+    binned["length"] = binned["length"].clip(lower=0)
+    cells = binned.groupby(["model_seed", "length"])[["tn", "fp", "fn", "tp"]].sum()
+    right = (cells["tn"] + cells["tp"]) / cells.sum(axis=1)
+    return right.rename("accuracy").reset_index()

@@ -1,0 +1,1 @@
+"""SQLite and PostgreSQL: open databases, transactions, many rows at once."""

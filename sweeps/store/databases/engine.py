@@ -1,0 +1,170 @@
+"""An open database: its transactions, and which version of the schema it has."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from sqlalchemy import Connection, Engine, inspect
+from sqlalchemy.exc import SQLAlchemyError
+
+from seqcls.errors import StoreDamagedError, StoreError, StoreVersionError
+from sweeps.store.databases import postgres, sqlite
+
+if TYPE_CHECKING:
+    from sweeps.store.integrity.survey import Survey
+
+SCHEMA_VERSIONS = ("0001", "0002", "0003")
+"""The migrations, oldest first; a test holds them against the migrations themselves."""
+
+SCHEMA_VERSION = SCHEMA_VERSIONS[-1]
+
+HURRIED_SECONDS = 0.2
+"""How long a write that is not worth a wait waits for another's lock."""
+
+
+@dataclass(frozen=True)
+class Store:
+    """An open database. Each block of `begin` is one transaction and one connection."""
+
+    name: str
+    """What to call it in a message; the password of a URL is left out."""
+    engine: Engine
+    path: Path | None
+    """The file; None where the database is a server's."""
+    survey: "Survey | None" = None
+    """What is damaged, where that had to be looked for; its readers do not see it."""
+
+    def __repr__(self) -> str:
+        return f"<Store {self.name}>"
+
+    @property
+    def location(self) -> str:
+        """Which database this is, wherever the program was started."""
+        return self.name if self.path is None else str(self.path.absolute())
+
+    def reader(self) -> "Store":
+        """The same database, read-only: it waits for no writer and holds none up."""
+        if self.path is not None:
+            return Store(self.name, sqlite.connect(self.path, mode="ro"), self.path).trusted()
+        return Store(self.name, postgres.connect(self.engine.url, read_only=True), None)
+
+    def hurried(self) -> "Store":
+        """The same database for writes that are not worth a wait for others' locks."""
+        if self.path is not None:
+            engine = sqlite.connect(self.path, mode="rwc", busy_seconds=HURRIED_SECONDS)
+        else:
+            engine = postgres.connect(
+                self.engine.url, read_only=False, busy_seconds=HURRIED_SECONDS
+            )
+        return Store(self.name, engine, self.path)
+
+    def as_it_is(self) -> "Store":
+        """The same database with what is damaged in it."""
+        if self.survey is None or self.path is None:
+            return self
+        return Store(self.name, sqlite.connect(self.path, mode="ro"), self.path)
+
+    def left_out(self, table: str, row_id: int) -> str | None:
+        """Why a row is left out as damaged; None where it is not."""
+        return None if self.survey is None else self.survey.of(table, row_id)
+
+    def _with_place(self, error: StoreDamagedError) -> StoreDamagedError:
+        """An error with the row that it is about, and with what can be done."""
+        from sweeps.store.integrity import survey, trust
+
+        row = None
+        if self.path is not None and error.table is not None and error.column is not None:
+            row = survey.where_damaged(self.path, error.table, error.column)
+        what = str(error) if row is None else f"{row}: {str(error).partition(': ')[2]}"
+        return StoreDamagedError(f"{self.name!r}: {what}; {trust.ADVICE}")
+
+    def trusted(self) -> "Store":
+        """As a reader that sees nothing of what is damaged, where that has to be known."""
+        # Imported where it is used: it needs the tables, which a store that is made does not.
+        from sweeps.store.integrity import trust, trusted_views
+
+        if self.path is None or (found := trust.survey_of(self.path)) is None:
+            return self
+        engine = sqlite.connect(self.path, mode="ro", prepared=tuple(trusted_views.views(found)))
+        return replace(self, engine=engine, survey=found)
+
+    @contextmanager
+    def begin(self) -> Iterator[Connection]:
+        """One transaction: committed at the end of the block, rolled back on an error.
+
+        Raises:
+            StoreError: the database could not do what was asked; nothing of the block is kept.
+        """
+        try:
+            with self.engine.begin() as connection:
+                yield connection
+        except SQLAlchemyError as error:
+            explained = sqlite.explained if self.path is not None else postgres.explained
+            raise explained(self.name, error) from error
+        except UnicodeDecodeError as error:
+            # What SQLite says of a damaged schema need not even be text.
+            raise StoreError(f"{self.name!r}: {sqlite.DAMAGED} ({error.reason})") from error
+        except StoreDamagedError as error:
+            raise self._with_place(error) from error
+
+    @contextmanager
+    def change(self, *what: Literal["configs", "members"]) -> Iterator[Connection]:
+        """One transaction that raises the revision, by which readers know that theirs is old.
+
+        Args:
+            what: besides what is known of runs, which every change may change.
+        """
+        with self.begin() as connection:
+            yield connection
+            # At the end, so that whoever else is writing waits for this row and for nothing after.
+            raised = ", ".join(f"{name} = {name} + 1" for name in ("runs", *what))
+            connection.exec_driver_sql(f"UPDATE revision SET {raised}")
+
+    @contextmanager
+    def kept_open(self) -> Iterator[None]:
+        """A block of many transactions, none of whose connections is the last to a file.
+
+        Whoever closes the last moves all that was written from the log into the file, and waits
+        for the disk twice, which takes longer than storing a group's results.
+
+        Raises:
+            StoreError: the database cannot be opened.
+        """
+        with ExitStack() as held:
+            if self.path is not None:
+                try:
+                    held.enter_context(self.engine.connect())
+                except SQLAlchemyError as error:
+                    raise sqlite.explained(self.name, error) from error
+            yield
+
+
+def limit_reads(seconds: float) -> None:
+    """Ends whatever this process reads of a database after so many seconds."""
+    sqlite.read_seconds = postgres.read_seconds = seconds
+
+
+def schema_version(store: Store) -> str | None:
+    """The migration that the database is at; None where it has no tables.
+
+    Raises:
+        StoreVersionError: this version of the program does not know it.
+        StoreError: it is no database of this program.
+    """
+    with store.begin() as connection:
+        tables = inspect(connection).get_table_names()
+        if not tables:
+            return None
+        if not {"alembic_version", "run", "sweep"} <= set(tables):
+            raise StoreError(f"{store.name!r} is a database of another program; name another")
+        version = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
+    if not version:
+        raise StoreError(f"{store.name!r} does not say its version; it is damaged")
+    if version not in SCHEMA_VERSIONS:
+        raise StoreVersionError(
+            f"{store.name!r} was made by a newer version of seqcls (its schema is "
+            f"{str(version)[:40]!r}, this one's {SCHEMA_VERSION!r}); upgrade seqcls"
+        )
+    return str(version)

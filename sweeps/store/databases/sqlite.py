@@ -1,0 +1,230 @@
+"""SQLite: how a file is opened, and what its errors mean.
+
+Writers use WAL mode and begin every transaction IMMEDIATE; readers open the file read-only. (A
+deferred transaction that reads and then writes fails at once with SQLITE_BUSY_SNAPSHOT when
+another process wrote in between, whatever the timeout.)
+"""
+
+import filecmp
+import os
+import sqlite3
+import time
+import warnings
+from collections.abc import Sequence
+from contextlib import closing
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote
+
+import psutil
+from sqlalchemy import Connection, Engine, NullPool, create_engine, event
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+
+from seqcls.errors import (
+    ConfigError,
+    MachineError,
+    StoreBusyError,
+    StoreDamagedError,
+    StoreError,
+    StoreUnavailableError,
+)
+from sweeps.files import whole_files
+
+BUSY_SECONDS = 60.0
+"""How long a connection waits for another's lock."""
+
+STEPS = 100_000
+"""Of SQLite's machine between two looks at the clock."""
+
+PACKED_PAGE_BYTES = 2048
+"""Half of what is usual: each table and index ends in half an empty page."""
+
+NETWORK_FILE_SYSTEMS = (
+    *("9p", "afs", "beegfs", "ceph", "cifs", "fuse.sshfs", "gpfs", "lustre"),
+    *("nfs", "nfs4", "smb3", "smbfs"),
+)
+
+TOO_LONG = (
+    "a page's question took too long, and was ended; choose one sweep, or fewer model seeds or "
+    "settings, in the filters of the sidebar"
+)
+DAMAGED = "it is damaged; `seqcls verify` tells what can be trusted"
+
+_UNAVAILABLE = {
+    "attempt to write a readonly database": "it may not be written; check its permissions",
+    "unable to open database file": (
+        "it cannot be opened; check that it and its folder are there and may be written"
+    ),
+    "database or disk is full": "the disk is full; free some space and run this again",
+    "disk I/O error": (
+        "the disk refuses (it is full, gone, or files may not grow further); see to it and run "
+        "this again"
+    ),
+}
+_DAMAGED = {
+    "file is not a database": "it is no SQLite database; name another file",
+    "database disk image is malformed": DAMAGED,
+}
+
+
+read_seconds: float | None = None
+"""How long a reader may take; None for as long as it takes. A program of pages sets it once."""
+
+
+def connect(
+    path: Path,
+    mode: Literal["ro", "rw", "rwc"],
+    prepared: Sequence[str] = (),
+    busy_seconds: float = BUSY_SECONDS,
+) -> Engine:
+    """An engine on a file, each of whose transactions is a connection of its own.
+
+    Args:
+        path: the file.
+        mode: `ro` reads only; `rw` leaves the file in the journal mode that it has; `rwc` puts it
+            into write-ahead mode, and makes it where there is none.
+        prepared: statements that each connection begins with; they may ask what `fits`.
+        busy_seconds: how long a connection waits for another's lock.
+    """
+    return _engine(path.absolute(), mode, tuple(prepared), busy_seconds)
+
+
+# An engine remembers how each statement is written out; a page opens its file dozens of times.
+@lru_cache(maxsize=16)
+def _engine(
+    path: Path, mode: Literal["ro", "rw", "rwc"], prepared: tuple[str, ...], busy_seconds: float
+) -> Engine:
+    location = f"file:{quote(str(path))}?mode={mode}"
+
+    def new_connection() -> sqlite3.Connection:
+        # isolation_level=None leaves transactions to the events below.
+        connection = sqlite3.connect(
+            location, uri=True, timeout=busy_seconds, isolation_level=None, check_same_thread=False
+        )
+        connection.execute("PRAGMA foreign_keys=ON")
+        if mode == "ro":
+            # What a file says of its own schema calls no function that does more than compute.
+            connection.execute("PRAGMA trusted_schema=OFF")
+        if prepared:
+            # Imported where it is used: it needs the tables, which a store that is made does not.
+            from sweeps.store.integrity.row_checks import fits
+
+            connection.create_function("fits", 2, fits, deterministic=True)
+        for statement in prepared:
+            connection.execute(statement)
+        if mode == "ro" and read_seconds is not None:
+            end = time.monotonic() + read_seconds
+            connection.set_progress_handler(lambda: time.monotonic() > end, STEPS)
+        if mode == "rwc":
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=NORMAL")
+        return connection
+
+    # NullPool: a connection that idles in a pool would keep its file open for nothing.
+    engine = create_engine("sqlite://", creator=new_connection, poolclass=NullPool)
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        if connection.get_isolation_level() != "AUTOCOMMIT":
+            connection.exec_driver_sql("BEGIN" if mode == "ro" else "BEGIN IMMEDIATE")
+
+    return engine
+
+
+def explained(name: str, error: SQLAlchemyError) -> StoreError:
+    """What an error of SQLite means for the one who uses the file, in one line."""
+    cause = str(getattr(error, "orig", None) or error)
+    if cause.startswith("database is locked"):
+        return StoreBusyError(f"{name!r}: another process holds it locked; try again later")
+    if cause.startswith("interrupted"):
+        return StoreError(f"{name!r}: {TOO_LONG}")
+    if cause.startswith("Could not decode"):
+        return StoreDamagedError(f"{name!r}: a text in it is no UTF-8; {DAMAGED}")
+    for text, advice in _UNAVAILABLE.items():
+        if cause.startswith(text):
+            return StoreUnavailableError(f"{name!r}: {advice}")
+    # What this program makes fits its tables; what it copies is as good as where it is from.
+    kind = StoreDamagedError if isinstance(error, IntegrityError) else StoreError
+    return kind(f"{name!r}: {_DAMAGED.get(cause, cause)}")
+
+
+def pack(engine: Engine, name: str) -> None:
+    """Leaves write-ahead mode, so that all is in one file, and gives back unused space.
+
+    Raises:
+        StoreError: the file cannot be written, or another process has it open.
+    """
+    try:
+        # Neither statement can stand in a transaction, so none is begun.
+        with closing(engine.raw_connection()) as connection:
+            cursor = connection.cursor()
+            (mode,) = cursor.execute("PRAGMA journal_mode=DELETE").fetchone()
+            cursor.execute(f"PRAGMA page_size={PACKED_PAGE_BYTES}")
+            cursor.execute("VACUUM")
+    except sqlite3.Error as error:
+        raise explained(name, SQLAlchemyError(str(error))) from error
+    if mode != "delete":
+        raise StoreUnavailableError(f"cannot pack {name!r}: another process has it open")
+
+
+def back_up(engine: Engine, name: str, to: Path) -> None:
+    """Copies the whole database into a new file, consistently, whoever writes meanwhile.
+
+    An identical copy may be there already: that of an upgrade that was killed.
+
+    Raises:
+        StoreError: the copy cannot be made, or another file is in its way; nothing is left of it.
+    """
+    try:
+        with whole_files(to.parent) as new:
+            copy = new / to.name
+            with (
+                closing(engine.raw_connection()) as source,
+                closing(sqlite3.connect(copy)) as target,
+            ):
+                driver = source.driver_connection
+                assert isinstance(driver, sqlite3.Connection)
+                driver.backup(target)
+            if to.is_file() and not to.is_symlink() and filecmp.cmp(copy, to, shallow=False):
+                copy.unlink()
+            elif os.path.lexists(to):
+                raise StoreError(f"{str(to)!r} is in the way of the copy; move it away")
+    except (sqlite3.Error, ConfigError, MachineError) as error:
+        raise StoreUnavailableError(
+            f"cannot copy {name!r} to {str(to)!r} before the upgrade: {error}; see to it first"
+        ) from error
+
+
+def why_not_writable(path: Path) -> str | None:
+    """Why nobody could write into the file at the moment; None where one could."""
+    location = f"file:{quote(str(path.absolute()))}?mode=rw"
+    try:
+        with closing(sqlite3.connect(location, uri=True, timeout=1)) as connection:
+            # Takes the lock that a write takes, and changes nothing.
+            connection.execute("BEGIN IMMEDIATE")
+            connection.rollback()
+    except sqlite3.Error as error:
+        return str(error)
+    return None
+
+
+def network_file_system(path: Path) -> str | None:
+    """The kind of network file system that holds the path; None where its disk is local."""
+    resolved = path.absolute().resolve()
+    mounts = {Path(mount.mountpoint): mount.fstype for mount in psutil.disk_partitions(all=True)}
+    for folder in (resolved, *resolved.parents):
+        if folder in mounts:
+            return mounts[folder] if mounts[folder] in NETWORK_FILE_SYSTEMS else None
+    return None
+
+
+def warn_of_network(path: Path) -> None:
+    """Warns where SQLite's locks cannot be relied on."""
+    kind = network_file_system(path)
+    if kind is not None:
+        warnings.warn(
+            f"{str(path)!r} is on a network file system ({kind}), where SQLite's locks may fail: "
+            "let one machine write to it at a time, or use PostgreSQL",
+            stacklevel=2,
+        )

@@ -1,0 +1,142 @@
+"""Statements that several writes share."""
+
+import importlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Insert,
+    Select,
+    bindparam,
+    case,
+    delete,
+    exists,
+    select,
+    update,
+)
+
+from sweeps.store.schema.tables import (
+    Base,
+    Config,
+    Epoch,
+    Run,
+    RunState,
+    Sweep,
+    SweepRun,
+    SweepState,
+    TestSet,
+)
+
+CHUNK = 500
+"""How many values one statement names; databases limit that."""
+
+Value = TypeVar("Value")
+
+
+def chunks(values: Iterable[Value]) -> Iterator[list[Value]]:
+    """The values in lists that one statement can name."""
+    listed = list(values)
+    for start in range(0, len(listed), CHUNK):
+        yield listed[start : start + CHUNK]
+
+
+def one_of(column: Any, values: Iterable[int]) -> ColumnElement[bool]:
+    """Whether a column has one of these values, of which there may be more than a database takes
+    as parameters: they stand in the statement itself.
+    """
+    chosen: BindParameter[Any] = bindparam(
+        "chosen", [int(x) for x in values], unique=True, expanding=True, literal_execute=True
+    )
+    found: ColumnElement[bool] = column.in_(chosen)
+    return found
+
+
+def own_insert(connection: Connection, table: type[Base]) -> Any:
+    """An INSERT with the `ON CONFLICT` that the database has."""
+    # Only that of this database: to load PostgreSQL's takes a file's processes 20 ms each.
+    dialect = importlib.import_module(f"sqlalchemy.dialects.{connection.dialect.name}")
+    return dialect.insert(table)
+
+
+def insert_new(connection: Connection, table: type[Base], rows: Sequence[dict[str, Any]]) -> None:
+    """Inserts those rows that break no unique constraint, and leaves out the others."""
+    if rows:
+        connection.execute(own_insert(connection, table).on_conflict_do_nothing(), list(rows))
+
+
+def ids_of(
+    connection: Connection, table: type[Config | TestSet], keys: Iterable[str]
+) -> dict[str, int]:
+    """The ids of the rows that have these keys."""
+    found: dict[str, int] = {}
+    for some in chunks(keys):
+        query = select(table.key, table.id).where(table.key.in_(some))
+        found |= dict(connection.execute(query).all())
+    return found
+
+
+def forget_losses(connection: Connection, run_ids: Iterable[int]) -> None:
+    """Deletes what was stored of the losses of runs that are no longer trained as they were."""
+    if own := list(run_ids):
+        connection.execute(delete(Epoch).where(one_of(Epoch.run_id, own)))
+
+
+def inserted_id(connection: Connection, statement: Insert) -> int:
+    """Inserts one row; its id."""
+    key = connection.execute(statement).inserted_primary_key
+    assert key is not None
+    return int(key[0])
+
+
+def sweeps_of(connection: Connection, runs: Select[int]) -> list[int]:
+    """The sweeps that any of these runs belongs to."""
+    query = select(SweepRun.sweep_id).where(SweepRun.run_id.in_(runs)).distinct()
+    return list(connection.scalars(query.order_by(SweepRun.sweep_id)))
+
+
+def wanted_of(connection: Connection, run_ids: Sequence[int]) -> dict[int, tuple[bool, bool]]:
+    """Whether the sweeps of each run want every epoch's weights, and whether the exhaustive check.
+
+    A run gets what any of its sweeps wants.
+    """
+    members = (
+        select(SweepRun.run_id, Sweep.spec)
+        .join(Sweep, Sweep.id == SweepRun.sweep_id)
+        .where(SweepRun.run_id.in_(run_ids))
+    )
+    rows = connection.execute(members).all()
+    wants = {spec: json.loads(spec) for spec in {row.spec for row in rows}}
+    found: dict[int, tuple[bool, bool]] = {}
+    for run_id, spec in rows:
+        every, verdict = found.get(run_id, (False, False))
+        every = every or wants[spec].get("checkpoints") == "every_epoch"
+        found[run_id] = (every, verdict or bool(wants[spec].get("verdict", False)))
+    return found
+
+
+def update_states(connection: Connection, sweep_ids: Iterable[int]) -> None:
+    """Makes these sweeps' states follow from those of their runs; stopped ones stay stopped."""
+    own = sorted(sweep_ids)
+    # Locked in one order, so that two workers that end at once do not wait for each other for ever.
+    connection.execute(
+        select(Sweep.id).where(Sweep.id.in_(own)).order_by(Sweep.id).with_for_update(key_share=True)
+    )
+    state = case(
+        (~_has_run(RunState.RUNNING) & ~_has_run(RunState.QUEUED), SweepState.DONE),
+        (Sweep.state == SweepState.STOPPED, SweepState.STOPPED),
+        (_has_run(RunState.RUNNING), SweepState.RUNNING),
+        else_=SweepState.QUEUED,
+    )
+    connection.execute(
+        update(Sweep).where(Sweep.id.in_(own), Sweep.state != state).values(state=state)
+    )
+
+
+def _has_run(state: RunState) -> ColumnElement[bool]:
+    # From the few runs of a state to their sweeps, so that what is done long ago costs nothing.
+    belongs = exists().where(SweepRun.sweep_id == Sweep.id, SweepRun.run_id == Run.id)
+    return exists().where(Run.state == state, belongs.correlate(Run, Sweep))

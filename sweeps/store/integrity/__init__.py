@@ -1,0 +1,1 @@
+"""What of a damaged or foreign file can be trusted."""

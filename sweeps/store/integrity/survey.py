@@ -1,0 +1,277 @@
+"""What of a damaged or foreign SQLite file can be trusted: rows that fit, and what rests on them.
+
+A file whose tables check nothing, or in which something was met that no table allows, is looked
+through once. Its readers then see views in the place of its tables: without the rows that mean
+nothing, and without runs of which any row does, or whose configuration does.
+"""
+
+import json
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from sqlalchemy import Table
+
+from seqcls.config import RunConfig
+from seqcls.errors import ConfigError, SpecError, StoreDamagedError, StoreError
+from sweeps.grid.spec import spec_as_written
+from sweeps.store.integrity.row_checks import (
+    TABLES,
+    fits,
+    fitting,
+    keys_of,
+    kind_of,
+    named,
+    row_name,
+    short,
+)
+from sweeps.store.schema.packing import unpacked
+from sweeps.store.schema.tables import RunState
+from sweeps.store.schema.values import damaged
+
+MOST_DAMAGED = 10_000
+"""Rows; of a file in which more are damaged nothing is shown."""
+
+MOST_SECONDS = 30.0
+"""For looking through a file."""
+
+STEPS = 100_000
+"""Of SQLite's machine between two looks at the clock."""
+
+OF_RUN = [name for name, table in TABLES.items() if table.primary_key.columns[0].name == "run_id"]
+"""Tables whose rows are a run's: it is no run of which any of them means nothing."""
+
+NOTES = ("sweep_note", "sweep_tag")
+"""What people write about a sweep, which is one without it too."""
+
+SUMS = "length_sum"
+"""Holds nothing of its own: it is summed anew over the runs that can be trusted."""
+
+_OF_DONE = ("epochs", "best_epoch", "best_validation_loss", "tn", "fp", "fn", "tp", "digest")
+"""What a run has once it is done."""
+
+
+@dataclass
+class Survey:
+    """What is damaged: said in lines, and as the ids of rows that are left out."""
+
+    lines: list[str] = field(default_factory=list)
+    ids: dict[str, set[int]] = field(default_factory=dict)
+    """By table, of which `run`, `config`, `sweep`, `test_set` and `worker` are known by one id."""
+
+    def add(self, table: str, row_id: Any, line: str) -> None:
+        """Leaves out a row, or what rests on it."""
+        if len(self.lines) >= MOST_DAMAGED:
+            raise StoreDamagedError(f"more than {MOST_DAMAGED:,} of its rows are damaged")
+        self.lines.append(line)
+        if type(row_id) is int:
+            self.ids.setdefault(table, set()).add(row_id)
+
+    def of(self, table: str, row_id: int) -> str | None:
+        """What is wrong with a row that is left out; None where it is not."""
+        if row_id not in self.ids.get(table, ()):
+            return None
+        name = f"{table} {row_id}: "
+        return next((line for line in self.lines if line.startswith(name)), f"{name}damaged")
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """A connection that reads, and no longer than `MOST_SECONDS`."""
+    connection = sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)
+    connection.execute("PRAGMA trusted_schema=OFF")
+    connection.execute("PRAGMA cell_size_check=ON")
+    connection.create_function("fits", 2, fits, deterministic=True)
+    # Text that is none must not end what looks for it.
+    connection.text_factory = lambda data: data.decode(errors="replace")
+    end = time.monotonic() + MOST_SECONDS
+    connection.set_progress_handler(lambda: time.monotonic() > end, STEPS)
+    return connection
+
+
+def look_through(path: Path) -> Survey:
+    """Finds every row that means nothing, and what rests on it.
+
+    Raises:
+        StoreError: it takes too long, too much is damaged, or the file cannot be read.
+    """
+    found = Survey()
+    try:
+        with closing(connect(path)) as connection:
+            for name, table in TABLES.items():
+                if name != SUMS:
+                    _values(connection, table, found)
+                    _twice(connection, table, found)
+            _configs(connection, found)
+            _specs(connection, found)
+            _what_rests_on_others(connection, found)
+            _errors_of_no_string(connection, found)
+    except sqlite3.Error as error:
+        raise StoreError(_why_not(error)) from error
+    return found
+
+
+def where_damaged(path: Path, table: str, column: str) -> str | None:
+    """A row of a table in which a column's value means nothing, as `run 12`; None if none does."""
+    own = TABLES[table]
+    chosen = f"SELECT {keys_of(own)} FROM main.{table} WHERE NOT {fitting(own, column)} LIMIT 1"
+    try:
+        with closing(connect(path)) as connection:
+            row = connection.execute(chosen).fetchone()
+    except sqlite3.Error:
+        return None
+    return None if row is None else row_name(own, row)
+
+
+def _values(connection: sqlite3.Connection, table: Table, found: Survey) -> None:
+    """Values that their columns may not hold."""
+    checked = [column.name for column in table.columns]
+    failing = " ".join(
+        f"WHEN NOT {fitting(table, name)} THEN {number}" for number, name in enumerate(checked)
+    )
+    all_fit = " AND ".join(fitting(table, name) for name in checked)
+    # No more than is said of it is read of any value.
+    shown = ", ".join(
+        f"CASE WHEN typeof({name}) IN ('text', 'blob') THEN substr({name}, 1, 100) ELSE {name} END"
+        for name in checked
+    )
+    query = (
+        f"SELECT CASE {failing} END, {shown} FROM main.{table.name} WHERE NOT ({all_fit}) "
+        f"LIMIT {MOST_DAMAGED + 1}"
+    )
+    for number, *row in connection.execute(query):
+        values = dict(zip(checked, row, strict=True))
+        name = checked[number]
+        line = damaged(named(table, values), name, values[name], kind_of(table, name))
+        _leave_out(found, table, values, line)
+    if table.name == "run":
+        _unfinished_results(connection, found)
+
+
+def _unfinished_results(connection: sqlite3.Connection, found: Survey) -> None:
+    missing = " OR ".join(f"{name} IS NULL" for name in _OF_DONE)
+    query = f"SELECT id FROM main.run WHERE state = '{RunState.DONE}' AND ({missing})"
+    for (run_id,) in connection.execute(f"{query} LIMIT {MOST_DAMAGED + 1}"):
+        found.add("run", run_id, f"run {run_id}: it is done and has no results")
+
+
+def _twice(connection: sqlite3.Connection, table: Table, found: Survey) -> None:
+    """Rows that are not the only ones of their keys, as a table that checks nothing may have."""
+    unique = [[column.name for column in table.primary_key]]
+    unique += [[column.name] for column in table.columns if column.unique]
+    names = [column.name for column in table.columns if column.primary_key or column.unique]
+    for own in unique:
+        keys = ", ".join(own)
+        query = (
+            f"SELECT {', '.join(names)} FROM main.{table.name} WHERE ({keys}) IN (SELECT {keys} "
+            f"FROM main.{table.name} GROUP BY {keys} HAVING count(*) > 1) LIMIT {MOST_DAMAGED + 1}"
+        )
+        for row in connection.execute(query):
+            values = dict(zip(names, row, strict=True))
+            line = f"{named(table, values)}: not the only row with this {keys}"
+            _leave_out(found, table, values, line)
+
+
+def _leave_out(found: Survey, table: Table, values: dict[str, Any], line: str) -> None:
+    """Leaves out the row, and what it is a part of."""
+    if table.name in OF_RUN:
+        found.add("run", values["run_id"], line)
+    elif table.name == "test_string":
+        found.add("test_set", values["test_set_id"], line)
+    elif table.name == "sweep_run":
+        found.add("sweep", values["sweep_id"], line)
+    else:
+        found.add(table.name, values.get("id"), line)
+
+
+def _configs(connection: sqlite3.Connection, found: Survey) -> None:
+    """Configurations that are none."""
+    query = "SELECT id, json, key FROM main.config"
+    for row_id, text, key in _rows(connection, query, found, "config"):
+        if (error := unreadable(text, RunConfig.from_mapping)) is not None:
+            found.add("config", row_id, f"config {row_id}: it cannot be read ({error})")
+        elif RunConfig.from_mapping(json.loads(text)).key != key:
+            found.add("config", row_id, f"config {row_id}: its key is not that of its json")
+
+
+def _specs(connection: sqlite3.Connection, found: Survey) -> None:
+    """Specifications that are none."""
+    for row_id, text in _rows(connection, "SELECT id, spec FROM main.sweep", found, "sweep"):
+        if (error := unreadable(text, spec_as_written)) is not None:
+            found.add("sweep", row_id, f"sweep {row_id}: its specification is none ({error})")
+
+
+def unreadable(text: str, reads: Callable[[dict[str, Any]], object]) -> str | None:
+    """Why JSON is not what it should be, in one line; None where it is."""
+    try:
+        reads(json.loads(text))
+    except (ConfigError, SpecError) as error:
+        return " ".join(str(error).split())[:200]
+    except (ValueError, TypeError, RecursionError) as error:
+        return type(error).__name__
+    return None
+
+
+def _rows(
+    connection: sqlite3.Connection, query: str, found: Survey, table: str
+) -> list[tuple[Any, ...]]:
+    """Rows that are not left out yet."""
+    known = found.ids.get(table, set())
+    rows = connection.execute(query).fetchall()
+    return [row for row in rows if type(row[0]) is int and row[0] not in known]
+
+
+def _what_rests_on_others(connection: sqlite3.Connection, found: Survey) -> None:
+    """Configurations without their test set, and runs without their configuration."""
+    for table, column, parent in (
+        ("config", "test_set_id", "test_set"),
+        ("run", "config_id", "config"),
+        *((own, "run_id", "run") for own in OF_RUN),
+    ):
+        sound = {own for (own,) in connection.execute(f"SELECT id FROM main.{parent}")}
+        sound -= found.ids.get(parent, set())
+        row_id = "run_id" if table in OF_RUN else "id"
+        query = f"SELECT DISTINCT {row_id}, {column} FROM main.{table}"
+        owner = "run" if table in OF_RUN else table
+        known = found.ids.get(owner, set())
+        for own, other in connection.execute(f"{query} WHERE {column} IS NOT NULL").fetchall():
+            if other not in sound and own not in known and type(own) is int:
+                what = f"{parent} {short(other)}, which is damaged or missing"
+                found.add(owner, own, f"{owner} {own}: it rests on {what}")
+
+
+def _errors_of_no_string(connection: sqlite3.Connection, found: Survey) -> None:
+    """Runs whose packed errors are torn, or are of strings that their test set does not have."""
+    known = found.ids.get("run", set())
+    sizes: dict[int, set[int]] = {}
+    packs = (
+        "SELECT pack.run_id, config.test_set_id, pack.numbers, pack.logits "
+        "FROM main.error_pack AS pack JOIN main.run ON run.id = pack.run_id "
+        "JOIN main.config ON config.id = run.config_id"
+    )
+    for run_id, test_set_id, numbers, logits in connection.execute(packs):
+        if run_id in known or type(run_id) is not int:
+            continue
+        if test_set_id not in sizes:
+            query = "SELECT number FROM main.test_string WHERE test_set_id = ?"
+            sizes[test_set_id] = {own for (own,) in connection.execute(query, (test_set_id,))}
+        try:
+            own = unpacked(numbers, logits).numbers.tolist()
+        except ValueError as error:
+            found.add("run", run_id, f"run {run_id} (error_pack): {error}")
+            continue
+        if not sizes[test_set_id].issuperset(own):
+            found.add("run", run_id, f"run {run_id}: strings that it got wrong are missing")
+
+
+def _why_not(error: sqlite3.Error) -> str:
+    if "interrupted" in str(error):
+        return (
+            f"it is damaged, or not made by seqcls, and cannot be looked through in "
+            f"{MOST_SECONDS:.0f} s; `seqcls verify` names what is damaged"
+        )
+    return f"it cannot be looked through: {error}"

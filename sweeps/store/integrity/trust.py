@@ -1,0 +1,161 @@
+"""Whether a file is trusted as it is, or looked through first; and what was found in it then."""
+
+import logging
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from seqcls.errors import StoreDamagedError, StoreError
+from sweeps.store.integrity import survey
+from sweeps.store.integrity.layout import layout_of
+from sweeps.store.integrity.survey import Survey
+
+_log = logging.getLogger(__name__)
+
+_State = tuple[tuple[int, int, int], ...]
+"""Of a file and of its write-ahead log: which it is, how long, and when it was written."""
+
+_opened: dict[Path, None] = {}
+"""Files that this process has read, in that order."""
+
+_suspected: set[Path] = set()
+"""Files in which this process met what none of their tables allows."""
+
+_surveys: dict[Path, tuple[_State, Survey]] = {}
+
+_sound: dict[Path, _State] = {}
+"""Files whose version and tables are this program's, as they were when that was seen."""
+
+_unreadable: dict[Path, str] = {}
+"""Why files cannot be looked through, of which something failed that never fails."""
+
+ADVICE = "`seqcls verify` lists all damage; `seqcls merge` copies intact rows into a new database"
+
+
+def survey_of(path: Path) -> Survey | None:
+    """What is damaged of a file that this program does not trust as it is; None where it does.
+
+    Raises:
+        StoreError: it has not the tables of this program, or cannot be looked through.
+    """
+    own = path.absolute()
+    _opened[own] = None
+    if own not in _suspected and _checks_itself(path):
+        return None
+    state = _state(own)
+    known = _surveys.get(own)
+    if known is not None and known[0] == state:
+        return known[1]
+    try:
+        found = survey.look_through(path)
+    except StoreError as error:
+        raise StoreDamagedError(f"{str(path)!r}: {error}; {ADVICE}") from error
+    _surveys[own] = (state, found)
+    if found.lines:
+        _log.warning("%s", said_of(str(path), found))
+    return found
+
+
+def is_still_sound(path: Path) -> bool:
+    """Whether the file was found to be this program's, and nobody has written into it since."""
+    own = path.absolute()
+    if own in _suspected or _sound.get(own) != _state(own):
+        return False
+    _opened[own] = None
+    return True
+
+
+def found_sound(path: Path, before: _State) -> None:
+    """Remembers that a file's version and tables are this program's, as it was before the look."""
+    _sound[path.absolute()] = before
+
+
+def state_of(path: Path) -> _State:
+    """What tells whether a file was written into."""
+    return _state(path.absolute())
+
+
+def said_of(name: str, found: Survey) -> str:
+    """What is damaged, in one line."""
+    more = f" and {len(found.lines) - 1:,} more" if len(found.lines) > 1 else ""
+    return f"{name!r} is damaged and shown without: {found.lines[0]}{more}; {ADVICE}"
+
+
+def refuse_to_write(path: Path, name: str) -> None:
+    """Refuses a file whose tables would take anything.
+
+    Raises:
+        StoreError: it is one.
+    """
+    if not _checks_itself(path):
+        raise StoreDamagedError(
+            f"{name!r} has tables that check nothing, so seqcls did not make it and writes nothing "
+            f"into it; `seqcls merge {name} --db NEW.db` takes what is sound into a new database"
+        )
+
+
+def learns_of_damage() -> bool:
+    """Whether a file that was read is damaged, which was not known before.
+
+    To be asked when something failed that never fails. From then on its readers see only what can
+    be trusted, and whoever failed may try again.
+    """
+    learnt = False
+    for path in list(_opened):
+        state = _state(path)
+        if path in _surveys and _surveys[path][0] == state:
+            continue
+        try:
+            found = survey.look_through(path)
+        except (StoreError, OSError) as error:
+            _unreadable[path] = str(error)
+            continue
+        if found.lines:
+            _surveys[path] = (state, found)
+            _suspected.add(path)
+            _log.warning("%s", said_of(str(path), found))
+            learnt = True
+    return learnt
+
+
+def known_damage() -> str | None:
+    """What is known to be damaged of the files that were read, in one line; None where nothing."""
+    for path in _opened:
+        if path in _unreadable:
+            return f"{str(path)!r}: {_unreadable[path]}; {ADVICE}"
+        if path in _surveys and _surveys[path][1].lines:
+            return said_of(str(path), _surveys[path][1])
+    return None
+
+
+def forget_opened() -> None:
+    """Begins anew with what was read: another command, say."""
+    _opened.clear()
+    _unreadable.clear()
+
+
+def _checks_itself(path: Path) -> bool:
+    try:
+        with closing(survey.connect(path)) as connection:
+            layout = layout_of(connection)
+    except sqlite3.Error as error:
+        raise StoreError(
+            f"{str(path)!r}: {error}; `seqcls verify` tells what can be read"
+        ) from error
+    if layout.obstacle is not None:
+        raise StoreError(
+            f"{str(path)!r} was not made by this program: {layout.obstacle}; name another file"
+        )
+    return layout.checks_itself
+
+
+def _state(path: Path) -> _State:
+    found = []
+    for own in (path, path.with_name(f"{path.name}-wal")):
+        try:
+            status = os.stat(own)
+        except OSError:
+            continue
+        found.append((status.st_ino, status.st_size, status.st_mtime_ns))
+    return tuple(found)

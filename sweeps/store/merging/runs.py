@@ -1,0 +1,241 @@
+"""Taking over another database's runs with their results, many at a time."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, delete, select, tuple_, update
+
+from sweeps.results.digest import RESULT_COLUMNS
+from sweeps.store.databases.bulk import insert_rows
+from sweeps.store.databases.statements import chunks, insert_new, one_of
+from sweeps.store.results.explained import copy_explained
+from sweeps.store.results.stored import RESULT_TABLES, StoredRun, read_runs
+from sweeps.store.results.sums import raise_sums
+from sweeps.store.schema.tables import (
+    Checkpoint,
+    Config,
+    ErrorPack,
+    Failure,
+    Run,
+    RunState,
+    TestSet,
+    Verdict,
+)
+
+OnProgress = Callable[[float, int], None]
+
+Seeded = tuple[int, int]
+"""What tells a run from all others: its configuration's id here and its model seed."""
+
+_KEPT_COLUMNS = (
+    *RESULT_COLUMNS,
+    "state",
+    "started_at",
+    "finished_at",
+    "error",
+    "engine",
+    "engine_reason",
+    "train_seconds",
+    "digest",
+)
+
+
+@dataclass
+class Merged:
+    """What became of another database's runs."""
+
+    results: int = 0
+    """Finished runs whose results were taken over."""
+    same: int = 0
+    """Finished runs that were here already, with the same results."""
+    waiting: int = 0
+    """Unfinished or failed runs that were new here."""
+    conflicts: list[str] = field(default_factory=list)
+    """Runs whose results differ; those that were here are kept."""
+    damaged: list[str] = field(default_factory=list)
+    """Runs that do not fit their digest; they are queued here instead of taken over."""
+    renamed: dict[str, str] = field(default_factory=dict)
+    """Sweeps whose name means other runs here, and the name that they got."""
+
+
+def merge_runs(
+    source: Connection,
+    target: Connection,
+    config_ids: Mapping[int, int],
+    merged: Merged,
+    on_progress: OnProgress | None = None,
+) -> dict[int, int]:
+    """Adds all runs of the source; notes what became of each.
+
+    Args:
+        source: where from.
+        target: where to.
+        config_ids: the ids here of the configurations there.
+        merged: what is added to.
+        on_progress: told how many runs are looked at, and of how many.
+
+    Returns:
+        The ids here of the runs there.
+    """
+    columns = select(Run.id, Run.config_id, Run.model_seed, Run.state).order_by(Run.id)
+    runs = source.execute(columns).all()
+    digests = select(Config.id, TestSet.digest).join(TestSet, TestSet.id == Config.test_set_id)
+    test_sets = dict(target.execute(digests).all())
+    found: dict[int, int] = {}
+    for some in chunks(runs):
+        part = _Part(source, target, merged)
+        found |= part.merge({run.id: (config_ids[run.config_id], run) for run in some}, test_sets)
+        if on_progress is not None:
+            on_progress(len(found), len(runs))
+    return found
+
+
+class _Part:
+    """Takes over some runs, so few that their results may be in memory at once."""
+
+    def __init__(self, source: Connection, target: Connection, merged: Merged) -> None:
+        self._source = source
+        self._target = target
+        self._merged = merged
+
+    def merge(
+        self, theirs: Mapping[int, tuple[int, Any]], test_sets: Mapping[int, str | None]
+    ) -> dict[int, int]:
+        """Takes these runs over; their ids here.
+
+        Args:
+            theirs: by id there, the configuration's id here and the run's row there.
+            test_sets: the digests of our configurations' test strings.
+        """
+        seeded = {their_id: (own, run.model_seed) for their_id, (own, run) in theirs.items()}
+        before = self._here(seeded.values())
+        new = [key for key in seeded.values() if key not in before]
+        self._queue(new)
+        here = before | self._here(new)
+        own_ids = {their_id: here[key][0] for their_id, key in seeded.items()}
+        states = {their_id: before[key][1] for their_id, key in seeded.items() if key in before}
+        done = [their_id for their_id, (_, run) in theirs.items() if run.state == RunState.DONE]
+        waiting = [own for own in theirs if own not in set(done) and own not in states]
+        self._merged.waiting += len(waiting)
+        self._copy_failures({own: own_ids[own] for own in waiting})
+        whole = {
+            stored.run["id"]: stored
+            for stored in read_runs(self._source, done)
+            if self._is_whole(stored, test_sets.get(seeded[stored.run["id"]][0]))
+        }
+        known = [own for own in whole if states.get(own) == RunState.DONE]
+        self._copy_results({own_ids[own]: whole[own] for own in whole if own not in set(known)})
+        self._compare({own_ids[own]: whole[own] for own in known})
+        return own_ids
+
+    def _here(self, seeded: Collection[Seeded]) -> dict[Seeded, tuple[int, str]]:
+        """Those of these runs that are here, with id and state."""
+        if not seeded:
+            return {}
+        wanted = tuple_(Run.config_id, Run.model_seed).in_(list(seeded))
+        query = select(Run.config_id, Run.model_seed, Run.id, Run.state).where(wanted)
+        rows = self._target.execute(query.order_by(Run.id).with_for_update(key_share=True))
+        return {(row.config_id, row.model_seed): (row.id, row.state) for row in rows}
+
+    def _queue(self, seeded: Sequence[Seeded]) -> None:
+        new = {"state": RunState.QUEUED, "attempt": 0, "failures": 0}
+        rows = [{"config_id": own, "model_seed": seed, **new} for own, seed in seeded]
+        insert_new(self._target, Run, rows)
+
+    def _is_whole(self, theirs: StoredRun, test_set: str | None) -> bool:
+        """Whether results fit their digest, and were made on the strings that are tested here."""
+        if theirs.digest() == theirs.run["digest"] and theirs.test_set == test_set:
+            return True
+        run = theirs.run
+        self._merged.damaged.append(f"run {run['id']} (model seed {run['model_seed']})")
+        return False
+
+    def _copy_failures(self, own_ids: Mapping[int, int]) -> None:
+        """Failed runs fail here too; by their ids there, those here."""
+        failed = select(Run.__table__).where(one_of(Run.id, own_ids), Run.state == RunState.FAILED)
+        names = ("state", "attempt", "failures", "started_at", "finished_at", "error")
+        rows = self._source.execute(failed).mappings().all()
+        self._update([(own_ids[row["id"]], {name: row[name] for name in names}) for row in rows])
+        query = select(Failure.__table__).where(one_of(Failure.run_id, [row["id"] for row in rows]))
+        failures = self._source.execute(query).mappings()
+        insert_new(
+            self._target, Failure, [{**row, "run_id": own_ids[row["run_id"]]} for row in failures]
+        )
+
+    def _copy_results(self, runs: Mapping[int, StoredRun]) -> None:
+        """Stores results of runs; by their ids here."""
+        for table in RESULT_TABLES:
+            self._target.execute(delete(table).where(one_of(table.run_id, runs)))
+            rows = [row for own_id, stored in runs.items() for row in stored.rows(table, own_id)]
+            insert_rows(self._target, table, rows)
+        self._update(
+            [
+                (own_id, {"worker_id": None, **{name: stored.run[name] for name in _KEPT_COLUMNS}})
+                for own_id, stored in runs.items()
+            ]
+        )
+        self._copy_verdicts(runs)
+        self._copy_explained(runs)
+        raise_sums(self._target, runs)
+        self._merged.results += len(runs)
+
+    def _copy_verdicts(self, runs: Mapping[int, StoredRun]) -> None:
+        """Adds exhaustive checks that fit their digest, where there is none here."""
+        checks = [
+            {**stored.verdict, "run_id": own_id}
+            for own_id, stored in runs.items()
+            if stored.verdict is not None and stored.verdict_digest() == stored.verdict["digest"]
+        ]
+        insert_new(self._target, Verdict, checks)
+        kept = select(Verdict.run_id, Verdict.digest).where(
+            one_of(Verdict.run_id, [check["run_id"] for check in checks])
+        )
+        rows = self._target.execute(kept).all()
+        self._update([(run_id, {"verdict_digest": digest}) for run_id, digest in rows])
+
+    def _copy_explained(self, runs: Mapping[int, StoredRun]) -> None:
+        own_ids = {stored.run["id"]: own_id for own_id, stored in runs.items()}
+        copy_explained(self._source, self._target, own_ids)
+
+    def _update(self, changes: Sequence[tuple[int, Mapping[str, Any]]]) -> None:
+        """Changes the same columns of several runs."""
+        if changes:
+            names: dict[str, Any] = {name: bindparam(f"new_{name}") for name in changes[0][1]}
+            statement = update(Run).where(Run.id == bindparam("own_id")).values(names)
+            rows = [
+                {"own_id": run_id, **{f"new_{name}": value for name, value in own.items()}}
+                for run_id, own in changes
+            ]
+            self._target.execute(statement, rows)
+
+    def _compare(self, runs: Mapping[int, StoredRun]) -> None:
+        """Notes what results of runs that are finished here too differ in; by ids here."""
+        same: dict[int, StoredRun] = {}
+        for ours in read_runs(self._target, list(runs)):
+            own_id = ours.run["id"]
+            differing = list(_differences(ours, runs[own_id]))
+            if not differing:
+                same[own_id] = runs[own_id]
+                continue
+            matrix = "differs" if "confusion matrix" in differing else "is the same"
+            self._merged.conflicts.append(
+                f"run {own_id} (model seed {ours.run['model_seed']}): {', '.join(differing)} "
+                f"differ, the confusion matrix {matrix}"
+            )
+        self._merged.same += len(same)
+        self._copy_verdicts(same)
+        self._copy_explained(same)
+
+
+def _differences(ours: StoredRun, theirs: StoredRun) -> Iterator[str]:
+    """What two runs' results differ in; weights only of epochs that both have kept."""
+    if any(ours.run[name] != theirs.run[name] for name in ("tn", "fp", "fn", "tp")):
+        yield "confusion matrix"
+    for table in RESULT_TABLES:
+        one, two = (stored.rows(table, 0) for stored in (ours, theirs))
+        if table is Checkpoint:
+            common = {row[1] for row in one} & {row[1] for row in two}
+            one, two = ([row for row in rows if row[1] in common] for rows in (one, two))
+        if one != two:
+            yield "string_error" if table is ErrorPack else table.__tablename__

@@ -1,0 +1,139 @@
+"""Accuracy and rates of errors against string length: over all seeds, read from few rows.
+
+What a configuration's runs are tested on is known from its sums; a run that errs at some lengths is
+read at those lengths, and one that makes no error is not read at all.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float64, Int64
+from sqlalchemy import ColumnElement, Integer, cast, func, select
+from sqlalchemy.orm import InstrumentedAttribute
+
+from sweeps.statistics.median_intervals import intervals_of
+from sweeps.store.databases.bulk import fetched
+from sweeps.store.databases.engine import Store
+from sweeps.store.databases.statements import one_of
+from sweeps.store.reading import overview
+from sweeps.store.reading.selection import View
+from sweeps.store.schema.tables import LengthScore, LengthSum
+
+Measure = Literal["accuracy", "false positives", "false negatives"]
+"""The share of strings classified rightly, of negative ones taken for positive, or the reverse."""
+
+
+@dataclass(frozen=True)
+class _Tested:
+    """What every run of a configuration is tested on, at lengths that make one point each."""
+
+    first_lengths: Int64[np.ndarray, " point"]
+    negatives: Int64[np.ndarray, " point"]
+    positives: Int64[np.ndarray, " point"]
+
+
+def median_curves(
+    store: Store, view: View, config_ids: tuple[int, ...], width: int, measure: Measure
+) -> pd.DataFrame:
+    """The median over the seeds of each configuration, at strings of similar length.
+
+    Args:
+        store: where to read.
+        view: which runs; all of them that are finished, whatever came out.
+        config_ids: of these configurations.
+        width: lengths that make one point: with 10, the lengths 1 to 10, 11 to 20, and so on.
+        measure: what is summed up.
+
+    Returns:
+        config_id, first_length, last_length, n (seeds), median, and low and high of its interval
+        (missing where there is none); no row where there is no string to take a share of.
+    """
+    models = overview.models(store, replace(view, config_ids=config_ids))
+    tested = _tested(store, config_ids, width)
+    wrong = _wrong(store, models, width)
+    parts = [
+        _curve(models[models["config_id"] == config_id], tested[config_id], wrong, measure).assign(
+            config_id=config_id
+        )
+        for config_id in sorted(set(models["config_id"]) & set(tested))
+    ]
+    columns = ["config_id", "first_length", "last_length", "n", "median", "low", "high"]
+    if not parts:
+        return pd.DataFrame(columns=columns)
+    found = pd.concat(parts, ignore_index=True)
+    return found.assign(last_length=found["first_length"] + width - 1)[columns]
+
+
+def _tested(store: Store, config_ids: tuple[int, ...], width: int) -> dict[int, _Tested]:
+    first = _first_length(LengthSum.length, width)
+    # Every run has the same test strings, so that its share is exact.
+    negatives = cast(func.sum((LengthSum.tn + LengthSum.fp) // LengthSum.runs), Integer)
+    positives = cast(func.sum((LengthSum.fn + LengthSum.tp) // LengthSum.runs), Integer)
+    query = (
+        select(LengthSum.config_id, first, negatives, positives)
+        .where(one_of(LengthSum.config_id, config_ids), LengthSum.runs > 0)
+        .group_by(LengthSum.config_id, first)
+        .order_by(LengthSum.config_id, first)
+    )
+    with store.begin() as connection:
+        _, rows = fetched(connection, query)
+    table = np.array(rows, dtype=np.int64).reshape(-1, 4)
+    return {
+        int(config_id): _Tested(*table[table[:, 0] == config_id, 1:].T)
+        for config_id in np.unique(table[:, 0])
+    }
+
+
+def _wrong(store: Store, models: pd.DataFrame, width: int) -> Int64[np.ndarray, "row column"]:
+    """run_id, first length, false positives and false negatives, where there are any."""
+    failing = models.loc[models["false_positives"] + models["false_negatives"] > 0, "run_id"]
+    first = _first_length(LengthScore.length, width)
+    errors = (cast(func.sum(cell), Integer) for cell in (LengthScore.fp, LengthScore.fn))
+    query = (
+        select(LengthScore.run_id, first, *errors)
+        .where(one_of(LengthScore.run_id, failing), LengthScore.fp + LengthScore.fn > 0)
+        .group_by(LengthScore.run_id, first)
+    )
+    with store.begin() as connection:
+        _, rows = fetched(connection, query)
+    return np.array(rows, dtype=np.int64).reshape(-1, 4)
+
+
+def _first_length(length: InstrumentedAttribute[int], width: int) -> ColumnElement[int]:
+    return (length - 1) // width * width + 1
+
+
+def _curve(
+    models: pd.DataFrame,
+    tested: _Tested,
+    wrong: Int64[np.ndarray, "row column"],
+    measure: Measure,
+) -> pd.DataFrame:
+    """The medians of one configuration: first_length, n, median, low, high."""
+    run_ids = np.sort(models["run_id"].to_numpy())
+    own = wrong[np.isin(wrong[:, 0], run_ids) & np.isin(wrong[:, 1], tested.first_lengths)]
+    runs = np.searchsorted(run_ids, own[:, 0])
+    points = np.searchsorted(tested.first_lengths, own[:, 1])
+    errors = np.zeros((2, len(tested.first_lengths), len(run_ids)))
+    errors[:, points, runs] = own[:, 2:].T
+    strings, counted = {
+        "accuracy": (tested.negatives + tested.positives, errors.sum(axis=0)),
+        "false positives": (tested.negatives, errors[0]),
+        "false negatives": (tested.positives, errors[1]),
+    }[measure]
+    if measure == "accuracy":
+        counted = strings[:, None] - counted
+    some = strings > 0
+    values: Float64[np.ndarray, "point run"] = np.sort(counted[some] / strings[some, None], axis=1)
+    low, high = intervals_of(values).T
+    return pd.DataFrame(
+        {
+            "first_length": tested.first_lengths[some],
+            "n": len(run_ids),
+            "median": np.median(values, axis=1),
+            "low": low,
+            "high": high,
+        }
+    )

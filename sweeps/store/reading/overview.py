@@ -1,0 +1,184 @@
+"""Reads for pages: what thousands of runs come to, summed up and paged in SQL."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+from sqlalchemy import Float, Integer, Select, cast, func, select
+
+from seqcls.config import RunConfig, default_fields
+from seqcls.fields_read import language_of
+from sweeps.store.databases.engine import Store
+from sweeps.store.databases.frames import frame
+from sweeps.store.databases.statements import one_of
+from sweeps.store.reading.selection import (
+    View,
+    errors_made,
+    fails,
+    in_scope,
+    model_columns,
+    picked,
+    tested,
+)
+from sweeps.store.results.stored import config_of
+from sweeps.store.schema.tables import Config, LengthScore, Revision, Run, RunState
+
+
+def configs_revision(store: Store) -> int:
+    """A number that is raised whenever configurations are added or deleted."""
+    with store.begin() as connection:
+        return connection.scalars(select(Revision.configs)).one()
+
+
+def settings(store: Store) -> pd.DataFrame:
+    """The fields in which configurations differ: one row a configuration, indexed by config_id."""
+    with store.begin() as connection:
+        rows = connection.execute(select(Config.id, Config.json).order_by(Config.id)).all()
+    defaults = default_fields()
+    fields = pd.DataFrame(
+        [{**defaults, **json.loads(text)} for _, text in rows],
+        columns=list(defaults),
+        index=pd.Index([config_id for config_id, _ in rows], name="config_id"),
+        dtype=object,
+    )
+    return fields.loc[:, [name for name in defaults if fields[name].nunique() > 1]].infer_objects()
+
+
+def languages(store: Store) -> dict[int, str]:
+    """What the language of each configuration is called, by config_id."""
+    with store.begin() as connection:
+        rows = connection.execute(select(Config.id, Config.json).order_by(Config.id)).all()
+    return {config_id: language_of(json.loads(text)) for config_id, text in rows}
+
+
+def some_configs(store: Store, config_ids: Sequence[int]) -> dict[int, RunConfig]:
+    """These configurations by their id."""
+    query = select(Config.id, Config.json).where(one_of(Config.id, config_ids))
+    with store.begin() as connection:
+        rows = connection.execute(query).all()
+        return {config_id: config_of(config_id, text) for config_id, text in rows}
+
+
+def model_seeds(store: Store) -> list[int]:
+    """The model seeds that there are, in order."""
+    query = select(Run.model_seed).distinct().order_by(Run.model_seed)
+    with store.begin() as connection:
+        return list(connection.scalars(query))
+
+
+def count_runs(store: Store, view: View) -> int:
+    """How many runs a view leaves."""
+    query = select(func.count()).select_from(Run).where(in_scope(view), picked(view))
+    with store.begin() as connection:
+        return connection.scalars(query).one()
+
+
+def configurations(store: Store, view: View) -> pd.DataFrame:
+    """One row a configuration, by counts and sums over its runs in scope.
+
+    Returns:
+        config_id; seeds (done), unfinished, failed (in training); failing (of those done),
+        picked (runs that the view leaves); false_positives and false_negatives (strings, summed
+        over the seeds; missing where no run is done).
+    """
+    count = func.count(Run.id)
+    done = Run.state == RunState.DONE
+    query = (
+        select(
+            Run.config_id,
+            count.filter(done).label("seeds"),
+            count.filter(Run.state.in_([RunState.QUEUED, RunState.RUNNING])).label("unfinished"),
+            count.filter(Run.state == RunState.FAILED).label("failed"),
+            count.filter(fails(view)).label("failing"),
+            count.filter(picked(view)).label("picked"),
+            func.sum(Run.fp).filter(done).label("false_positives"),
+            func.sum(Run.fn).filter(done).label("false_negatives"),
+        )
+        .where(in_scope(view))
+        .group_by(Run.config_id)
+        .order_by(Run.config_id)
+    )
+    found = frame(store, query)
+    sums = ["false_positives", "false_negatives"]
+    found[sums] = found[sums].astype("Int64")
+    return found
+
+
+def models(store: Store, view: View) -> pd.DataFrame:
+    """One row a finished run in scope, in the order of configurations and seeds.
+
+    Returns:
+        run_id, config_id, model_seed, accuracy in [0, 1], false_positives, false_negatives,
+        solved_length, failing and picked (as 0 or 1).
+    """
+    query = (
+        select(*model_columns(view))
+        .where(in_scope(view), Run.state == RunState.DONE)
+        .order_by(Run.config_id, Run.model_seed)
+    )
+    return frame(store, query)
+
+
+def failing_models(store: Store, view: View, limit: int, offset: int = 0) -> pd.DataFrame:
+    """Runs with errors, as `models`: those that err on the greatest share of their test first.
+
+    Where errors of one kind are meant, only these count.
+    """
+    query = _worst_first(view).where(picked(view), errors_made(view) > 0)
+    return frame(store, query.limit(limit).offset(offset))
+
+
+def worst_models(store: Store, view: View, limit: int) -> pd.DataFrame:
+    """Finished runs in scope, as `models`, the least accurate first."""
+    return frame(store, _worst_first(view).limit(limit))
+
+
+def count_failing_models(store: Store, view: View) -> int:
+    """How many runs `failing_models` has on all its pages."""
+    query = select(func.count()).where(
+        in_scope(view), picked(view), Run.state == RunState.DONE, Run.fp + Run.fn > 0
+    )
+    with store.begin() as connection:
+        return connection.scalars(query).one()
+
+
+def model(store: Store, run_id: int) -> pd.DataFrame:
+    """The row that `models` has of a run; no row where it is not done or does not exist."""
+    query = select(*model_columns(View())).where(Run.id == run_id, Run.state == RunState.DONE)
+    return frame(store, query)
+
+
+def scores_by_length(store: Store, run_ids: Sequence[int], width: int) -> pd.DataFrame:
+    """The confusion of runs on strings of similar length.
+
+    Args:
+        store: where to read.
+        run_ids: which runs.
+        width: lengths that make one row: with 10, the lengths 1 to 10, 11 to 20, and so on.
+
+    Returns:
+        run_id, first_length, last_length, tn, fp, fn, tp (strings).
+    """
+    bins = (LengthScore.length - 1) // width
+    query = (
+        select(
+            LengthScore.run_id,
+            (bins * width + 1).label("first_length"),
+            ((bins + 1) * width).label("last_length"),
+            *(
+                cast(func.sum(cell), Integer).label(cell.key)
+                for cell in (LengthScore.tn, LengthScore.fp, LengthScore.fn, LengthScore.tp)
+            ),
+        )
+        .where(one_of(LengthScore.run_id, run_ids))
+        .group_by(LengthScore.run_id, bins)
+        .order_by(LengthScore.run_id, bins)
+    )
+    return frame(store, query)
+
+
+def _worst_first(view: View) -> Select[*tuple[Any, ...]]:
+    finished = select(*model_columns(view)).where(in_scope(view), Run.state == RunState.DONE)
+    # A share: test sets differ in size.
+    return finished.order_by((cast(errors_made(view), Float) / tested()).desc(), Run.id)

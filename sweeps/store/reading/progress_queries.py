@@ -1,0 +1,76 @@
+"""Reads of how far sweeps are: runs in each state, those that ended lately, those left alone."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import func, select
+
+from sweeps.store.databases.engine import Store
+from sweeps.store.runs.claiming import dead_workers
+from sweeps.store.schema.tables import Run, RunState, Sweep, SweepRun, now
+
+
+@dataclass(frozen=True)
+class Recent:
+    """What happened to a sweep's runs lately."""
+
+    ended: int
+    """Runs that finished."""
+    trained: tuple[tuple[str, str | None], ...]
+    """When runs began and ended (None: they go on), in ISO 8601."""
+
+
+def states(store: Store) -> list[tuple[int, str, str, dict[str, int]]]:
+    """Every sweep's id, name and state, and the number of its runs in each state, oldest first."""
+    query = (
+        select(
+            SweepRun.sweep_id,
+            *(func.count().filter(Run.state == state).label(state) for state in RunState),
+        )
+        .join(Run, Run.id == SweepRun.run_id)
+        .group_by(SweepRun.sweep_id)
+    )
+    with store.begin() as connection:
+        sweeps = connection.execute(select(Sweep.id, Sweep.name, Sweep.state).order_by(Sweep.id))
+        named = sweeps.all()
+        counted = {row.sweep_id: row._asdict() for row in connection.execute(query)}
+    return [
+        (*sweep, {state: int(counted.get(sweep.id, {}).get(state, 0)) for state in RunState})
+        for sweep in named
+    ]
+
+
+def recent(store: Store, seconds: float) -> dict[int, Recent]:
+    """What happened in the last seconds, by sweep; of those of which anything is in training."""
+    lately = Run.finished_at >= now(seconds)
+    own = select(SweepRun.sweep_id, func.count()).join(Run, Run.id == SweepRun.run_id)
+    ended = own.where(lately).group_by(SweepRun.sweep_id)
+    times = (
+        select(SweepRun.sweep_id, Run.started_at, Run.finished_at)
+        .join(Run, Run.id == SweepRun.run_id)
+        .where(lately | (Run.state == RunState.RUNNING), Run.started_at.is_not(None))
+        .distinct()
+    )
+    trained: dict[int, list[tuple[str, str | None]]] = {}
+    with store.begin() as connection:
+        counted = dict(connection.execute(ended).all())
+        for sweep_id, started, finished in connection.execute(times):
+            trained.setdefault(sweep_id, []).append((str(started), finished))
+    return {
+        sweep_id: Recent(int(counted.get(sweep_id, 0)), tuple(own))
+        for sweep_id, own in trained.items()
+    }
+
+
+def orphaned(store: Store) -> dict[int, int]:
+    """How many runs in training have a dead worker, by sweep."""
+    dead = dead_workers(store)
+    if not dead:
+        return {}
+    query = (
+        select(SweepRun.sweep_id, func.count())
+        .join(Run, Run.id == SweepRun.run_id)
+        .where(Run.state == RunState.RUNNING, Run.worker_id.in_(dead))
+        .group_by(SweepRun.sweep_id)
+    )
+    with store.begin() as connection:
+        return dict(connection.execute(query).all())

@@ -1,0 +1,253 @@
+"""Reads of runs and their configurations, as data frames or plain values."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection, Select, select
+from sqlalchemy.orm import InstrumentedAttribute
+
+from seqcls import results
+from seqcls.config import MAX_MODEL_SEED, RunConfig, default_fields
+from seqcls.errors import UnknownRunError
+from sweeps.results.summaries import accuracy
+from sweeps.store.databases.engine import Store
+from sweeps.store.databases.frames import frame, read
+from sweeps.store.databases.statements import one_of
+from sweeps.store.reading.selection import View, in_scope, picked
+from sweeps.store.reading.sweep_queries import find_sweep
+from sweeps.store.results.stored import config_of
+from sweeps.store.schema.tables import (
+    Base,
+    Checkpoint,
+    Config,
+    Epoch,
+    LengthScore,
+    Revision,
+    Run,
+    RunState,
+    Sweep,
+    SweepRun,
+    Verdict,
+)
+
+if TYPE_CHECKING:
+    # Imported where frames are made: a sweep begins half a second sooner without.
+    import pandas as pd
+
+
+def revision(store: Store) -> int:
+    """A number that every write raises, but heartbeats and losses of runs in training."""
+    with store.begin() as connection:
+        return connection.scalars(select(Revision.runs)).one()
+
+
+def runs(
+    store: Store, view: View | None = None, fields: Mapping[str, Any] | None = None
+) -> "pd.DataFrame":
+    """One row a run: its columns, `accuracy` in [0, 1], `sweeps`, and its configuration's fields.
+
+    Columns of results are missing where a run is not done. `sweeps` is a tuple of names.
+
+    Args:
+        store: where to read.
+        view: which runs; all where none is named.
+        fields: values that fields of the configuration must have.
+    """
+    import pandas as pd
+
+    with store.begin() as connection:
+        known = {config_id: own.model_dump() for config_id, own in _configs(connection).items()}
+        found = read(connection, _runs_query(view or View(), fields or {}, known))
+        memberships = connection.execute(
+            select(SweepRun.run_id, Sweep.name)
+            .join(Sweep, Sweep.id == SweepRun.sweep_id)
+            .order_by(Sweep.id)
+        )
+        names: dict[int, list[str]] = {}
+        for run_id, name in memberships:
+            names.setdefault(run_id, []).append(name)
+    integers = ["epochs", "best_epoch", "tn", "fp", "fn", "tp", "solved_length"]
+    found[integers] = found[integers].astype("Int64")
+    found["errors"] = found["fp"] + found["fn"]
+    found["accuracy"] = accuracy(found)
+    found["sweeps"] = [tuple(names.get(run_id, ())) for run_id in found["id"]]
+    settings = pd.DataFrame(
+        [known[config_id] for config_id in found["config_id"]],
+        columns=list(default_fields()),
+        index=found.index,
+    )
+    return found.join(settings)
+
+
+def length_scores(store: Store, run_ids: Sequence[int]) -> "pd.DataFrame":
+    """The confusion of these runs at every length: run_id, length, tn, fp, fn, tp."""
+    query = select(*_columns(LengthScore)).where(one_of(LengthScore.run_id, run_ids))
+    return frame(store, query.order_by(LengthScore.run_id, LengthScore.length))
+
+
+def epochs(store: Store, run_id: int) -> "pd.DataFrame":
+    """A run's losses: epoch, train_loss, validation_loss (sums over the strings, in nats).
+
+    Of one in training they are those so far.
+    """
+    query = select(Epoch.epoch, Epoch.train_loss, Epoch.validation_loss)
+    return frame(store, query.where(Epoch.run_id == run_id).order_by(Epoch.epoch))
+
+
+def find_run(store: Store, reference: str) -> int:
+    """The id of the run meant by `12`, or by `all_initializations/2`: a sweep and a model seed.
+
+    Raises:
+        UnknownRunError: there is no such run, or several.
+    """
+    sweep, slash, seed = reference.rpartition("/")
+    number = seed if seed.isascii() and seed.isdigit() and len(seed) < 20 else None
+    if number is None or int(number) > MAX_MODEL_SEED or (slash and not sweep):
+        raise UnknownRunError(
+            f"no run {reference!r}: expected a run's id, such as 12, or a sweep and a model seed, "
+            "such as all_initializations/2; `seqcls runs` lists them"
+        )
+    query = select(Run.id).where(Run.id == int(number))
+    if slash:
+        query = (
+            select(Run.id)
+            .join(SweepRun, SweepRun.run_id == Run.id)
+            .join(Sweep, Sweep.id == SweepRun.sweep_id)
+            .where(Sweep.name == sweep, Run.model_seed == int(number))
+        )
+    with store.begin() as connection:
+        found = connection.scalars(query).all()
+    if len(found) > 1:
+        raise UnknownRunError(
+            f"{reference!r} means {len(found)} runs of different configurations; name one by its "
+            f"id: {', '.join(map(str, sorted(found)[:10]))}"
+        )
+    if not found:
+        if slash:
+            _find_sweep_of(store, reference, sweep)
+        damage = None if slash else store.left_out("run", int(number))
+        if damage is not None:
+            raise UnknownRunError(f"{store.name!r}: {damage}; train it again in another database")
+        raise UnknownRunError(f"no run {reference!r} in {store.name!r}; `seqcls runs` lists them")
+    return found[0]
+
+
+def _find_sweep_of(store: Store, reference: str, sweep: str) -> None:
+    """Names the sweep that may be meant, where there is none of the name in a run's reference."""
+    try:
+        find_sweep(store, sweep)
+    except UnknownRunError as error:
+        raise UnknownRunError(f"no run {reference!r}: {error}") from None
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """What became of a run, and why it failed where it did."""
+
+    state: str
+    best_epoch: int | None
+    error: str | None
+
+
+def run_status(store: Store, run_id: int) -> RunStatus:
+    """The status of a run that exists."""
+    query = select(Run.state, Run.best_epoch, Run.error).where(Run.id == run_id)
+    with store.begin() as connection:
+        return RunStatus(*connection.execute(query).one())
+
+
+def configs(store: Store) -> dict[int, RunConfig]:
+    """Every configuration by its id; a field that it predates has its default."""
+    with store.begin() as connection:
+        return _configs(connection)
+
+
+def _configs(connection: Connection) -> dict[int, RunConfig]:
+    rows = connection.execute(select(Config.id, Config.json)).all()
+    return {config_id: config_of(config_id, text) for config_id, text in rows}
+
+
+def run_config(store: Store, run_id: int) -> RunConfig:
+    """The configuration of a run that exists."""
+    query = select(Config.id, Config.json).join(Run, Run.config_id == Config.id)
+    with store.begin() as connection:
+        return config_of(*connection.execute(query.where(Run.id == run_id)).one())
+
+
+def weights(store: Store, run_id: int, epoch: int | None = None) -> bytes:
+    """A run's weights after an epoch, as safetensors bytes; the best epoch's if none is named.
+
+    Raises:
+        UnknownRunError: the run has no such weights.
+    """
+    status = run_status(store, run_id)
+    if status.state != RunState.DONE:
+        reason = f": {status.error}" if status.error else ""
+        raise UnknownRunError(f"run {run_id} is {status.state} and has no weights{reason}")
+    wanted = status.best_epoch if epoch is None else epoch
+    of_run = Checkpoint.run_id == run_id
+    with store.begin() as connection:
+        stored = connection.scalars(
+            select(Checkpoint.epoch).where(of_run).order_by(Checkpoint.epoch)
+        ).all()
+        if wanted is None or wanted not in stored:
+            raise UnknownRunError(
+                f"run {run_id} has no weights of epoch {wanted}; stored are those of epoch "
+                f"{', '.join(map(str, stored))}"
+            )
+        own = select(Checkpoint.weights).where(of_run, Checkpoint.epoch == wanted)
+        return connection.scalars(own).one()
+
+
+def verdict(store: Store, run_id: int) -> results.Verdict | None:
+    """What the exhaustive check of a run has found; None where none is stored."""
+    query = select(*_columns(Verdict)).where(Verdict.run_id == run_id)
+    with store.begin() as connection:
+        row = connection.execute(query).one_or_none()
+    return None if row is None else results.Verdict(*row[1:-1])
+
+
+def sensitive(store: Store) -> "pd.DataFrame":
+    """Runs that are stored in single and in double precision, and whether rounding decides them.
+
+    Returns:
+        One row a pair of finished runs that differ in nothing but `precision`: run_id_float32,
+        run_id_float64, model_seed, sweeps, the cells of both (as tn_float32 and so on), and
+        sensitive, true where the confusion matrices differ.
+    """
+    done = runs(store)
+    done = done[done["state"] == RunState.DONE]
+    single, double = (done[done["precision"] == x] for x in ("float32", "float64"))
+    alike = [*(name for name in default_fields() if name != "precision"), "model_seed"]
+    kept = ["id", "tn", "fp", "fn", "tp"]
+    pairs = single[[*alike, *kept, "sweeps"]].merge(
+        double[[*alike, *kept]], on=alike, suffixes=("_float32", "_float64")
+    )
+    pairs["sensitive"] = [
+        any(pair[f"{cell}_float32"] != pair[f"{cell}_float64"] for cell in kept[1:])
+        for pair in pairs.to_dict("records")
+    ]
+    pairs = pairs.rename(columns={f"id_{x}": f"run_id_{x}" for x in ("float32", "float64")})
+    ids = ["run_id_float32", "run_id_float64", "model_seed", "sweeps"]
+    cells = [f"{cell}_{x}" for x in ("float32", "float64") for cell in kept[1:]]
+    return pairs[[*ids, *cells, "sensitive"]]
+
+
+def _runs_query(
+    view: View, fields: Mapping[str, Any], configs: Mapping[int, Mapping[str, Any]]
+) -> Select[*tuple[Any, ...]]:
+    columns = [c for c in _columns(Run) if c.key not in ("worker_id", "started_at")]
+    query = select(*columns).where(in_scope(view), picked(view)).order_by(Run.id)
+    if not fields:
+        return query
+    alike = [
+        config_id
+        for config_id, own in configs.items()
+        if all(own[name] == value for name, value in fields.items())
+    ]
+    return query.where(Run.config_id.in_(alike))
+
+
+def _columns(table: type[Base]) -> list[InstrumentedAttribute[Any]]:
+    return [getattr(table, column.key) for column in table.__table__.columns]

@@ -1,0 +1,92 @@
+"""Which runs are meant, and the conditions that say so in SQL."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlalchemy import ColumnElement, Float, and_, case, cast, select, true
+
+from sweeps.store.databases.statements import one_of
+from sweeps.store.schema.tables import Run, RunState, Sweep, SweepRun
+
+Kind = Literal["false positives", "false negatives"]
+
+
+KINDS: tuple[Kind, ...] = ("false positives", "false negatives")
+
+
+@dataclass(frozen=True)
+class View:
+    """Which runs a page is about; what is empty restricts nothing.
+
+    Sweeps, seeds and configurations say which runs there are at all. `failing` and `kind` pick
+    among those by what came out of them, and so leave every share and median alone.
+    """
+
+    sweeps: tuple[str, ...] = ()
+    model_seeds: tuple[int, ...] = ()
+    config_ids: tuple[int, ...] | None = None
+    below: float = 1.0
+    """A run fails where its accuracy is below this; at 1, where it misclassified any string."""
+    failing: bool = False
+    """Only failing runs."""
+    kind: Kind | None = None
+    """Only runs that made at least one error of this kind."""
+
+
+def model_columns(view: View) -> list[ColumnElement[Any]]:
+    return [
+        Run.id.label("run_id"),
+        Run.config_id.label("config_id"),
+        Run.model_seed.label("model_seed"),
+        (cast(Run.tn + Run.tp, Float) / tested()).label("accuracy"),
+        Run.fp.label("false_positives"),
+        Run.fn.label("false_negatives"),
+        Run.solved_length.label("solved_length"),
+        case((fails(view), 1), else_=0).label("failing"),
+        case((picked(view), 1), else_=0).label("picked"),
+    ]
+
+
+def errors_made(view: View) -> ColumnElement[Any]:
+    """How many errors a run made, of one kind if that is meant."""
+    errors: dict[Kind | None, ColumnElement[Any]] = {
+        None: Run.fp + Run.fn,
+        KINDS[0]: Run.fp.expression,
+        KINDS[1]: Run.fn.expression,
+    }
+    return errors[view.kind]
+
+
+def tested() -> ColumnElement[Any]:
+    return Run.tn + Run.fp + Run.fn + Run.tp
+
+
+def fails(view: View) -> ColumnElement[bool]:
+    right = cast(Run.tn + Run.tp, Float)
+    return and_(Run.state == RunState.DONE, right < view.below * tested())
+
+
+def in_scope(view: View) -> ColumnElement[bool]:
+    conditions: list[ColumnElement[bool]] = []
+    if view.sweeps:
+        named = (
+            select(SweepRun.run_id)
+            .join(Sweep, Sweep.id == SweepRun.sweep_id)
+            .where(Sweep.name.in_(view.sweeps))
+        )
+        conditions.append(Run.id.in_(named))
+    if view.model_seeds:
+        conditions.append(one_of(Run.model_seed, view.model_seeds))
+    if view.config_ids is not None:
+        conditions.append(one_of(Run.config_id, view.config_ids))
+    return and_(true(), *conditions)
+
+
+def picked(view: View) -> ColumnElement[bool]:
+    conditions: list[ColumnElement[bool]] = []
+    if view.failing:
+        conditions.append(fails(view))
+    if view.kind is not None:
+        cell = Run.fp if view.kind == KINDS[0] else Run.fn
+        conditions.append(and_(Run.state == RunState.DONE, cell > 0))
+    return and_(true(), *conditions)

@@ -1,0 +1,223 @@
+"""Reads of sweeps: what they are, how far they are, and what came out."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sqlalchemy import Float, case, cast, func, select
+
+from seqcls.errors import UnknownRunError
+from seqcls.spelling import nearest
+from sweeps.grid.spec import SweepSpec
+from sweeps.store.databases.bulk import fetched
+from sweeps.store.databases.engine import Store
+from sweeps.store.databases.frames import frame
+from sweeps.store.reading.selection import tested
+from sweeps.store.schema.tables import Failure, Revision, Run, RunState, Sweep, SweepRun
+
+if TYPE_CHECKING:
+    # Imported where frames are made: a sweep begins half a second sooner without.
+    import pandas as pd
+
+
+def sweeps(store: Store) -> "pd.DataFrame":
+    """The sweeps in the order of their making: id, name, description, state, runs, done, failed."""
+    count = func.count(Run.id)
+    query = (
+        select(
+            Sweep.id,
+            Sweep.name,
+            Sweep.description,
+            Sweep.state,
+            count.label("runs"),
+            count.filter(Run.state == RunState.DONE).label("done"),
+            count.filter(Run.state == RunState.FAILED).label("failed"),
+        )
+        .outerjoin(SweepRun, SweepRun.sweep_id == Sweep.id)
+        .outerjoin(Run, Run.id == SweepRun.run_id)
+        .group_by(Sweep.id)
+        .order_by(Sweep.id)
+    )
+    return frame(store, query)
+
+
+def find_sweep(store: Store, name: str) -> int:
+    """The id of the sweep of that name.
+
+    Raises:
+        UnknownRunError: there is none.
+    """
+    with store.begin() as connection:
+        known = dict(connection.execute(select(Sweep.name, Sweep.id)).all())
+    if name not in known:
+        raise UnknownRunError(f"no sweep {name!r} in {store.name!r}: {nearest(name, list(known))}")
+    return known[name]
+
+
+def missing_runs(store: Store, specs: Iterable[SweepSpec]) -> int | None:
+    """How many runs of these sweeps are not done; None where a sweep is not stored like this."""
+    left = 0
+    for spec in specs:
+        with store.begin() as connection:
+            stored = connection.execute(
+                select(Sweep.id, Sweep.spec, Sweep.description).where(Sweep.name == spec.name)
+            ).one_or_none()
+            if stored is None or stored.spec != spec.submitted:
+                return None
+            counted = connection.execute(
+                select(func.count(), func.count().filter(Run.state == RunState.DONE))
+                .join(SweepRun, SweepRun.run_id == Run.id)
+                .where(SweepRun.sweep_id == stored.id)
+            ).one()
+        left += counted[0] - counted[1]
+    return left
+
+
+def runs_of_one_sweep_only(store: Store, sweep_id: int) -> int:
+    """How many runs this sweep has and no other."""
+    shared = select(SweepRun.run_id).where(SweepRun.sweep_id != sweep_id)
+    query = (
+        select(func.count())
+        .select_from(SweepRun)
+        .where(SweepRun.sweep_id == sweep_id, SweepRun.run_id.not_in(shared))
+    )
+    with store.begin() as connection:
+        return connection.scalars(query).one()
+
+
+def counts_by_state(store: Store, sweep_ids: Sequence[int] | None = None) -> dict[str, int]:
+    """How many distinct runs of these sweeps, or of all, there are in each state."""
+    members = select(SweepRun.run_id)
+    if sweep_ids is not None:
+        members = members.where(SweepRun.sweep_id.in_(sweep_ids))
+    query = select(Run.state, func.count()).where(Run.id.in_(members)).group_by(Run.state)
+    with store.begin() as connection:
+        return dict(connection.execute(query).all())
+
+
+def members_revision(store: Store) -> int:
+    """A number that is raised whenever a sweep, or what runs it has, changes."""
+    with store.begin() as connection:
+        return connection.scalars(select(Revision.members)).one()
+
+
+def memberships(store: Store) -> "pd.DataFrame":
+    """Which configurations each sweep has runs of, sweeps in the order of their making.
+
+    Returns:
+        config_id, sweep (its name).
+    """
+    query = (
+        select(Run.config_id, Sweep.name.label("sweep"))
+        .join(SweepRun, SweepRun.run_id == Run.id)
+        .join(Sweep, Sweep.id == SweepRun.sweep_id)
+        .group_by(Run.config_id, Sweep.id, Sweep.name)
+        .order_by(Run.config_id, Sweep.id)
+    )
+    return frame(store, query)
+
+
+def sweeps_of_run(store: Store, run_id: int) -> list[str]:
+    """The names of the sweeps that a run belongs to, in the order of their making."""
+    query = (
+        select(Sweep.name)
+        .join(SweepRun, SweepRun.sweep_id == Sweep.id)
+        .where(SweepRun.run_id == run_id)
+        .order_by(Sweep.id)
+    )
+    with store.begin() as connection:
+        return list(connection.scalars(query))
+
+
+def specifications(store: Store) -> dict[str, str]:
+    """Every sweep's specification as it was submitted, as JSON, by the sweep's name."""
+    with store.begin() as connection:
+        return dict(connection.execute(select(Sweep.name, Sweep.spec)).all())
+
+
+@dataclass(frozen=True)
+class SweepRecord:
+    """What is stored of a sweep as a whole. Times are UTC in ISO 8601."""
+
+    id: int
+    name: str
+    description: str
+    spec: str
+    """The specification as it was submitted, as JSON."""
+    state: str
+    created_at: str
+    first_started_at: str | None
+    last_finished_at: str | None
+    train_seconds: float | None
+    """Seconds that its finished runs took, summed over workers."""
+
+
+def sweep_record(store: Store, sweep_id: int) -> SweepRecord:
+    """A sweep that exists."""
+    query = (
+        select(
+            Sweep.id,
+            Sweep.name,
+            Sweep.description,
+            Sweep.spec,
+            Sweep.state,
+            Sweep.created_at,
+            func.min(Run.started_at),
+            func.max(Run.finished_at),
+            func.sum(Run.train_seconds),
+        )
+        .outerjoin(SweepRun, SweepRun.sweep_id == Sweep.id)
+        .outerjoin(Run, Run.id == SweepRun.run_id)
+        .where(Sweep.id == sweep_id)
+        .group_by(Sweep.id)
+    )
+    with store.begin() as connection:
+        return SweepRecord(*connection.execute(query).one())
+
+
+@dataclass(frozen=True)
+class SweepOutcome:
+    """What came out of a sweep's finished runs."""
+
+    failing: int
+    """Runs that misclassify any string."""
+    median: float | None
+    """Of their accuracies; None where no run is done."""
+
+
+def sweep_outcomes(store: Store) -> dict[int, SweepOutcome]:
+    """What came out of each sweep that has a finished run, by its id."""
+    right = Run.tn + Run.tp
+    query = (
+        select(
+            SweepRun.sweep_id, cast(right, Float) / tested(), case((right < tested(), 1), else_=0)
+        )
+        .join(Run, Run.id == SweepRun.run_id)
+        .where(Run.state == RunState.DONE)
+    )
+    with store.begin() as connection:
+        _, rows = fetched(connection, query)
+    table = np.array(rows, dtype=np.float64).reshape(-1, 3)
+    found = ((sweep_id, table[table[:, 0] == sweep_id]) for sweep_id in np.unique(table[:, 0]))
+    return {
+        int(sweep_id): SweepOutcome(int(own[:, 2].sum()), float(np.median(own[:, 1])))
+        for sweep_id, own in found
+    }
+
+
+def failures(store: Store, sweep_id: int, limit: int) -> "pd.DataFrame":
+    """Attempts of a sweep's runs that failed, the latest first.
+
+    Returns:
+        run_id, model_seed, attempt, at (UTC), reason, state (what the run is now).
+    """
+    query = (
+        select(Failure.run_id, Run.model_seed, Failure.attempt, Failure.at, Failure.reason)
+        .add_columns(Run.state)
+        .join(Run, Run.id == Failure.run_id)
+        .join(SweepRun, SweepRun.run_id == Run.id)
+        .where(SweepRun.sweep_id == sweep_id)
+        .order_by(Failure.at.desc(), Failure.run_id)
+    )
+    return frame(store, query.limit(limit))

@@ -1,0 +1,71 @@
+"""Reads of how long finished runs took, and of which runs are finished."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from sqlalchemy import select
+
+from seqcls.config import RunConfig
+from sweeps.store.databases.engine import Store
+from sweeps.store.databases.statements import chunks
+from sweeps.store.results.stored import config_of
+from sweeps.store.schema.tables import Config, Run, RunState, Worker
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long a finished run took."""
+
+    key: str
+    """Of its configuration."""
+    train_seconds: float
+    worker_id: int | None
+    started_at: str
+    finished_at: str
+    host: str | None
+
+
+def finished(store: Store, keys: Collection[str]) -> set[tuple[str, int]]:
+    """Finished runs of these configurations, by the configuration's key and the model seed."""
+    found: set[tuple[str, int]] = set()
+    query = select(Config.key, Run.model_seed).join(Run, Run.config_id == Config.id)
+    with store.begin() as connection:
+        for some in chunks(sorted(keys)):
+            done = query.where(Config.key.in_(some), Run.state == RunState.DONE)
+            found |= {(key, seed) for key, seed in connection.execute(done)}
+    return found
+
+
+def timings(store: Store) -> tuple[list[Timing], dict[str, RunConfig]]:
+    """What all finished runs took, and their configurations by key."""
+    query = (
+        select(
+            Config.id,
+            Config.key,
+            Config.json,
+            Run.train_seconds,
+            Run.worker_id,
+            Run.started_at,
+            Run.finished_at,
+            Worker.host,
+        )
+        .join(Run, Run.config_id == Config.id)
+        .outerjoin(Worker, Worker.id == Run.worker_id)
+        .where(Run.state == RunState.DONE, Run.train_seconds.is_not(None))
+        .where(Run.started_at.is_not(None), Run.finished_at.is_not(None))
+    )
+    with store.begin() as connection:
+        rows = connection.execute(query).all()
+        one_each = {row.key: row for row in rows}
+        configs = {key: config_of(row.id, row.json) for key, row in one_each.items()}
+    return [
+        Timing(
+            row.key,
+            float(row.train_seconds or 0),
+            row.worker_id,
+            str(row.started_at),
+            str(row.finished_at),
+            row.host,
+        )
+        for row in rows
+    ], configs

@@ -1,0 +1,1 @@
+"""Results as the tables hold them: packed, summed up, read back."""

@@ -1,0 +1,189 @@
+"""Why runs fail and whether rounding decides them: what was found out of finished runs later."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, or_, select
+
+from seqcls.errors import UnknownRunError
+from seqcls.interpretability.mechanisms import is_exact
+from seqcls.results import Cause as Found
+from seqcls.results import Confusion
+from sweeps.store.databases.engine import Store
+from sweeps.store.databases.frames import frame
+from sweeps.store.databases.statements import insert_new, one_of
+from sweeps.store.schema.tables import Cause, Perturbation, Run, RunState
+
+if TYPE_CHECKING:
+    # Imported where frames are made: a sweep begins half a second sooner without.
+    import pandas as pd
+
+CELLS = ("tn", "fp", "fn", "tp")
+
+FORMER_NAMES = {"value mixing": "value interference"}
+"""What mechanisms were called when older rows were stored."""
+
+SHORT_TRIED = " (short strings tried)"
+"""Follows the stored name of what is no exact account: older rows without it, whose causes were
+tried on the test strings alone, are not read."""
+
+Row = dict[str, Any]
+
+
+def record_causes(store: Store, run_id: int, found: Sequence[Found]) -> None:
+    """Stores the causes of a finished run's errors, in place of those that were stored.
+
+    Raises:
+        UnknownRunError: there is no such run any longer, or it is not finished.
+    """
+    rows: list[Row] = [
+        {
+            "run_id": run_id,
+            "number": number,
+            "mechanism": own.mechanism + SHORT_TRIED * (not is_exact(own.mechanism, own.tokens)),
+            "head": own.head,
+            "tokens": own.tokens,
+            "share": own.share,
+            "strings": own.strings,
+            "agreement": own.agreement,
+        }
+        for number, own in enumerate(found)
+    ]
+    _replace(store, Cause, run_id, rows)
+
+
+def record_perturbations(store: Store, run_id: int, found: Sequence[Confusion]) -> None:
+    """Stores what a finished run came to with other rounding, in place of what was stored.
+
+    Raises:
+        UnknownRunError: as `record_causes`.
+    """
+    rows: list[Row] = [
+        {"run_id": run_id, "number": i, **own._asdict()} for i, own in enumerate(found)
+    ]
+    _replace(store, Perturbation, run_id, rows)
+
+
+def causes(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataFrame":
+    """The stored causes of these runs, or of all: run_id, number and the other columns.
+
+    Without those of runs to which causes were attributed in an older way.
+    """
+    found = _stored(store, Cause, run_ids).replace({"mechanism": FORMER_NAMES})
+    older = {
+        run_id
+        for run_id, name, tokens in zip(
+            found["run_id"], found["mechanism"], found["tokens"], strict=True
+        )
+        if not (name.endswith(SHORT_TRIED) or is_exact(name, tokens))
+    }
+    found["mechanism"] = [name.removesuffix(SHORT_TRIED) for name in found["mechanism"]]
+    return found[~found["run_id"].isin(older)].reset_index(drop=True)
+
+
+def perturbations(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataFrame":
+    """The stored outcomes with other rounding: run_id, number, tn, fp, fn, tp (strings)."""
+    return _stored(store, Perturbation, run_ids)
+
+
+def sensitivity(store: Store) -> "pd.DataFrame":
+    """Runs that were trained again with other rounding.
+
+    Returns:
+        One row a run: run_id, times; wrong (misclassified test strings), least and most (the same
+        over all trainings, the run's own among them), sensitive (whether any confusion matrix
+        differs from the run's own).
+    """
+    import pandas as pd
+
+    own = select(Run.id.label("run_id"), *(getattr(Run, cell) for cell in CELLS))
+    again = perturbations(store)
+    runs = frame(store, own.where(one_of(Run.id, set(again["run_id"]))))
+    both = again.merge(runs, on="run_id", suffixes=("", "_own"))
+    differs = sum((both[cell] != both[f"{cell}_own"]).astype(int) for cell in CELLS)
+    both = both.assign(
+        differs=differs > 0, wrong=both["fp"] + both["fn"], own=both["fp_own"] + both["fn_own"]
+    )
+    groups = both.groupby("run_id")
+    found = pd.DataFrame(
+        {
+            "times": groups.size(),
+            "wrong": groups["own"].first(),
+            "least": groups[["wrong", "own"]].min().min(axis=1),
+            "most": groups[["wrong", "own"]].max().max(axis=1),
+            "sensitive": groups["differs"].any(),
+        }
+    )
+    return found.reset_index()
+
+
+def copy_explained(source: Connection, target: Connection, own_ids: Mapping[int, int]) -> None:
+    """Takes over what another database has found out of runs with the same results.
+
+    Args:
+        source: where from.
+        target: where to; what is known here of a run stays.
+        own_ids: by the runs' ids there, those here.
+    """
+    for table in (Cause, Perturbation):
+        here = select(table.run_id).where(one_of(table.run_id, own_ids.values())).distinct()
+        known = set(target.scalars(here))
+        rows = source.execute(select(table.__table__).where(one_of(table.run_id, own_ids)))
+        theirs = [(own_ids[row["run_id"]], row) for row in rows.mappings()]
+        new = [{**row, "run_id": own_id} for own_id, row in theirs if own_id not in known]
+        insert_new(target, table, new)
+
+
+def misfits(connection: Connection) -> Iterator[tuple[str, str]]:
+    """What does not fit the runs that it is about: what, and how that shows."""
+    for table in (Cause, Perturbation):
+        done = select(Run.id).where(Run.state == RunState.DONE)
+        lost = select(table.run_id).where(table.run_id.not_in(done)).distinct()
+        for run_id in connection.scalars(lost.order_by(table.run_id)):
+            yield table.__tablename__, f"it has rows of run {run_id}, which is not finished"
+    shares = select(Cause.run_id).group_by(Cause.run_id)
+    for run_id in connection.scalars(shares.having(func.abs(func.sum(Cause.share) - 1) > 1e-9)):
+        yield f"run {run_id}", "the shares of its causes do not sum to 1"
+    for run_id in connection.scalars(_of_other_tests()):
+        yield f"run {run_id}", "a perturbation of it was tested on another number of strings"
+
+
+def _of_other_tests() -> Select[int]:
+    unlike = [
+        _positives(Perturbation) != _positives(Run),
+        _negatives(Perturbation) != _negatives(Run),
+    ]
+    query = select(Perturbation.run_id).join(Run, Run.id == Perturbation.run_id)
+    return query.where(Run.state == RunState.DONE, or_(*unlike)).distinct()
+
+
+def _positives(table: type[Perturbation | Run]) -> ColumnElement[int | None]:
+    return table.fn + table.tp
+
+
+def _negatives(table: type[Perturbation | Run]) -> ColumnElement[int | None]:
+    return table.tn + table.fp
+
+
+def _replace(
+    store: Store,
+    table: type[Cause | Perturbation],
+    run_id: int,
+    rows: Sequence[Row],
+) -> None:
+    with store.change() as connection:
+        state = select(Run.state).where(Run.id == run_id).with_for_update(key_share=True)
+        if connection.scalar(state) != RunState.DONE:
+            raise UnknownRunError(f"run {run_id} is no finished run; `seqcls runs` lists those")
+        connection.execute(delete(table).where(table.run_id == run_id))
+        if rows:
+            connection.execute(insert(table), list(rows))
+
+
+def _stored(
+    store: Store, table: type[Cause | Perturbation], run_ids: Sequence[int] | None
+) -> "pd.DataFrame":
+    query = select(table.__table__).order_by(table.run_id, table.number)
+    if run_ids is not None:
+        query = query.where(one_of(table.run_id, run_ids))
+    return frame(store, query)

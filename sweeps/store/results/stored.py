@@ -1,0 +1,210 @@
+"""Finished runs as the database holds them: read back to be checked or copied."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, inspect, select
+
+from seqcls import results
+from seqcls.config import RunConfig
+from seqcls.errors import ConfigError, StoreDamagedError
+from seqcls.results import StringErrors
+from sweeps.results.digest import COLUMNS, Columns, run_digest, verdict_digest
+from sweeps.store.databases.bulk import plain_rows
+from sweeps.store.databases.statements import one_of
+from sweeps.store.schema.packing import NO_ERRORS, unpacked
+from sweeps.store.schema.tables import (
+    Base,
+    Checkpoint,
+    Config,
+    Epoch,
+    ErrorPack,
+    LengthScore,
+    Run,
+    TestSet,
+    Verdict,
+)
+
+RESULT_TABLES = (Epoch, LengthScore, ErrorPack, Checkpoint)
+"""The tables that a run's digest covers."""
+
+Row = dict[str, Any]
+Rows = list[tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run's row, the key of its configuration, and its rows in the tables of results."""
+
+    key: str
+    test_set: str | None
+    """The digest of its test set."""
+    run: Row
+    columns: dict[str, Columns]
+    """Of the tables `epoch` and `length_score`, rows in the order of their keys."""
+    pack: tuple[bytes, bytes] | None
+    """The misclassified strings; None where there are none."""
+    checkpoints: dict[int, bytes]
+    verdict: Row | None
+
+    @property
+    def has_losses(self) -> bool:
+        """Whether there are losses of any epoch."""
+        return self._has(Epoch)
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether there is any other row of results."""
+        return self._has(LengthScore) or self.pack is not None or bool(self.checkpoints)
+
+    def _has(self, table: type[Base]) -> bool:
+        return any(len(column) for column in self.columns[table.__tablename__].values())
+
+    def rows(self, table: type[Base], run_id: int) -> Rows:
+        """The rows of a table of results, as those of a run with this id."""
+        if table is Checkpoint:
+            return [(run_id, *own) for own in self.checkpoints.items()]
+        if table is ErrorPack:
+            return [(run_id, *self.pack)] if self.pack else []
+        values = [column.tolist() for column in self.columns[table.__tablename__].values()]
+        return [(run_id, *row) for row in zip(*values, strict=True)]
+
+    def errors(self) -> StringErrors:
+        """The misclassified strings."""
+        return unpacked(*self.pack) if self.pack else NO_ERRORS
+
+    def digest(self) -> str:
+        """The digest that these rows have, which need not be the one that is stored."""
+        errors = self.errors()
+        tables = {
+            **self.columns,
+            "string_error": {"number": errors.numbers, "logit": errors.logits},
+        }
+        seed = self.run["model_seed"]
+        return run_digest(self.key, seed, self.run, tables, self.checkpoints, str(self.test_set))
+
+    def verdict_digest(self) -> str | None:
+        """The digest that the stored check has; None where there is no check."""
+        if self.verdict is None:
+            return None
+        names = [field.name for field in fields(results.Verdict)]
+        found = results.Verdict(**{name: self.verdict[name] for name in names})
+        return verdict_digest(self.key, self.run["model_seed"], found)
+
+
+def config_of(row_id: int, text: str) -> RunConfig:
+    """A row of `config` as what it says.
+
+    Raises:
+        StoreDamagedError: it says nothing that is a configuration.
+    """
+    try:
+        return RunConfig.from_mapping(json.loads(text))
+    except (ConfigError, ValueError, RecursionError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise StoreDamagedError(
+            f"config {row_id}: json is no configuration ({reason})", table="config", column="json"
+        ) from None
+
+
+def config_with_key(row_id: int, key: str | None, text: str) -> RunConfig:
+    """The same where it is trained anew: what is stored for it must be found by its key.
+
+    Raises:
+        StoreDamagedError: it is none, or has another key.
+    """
+    config = config_of(row_id, text)
+    if config.key != key:
+        raise StoreDamagedError(f"config {row_id}: key is {str(key)[:16]!r}, not that of its json")
+    return config
+
+
+def read_run(connection: Connection, run_id: int) -> StoredRun:
+    """Everything that is stored of a run that exists."""
+    (found,) = read_runs(connection, [run_id])
+    return found
+
+
+def read_runs(connection: Connection, run_ids: Sequence[int]) -> Iterator[StoredRun]:
+    """Everything that is stored of these runs, in ascending order; of those that exist.
+
+    Raises:
+        StoreDamagedError: a value is none that its column may have.
+    """
+    own = (
+        select(Run.__table__, Config.key.label("config_key"), TestSet.digest.label("test_set"))
+        .outerjoin(Config, Config.id == Run.config_id)
+        .outerjoin(TestSet, TestSet.id == Config.test_set_id)
+        .where(one_of(Run.id, run_ids))
+        .order_by(Run.id)
+    )
+    counted = {
+        table.__tablename__: _columns_by_run(connection, table, run_ids)
+        for table in (Epoch, LengthScore)
+    }
+    packs, checkpoints, verdicts = (
+        _rows_by_run(connection, table, run_ids) for table in (ErrorPack, Checkpoint, Verdict)
+    )
+    names = inspect(Verdict).local_table.columns.keys()
+    for run in connection.execute(own).mappings().all():
+        run_id = run["id"]
+        yield StoredRun(
+            key=str(run["config_key"]),
+            test_set=run["test_set"],
+            run=dict(run),
+            columns={name: by_run.of(run_id) for name, by_run in counted.items()},
+            pack=next(((bytes(n), bytes(x)) for _, n, x in packs.get(run_id, [])), None),
+            checkpoints={epoch: bytes(x) for _, epoch, x in checkpoints.get(run_id, [])},
+            verdict=next(
+                (dict(zip(names, x, strict=True)) for x in verdicts.get(run_id, [])), None
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class _ByRun:
+    """Columns of a table's rows, sorted by run."""
+
+    run_ids: np.ndarray
+    columns: Columns
+
+    def of(self, run_id: int) -> Columns:
+        start, end = np.searchsorted(self.run_ids, [run_id, run_id + 1])
+        return {name: column[start:end] for name, column in self.columns.items()}
+
+
+def _columns_by_run(connection: Connection, table: type[Base], run_ids: Sequence[int]) -> _ByRun:
+    packed = {"run_id": "<i8", **COLUMNS[table.__tablename__]}
+    rows = plain_rows(connection, table, list(packed), run_ids)
+    values = zip(*rows, strict=True) if rows else [()] * len(packed)
+    columns = {
+        name: _column(table.__tablename__, name, own, kind)
+        for own, (name, kind) in zip(values, packed.items(), strict=True)
+    }
+    return _ByRun(columns.pop("run_id"), columns)
+
+
+def _column(table: str, name: str, values: Sequence[Any], kind: str) -> np.ndarray:
+    try:
+        column = np.array(values) if len(values) else np.empty(0, kind)
+    except ValueError:
+        column = np.empty(0, object)
+    if column.dtype.kind not in ("i" if kind == "<i8" else "if"):
+        raise StoreDamagedError(
+            f"{table}: {name} is not a number in every row", table=table, column=name
+        )
+    return column.astype(kind)
+
+
+def _rows_by_run(
+    connection: Connection, table: type[Base], run_ids: Sequence[int]
+) -> dict[int, Rows]:
+    described = inspect(table).local_table
+    query = select(described).where(one_of(described.c.run_id, run_ids))
+    found: dict[int, Rows] = {}
+    for row in connection.execute(query.order_by(*described.primary_key)):
+        found.setdefault(row[0], []).append(tuple(row))
+    return found

@@ -1,0 +1,66 @@
+"""Sums by configuration and length over finished runs, kept in step with the results."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from sqlalchemy import Connection, Select, case, delete, func, select, update
+
+from sweeps.store.databases.statements import chunks, one_of, own_insert
+from sweeps.store.schema.tables import LengthScore, LengthSum, Run, RunState
+
+SUMMED = ("runs", "failing", "tn", "fp", "fn", "tp")
+
+
+def raise_sums(connection: Connection, run_ids: Iterable[int]) -> None:
+    """Adds finished runs whose results were just stored, in the same transaction."""
+    names = ["config_id", "length", *SUMMED]
+    for ids in chunks(run_ids):
+        adding = own_insert(connection, LengthSum).from_select(names, _sums_of(ids))
+        raised = {name: getattr(LengthSum, name) + adding.excluded[name] for name in SUMMED}
+        connection.execute(
+            adding.on_conflict_do_update(index_elements=["config_id", "length"], set_=raised)
+        )
+
+
+def lower_sums(connection: Connection, run_ids: Iterable[int]) -> None:
+    """Takes runs out that are about to be deleted, before their results are."""
+    for ids in chunks(run_ids):
+        gone = _sums_of(ids).subquery()
+        own = (LengthSum.config_id == gone.c.config_id) & (LengthSum.length == gone.c.length)
+        # Damaged sums must not keep anybody from deleting: none falls below zero.
+        lowered = {}
+        for name in SUMMED:
+            before = getattr(LengthSum, name)
+            lowered[name] = case((before > gone.c[name], before - gone.c[name]), else_=0)
+        connection.execute(update(LengthSum).where(own).values(lowered))
+    connection.execute(delete(LengthSum).where(LengthSum.runs <= 0))
+
+
+def wrong_sums(connection: Connection) -> Iterator[int]:
+    """The configurations whose sums are not those of their runs."""
+    stored = select(LengthSum.__table__).order_by(LengthSum.config_id, LengthSum.length)
+    kept, summed = (
+        {tuple(row) for row in connection.execute(query)} for query in (stored, _sums_of(None))
+    )
+    yield from sorted({config_id for config_id, *_ in kept ^ summed})
+
+
+def _sums_of(run_ids: Iterable[int] | None) -> Select[*tuple[Any, ...]]:
+    """What these finished runs, or all, come to: `config_id`, `length`, `SUMMED`."""
+    wrong = LengthScore.fp + LengthScore.fn > 0
+    cells = (LengthScore.tn, LengthScore.fp, LengthScore.fn, LengthScore.tp)
+    query = (
+        select(
+            Run.config_id,
+            LengthScore.length,
+            func.count().label("runs"),
+            func.count().filter(wrong).label("failing"),
+            *(func.sum(cell).label(cell.key) for cell in cells),
+        )
+        .join(Run, Run.id == LengthScore.run_id)
+        .where(Run.state == RunState.DONE)
+        .group_by(Run.config_id, LengthScore.length)
+        # In one order, so that two workers that end at once do not wait for each other for ever.
+        .order_by(Run.config_id, LengthScore.length)
+    )
+    return query if run_ids is None else query.where(one_of(LengthScore.run_id, run_ids))

@@ -1,0 +1,69 @@
+"""The strings of test sets: each stored once, however many runs are tested on it."""
+
+import numpy as np
+from sqlalchemy import Connection, select, update
+
+from seqcls.config import RunConfig
+from seqcls.testset import TestSet, test_set_key
+from sweeps.store.databases.bulk import fetched, insert_rows
+from sweeps.store.databases.engine import Store
+from sweeps.store.schema import tables
+
+
+def missing_test_set(store: Store, config: RunConfig) -> TestSet | None:
+    """The strings of a configuration's test set; None where they are stored already.
+
+    To be asked for before a transaction, which would hold up others while they are drawn.
+    """
+    with store.begin() as connection:
+        if _digest(connection, config) is not None:
+            return None
+    # Imported where it is used: a process that only hands out groups tests nothing.
+    from seqcls.evaluation import drawn_test_set
+
+    return drawn_test_set(config)
+
+
+def store_test_set(connection: Connection, config: RunConfig, drawn: TestSet | None) -> str | None:
+    """Stores a test set's strings, where nobody has meanwhile.
+
+    Returns:
+        The digest of those that are stored.
+    """
+    stored = _digest(connection, config)
+    if stored is not None or drawn is None:
+        return stored
+    key = test_set_key(config)
+    # First, so that of two that would store them one waits here, and finds that it is done.
+    own = tables.TestSet.key == key
+    missing = update(tables.TestSet).where(own, tables.TestSet.digest.is_(None))
+    returned = missing.values(digest=drawn.digest).returning(tables.TestSet.id)
+    test_set_id = connection.scalars(returned).one_or_none()
+    if test_set_id is None:
+        return _digest(connection, config)
+    insert_test_strings(connection, test_set_id, drawn)
+    return drawn.digest
+
+
+def insert_test_strings(connection: Connection, test_set_id: int, drawn: TestSet) -> None:
+    """Stores the strings of a test set that has none."""
+    columns = (drawn.lengths, drawn.labels.astype(int), drawn.occurrences)
+    rows = zip(drawn.texts, *(column.tolist() for column in columns), strict=True)
+    numbered = [(test_set_id, number, *row) for number, row in enumerate(rows)]
+    insert_rows(connection, tables.TestString, numbered)
+
+
+def stored_test_set(connection: Connection, test_set_id: int) -> TestSet:
+    """The strings of a test set as they are stored; none where none are."""
+    own = tables.TestString
+    query = select(own.string, own.length, own.label, own.occurrences)
+    ordered = query.where(own.test_set_id == test_set_id).order_by(own.number)
+    _, rows = fetched(connection, ordered)
+    texts, *columns = zip(*rows, strict=True) if rows else ((), (), (), ())
+    lengths, labels, occurrences = (np.array(column, dtype=np.int64) for column in columns)
+    return TestSet(texts, lengths, labels > 0, occurrences)
+
+
+def _digest(connection: Connection, config: RunConfig) -> str | None:
+    query = select(tables.TestSet.digest).where(tables.TestSet.key == test_set_key(config))
+    return connection.scalars(query).one_or_none()

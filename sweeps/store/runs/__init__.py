@@ -1,0 +1,1 @@
+"""The life of runs: submitted, claimed, recorded, deleted."""

@@ -1,0 +1,228 @@
+"""What came out of a claim: results, failures, and what an exhaustive check has found."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
+
+from seqcls import results
+from seqcls.errors import MachineError, in_short
+from seqcls.results import EpochLosses
+from sweeps.grid.grouping import MAX_FAILURES, PlannedRun
+from sweeps.results.digest import verdict_digest
+from sweeps.results.run_result import RunResult
+from sweeps.store.databases.bulk import insert_rows
+from sweeps.store.databases.engine import Store
+from sweeps.store.databases.statements import forget_losses, insert_new, sweeps_of, update_states
+from sweeps.store.results.sums import raise_sums
+from sweeps.store.results.test_sets import missing_test_set, store_test_set
+from sweeps.store.runs.claiming import Claim
+from sweeps.store.schema.packing import packed
+from sweeps.store.schema.tables import (
+    Base,
+    Checkpoint,
+    Config,
+    Epoch,
+    ErrorPack,
+    Failure,
+    LengthScore,
+    Run,
+    RunState,
+    Verdict,
+    now,
+)
+
+ClaimLosses = tuple[Claim, Sequence[EpochLosses]]
+"""A worker's claim, and losses of epochs of its members."""
+
+
+def record(store: Store, claimed: Claim, outcomes: Sequence[RunResult]) -> int:
+    """Stores a group's results and the change of its runs' state, all in one transaction.
+
+    Fenced on run, attempt and worker: a run that was meanwhile given to another worker is left
+    to that one.
+
+    Returns:
+        How many runs were recorded.
+
+    Raises:
+        MachineError: they were tested on other strings than those that are stored; nothing is kept.
+    """
+    config = claimed.runs[0].config
+    tested = [outcome for outcome in outcomes if outcome.evaluation is not None]
+    drawn = missing_test_set(store, config) if tested else None
+    with store.change() as connection:
+        held = _held(connection, claimed)
+        forget_losses(connection, held)
+        if tested and held:
+            _check_test_sets(tested, store_test_set(connection, config, drawn))
+        done: list[tuple[PlannedRun, RunResult]] = []
+        for run, outcome in zip(claimed.runs, outcomes, strict=True):
+            if run.id not in held:
+                continue
+            if outcome.failure is None:
+                done.append((run, outcome))
+            else:
+                # Training again would end like that again: nothing in it is left to chance.
+                _insert_failure(connection, claimed, run.id, outcome.failure, final=True)
+        _insert_results(connection, done)
+        raise_sums(connection, [run.id for run, _ in done])
+        update_states(connection, sweeps_of(connection, select(Run.id).where(Run.id.in_(held))))
+    return len(held)
+
+
+def _check_test_sets(tested: Sequence[RunResult], stored: str | None) -> None:
+    """Refuses results by which the numbers of misclassified strings would mean other strings."""
+    for outcome in tested:
+        assert outcome.evaluation is not None
+        if outcome.evaluation.test_set != stored:
+            raise MachineError(
+                "this machine draws other test strings than those that the database holds: use one "
+                "version of seqcls, of NumPy and of every plug-in on all machines; no run is "
+                "charged with it"
+            )
+
+
+def record_lost(store: Store, claimed: Claim, reason: str) -> None:
+    """Stores that an attempt ended without a result; queues its runs again, but not for ever."""
+    with store.change() as connection:
+        held = _held(connection, claimed)
+        forget_losses(connection, held)
+        for run_id, failures in held.items():
+            final = failures + 1 >= MAX_FAILURES
+            _insert_failure(connection, claimed, run_id, reason, final=final)
+        update_states(connection, sweeps_of(connection, select(Run.id).where(Run.id.in_(held))))
+
+
+def record_losses(store: Store, told: Sequence[ClaimLosses]) -> None:
+    """Stores losses of runs in training, which pages look at; fenced as results are.
+
+    Nothing of it is left when a run is no longer in training: whatever ends that deletes them. The
+    revision is not raised, or pages would ask everything anew as long as anything is trained.
+    """
+    with store.begin() as connection:
+        held = _held(connection, *(claimed for claimed, _ in told))
+        rows = [
+            {
+                "run_id": claimed.runs[own.member].id,
+                "epoch": own.epoch,
+                "train_loss": own.train_loss,
+                "validation_loss": own.validation_loss,
+            }
+            for claimed, epochs in told
+            for own in epochs
+        ]
+        # Some may be there: where a connection breaks, what was stored is told again.
+        insert_new(connection, Epoch, [row for row in rows if row["run_id"] in held])
+
+
+def record_verdict(store: Store, run_id: int, found: results.Verdict) -> None:
+    """Stores what the exhaustive check of a finished run has found."""
+    own = select(Config.key, Run.model_seed).join(Run, Run.config_id == Config.id)
+    with store.change() as connection:
+        key, model_seed = connection.execute(own.where(Run.id == run_id)).one()
+        connection.execute(delete(Verdict).where(Verdict.run_id == run_id))
+        _insert_verdict(connection, run_id, key, model_seed, found)
+
+
+def _held(connection: Connection, *claims: Claim) -> dict[int, int]:
+    """Those runs of a worker's claims that are still its own, with the failures of each."""
+    # An id alone may stand for another run by now, where a sweep was deleted and another submitted.
+    planned = {
+        run.id: (run.model_seed, run.config.key) for claimed in claims for run in claimed.runs
+    }
+    attempts = {run_id: own for claimed in claims for run_id, own in claimed.attempts.items()}
+    mine = (
+        select(Run.id, Run.attempt, Run.failures, Run.model_seed, Config.key)
+        .join(Config, Config.id == Run.config_id)
+        .where(
+            Run.id.in_(attempts),
+            Run.state == RunState.RUNNING,
+            Run.worker_id == claims[0].worker_id,
+        )
+        .order_by(Run.id)
+        .with_for_update(of=Run, key_share=True)
+    )
+    return {
+        run_id: failures
+        for run_id, attempt, failures, *found in connection.execute(mine)
+        if attempt == attempts[run_id] and tuple(found) == planned[run_id]
+    }
+
+
+def result_rows(run_id: int, outcome: RunResult) -> dict[type[Base], list[tuple[Any, ...]]]:
+    """A run's rows in the tables of results, in the order of their columns."""
+    evaluation = outcome.evaluation
+    assert evaluation is not None
+    epochs = range(1, len(outcome.train_losses) + 1)
+    losses = zip(epochs, outcome.train_losses, outcome.validation_losses, strict=True)
+    scores = zip(evaluation.lengths.tolist(), evaluation.cells.tolist(), strict=True)
+    return {
+        Epoch: [(run_id, *row) for row in losses],
+        LengthScore: [(run_id, length, *cells) for length, cells in scores],
+        ErrorPack: [(run_id, *packed(evaluation.errors))] if len(evaluation.errors) else [],
+        Checkpoint: [(run_id, *own) for own in outcome.checkpoints.items()],
+    }
+
+
+def _insert_results(connection: Connection, done: Sequence[tuple[PlannedRun, RunResult]]) -> None:
+    """Stores what came out of these runs, a statement a table."""
+    rows: dict[type[Base], list[tuple[Any, ...]]] = {}
+    for run, outcome in done:
+        for table, own in result_rows(run.id, outcome).items():
+            rows.setdefault(table, []).extend(own)
+    for table, own in rows.items():
+        insert_rows(connection, table, own)
+    if done:
+        connection.execute(_DONE, [_done(run.id, outcome) for run, outcome in done])
+    for run, outcome in done:
+        if outcome.verdict is not None:
+            _insert_verdict(connection, run.id, run.config.key, run.model_seed, outcome.verdict)
+
+
+def _done(run_id: int, outcome: RunResult) -> dict[str, Any]:
+    return {
+        "own_id": run_id,
+        "finished_at": now(),
+        "engine": outcome.engine,
+        "engine_reason": outcome.engine_reason,
+        "train_seconds": outcome.train_seconds,
+        "digest": outcome.digest,
+        **outcome.summary(),
+    }
+
+
+_SET = (
+    *("finished_at", "engine", "engine_reason", "train_seconds", "digest", "epochs"),
+    *("best_epoch", "best_validation_loss", "solved_length", "tn", "fp", "fn", "tp"),
+)
+_DONE = (
+    update(Run)
+    .where(Run.id == bindparam("own_id"))
+    .values({"state": RunState.DONE, "error": None} | {name: bindparam(name) for name in _SET})
+)
+"""Made once: of many runs, making it would take longer than what it does."""
+
+
+def _insert_verdict(
+    connection: Connection, run_id: int, key: str, model_seed: int, found: results.Verdict
+) -> None:
+    digest = verdict_digest(key, model_seed, found)
+    connection.execute(insert(Verdict).values(run_id=run_id, digest=digest, **asdict(found)))
+    connection.execute(update(Run).where(Run.id == run_id).values(verdict_digest=digest))
+
+
+def _insert_failure(
+    connection: Connection, claimed: Claim, run_id: int, reason: str, *, final: bool
+) -> None:
+    attempt, reason = claimed.attempts[run_id], in_short(reason)
+    connection.execute(
+        insert(Failure).values(run_id=run_id, attempt=attempt, at=now(), reason=reason)
+    )
+    changed: dict[str, Any] = {"failures": Run.failures + 1}
+    if final:
+        changed |= {"state": RunState.FAILED, "finished_at": now(), "error": reason}
+    else:
+        changed |= {"state": RunState.QUEUED, "worker_id": None, "started_at": None}
+    connection.execute(update(Run).where(Run.id == run_id).values(changed))

@@ -1,0 +1,237 @@
+"""What a user does with sweeps: submit, stop, resume, retry, delete. Each is one transaction."""
+
+import uuid
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, insert, literal, select, update
+from sqlalchemy import delete as delete_rows
+
+from seqcls.canonical import canonical_json
+from seqcls.config import RunConfig
+from seqcls.testset import test_set_json, test_set_key
+from sweeps.grid.spec import SweepSpec
+from sweeps.store.databases.engine import Store
+from sweeps.store.databases.postgres import take_turns
+from sweeps.store.databases.statements import chunks, ids_of, insert_new, inserted_id, update_states
+from sweeps.store.results.sums import lower_sums
+from sweeps.store.runs import notes
+from sweeps.store.schema.tables import (
+    Cause,
+    Checkpoint,
+    Config,
+    Epoch,
+    ErrorPack,
+    Failure,
+    LengthScore,
+    Perturbation,
+    Run,
+    RunState,
+    Sweep,
+    SweepRun,
+    SweepState,
+    TestSet,
+    TestString,
+    Verdict,
+    now,
+)
+
+RESULTS = (Epoch, LengthScore, ErrorPack, Checkpoint, Verdict, Cause, Perturbation, Failure)
+"""The tables whose rows belong to one run."""
+
+
+def submit(store: Store, spec: SweepSpec, launch_token: str | None = None) -> int:
+    """Makes the sweep of that name what the specification says; queues the runs that are new.
+
+    Runs that it no longer asks for leave it: those with results stay in the database, those that
+    nobody has begun are deleted where no other sweep has them. A stopped sweep goes on.
+
+    Args:
+        store: the database, open for writing.
+        spec: what is to be trained.
+        launch_token: whoever may ask twice for the same, a double click say, names both times the
+            same token: the second time nothing is done.
+
+    Returns:
+        The sweep's id.
+    """
+    configs = list(spec.configs())
+    with store.change("configs", "members") as connection:
+        take_turns(connection)
+        token = launch_token or uuid.uuid4().hex
+        known = connection.scalar(select(Sweep.id).where(Sweep.launch_token == token))
+        if known is not None:
+            return known
+        config_ids = _config_ids(connection, configs)
+        # First, as workers do: this may wait for one that is changing a run, who waits for sweeps.
+        for ids in chunks(config_ids):
+            _insert_runs(connection, ids, spec.model_seeds)
+        sweep_id = _sweep_id(connection, spec, token)
+        own = select(SweepRun.run_id).where(SweepRun.sweep_id == sweep_id)
+        before = connection.scalars(own).all()
+        connection.execute(delete_rows(SweepRun).where(SweepRun.sweep_id == sweep_id))
+        for ids in chunks(config_ids):
+            _add_members(connection, sweep_id, ids, spec.model_seeds)
+        _delete_runs(connection, _left_over(connection, before))
+        update_states(connection, [sweep_id])
+    return sweep_id
+
+
+def stop(store: Store, sweep_ids: Sequence[int]) -> None:
+    """Has workers begin no more runs of these sweeps; what is nearly done they finish."""
+    _set_state(store, sweep_ids, SweepState.STOPPED)
+
+
+def resume(store: Store, sweep_ids: Sequence[int]) -> None:
+    """Takes a stop back; a worker is needed to go on."""
+    _set_state(store, sweep_ids, SweepState.QUEUED)
+
+
+def retry(store: Store, sweep_ids: Sequence[int]) -> int:
+    """Queues the failed runs of these sweeps again, and those sweeps where they were stopped.
+
+    Returns:
+        How many runs that were.
+    """
+    members = select(SweepRun.run_id).where(SweepRun.sweep_id.in_(sweep_ids))
+    with store.change() as connection:
+        again = connection.execute(
+            update(Run)
+            .where(Run.id.in_(members), Run.state == RunState.FAILED)
+            .values(
+                state=RunState.QUEUED,
+                failures=0,
+                error=None,
+                worker_id=None,
+                started_at=None,
+                finished_at=None,
+            )
+        ).rowcount
+        connection.execute(
+            update(Sweep).where(Sweep.id.in_(sweep_ids)).values(state=SweepState.QUEUED)
+        )
+        affected = select(SweepRun.sweep_id).where(SweepRun.run_id.in_(members)).distinct()
+        update_states(connection, connection.scalars(affected))
+    return again
+
+
+def delete(store: Store, sweep_id: int) -> int:
+    """Deletes a sweep, and those of its runs that no other sweep has.
+
+    Returns:
+        How many runs that were.
+    """
+    with store.change("configs", "members") as connection:
+        take_turns(connection)
+        own = select(SweepRun.run_id).where(SweepRun.sweep_id == sweep_id)
+        shared = select(SweepRun.run_id).where(SweepRun.sweep_id != sweep_id)
+        doomed = connection.scalars(own.where(SweepRun.run_id.not_in(shared))).all()
+        _lock_runs(connection, doomed)
+        connection.execute(delete_rows(SweepRun).where(SweepRun.sweep_id == sweep_id))
+        _delete_runs(connection, doomed)
+        notes.forget(connection, sweep_id)
+        connection.execute(delete_rows(Sweep).where(Sweep.id == sweep_id))
+    return len(doomed)
+
+
+def _left_over(connection: Connection, run_ids: Sequence[int]) -> list[int]:
+    """Those of these runs that no sweep has any longer and nobody has begun."""
+    found: list[int] = []
+    for ids in chunks(run_ids):
+        query = select(Run.id).where(
+            Run.id.in_(ids),
+            Run.state == RunState.QUEUED,
+            Run.attempt == 0,
+            Run.id.not_in(select(SweepRun.run_id)),
+        )
+        found += connection.scalars(query.order_by(Run.id).with_for_update())
+    return found
+
+
+def _lock_runs(connection: Connection, run_ids: Sequence[int]) -> None:
+    """Waits until no worker is storing results of these runs; SQLite has one writer anyway."""
+    for ids in chunks(sorted(run_ids)):
+        query = select(Run.id).where(Run.id.in_(ids)).order_by(Run.id)
+        connection.execute(query.with_for_update())
+
+
+def _delete_runs(connection: Connection, run_ids: Sequence[int]) -> None:
+    """Deletes runs with all that was stored of them, and configurations that no run has."""
+    lower_sums(connection, run_ids)
+    for ids in chunks(run_ids):
+        for table in RESULTS:
+            connection.execute(delete_rows(table).where(table.run_id.in_(ids)))
+        connection.execute(delete_rows(Run).where(Run.id.in_(ids)))
+    if run_ids:
+        used = select(Run.config_id)
+        connection.execute(delete_rows(Config).where(Config.id.not_in(used)))
+        tested = select(Config.test_set_id).where(Config.test_set_id.is_not(None))
+        connection.execute(delete_rows(TestString).where(TestString.test_set_id.not_in(tested)))
+        connection.execute(delete_rows(TestSet).where(TestSet.id.not_in(tested)))
+
+
+def _set_state(store: Store, sweep_ids: Sequence[int], state: SweepState) -> None:
+    with store.change() as connection:
+        connection.execute(update(Sweep).where(Sweep.id.in_(sweep_ids)).values(state=state))
+        update_states(connection, sweep_ids)
+
+
+def _sweep_id(connection: Connection, spec: SweepSpec, token: str) -> int:
+    fields = {
+        "description": spec.description,
+        "spec": spec.submitted,
+        "launch_token": token,
+        "state": SweepState.QUEUED,
+    }
+    known = connection.scalar(select(Sweep.id).where(Sweep.name == spec.name))
+    if known is not None:
+        connection.execute(update(Sweep).where(Sweep.id == known).values(**fields))
+        return known
+    row = insert(Sweep).values(name=spec.name, created_at=now(), **fields)
+    return inserted_id(connection, row)
+
+
+def _config_ids(connection: Connection, configs: Sequence[RunConfig]) -> list[int]:
+    by_key = {config.key: config for config in configs}
+    test_set_ids = _test_set_ids(connection, configs)
+    rows = [
+        {
+            "key": key,
+            "json": canonical_json(config.model_dump()),
+            "test_set_id": test_set_ids[test_set_key(config)],
+        }
+        for key, config in by_key.items()
+    ]
+    insert_new(connection, Config, rows)
+    ids = ids_of(connection, Config, by_key)
+    return [ids[key] for key in by_key]
+
+
+def _test_set_ids(connection: Connection, configs: Sequence[RunConfig]) -> dict[str, int]:
+    """The test sets of these configurations, by their keys."""
+    fields = {test_set_key(config): test_set_json(config) for config in configs}
+    rows = [{"key": key, "json": canonical_json(own)} for key, own in fields.items()]
+    insert_new(connection, TestSet, rows)
+    return ids_of(connection, TestSet, fields)
+
+
+def _insert_runs(
+    connection: Connection, config_ids: Sequence[int], model_seeds: Sequence[int]
+) -> None:
+    """Queues every one of these configurations with every seed, where that is no run yet."""
+    new = {"state": RunState.QUEUED, "attempt": 0, "failures": 0}
+    for seeds in chunks(model_seeds):
+        rows = [
+            {"config_id": own, "model_seed": seed, **new} for own in config_ids for seed in seeds
+        ]
+        insert_new(connection, Run, rows)
+
+
+def _add_members(
+    connection: Connection, sweep_id: int, config_ids: Sequence[int], model_seeds: Sequence[int]
+) -> None:
+    """Adds every one of these configurations with every seed to the sweep."""
+    for seeds in chunks(model_seeds):
+        found = select(literal(sweep_id), Run.id).where(
+            Run.config_id.in_(config_ids), Run.model_seed.in_(seeds)
+        )
+        connection.execute(insert(SweepRun).from_select(["sweep_id", "run_id"], found))

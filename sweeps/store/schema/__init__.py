@@ -1,0 +1,1 @@
+"""The tables, their columns, and what values these may hold."""

@@ -1,0 +1,364 @@
+"""The tables. Column names are part of the product: people write SQL against them.
+
+Times are UTC in ISO 8601, as text, so that they read and sort alike in every database. What values
+a column takes is checked by the database; the migrations say how, and make two views besides:
+`string_error` and `misclassified`.
+"""
+
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+from sqlalchemy import ForeignKey, Index, UniqueConstraint
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from sweeps.store.schema import values
+from sweeps.store.schema.columns import big, packed_bytes, real, text, whole
+
+
+class Base(DeclarativeBase):
+    """All tables of the database."""
+
+
+class SweepState(StrEnum):
+    """What became of a sweep as a whole.
+
+    Done is where no run is left to train; of a stopped sweep no run is begun until it is resumed.
+    """
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    STOPPED = "stopped"
+
+
+class RunState(StrEnum):
+    """What became of one run."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+
+
+class Unit(StrEnum):
+    """What an exhaustive check went through: counts of letters, or strings."""
+
+    MULTISET = "multiset"
+    STRING = "string"
+
+
+def now(seconds_ago: float = 0.0) -> str:
+    """The time, or an earlier one, as the tables hold it."""
+    time = datetime.now(UTC) - timedelta(seconds=seconds_ago)
+    return time.isoformat(timespec="milliseconds")
+
+
+_STRICT = {"sqlite_strict": True}
+_NUMBERED = {**_STRICT, "sqlite_autoincrement": True}
+"""An id is never given twice: whoever remembers one cannot mistake another row for it."""
+_BY_KEY = {**_STRICT, "sqlite_with_rowid": False}
+
+
+class Revision(Base):
+    """One row of numbers that writes raise, so that whoever remembers something knows it is old."""
+
+    __tablename__ = "revision"
+    __table_args__ = (_STRICT,)
+    id: Mapped[int] = mapped_column(whole(values.ID), primary_key=True, autoincrement=False)
+    configs: Mapped[int] = mapped_column(big(values.REVISION))
+    """Raised when configurations are added or deleted."""
+    members: Mapped[int] = mapped_column(big(values.REVISION))
+    """Raised when sweeps, or what runs they have, change."""
+    runs: Mapped[int] = mapped_column(big(values.REVISION))
+    """Raised by every write, but by heartbeats and losses of runs in training."""
+
+
+class Sweep(Base):
+    """A named grid."""
+
+    __tablename__ = "sweep"
+    __table_args__ = (_NUMBERED,)
+    id: Mapped[int] = mapped_column(whole(values.ID), primary_key=True)
+    name: Mapped[str] = mapped_column(text(), unique=True)
+    description: Mapped[str] = mapped_column(text())
+    spec: Mapped[str] = mapped_column(text(values.JSON))
+    created_at: Mapped[str] = mapped_column(text(values.TIME))
+    state: Mapped[str] = mapped_column(text(values.one_word_of(SweepState)))
+    launch_token: Mapped[str] = mapped_column(text(), unique=True)
+
+
+class TestSet(Base):
+    """The strings that configurations are tested on."""
+
+    __test__ = False
+    __tablename__ = "test_set"
+    __table_args__ = (_NUMBERED,)
+    id: Mapped[int] = mapped_column(whole(values.ID), primary_key=True)
+    key: Mapped[str] = mapped_column(text(), unique=True)
+    json: Mapped[str] = mapped_column(text(values.JSON))
+    digest: Mapped[str | None] = mapped_column(text())
+    """Of its strings; none before the first results come in, and the strings with them."""
+
+
+class TestString(Base):
+    """One distinct string of a test set."""
+
+    __test__ = False
+    __tablename__ = "test_string"
+    __table_args__ = (_BY_KEY,)
+    test_set_id: Mapped[int] = mapped_column(
+        whole(values.ID), ForeignKey("test_set.id"), primary_key=True
+    )
+    number: Mapped[int] = mapped_column(whole(values.whole(0, 2**24 - 1)), primary_key=True)
+    string: Mapped[str] = mapped_column(text())
+    length: Mapped[int] = mapped_column(whole(values.LENGTH))
+    label: Mapped[int] = mapped_column(whole(values.whole(0, 1)))
+    occurrences: Mapped[int] = mapped_column(whole(values.SOME))
+
+
+class Config(Base):
+    """All that determines a model but its seed."""
+
+    __tablename__ = "config"
+    __table_args__ = (_NUMBERED,)
+    id: Mapped[int] = mapped_column(whole(values.ID), primary_key=True)
+    key: Mapped[str] = mapped_column(text(), unique=True)
+    json: Mapped[str] = mapped_column(text(values.JSON))
+    test_set_id: Mapped[int | None] = mapped_column(whole(values.ID), ForeignKey("test_set.id"))
+    """None only where an upgrade could not read the configuration."""
+
+
+class Run(Base):
+    """One trained model, or one to be trained."""
+
+    __tablename__ = "run"
+    __table_args__ = (
+        UniqueConstraint("config_id", "model_seed"),
+        Index("run_state", "state"),
+        _NUMBERED,
+    )
+    id: Mapped[int] = mapped_column(whole(values.ID), primary_key=True)
+    config_id: Mapped[int] = mapped_column(whole(values.ID), ForeignKey("config.id"))
+    model_seed: Mapped[int] = mapped_column(big(values.SEED))
+    state: Mapped[str] = mapped_column(text(values.one_word_of(RunState)))
+    attempt: Mapped[int] = mapped_column(whole(), default=0)
+    failures: Mapped[int] = mapped_column(whole(), default=0)
+    worker_id: Mapped[int | None] = mapped_column(whole(values.ID), ForeignKey("worker.id"))
+    started_at: Mapped[str | None] = mapped_column(text(values.TIME))
+    finished_at: Mapped[str | None] = mapped_column(text(values.TIME))
+    error: Mapped[str | None] = mapped_column(text())
+    epochs: Mapped[int | None] = mapped_column(whole(values.EPOCH))
+    best_epoch: Mapped[int | None] = mapped_column(whole(values.EPOCH))
+    best_validation_loss: Mapped[float | None] = mapped_column(real())
+    tn: Mapped[int | None] = mapped_column(whole())
+    fp: Mapped[int | None] = mapped_column(whole())
+    fn: Mapped[int | None] = mapped_column(whole())
+    tp: Mapped[int | None] = mapped_column(whole())
+    solved_length: Mapped[int | None] = mapped_column(whole(values.whole(-1, 1_000_000)))
+    engine: Mapped[str | None] = mapped_column(text())
+    engine_reason: Mapped[str | None] = mapped_column(text())
+    train_seconds: Mapped[float | None] = mapped_column(real(values.SECONDS))
+    digest: Mapped[str | None] = mapped_column(text())
+    verdict_digest: Mapped[str | None] = mapped_column(text())
+    """That of the exhaustive check, so that one that was deleted is missed."""
+
+
+class SweepRun(Base):
+    """A run belongs to a sweep."""
+
+    __tablename__ = "sweep_run"
+    __table_args__ = (Index("sweep_run_run_id", "run_id"), _BY_KEY)
+    sweep_id: Mapped[int] = mapped_column(
+        whole(values.ID), ForeignKey("sweep.id"), primary_key=True
+    )
+    run_id: Mapped[int] = mapped_column(whole(values.ID), ForeignKey("run.id"), primary_key=True)
+
+
+class SweepNote(Base):
+    """What people write about a sweep; it decides nothing that is trained or tested."""
+
+    __tablename__ = "sweep_note"
+    __table_args__ = (_STRICT,)
+    sweep_id: Mapped[int] = mapped_column(
+        whole(values.ID), ForeignKey("sweep.id"), primary_key=True, autoincrement=False
+    )
+    title: Mapped[str] = mapped_column(text())
+    note: Mapped[str] = mapped_column(text())
+    archived_at: Mapped[str | None] = mapped_column(text(values.TIME))
+    """None where the sweep is not archived."""
+
+
+class SweepTag(Base):
+    """A word by which sweeps are found."""
+
+    __tablename__ = "sweep_tag"
+    __table_args__ = (_BY_KEY,)
+    sweep_id: Mapped[int] = mapped_column(
+        whole(values.ID), ForeignKey("sweep.id"), primary_key=True
+    )
+    tag: Mapped[str] = mapped_column(text(values.WORD), primary_key=True)
+
+
+class SavedView(Base):
+    """A page of the dashboard with its filters, by name."""
+
+    __tablename__ = "saved_view"
+    __table_args__ = (_NUMBERED,)
+    id: Mapped[int] = mapped_column(whole(values.ID), primary_key=True)
+    name: Mapped[str] = mapped_column(text(), unique=True)
+    page: Mapped[str] = mapped_column(text())
+    query: Mapped[str] = mapped_column(text())
+    created_at: Mapped[str] = mapped_column(text(values.TIME))
+
+
+class Epoch(Base):
+    """One epoch of one run; losses are sums over its strings, in nats.
+
+    Of a run in training they are shown meanwhile; they are final, and covered by its digest, once
+    it is done. No other run has any.
+    """
+
+    __tablename__ = "epoch"
+    __table_args__ = (_BY_KEY,)
+    run_id: Mapped[int] = mapped_column(whole(values.ID), ForeignKey("run.id"), primary_key=True)
+    epoch: Mapped[int] = mapped_column(whole(values.EPOCH), primary_key=True)
+    train_loss: Mapped[float] = mapped_column(real())
+    validation_loss: Mapped[float] = mapped_column(real())
+
+
+class LengthScore(Base):
+    """One length of one run's test."""
+
+    __tablename__ = "length_score"
+    __table_args__ = (_BY_KEY,)
+    run_id: Mapped[int] = mapped_column(whole(values.ID), ForeignKey("run.id"), primary_key=True)
+    length: Mapped[int] = mapped_column(whole(values.LENGTH), primary_key=True)
+    tn: Mapped[int] = mapped_column(whole())
+    fp: Mapped[int] = mapped_column(whole())
+    fn: Mapped[int] = mapped_column(whole())
+    tp: Mapped[int] = mapped_column(whole())
+
+
+class LengthSum(Base):
+    """What all finished runs of a configuration come to on the test strings of one length.
+
+    Written with the results that it sums up, so that pages need not read those of every run.
+    """
+
+    __tablename__ = "length_sum"
+    __table_args__ = (_BY_KEY,)
+    config_id: Mapped[int] = mapped_column(
+        whole(values.ID), ForeignKey("config.id", ondelete="CASCADE"), primary_key=True
+    )
+    length: Mapped[int] = mapped_column(whole(values.LENGTH), primary_key=True)
+    runs: Mapped[int] = mapped_column(whole())
+    failing: Mapped[int] = mapped_column(whole())
+    """Runs that misclassify at least one string of this length."""
+    tn: Mapped[int] = mapped_column(big())
+    fp: Mapped[int] = mapped_column(big())
+    fn: Mapped[int] = mapped_column(big())
+    tp: Mapped[int] = mapped_column(big())
+
+
+class ErrorPack(Base):
+    """The misclassified test strings of one run, packed: a row for each would be most of the file.
+
+    The view `string_error` has a row for each, `misclassified` with its string.
+    """
+
+    __tablename__ = "error_pack"
+    __table_args__ = (_STRICT,)
+    run_id: Mapped[int] = mapped_column(
+        whole(values.ID), ForeignKey("run.id"), primary_key=True, autoincrement=False
+    )
+    numbers: Mapped[bytes] = mapped_column(packed_bytes(values.NUMBERS))
+    """Of the test set's strings, ascending, three bytes each, the highest first."""
+    logits: Mapped[bytes] = mapped_column(packed_bytes())
+    """Of the same strings, IEEE 754 of four or eight bytes, the highest first."""
+
+
+class Checkpoint(Base):
+    """Weights after an epoch, as safetensors bytes."""
+
+    __tablename__ = "checkpoint"
+    __table_args__ = (_STRICT,)
+    run_id: Mapped[int] = mapped_column(whole(values.ID), ForeignKey("run.id"), primary_key=True)
+    epoch: Mapped[int] = mapped_column(whole(values.EPOCH), primary_key=True)
+    weights: Mapped[bytes] = mapped_column(packed_bytes())
+
+
+class Verdict(Base):
+    """An exhaustive check of one run."""
+
+    __tablename__ = "verdict"
+    __table_args__ = (_STRICT,)
+    run_id: Mapped[int] = mapped_column(
+        whole(values.ID), ForeignKey("run.id"), primary_key=True, autoincrement=False
+    )
+    max_length: Mapped[int] = mapped_column(whole(values.LENGTH))
+    unit: Mapped[str] = mapped_column(text(values.one_word_of(Unit)))
+    inputs: Mapped[int] = mapped_column(big())
+    false_positives: Mapped[int] = mapped_column(big())
+    false_negatives: Mapped[int] = mapped_column(big())
+    shortest_error: Mapped[str | None] = mapped_column(text())
+    digest: Mapped[str] = mapped_column(text())
+
+
+class Cause(Base):
+    """What some of a failing run's errors have in common: a mechanism, or how the model behaves."""
+
+    __tablename__ = "cause"
+    __table_args__ = (_STRICT,)
+    run_id: Mapped[int] = mapped_column(whole(values.ID), ForeignKey("run.id"), primary_key=True)
+    number: Mapped[int] = mapped_column(whole(), primary_key=True)
+    """0 is the cause of most errors."""
+    mechanism: Mapped[str] = mapped_column(text())
+    head: Mapped[int | None] = mapped_column(whole())
+    tokens: Mapped[str] = mapped_column(text())
+    """The tokens that it is about, or a rule in words."""
+    share: Mapped[float] = mapped_column(real(values.SHARE))
+    """Of the errors that were looked at, in (0, 1]."""
+    strings: Mapped[int] = mapped_column(whole(values.SOME))
+    """How many of the errors that were looked at."""
+    agreement: Mapped[float | None] = mapped_column(real(values.AGREEMENT))
+    """Of a rule: on what share of all test strings it says what the model says."""
+
+
+class Perturbation(Base):
+    """A run trained again with other rounding."""
+
+    __tablename__ = "perturbation"
+    __table_args__ = (_STRICT,)
+    run_id: Mapped[int] = mapped_column(whole(values.ID), ForeignKey("run.id"), primary_key=True)
+    number: Mapped[int] = mapped_column(whole(), primary_key=True)
+    tn: Mapped[int] = mapped_column(whole())
+    fp: Mapped[int] = mapped_column(whole())
+    fn: Mapped[int] = mapped_column(whole())
+    tp: Mapped[int] = mapped_column(whole())
+
+
+class Failure(Base):
+    """One attempt that failed."""
+
+    __tablename__ = "failure"
+    __table_args__ = (_STRICT,)
+    run_id: Mapped[int] = mapped_column(whole(values.ID), ForeignKey("run.id"), primary_key=True)
+    attempt: Mapped[int] = mapped_column(whole(), primary_key=True)
+    at: Mapped[str] = mapped_column(text(values.TIME))
+    reason: Mapped[str] = mapped_column(text())
+
+
+class Worker(Base):
+    """A process that claims runs."""
+
+    __tablename__ = "worker"
+    __table_args__ = (_NUMBERED,)
+    id: Mapped[int] = mapped_column(whole(values.ID), primary_key=True)
+    host: Mapped[str] = mapped_column(text())
+    pid: Mapped[int] = mapped_column(whole())
+    started_at: Mapped[str] = mapped_column(text(values.TIME))
+    heartbeat_at: Mapped[str] = mapped_column(text(values.TIME))
+    ended_at: Mapped[str | None] = mapped_column(text(values.TIME))
+
+
+values.name_columns(Base.metadata)

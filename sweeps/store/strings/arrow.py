@@ -1,0 +1,109 @@
+"""Results as Arrow tables, for files of millions of rows."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Int64
+from sqlalchemy import Connection, Row, select
+
+from seqcls.errors import StoreDamagedError
+from sweeps.store.databases.bulk import fetched, plain_rows
+from sweeps.store.schema.tables import LengthScore, TestString
+from sweeps.store.strings.errors import errors_in, packs_of
+
+# Named types, since a part without rows says nothing of them.
+LENGTHS = pa.schema([(name, pa.int64()) for name in ("run_id", "length", "tn", "fp", "fn", "tp")])
+_STRINGS = pa.schema(
+    [
+        ("string", pa.string()),
+        ("length", pa.int64()),
+        ("label", pa.int64()),
+        ("occurrences", pa.int64()),
+    ]
+)
+ERRORS = pa.schema(
+    [
+        ("run_id", pa.int64()),
+        ("string", pa.string()),
+        ("length", pa.int64()),
+        ("label", pa.int64()),
+        ("logit", pa.float64()),
+        ("occurrences", pa.int64()),
+    ]
+)
+
+
+def lengths_of(connection: Connection, run_ids: Sequence[int]) -> pa.Table:
+    """The confusion of these runs at every length, in the columns of `LENGTHS`."""
+    rows = plain_rows(connection, LengthScore, LENGTHS.names, run_ids)
+    table = np.array(rows, dtype=np.int64).reshape(-1, len(LENGTHS.names))
+    return pa.table([np.ascontiguousarray(column) for column in table.T], schema=LENGTHS)
+
+
+class Strings:
+    """The strings of test sets, each read once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Int64[np.ndarray, " number"], pa.Table]] = {}
+
+    def of(
+        self, connection: Connection, test_set_id: int, numbers: Int64[np.ndarray, " row"]
+    ) -> pa.Table:
+        """The strings of these numbers, in the columns string, length, label, occurrences.
+
+        Raises:
+            StoreDamagedError: the test set has no such string.
+        """
+        if test_set_id not in self._known:
+            self._known[test_set_id] = _read(connection, test_set_id)
+        known, table = self._known[test_set_id]
+        places = np.searchsorted(known, numbers)
+        if len(numbers) and (places.max() >= len(known) or (known[places] != numbers).any()):
+            raise StoreDamagedError(
+                f"test set {test_set_id} lacks strings that runs misclassified: the database is "
+                "damaged; `seqcls verify` says what is"
+            )
+        return table.take(pa.array(places))
+
+
+def errors_of(connection: Connection, run_ids: Sequence[int], strings: Strings) -> pa.Table:
+    """Misclassified strings of these runs, by run and string, in the columns of `ERRORS`.
+
+    Raises:
+        StoreDamagedError: a pack is torn, or a test set lacks strings.
+    """
+    rows = packs_of(connection, run_ids)
+    parts = []
+    start = 0
+    for end in range(1, len(rows) + 1):
+        # Runs that follow each other mostly have one test set, and are looked up at once.
+        if end == len(rows) or rows[end].test_set_id != rows[start].test_set_id:
+            parts.append(_of_one_set(connection, rows[start:end], strings))
+            start = end
+    return pa.concat_tables([ERRORS.empty_table(), *parts])
+
+
+def _of_one_set(
+    connection: Connection, rows: Sequence[Row[int, int | None, bytes, bytes]], strings: Strings
+) -> pa.Table:
+    errors = [errors_in(own, bytes(numbers), bytes(logits)) for own, _, numbers, logits in rows]
+    numbers = np.concatenate([own.numbers for own in errors])
+    found = strings.of(connection, int(rows[0][1] or 0), numbers)
+    columns = {
+        **{name: found[name] for name in _STRINGS.names},
+        "run_id": np.repeat([row[0] for row in rows], [len(own) for own in errors]),
+        "logit": np.concatenate([own.logits for own in errors]),
+    }
+    return pa.table([columns[name] for name in ERRORS.names], schema=ERRORS)
+
+
+def _read(
+    connection: Connection, test_set_id: int
+) -> tuple[Int64[np.ndarray, " number"], pa.Table]:
+    columns = [getattr(TestString, name) for name in _STRINGS.names]
+    query = select(TestString.number, *columns).where(TestString.test_set_id == test_set_id)
+    _, rows = fetched(connection, query.order_by(TestString.number))
+    numbers, *values = zip(*rows, strict=True) if rows else ((),) * 5
+    arrays = [pa.array(own, type=kind) for own, kind in zip(values, _STRINGS.types, strict=True)]
+    return np.array(numbers, dtype=np.int64), pa.table(arrays, schema=_STRINGS)

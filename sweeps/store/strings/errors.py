@@ -1,0 +1,106 @@
+"""Misclassified strings, from their packs and from the strings of the test sets."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sqlalchemy import Connection, Row, select
+
+from seqcls.errors import StoreDamagedError
+from seqcls.results import StringErrors
+from sweeps.store.databases.frames import read
+from sweeps.store.databases.statements import one_of
+from sweeps.store.schema.packing import unpacked
+from sweeps.store.schema.tables import Config, ErrorPack, Run, TestString
+
+if TYPE_CHECKING:
+    # Imported where frames are made: a sweep begins half a second sooner without.
+    import pandas as pd
+
+STRING_COLUMNS = ("string", "length", "label", "occurrences")
+
+
+def errors_of_runs(connection: Connection, run_ids: Sequence[int]) -> "pd.DataFrame":
+    """Misclassified strings of these runs, by run and number, which sorts them as text.
+
+    Returns:
+        run_id, number, string, length, label, logit, occurrences.
+    """
+    import pandas as pd
+
+    rows = packs_of(connection, run_ids)
+    strings = {
+        test_set_id: strings_of(connection, test_set_id)
+        for test_set_id in {row.test_set_id for row in rows}
+    }
+    parts = []
+    for run_id, test_set_id, numbers, logits in rows:
+        errors = errors_in(run_id, bytes(numbers), bytes(logits))
+        part = those_of(strings[test_set_id], errors.numbers).reset_index()
+        part.insert(0, "run_id", run_id)
+        part["logit"] = errors.logits
+        parts.append(part)
+    columns = ["run_id", "number", "string", "length", "label", "logit", "occurrences"]
+    if not parts:
+        return _none(columns)
+    return pd.concat(parts, ignore_index=True)[columns]
+
+
+def packs_of(
+    connection: Connection, run_ids: Sequence[int]
+) -> Sequence[Row[int, int | None, bytes, bytes]]:
+    """The packed errors of these runs: run_id, test_set_id, numbers, logits, by run."""
+    packs = (
+        select(ErrorPack.run_id, Config.test_set_id, ErrorPack.numbers, ErrorPack.logits)
+        .join(Run, Run.id == ErrorPack.run_id)
+        .join(Config, Config.id == Run.config_id)
+        .where(one_of(ErrorPack.run_id, run_ids))
+        .order_by(ErrorPack.run_id)
+    )
+    return connection.execute(packs).all()
+
+
+def strings_of(
+    connection: Connection, test_set_id: int, numbers: Sequence[int] | None = None
+) -> "pd.DataFrame":
+    """A test set's strings, or those of these numbers: `STRING_COLUMNS`, indexed by number."""
+    query = select(TestString.number, *(getattr(TestString, name) for name in STRING_COLUMNS))
+    query = query.where(TestString.test_set_id == test_set_id)
+    if numbers is not None:
+        query = query.where(one_of(TestString.number, numbers))
+    return read(connection, query.order_by(TestString.number)).set_index("number")
+
+
+def errors_in(run_id: int, numbers: bytes, logits: bytes) -> StringErrors:
+    """A pack of errors as what it says.
+
+    Raises:
+        StoreDamagedError: its numbers and logits are not of equally many strings.
+    """
+    try:
+        return unpacked(numbers, logits)
+    except ValueError as error:
+        raise StoreDamagedError(f"run {run_id} (error_pack): {error}") from None
+
+
+def those_of(strings: "pd.DataFrame", numbers: np.ndarray) -> "pd.DataFrame":
+    """Rows of `strings_of` by their numbers.
+
+    Raises:
+        StoreDamagedError: the test set has no string of such a number.
+    """
+    missing = np.setdiff1d(numbers, strings.index.to_numpy())
+    if len(missing):
+        raise StoreDamagedError(
+            f"test_string: {len(missing):,} strings that runs got wrong are missing from their "
+            f"test set, number {missing[0]} among them"
+        )
+    return strings.loc[numbers]
+
+
+def _none(columns: list[str]) -> "pd.DataFrame":
+    """No error, in columns of the types that errors have."""
+    import pandas as pd
+
+    types = {"string": object, "logit": np.float64}
+    return pd.DataFrame({name: pd.Series(dtype=types.get(name, np.int64)) for name in columns})

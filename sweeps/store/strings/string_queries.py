@@ -1,0 +1,219 @@
+"""Reads of misclassified strings: those of a run, and those that break most runs."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Int64
+from sqlalchemy import ColumnElement, Connection, func, select
+
+from seqcls.fields_read import language_of
+from sweeps.store.databases.engine import Store
+from sweeps.store.databases.statements import one_of
+from sweeps.store.reading.selection import KINDS, Kind, View, in_scope, picked
+from sweeps.store.schema.packing import unpacked_numbers
+from sweeps.store.schema.tables import Config, ErrorPack, Run, RunState, TestSet, TestString
+from sweeps.store.strings.errors import errors_of_runs, strings_of, those_of
+
+PACKS_AT_ONCE = 1_000
+
+
+MOST_ERRORS = 20_000_000
+"""That are counted by string; 60 MB of packs, which take a second."""
+
+
+@dataclass(frozen=True)
+class ErrorSearch:
+    """Which misclassified strings are meant."""
+
+    text: str = ""
+    """Text that the string contains, in the notation `ab{100}`."""
+    kind: Kind | None = None
+
+
+EVERY_ERROR = ErrorSearch()
+
+
+def count_string_errors(store: Store, run_id: int, search: ErrorSearch) -> int:
+    """How many different strings a run misclassified, of those meant."""
+    return len(_found(store, run_id, search))
+
+
+def string_errors(
+    store: Store,
+    run_id: int,
+    search: ErrorSearch = EVERY_ERROR,
+    limit: int | None = None,
+    offset: int = 0,
+) -> pd.DataFrame:
+    """A run's misclassified strings, the shortest first.
+
+    Returns:
+        string, kind, length (letters), label (1: in the language), logit, occurrences (in the
+        test set).
+    """
+    found = _found(store, run_id, search)
+    # Numbers sort strings as text, in every database alike.
+    found = found.sort_values(["length", "number"], ignore_index=True)
+    found["kind"] = _kinds(found["label"])
+    columns = ["string", "kind", "length", "label", "logit", "occurrences"]
+    end = None if limit is None else offset + limit
+    return found.iloc[offset:end][columns].reset_index(drop=True)
+
+
+@dataclass(frozen=True)
+class BreakingStrings:
+    """The strings that most runs misclassified."""
+
+    strings: pd.DataFrame
+    """language, string, kind, length, models (how many runs misclassified it), of (how many of
+    those counted have it in their test set); of each language the first."""
+    models: int
+    """Failing runs whose errors were counted."""
+    languages: dict[str, int]
+    """How many of them each language has, the most first."""
+    every: int
+    """1 where that is all of them, 2 where it is every second, and so on."""
+
+
+def breaking_strings(
+    store: Store, view: View, limit: int, most_errors: int = MOST_ERRORS
+) -> BreakingStrings:
+    """The strings that most runs of a view misclassified.
+
+    Args:
+        store: where to read.
+        view: which runs.
+        limit: how many strings of each language.
+        most_errors: where the runs made more errors than this, only every second, third, … of
+            them is read, so that a page need not read gigabytes.
+    """
+    failing: tuple[ColumnElement[bool], ...]
+    failing = (in_scope(view), picked(view), Run.state == RunState.DONE, Run.fp + Run.fn > 0)
+    with store.begin() as connection:
+        found = select(func.count(), func.sum(Run.fp + Run.fn)).where(*failing)
+        models, errors = connection.execute(found).one()
+        every = max(1, -(-int(errors or 0) // most_errors))
+        if every > 1:
+            own = connection.scalars(select(Run.id).where(*failing).order_by(Run.id)).all()
+            failing, models = (one_of(Run.id, own[::every]),), len(own[::every])
+        strings, languages = _most_broken(connection, failing, view, limit)
+    return BreakingStrings(strings, models, languages, every)
+
+
+def _most_broken(
+    connection: Connection, counted: Sequence[ColumnElement[bool]], view: View, limit: int
+) -> tuple[pd.DataFrame, dict[str, int]]:
+    packs = (
+        select(Config.test_set_id, ErrorPack.numbers)
+        .join(Run, Run.id == ErrorPack.run_id)
+        .join(Config, Config.id == Run.config_id)
+        .where(*counted)
+    )
+    models: dict[Any, Int64[np.ndarray, " string"]] = {}
+    runs: Counter[Any] = Counter()
+    # A few at a time: all of them unpacked would be gigabytes.
+    for some in connection.execute(packs).partitions(PACKS_AT_ONCE):
+        by_set: dict[Any, list[bytes]] = {}
+        for test_set_id, numbers in some:
+            by_set.setdefault(test_set_id, []).append(bytes(numbers))
+        for test_set_id, own in by_set.items():
+            runs[test_set_id] += len(own)
+            found = np.bincount(unpacked_numbers(b"".join(own)))
+            models[test_set_id] = _added(models.get(test_set_id), found)
+    languages = {own: _language(connection, own) for own in models}
+    of = Counter[str]()
+    for test_set_id, number in runs.items():
+        of[languages[test_set_id]] += number
+    parts = [
+        _counted(connection, *own, view).assign(language=languages[own[0]])
+        for own in models.items()
+    ]
+    columns = ["language", "string", "kind", "length", "models", "of"]
+    if not parts:
+        return pd.DataFrame(columns=columns), {}
+    same = pd.concat(parts).groupby(["language", "string", "label", "length"])
+    summed: pd.DataFrame = same.agg(models=("models", "sum")).reset_index()
+    summed["kind"] = _kinds(summed["label"])
+    # The language of most failing models comes first.
+    ordered = dict(of.most_common())
+    summed["place"] = summed["language"].map(list(ordered).index)
+    summed = summed.sort_values(
+        ["place", "models", "length", "string"], ascending=[True, False, True, True]
+    )
+    first = summed.groupby("language", sort=False).head(limit).reset_index(drop=True)
+    tested = {
+        str(language): _tested(
+            connection, {x: n for x, n in runs.items() if languages[x] == language}, rows["string"]
+        )
+        for language, rows in first.groupby("language")
+    }
+    pairs = zip(first["language"], first["string"], strict=True)
+    first["of"] = [tested[language][string] for language, string in pairs]
+    return first[columns], ordered
+
+
+def _tested(
+    connection: Connection, runs: Mapping[Any, int], strings: "pd.Series[str]"
+) -> Counter[str]:
+    """How many runs have each string in their test set: those of one language may differ."""
+    query = select(TestString.test_set_id, TestString.string).where(
+        one_of(TestString.test_set_id, runs), TestString.string.in_(strings.tolist())
+    )
+    of = Counter[str]()
+    for test_set_id, string in connection.execute(query):
+        of[string] += runs[test_set_id]
+    return of
+
+
+def _language(connection: Connection, test_set_id: int) -> str:
+    own = select(TestSet.json).where(TestSet.id == test_set_id)
+    return language_of(json.loads(connection.scalars(own).one()))
+
+
+def _added(
+    one: Int64[np.ndarray, " string"] | None, two: Int64[np.ndarray, " strings"]
+) -> Int64[np.ndarray, " string"]:
+    """The sum of counts, of which either may know more strings."""
+    if one is None:
+        return two
+    longer, shorter = (one, two) if len(one) >= len(two) else (two, one)
+    longer[: len(shorter)] += shorter
+    return longer
+
+
+def _counted(
+    connection: Connection, test_set_id: int, models: Int64[np.ndarray, " string"], view: View
+) -> pd.DataFrame:
+    """How many runs got each string of a test set wrong: string, label, length, models."""
+    strings = strings_of(connection, test_set_id)
+    wrong = np.flatnonzero(models)
+    strings = those_of(strings, wrong).assign(models=models[wrong])
+    if view.kind is not None:
+        strings = strings[strings["label"] == KINDS.index(view.kind)]
+    return strings[["string", "label", "length", "models"]]
+
+
+def _kinds(labels: "pd.Series[int]") -> list[str]:
+    """What an error is, by the label of its string: a negative one is a false positive."""
+    return ["false negative" if label else "false positive" for label in labels]
+
+
+def _found(store: Store, run_id: int, search: ErrorSearch) -> pd.DataFrame:
+    with store.begin() as connection:
+        found = errors_of_runs(connection, [run_id])
+    if search.text:
+        found = found[found["string"].str.contains(search.text, regex=False)]
+    if search.kind is not None:
+        found = found[found["label"] == KINDS.index(search.kind)]
+    return found
+
+
+def errors_of(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
+    """Misclassified strings of these runs: run_id, string, length, label, logit, occurrences."""
+    with store.begin() as connection:
+        return errors_of_runs(connection, run_ids).drop(columns="number")

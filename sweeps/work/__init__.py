@@ -1,0 +1,1 @@
+"""Who trains: workers, jobs, memory, progress, executors."""

@@ -1,0 +1,40 @@
+"""Which executor is meant, and its beginning and end."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sweeps.work.executors.interface import Executor, OnProgress
+
+
+@contextmanager
+def start(workers: int, dask: str | None, on_progress: OnProgress) -> Iterator[Executor]:
+    """The executor that is meant, for as long as the block lasts.
+
+    Args:
+        workers: processes of this machine to train in; with 0, this process trains itself.
+        dask: the address of a Dask scheduler, whose workers train instead.
+        on_progress: told how groups go on, where the executor can tell.
+
+    Raises:
+        ClusterError: the cluster cannot be reached.
+    """
+    executor = _executor(workers, dask, on_progress)
+    try:
+        yield executor
+    finally:
+        executor.close()
+
+
+def _executor(workers: int, dask: str | None, on_progress: OnProgress) -> Executor:
+    # Each is imported where it is used: Dask takes half a second to load, and may be missing.
+    if dask is not None:
+        from sweeps.work.executors.dask_cluster import DaskCluster
+
+        return DaskCluster(dask)
+    if workers == 0:
+        from sweeps.work.executors.in_process import InThisProcess
+
+        return InThisProcess(on_progress)
+    from sweeps.work.executors.pool import ProcessPool
+
+    return ProcessPool(workers, on_progress)

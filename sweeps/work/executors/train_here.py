@@ -1,0 +1,70 @@
+"""What a training process does: `python -m sweeps.work.executors.train_here`, with four arguments:
+SOCKET PIPE ERRORS ENGINE.
+
+It says that it is ready, which tells that all it needs can be imported; from then on its standard
+error is that of the process that started it. It trains the groups that come by the socket, one
+after another, answers each, and tells the pipe how far it is, with its losses. It ends with the
+process at the other end, however that goes.
+"""
+
+import os
+import socket
+import sys
+import threading
+from queue import SimpleQueue
+
+from seqcls.engines.choice import engine_named
+from seqcls.errors import named
+from sweeps.processes.garbage import collect_seldom
+from sweeps.work.executors.interface import is_of_machine
+from sweeps.work.executors.messages import Inbox, packed
+from sweeps.work.executors.progress_pipe import Told
+from sweeps.work.executors.training_process import CHUNK_BYTES, READY, Answer
+from sweeps.work.jobs import Job, run_job
+
+
+def main(channel: socket.socket, told: int) -> None:
+    """Trains until the other end is gone."""
+    try:
+        channel.sendall(packed(READY))
+    except OSError:
+        os._exit(1)
+    jobs: SimpleQueue[Job] = SimpleQueue()
+    threading.Thread(target=_receive, args=(channel, jobs), daemon=True).start()
+    while True:
+        answer = _packed_answer(jobs.get(), told)
+        try:
+            channel.sendall(answer)
+        except OSError:
+            os._exit(1)
+
+
+def _receive(channel: socket.socket, jobs: "SimpleQueue[Job]") -> None:
+    inbox = Inbox()
+    try:
+        while piece := channel.recv(CHUNK_BYTES):
+            inbox.add(piece)
+            while (job := inbox.next()) is not None:
+                jobs.put(job)
+    finally:
+        # Nobody is there any longer who would take what is trained here.
+        os._exit(1)
+
+
+def _packed_answer(job: Job, told: int) -> bytes:
+    try:
+        answer: Answer = (run_job(job, Told(told)), None, False)
+    except Exception as error:
+        answer = ([], named(error), is_of_machine(error))
+    return packed(answer)
+
+
+if __name__ == "__main__":
+    numbers = [int(argument) for argument in sys.argv[1:4]]
+    for number in numbers:
+        os.set_inheritable(number, False)
+    os.set_blocking(numbers[1], False)
+    collect_seldom()
+    engine_named(sys.argv[4]).load()
+    os.dup2(numbers[2], sys.stderr.fileno())
+    main(socket.socket(fileno=numbers[0]), numbers[1])

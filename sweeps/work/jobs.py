@@ -1,0 +1,145 @@
+"""The work of a worker process: train a group and test it. It touches no database."""
+
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from seqcls.engines.base import Progress
+from seqcls.engines.choice import Choice, choose_engine, engine_named
+from seqcls.errors import named
+from seqcls.results import Evaluation, TrainedMember, Verdict, Weights
+from seqcls.training import train_group
+from seqcls.weights import to_bytes
+from sweeps.grid.grouping import RunGroup
+from sweeps.results.run_result import RunResult
+from sweeps.work.memory import parameter_bytes, shortage
+
+_numbers = itertools.count()
+
+MAX_DRAWN_BYTES = 1_000_000
+"""Models up to this size cost nothing worth mentioning to draw here and to hand over."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A group and how to train it."""
+
+    number: int
+    """Which of its worker's jobs it is: the same group may be begun again after it was left."""
+    group: RunGroup
+    engine: Choice
+    device: str
+    initial: list[Weights] | None
+    """The members' initial parameters; None where they are drawn where the group is trained."""
+
+
+def make_job(group: RunGroup, engine: str, device: str) -> Job:
+    """Chooses the engine. For one that wants them it draws the initial parameters of small models.
+
+    That takes PyTorch, which this process loads once so that no worker has to. Large ones are drawn
+    where they are trained: what cannot be allocated is a failure of those runs, and of no others.
+    """
+    choice = choose_engine(group[0].config, engine, device)
+    small = parameter_bytes(group[0].config) <= MAX_DRAWN_BYTES
+    initial = _drawn(group) if engine_named(choice.name).wants_initial and small else None
+    return Job(next(_numbers), group, choice, device, initial)
+
+
+def _drawn(group: RunGroup) -> list[Weights] | None:
+    # Imported where it is used: it loads PyTorch.
+    from seqcls.engines.initial import draw_initial
+
+    try:
+        return draw_initial([(run.config, run.model_seed) for run in group])
+    except (MemoryError, RuntimeError):
+        # PyTorch raises the latter where it gets no memory. Where there is none even for a small
+        # model, the training process may still find some.
+        return None
+
+
+def run_job(job: Job, report: Progress) -> list[RunResult]:
+    """Trains and tests the runs of one group, in their order, on one thread.
+
+    Raises:
+        MemoryError: this machine has less memory than that takes.
+    """
+    try:
+        return _run_job(job, report)
+    except SystemExit as error:
+        # Raised by a plug-in; nothing of this program's ends a process in a group's training.
+        raise RuntimeError(named(error)) from None
+
+
+def _run_job(job: Job, report: Progress) -> list[RunResult]:
+    # Asked first: some systems promise any memory, and kill whoever uses more than there is.
+    if too_large := shortage(job.group[0].config, len(job.group)):
+        raise MemoryError(too_large)
+    with _one_thread(job.engine):
+        trained = train_group(
+            [(run.config, run.model_seed) for run in job.group],
+            engine=job.engine.name,
+            device=job.device,
+            every_epoch=job.group[0].every_epoch,
+            progress=report,
+            initial=job.initial,
+        )
+        results = _tested(job, [member for member in trained if member.failure is None])
+    return [_outcome(job, member, *results.get(id(member), (None, None))) for member in trained]
+
+
+def _tested(
+    job: Job, complete: list[TrainedMember]
+) -> dict[int, tuple[Evaluation, Verdict | None]]:
+    if not complete:
+        return {}
+    # Imported where it is used: a process that only hands out groups tests nothing.
+    from seqcls.evaluation import evaluate
+    from seqcls.exhaustive import unaffordable, verdicts
+
+    config = complete[0].config
+    kept = [member.kept_weights for member in complete]
+    configs = [member.config for member in complete]
+    evaluations = evaluate(configs, kept, engine=job.engine.name, device=job.device)
+    checks: list[Verdict] | list[None] = [None] * len(complete)
+    if job.group[0].verdict and unaffordable(config) is None:
+        checks = verdicts(config, kept, engine=job.engine.name, device=job.device)
+    pairs = zip(evaluations, checks, strict=True)
+    return {id(member): pair for member, pair in zip(complete, pairs, strict=True)}
+
+
+def _outcome(
+    job: Job, member: TrainedMember, evaluation: Evaluation | None, verdict: Verdict | None
+) -> RunResult:
+    outcome = RunResult(
+        train_losses=member.train_losses,
+        validation_losses=member.validation_losses,
+        train_seconds=member.train_seconds,
+        engine=job.engine.name,
+        engine_reason=job.engine.reason,
+        failure=member.failure,
+        best_epoch=member.best_epoch,
+        evaluation=evaluation,
+        verdict=verdict,
+        checkpoints={epoch: to_bytes(own) for epoch, own in member.weights.items()},
+    )
+    # Here, where the results are made, and not where they are stored: nothing that happens to them
+    # on the way goes unnoticed, and this process has a core to itself.
+    return outcome.sealed(member.config.key, member.model_seed)
+
+
+@contextmanager
+def _one_thread(engine: Choice) -> Iterator[None]:
+    # A tiny model's operations are too small to share out; processes use the cores instead. PyTorch
+    # is not loaded for an engine that has one thread anyway.
+    if engine_named(engine.name).one_thread:
+        yield
+        return
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

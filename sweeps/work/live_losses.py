@@ -1,0 +1,61 @@
+"""Losses of groups in training, stored now and then, so that a page can draw them meanwhile."""
+
+import time
+from collections.abc import Iterable, Sequence
+
+from seqcls.errors import StoreError
+from seqcls.results import EpochLosses
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
+from sweeps.work.jobs import Job
+
+STORE_SECONDS = 2.0
+"""So long a group has to train before its losses are stored, and between two times that any are."""
+
+MOST_SHARE = 0.05
+"""Of a worker's time that storing them may take: where the database is slow, they come seldom."""
+
+
+class LiveLosses:
+    """What a worker was told of its groups' losses, and has not stored yet.
+
+    Args:
+        store: the database, open for writing.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store.hurried()
+        self._new: dict[int, list[EpochLosses]] = {}
+        self._due = time.monotonic() + STORE_SECONDS
+
+    def add(self, job: Job, epochs: Sequence[EpochLosses]) -> None:
+        """Takes losses of a job's members."""
+        if epochs:
+            self._new.setdefault(job.number, []).extend(epochs)
+
+    def store_some(self, held: Iterable[tuple[writer.Claim, Job, float]]) -> None:
+        """Stores what is new, where it is time to; what cannot be stored now comes with the next.
+
+        Args:
+            held: the groups in training, and when each began.
+        """
+        began = time.monotonic()
+        if began < self._due or not self._new:
+            return
+        own = {job.number: (claim, since) for claim, job, since in held}
+        # Of a group that has ended all is stored.
+        self._new = {number: new for number, new in self._new.items() if number in own}
+        told = [number for number in self._new if began - own[number][1] >= STORE_SECONDS]
+        if told and self._is_stored([(own[number][0], self._new[number]) for number in told]):
+            for number in told:
+                del self._new[number]
+        took = time.monotonic() - began
+        self._due = began + max(STORE_SECONDS, took / MOST_SHARE)
+
+    def _is_stored(self, told: Sequence[writer.ClaimLosses]) -> bool:
+        try:
+            writer.record_losses(self._store, told)
+        except StoreError:
+            # They are only looked at; a database that stays away is the worker's to report.
+            return False
+        return True

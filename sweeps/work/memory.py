@@ -1,0 +1,123 @@
+"""How much memory training takes, and how much this machine has."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import psutil
+
+from seqcls.config import PARTS, REPORT_SAMPLER, RunConfig
+from seqcls.data import network_of, sampler_of
+from seqcls.models import RECURRENT
+from seqcls.models.positions import table_size
+from seqcls.sampling.balanced import Training
+from sweeps.grid.cost import engine_of, mean_length
+
+_BYTES = {"float32": 4, "float64": 8}
+_LIMIT_OF_GROUP = Path("/sys/fs/cgroup/memory.max")
+"""Where Linux says how much a container may have."""
+
+COPIES = 4
+"""The member in training: its values, their gradient, and two moments of each."""
+
+COPIES_A_MEMBER = 2
+"""Of every member of a group: its initial values, and those of its best epoch."""
+
+_HASHES = 16
+"""Bytes of each string that tests are kept disjoint from, with a copy."""
+
+
+def parameter_bytes(config: RunConfig) -> int:
+    """The bytes of one model's parameters; roughly, where it recurs or has places of a plug-in."""
+    network = network_of(config)
+    hidden, blocks = network.hidden_size, network.num_blocks
+    if network.architecture == "transformer":
+        heads = network.num_attention_heads * network.attention_head_size
+        rows = 4 * heads + 2 * network.feed_forward_size
+        if network.has_norms:
+            rows += 4 if network.layer_norm == "nn" else 2
+    else:
+        # As many as the largest recurrent layer has, whose four gates read input and state. What
+        # one from outside has nobody knows.
+        rows = 8 * hidden if network.architecture in RECURRENT else 0
+    places = table_size(network) if network.positions == "learned" else 0
+    rows = blocks * rows + network.vocabulary_size + 1 + (places or 0)
+    return rows * hidden * _BYTES[network.precision]
+
+
+def training_bytes(config: RunConfig, members: int = 1) -> int:
+    """What the values alone take in training so many members together, in bytes."""
+    return parameter_bytes(config) * (COPIES + COPIES_A_MEMBER * members)
+
+
+def strings_bytes(config: RunConfig) -> int:
+    """About what a model's strings take: those of each part, a batch's states, what is kept out."""
+    strings = sum(_part_bytes(config, part) for part in PARTS) + _batch_bytes(config)
+    if not config.disjoint:
+        return strings
+    return strings + _HASHES * Training(sampler_of(config, "train"), config.max_num_epochs).size
+
+
+def _part_bytes(config: RunConfig, part: str) -> int:
+    sampler, engine = sampler_of(config, part), engine_of(config)
+    if getattr(config, f"{part}_sampler") != REPORT_SAMPLER:
+        return sampler.epoch_size * sampler.lengths[-1]
+    # Drawn by counts, and spelled out by whole numbers, all at once, for the table of places.
+    spelled = engine == "fused" and config.positions != "none"
+    return 8 * sampler.epoch_size * (sampler.lengths[-1] if spelled else config.num_letters)
+
+
+def _batch_bytes(config: RunConfig) -> int:
+    """The states of a batch's tokens, one for each block, and the scores that are kept of them."""
+    if engine_of(config) != "strings":
+        return 0
+    network, tokens = network_of(config), mean_length(config) + 1
+    states = network.num_blocks * network.hidden_size
+    if network.architecture == "transformer":
+        # The last block attends at one place alone, where the logit is read there.
+        blocks = network.num_blocks - (network.readout != "mean")
+        states += int(blocks * network.num_attention_heads * tokens)
+    strings = min(config.train_batch_size, sampler_of(config, "train").epoch_size)
+    return int(strings * tokens) * states * _BYTES[network.precision]
+
+
+def needed_bytes(config: RunConfig) -> int:
+    """About what training one model takes: its parameters or its strings, whichever are more."""
+    return max(training_bytes(config), strings_bytes(config))
+
+
+def machine_bytes() -> int:
+    """All the memory of this machine, or of the container, in bytes."""
+    machine = int(psutil.virtual_memory().total)
+    try:
+        return min(machine, int(_LIMIT_OF_GROUP.read_text()))
+    except (OSError, ValueError):
+        # No container, or one without a limit, which reads `max`.
+        return machine
+
+
+def shortage(config: RunConfig, members: int = 1) -> str | None:
+    """Why this machine cannot train so many members together; None where it may be able to."""
+    needed, there = training_bytes(config, members), machine_bytes()
+    if needed <= there:
+        return None
+    return f"training takes at least {_readable(needed)} of memory, and this machine has " + (
+        f"{_readable(there)}; lower the sizes"
+    )
+
+
+def warning(configs: Iterable[RunConfig], workers: int = 1) -> str | None:
+    """What to say of configurations that this many processes cannot train at once here."""
+    needed, there = max(map(needed_bytes, configs), default=0), machine_bytes()
+    if needed * workers <= there:
+        return None
+    # Fewer processes help, where one of them has room.
+    few = "such runs fail; lower the sizes of the model, the batches or the strings"
+    advice = "use fewer --workers" if needed <= there else few
+    return (
+        f"the largest model takes about {_readable(needed)} of memory to train, and this "
+        f"machine has {_readable(there)}: {advice}"
+    )
+
+
+def _readable(number: int) -> str:
+    return f"{number / 1e9:,.1f} GB"

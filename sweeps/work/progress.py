@@ -1,0 +1,110 @@
+"""How far the sweeps are, how fast they go on, and how long that will take."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from sweeps.store.databases.engine import Store
+from sweeps.store.reading import progress_queries
+from sweeps.store.reading.progress_queries import Recent
+from sweeps.store.schema.tables import RunState
+
+WINDOW_SECONDS = 300.0
+"""The rate is that of the runs that ended so recently, while anything was trained."""
+
+
+@dataclass(frozen=True)
+class SweepProgress:
+    """A sweep's state and the number of its runs in each state."""
+
+    id: int
+    name: str
+    state: str
+    queued: int
+    running: int
+    done: int
+    failed: int
+    runs_per_second: float | None = None
+    """How fast its runs end at present; None where none is in training or none has ended yet."""
+    orphaned: int = 0
+    """Runs in training whose worker is dead, as far as can be seen from here; the next worker
+    trains them."""
+
+    @property
+    def total(self) -> int:
+        """How many runs the sweep has."""
+        return self.queued + self.running + self.done + self.failed
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long it will take at this rate; None where no rate is known."""
+        if not self.runs_per_second:
+            return None
+        return (self.queued + self.running) / self.runs_per_second
+
+
+def progress(store: Store, counted: Sequence[SweepProgress] | None = None) -> list[SweepProgress]:
+    """Every sweep's progress, in the order of their making.
+
+    Args:
+        store: where to read.
+        counted: what `counts` gives of it at its present revision, where that is known already.
+    """
+    found = list(counts(store) if counted is None else counted)
+    # What nobody trains has no rate and no worker; of a hundred thousand runs no row is read.
+    return _with_orphaned(store, _with_rates(store, found)) if _is_running(found) else found
+
+
+def counts(store: Store) -> list[SweepProgress]:
+    """Every sweep's runs in each state, without rates: what changes with the revision alone."""
+    return [
+        SweepProgress(sweep_id, name, state, *(own[each] for each in RunState))
+        for sweep_id, name, state, own in progress_queries.states(store)
+    ]
+
+
+def _is_running(found: Iterable[SweepProgress]) -> bool:
+    return any(one.running for one in found)
+
+
+def _with_rates(store: Store, found: Iterable[SweepProgress]) -> list[SweepProgress]:
+    """The same, with how fast the runs of those in training end."""
+    recent = progress_queries.recent(store, WINDOW_SECONDS)
+    return [
+        replace(one, runs_per_second=_rate(recent.get(one.id))) if one.running else one
+        for one in found
+    ]
+
+
+def _rate(recent: Recent | None) -> float | None:
+    """Runs a second; where the clock was set back since they began, none is known."""
+    busy = busy_seconds(recent.trained) if recent is not None else 0.0
+    return recent.ended / busy if recent is not None and recent.ended and busy > 0 else None
+
+
+def _with_orphaned(store: Store, found: list[SweepProgress]) -> list[SweepProgress]:
+    """The same, with the runs whose worker is dead."""
+    counted = progress_queries.orphaned(store)
+    return [
+        replace(one, orphaned=counted[one.id], runs_per_second=None) if one.id in counted else one
+        for one in found
+    ]
+
+
+def busy_seconds(trained: Iterable[tuple[str, str | None]], ended: datetime | None = None) -> float:
+    """Seconds of the window in which anything was trained, however much of it at once.
+
+    Args:
+        trained: when each run began and ended (None: it goes on), in ISO 8601.
+        ended: the end of the window; now by default.
+    """
+    last = ended or datetime.now(UTC)
+    busy, until = 0.0, last - timedelta(seconds=WINDOW_SECONDS)
+    spans = [
+        (datetime.fromisoformat(began), last if end is None else datetime.fromisoformat(end))
+        for began, end in trained
+    ]
+    for began, end in sorted(spans):
+        busy += max(0.0, (min(end, last) - max(began, until)).total_seconds())
+        until = max(until, min(end, last))
+    return busy

@@ -1,0 +1,334 @@
+"""Claim, train, evaluate, commit, until nothing is queued; and what happens when it is stopped."""
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
+from typing import TypeVar
+
+from seqcls.config import RunConfig
+from seqcls.engines.choice import Choice, choose_engine
+from seqcls.errors import ConfigError, MachineError, StoreBusyError
+from seqcls.results import EpochLosses
+from sweeps.grid.grouping import RunGroup, make_groups
+from sweeps.processes.interruption import Interruption, gentle_interruption
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
+from sweeps.store.runs.claiming import GRACE_SECONDS
+from sweeps.store.runs.queued import queued_runs, runs_that_go_on
+from sweeps.work import executors
+from sweeps.work.executors import Executor, GroupEnded
+from sweeps.work.group_progress import GroupProgress, OnProgress
+from sweeps.work.heartbeat import BEAT_SECONDS, heartbeat
+from sweeps.work.jobs import Job, make_job
+from sweeps.work.live_losses import LiveLosses
+from sweeps.work.options import WorkOptions, WorkSummary
+from sweeps.work.warm_up import check_device, prepare
+
+NEARLY_DONE_SECONDS = 5.0
+"""A group that will end so soon is finished after a stop; any other is left for the next worker."""
+
+LOOK_SECONDS = 1.0
+"""How often a worker looks whether its sweeps were stopped."""
+
+WATCH_SECONDS = 2.0
+"""How often a worker that waits for work looks for it."""
+
+PATIENCE_SECONDS = 600.0
+"""How long results that are trained wait for a database that is locked or does not answer."""
+
+SLEPT_SECONDS = GRACE_SECONDS / 2
+"""A worker that did not look around for so long was stopped, or its machine slept."""
+
+WAKING_SECONDS = 2 * BEAT_SECONDS
+"""So long after that it takes nobody for dead: all who slept beside it have to beat first."""
+
+Written = TypeVar("Written")
+
+_log = logging.getLogger(__name__)
+
+
+def work(
+    store: Store,
+    sweep_ids: Sequence[int] | None = None,
+    how: WorkOptions | None = None,
+    on_progress: OnProgress | None = None,
+) -> WorkSummary:
+    """Trains every queued run of these sweeps and stores each group's results as it ends.
+
+    However it ends, what is committed stays, and what it had claimed beyond that is queued again:
+    at once where this process can still do it, else by the next worker. The first Ctrl-C finishes
+    what is nearly done; the second raises KeyboardInterrupt.
+
+    Args:
+        store: the database, open for writing.
+        sweep_ids: the sweeps whose runs are meant; all where it is None.
+        how: where and by what they are trained.
+        on_progress: called as training goes on.
+
+    Raises:
+        ConfigError: fewer than no workers.
+        EngineError, DeviceError: unknown, or not to be had on this machine.
+        StoreUnavailableError: the database cannot be written any longer.
+        ClusterError: the Dask cluster cannot be reached or was lost.
+        MachineError: this machine cannot train; no run is charged with that.
+    """
+    how = how or WorkOptions()
+    _check(how)
+    progress, losses = GroupProgress(on_progress), LiveLosses(store)
+
+    def group_went_on(job: Job, done: float, epochs: Sequence[EpochLosses]) -> None:
+        losses.add(job, epochs)
+        progress.group_went_on(job, done)
+
+    with (
+        gentle_interruption() as interruption,
+        executors.start(how.workers, how.dask, group_went_on) as executor,
+        store.kept_open(),
+    ):
+        worker_id = writer.register_worker(store)
+        worker = _Worker(store, sweep_ids, how, worker_id, executor, progress, losses, interruption)
+        try:
+            with heartbeat(store, worker_id):
+                worker.run()
+        except BaseException:
+            _end_quietly(store, worker_id)
+            raise
+        worker.end()
+    return worker.worked
+
+
+def _check(how: WorkOptions) -> None:
+    """Refuses what cannot be meant before anything is claimed."""
+    if how.workers < 0:
+        raise ConfigError(f"workers={how.workers}: expected 0 or more processes")
+    check_device(how.device)
+    choose_engine(RunConfig(), how.engine, how.device)
+
+
+def _end_quietly(store: Store, worker_id: int) -> None:
+    """Gives back what is claimed, where that can be done; else the next worker finds it."""
+    try:
+        writer.end_worker(store, worker_id)
+    except Exception as error:
+        _log.debug("worker %s could not give its runs back: %s", worker_id, error)
+
+
+@dataclass
+class _Held:
+    """A group in training."""
+
+    claim: writer.Claim
+    job: Job
+    began: float = field(default_factory=time.monotonic)
+    leave_at: float | None = None
+    """When it is left at the latest, once it was seen to be stopped."""
+
+
+class _Worker:
+    """One worker's loop."""
+
+    def __init__(
+        self,
+        store: Store,
+        sweep_ids: Sequence[int] | None,
+        how: WorkOptions,
+        worker_id: int,
+        executor: Executor,
+        progress: GroupProgress,
+        losses: LiveLosses,
+        interruption: Interruption,
+    ) -> None:
+        self._store = store
+        self._reader = store.reader()
+        self._sweep_ids = sweep_ids
+        self._how = how
+        self._worker_id = worker_id
+        self._executor = executor
+        self._make_job: Callable[[RunGroup], Job] = partial(
+            make_job, engine=how.engine, device=how.device
+        )
+        self._progress = progress
+        self._losses = losses
+        self._interruption = interruption
+        self._waiting: list[RunGroup] = []
+        self._held: dict[int, _Held] = {}
+        self._looked = self._planned = 0.0
+        self._awake = (time.monotonic(), time.time())
+        self._woke = -WAKING_SECONDS
+        self.worked = WorkSummary()
+        # In this very process training takes all the time there is: it looks from within.
+        progress.watcher = self._look
+
+    def run(self) -> None:
+        self._plan()
+        while self._goes_on():
+            while self._waiting and self._executor.free > 0:
+                self._begin(self._waiting.pop(0))
+            if self._held:
+                self._end_some()
+            self._look()
+            if not self._waiting and not self._is_ending() and self._should_plan():
+                self._plan()
+        self.worked.signal = self._interruption.signal
+
+    def end(self) -> None:
+        """Gives back what is left, and says that this worker has ended."""
+        self._patiently(partial(writer.end_worker, self._store, self._worker_id))
+
+    def _goes_on(self) -> bool:
+        if self._is_ending():
+            return bool(self._held)
+        if self._waiting or self._held:
+            return True
+        if self._how.watch:
+            time.sleep(WATCH_SECONDS)
+        return self._how.watch
+
+    def _is_ending(self) -> bool:
+        if self._interruption.signal is None:
+            return False
+        self._waiting = []
+        return True
+
+    def _should_plan(self) -> bool:
+        """Others may have queued runs, or given some back, since this worker looked."""
+        return not self._held or time.monotonic() - self._planned > WATCH_SECONDS
+
+    def _plan(self) -> None:
+        self._notice_sleep()
+        self._planned = time.monotonic()
+        if self._planned - self._woke >= WAKING_SECONDS:
+            self._patiently(partial(writer.release_dead, self._store, self._worker_id))
+        queued = self._patiently(partial(queued_runs, self._reader, self._sweep_ids))
+        self._waiting = make_groups(queued, self._how.engine, self._how.device)
+        if queued:
+            configs = {run.config.key: run.config for run in queued}
+            prepare(configs.values(), self._how.engine, self._how.device, self._how.dask)
+            self._executor.expect([self._choice(group).name for group in self._waiting])
+        in_training = sum(len(held.claim.runs) for held in self._held.values())
+        self._progress.expect(len(queued) + in_training)
+
+    def _choice(self, group: RunGroup) -> Choice:
+        return choose_engine(group[0].config, self._how.engine, self._how.device)
+
+    def _begin(self, group: RunGroup) -> None:
+        claimed = self._patiently(partial(self._claim, group, count()))
+        if claimed is not None:
+            job = self._make_job(claimed.runs)
+            self._held[job.number] = _Held(claimed, job)
+            self._executor.begin(job)
+
+    def _claim(self, group: RunGroup, tries: Iterator[int]) -> writer.Claim | None:
+        """Claims a group; before every further try, takes back what the last may have done.
+
+        Where a connection breaks, the claim may have been made and the answer been lost.
+        """
+        if next(tries):
+            writer.release(self._store, self._worker_id, [run.id for run in group])
+        return writer.claim(self._store, self._worker_id, group)
+
+    def _end_some(self) -> None:
+        for ended in self._executor.ended():
+            held = self._held.pop(ended.job.number)
+            if ended.lost is not None and self._interruption.signal is not None:
+                # Whatever ends this program may have ended the process too: no fault of the runs.
+                self._give_back(held)
+                continue
+            if ended.of_machine:
+                self._give_back(held)
+                raise MachineError(
+                    f"this machine cannot train at the moment: {ended.lost}; no run is charged "
+                    "with it"
+                )
+            recorded = self._patiently(partial(self._store_ended, held.claim, ended))
+            self._progress.group_ended(ended.job, recorded)
+            if ended.lost is not None:
+                _log.warning("%d runs were lost: %s", len(ended.job.group), ended.lost)
+                self.worked.lost += len(ended.job.group)
+                self._plan()
+
+    def _store_ended(self, claimed: writer.Claim, ended: GroupEnded) -> int:
+        if ended.lost is not None:
+            writer.record_lost(self._store, claimed, ended.lost)
+            return 0
+        recorded = writer.record(self._store, claimed, ended.outcomes)
+        self.worked.recorded += recorded
+        return recorded
+
+    def _notice_sleep(self) -> None:
+        """After a sleep, says that this worker lives, and leaves what others were given meanwhile.
+
+        A group that is held no longer would be trained for nothing: its results are refused.
+        """
+        before, self._awake = self._awake, (time.monotonic(), time.time())
+        slept = max(after - was for was, after in zip(before, self._awake, strict=True))
+        if slept < SLEPT_SECONDS:
+            return
+        self._woke = self._awake[0]
+        self._patiently(partial(writer.beat, self._store, self._worker_id))
+        ids = [run.id for own in self._held.values() for run in own.claim.runs]
+        held = partial(writer.still_held, self._store, self._worker_id, ids)
+        mine = self._patiently(held) if ids else set()
+        for own in [x for x in self._held.values() if not mine.intersection(x.claim.attempts)]:
+            _log.warning(
+                "stopped for %.0f s: %d runs are another worker's now", slept, len(own.claim.runs)
+            )
+            del self._held[own.job.number]
+            self._executor.abandon(own.job)
+            self._progress.group_ended(own.job, 0)
+
+    def _look(self) -> None:
+        """Stores losses of groups in training; abandons stopped ones that are not nearly done."""
+        self._notice_sleep()
+        self._losses.store_some((own.claim, own.job, own.began) for own in self._held.values())
+        now = time.monotonic()
+        if now - self._looked < LOOK_SECONDS and self._interruption.signal is None:
+            return
+        self._looked = now
+        for held in self._stopped_groups():
+            held.leave_at = held.leave_at or now + NEARLY_DONE_SECONDS
+            if now > held.leave_at or not self._is_nearly_done(held, now):
+                del self._held[held.job.number]
+                self._executor.abandon(held.job)
+                self._give_back(held)
+
+    def _stopped_groups(self) -> list[_Held]:
+        held = list(self._held.values())
+        if self._interruption.signal is not None:
+            return held
+        ids = [run.id for own in held for run in own.claim.runs]
+        try:
+            going_on = runs_that_go_on(self._reader, ids) if ids else set()
+        except StoreBusyError:
+            # Whether anything is stopped can wait until the database answers.
+            return []
+        return [own for own in held if not going_on.intersection(own.claim.attempts)]
+
+    def _is_nearly_done(self, held: _Held, now: float) -> bool:
+        """Whether a stopped group will end soon, as far as can be told."""
+        share = self._progress.share(held.job)
+        if share is None:
+            # It has only begun, or is on a cluster, which does not tell how far it is.
+            return self._how.dask is not None and self._interruption.signal is not None
+        return share > 0 and (now - held.began) * (1 - share) / share <= NEARLY_DONE_SECONDS
+
+    def _give_back(self, held: _Held) -> None:
+        self.worked.abandoned += len(held.claim.runs)
+        self._progress.group_ended(held.job, 0)
+        ids = list(held.claim.attempts)
+        self._patiently(partial(writer.release, self._store, self._worker_id, ids))
+
+    def _patiently(self, write: Callable[[], Written]) -> Written:
+        """Repeats a write for as long as the database is only busy: results are worth a wait."""
+        give_up = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                return write()
+            except StoreBusyError as error:
+                if time.monotonic() > give_up or self._interruption.signal is not None:
+                    raise
+                _log.warning("%s; waiting for it", error)
+                time.sleep(LOOK_SECONDS)
