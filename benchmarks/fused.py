@@ -8,7 +8,6 @@ from numba import njit
 
 from benchmarks.steps import SHAPES
 from seqcls.config import RunConfig
-from seqcls.data import network_of, sampler_of
 from seqcls.engines.fused.adamw import Update
 from seqcls.engines.fused.buffers import TILE
 from seqcls.engines.fused.kernel import train_epoch
@@ -17,6 +16,7 @@ from seqcls.engines.fused.shapes import shape_of
 from seqcls.engines.fused.tiles import epoch_tiles
 from seqcls.engines.initial import draw_initial
 from seqcls.exhaustive import verdicts
+from seqcls.problem import resolve
 from seqcls.training import train_group
 
 REPEATS = 15
@@ -64,11 +64,11 @@ def step_flops(config: RunConfig) -> int:
 
 
 def _step_seconds(config: RunConfig) -> float:
-    (initial,) = draw_initial([(config, 0)])
-    flat = pack(network_of(config), initial)
+    (initial,) = draw_initial([(resolve(config), 0)])
+    flat = pack(resolve(config).network, initial)
     moments = np.zeros((2, len(flat)), flat.dtype)
-    tiles = epoch_tiles(sampler_of(config, "train"), 0, config.precision, special=True)
-    scratch, shape = np.empty(TILE, np.int32), shape_of(network_of(config))
+    tiles = epoch_tiles(resolve(config).train, 0, config.precision, special=True)
+    scratch, shape = np.empty(TILE, np.int32), shape_of(resolve(config).network)
     update = Update(1e-3, config.weight_decay, config.gradient_clip)
     seconds = []
     for epoch in range(REPEATS + 1):
@@ -80,11 +80,11 @@ def _step_seconds(config: RunConfig) -> float:
 
 
 def _verdict_seconds(config: RunConfig) -> float:
-    weights = draw_initial([(config, 0)])
+    weights = draw_initial([(resolve(config), 0)])
     seconds = []
     for _ in range(4):
         started = time.perf_counter()
-        verdicts(config, weights)
+        verdicts(resolve(config), weights)
         seconds.append(time.perf_counter() - started)
     return statistics.median(seconds[1:])
 
@@ -92,7 +92,7 @@ def _verdict_seconds(config: RunConfig) -> float:
 def _marginal_seconds() -> float:
     seconds = []
     for members in (10, 60):
-        group = [(RunConfig(), seed) for seed in range(members)]
+        group = [(resolve(RunConfig()), seed) for seed in range(members)]
         started = time.perf_counter()
         train_group(group, engine="fused")
         seconds.append(time.perf_counter() - started)

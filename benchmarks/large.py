@@ -9,6 +9,7 @@ from sqlalchemy import bindparam, select, update
 
 from seqcls.config import RunConfig
 from seqcls.evaluation import drawn_test_set
+from seqcls.problem import resolve
 from seqcls.results import Confusion, Evaluation, StringErrors
 from sweeps.grid.spec import parse_spec
 from sweeps.results.run_result import RunResult
@@ -93,7 +94,7 @@ class _Drawn:
     def __init__(self, generator: np.random.Generator, errors: int) -> None:
         self._generator = generator
         self._errors = errors
-        self.test_set = drawn_test_set(RunConfig())
+        self.test_set = drawn_test_set(resolve(RunConfig()))
         self._lengths = np.unique(self.test_set.lengths)
         self._all = self._counted(np.arange(len(self.test_set.texts)))
 

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from seqcls.config import RunConfig
-from seqcls.data import configuration, network_of, sampler_of
 from seqcls.models.base import read_ids
+from seqcls.problem import configuration, resolve
 from seqcls.sampling.streams import stream
 from seqcls.tokens.tokenizer import PAD
 from seqcls.training import train_group
@@ -55,7 +55,7 @@ def main() -> None:
         config = _config(fields)
         theirs, ours = _medians(
             partial(_pytorch_epoch, config),
-            partial(train_group, [(config, x) for x in range(MEMBERS)], engine="strings"),
+            partial(train_group, [(resolve(config), x) for x in range(MEMBERS)], engine="strings"),
         )
         ours /= MEMBERS
         print(f"  {name:<26} {theirs:>9.0f} {ours:>9.0f} {ours / theirs:>6.2f}", flush=True)
@@ -102,7 +102,7 @@ class _Encoder(nn.Module):
     def __init__(self, config: RunConfig) -> None:
         super().__init__()
         self.readout = config.readout
-        hidden, network = config.hidden_size, network_of(config)
+        hidden, network = config.hidden_size, resolve(config).network
         self.embedding = nn.Embedding(network.vocabulary_size, hidden, PAD)
         layer = nn.TransformerEncoderLayer(
             hidden,
@@ -136,7 +136,7 @@ class _LSTM(nn.Module):
     def __init__(self, config: RunConfig) -> None:
         super().__init__()
         hidden = config.hidden_size
-        self.embedding = nn.Embedding(network_of(config).vocabulary_size, hidden, PAD)
+        self.embedding = nn.Embedding(resolve(config).network.vocabulary_size, hidden, PAD)
         self.layers = nn.LSTM(hidden, hidden, config.num_blocks, batch_first=True)
         self.classifier = nn.Linear(hidden, 1)
 
@@ -158,7 +158,7 @@ def _pytorch_epoch(config: RunConfig) -> None:
 
 
 def _batches(config: RunConfig) -> Iterator[tuple[Tensor, Tensor]]:
-    drawn = stream(sampler_of(config, "train")).epoch(0)
+    drawn = stream(resolve(config).train).epoch(0)
     ids = torch.from_numpy(read_ids(drawn.strings, config.readout)).int()
     targets = torch.from_numpy(drawn.labels).float()
     for own, labels in zip(ids.split(64), targets.split(64), strict=True):

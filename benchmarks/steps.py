@@ -9,10 +9,10 @@ import torch
 from torch import nn
 
 from seqcls.config import RunConfig
-from seqcls.data import network_of, sampler_of
 from seqcls.models.base import read_ids
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.transformer import Transformer
+from seqcls.problem import resolve
 from seqcls.sampling.streams import stream
 from seqcls.training import train_group
 
@@ -42,7 +42,7 @@ def main() -> None:
         plain = _microseconds(partial(_plain_epoch, config), 1)
         row = f"  {hidden_size:>6} {heads:>5} {plain:>12.0f}"
         for members in MEMBERS:
-            group = [(config, seed) for seed in range(members)]
+            group = [(resolve(config), seed) for seed in range(members)]
             cost = _microseconds(partial(train_group, group, engine="torch", device="cpu"), members)
             row += f" {cost:>7.0f} {plain / cost:>5.0f}x"
         print(row, flush=True)
@@ -61,11 +61,11 @@ def _microseconds(epoch: Callable[[], object], members: int) -> float:
 
 def _plain_epoch(config: RunConfig) -> None:
     """One epoch of one model, as one would write it without this program."""
-    model = Transformer(network_of(config))
-    model.load_state_dict(initial_parameters(network_of(config), 0))
+    model = Transformer(resolve(config).network)
+    model.load_state_dict(initial_parameters(resolve(config).network, 0))
     optimizer = torch.optim.AdamW(model.parameters(), lr=config.learning_rate)
     loss_of = nn.BCEWithLogitsLoss()
-    drawn = stream(sampler_of(config, "train")).epoch(0)
+    drawn = stream(resolve(config).train).epoch(0)
     ids = torch.from_numpy(read_ids(drawn.strings, "first")).int().split(config.train_batch_size)
     targets = torch.from_numpy(drawn.labels).float().split(config.train_batch_size)
     for batch, target in zip(ids, targets, strict=True):

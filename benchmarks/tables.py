@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, nn
 
 from seqcls.config import RunConfig
-from seqcls.data import network_of, sampler_of
 from seqcls.engines.fused.adamw import Update
 from seqcls.engines.fused.packing import pack
 from seqcls.engines.fused.shapes import training_shape
@@ -17,6 +16,7 @@ from seqcls.engines.fused.tables.places import SCHEMES
 from seqcls.engines.fused.tables.program import TableProgram
 from seqcls.engines.initial import draw_initial
 from seqcls.models.base import read_ids
+from seqcls.problem import resolve
 from seqcls.sampling.streams import stream
 from seqcls.tokens.tokenizer import PAD
 
@@ -70,12 +70,12 @@ def _microseconds(epoch: Callable[[], object]) -> float:
 
 
 def _table_epoch(config: RunConfig) -> Callable[[], object]:
-    program = TableProgram(config)
-    (initial,) = draw_initial([(config, 0)])
-    flat = pack(network_of(config), initial)
+    program = TableProgram(resolve(config))
+    (initial,) = draw_initial([(resolve(config), 0)])
+    flat = pack(resolve(config).network, initial)
     moments = np.zeros((2, len(flat)), flat.dtype)
     update = Update(1e-3, config.weight_decay, config.gradient_clip)
-    assert training_shape(config).hidden == HIDDEN
+    assert training_shape(resolve(config)).hidden == HIDDEN
     return lambda: program.epoch(flat, moments, 0, update, 0)
 
 
@@ -84,7 +84,7 @@ class _Encoder(nn.Module):
 
     def __init__(self, config: RunConfig) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(network_of(config).vocabulary_size, HIDDEN)
+        self.embedding = nn.Embedding(resolve(config).network.vocabulary_size, HIDDEN)
         layer = nn.TransformerEncoderLayer(
             HIDDEN,
             config.num_attention_heads,
@@ -109,7 +109,7 @@ def _encoder_epoch(config: RunConfig) -> Callable[[], object]:
     model = _Encoder(config)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
     loss_of = nn.BCEWithLogitsLoss()
-    drawn = stream(sampler_of(config, "train")).epoch(0)
+    drawn = stream(resolve(config).train).epoch(0)
     ids = torch.from_numpy(read_ids(drawn.strings, "first")).int().split(config.train_batch_size)
     targets = torch.from_numpy(drawn.labels).float().split(config.train_batch_size)
 

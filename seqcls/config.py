@@ -62,7 +62,7 @@ class _Settings(BaseModel):
 
 
 class _NetworkFields(_Settings):
-    """What a run says of its network; whether the parts are there, `seqcls.data` asks."""
+    """What a run says of its network; whether the parts are there, `seqcls.problem` asks."""
 
     num_letters: Annotated[int, Field(ge=1, le=MAX_LETTERS)] = 3
     """Of the alphabet of tasks over lowercase letters; others bring an alphabet of their own."""
@@ -105,7 +105,7 @@ class _NetworkFields(_Settings):
 class NetworkConfig(_NetworkFields):
     """The network: everything that determines its parameters' shapes and its function.
 
-    Made from a run's configuration by `seqcls.data.network_of`, which knows its alphabet.
+    Made from a run's configuration by `seqcls.problem.resolve`, which knows its alphabet.
     """
 
     num_letters: Annotated[int, Field(ge=1, le=254)] = 3
@@ -125,7 +125,7 @@ class RunConfig(_NetworkFields):
 
     Every field is an axis that a sweep can vary; the defaults are those of the report's program.
     Strings of other tasks than the report's are drawn by `balanced_strings` where no sampler is
-    named. Whether task, samplers and network fit each other, `seqcls.data.configuration` asks.
+    named. Whether task, samplers and network fit each other, `seqcls.problem.configuration` asks.
 
     Raises:
         ConfigError: an unknown field, or a value out of its limits.
@@ -143,7 +143,7 @@ class RunConfig(_NetworkFields):
     max_depth: Annotated[int, Field(ge=0, le=10_000)] = 0
     """Brackets open at once in `dyck`; 0 means no limit."""
     plugins: Annotated[str, Field(max_length=1_000)] = ""
-    """Names and versions of the packages that the results depend on, filled in by `seqcls.data`."""
+    """Names and versions of the packages that results depend on; `seqcls.problem` fills them in."""
 
     train_sampler: Name = REPORT_SAMPLER
     train_max_length: StringLength = 10

@@ -7,10 +7,9 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int64
 
-from seqcls.config import RunConfig
-from seqcls.data import network_of, sampler_of
 from seqcls.engines.choice import choose_engine, engine_named
 from seqcls.models.positions import longest_readable
+from seqcls.problem import Problem
 from seqcls.remembered import remembered
 from seqcls.results import Confusion, Evaluation, StringErrors, Weights
 from seqcls.sampling import Sampler
@@ -70,7 +69,7 @@ def _texts(tokenizer: Tokenizer, strings: TokenStrings) -> list[str]:
 
 
 def logits_of(
-    config: RunConfig,
+    problem: Problem,
     weights: Sequence[Weights],
     strings: TokenStrings,
     *,
@@ -82,24 +81,24 @@ def logits_of(
     Dropout is off. Engine and device are as for `seqcls.training.train_group`. Strings beyond the
     places that the models know, about which they cannot be asked, have none but NaN.
     """
-    own = engine_named(choose_engine(config, engine, device).name)
-    readable = readable_strings(config, strings)
+    own = engine_named(choose_engine(problem, engine, device).name)
+    readable = readable_strings(problem, strings)
     if readable.all():
-        return own.logits(config, weights, strings, device=device)
-    known = own.logits(config, weights, strings.take(np.flatnonzero(readable)), device=device)
+        return own.logits(problem, weights, strings, device=device)
+    known = own.logits(problem, weights, strings.take(np.flatnonzero(readable)), device=device)
     logits = np.full((len(weights), len(strings)), np.nan, dtype=known.dtype)
     logits[:, readable] = known
     return logits
 
 
-def readable_strings(config: RunConfig, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
-    """Which strings a configuration's models can be asked about: all, or those with places."""
-    end = longest_readable(network_of(config))
+def readable_strings(problem: Problem, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+    """Which strings a problem's models can be asked about: all, or those with places."""
+    end = longest_readable(problem.network)
     return strings.lengths <= (np.inf if end is None else end)
 
 
 def evaluate(
-    configs: Sequence[RunConfig],
+    problem: Problem,
     weights: Sequence[Weights],
     *,
     engine: str = "auto",
@@ -108,23 +107,22 @@ def evaluate(
     """Tests the models of one group, in their order.
 
     Args:
-        configs: configurations with the same `group_key`.
+        problem: of one of them; all have the same `group_key`.
         weights: each one's trained parameters.
         engine: as for `seqcls.training.train_group`.
         device: likewise.
     """
-    config = configs[0]
-    test = distinct_test_strings(sampler_of(config, "test"))
-    logits = logits_of(config, weights, test.strings, engine=engine, device=device)
-    return [evaluation_of(config, test, own) for own in logits]
+    test = distinct_test_strings(problem.test)
+    logits = logits_of(problem, weights, test.strings, engine=engine, device=device)
+    return [evaluation_of(problem, test, own) for own in logits]
 
 
 def evaluation_of(
-    config: RunConfig, test: DistinctStrings, logits: Float[np.ndarray, " string"]
+    problem: Problem, test: DistinctStrings, logits: Float[np.ndarray, " string"]
 ) -> Evaluation:
     """What these logits of the test strings make of one model."""
     predicted = logits > 0
-    asked = readable_strings(config, test.strings)
+    asked = readable_strings(problem, test.strings)
     wrong = np.flatnonzero((predicted != test.labels) & asked)
     # One count for every length and cell, the cells in the order of Confusion.
     lengths = test.strings.lengths
@@ -138,20 +136,20 @@ def evaluation_of(
         lengths=tested,
         cells=cells[tested],
         errors=StringErrors(test.numbers[wrong], logits[wrong]),
-        solved_length=_solved_length(config, lengths[wrong]),
+        solved_length=_solved_length(problem, lengths[wrong]),
         test_set=test.test_set.digest,
     )
 
 
-def _solved_length(config: RunConfig, wrong: Int64[np.ndarray, " error"]) -> int:
+def _solved_length(problem: Problem, wrong: Int64[np.ndarray, " error"]) -> int:
     """The greatest length up to which all are right, given those of the errors."""
     if len(wrong):
         return int(wrong.min()) - 1
-    end = longest_readable(network_of(config))
-    longest = sampler_of(config, "test").lengths[-1]
+    end = longest_readable(problem.network)
+    longest = problem.test.lengths[-1]
     return longest if end is None else min(end, longest)
 
 
-def drawn_test_set(config: RunConfig) -> TestSet:
-    """The strings that a configuration's models are tested on."""
-    return distinct_test_strings(sampler_of(config, "test")).test_set
+def drawn_test_set(problem: Problem) -> TestSet:
+    """The strings that a problem's models are tested on."""
+    return distinct_test_strings(problem.test).test_set

@@ -7,10 +7,9 @@ from functools import lru_cache
 import numpy as np
 from jaxtyping import Bool, Int64
 
-from seqcls.config import RunConfig
 from seqcls.counts.invariance import counts_suffice
-from seqcls.data import count_task_of, sampler_of, task_of, tokenizer_of
 from seqcls.evaluation import logits_of
+from seqcls.problem import Problem
 from seqcls.results import Verdict, Weights
 from seqcls.tasks import CountTask
 from seqcls.tokens.strings import TokenStrings
@@ -24,22 +23,22 @@ def num_multisets(num_letters: int, max_length: int) -> int:
     return math.comb(num_letters + max_length, num_letters) - 1
 
 
-def unaffordable(config: RunConfig) -> str | None:
-    """Why a configuration's models are not checked exhaustively; None where they are.
+def unaffordable(problem: Problem) -> str | None:
+    """Why a problem's models are not checked exhaustively; None where they are.
 
     Multisets stand for all strings where letter counts decide both what is right and what the
     model answers; dropout, which is off when it answers, has no part in it.
     """
-    if not isinstance(task_of(config), CountTask):
+    if not isinstance(problem.task, CountTask):
         return (
-            f"task={config.task!r}: the order of tokens decides, so there are far too many strings "
-            "to try them all"
+            f"task={problem.config.task!r}: the order of tokens decides, so there are far too many "
+            "strings to try them all"
         )
-    reason = counts_suffice(config, training=False)
+    reason = counts_suffice(problem.network, training=False)
     if reason is not None:
         return f"{reason}, so there are far too many strings to try them all"
-    letters = len(task_of(config).alphabet)
-    longest = sampler_of(config, "test").lengths[-1]
+    letters = len(problem.task.alphabet)
+    longest = problem.test.lengths[-1]
     multisets = num_multisets(letters, longest)
     if multisets > MAX_MULTISETS:
         return (
@@ -65,21 +64,21 @@ def all_multisets(num_letters: int, max_length: int) -> Int64[np.ndarray, "multi
 
 
 def multisets_of(
-    config: RunConfig, max_length: int | None = None
+    problem: Problem, max_length: int | None = None
 ) -> Int64[np.ndarray, "multiset letter"]:
-    """The multisets that stand for all strings of a configuration's language, up to a length.
+    """The multisets that stand for all strings of a problem's language, up to a length.
 
     Args:
-        config: the configuration, of a language in which letter counts decide.
+        problem: of a language in which letter counts decide.
         max_length: the longest test string's if not given.
     """
-    length = sampler_of(config, "test").lengths[-1] if max_length is None else max_length
-    return _multisets(len(task_of(config).alphabet), length, tries_empty(config))
+    length = problem.test.lengths[-1] if max_length is None else max_length
+    return _multisets(len(problem.task.alphabet), length, tries_empty(problem))
 
 
-def tries_empty(config: RunConfig) -> bool:
+def tries_empty(problem: Problem) -> bool:
     """Whether the empty string is one of those tried: where a test may hold it."""
-    return 0 in sampler_of(config, "test").lengths
+    return 0 in problem.test.lengths
 
 
 def _multisets(
@@ -89,9 +88,9 @@ def _multisets(
     return np.concatenate([np.zeros_like(counts[:1]), counts]) if has_empty else counts
 
 
-def _strings_of(config: RunConfig) -> TokenStrings:
-    letters, longest = len(task_of(config).alphabet), sampler_of(config, "test").lengths[-1]
-    return _kept_strings(letters, longest, tries_empty(config))
+def _strings_of(problem: Problem) -> TokenStrings:
+    letters, longest = len(problem.task.alphabet), problem.test.lengths[-1]
+    return _kept_strings(letters, longest, tries_empty(problem))
 
 
 @lru_cache(maxsize=1)
@@ -102,28 +101,27 @@ def _kept_strings(num_letters: int, max_length: int, has_empty: bool) -> TokenSt
 
 
 def verdicts(
-    config: RunConfig, weights: Sequence[Weights], *, engine: str = "auto", device: str = "auto"
+    problem: Problem, weights: Sequence[Weights], *, engine: str = "auto", device: str = "auto"
 ) -> list[Verdict]:
     """What models of one shape make of all strings up to their longest test length.
 
     The caller has asked `unaffordable`. Engine and device are as for `seqcls.training.train_group`.
     """
-    strings = _strings_of(config)
+    strings = _strings_of(problem)
     counts = strings.counts
-    positive = count_task_of(config).labels_of_counts(counts)
+    positive = problem.count_task.labels_of_counts(counts)
     # Without dropout, which is off here, any engine that trains by letter counts can answer.
-    asked = config.model_copy(update={"dropout_rate": 0.0})
     by = "auto" if engine == "strings" else engine
     # One model at a time: each has more than a million logits.
     found = []
     for own in weights:
-        logits = logits_of(asked, [own], strings, engine=by, device=device)
-        found.append(_verdict(config, counts, positive, logits[0] > 0))
+        logits = logits_of(problem.without_dropout, [own], strings, engine=by, device=device)
+        found.append(_verdict(problem, counts, positive, logits[0] > 0))
     return found
 
 
 def _verdict(
-    config: RunConfig,
+    problem: Problem,
     counts: Int64[np.ndarray, "multiset letter"],
     positive: Bool[np.ndarray, " multiset"],
     predicted: Bool[np.ndarray, " multiset"],
@@ -133,11 +131,11 @@ def _verdict(
     shortest = None
     if len(wrong):
         lengths = counts[wrong].sum(axis=1)
-        tokenizer = tokenizer_of(config)
+        tokenizer = problem.tokenizer
         least = counts[wrong[lengths == lengths.min()]].tolist()
         shortest = min(map(tokenizer.text_of_counts, least))
     return Verdict(
-        max_length=sampler_of(config, "test").lengths[-1],
+        max_length=problem.test.lengths[-1],
         unit="multiset",
         inputs=len(counts),
         false_positives=false_positives,

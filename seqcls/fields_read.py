@@ -5,9 +5,9 @@ from functools import lru_cache
 from typing import Any
 
 from seqcls.config import PARTS, RunConfig, default_fields
-from seqcls.data import strings_read
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
+from seqcls.problem import strings_read
 from seqcls.sampling import SAMPLERS
 from seqcls.tasks import TASKS
 

@@ -4,18 +4,18 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from seqcls.config import NetworkConfig, RunConfig
-from seqcls.data import network_of
+from seqcls.config import NetworkConfig
 from seqcls.engines.choice import choose_engine, engine_named
-from seqcls.errors import ConfigError, EngineError, StoreError
+from seqcls.errors import EngineError, StoreError
+from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.weights import from_bytes
 
 RETRAIN = "train the run again in another database"
 
 
-def weights_of(config: RunConfig, data: bytes) -> Weights:
-    """The parameters in safetensors bytes, by name, of a network that the configuration says.
+def weights_of(problem: Problem, data: bytes) -> Weights:
+    """The parameters in safetensors bytes, by name, of a network that the problem says.
 
     Raises:
         StoreError: the bytes are damaged, or hold other parameters, shapes or types of numbers, or
@@ -23,16 +23,16 @@ def weights_of(config: RunConfig, data: bytes) -> Weights:
         ConfigError: a part of the configuration, of a plug-in say, is not installed here.
     """
     weights = from_bytes(data)
-    obstacle = misfit(config, weights)
+    obstacle = misfit(problem, weights)
     if obstacle is not None:
         raise StoreError(f"weights that are not of this configuration: {obstacle}; {RETRAIN}")
     return weights
 
 
-def misfit(config: RunConfig, weights: Mapping[str, np.ndarray]) -> str | None:
+def misfit(problem: Problem, weights: Mapping[str, np.ndarray]) -> str | None:
     """Why these are no weights of a configuration, in a few words; None where they may be."""
-    network = network_of(config)
-    expected = _shapes(config, network)
+    network = problem.network
+    expected = _shapes(problem)
     if missing := sorted(expected.keys() - weights.keys()):
         return f"{missing[0]!r} is missing"
     if unknown := sorted(weights.keys() - expected.keys()):
@@ -48,12 +48,12 @@ def misfit(config: RunConfig, weights: Mapping[str, np.ndarray]) -> str | None:
     return None
 
 
-def _shapes(config: RunConfig, network: NetworkConfig) -> dict[str, tuple[int, ...]]:
+def _shapes(problem: Problem) -> dict[str, tuple[int, ...]]:
     try:
-        shapes = engine_named(choose_engine(config).name).parameter_shapes(network)
-    except (ConfigError, EngineError):
+        shapes = engine_named(choose_engine(problem).name).parameter_shapes(problem.network)
+    except EngineError:
         shapes = None
-    return _shapes_of_model(network) if shapes is None else dict(shapes)
+    return _shapes_of_model(problem.network) if shapes is None else dict(shapes)
 
 
 def _shapes_of_model(network: NetworkConfig) -> dict[str, tuple[int, ...]]:

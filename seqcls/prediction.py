@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seqcls.config import RunConfig
 from seqcls.counts.invariance import counts_suffice
-from seqcls.data import tokenizer_of
 from seqcls.errors import InvalidStringError
 from seqcls.evaluation import logits_of
 from seqcls.parameters import weights_of
+from seqcls.problem import Problem
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer
 
@@ -28,27 +27,26 @@ class Prediction:
     probability: float
 
 
-def predict(config: RunConfig, weights: bytes, strings: Sequence[str]) -> list[Prediction]:
+def predict(problem: Problem, weights: bytes, strings: Sequence[str]) -> list[Prediction]:
     """The model's answer for each string: from its letter counts where they suffice.
 
     Args:
-        config: the run's configuration.
+        problem: what the model was trained for.
         weights: its parameters, as safetensors bytes.
         strings: in the notation of `seqcls.tokens.tokenizer`.
 
     Raises:
         InvalidStringError: a string not of this alphabet, or one that the model cannot be asked.
     """
-    tokenizer = tokenizer_of(config)
+    tokenizer = problem.tokenizer
     typed = _by_counts(tokenizer, strings)
     # Dropout is off when a model answers, so it does not keep counts from being enough.
-    asked = config.model_copy(update={"dropout_rate": 0.0})
-    if counts_suffice(asked, training=False) is not None:
+    if counts_suffice(problem.network, training=False) is not None:
         typed = _in_order(tokenizer, strings, typed)
-    logits = logits_of(asked, [weights_of(config, weights)], typed)[0].tolist()
+    logits = logits_of(problem.without_dropout, [weights_of(problem, weights)], typed)[0].tolist()
     for string, logit in zip(strings, logits, strict=True):
         if math.isnan(logit):
-            raise InvalidStringError(_no_answer(config, string))
+            raise InvalidStringError(_no_answer(problem, string))
     return [Prediction(logit, _sigmoid(logit)) for logit in logits]
 
 
@@ -69,10 +67,10 @@ def _in_order(tokenizer: Tokenizer, strings: Sequence[str], counted: TokenString
     return TokenStrings.of_lists(tokenizer.num_letters, letters)
 
 
-def _no_answer(config: RunConfig, string: str) -> str:
+def _no_answer(problem: Problem, string: str) -> str:
     return (
         f"{string[:60]!r} is longer than the model has places for "
-        f"(positions={config.positions!r}): expected no more tokens than it was trained on"
+        f"(positions={problem.network.positions!r}): expected no more tokens than it was trained on"
     )
 
 

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Int64
 
 from seqcls.canonical import canonical_json
 from seqcls.config import RunConfig, default_fields
-from seqcls.data import strings_read
+from seqcls.problem import strings_read
 
 
 def test_set_json(config: RunConfig) -> dict[str, Any]:

@@ -2,15 +2,14 @@
 
 from collections.abc import Sequence
 
-from seqcls.config import RunConfig
-from seqcls.engines.base import Progress
+from seqcls.engines.base import Member, Progress
 from seqcls.engines.choice import choose_engine, engine_named
 from seqcls.errors import GroupError
 from seqcls.results import TrainedMember, Weights
 
 
 def train_group(
-    members: Sequence[tuple[RunConfig, int]],
+    members: Sequence[Member],
     *,
     engine: str = "auto",
     device: str = "auto",
@@ -18,10 +17,10 @@ def train_group(
     progress: Progress | None = None,
     initial: Sequence[Weights] | None = None,
 ) -> list[TrainedMember]:
-    """Trains (configuration, model seed) pairs of one shape, in their order.
+    """Trains members of one shape, in their order.
 
     Args:
-        members: pairs whose configurations have the same `group_key`.
+        members: problems, whose configurations have the same `group_key`, and model seeds.
         engine: as for `seqcls.engines.choice.choose_engine`.
         device: `auto`, `cpu` or `cuda`; the fused engine runs on the CPU.
         every_epoch: keep the weights of every epoch instead of the best one's.
@@ -34,7 +33,7 @@ def train_group(
         EngineError: the engine is unknown or cannot train these.
         DeviceError: the device is unknown or not there.
     """
-    if len({config.group_key for config, _ in members}) != 1:
+    if len({problem.config.group_key for problem, _ in members}) != 1:
         raise GroupError(
             f"{len(members)} runs cannot train together: expected at least one, all alike in every "
             "field but the initialization strategies; group them by RunConfig.group_key"

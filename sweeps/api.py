@@ -247,7 +247,7 @@ def explain(store: Store, run: int | str, string: str) -> Explanation:
         InvalidStringError: the string is not of this alphabet.
     """
     own = model(store, run)
-    return explain_string(Network.of(own.config, own.weights), string)
+    return explain_string(Network.of(own.problem, own.weights), string)
 
 
 def family(store: Store, run: int | str, strings: str) -> Curve | Map | GroupCurve | GroupMap:
@@ -261,10 +261,10 @@ def family(store: Store, run: int | str, strings: str) -> Curve | Map | GroupCur
         InvalidStringError: it is no family of this alphabet.
     """
     own = model(store, run)
-    if "<" in strings or obstacle(own.config) is not None:
+    if "<" in strings or obstacle(own.problem) is not None:
         groups = parse_groups(own, strings)
         return group_curve(own, groups) if len(groups.names) == 1 else group_map(own, groups)
-    network = Network.of(own.config, own.weights)
+    network = Network.of(own.problem, own.weights)
     parsed = parse_family(strings, own.num_letters)
     return curve(network, parsed) if len(parsed.names) == 1 else area(network, parsed)
 

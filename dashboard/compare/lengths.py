@@ -6,7 +6,7 @@ import pandas as pd
 
 from dashboard import data, measures, names
 from dashboard.measures import ACCURACY
-from seqcls.data import sampler_of
+from seqcls.problem import resolve
 from sweeps.store.reading.curves import Measure
 from sweeps.store.reading.selection import View
 
@@ -107,10 +107,10 @@ def limits(config_ids: Sequence[int]) -> pd.DataFrame:
     What ended beyond all tested lengths has no line: there is nothing left of it to see.
     """
     configs = data.some_configs(tuple(config_ids)).values()
-    tested = max((sampler_of(config, "test").lengths[-1] for config in configs), default=0)
+    tested = max((resolve(config).test.lengths[-1] for config in configs), default=0)
     ends = {
-        "training": {sampler_of(config, "train").lengths[-1] for config in configs},
-        "validation": {sampler_of(config, "validation").lengths[-1] for config in configs},
+        "training": {resolve(config).train.lengths[-1] for config in configs},
+        "validation": {resolve(config).validation.lengths[-1] for config in configs},
     }
     inside = {part: [x for x in lengths if x <= tested] for part, lengths in ends.items()}
     return pd.DataFrame(

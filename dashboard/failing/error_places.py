@@ -11,7 +11,7 @@ from dashboard.charts.errors.errors_by_length import errors_by_length
 from dashboard.charts.errors.features import feature_plane
 from dashboard.compare.lengths import named
 from seqcls.config import REPORT_TASK, RunConfig
-from seqcls.data import task_of, tokenizer_of
+from seqcls.problem import resolve
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import FIRST_LETTER
 
@@ -49,7 +49,7 @@ def show(run_id: int, errors: pd.DataFrame, config: RunConfig) -> None:
 def features(config: RunConfig, strings: tuple[str, ...]) -> pd.DataFrame:
     """What the task tells strings apart by, a column each, with their length."""
     found = token_strings(config, strings)
-    own = dict(task_of(config).features(found))
+    own = dict(resolve(config).task.features(found))
     return pd.DataFrame({**own, LENGTH: found.lengths})
 
 
@@ -59,7 +59,7 @@ def token_strings(config: RunConfig, strings: Sequence[str]) -> TokenStrings:
     Raises:
         InvalidStringError: one is not of this alphabet, or too long to be spelled out.
     """
-    tokenizer = tokenizer_of(config)
+    tokenizer = resolve(config).tokenizer
     rows = [[x - FIRST_LETTER for x in tokenizer.encode(text)[1:]] for text in strings]
     return TokenStrings.of_lists(tokenizer.num_letters, rows)
 
@@ -79,7 +79,7 @@ def _axes(config: RunConfig, names: list[str]) -> tuple[str, str]:
 
 def best_axes(config: RunConfig, names: Sequence[str]) -> tuple[str, str]:
     """The two features to begin with: required letters, what a task tells beside counts, counts."""
-    counts = [f"{letter}'s" for letter in task_of(config).alphabet]
+    counts = [f"{letter}'s" for letter in resolve(config).task.alphabet]
     required = [f"{letter}'s" for letter in config.required_letters]
     own = [name for name in names if name not in {*counts, LENGTH}]
     order = required if config.task == REPORT_TASK else own

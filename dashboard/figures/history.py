@@ -10,9 +10,9 @@ import pandas as pd
 from dashboard.charts.style.encodings import outcome
 from dashboard.figures.projection import Projection, project
 from seqcls.config import RunConfig
-from seqcls.data import count_task_of, sampler_of
 from seqcls.interpretability.counts.activations import Activations, activations
 from seqcls.interpretability.counts.network import Network
+from seqcls.problem import resolve
 from sweeps.store.reading.models import StoredModel, of_run
 
 
@@ -41,11 +41,11 @@ class History:
             # Imported where it is used: it loads PyTorch.
             from seqcls.engines.initial import draw_initial
 
-            (initial,) = draw_initial([(stored.config, stored.model_seed)])
-            networks[0] = Network.of(stored.config, initial)
+            (initial,) = draw_initial([(resolve(stored.config), stored.model_seed)])
+            networks[0] = Network.of(resolve(stored.config), initial)
         for epoch, weights in stored.weights.items():
             with of_run(stored.run_id):
-                networks[epoch] = Network.of(stored.config, weights)
+                networks[epoch] = Network.of(resolve(stored.config), weights)
         return cls(stored.config, networks, stored.kept_epoch, stored.losses)
 
     def through(self, strings: Sequence[str]) -> "Traces":
@@ -75,7 +75,7 @@ def losses_by_part(config: RunConfig, losses: pd.DataFrame) -> pd.DataFrame:
             {
                 "epoch": losses["epoch"],
                 "part": part,
-                "loss": losses[column] / sampler_of(config, drawn_by).epoch_size,
+                "loss": losses[column] / resolve(config).sampler(drawn_by).epoch_size,
                 "sum": losses[column],
             }
         )
@@ -101,7 +101,7 @@ class Traces:
     def positive(self) -> np.ndarray:
         """Which strings are in the language."""
         counts = self.states[self.history.kept_epoch].counts[:, 1:]
-        return count_task_of(self.history.config).labels_of_counts(counts)
+        return resolve(self.history.config).count_task.labels_of_counts(counts)
 
     def outcomes(self, epoch: int) -> list[str]:
         """What the model of an epoch makes of each string: `false negative` and the like."""

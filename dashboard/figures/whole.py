@@ -11,10 +11,10 @@ from dashboard.charts.model.parameters import magnitudes
 from dashboard.charts.model.readout import DIRECTIONS, waterfall
 from dashboard.figures.figure import Figure
 from dashboard.figures.history import Traces
-from seqcls.data import sampler_of
 from seqcls.interpretability.counts.attribution import direct_logit_attribution
 from seqcls.interpretability.counts.circuits import Circuits, circuits
 from seqcls.interpretability.counts.network import Network
+from seqcls.problem import resolve
 
 ORDER = (
     "embedding",
@@ -40,7 +40,7 @@ def loss_by_epoch(traces: Traces, epoch: int) -> Iterator[Figure]:
     if frame.empty:
         return
     validated, tested = (
-        sampler_of(history.config, part).lengths[-1] for part in ("validation", "test")
+        resolve(history.config).sampler(part).lengths[-1] for part in ("validation", "test")
     )
     note = (
         "The model of the epoch with the lowest validation loss is kept and tested. Test strings "

@@ -33,7 +33,7 @@ def find(sweep: str, model_seed: int) -> OpenedModel | None:
     reference = f"{sweep}/{model_seed}"
     try:
         model = open_model(queries.find_run(open_reader(), reference))
-        if model.config.key in _report_keys(sweep) and obstacle(model.config) is None:
+        if model.config.key in _report_keys(sweep) and obstacle(model.problem) is None:
             return model
         st.info(
             f"This step shows run {verbatim(reference)} of the report, which cannot be shown: the "

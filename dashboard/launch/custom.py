@@ -10,8 +10,8 @@ from dashboard.launch import fields, start
 from dashboard.launch.start import Start
 from dashboard.text import verbatim
 from seqcls.config import RunConfig
-from seqcls.data import language
 from seqcls.errors import ConfigError, SeqclsError
+from seqcls.problem import language
 from seqcls.tasks import TASKS
 from sweeps.grid.spec import SweepSpec, parse_spec
 from sweeps.grid.written_spec import CHECKPOINTS

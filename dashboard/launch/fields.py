@@ -7,11 +7,11 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import TypeAdapter, ValidationError
 
 from seqcls.config import ANY_SAMPLER, PARTS, REPORT_TASK, RunConfig, default_fields
-from seqcls.data import language
 from seqcls.errors import ConfigError, SpecError
 from seqcls.fields_read import read_by_network, read_by_some_networks
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
+from seqcls.problem import language
 from seqcls.sampling import SAMPLERS
 from seqcls.tasks import TASKS
 

@@ -12,6 +12,7 @@ from dashboard import data
 from dashboard.launch import custom
 from dashboard.sweeps_page import sweep_actions
 from seqcls.errors import SeqclsError, StoreMissingError
+from seqcls.problem import resolve
 from sweeps.durations import spoken
 from sweeps.grid.spec import SweepSpec, load_specs, shipped_names
 from sweeps.store.opening import open_reader
@@ -99,8 +100,8 @@ def _offer(specs: list[SweepSpec]) -> None:
         )
     else:
         st.markdown(f"**{expected.runs:,} models**, all trained already.")
-    configs = (config for spec in specs for config in spec.configs())
-    if missing and (short := memory.warning(configs, _workers())):
+    problems = (resolve(config) for spec in specs for config in spec.configs())
+    if missing and (short := memory.warning(problems, _workers())):
         st.warning(short)
     stored = _stored(specs)
     if stored == "as it is" and missing:

@@ -15,7 +15,6 @@ from dashboard.figures.exact_ablations import lengths_frame, pruning_frame, rank
 from dashboard.model.choice import ABLATED, Chosen
 from dashboard.model.drawing import stretch
 from dashboard.model.opened import OpenedModel, remembered
-from seqcls.data import count_task_of, sampler_of
 from seqcls.evaluation import DistinctStrings, distinct_test_strings
 from seqcls.interpretability.counts.ablation import Ablation, ablate, logits_after
 from seqcls.interpretability.counts.network import Network
@@ -30,9 +29,9 @@ def _logits_of_strings(
     network: Network, ablation: Ablation, strings: tuple[str, ...]
 ) -> np.ndarray:
     """Logits after ablation; a mean-ablated head's mean is that over the test strings."""
-    test = distinct_test_strings(sampler_of(network.config, "test"))
+    test = distinct_test_strings(network.problem.test)
     counts = network.counts(strings)
-    labels = count_task_of(network.config).labels_of_counts(counts)
+    labels = network.problem.count_task.labels_of_counts(counts)
     both = np.concatenate([test.strings.counts, counts])
     together = DistinctStrings(
         TokenStrings.of_counts(counts.shape[1], both),

@@ -11,8 +11,8 @@ from dashboard.model import search
 from dashboard.model.opened import OpenedModel
 from dashboard.text import verbatim
 from seqcls.config import REPORT_TASK, RunConfig
-from seqcls.data import task_of, tokenizer_of
 from seqcls.errors import InvalidStringError, SeqclsError, UnknownRunError
+from seqcls.problem import resolve
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries
 from sweeps.store.reading.selection import View
@@ -269,7 +269,7 @@ def _into_link(name: str) -> None:
 
 def _readable(config: RunConfig, string: str) -> str | None:
     try:
-        tokenizer_of(config).counts(string)
+        resolve(config).tokenizer.counts(string)
     except InvalidStringError as error:
         st.error(verbatim(str(error)))
         return None
@@ -281,7 +281,7 @@ def examples(config: RunConfig) -> tuple[tuple[str, ...], str]:
 
     The family is of tasks with required letters only.
     """
-    task = task_of(config)
+    task = resolve(config).task
     required = config.required_letters
     other = next((x for x in task.alphabet if x not in required), None)
     if config.task == REPORT_TASK and other is not None:

@@ -10,6 +10,7 @@ import streamlit as st
 from dashboard.figures.history import History, Traces
 from seqcls.config import RunConfig
 from seqcls.interpretability.counts.network import Network
+from seqcls.problem import Problem, resolve
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries
 from sweeps.store.reading.models import stored_model
@@ -32,6 +33,10 @@ class OpenedModel:
     @property
     def config(self) -> RunConfig:
         return self.stored.config
+
+    @property
+    def problem(self) -> Problem:
+        return resolve(self.config)
 
     @property
     def stored(self) -> History:

@@ -11,8 +11,8 @@ from dashboard.languages import shortest_strings
 from dashboard.model.drawing import stretch
 from dashboard.text import verbatim
 from seqcls.config import RunConfig
-from seqcls.data import task_of
 from seqcls.errors import SeqclsError
+from seqcls.problem import resolve
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries
 from sweeps.store.strings.string_queries import ErrorSearch
@@ -31,7 +31,7 @@ def show(run_id: int, config: RunConfig) -> None:
 
 def _ask(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
     st.subheader("Ask the model")
-    positive, negative = shortest_strings(task_of(config))
+    positive, negative = shortest_strings(resolve(config).task)
     first = [*errors["string"].head(3), *filter(None, (*positive[:3], *negative[:3]))]
     typed = st.text_input(
         "Strings, separated by spaces",
@@ -43,7 +43,7 @@ def _ask(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
     if not strings:
         return
     try:
-        labels = task_of(config).labels(error_places.token_strings(config, strings)).tolist()
+        labels = resolve(config).task.labels(error_places.token_strings(config, strings)).tolist()
         logits = _logits(run_id, config, strings)
     except SeqclsError as error:
         st.error(verbatim(str(error)))
@@ -75,7 +75,7 @@ def _logits(run_id: int, _config: RunConfig, strings: tuple[str, ...]) -> list[f
     from seqcls.prediction import predict
 
     weights = queries.weights(open_reader(), run_id)
-    return [answer.logit for answer in predict(_config, weights, strings)]
+    return [answer.logit for answer in predict(resolve(_config), weights, strings)]
 
 
 def _errors(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:

@@ -3,21 +3,21 @@
 import pandas as pd
 
 from seqcls.config import RunConfig
-from seqcls.data import sampler_of, task_of
+from seqcls.problem import resolve
 
 
 def task_sentence(config: RunConfig) -> str:
     """The language, and how long the strings were."""
-    train, test = sampler_of(config, "train"), sampler_of(config, "test")
+    train, test = resolve(config).train, resolve(config).test
     return (
-        f"{task_of(config).describe()} This model was trained on strings of up to "
+        f"{resolve(config).task.describe()} This model was trained on strings of up to "
         f"{train.lengths[-1]} letters and tested on strings of up to {test.lengths[-1]}."
     )
 
 
 def verdict_sentence(run: pd.Series, config: RunConfig) -> str:
     """What testing showed of the run; of test strings, which are not all strings."""
-    test = sampler_of(config, "test")
+    test = resolve(config).test
     wrong = int(run["false_positives"] + run["false_negatives"])
     if not wrong:
         return (

@@ -11,7 +11,6 @@ from dashboard.model.choice import Chosen
 from dashboard.model.drawing import stretch
 from dashboard.model.opened import OpenedModel, remembered
 from dashboard.text import verbatim
-from seqcls.data import sampler_of
 from seqcls.errors import ConfigError
 from seqcls.exhaustive import tries_empty, unaffordable
 from seqcls.interpretability.counts.certification import Certification, SupportProof, certify
@@ -35,15 +34,15 @@ def show(chosen: Chosen) -> None:
         key="check_epoch",
     ):
         model = model.at(kept)
-    shortest = 0 if tries_empty(model.config) else 1
-    longest = sampler_of(model.config, "test").lengths[-1]
+    shortest = 0 if tries_empty(model.problem) else 1
+    longest = model.problem.test.lengths[-1]
     st.subheader(f"All strings of {shortest} to {longest} letters")
     try:
         _exhaustive(model)
     except ConfigError as error:
         st.info(verbatim(f"Not every string is tried: {error}"))
     st.subheader("All longer strings")
-    reason = obstacle(model.config)
+    reason = obstacle(model.problem)
     if reason is not None:
         st.info(verbatim(f"Nothing is proved of longer strings: {reason}."))
         return
@@ -53,12 +52,12 @@ def show(chosen: Chosen) -> None:
 
 
 def _exhaustive(model: OpenedModel) -> None:
-    too_many = unaffordable(model.config)
+    too_many = unaffordable(model.problem)
     if too_many is not None:
         raise ConfigError(too_many)
     with st.spinner("Trying every string", show_time=True):
         errors = all_errors(model)
-    st.markdown(verbatim(errors_sentence(errors, tries_empty(model.config))))
+    st.markdown(verbatim(errors_sentence(errors, tries_empty(model.problem))))
     if not errors.texts:
         return
     _picture(model, errors)

@@ -12,6 +12,7 @@ from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.counts.obstacle import obstacle
 from seqcls.interpretability.counts.shares import causes
+from seqcls.problem import resolve
 from sweeps.store.databases.engine import Store
 from sweeps.store.reading.models import stored_model
 from sweeps.store.strings.string_queries import ErrorSearch
@@ -57,7 +58,7 @@ def _causes(store: Store, config_id: int, run_id: int, errors: list[str]) -> str
     if not stored.empty:
         return _stored(stored)
     config: RunConfig = data.some_configs((config_id,))[config_id]
-    reason = obstacle(config)
+    reason = obstacle(resolve(config))
     if reason is not None:
         return (
             "<p>Its cause is not known yet: <code>seqcls causes SWEEP</code> finds and keeps "

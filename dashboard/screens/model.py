@@ -15,6 +15,7 @@ from dashboard.text import verbatim
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.counts.obstacle import Needs, obstacle
+from seqcls.problem import resolve
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries
 from sweeps.store.strings.string_queries import ErrorSearch
@@ -54,7 +55,7 @@ def _model(run_id: int, config: RunConfig) -> None:
         st.caption(verbatim(task_sentence(config)))
         st.markdown(verbatim(verdict_sentence(own.iloc[0], config)))
         helping.rounding(run_id)
-    reasons = {name: obstacle(config, needs) for name, (_, needs) in SECTIONS.items()}
+    reasons = {name: obstacle(resolve(config), needs) for name, (_, needs) in SECTIONS.items()}
     sections = {name: show_it for name, (show_it, _) in SECTIONS.items() if reasons[name] is None}
     # Any model can be ablated; without any section of letter counts that is done in another way.
     absent = reasons if sections else {**reasons, "Ablation": None}

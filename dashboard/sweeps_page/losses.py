@@ -8,7 +8,7 @@ import streamlit as st
 from dashboard import data, drawing, names
 from dashboard.charts.comparison.loss_curves import DIED, FINISHED, IN_TRAINING, loss_curves
 from dashboard.charts.style.colors import OKABE_ITO
-from seqcls.data import sampler_of
+from seqcls.problem import resolve
 from sweeps.store.opening import open_reader
 from sweeps.store.reading.losses import losses_in_training
 from sweeps.work.progress import SweepProgress
@@ -80,6 +80,6 @@ def _say_how_many(sweep: SweepProgress, shown: Counter[str]) -> None:
 def _per_string(losses: pd.DataFrame) -> pd.DataFrame:
     """With the mean over an epoch's strings, which configurations differ in: loss."""
     configs = data.some_configs(tuple(losses["config_id"].drop_duplicates().tolist()))
-    strings = {own: sampler_of(config, "validation").epoch_size for own, config in configs.items()}
+    strings = {own: resolve(config).validation.epoch_size for own, config in configs.items()}
     found = losses.assign(loss=losses["validation_loss"] / losses["config_id"].map(strings))
     return found.drop(columns="validation_loss")

@@ -1,16 +1,16 @@
 """Whether letter counts alone determine what a model answers."""
 
-from seqcls.config import RunConfig
+from seqcls.config import NetworkConfig
 
 
-def counts_suffice(config: RunConfig, *, training: bool) -> str | None:
+def counts_suffice(config: NetworkConfig, *, training: bool) -> str | None:
     """Why letter counts do not determine the model's answers; None where they do.
 
     Without positions, with every token attending to every other and a readout that does not depend
     on a place, equal tokens have equal states in every block, so a string is only its counts.
 
     Args:
-        config: the model's configuration.
+        config: the model's network.
         training: whether the answers in training are meant, where dropout acts.
     """
     if config.architecture != "transformer":

@@ -6,7 +6,8 @@ from typing import Protocol
 import numpy as np
 from jaxtyping import Float
 
-from seqcls.config import NetworkConfig, RunConfig
+from seqcls.config import NetworkConfig
+from seqcls.problem import Problem
 from seqcls.results import EpochLosses, TrainedMember, Weights
 from seqcls.tokens.strings import TokenStrings
 
@@ -14,8 +15,8 @@ Progress = Callable[[float, Sequence[EpochLosses]], None]
 """Told how many members' worth of training is done, parts included, and which epochs of which
 members have ended since it was told last."""
 
-Member = tuple[RunConfig, int]
-"""A configuration and a model seed."""
+Member = tuple[Problem, int]
+"""What a model is trained for, and its seed."""
 
 
 class Engine(Protocol):
@@ -45,15 +46,15 @@ class Engine(Protocol):
         """
         ...
 
-    def obstacle(self, config: RunConfig, device: str) -> str | None:
-        """Why it cannot train and test this configuration; None where it can."""
+    def obstacle(self, problem: Problem, device: str) -> str | None:
+        """Why it cannot train and test this; None where it can."""
         ...
 
-    def group_size(self, config: RunConfig) -> int:
+    def group_size(self, problem: Problem) -> int:
         """How many members a group should have at most."""
         ...
 
-    def prepare(self, configs: Iterable[RunConfig]) -> None:
+    def prepare(self, problems: Iterable[Problem]) -> None:
         """Makes what training these needs and this machine keeps, before processes each would.
 
         Raises:
@@ -81,7 +82,7 @@ class Engine(Protocol):
         """Trains the members of one group, in their order.
 
         Args:
-            members: alike in their `group_key`.
+            members: of configurations alike in their `group_key`.
             initial: their initial parameters; drawn where they are missing.
             every_epoch: keep the weights of every epoch instead of the best one's.
             progress: called after every epoch.
@@ -91,11 +92,11 @@ class Engine(Protocol):
 
     def logits(
         self,
-        config: RunConfig,
+        problem: Problem,
         weights: Sequence[Weights],
         strings: TokenStrings,
         *,
         device: str,
     ) -> Float[np.ndarray, "member string"]:
-        """Logits of models of one configuration's shape; positive means label 1, dropout is off."""
+        """Logits of models of one shape; positive means label 1, dropout is off."""
         ...

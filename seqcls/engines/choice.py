@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from seqcls.config import RunConfig
 from seqcls.engines.base import Engine
 from seqcls.engines.fused.engine import Fused
 from seqcls.engines.pytorch import PyTorchCounts, PyTorchStrings
 from seqcls.errors import EngineError
+from seqcls.problem import Problem
 
 ENGINES: tuple[Engine, ...] = (Fused(), PyTorchCounts(), PyTorchStrings())
 """The fastest first: the first without an obstacle is taken, once for a group."""
@@ -26,11 +26,11 @@ class Choice:
         return f"{self.name}: {self.reason}"
 
 
-def choose_engine(config: RunConfig, engine: str = "auto", device: str = "auto") -> Choice:
-    """The engine that trains a configuration.
+def choose_engine(problem: Problem, engine: str = "auto", device: str = "auto") -> Choice:
+    """The engine that trains a problem's models.
 
     Args:
-        config: what is to be trained.
+        problem: what is to be trained for.
         engine: `auto`, the name of one, or `torch` for any that computes with PyTorch.
         device: `auto`, `cpu` or `cuda`.
 
@@ -43,9 +43,9 @@ def choose_engine(config: RunConfig, engine: str = "auto", device: str = "auto")
         raise EngineError(f"engine {engine!r}: expected {', '.join(wanted)}")
     obstacles: list[str] = []
     for name in wanted[engine]:
-        obstacle = engine_named(name).obstacle(config, device)
+        obstacle = engine_named(name).obstacle(problem, device)
         if obstacle is None:
-            return Choice(name, _reason(config, engine, obstacles))
+            return Choice(name, _reason(problem, engine, obstacles))
         obstacles.append(obstacle)
     raise EngineError(
         f"engine {engine!r} cannot train this: {obstacles[-1]}"
@@ -58,11 +58,11 @@ def engine_named(name: str) -> Engine:
     return {own.name: own for own in ENGINES}[name]
 
 
-def _reason(config: RunConfig, engine: str, obstacles: list[str]) -> str:
+def _reason(problem: Problem, engine: str, obstacles: list[str]) -> str:
     if obstacles:
         return obstacles[-1]
     if engine != "auto":
         return "asked for"
-    if config.positions == "none":
+    if problem.network.positions == "none":
         return "letter counts suffice, on the CPU"
     return "one block is read at one place, on the CPU"

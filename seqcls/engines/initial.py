@@ -2,18 +2,14 @@
 
 from collections.abc import Sequence
 
-from seqcls.config import RunConfig
-from seqcls.data import network_of
+from seqcls.engines.base import Member
 from seqcls.models.initialization import initial_parameters
 from seqcls.results import Weights
 
 
-def draw_initial(members: Sequence[tuple[RunConfig, int]]) -> list[Weights]:
-    """The initial parameters of (configuration, model seed) pairs."""
+def draw_initial(members: Sequence[Member]) -> list[Weights]:
+    """The initial parameters of these members."""
     return [
-        {
-            name: value.numpy()
-            for name, value in initial_parameters(network_of(config), seed).items()
-        }
-        for config, seed in members
+        {name: value.numpy() for name, value in initial_parameters(problem.network, seed).items()}
+        for problem, seed in members
     ]

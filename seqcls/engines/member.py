@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from seqcls.config import RunConfig
 from seqcls.engines.stopping import EarlyStopping
+from seqcls.problem import Problem
 from seqcls.results import EpochLosses, TrainedMember, Weights
 
 
@@ -13,15 +14,16 @@ class MemberTraining:
 
     Args:
         number: its place in the group.
-        config: what it is.
+        problem: what it is trained for.
         model_seed: which of them.
         every_epoch: keep the weights of every epoch instead of the best one's.
     """
 
-    def __init__(self, number: int, config: RunConfig, model_seed: int, every_epoch: bool) -> None:
+    def __init__(self, number: int, problem: Problem, model_seed: int, every_epoch: bool) -> None:
         self._number = number
-        self.result = TrainedMember(config, model_seed)
-        self._stopping = EarlyStopping(config)
+        self.problem = problem
+        self.result = TrainedMember(problem.config, model_seed)
+        self._stopping = EarlyStopping(problem.config)
         self._every_epoch = every_epoch
 
     def goes_on_after(

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from seqcls.config import NetworkConfig, RunConfig
+from seqcls.config import NetworkConfig
 from seqcls.counts.invariance import counts_suffice
 from seqcls.engines.base import Member, Progress
+from seqcls.problem import Problem
 from seqcls.results import TrainedMember, Weights
 from seqcls.tokens.strings import TokenStrings
 
@@ -27,14 +28,14 @@ class _PyTorch(ABC):
     one_thread = False
     wants_initial = False
 
-    def group_size(self, config: RunConfig) -> int:
+    def group_size(self, problem: Problem) -> int:
         """Beyond this many members a step's arithmetic outweighs what stacking saves."""
-        del config
+        del problem
         return 64
 
-    def prepare(self, configs: Iterable[RunConfig]) -> None:
+    def prepare(self, problems: Iterable[Problem]) -> None:
         """As `Engine.prepare`: nothing is kept."""
-        del configs
+        del problems
 
     def parameter_shapes(self, config: NetworkConfig) -> None:
         """As `Engine.parameter_shapes`: only PyTorch knows them."""
@@ -65,7 +66,7 @@ class _PyTorch(ABC):
 
     def logits(
         self,
-        config: RunConfig,
+        problem: Problem,
         weights: Sequence[Weights],
         strings: TokenStrings,
         *,
@@ -75,18 +76,18 @@ class _PyTorch(ABC):
         from seqcls.engines.computation import all_logits
         from seqcls.engines.stacked import choose_device
 
-        computation = self._answering(config, weights, len(strings), choose_device(device))
+        computation = self._answering(problem, weights, len(strings), choose_device(device))
         return all_logits(computation, strings, len(weights))
 
     @abstractmethod
     def _training(
-        self, config: RunConfig, weights: Sequence[Weights], device: "torch.device"
+        self, problem: Problem, weights: Sequence[Weights], device: "torch.device"
     ) -> "tuple[Members, Computation]":
         """Members with their optimizer, and how they are trained."""
 
     @abstractmethod
     def _answering(
-        self, config: RunConfig, weights: Sequence[Weights], strings: int, device: "torch.device"
+        self, problem: Problem, weights: Sequence[Weights], strings: int, device: "torch.device"
     ) -> "Computation":
         """How trained members answer so many strings."""
 
@@ -97,30 +98,28 @@ class PyTorchCounts(_PyTorch):
     name = "counts"
     by_counts = True
 
-    def obstacle(self, config: RunConfig, device: str) -> str | None:
-        """Why it cannot train and test this configuration; None where it can."""
+    def obstacle(self, problem: Problem, device: str) -> str | None:
+        """Why it cannot train and test this; None where it can."""
         del device
-        return counts_suffice(config, training=True)
+        return counts_suffice(problem.network, training=True)
 
     def _training(
-        self, config: RunConfig, weights: Sequence[Weights], device: "torch.device"
+        self, problem: Problem, weights: Sequence[Weights], device: "torch.device"
     ) -> "tuple[Members, Computation]":
-        from seqcls.data import network_of
         from seqcls.engines.by_counts import ByCounts
         from seqcls.engines.stacked import optimized
         from seqcls.engines.stacked_group import StackedGroup
 
-        group = StackedGroup(weights, device, **optimized(config))
-        return group, ByCounts(network_of(config), group, config.train_batch_size, device)
+        group = StackedGroup(weights, device, **optimized(problem.config))
+        return group, ByCounts(problem.network, group, problem.config.train_batch_size, device)
 
     def _answering(
-        self, config: RunConfig, weights: Sequence[Weights], strings: int, device: "torch.device"
+        self, problem: Problem, weights: Sequence[Weights], strings: int, device: "torch.device"
     ) -> "Computation":
-        from seqcls.data import network_of
         from seqcls.engines.by_counts import ByCounts
         from seqcls.engines.stacked_group import StackedGroup
 
-        return ByCounts(network_of(config), StackedGroup(weights, device), strings, device)
+        return ByCounts(problem.network, StackedGroup(weights, device), strings, device)
 
 
 class PyTorchStrings(_PyTorch):
@@ -129,33 +128,32 @@ class PyTorchStrings(_PyTorch):
     name = "strings"
     by_counts = False
 
-    def obstacle(self, config: RunConfig, device: str) -> str | None:
-        """Why it cannot train and test this configuration; None where it can."""
-        del config, device
+    def obstacle(self, problem: Problem, device: str) -> str | None:
+        """Why it cannot train and test this; None where it can."""
+        del problem, device
         return None
 
     def _training(
-        self, config: RunConfig, weights: Sequence[Weights], device: "torch.device"
+        self, problem: Problem, weights: Sequence[Weights], device: "torch.device"
     ) -> "tuple[Members, Computation]":
-        from seqcls.data import network_of
         from seqcls.engines.stacked import optimized
         from seqcls.engines.stacked_group import StackedGroup
         from seqcls.engines.strings.flat_group import FlatGroup
         from seqcls.engines.strings.one_by_one import OneByOne
         from seqcls.engines.strings.stacked import Stacked
 
-        settings = (network_of(config), config.train_batch_size, device, config.train_seed)
-        if device.type == "cuda" and config.dropout_rate == 0:
-            stacked = StackedGroup(weights, device, **optimized(config))
+        config = problem.config
+        settings = (problem.network, config.train_batch_size, device, config.train_seed)
+        if device.type == "cuda" and problem.network.dropout_rate == 0:
+            stacked = StackedGroup(weights, device, **optimized(problem.config))
             return stacked, Stacked(stacked, *settings)
-        flat = FlatGroup(weights, device, **optimized(config))
+        flat = FlatGroup(weights, device, **optimized(problem.config))
         return flat, OneByOne(flat, *settings)
 
     def _answering(
-        self, config: RunConfig, weights: Sequence[Weights], strings: int, device: "torch.device"
+        self, problem: Problem, weights: Sequence[Weights], strings: int, device: "torch.device"
     ) -> "Computation":
-        from seqcls.data import network_of
         from seqcls.engines.strings.flat_group import FlatGroup
         from seqcls.engines.strings.one_by_one import OneByOne
 
-        return OneByOne(FlatGroup(weights, device), network_of(config), strings, device)
+        return OneByOne(FlatGroup(weights, device), problem.network, strings, device)

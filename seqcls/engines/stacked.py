@@ -15,8 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from seqcls.config import RunConfig
-from seqcls.data import sampler_of
-from seqcls.engines.base import Progress
+from seqcls.engines.base import Member, Progress
 from seqcls.engines.computation import Computation, Losses, Members
 from seqcls.engines.member import MemberTraining, learning_rate
 from seqcls.errors import DeviceError
@@ -44,14 +43,15 @@ class GroupTraining:
 
     def __init__(
         self,
-        members: Sequence[tuple[RunConfig, int]],
+        members: Sequence[Member],
         group: Members,
         computation: Computation,
         device: torch.device,
         *,
         every_epoch: bool,
     ) -> None:
-        self.config = members[0][0]
+        problem = members[0][0]
+        self.config = problem.config
         self.device = device
         self.members = [
             MemberTraining(number, *member, every_epoch) for number, member in enumerate(members)
@@ -59,8 +59,8 @@ class GroupTraining:
         self.rows = list(self.members)
         self.group = group
         self.computation = computation
-        self.training = stream(sampler_of(self.config, "train"))
-        self.validation = stream(sampler_of(self.config, "validation")).epoch(0)
+        self.training = stream(problem.train)
+        self.validation = stream(problem.validation).epoch(0)
 
     def run(self, progress: Progress) -> list[TrainedMember]:
         """Trains to the end of every member."""

@@ -33,7 +33,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool
 
-from seqcls.data import count_task_of
 from seqcls.interpretability.counts.cause import Mechanism
 from seqcls.interpretability.counts.mechanism import mechanism_of
 from seqcls.interpretability.counts.network import Network
@@ -122,8 +121,8 @@ def attributions(
         sample: how many of them to look at, spread evenly.
     """
     picked = [wrong[place] for place in spread_evenly(len(wrong), sample)]
-    if obstacle(model.config) is None:
-        network = Network.of(model.config, model.weights)
+    if obstacle(model.problem) is None:
+        network = Network.of(model.problem, model.weights)
         return tuple(exact_attribution(network, string) for string in picked)
     return behaviours(model, wrong, picked)
 
@@ -131,7 +130,7 @@ def attributions(
 def exact_attribution(network: Network, string: str) -> Attribution:
     """The mechanism of one error of a model that has an exact account."""
     counts = network.tokenizer.counts(string)
-    label = bool(count_task_of(network.config).labels_of_counts(np.array([counts]))[0])
+    label = bool(network.problem.count_task.labels_of_counts(np.array([counts]))[0])
     # In double precision an error that hangs on rounding may be none.
     if (network.logits(np.array([counts]))[0] > 0) == label:
         return Attribution(string, ROUNDING)
@@ -169,7 +168,7 @@ def behaviours(
     test, texts = tested(model, wrong)
     short = short_strings(model)
     shortest = shortest_short_error(model, short, test)
-    unseen = first_not_seen(model.config, short)
+    unseen = first_not_seen(model.problem, short)
     groups = [*_rule(model, test, short), *_bounds(model, test, short, by_length=shortest is None)]
     places = {text: place for place, text in enumerate(texts)}
     found = _not_seen(model, picked)
@@ -191,10 +190,10 @@ def behaviours(
 
 def _not_seen(model: AskedModel, picked: Sequence[str]) -> dict[str, Attribution]:
     """The errors that no function of letter counts can avoid all of, where that is all it sees."""
-    if not sees_counts_alone(model.config):
+    if not sees_counts_alone(model.problem):
         return {}
     twins = (
-        (own, same_letters_other_label(model.config, model.letters(own)))
+        (own, same_letters_other_label(model.problem, model.letters(own)))
         for own in dict.fromkeys(picked)
     )
     return {own: Attribution(own, ORDER) for own, twin in twins if twin is not None}

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from seqcls.config import ANY_SAMPLER, PARTS, RunConfig, default_fields
-from seqcls.data import configuration, sampler_of, task_of
 from seqcls.errors import SeqclsError
 from seqcls.fields_read import fields_unread
 from seqcls.interpretability.mechanisms import AS_SHORT, BEHAVIOURS, BEYOND, FEATURE, LONGER
+from seqcls.problem import configuration, resolve
 
 Value = Callable[[RunConfig], Any]
 """The value of the changed field for a configuration; None where there is nothing to change."""
@@ -128,13 +128,13 @@ def _where_order_decides(value: Value) -> Value:
 
     def own(config: RunConfig) -> Any:
         blind = config.positions == "none" and config.attention_mask == "full"
-        return value(config) if blind and task_of(config).order_sensitive else None
+        return value(config) if blind and resolve(config).task.order_sensitive else None
 
     return _in_a_transformer(own)
 
 
 def _longest_tested(config: RunConfig) -> int:
-    return 4 * max(sampler_of(config, part).lengths[-1] for part in PARTS) + 2
+    return 4 * max(resolve(config).sampler(part).lengths[-1] for part in PARTS) + 2
 
 
 def _of_an_lstm(config: RunConfig) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def _without_bound(config: RunConfig) -> str | None:
 
     Not where the order would be out of sight then: a causal mask shows it, a full one does not.
     """
-    blind = config.attention_mask == "full" and task_of(config).order_sensitive
+    blind = config.attention_mask == "full" and resolve(config).task.order_sensitive
     return "none" if config.positions != "none" and not blind else None
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from seqcls.config import NetworkConfig
-from seqcls.models.kinds import Kind, kind_of
+from seqcls.models.entries import Entry, entry_of
+from seqcls.models.sizes import TRANSFORMER, recurrent
 from seqcls.plugins import Registry
 
 
@@ -51,13 +52,16 @@ OF_ATTENTION = frozenset(
 
 RECURRENT = frozenset({"rnn", "gru", "lstm"})
 
-_OWN: Mapping[str, Kind] = {
-    "transformer": Kind(
-        "seqcls.models.transformer:Transformer", _OF_TRANSFORMERS | OF_ATTENTION, _no_blind_readout
+_OWN: Mapping[str, Entry] = {
+    "transformer": Entry(
+        "seqcls.models.transformer:Transformer",
+        _OF_TRANSFORMERS | OF_ATTENTION,
+        _no_blind_readout,
+        sizes=TRANSFORMER,
     ),
-    "rnn": Kind(f"{_RECURRENT}:RNN", _OF_RECURRENT, _no_first_readout),
-    "gru": Kind(f"{_RECURRENT}:GRU", _OF_RECURRENT, _no_first_readout),
-    "lstm": Kind(f"{_RECURRENT}:LSTM", _OF_RECURRENT, _no_first_readout),
+    "rnn": Entry(f"{_RECURRENT}:RNN", _OF_RECURRENT, _no_first_readout, sizes=recurrent(1)),
+    "gru": Entry(f"{_RECURRENT}:GRU", _OF_RECURRENT, _no_first_readout, sizes=recurrent(3)),
+    "lstm": Entry(f"{_RECURRENT}:LSTM", _OF_RECURRENT, _no_first_readout, sizes=recurrent(4)),
 }
 
-MODELS: Registry[Kind] = Registry("seqcls.models", _OWN, kind_of)
+MODELS: Registry[Entry] = Registry("seqcls.models", _OWN, entry_of)

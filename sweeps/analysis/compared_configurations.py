@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from seqcls.config import RunConfig
-from seqcls.data import strings_read
 from seqcls.errors import UnknownRunError
+from seqcls.problem import strings_read
 from sweeps.analysis.configuration_lookup import config_meant
 from sweeps.results.summaries import differing_fields
 from sweeps.statistics.seed_by_seed import Comparison, by_length, compare, string_differences

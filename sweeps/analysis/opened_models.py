@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from seqcls.config import RunConfig
 from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.parameters import weights_of
+from seqcls.problem import Problem, resolve
 from seqcls.results import Weights
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader
@@ -18,8 +18,8 @@ def asked_model(store: Store, run_id: int, epoch: int | None = None) -> AskedMod
     Raises:
         UnknownRunError: the run has no such weights.
     """
-    config = queries.run_config(store, run_id)
-    return AskedModel(config, stored_weights(store, run_id, config, epoch))
+    problem = resolve(queries.run_config(store, run_id))
+    return AskedModel(problem, stored_weights(store, run_id, problem, epoch))
 
 
 def ask_on_one_thread() -> None:
@@ -34,7 +34,7 @@ def ask_on_one_thread() -> None:
 
 
 def stored_weights(
-    store: Store, run_id: int, config: RunConfig, epoch: int | None = None
+    store: Store, run_id: int, problem: Problem, epoch: int | None = None
 ) -> Weights:
     """A run's parameters after an epoch; of the best epoch if none is named.
 
@@ -44,7 +44,7 @@ def stored_weights(
     """
     data = queries.weights(store, run_id, epoch)
     with of_run(run_id):
-        return weights_of(config, data)
+        return weights_of(problem, data)
 
 
 def opened(

@@ -11,6 +11,7 @@ import numpy as np
 
 from seqcls.config import RunConfig
 from seqcls.errors import UnknownRunError
+from seqcls.problem import resolve
 from seqcls.results import Confusion, Weights
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
@@ -76,7 +77,7 @@ def perturbed(
     # Imported where it is used: PyTorch takes a second or two to load.
     from seqcls.engines.initial import draw_initial
 
-    (initial,) = draw_initial([(config, model_seed)])
+    (initial,) = draw_initial([(resolve(config), model_seed)])
     moved = [moved_values(initial, np.random.default_rng([model_seed, i])) for i in range(times)]
     found = _trained(config, model_seed, moved, engine)
     if config.precision != DOUBLE:
@@ -92,11 +93,12 @@ def _trained(
     from seqcls.evaluation import evaluate
     from seqcls.training import train_group
 
-    trained = train_group([(config, model_seed)] * len(initial), engine=engine, initial=initial)
+    problem = resolve(config)
+    trained = train_group([(problem, model_seed)] * len(initial), engine=engine, initial=initial)
     kept = [own.kept_weights for own in trained if own.failure is None]
     if not kept:
         return []
-    return [own.confusion for own in evaluate([config] * len(kept), kept, engine=engine)]
+    return [own.confusion for own in evaluate(problem, kept, engine=engine)]
 
 
 def trainings(precision: str, times: int) -> int:

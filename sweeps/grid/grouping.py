@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from seqcls.config import RunConfig
 from seqcls.engines.choice import choose_engine, engine_named
+from seqcls.problem import Problem, resolve
 from sweeps.grid.cost import cost_of_training
 
 STEP_MEMBERS = 10
@@ -28,6 +29,11 @@ class PlannedRun:
     failures: int = 0
     """How often it was lost or failed since it was queued by hand."""
 
+    @property
+    def problem(self) -> Problem:
+        """What it is trained for."""
+        return resolve(self.config)
+
 
 RunGroup = tuple[PlannedRun, ...]
 
@@ -50,8 +56,8 @@ def make_groups(
     for run in sorted(runs, key=lambda run: run.id):
         alike = run.config.group_key
         if alike not in largest:
-            own = engine_named(choose_engine(run.config, engine, device).name)
-            largest[alike] = own.group_size(run.config)
+            own = engine_named(choose_engine(run.problem, engine, device).name)
+            largest[alike] = own.group_size(run.problem)
         size = _size(run, largest[alike])
         key = (alike, run.every_epoch, run.verdict, size)
         by_key.setdefault(key, []).append(run)
@@ -73,4 +79,4 @@ def _size(run: PlannedRun, largest: int) -> int:
 
 
 def _expected_cost(group: RunGroup) -> float:
-    return cost_of_training(group[0].config) * (STEP_MEMBERS + len(group))
+    return cost_of_training(group[0].problem) * (STEP_MEMBERS + len(group))

@@ -10,8 +10,8 @@ from typing import Any
 
 from seqcls.canonical import canonical_json
 from seqcls.config import RunConfig
-from seqcls.data import configuration
 from seqcls.errors import ConfigError, PluginError, SpecError
+from seqcls.problem import configuration
 from seqcls.spelling import nearest
 from sweeps.grid.toml import parse_toml
 from sweeps.grid.written_spec import MAX_RUNS, WrittenSpec

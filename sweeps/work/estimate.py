@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from seqcls.config import RunConfig
+from seqcls.problem import resolve
 from sweeps.grid.cost import cost_of_training, engine_of, is_here
 from sweeps.grid.grouping import PlannedRun, make_groups
 from sweeps.grid.spec import SweepSpec
@@ -108,8 +109,9 @@ def _rates(configs: Mapping[str, RunConfig], seconds: Mapping[str, float]) -> di
     for key, config in configs.items():
         # One of a plug-in that is not installed here says nothing that can be scaled.
         if is_here(config):
-            own = rates.setdefault(engine_of(config), [])
-            own.append(seconds[key] / cost_of_training(config))
+            problem = resolve(config)
+            own = rates.setdefault(engine_of(problem).name, [])
+            own.append(seconds[key] / cost_of_training(problem))
     return {engine: statistics.median(values) for engine, values in rates.items()}
 
 
@@ -136,8 +138,11 @@ def _num_groups(configs: Mapping[str, RunConfig], missing: "Wanted") -> int:
 def _never_measured(configs: Iterable[RunConfig], measured: _Measured) -> str | None:
     """An engine that will train one of these, and that never trained any; None for no such."""
     for config in configs:
-        if config.key not in measured.by_key and engine_of(config) not in measured.per_unit:
-            return engine_of(config)
+        if config.key in measured.by_key:
+            continue
+        engine = engine_of(resolve(config)).name
+        if engine not in measured.per_unit:
+            return engine
     return None
 
 
@@ -145,4 +150,5 @@ def _seconds(config: RunConfig, measured: _Measured) -> float:
     known = measured.by_key.get(config.key)
     if known is not None:
         return known
-    return measured.per_unit[engine_of(config)] * cost_of_training(config)
+    problem = resolve(config)
+    return measured.per_unit[engine_of(problem).name] * cost_of_training(problem)

@@ -40,8 +40,8 @@ def make_job(group: RunGroup, engine: str, device: str) -> Job:
     That takes PyTorch, which this process loads once so that no worker has to. Large ones are drawn
     where they are trained: what cannot be allocated is a failure of those runs, and of no others.
     """
-    choice = choose_engine(group[0].config, engine, device)
-    small = parameter_bytes(group[0].config) <= MAX_DRAWN_BYTES
+    choice = choose_engine(group[0].problem, engine, device)
+    small = parameter_bytes(group[0].problem) <= MAX_DRAWN_BYTES
     initial = _drawn(group) if engine_named(choice.name).wants_initial and small else None
     return Job(next(_numbers), group, choice, device, initial)
 
@@ -51,7 +51,7 @@ def _drawn(group: RunGroup) -> list[Weights] | None:
     from seqcls.engines.initial import draw_initial
 
     try:
-        return draw_initial([(run.config, run.model_seed) for run in group])
+        return draw_initial([(run.problem, run.model_seed) for run in group])
     except (MemoryError, RuntimeError):
         # PyTorch raises the latter where it gets no memory. Where there is none even for a small
         # model, the training process may still find some.
@@ -73,11 +73,11 @@ def run_job(job: Job, report: Progress) -> list[RunResult]:
 
 def _run_job(job: Job, report: Progress) -> list[RunResult]:
     # Asked first: some systems promise any memory, and kill whoever uses more than there is.
-    if too_large := shortage(job.group[0].config, len(job.group)):
+    if too_large := shortage(job.group[0].problem, len(job.group)):
         raise MemoryError(too_large)
     with _one_thread(job.engine):
         trained = train_group(
-            [(run.config, run.model_seed) for run in job.group],
+            [(run.problem, run.model_seed) for run in job.group],
             engine=job.engine.name,
             device=job.device,
             every_epoch=job.group[0].every_epoch,
@@ -97,13 +97,12 @@ def _tested(
     from seqcls.evaluation import evaluate
     from seqcls.exhaustive import unaffordable, verdicts
 
-    config = complete[0].config
+    problem = job.group[0].problem
     kept = [member.kept_weights for member in complete]
-    configs = [member.config for member in complete]
-    evaluations = evaluate(configs, kept, engine=job.engine.name, device=job.device)
+    evaluations = evaluate(problem, kept, engine=job.engine.name, device=job.device)
     checks: list[Verdict] | list[None] = [None] * len(complete)
-    if job.group[0].verdict and unaffordable(config) is None:
-        checks = verdicts(config, kept, engine=job.engine.name, device=job.device)
+    if job.group[0].verdict and unaffordable(problem) is None:
+        checks = verdicts(problem, kept, engine=job.engine.name, device=job.device)
     pairs = zip(evaluations, checks, strict=True)
     return {id(member): pair for member, pair in zip(complete, pairs, strict=True)}
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import psutil
 
-from seqcls.config import PARTS, REPORT_SAMPLER, RunConfig
-from seqcls.data import network_of, sampler_of
-from seqcls.models import RECURRENT
+from seqcls.config import PARTS, REPORT_SAMPLER
+from seqcls.models import MODELS
 from seqcls.models.positions import table_size
+from seqcls.problem import Problem
 from seqcls.sampling.balanced import Training
 from sweeps.grid.cost import engine_of, mean_length
 
@@ -26,63 +26,52 @@ _HASHES = 16
 """Bytes of each string that tests are kept disjoint from, with a copy."""
 
 
-def parameter_bytes(config: RunConfig) -> int:
+def parameter_bytes(problem: Problem) -> int:
     """The bytes of one model's parameters; roughly, where it recurs or has places of a plug-in."""
-    network = network_of(config)
-    hidden, blocks = network.hidden_size, network.num_blocks
-    if network.architecture == "transformer":
-        heads = network.num_attention_heads * network.attention_head_size
-        rows = 4 * heads + 2 * network.feed_forward_size
-        if network.has_norms:
-            rows += 4 if network.layer_norm == "nn" else 2
-    else:
-        # As many as the largest recurrent layer has, whose four gates read input and state. What
-        # one from outside has nobody knows.
-        rows = 8 * hidden if network.architecture in RECURRENT else 0
+    network = problem.network
     places = table_size(network) if network.positions == "learned" else 0
-    rows = blocks * rows + network.vocabulary_size + 1 + (places or 0)
-    return rows * hidden * _BYTES[network.precision]
+    rows = network.vocabulary_size + 1 + (places or 0)
+    blocks = MODELS[network.architecture].sizes.parameters(network)
+    return (blocks + rows * network.hidden_size) * _BYTES[network.precision]
 
 
-def training_bytes(config: RunConfig, members: int = 1) -> int:
+def training_bytes(problem: Problem, members: int = 1) -> int:
     """What the values alone take in training so many members together, in bytes."""
-    return parameter_bytes(config) * (COPIES + COPIES_A_MEMBER * members)
+    return parameter_bytes(problem) * (COPIES + COPIES_A_MEMBER * members)
 
 
-def strings_bytes(config: RunConfig) -> int:
+def strings_bytes(problem: Problem) -> int:
     """About what a model's strings take: those of each part, a batch's states, what is kept out."""
-    strings = sum(_part_bytes(config, part) for part in PARTS) + _batch_bytes(config)
+    config = problem.config
+    strings = sum(_part_bytes(problem, part) for part in PARTS) + _batch_bytes(problem)
     if not config.disjoint:
         return strings
-    return strings + _HASHES * Training(sampler_of(config, "train"), config.max_num_epochs).size
+    return strings + _HASHES * Training(problem.train, config.max_num_epochs).size
 
 
-def _part_bytes(config: RunConfig, part: str) -> int:
-    sampler, engine = sampler_of(config, part), engine_of(config)
+def _part_bytes(problem: Problem, part: str) -> int:
+    config, sampler = problem.config, problem.sampler(part)
     if getattr(config, f"{part}_sampler") != REPORT_SAMPLER:
         return sampler.epoch_size * sampler.lengths[-1]
     # Drawn by counts, and spelled out by whole numbers, all at once, for the table of places.
-    spelled = engine == "fused" and config.positions != "none"
+    spelled = engine_of(problem).by_counts and config.positions != "none"
     return 8 * sampler.epoch_size * (sampler.lengths[-1] if spelled else config.num_letters)
 
 
-def _batch_bytes(config: RunConfig) -> int:
+def _batch_bytes(problem: Problem) -> int:
     """The states of a batch's tokens, one for each block, and the scores that are kept of them."""
-    if engine_of(config) != "strings":
+    if engine_of(problem).by_counts:
         return 0
-    network, tokens = network_of(config), mean_length(config) + 1
+    network, tokens = problem.network, mean_length(problem) + 1
     states = network.num_blocks * network.hidden_size
-    if network.architecture == "transformer":
-        # The last block attends at one place alone, where the logit is read there.
-        blocks = network.num_blocks - (network.readout != "mean")
-        states += int(blocks * network.num_attention_heads * tokens)
-    strings = min(config.train_batch_size, sampler_of(config, "train").epoch_size)
+    states += MODELS[network.architecture].sizes.scores(network, tokens)
+    strings = min(problem.config.train_batch_size, problem.train.epoch_size)
     return int(strings * tokens) * states * _BYTES[network.precision]
 
 
-def needed_bytes(config: RunConfig) -> int:
+def needed_bytes(problem: Problem) -> int:
     """About what training one model takes: its parameters or its strings, whichever are more."""
-    return max(training_bytes(config), strings_bytes(config))
+    return max(training_bytes(problem), strings_bytes(problem))
 
 
 def machine_bytes() -> int:
@@ -95,9 +84,9 @@ def machine_bytes() -> int:
         return machine
 
 
-def shortage(config: RunConfig, members: int = 1) -> str | None:
+def shortage(problem: Problem, members: int = 1) -> str | None:
     """Why this machine cannot train so many members together; None where it may be able to."""
-    needed, there = training_bytes(config, members), machine_bytes()
+    needed, there = training_bytes(problem, members), machine_bytes()
     if needed <= there:
         return None
     return f"training takes at least {_readable(needed)} of memory, and this machine has " + (
@@ -105,9 +94,9 @@ def shortage(config: RunConfig, members: int = 1) -> str | None:
     )
 
 
-def warning(configs: Iterable[RunConfig], workers: int = 1) -> str | None:
-    """What to say of configurations that this many processes cannot train at once here."""
-    needed, there = max(map(needed_bytes, configs), default=0), machine_bytes()
+def warning(problems: Iterable[Problem], workers: int = 1) -> str | None:
+    """What to say of problems that this many processes cannot train at once here."""
+    needed, there = max(map(needed_bytes, problems), default=0), machine_bytes()
     if needed * workers <= there:
         return None
     # Fewer processes help, where one of them has room.

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from seqcls.cache import CACHE_VARIABLE, cache_folder
-from seqcls.config import RunConfig
 from seqcls.engines.choice import choose_engine, engine_named
 from seqcls.errors import DeviceError, MachineError
+from seqcls.problem import Problem
 
 
 def check_device(device: str) -> None:
@@ -24,16 +24,16 @@ def check_device(device: str) -> None:
         choose_device(device)
 
 
-def prepare(configs: Iterable[RunConfig], engine: str, device: str, dask: str | None) -> None:
+def prepare(problems: Iterable[Problem], engine: str, device: str, dask: str | None) -> None:
     """Has engines make what they need here, such as machine code, so that no worker process has to.
 
     Raises:
         EngineError: the engine that was asked for cannot train one of these.
         MachineError: machine code cannot be kept.
     """
-    by_engine: dict[str, list[RunConfig]] = {}
-    for config in configs:
-        by_engine.setdefault(choose_engine(config, engine, device).name, []).append(config)
+    by_engine: dict[str, list[Problem]] = {}
+    for problem in problems:
+        by_engine.setdefault(choose_engine(problem, engine, device).name, []).append(problem)
     if dask is None:
         with _room_for_machine_code():
             for name, own in by_engine.items():

@@ -11,6 +11,7 @@ from typing import TypeVar
 from seqcls.config import RunConfig
 from seqcls.engines.choice import Choice, choose_engine
 from seqcls.errors import ConfigError, MachineError, StoreBusyError
+from seqcls.problem import resolve
 from seqcls.results import EpochLosses
 from sweeps.grid.grouping import RunGroup, make_groups
 from sweeps.processes.interruption import Interruption, gentle_interruption
@@ -105,7 +106,7 @@ def _check(how: WorkOptions) -> None:
     if how.workers < 0:
         raise ConfigError(f"workers={how.workers}: expected 0 or more processes")
     check_device(how.device)
-    choose_engine(RunConfig(), how.engine, how.device)
+    choose_engine(resolve(RunConfig()), how.engine, how.device)
 
 
 def _end_quietly(store: Store, worker_id: int) -> None:
@@ -205,14 +206,14 @@ class _Worker:
         queued = self._patiently(partial(queued_runs, self._reader, self._sweep_ids))
         self._waiting = make_groups(queued, self._how.engine, self._how.device)
         if queued:
-            configs = {run.config.key: run.config for run in queued}
-            prepare(configs.values(), self._how.engine, self._how.device, self._how.dask)
+            problems = {run.config.key: run.problem for run in queued}
+            prepare(problems.values(), self._how.engine, self._how.device, self._how.dask)
             self._executor.expect([self._choice(group).name for group in self._waiting])
         in_training = sum(len(held.claim.runs) for held in self._held.values())
         self._progress.expect(len(queued) + in_training)
 
     def _choice(self, group: RunGroup) -> Choice:
-        return choose_engine(group[0].config, self._how.engine, self._how.device)
+        return choose_engine(group[0].problem, self._how.engine, self._how.device)
 
     def _begin(self, group: RunGroup) -> None:
         claimed = self._patiently(partial(self._claim, group, count()))

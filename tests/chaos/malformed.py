@@ -4,8 +4,8 @@ import random
 from collections.abc import Callable, Iterator
 
 from seqcls.config import RunConfig
-from seqcls.data import configuration, task_of, tokenizer_of
 from seqcls.interpretability.counts.family import parse_family
+from seqcls.problem import configuration, resolve
 from sweeps.grid.spec import parse_spec
 from sweeps.grid.toml import parse_toml
 from sweeps.store.opening import locate
@@ -107,15 +107,15 @@ def _spec(text: str) -> object:
 _REPORT = RunConfig()
 
 READ: dict[str, Callable[[str], object]] = {
-    "pattern": lambda text: task_of(
-        configuration({"task": "regular", "alphabet": "ab", "pattern": text})
+    "pattern": lambda text: (
+        resolve(configuration({"task": "regular", "alphabet": "ab", "pattern": text})).task
     ),
-    "formula": lambda text: task_of(
-        configuration({"task": "counting", "alphabet": "abc", "formula": text})
+    "formula": lambda text: (
+        resolve(configuration({"task": "counting", "alphabet": "abc", "formula": text})).task
     ),
     "notation": lambda text: (
-        tokenizer_of(_REPORT).counts(text),
-        tokenizer_of(_REPORT).encode(text),
+        resolve(_REPORT).tokenizer.counts(text),
+        resolve(_REPORT).tokenizer.encode(text),
     ),
     "family": lambda text: parse_family(text, 3),
     "toml": parse_toml,

@@ -9,7 +9,6 @@ import jaxtyping
 import numpy as np
 import pytest
 
-from seqcls.data import count_task_of
 from seqcls.interpretability.counts.activations import activations
 from seqcls.interpretability.counts.certification import certify
 from seqcls.interpretability.counts.errors import errors_up_to
@@ -19,6 +18,7 @@ from seqcls.interpretability.counts.family import curve, parse_family
 from seqcls.interpretability.counts.mechanism import mechanism_of
 from seqcls.interpretability.counts.minimal import minimal_string, removals, without_part
 from seqcls.interpretability.counts.network import Network
+from seqcls.problem import resolve
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries
 from sweeps.store.strings import string_queries
@@ -35,7 +35,7 @@ SEED_5 = "walkthrough/5"
 @lru_cache(maxsize=64)
 def network_of(run: int | str) -> Network:
     run_id = queries.find_run(STORE, str(run))
-    return Network.of(queries.run_config(STORE, run_id), queries.weights(STORE, run_id))
+    return Network.of(resolve(queries.run_config(STORE, run_id)), queries.weights(STORE, run_id))
 
 
 def three_digits(found: object) -> object:
@@ -123,7 +123,7 @@ def test_every_error_of_a_shipped_model_has_the_cause_it_is_said_to_have(run: in
     truth = true_logits(network, counts)
     wrong = truth > 0
     # A string that single precision alone misclassifies has no cause in double precision.
-    failing = wrong != count_task_of(network.config).labels_of_counts(counts)
+    failing = wrong != network.problem.count_task.labels_of_counts(counts)
     counts, truth, wrong = counts[failing], truth[failing], wrong[failing]
     assert len(counts) >= len(texts) * 0.9
     assert_removals_flip(network, counts, wrong)
@@ -171,12 +171,12 @@ def assert_smallest_parts_are_minimal(
     parts = np.array([minimal_string(network, tuple(row)).counts for row in counts.tolist()])
     assert (parts <= counts).all()
     assert ((true_logits(network, parts) > 0) == wrong).all()
-    assert (count_task_of(network.config).labels_of_counts(parts) == ~wrong).all()
+    assert (network.problem.count_task.labels_of_counts(parts) == ~wrong).all()
     for letter in range(3):
         has = parts[:, letter] > 0
         fewer = parts[has]
         fewer[:, letter] -= 1
-        with_label = count_task_of(network.config).labels_of_counts(fewer) == ~wrong[has]
+        with_label = network.problem.count_task.labels_of_counts(fewer) == ~wrong[has]
         assert ((true_logits(network, fewer) > 0) != wrong[has])[with_label].all()
 
 
@@ -244,7 +244,7 @@ def test_longer_strings_are_answered_as_proved_where_cls_is_attended_to() -> Non
 def test_other_weights_have_other_causes() -> None:
     network = network_of(SEED_2)
     run_id = queries.find_run(STORE, SEED_2)
-    first = Network.of(network.config, queries.weights(STORE, run_id, 1))
+    first = Network.of(resolve(network.config), queries.weights(STORE, run_id, 1))
     kept, early = (explain(x, "ab{100}c{55}") for x in (network, first))
     assert kept.logit != early.logit
     assert replace(kept, logit=0.0) != replace(early, logit=0.0)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from seqcls.data import network_of
 from seqcls.models.transformer import Transformer
 from seqcls.prediction import predict
+from seqcls.problem import resolve
 from seqcls.tokens.tokenizer import LETTERS, Tokenizer, pad
 from seqcls.weights import from_bytes
 from sweeps.store.databases.engine import Store
@@ -150,7 +150,7 @@ def test_the_original_programs_results_are_met(store: Store, model: dict[str, An
 
     strings = list(model["probabilities"])
     weights = queries.weights(store, run_id)
-    predicted = predict(queries.run_config(store, run_id), weights, strings)
+    predicted = predict(resolve(queries.run_config(store, run_id)), weights, strings)
     expected = list(model["probabilities"].values())
     assert [p.probability for p in predicted] == pytest.approx(expected, abs=1e-3)
 
@@ -195,7 +195,7 @@ def activations(store: Store, run: str, text: str) -> dict[str, torch.Tensor]:
     """The states of a stored model for one string."""
     run_id = queries.find_run(store, run)
     config = queries.run_config(store, run_id)
-    model = Transformer(network_of(config)).eval()
+    model = Transformer(resolve(config).network).eval()
     weights = from_bytes(queries.weights(store, run_id))
     model.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
     ids = torch.from_numpy(pad([Tokenizer(LETTERS[:3]).encode(text)])).int()
@@ -236,7 +236,9 @@ def test_the_published_causes_of_seed_2s_errors_are_met(store: Store) -> None:
     assert errors.loc["ab{100}c{55}", "label"] == 1
     assert errors.loc["b{2}c{152}", "label"] == 0
     config, weights = queries.run_config(store, run_id), queries.weights(store, run_id)
-    assert predict(config, weights, ["ab{100}"])[0].probability == pytest.approx(0.12, abs=0.005)
+    assert predict(resolve(config), weights, ["ab{100}"])[0].probability == pytest.approx(
+        0.12, abs=0.005
+    )
 
 
 def test_the_shipped_database_is_small_and_holds_every_epoch() -> None:

@@ -13,6 +13,7 @@ import pytest
 from seqcls.config import RunConfig
 from seqcls.errors import UnknownRunError
 from seqcls.evaluation import drawn_test_set
+from seqcls.problem import resolve
 from seqcls.results import Confusion, Evaluation, StringErrors
 from sweeps.grid.grouping import PlannedRun, make_groups
 from sweeps.results.run_result import RunResult
@@ -32,7 +33,7 @@ def outcome(number: int, run: PlannedRun | None = None) -> RunResult:
 
     An odd number's misclassifies a string that a default configuration is tested on.
     """
-    test_set = drawn_test_set(run.config if run else RunConfig())
+    test_set = drawn_test_set(resolve(run.config if run else RunConfig()))
     wrong = np.flatnonzero((test_set.lengths == 10) & test_set.labels)[: number % 2]
     made = RunResult(
         train_losses=[3.0, 2.0 + number],

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from seqcls.config import RunConfig
-from seqcls.data import configuration
 from seqcls.interpretability.remedies import REMEDIES, changed, named_fields, suggestions
+from seqcls.problem import configuration
 from sweeps.analysis import remedy_trials
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer

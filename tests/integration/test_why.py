@@ -51,7 +51,7 @@ def test_causes_of_the_report_are_those_of_the_page_string_by_string() -> None:
     assert len(failing) == 16
     for run_id in failing["id"]:
         model = asked_model(store, run_id)
-        network = Network.of(model.config, model.weights)
+        network = Network.of(model.problem, model.weights)
         errors = string_queries.string_errors(store, run_id)
         found = attributions(model, errors["string"].tolist(), 6)
         assert len(found) == 6

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from seqcls.data import configuration
 from seqcls.engines.initial import draw_initial
 from seqcls.interpretability.strings.asked import AskedModel
+from seqcls.problem import configuration, resolve
 
 TWO_BLOCKS: dict[str, Any] = {
     "num_blocks": 2,
@@ -30,4 +30,4 @@ def untrained(seed: int | None = None, **fields: Any) -> AskedModel:
             **fields,
         }
     )
-    return AskedModel(config, draw_initial([(config, seed)])[0])
+    return AskedModel(resolve(config), draw_initial([(resolve(config), seed)])[0])

@@ -10,11 +10,11 @@ from torch import Tensor
 
 from seqcls.config import RunConfig
 from seqcls.counts.forward import group_logits, log_counts
-from seqcls.data import network_of
 from seqcls.interpretability.counts.cause import Mechanism
 from seqcls.interpretability.counts.network import Network
 from seqcls.models.base import Recorder
 from seqcls.models.transformer import Transformer
+from seqcls.problem import resolve
 from seqcls.tokens.tokenizer import CLS, FIRST_LETTER
 from tests.unit.networks import Case, cases, plain_model
 
@@ -30,7 +30,7 @@ def networks_of(case: Case) -> list[Network]:
         }
     )
     return [
-        Network.of(config, {name: value.numpy() for name, value in member.items()})
+        Network.of(resolve(config), {name: value.numpy() for name, value in member.items()})
         for member in case.members
     ]
 
@@ -52,8 +52,12 @@ def random_network(seed: int = 0, **fields: object) -> Network:
     """An untrained network with larger weights than usual, so that its states differ."""
     config = RunConfig.from_mapping({"precision": "float64", **fields})
     random = np.random.default_rng(seed)
-    shapes = {name: p.shape for name, p in Transformer(network_of(config)).state_dict().items()}
-    return Network.of(config, {name: random.normal(size=shape) for name, shape in shapes.items()})
+    shapes = {
+        name: p.shape for name, p in Transformer(resolve(config).network).state_dict().items()
+    }
+    return Network.of(
+        resolve(config), {name: random.normal(size=shape) for name, shape in shapes.items()}
+    )
 
 
 class Patched(Recorder):
@@ -94,7 +98,7 @@ def patched_logits(
 
     weights = {name: torch.from_numpy(value) for name, value in network.weights.items()}
     config = network.config.model_copy(update={"precision": "float64"})
-    model = plain_model(network_of(config), weights)
+    model = plain_model(resolve(config).network, weights)
     given["blocks.0.attention.scores"] = weigh
     with torch.no_grad():
         return model.run(ids, Patched(given), None).numpy()
@@ -104,9 +108,9 @@ def true_logits(network: Network, counts: np.ndarray) -> np.ndarray:
     """Logits of strings of any length, from PyTorch's function of letter counts in float64."""
     config = network.config.model_copy(update={"precision": "float64"})
     stacked = {name: torch.from_numpy(value)[None] for name, value in network.weights.items()}
-    return group_logits(network_of(config), stacked, log_counts(network_of(config), counts))[
-        0
-    ].numpy()
+    return group_logits(
+        resolve(config).network, stacked, log_counts(resolve(config).network, counts)
+    )[0].numpy()
 
 
 def counterfactual_logits(

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from seqcls.config import NetworkConfig
-from seqcls.data import network_of
 from seqcls.models.base import Classifier, read_ids
 from seqcls.models.initialization import initial_parameters, make_model
 from seqcls.models.positions import POSITIONS
@@ -80,7 +79,7 @@ def cases(draw: st.DrawFn, *, any_depth: bool = False) -> Case:
     generator = torch.Generator().manual_seed(draw(st.integers(0, 2**32)))
     members = []
     for seed in range(draw(st.integers(1, 3))):
-        parameters = initial_parameters(network_of(config), seed)
+        parameters = initial_parameters(config, seed)
         for name, value in parameters.items():
             if "norm" in name:
                 noise = torch.randn(value.shape, generator=generator, dtype=torch.float64)
@@ -142,6 +141,6 @@ def ordered_cases(draw: st.DrawFn) -> Case:
 
 def plain_model(config: NetworkConfig, parameters: dict[str, Tensor]) -> Classifier:
     """The readable model with these parameters, in evaluation mode."""
-    model = make_model(network_of(config)).to(getattr(torch, config.precision))
+    model = make_model(config).to(getattr(torch, config.precision))
     model.load_state_dict(parameters)
     return model.eval()

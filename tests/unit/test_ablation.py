@@ -10,6 +10,7 @@ from seqcls.errors import ConfigError
 from seqcls.interpretability.strings.ablation import Judge, parts_of, prune, rank
 from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.models.parts import Part
+from seqcls.problem import resolve
 from tests.unit.asked import LSTM, TWO_BLOCKS, untrained
 
 SMALL = {"test_size": 200, "test_max_length": 20}
@@ -21,7 +22,7 @@ def without(model: AskedModel, **zeros: tuple[str, Any]) -> np.ndarray:
     for name, where in zeros.values():
         weights[name][where] = 0
     judge = Judge(model, 60)
-    return AskedModel(model.config, weights).ask(judge.strings).logits
+    return AskedModel(model.problem, weights).ask(judge.strings).logits
 
 
 def test_a_head_ablated_by_zero_is_a_head_whose_output_is_zero() -> None:
@@ -73,7 +74,7 @@ def test_the_mean_of_a_part_that_never_changes_is_what_it_is() -> None:
     model = untrained(**TWO_BLOCKS, **SMALL)
     weights = {name: value.copy() for name, value in model.weights.items()}
     weights["embedding.weight"][:] = weights["embedding.weight"][2]
-    same = AskedModel(model.config.model_copy(update={"positions": "none"}), weights)
+    same = AskedModel(resolve(model.config.model_copy(update={"positions": "none"})), weights)
     judge = Judge(same, 60)
     for part in parts_of(same):
         np.testing.assert_allclose(judge.logits([part], "mean"), judge.before, atol=1e-10)

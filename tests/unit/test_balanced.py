@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from seqcls.config import RunConfig
-from seqcls.data import configuration, sampler_of
 from seqcls.errors import ConfigError
+from seqcls.problem import configuration, resolve
 from seqcls.sampling import LabelledStrings, Sampler
 from seqcls.sampling.balanced import fingerprints
 from seqcls.sampling.edits import edited
@@ -19,7 +19,7 @@ from tests.unit.test_languages import SMALL
 
 
 def sampler(part: str = "train", **fields: Any) -> Sampler:
-    return sampler_of(RunConfig.from_mapping({"task": "parity", **fields}), part)
+    return resolve(RunConfig.from_mapping({"task": "parity", **fields})).sampler(part)
 
 
 def epochs(drawn: Sampler, number: int = 1) -> list[LabelledStrings]:

@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from seqcls import cache
-from seqcls.data import sampler_of
 from seqcls.engines.fused.machine_code import is_compiled, machine_code_folder
+from seqcls.problem import resolve
 from seqcls.sampling.streams import Stream
 from sweeps.cli.app import app
 from tests.conftest import short_config
@@ -27,7 +27,7 @@ def files(folder: Path) -> set[str]:
 
 
 def test_strings_used_longest_ago_make_room(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    strings = Stream(sampler_of(short_config(), "train"))
+    strings = Stream(resolve(short_config()).train)
     for epoch in range(4):
         strings.epoch(epoch)
     names = ["0.strings", "1.strings", "2.strings", "3.strings"]
@@ -35,14 +35,14 @@ def test_strings_used_longest_ago_make_room(folder: Path, monkeypatch: pytest.Mo
     for age, path in enumerate(sorted(folder.rglob("*.strings"))):
         os.utime(path, (age, age))
     # The oldest was of use again just now.
-    Stream(sampler_of(short_config(), "train")).epoch(0)
+    Stream(resolve(short_config()).train).epoch(0)
     (kept,) = cache.kept()
     cache.trim(kept.size * 3 // 4)
     assert files(folder) == set(names) - {"1.strings"}
     # Written beyond the limit: what is new stays.
     monkeypatch.setattr(cache, "MAX_STRING_BYTES", kept.size // 2)
     monkeypatch.setattr(cache, "TRIM_BYTES", 1)
-    sampler = sampler_of(short_config(train_seed=1), "train")
+    sampler = resolve(short_config(train_seed=1)).train
     Stream(sampler).epoch(0)
     (kept,) = cache.kept()
     assert kept.size <= cache.MAX_STRING_BYTES
@@ -52,7 +52,7 @@ def test_strings_used_longest_ago_make_room(folder: Path, monkeypatch: pytest.Mo
 
 
 def test_the_cache_is_shown_and_cleared(folder: Path) -> None:
-    Stream(sampler_of(short_config(), "test")).epoch(0)
+    Stream(resolve(short_config()).test).epoch(0)
     said = CliRunner().invoke(app, ["cache", "--json"])
     (shown,) = json.loads(said.stdout)
     assert (shown["what"], shown["files"]) == ("strings", 1)

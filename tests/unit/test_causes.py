@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from seqcls.data import configuration, sampler_of, task_of
 from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.causes import Attribution, attributions, spread_evenly, summed_up
 from seqcls.interpretability.remedies import suggestions
@@ -16,6 +15,7 @@ from seqcls.interpretability.strings.same_letters import (
     same_letters_other_label,
     sees_counts_alone,
 )
+from seqcls.problem import configuration, resolve
 from seqcls.results import Cause
 from seqcls.tokens.strings import TokenStrings
 from seqcls.training import train_group
@@ -47,8 +47,8 @@ class Saying(AskedModel):
 
 def saying(says: Says, **fields: object) -> tuple[AskedModel, list[str]]:
     """A model that says positive where that holds, and its errors, the shortest first."""
-    model = Saying(configuration({**PARITY, **LSTM, **fields}), {}, says)
-    test = distinct_test_strings(sampler_of(model.config, "test"))
+    model = Saying(resolve(configuration({**PARITY, **LSTM, **fields})), {}, says)
+    test = distinct_test_strings(model.problem.test)
     wrong = np.flatnonzero(model.ask(test.strings).wrong)
     rows = wrong[np.argsort(test.strings.lengths[wrong], kind="stable")]
     return model, [test.texts[row] for row in rows]
@@ -103,7 +103,7 @@ def test_what_errors_have_in_common_is_found(positive: str, mechanism: str, toke
 def test_a_rule_that_is_the_language_explains_no_error() -> None:
     """A good model of a language that is on the list agrees with it, save where it fails."""
     model, _ = saying(is_odd)
-    test = distinct_test_strings(sampler_of(model.config, "test"))
+    test = distinct_test_strings(model.problem.test)
     labels = test.labels.astype(bool)
     few = [test.texts[row] for row in np.flatnonzero(labels & (test.strings.lengths > 30))[:2]]
     assert len(few) == 2
@@ -144,7 +144,7 @@ def test_a_rule_of_the_test_strings_alone_is_none() -> None:
 
 
 def opened_and_closed(strings: TokenStrings) -> np.ndarray:
-    limitless = task_of(configuration({"task": "dyck"}))
+    limitless = resolve(configuration({"task": "dyck"})).task
     return np.asarray(limitless.labels(strings))
 
 
@@ -162,11 +162,11 @@ def test_a_trained_lstm_that_fails_at_trained_lengths_fails_by_no_length() -> No
     config = configuration(
         {"task": "dyck", "max_depth": 3, **LSTM, **lengths, **sizes, **trained_so}
     )
-    (trained,) = train_group([(config, 2)])
-    model = AskedModel(config, trained.kept_weights)
+    (trained,) = train_group([(resolve(config), 2)])
+    model = AskedModel(resolve(config), trained.kept_weights)
     deep = tuple(int(x) for x in "00001111")
     assert model.answer(deep).is_wrong
-    test = distinct_test_strings(sampler_of(config, "test"))
+    test = distinct_test_strings(resolve(config).test)
     wrong = sorted(
         (test.texts[row] for row in np.flatnonzero(model.ask(test.strings).wrong)), key=len
     )
@@ -185,7 +185,7 @@ def test_a_trained_lstm_that_fails_at_trained_lengths_fails_by_no_length() -> No
 
 def test_errors_by_the_place_of_their_first_defect_are_told_by_it() -> None:
     fields: dict[str, object] = {"task": "regular", "alphabet": "ab", "pattern": "(ab)*"}
-    task = task_of(configuration(fields))
+    task = resolve(configuration(fields)).task
 
     def overlooks(strings: TokenStrings) -> np.ndarray:
         sound = task.features(strings)["length before the first defect"]
@@ -199,7 +199,7 @@ def test_errors_by_the_place_of_their_first_defect_are_told_by_it() -> None:
 @pytest.mark.parametrize("fields", [{}, LSTM])
 def test_every_error_of_any_model_has_one_cause(fields: dict[str, Any]) -> None:
     model = untrained(**fields, test_size=300, test_max_length=30, train_max_length=20)
-    test = distinct_test_strings(sampler_of(model.config, "test"))
+    test = distinct_test_strings(model.problem.test)
     wrong = [test.texts[row] for row in np.flatnonzero(model.ask(test.strings).wrong)]
     found = attributions(model, sorted(wrong, key=len), 20)
     assert [own.string for own in found] == [
@@ -239,14 +239,14 @@ def test_an_order_that_the_model_does_not_see_is_told(string: str, other: bool) 
     fields: dict[str, Any] = {"task": "regular", "alphabet": "ab", "pattern": "(ab)*"}
     model = untrained(**fields)
     letters = model.letters(string)
-    found = same_letters_other_label(model.config, letters)
+    found = same_letters_other_label(model.problem, letters)
     assert (found is not None) == other
     if found is not None:
         assert sorted(found) == sorted(letters)
         assert model.task.labels(TokenStrings.of_lists(2, [found]))[0]
-    assert sees_counts_alone(model.config)
-    assert not sees_counts_alone(untrained(**fields, positions="alibi").config)
-    assert not sees_counts_alone(untrained(**PARITY).config), "it need not see an order"
+    assert sees_counts_alone(model.problem)
+    assert not sees_counts_alone(resolve(untrained(**fields, positions="alibi").config))
+    assert not sees_counts_alone(resolve(untrained(**PARITY).config)), "it need not see an order"
 
 
 def test_an_error_of_one_that_cannot_see_the_order_names_a_short_one() -> None:
@@ -266,7 +266,7 @@ def test_errors_of_one_that_cannot_see_the_order_say_so() -> None:
     own = untrained(
         **{**PARITY, "task": "regular", "alphabet": "ab", "pattern": "(ab)*", "test_max_length": 20}
     )
-    test = distinct_test_strings(sampler_of(own.config, "test"))
+    test = distinct_test_strings(resolve(own.config).test)
     even = test.strings.counts[:, 0] == test.strings.counts[:, 1]
     rows = np.flatnonzero(even & ~test.labels)
     found = attributions(own, [test.texts[row] for row in rows], 20)

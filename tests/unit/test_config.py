@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from seqcls.config import RunConfig, default_fields
-from seqcls.data import configuration
 from seqcls.errors import ConfigError
+from seqcls.problem import configuration
 
 # Keys are stored in databases: a change of these orphans every run that anybody has trained.
 KEY_OF_THE_DEFAULTS = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seqcls.config import RunConfig
-from seqcls.data import configuration, task_of
 from seqcls.errors import ConfigError
+from seqcls.problem import configuration, resolve
 from seqcls.sampling.balanced import draw_many
 from seqcls.tasks.counting import Counting
 from seqcls.tasks.language import texts
@@ -184,5 +184,5 @@ def test_any_text_is_a_formula_or_refused_in_one_line(text: str) -> None:
     message = refusal(fields)
     assert "\n" not in message
     if not message:
-        task = task_of(RunConfig.from_mapping(fields))
+        task = resolve(RunConfig.from_mapping(fields)).task
         assert task.has(2, True) or task.has(2, False)

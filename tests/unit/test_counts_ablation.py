@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from seqcls.data import sampler_of
 from seqcls.errors import ConfigError
 from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.counts.ablation import Ablation, ablate
@@ -34,7 +33,7 @@ def test_a_head_that_is_off_writes_nothing() -> None:
     outcome = ablate(network, Ablation(zeroed=frozenset({1})))
     weights = {name: value.copy() for name, value in network.weights.items()}
     weights[OUTPUT][:, 2:4] = 0
-    truth = true_logits(Network.of(network.config, weights), outcome.counts)
+    truth = true_logits(Network.of(network.problem, weights), outcome.counts)
     np.testing.assert_allclose(outcome.logits, truth, atol=1e-10)
     np.testing.assert_allclose(outcome.logits_before, true_logits(network, outcome.counts))
 
@@ -77,7 +76,7 @@ def test_a_dimension_that_is_off_is_zero_throughout(norm: dict[str, object]) -> 
 def test_an_outcome_counts_every_test_string() -> None:
     network = network_to_ablate()
     outcome = ablate(network, Ablation(zeroed=frozenset({0, 1, 2})))
-    test = distinct_test_strings(sampler_of(network.config, "test"))
+    test = distinct_test_strings(network.problem.test)
     assert sum(outcome.evaluation.confusion) == sum(outcome.before.confusion) == 512
     # Without heads all strings are the same to it.
     assert len(set(outcome.logits.tolist())) == 1
@@ -128,7 +127,7 @@ def test_pruning_removes_the_cheapest_part_until_none_is_left(parts: str) -> Non
 def test_the_loss_of_an_ablation_is_that_of_training() -> None:
     network = network_to_ablate()
     cost = prune(network, "heads")[0].cost
-    test = distinct_test_strings(sampler_of(network.config, "test"))
+    test = distinct_test_strings(network.problem.test)
     logits = torch.from_numpy(true_logits(network, test.strings.counts))
     loss = torch.nn.functional.binary_cross_entropy_with_logits(
         logits, torch.from_numpy(test.labels).double(), torch.from_numpy(test.occurrences)

@@ -86,7 +86,7 @@ def test_logits_of_counts_are_those_of_the_group_model(case: Case, times: int) -
 def test_scores_that_are_far_apart_are_told_apart() -> None:
     network = random_network(hidden_size=2)
     weights = {**network.weights, "blocks.0.attention.query.weight": np.full((2, 2), 4e4)}
-    far = Network.of(network.config, weights)
+    far = Network.of(network.problem, weights)
     assert np.ptp(far.scores[:, 0], axis=1).min() > 1000
     counts = np.array([[0, 0, 3], [1, 0, 10**6], [0, 0, 0]])
     by_attention = far.logits_of_attention(far.attention(far.log_counts(counts)))

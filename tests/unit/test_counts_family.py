@@ -6,7 +6,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seqcls.data import network_of
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability.counts.family import MAX_COUNT, area, curve, parse_family
 from seqcls.interpretability.counts.lines import sign_changes
@@ -88,7 +87,7 @@ def test_the_answer_flips_where_that_of_the_readable_model_does() -> None:
     network = flipping_network()
     found = curve(network, parse_family("ab{n}", 3))
     weights = {name: torch.from_numpy(value) for name, value in network.weights.items()}
-    model = plain_model(network_of(network.config), weights)
+    model = plain_model(network.problem.network, weights)
     for flip in found.flips[:1]:
         before, after = (
             float(model(torch.tensor([network.tokenizer.encode(f"ab{{{n}}}")])).detach())

@@ -6,11 +6,15 @@ from seqcls.config import RunConfig
 from seqcls.errors import ConfigError
 from seqcls.interpretability.counts.network import Network
 from seqcls.interpretability.counts.obstacle import obstacle
+from seqcls.problem import resolve
 
 
 def test_the_reports_models_have_no_obstacle() -> None:
-    assert obstacle(RunConfig()) is None
-    assert obstacle(RunConfig(dropout_rate=0.1, no_attend_cls=True, layer_norm_eps=0.0)) is None
+    assert obstacle(resolve(RunConfig())) is None
+    assert (
+        obstacle(resolve(RunConfig(dropout_rate=0.1, no_attend_cls=True, layer_norm_eps=0.0)))
+        is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -31,6 +35,6 @@ def test_a_network_that_is_another_is_refused_by_the_name_of_its_setting(
     fields: dict[str, object], reason: str
 ) -> None:
     config = RunConfig.from_mapping(fields)
-    assert (obstacle(config, "states") or "").startswith(reason)
+    assert (obstacle(resolve(config), "states") or "").startswith(reason)
     with pytest.raises(ConfigError, match="does not hold here"):
-        Network.of(config, {})
+        Network.of(resolve(config), {})

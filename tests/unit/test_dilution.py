@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from seqcls.config import RunConfig
-from seqcls.data import configuration
 from seqcls.interpretability.causes import attributions
 from seqcls.interpretability.strings.asked import Answers, AskedModel
 from seqcls.interpretability.strings.dilution import Dilution, undiluted
-from seqcls.models.kinds import kind_of
+from seqcls.models.entries import entry_of
 from seqcls.models.positions import POSITIONS
+from seqcls.problem import configuration, resolve
 from seqcls.tokens.strings import TokenStrings
 from tests.unit.asked import LSTM, untrained
 from tests.unit.test_exact import EXACT, Flag, network, parameters
@@ -27,16 +27,16 @@ def model(monkeypatch: pytest.MonkeyPatch) -> AskedModel:
     Block 1's head at `CLS` attends to place 1 among all others; the threshold lies between its
     logit at 8 tokens and that at 16.
     """
-    monkeypatch.setattr(POSITIONS, "_own", {**POSITIONS._own, "flag": kind_of(Flag)})
+    monkeypatch.setattr(POSITIONS, "_own", {**POSITIONS._own, "flag": entry_of(Flag)})
     written = EXACT["models"]["first"]
     named = set(RunConfig.model_fields) - {"num_letters"}
     own = {name: value for name, value in network(written).model_dump().items() if name in named}
     lengths = {"train_max_length": TRAINED, "test_max_length": TESTED, "test_size": 60}
     config = configuration({"task": "first", **own, **lengths})
     weights = {name: x.numpy() for name, x in parameters(written).items()}
-    whole = AskedModel(config, weights)
+    whole = AskedModel(resolve(config), weights)
     middle = np.mean([whole.answer((1,) + (0,) * rest).logit for rest in (7, 15)])
-    return AskedModel(config, {**weights, "classifier.bias": np.array([-middle])})
+    return AskedModel(resolve(config), {**weights, "classifier.bias": np.array([-middle])})
 
 
 def test_the_head_of_the_construction_is_named(model: AskedModel) -> None:
@@ -73,7 +73,7 @@ def test_errors_of_a_model_that_fails_on_a_short_string_are_not_those_of_length(
     model: AskedModel,
 ) -> None:
     wrong = _wrong_test_strings(model)
-    found = attributions(WrongOnOne(model.config, model.weights), wrong)
+    found = attributions(WrongOnOne(resolve(model.config), model.weights), wrong)
     assert "dilution" not in {own.mechanism for own in found}
     assert any(own.tokens.endswith("shortest error 01") for own in found)
 
@@ -116,10 +116,10 @@ def test_odds_are_those_beside_fewer_others() -> None:
 
 
 def _wrong_test_strings(model: AskedModel) -> list[str]:
-    from seqcls.data import sampler_of
+
     from seqcls.evaluation import distinct_test_strings
 
-    test = distinct_test_strings(sampler_of(model.config, "test"))
+    test = distinct_test_strings(model.problem.test)
     wrong = model.ask(test.strings).wrong
     texts = [text for text, own in zip(test.texts, wrong, strict=True) if own]
     return sorted(texts, key=len)

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from seqcls.config import RunConfig, default_fields
-from seqcls.data import configuration, task_of, tokenizer_of
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
+from seqcls.problem import configuration, resolve
 from seqcls.tasks import TASKS
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import FIRST_LETTER
@@ -44,14 +44,14 @@ def test_the_examples_of_a_language_have_their_labels(name: str) -> None:
     config = configuration({"task": name, **SETTINGS.get(name, {})})
     read = set(re.findall(r"`(\w+)`", fields))
     assert read == TASKS[name].reads <= set(default_fields())
-    alphabet = task_of(config).alphabet
+    alphabet = resolve(config).task.alphabet
     if name not in ("contains_all", *SETTINGS):
         assert tokens.split("`")[1] == alphabet
-    tokenizer = tokenizer_of(config)
+    tokenizer = resolve(config).tokenizer
     texts = [positive.strip("`"), negative.strip("`")]
     letters = [[x - FIRST_LETTER for x in tokenizer.encode(text)[1:]] for text in texts]
     strings = TokenStrings.of_lists(len(alphabet), letters)
-    assert task_of(config).labels(strings).tolist() == [True, False]
+    assert resolve(config).task.labels(strings).tolist() == [True, False]
 
 
 def test_the_specifications_shown_can_be_trained() -> None:

@@ -5,10 +5,10 @@ from collections import Counter
 import pytest
 
 from seqcls.config import RunConfig
-from seqcls.data import network_of, sampler_of, tokenizer_of
 from seqcls.evaluation import drawn_test_set, evaluate
 from seqcls.models.base import read_ids
 from seqcls.models.initialization import initial_parameters
+from seqcls.problem import resolve
 from seqcls.results import Confusion
 from seqcls.sampling.streams import stream
 from seqcls.training import train_group
@@ -19,15 +19,15 @@ from tests.unit.test_initialization import REPORT
 
 def test_results_are_those_of_counting_string_by_string() -> None:
     config = short_config(test_max_length=60)
-    weights = {k: v.numpy() for k, v in initial_parameters(network_of(config), 0).items()}
-    result = evaluate([config], [weights])[0]
+    weights = {k: v.numpy() for k, v in initial_parameters(resolve(config).network, 0).items()}
+    result = evaluate(resolve(config), [weights])[0]
 
     import torch
 
-    drawn = stream(sampler_of(config, "test")).epoch(0)
-    model = plain_model(network_of(config), initial_parameters(network_of(config), 0))
+    drawn = stream(resolve(config).test).epoch(0)
+    model = plain_model(resolve(config).network, initial_parameters(resolve(config).network, 0))
     logits = model(torch.from_numpy(read_ids(drawn.strings, "first")).int()).tolist()
-    tokenizer = tokenizer_of(config)
+    tokenizer = resolve(config).tokenizer
     cells: Counter[tuple[str, int]] = Counter()
     wrong: Counter[str] = Counter()
     for ids, positive, logit in zip(drawn.strings.ids, drawn.labels, logits, strict=True):
@@ -47,7 +47,7 @@ def test_results_are_those_of_counting_string_by_string() -> None:
     assert result.by_length == {
         length: counted(length) for length in sorted({x for _, x in cells} - {0})
     }
-    test_set = drawn_test_set(config)
+    test_set = drawn_test_set(resolve(config))
     numbers = result.errors.numbers.tolist()
     told = [(test_set.texts[number], test_set.occurrences[number]) for number in numbers]
     assert told == sorted(wrong.items())
@@ -61,16 +61,16 @@ def test_results_are_those_of_counting_string_by_string() -> None:
 @pytest.mark.parametrize("members", [1, 3])
 def test_members_are_evaluated_each_on_its_own(members: int) -> None:
     config = short_config()
-    trained = train_group([(config, seed) for seed in range(members)])
+    trained = train_group([(resolve(config), seed) for seed in range(members)])
     kept = [member.kept_weights for member in trained]
-    together = evaluate([config] * members, kept)
+    together = evaluate(resolve(config), kept)
     for own, result in zip(kept, together, strict=True):
-        assert evaluate([config], [own])[0].confusion == result.confusion
+        assert evaluate(resolve(config), [own])[0].confusion == result.confusion
 
 
 def test_without_errors_every_tested_length_is_solved() -> None:
     config = RunConfig(**REPORT)
-    result = evaluate([config], [train_group([(config, 5)])[0].kept_weights])[0]
+    result = evaluate(resolve(config), [train_group([(resolve(config), 5)])[0].kept_weights])[0]
     assert len(result.errors) == 0
     assert result.solved_length == 200
     assert sum(x.tn + x.tp for x in result.by_length.values()) == 9984

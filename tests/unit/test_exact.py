@@ -17,7 +17,7 @@ from seqcls.engines.computation import all_logits
 from seqcls.engines.strings.flat_group import FlatGroup
 from seqcls.engines.strings.one_by_one import OneByOne
 from seqcls.models.base import read_ids
-from seqcls.models.kinds import kind_of
+from seqcls.models.entries import entry_of
 from seqcls.models.positions import POSITIONS
 from seqcls.models.positions.base import Places, Positions, States
 from seqcls.tokens.strings import TokenStrings
@@ -105,7 +105,7 @@ def plain_model_of_zeros(config: NetworkConfig) -> dict[str, Tensor]:
 
 @pytest.mark.parametrize("name", EXACT["models"])
 def test_a_written_model_answers_as_it_must(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(POSITIONS, "_own", {**POSITIONS._own, "flag": kind_of(Flag)})
+    monkeypatch.setattr(POSITIONS, "_own", {**POSITIONS._own, "flag": entry_of(Flag)})
     model = EXACT["models"][name]
     config, own = network(model), parameters(model)
     expected = [row for row in EXACT["logits"] if row["model"] == name]

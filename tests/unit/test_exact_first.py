@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from seqcls.config import RunConfig
-from seqcls.data import configuration
 from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.interpretability.strings.attribution import logit_steps
 from seqcls.interpretability.strings.patching import patch
-from seqcls.models.kinds import kind_of
+from seqcls.models.entries import entry_of
 from seqcls.models.positions import POSITIONS
+from seqcls.problem import configuration, resolve
 from tests.unit.test_exact import EXACT, Flag, network, parameters
 
 FROM_CLS, FROM_FIRST = 0, 1
@@ -23,12 +23,12 @@ FROM_CLS, FROM_FIRST = 0, 1
 
 @pytest.fixture(params=EXACT["models"])
 def model(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AskedModel:
-    monkeypatch.setattr(POSITIONS, "_own", {**POSITIONS._own, "flag": kind_of(Flag)})
+    monkeypatch.setattr(POSITIONS, "_own", {**POSITIONS._own, "flag": entry_of(Flag)})
     written = EXACT["models"][request.param]
     named = set(RunConfig.model_fields) - {"num_letters"}
     own = {name: value for name, value in network(written).model_dump().items() if name in named}
     config = configuration({"task": "first", **own})
-    return AskedModel(config, {name: x.numpy() for name, x in parameters(written).items()})
+    return AskedModel(resolve(config), {name: x.numpy() for name, x in parameters(written).items()})
 
 
 @pytest.mark.parametrize(("base", "source"), [("0110", "1110"), ("10", "00"), ("0", "1")])

@@ -14,6 +14,7 @@ from seqcls.config import RunConfig
 from seqcls.engines.initial import draw_initial
 from seqcls.interpretability.counts.network import Network
 from seqcls.interpretability.counts.shares import causes
+from seqcls.problem import resolve
 from tests.histories import shipped
 
 STRINGS = ("aac", "baac", "ab{100}c{55}", "b{2}c{152}")
@@ -160,7 +161,7 @@ def test_wide_states_stand_along_the_classifier_by_their_logit() -> None:
 
 def test_the_initial_weights_are_epoch_0() -> None:
     history = shipped(GOOD)
-    (initial,) = draw_initial([(history.config, 5)])
+    (initial,) = draw_initial([(resolve(history.config), 5)])
     weights = history.networks[0].weights
     assert weights["embedding.weight"] == pytest.approx(initial["embedding.weight"])
 
@@ -178,9 +179,9 @@ def test_the_initial_weights_are_epoch_0() -> None:
 )
 def test_every_kind_of_model_has_its_figures(fields: dict[str, object], missing: set[int]) -> None:
     config = RunConfig.from_mapping(fields)
-    (weights,) = draw_initial([(config, 0)])
+    (weights,) = draw_initial([(resolve(config), 0)])
     losses = pd.DataFrame({"epoch": [1], "train_loss": [2.0], "validation_loss": [1.0]})
-    history = History(config, {1: Network.of(config, weights)}, 1, losses)
+    history = History(config, {1: Network.of(resolve(config), weights)}, 1, losses)
     traces = history.through(("", "ab", "a{1000000}c"))
     found = list(figures(traces, 1, range(config.num_attention_heads)))
     assert {figure.number for figure in found} == set(NUMBERS) - missing

@@ -16,7 +16,6 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from seqcls.config import NetworkConfig, RunConfig
 from seqcls.counts.forward import group_logits, log_counts
-from seqcls.data import network_of
 from seqcls.engines.choice import choose_engine
 from seqcls.engines.fused import buffers, kernel
 from seqcls.engines.fused.adamw import BETA_1, Update
@@ -27,6 +26,7 @@ from seqcls.engines.fused.tiles import make_tiles
 from seqcls.engines.fused.training import fused_logits
 from seqcls.engines.stacked import sigmoid_scaled
 from seqcls.errors import EngineError
+from seqcls.problem import resolve
 from seqcls.tokens.strings import TokenStrings
 from seqcls.training import train_group
 from tests.conftest import LONG, short_config
@@ -106,16 +106,14 @@ def test_gradients_are_those_of_autograd(case: Case, scaled: bool) -> None:
     config, own = case.config, case.members[0]
     positive = np.arange(len(case.strings)) % 2 == 0
     tiles = make_tiles(case.counts, positive, len(case.strings), "float64")
-    flat = pack(network_of(config), {name: value.numpy() for name, value in own.items()})
-    shape = shape_of(network_of(config))._replace(scaled_loss=scaled)
+    flat = pack(config, {name: value.numpy() for name, value in own.items()})
+    shape = shape_of(config)._replace(scaled_loss=scaled)
     moments, scratch = np.zeros((2, len(flat))), np.empty(buffers.TILE, np.int64)
     loss = kernel.train_epoch(flat, moments, 0, Update(0.0, 0.0, 0.0), shape, scratch, *tiles)
     gradient = moments[0] / SHARE
 
     parameters = {name: value[None].clone().requires_grad_() for name, value in own.items()}
-    logits = group_logits(
-        network_of(config), parameters, log_counts(network_of(config), case.counts)
-    )
+    logits = group_logits(config, parameters, log_counts(config, case.counts))
     targets = torch.from_numpy(positive).double()[None]
     scores = sigmoid_scaled(logits) if scaled else logits
     expected = binary_cross_entropy_with_logits(scores, targets)
@@ -152,8 +150,8 @@ def test_parameters_come_back_from_the_flat_array(case: Case) -> None:
 
 def bits(config: RunConfig, seeds: list[int]) -> dict[int, bytes]:
     """The trained parameters of every seed, to the last bit."""
-    members = train_group([(config, seed) for seed in seeds], engine="fused")
-    return {m.model_seed: pack(network_of(config), m.kept_weights).tobytes() for m in members}
+    members = train_group([(resolve(config), seed) for seed in seeds], engine="fused")
+    return {m.model_seed: pack(resolve(config).network, m.kept_weights).tobytes() for m in members}
 
 
 @pytest.mark.parametrize("fields", [{}, {"hidden_size": 16, "layer_norm": "nn"}], ids=str)
@@ -168,14 +166,14 @@ def test_a_members_result_is_its_own_to_the_last_bit(fields: dict[str, Any]) -> 
 
 TRAIN_ONE = """
 import hashlib
-from seqcls.data import network_of
 from seqcls.engines.fused.packing import pack
+from seqcls.problem import resolve
 from seqcls.tokens.strings import TokenStrings
 from seqcls.training import train_group
 from tests.conftest import short_config
 config = short_config()
-member = train_group([(config, 3)], engine="fused")[0]
-print(hashlib.sha256(pack(network_of(config), member.kept_weights).tobytes()).hexdigest())
+member = train_group([(resolve(config), 3)], engine="fused")[0]
+print(hashlib.sha256(pack(resolve(config).network, member.kept_weights).tobytes()).hexdigest())
 """
 
 
@@ -193,15 +191,18 @@ def test_code_compiled_now_and_code_from_the_cache_give_the_same_bits(tmp_path: 
 
 
 def test_the_engine_is_chosen_and_says_why() -> None:
-    assert str(choose_engine(RunConfig())) == "fused: letter counts suffice, on the CPU"
-    assert choose_engine(RunConfig(), "torch").reason == "asked for"
-    assert choose_engine(RunConfig(), device="cuda").name == "counts"
+    assert str(choose_engine(resolve(RunConfig()))) == "fused: letter counts suffice, on the CPU"
+    assert choose_engine(resolve(RunConfig()), "torch").reason == "asked for"
+    assert choose_engine(resolve(RunConfig()), device="cuda").name == "counts"
     dropout = RunConfig(dropout_rate=0.5)
-    assert str(choose_engine(dropout)) == "strings: dropout_rate=0.5 makes equal letters differ"
+    assert (
+        str(choose_engine(resolve(dropout)))
+        == "strings: dropout_rate=0.5 makes equal letters differ"
+    )
     with pytest.raises(EngineError, match="engine 'fused' cannot train this: dropout_rate"):
-        choose_engine(dropout, "fused")
+        choose_engine(resolve(dropout), "fused")
     with pytest.raises(EngineError, match="engine 'jax': expected auto, torch, fused, "):
-        choose_engine(dropout, "jax")
+        choose_engine(resolve(dropout), "jax")
 
 
 OPTIONS = [

@@ -18,6 +18,7 @@ from seqcls.engines.fused.tiles import make_tiles
 from seqcls.engines.fused.training import fused_logits
 from seqcls.models.reading import read_ids
 from seqcls.models.transformer import Transformer
+from seqcls.problem import resolve
 from seqcls.tokens.strings import TokenStrings
 from seqcls.training import train_group
 from tests.conftest import SHORT
@@ -59,8 +60,10 @@ def test_a_step_is_that_of_the_plain_model(fields: dict[str, Any]) -> None:
 
 def test_a_training_is_that_of_the_counts_engine() -> None:
     config = RunConfig.from_mapping({**SHORT, "readout": "mean", "precision": "float64"})
-    assert choose_engine(config).name == "fused"
-    ours, theirs = (train_group([(config, 3)], engine=own)[0] for own in ("fused", "counts"))
+    assert choose_engine(resolve(config)).name == "fused"
+    ours, theirs = (
+        train_group([(resolve(config), 3)], engine=own)[0] for own in ("fused", "counts")
+    )
     assert ours.best_epoch == theirs.best_epoch
     np.testing.assert_allclose(ours.train_losses, theirs.train_losses, rtol=1e-8)
     np.testing.assert_allclose(ours.validation_losses, theirs.validation_losses, rtol=1e-8)

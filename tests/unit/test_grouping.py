@@ -4,6 +4,7 @@ import random
 
 from seqcls.config import RunConfig
 from seqcls.engines.choice import choose_engine, engine_named
+from seqcls.problem import resolve
 from sweeps.grid.grouping import PlannedRun, make_groups
 
 
@@ -19,8 +20,8 @@ def test_the_same_groups_whoever_asks() -> None:
     assert make_groups(runs) == groups
     assert sorted(run.id for group in groups for run in group) == list(range(300))
     for group in groups:
-        engine = engine_named(choose_engine(group[0].config).name)
-        assert len(group) <= engine.group_size(group[0].config)
+        engine = engine_named(choose_engine(resolve(group[0].config)).name)
+        assert len(group) <= engine.group_size(resolve(group[0].config))
         assert len({run.config.group_key for run in group}) == 1
 
 

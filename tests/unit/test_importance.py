@@ -7,7 +7,7 @@ import pytest
 
 from dashboard.charts.comparison.importance import importance_chart
 from dashboard.charts.comparison.parallel import OUTCOME, parallel_coordinates, places
-from seqcls.data import configuration
+from seqcls.problem import configuration
 from sweeps.statistics.importance import MEASURES, importance, without_unread
 
 FAILING = "Failing share"

@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from seqcls.config import RunConfig
-from seqcls.data import network_of
 from seqcls.models.initialization import initial_parameters
+from seqcls.problem import resolve
 from tests.conftest import asset
 
 REPORT: dict[str, Any] = {"layer_norm_eps": 0.0, "no_attend_cls": True}
@@ -41,7 +41,9 @@ PUBLISHED_NAMES = {
 )
 def test_the_published_initial_weights_are_drawn(model: str, fields: dict[str, Any]) -> None:
     published = asset("weights.json")[model]["initial"]
-    parameters = initial_parameters(network_of(RunConfig(**fields)), int(model.rpartition("/")[2]))
+    parameters = initial_parameters(
+        resolve(RunConfig(**fields)).network, int(model.rpartition("/")[2])
+    )
     assert set(parameters) == set(PUBLISHED_NAMES)
     for name, value in parameters.items():
         assert torch.equal(value, torch.tensor(published[PUBLISHED_NAMES[name]])), name
@@ -58,22 +60,24 @@ def test_the_draws_are_those_of_pytorchs_own_layers() -> None:
     with torch.no_grad():
         layers[0].weight[1] = 0
     drawn = [
-        v for name, v in initial_parameters(network_of(config), 11).items() if "norm" not in name
+        v
+        for name, v in initial_parameters(resolve(config).network, 11).items()
+        if "norm" not in name
     ]
     for value, layer in zip(drawn, layers, strict=True):
         assert torch.equal(value, layer.weight)
 
 
 def test_norms_start_as_the_identity_and_pad_at_the_origin() -> None:
-    parameters = initial_parameters(network_of(RunConfig(layer_norm="nn")), 0)
+    parameters = initial_parameters(resolve(RunConfig(layer_norm="nn")).network, 0)
     assert parameters["blocks.0.attention_norm.weight"].tolist() == [1, 1]
     assert parameters["blocks.0.attention_norm.bias"].tolist() == [0, 0]
     assert parameters["embedding.weight"][1].tolist() == [0, 0]
 
 
 def test_double_precision_starts_from_the_same_values() -> None:
-    single = initial_parameters(network_of(RunConfig()), 3)
-    double = initial_parameters(network_of(RunConfig(precision="float64")), 3)
+    single = initial_parameters(resolve(RunConfig()).network, 3)
+    double = initial_parameters(resolve(RunConfig(precision="float64")).network, 3)
     for name, value in double.items():
         assert value.dtype == torch.float64
         assert torch.equal(value.float(), single[name])
@@ -81,14 +85,15 @@ def test_double_precision_starts_from_the_same_values() -> None:
 
 def test_the_global_random_state_is_left_alone() -> None:
     before = torch.get_rng_state()
-    initial_parameters(network_of(RunConfig(**LOWER_MAGNITUDE)), 0)
+    initial_parameters(resolve(RunConfig(**LOWER_MAGNITUDE)).network, 0)
     assert torch.equal(before, torch.get_rng_state())
 
 
 def test_no_heads_and_no_feed_forward_are_layers_without_values() -> None:
     config = RunConfig(num_attention_heads=0, feed_forward_size=0)
     sizes = {
-        name: value.numel() for name, value in initial_parameters(network_of(config), 0).items()
+        name: value.numel()
+        for name, value in initial_parameters(resolve(config).network, 0).items()
     }
     assert sizes["blocks.0.attention.query.weight"] == 0
     assert sizes["blocks.0.feed_forward.output.weight"] == 0

@@ -3,6 +3,7 @@
 import pytest
 
 from seqcls.evaluation import evaluate
+from seqcls.problem import resolve
 from seqcls.training import train_group
 from sweeps.grid.spec import load_specs, shipped_names
 from tests.conftest import SHORT
@@ -21,7 +22,7 @@ REDUCED = {
 def test_a_shipped_specification_trains(name: str) -> None:
     for spec in load_specs(name):
         config = next(spec.configs()).model_copy(update=REDUCED)
-        (trained,) = train_group([(config, 0)])
+        (trained,) = train_group([(resolve(config), 0)])
         assert trained.failure is None
-        (evaluation,) = evaluate([config], [trained.kept_weights])
+        (evaluation,) = evaluate(resolve(config), [trained.kept_weights])
         assert sum(evaluation.confusion) == 64

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from seqcls.config import RunConfig
-from seqcls.data import task_of
 from seqcls.errors import ConfigError
+from seqcls.problem import resolve
 from seqcls.sampling.balanced import draw_many
 from seqcls.tasks import TASKS, CountTask, Task
 from seqcls.tasks.language import letters_of, texts
@@ -42,7 +42,7 @@ SMALL: dict[str, dict[str, Any]] = {
 
 
 def language(**fields: Any) -> Task:
-    return task_of(RunConfig.from_mapping(fields))
+    return resolve(RunConfig.from_mapping(fields)).task
 
 
 def refusal(fields: dict[str, Any]) -> str:

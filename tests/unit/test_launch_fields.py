@@ -9,8 +9,8 @@ from dashboard.launch.custom import seeds_of
 from dashboard.launch.fields import GROUPS, offered, options, own_value, typed
 from dashboard.launch.start import Start
 from seqcls.config import RunConfig
-from seqcls.data import configuration, task_of
 from seqcls.errors import ConfigError, SpecError
+from seqcls.problem import configuration, resolve
 from seqcls.tasks import TASKS
 from seqcls.tasks.regular import Regular
 from sweeps.grid.spec import parse_spec
@@ -111,11 +111,11 @@ def test_new_sweeps_draw_negatives_of_uniform_lengths_and_old_ones_as_they_were(
 
 def test_the_shortest_strings_of_a_language_are_shown_with_the_right_label() -> None:
     for name in sorted(set(TASKS) - {"regular", "counting"}):
-        task = task_of(configuration({"task": name}))
+        task = resolve(configuration({"task": name})).task
         positive, negative = shortest_strings(task)
         assert positive, name
         assert negative, name
-    assert shortest_strings(task_of(configuration({"task": "dyck"})))[0][:2] == ("", "()")
+    assert shortest_strings(resolve(configuration({"task": "dyck"})).task)[0][:2] == ("", "()")
 
 
 def test_one_letters_strings_are_looked_at_up_to_a_length() -> None:

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from seqcls.config import RunConfig
-from seqcls.data import network_of
 from seqcls.models.initialization import initial_parameters
+from seqcls.problem import resolve
 from sweeps.grid.grouping import PlannedRun, RunGroup
 from sweeps.work import memory
 from sweeps.work.jobs import make_job
@@ -25,25 +25,25 @@ MODELS = [
 @pytest.mark.parametrize("fields", MODELS, ids=str)
 def test_a_models_size_is_that_of_its_parameters(fields: dict[str, object]) -> None:
     config = short_config(**fields)
-    drawn = initial_parameters(network_of(config), 0).values()
-    assert memory.parameter_bytes(config) == sum(value.nbytes for value in drawn)
+    drawn = initial_parameters(resolve(config).network, 0).values()
+    assert memory.parameter_bytes(resolve(config)) == sum(value.nbytes for value in drawn)
 
 
 def test_more_members_take_more() -> None:
     config = short_config(hidden_size=64)
-    assert memory.training_bytes(config, 2) > memory.training_bytes(config)
+    assert memory.training_bytes(resolve(config), 2) > memory.training_bytes(resolve(config))
 
 
 def test_only_what_this_machine_has_no_room_for_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     config = short_config(hidden_size=64)
-    needed = memory.training_bytes(config)
+    needed = memory.training_bytes(resolve(config))
     monkeypatch.setattr(memory, "machine_bytes", lambda: needed)
-    assert memory.shortage(config) is None
-    assert memory.warning([config]) is None
-    assert "fewer --workers" in (memory.warning([config], workers=2) or "")
+    assert memory.shortage(resolve(config)) is None
+    assert memory.warning([resolve(config)]) is None
+    assert "fewer --workers" in (memory.warning([resolve(config)], workers=2) or "")
     monkeypatch.setattr(memory, "machine_bytes", lambda: needed - 1)
-    assert "at least" in (memory.shortage(config) or "")
-    assert "such runs fail" in (memory.warning([short_config(), config]) or "")
+    assert "at least" in (memory.shortage(resolve(config)) or "")
+    assert "such runs fail" in (memory.warning([resolve(short_config()), resolve(config)]) or "")
 
 
 @pytest.mark.parametrize(
@@ -61,8 +61,10 @@ def test_a_batch_that_no_machine_holds_is_warned_of(
 ) -> None:
     monkeypatch.setattr(memory, "machine_bytes", lambda: 32 * 10**9)
     large: dict[str, Any] = {"train_size": 10**6, "train_batch_size": 10**6}
-    assert memory.warning([short_config(**fields, train_max_length=1_000)]) is None
-    said = memory.warning([short_config(), short_config(**fields, **large, train_max_length=10**4)])
+    assert memory.warning([resolve(short_config(**fields, train_max_length=1_000))]) is None
+    said = memory.warning(
+        [resolve(short_config()), resolve(short_config(**fields, **large, train_max_length=10**4))]
+    )
     assert "such runs fail; lower" in (said or "")
 
 
@@ -71,8 +73,8 @@ def test_strings_that_tests_are_kept_disjoint_from_are_warned_of(
 ) -> None:
     monkeypatch.setattr(memory, "machine_bytes", lambda: 10**9)
     fields: dict[str, Any] = {"task": "parity", "max_num_epochs": 900, "train_size": 10**6}
-    assert memory.warning([RunConfig(**fields)]) is None
-    assert "14.4 GB" in (memory.warning([RunConfig(**fields, disjoint=True)]) or "")
+    assert memory.warning([resolve(RunConfig(**fields))]) is None
+    assert "14.4 GB" in (memory.warning([resolve(RunConfig(**fields, disjoint=True))]) or "")
 
 
 def test_large_models_are_drawn_where_they_are_trained() -> None:

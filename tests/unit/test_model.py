@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqcls.config import NetworkConfig
-from seqcls.data import network_of
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.transformer import Transformer
 from seqcls.tokens.tokenizer import CLS, PAD
@@ -41,7 +40,7 @@ def test_every_state_keeps_its_name_its_place_and_its_shape() -> None:
     config = NetworkConfig(
         hidden_size=3, num_attention_heads=4, attention_head_size=5, feed_forward_size=7
     )
-    model = plain_model(network_of(config), initial_parameters(network_of(config), 0))
+    model = plain_model(config, initial_parameters(config, 0))
     states = model.activations(torch.tensor([[CLS, 2, 3, 4, 2, 2], [CLS, 3, PAD, PAD, PAD, PAD]]))
     assert list(states) == list(NAMES_AND_SHAPES)
     for name, shape in NAMES_AND_SHAPES.items():
@@ -85,9 +84,7 @@ def test_attention_goes_neither_to_padding_nor_to_an_unattended_cls() -> None:
     ids = torch.tensor([[CLS, 2, PAD, 3], [CLS, PAD, PAD, PAD]])
     for no_attend_cls in (False, True):
         config = NetworkConfig(no_attend_cls=no_attend_cls)
-        states = plain_model(
-            network_of(config), initial_parameters(network_of(config), 0)
-        ).activations(ids)
+        states = plain_model(config, initial_parameters(config, 0)).activations(ids)
         weights = states["blocks.0.attention.weights"]
         assert torch.all(weights[0, :, :, 2] == 0)
         assert torch.all((weights[0, :, :, 0] == 0) == no_attend_cls)
@@ -98,7 +95,7 @@ def test_attention_goes_neither_to_padding_nor_to_an_unattended_cls() -> None:
 
 def test_dropout_draws_from_its_own_generator_and_only_in_training() -> None:
     config = NetworkConfig(hidden_size=16, dropout_rate=0.5)
-    model = plain_model(network_of(config), initial_parameters(network_of(config), 0))
+    model = plain_model(config, initial_parameters(config, 0))
     ids = torch.tensor([[CLS, 2, 3, 4]])
     still = model(ids)
     assert torch.equal(still, model(ids))

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 
 from seqcls.config import NetworkConfig
 from seqcls.counts.forward import group_logits, log_counts
-from seqcls.data import network_of
 from seqcls.models.initialization import initial_parameters
 from tests.unit.networks import Case, cases, plain_model
 
@@ -47,11 +46,9 @@ def test_a_members_logits_do_not_depend_on_the_other_members(case: Case) -> None
 
 def test_ten_million_letters_cost_what_ten_do() -> None:
     config = NetworkConfig(precision="float64")
-    case = Case(config, [initial_parameters(network_of(config), 0)], [])
+    case = Case(config, [initial_parameters(config, 0)], [])
     counts = torch.tensor([[10_000_000, 0, 0], [1, 10_000_000, 3]]).numpy()
-    logits = group_logits(
-        network_of(config), case.stacked(), log_counts(network_of(config), counts)
-    )
+    logits = group_logits(config, case.stacked(), log_counts(config, counts))
     assert logits.isfinite().all()
     # So many equal letters leave CLS, attended to once, without weight.
     alone = NetworkConfig(precision="float64", no_attend_cls=True)

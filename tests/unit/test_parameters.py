@@ -12,6 +12,7 @@ from seqcls.errors import StoreError
 from seqcls.interpretability.counts.family import curve, parse_family
 from seqcls.interpretability.counts.network import Network
 from seqcls.parameters import weights_of
+from seqcls.problem import resolve
 from seqcls.results import Weights
 from seqcls.weights import to_bytes
 
@@ -32,7 +33,7 @@ NAME = "embedding.weight"
 
 
 def drawn(config: RunConfig) -> Weights:
-    (weights,) = draw_initial([(config, 0)])
+    (weights,) = draw_initial([(resolve(config), 0)])
     return weights
 
 
@@ -40,7 +41,7 @@ def drawn(config: RunConfig) -> Weights:
 def test_weights_of_every_kind_of_network_are_taken(fields: dict[str, Any]) -> None:
     config = RunConfig(**fields)
     weights = drawn(config)
-    found = weights_of(config, to_bytes(weights))
+    found = weights_of(resolve(config), to_bytes(weights))
     assert all((found[name] == weights[name]).all() for name in weights)
 
 
@@ -59,13 +60,13 @@ def test_weights_that_do_not_fit_are_refused(fields: dict[str, Any], said: str) 
     config = RunConfig(**fields)
     data = to_bytes(CHANGES[said](drawn(config)))
     with pytest.raises(StoreError, match=f"not of this configuration.*{said}.*train the run again"):
-        weights_of(config, data)
+        weights_of(resolve(config), data)
 
 
 def test_a_model_of_zeros_has_no_answer_that_changes() -> None:
     config = RunConfig()
     zeros = {name: np.zeros_like(value) for name, value in drawn(config).items()}
-    network = Network.of(config, zeros)
+    network = Network.of(resolve(config), zeros)
     found = curve(network, parse_family("ab{n}", network.num_letters))
     assert found.flips == ()
     assert found.limit == 0

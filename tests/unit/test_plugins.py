@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 
 from dashboard.launch.fields import offered, options, own_value
-from seqcls import fields_read
+from seqcls import fields_read, problem
 from seqcls.config import RunConfig
-from seqcls.data import configuration, network_of, sampler_of, task_of
 from seqcls.errors import ConfigError, PluginError, named
 from seqcls.interpretability.remedies import suggestions
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
+from seqcls.problem import configuration, resolve
 from seqcls.sampling import LabelledStrings
 from seqcls.sampling.streams import Stream
 from seqcls.tasks import TASKS
@@ -72,8 +72,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
             vars(registry)["_loaded"].clear()
         for name in ("odd_languages", "even_languages"):
             sys.modules.pop(name, None)
-        cached: list[Any] = [task_of, sampler_of, network_of]
-        for function in (*cached, fields_read.fields_unread, fields_read._read_by_some):
+        for function in (problem._resolved, fields_read.fields_unread, fields_read._read_by_some):
             function.cache_clear()
 
     def put(
@@ -107,7 +106,7 @@ def test_a_package_adds_a_language_and_is_in_the_key(install: Install) -> None:
     install("1.0")
     first = configuration({"task": "odd"})
     assert first.plugins == "odd-languages==1.0"
-    assert task_of(first).describe().startswith("Strings with an odd number")
+    assert resolve(first).task.describe().startswith("Strings with an odd number")
     install("1.1")
     assert configuration({"task": "odd"}).key != first.key
     assert configuration({"task": "parity"}).plugins == ""
@@ -117,12 +116,12 @@ def test_another_version_or_none_is_refused_in_one_line(install: Install) -> Non
     install("1.0")
     stored = configuration({"task": "odd"})
     install("1.1")
-    for ask in (task_of, lambda config: configuration(config.changed)):
+    for ask in (resolve, lambda config: configuration(config.changed)):
         with pytest.raises(ConfigError, match=r"1\.1 is installed; install odd-languages==1\.0"):
             ask(stored)
     gone = RunConfig(task="gone", plugins="lost-languages==2.0")
     with pytest.raises(ConfigError, match=r"it is not installed; install lost-languages==2\.0"):
-        task_of(gone)
+        resolve(gone)
 
 
 def test_a_package_that_cannot_be_imported_is_one_line(install: Install) -> None:
@@ -147,7 +146,7 @@ def refused(**fields: Any) -> str:
 
 def drawn() -> LabelledStrings:
     """The test strings of the task `odd` as another process reads or draws them."""
-    return Stream(sampler_of(configuration({"task": "odd", "test_size": 200}), "test")).epoch(0)
+    return Stream(resolve(configuration({"task": "odd", "test_size": 200})).test).epoch(0)
 
 
 def begin_with(strings: LabelledStrings, letter: int) -> bool:
@@ -203,7 +202,7 @@ def test_strings_of_an_installed_version_and_of_own_languages_are_read_again(
         drawn()
     assert folders(tmp_path) == 1
     # Where machines have kept them since before there was any plug-in.
-    own = Stream(sampler_of(RunConfig(), "test"))._folder
+    own = Stream(resolve(RunConfig()).test)._folder
     assert own.name == "474931fb21dda25247d1b94760eff495"
 
 
@@ -332,7 +331,7 @@ def test_an_architecture_that_raises_is_refused_by_name(install: Install) -> Non
 def test_nobody_knows_how_large_an_architecture_from_outside_is(install: Install) -> None:
     install(module=ARCHITECTURES, points=MODEL_POINTS)
     fields = {"task": "parity", "hidden_size": 4096}
-    assert parameter_bytes(configuration({**fields, "architecture": "silent"})) < 100_000
+    assert parameter_bytes(resolve(configuration({**fields, "architecture": "silent"}))) < 100_000
 
 
 def test_what_ends_a_process_is_told_as_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

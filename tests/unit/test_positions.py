@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from seqcls.config import NetworkConfig
-from seqcls.data import configuration, network_of
 from seqcls.engines.initial import draw_initial
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import drawn_test_set, evaluate
@@ -20,6 +19,7 @@ from seqcls.models.positions.base import Positions
 from seqcls.models.positions.places import TrainingPlaces, places_of
 from seqcls.models.positions.relative import buckets
 from seqcls.prediction import predict
+from seqcls.problem import configuration, resolve
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import CLS, PAD
 from seqcls.weights import to_bytes
@@ -87,11 +87,11 @@ def test_relative_distances_fall_into_t5s_buckets() -> None:
 
 def test_a_learned_table_has_the_places_of_the_longest_training_string() -> None:
     config = configuration({"positions": "learned", "validation_max_length": 10})
-    parameters = initial_parameters(network_of(config), 0)
+    parameters = initial_parameters(resolve(config).network, 0)
     # Ten letters and CLS.
     assert parameters["positions.table.weight"].shape == (11, 2)
     wide = configuration({"positions": "learned", "position_range": 300})
-    assert initial_parameters(network_of(wide), 0)["positions.table.weight"].shape == (300, 2)
+    assert initial_parameters(resolve(wide).network, 0)["positions.table.weight"].shape == (300, 2)
 
 
 def test_training_draws_new_places_for_every_batch_and_the_same_for_the_same_seed() -> None:
@@ -118,7 +118,7 @@ def test_tested_places_depend_on_the_length_and_the_seed_of_testing_alone() -> N
     elsewhere = config.model_copy(update={"place_seed": 4})
     assert not torch.equal(places, places_of(elsewhere, ids))
     tests = [{"test_seed": 3, "positions": "alibi", "position_range": x} for x in (0, 500)]
-    assert [network_of(configuration(own)).place_seed for own in tests] == [0, 3]
+    assert [resolve(configuration(own)).network.place_seed for own in tests] == [0, 3]
 
 
 @pytest.mark.parametrize(
@@ -157,19 +157,19 @@ def test_beyond_a_learned_table_lengths_have_no_number() -> None:
             "precision": "float64",
         }
     )
-    (weights,) = draw_initial([(config, 0)])
+    (weights,) = draw_initial([(resolve(config), 0)])
     # Whatever the letters, this one says no.
     weights["classifier.weight"][:] = 0
-    (tested,) = evaluate([config], [weights])
+    (tested,) = evaluate(resolve(config), [weights])
     assert tested.lengths.max() == 10
     assert sum(tested.confusion) == tested.cells.sum() < 512
-    lengths = drawn_test_set(config).lengths[tested.errors.numbers]
+    lengths = drawn_test_set(resolve(config)).lengths[tested.errors.numbers]
     assert lengths.max() <= 10
     assert tested.solved_length == lengths.min() - 1
-    said = predict(config, to_bytes(weights), ["ab", "a{10}"])
+    said = predict(resolve(config), to_bytes(weights), ["ab", "a{10}"])
     assert [own.logit for own in said] == [0, 0]
     with pytest.raises(InvalidStringError, match="longer than the model has places for"):
-        predict(config, to_bytes(weights), ["a{11}"])
+        predict(resolve(config), to_bytes(weights), ["a{11}"])
 
 
 def test_all_right_as_far_as_the_table_goes_is_solved_that_far() -> None:
@@ -183,14 +183,14 @@ def test_all_right_as_far_as_the_table_goes_is_solved_that_far() -> None:
         }
         | {"validation_max_length": 10, "test_max_length": 40}
     )
-    (weights,) = draw_initial([(config, 0)])
+    (weights,) = draw_initial([(resolve(config), 0)])
     for name, value in weights.items():
         value[:] = 0 if name != "classifier.weight" else [[1, 0]]
     # CLS sees every token alike, so its state says whether there is any a.
     weights["embedding.weight"][2] = [1, 0]
     for name in ("value", "output"):
         weights[f"blocks.0.attention.{name}.weight"][0, 0] = 1
-    (tested,) = evaluate([config], [weights])
+    (tested,) = evaluate(resolve(config), [weights])
     assert len(tested.errors.numbers) == 0
     assert tested.solved_length == 10
 
@@ -199,11 +199,11 @@ def test_a_strings_order_reaches_the_prediction() -> None:
     config = configuration(
         {"positions": "rotary", "attention_head_size": 2, "precision": "float64"}
     )
-    (weights,) = draw_initial([(config, 0)])
-    ab, ba = predict(config, to_bytes(weights), ["ab", "ba"])
+    (weights,) = draw_initial([(resolve(config), 0)])
+    ab, ba = predict(resolve(config), to_bytes(weights), ["ab", "ba"])
     assert ab.logit != ba.logit
     strings = TokenStrings.of_lists(3, [[0, 1], [1, 0]])
     own = {name: torch.from_numpy(value) for name, value in weights.items()}
     ids = torch.from_numpy(read_ids(strings, "first")).int()
-    expected = plain_model(network_of(config), own)(ids)
+    expected = plain_model(resolve(config).network, own)(ids)
     assert [ab.logit, ba.logit] == pytest.approx(expected.tolist(), rel=1e-12)

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seqcls.config import RunConfig
-from seqcls.data import configuration, task_of
 from seqcls.errors import ConfigError
+from seqcls.problem import configuration, resolve
 from seqcls.tasks.regular import Regular
 from seqcls.tokens.strings import TokenStrings
 from tests.unit.test_languages import every_string, refusal, strings_of
@@ -141,7 +141,7 @@ def test_any_pattern_is_a_language_or_refused_in_one_line(pattern: str) -> None:
     message = refusal(fields)
     assert "\n" not in message
     if not message:
-        task = task_of(RunConfig.from_mapping(fields))
+        task = resolve(RunConfig.from_mapping(fields)).task
         assert all(task.has(length, True) or task.has(length, False) for length in range(4))
 
 

@@ -3,9 +3,9 @@
 import pytest
 
 from seqcls.config import RunConfig
-from seqcls.data import configuration
 from seqcls.interpretability.mechanisms import BEHAVIOURS
 from seqcls.interpretability.remedies import REMEDIES, changed, suggestions
+from seqcls.problem import configuration
 
 BEYOND = "errors beyond a bound"
 MECHANISMS = [

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from seqcls.config import RunConfig
-from seqcls.data import sampler_of, task_of
+from seqcls.problem import resolve
 from seqcls.remembered import MEMORY, Memory, bytes_of, remembered
 from seqcls.sampling.streams import Stream
 from seqcls.tasks.regular import Regular
@@ -58,7 +58,7 @@ def test_a_function_is_asked_once_for_the_same() -> None:
 
 
 def test_bytes_are_those_of_all_that_a_value_holds() -> None:
-    drawn = Stream(sampler_of(RunConfig(task="parity", train_size=1_000), "train")).epoch(0)
+    drawn = Stream(resolve(RunConfig(task="parity", train_size=1_000)).train).epoch(0)
     assert bytes_of(drawn) > drawn.strings.letters.nbytes + drawn.strings.lengths.nbytes
     assert bytes_of([np.zeros(1_000), "x" * 1_000]) > 9_000
 
@@ -77,7 +77,7 @@ def test_tables_of_many_patterns_take_no_more_than_those_of_a_few(small: Memory)
 
 
 def test_a_task_that_is_held_holds_no_table(small: Memory) -> None:
-    task = task_of(RunConfig(task="regular", alphabet="ab", pattern="(a|b)*a(a|b){8}"))
+    task = resolve(RunConfig(task="regular", alphabet="ab", pattern="(a|b)*a(a|b){8}")).task
     assert isinstance(task, Regular)
     table = weakref.ref(task.automaton.table)
     small.keep("large", np.zeros(1_000_000))
@@ -87,7 +87,7 @@ def test_a_task_that_is_held_holds_no_table(small: Memory) -> None:
 
 @pytest.mark.usefixtures("small")
 def test_epochs_that_make_room_are_read_again() -> None:
-    stream = Stream(sampler_of(RunConfig(task="parity", train_size=20_000), "train"))
+    stream = Stream(resolve(RunConfig(task="parity", train_size=20_000)).train)
     drawn = [stream.epoch(epoch) for epoch in range(4)]
     again = stream.epoch(0)
     assert again is not drawn[0]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from seqcls.config import RunConfig
-from seqcls.data import configuration
 from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.interpretability.strings.rules import candidates, fitting_rules
+from seqcls.problem import configuration, resolve
 from seqcls.tokens.strings import TokenStrings
 from seqcls.training import train_group
 
@@ -55,8 +55,8 @@ PARITY = {
 @pytest.mark.slow
 def test_a_trained_one_layer_parity_model_says_positive_where_there_is_a_1() -> None:
     config: RunConfig = configuration(PARITY)
-    (trained,) = train_group([(config, 0)], engine="strings")
-    found = fitting_rules(AskedModel(config, trained.kept_weights))
+    (trained,) = train_group([(resolve(config), 0)], engine="strings")
+    found = fitting_rules(AskedModel(resolve(config), trained.kept_weights))
     agreeing = {rule.text for rule in found.rules if rule.agreement == found.best.agreement}
     assert found.best.agreement > 0.99
     assert "positive iff there is a 1" in agreeing

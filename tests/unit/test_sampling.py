@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from seqcls.config import RunConfig
-from seqcls.data import sampler_of, tokenizer_of
+from seqcls.problem import resolve
 from seqcls.sampling import LabelledStrings
 from seqcls.sampling.streams import stream
 from seqcls.tokens.tokenizer import LETTERS, Tokenizer
@@ -15,13 +15,13 @@ from tests.conftest import asset
 
 FIXED = RunConfig(train_sampler="fixed_length")
 STREAMS = {
-    "variable_length/train": (sampler_of(RunConfig(), "train"), 0),
-    "variable_length/train, second epoch": (sampler_of(RunConfig(), "train"), 1),
-    "variable_length/validation": (sampler_of(RunConfig(), "validation"), 0),
-    "variable_length/test": (sampler_of(RunConfig(), "test"), 0),
-    "variable_length/batches of 4": (sampler_of(RunConfig(train_batch_size=4), "train"), 0),
-    "fixed_length/train, epoch 1": (sampler_of(FIXED, "train"), 0),
-    "fixed_length/train, epoch 2": (sampler_of(FIXED, "train"), 1),
+    "variable_length/train": (resolve(RunConfig()).train, 0),
+    "variable_length/train, second epoch": (resolve(RunConfig()).train, 1),
+    "variable_length/validation": (resolve(RunConfig()).validation, 0),
+    "variable_length/test": (resolve(RunConfig()).test, 0),
+    "variable_length/batches of 4": (resolve(RunConfig(train_batch_size=4)).train, 0),
+    "fixed_length/train, epoch 1": (resolve(FIXED).train, 0),
+    "fixed_length/train, epoch 2": (resolve(FIXED).train, 1),
 }
 
 
@@ -43,14 +43,14 @@ def test_the_published_batches_are_drawn(name: str) -> None:
 
 def test_an_epoch_has_the_published_size() -> None:
     config = RunConfig()
-    assert len(stream(sampler_of(config, "train")).epoch(0)) == 156 * 64
-    assert len(stream(sampler_of(config, "validation")).epoch(0)) == 15 * 64
-    test = stream(sampler_of(config, "test")).epoch(0)
+    assert len(stream(resolve(config).train).epoch(0)) == 156 * 64
+    assert len(stream(resolve(config).validation).epoch(0)) == 15 * 64
+    test = stream(resolve(config).test).epoch(0)
     assert (len(test), int(test.labels.sum())) == (9984, 5655)
 
 
 def test_fixed_length_is_every_string_once() -> None:
-    drawn = stream(sampler_of(FIXED, "train")).epoch(0)
+    drawn = stream(resolve(FIXED).train).epoch(0)
     strings = drawn.strings
     assert len({ids.tobytes() for ids in strings.ids}) == len(strings) == 3**9
     assert strings.lengths.tolist() == [9] * 3**9
@@ -60,7 +60,7 @@ def test_fixed_length_is_every_string_once() -> None:
 def test_ids_counts_and_labels_of_a_string_agree() -> None:
     config = RunConfig(num_letters=5, required_letters="bd", test_size=512, test_batch_size=64)
     tokenizer = Tokenizer(LETTERS[:5])
-    drawn = stream(sampler_of(config, "test")).epoch(0)
+    drawn = stream(resolve(config).test).epoch(0)
     own = drawn.strings
     for ids, counts, positive in zip(own.ids, own.counts, drawn.labels, strict=True):
         assert tokenizer.counts(tokenizer.decode(ids)) == tuple(counts)
@@ -70,7 +70,7 @@ def test_ids_counts_and_labels_of_a_string_agree() -> None:
 
 def naive_batch(config: RunConfig, seed: int) -> tuple[list[list[int]], int]:
     """One batch of `variable_length`, word for word as the protocol tells it, and the next seed."""
-    alphabet = tokenizer_of(config).alphabet
+    alphabet = resolve(config).tokenizer.alphabet
     required = sorted(config.required_letters)
     others = [x for x in alphabet if x not in required]
     rng = np.random.RandomState(seed)
@@ -133,20 +133,20 @@ def test_other_alphabets_follow_the_same_protocol(
                 epoch += batch
             yield epoch
 
-    drawn = sampler_of(config, "train").epochs()
+    drawn = resolve(config).train.epochs()
     for strings, expected in itertools.islice(zip(drawn, naive_epochs(), strict=False), 3):
         assert strings.strings.counts.tolist() == expected
 
 
 def test_a_stream_is_drawn_once_however_many_runs_read_it() -> None:
-    first = stream(sampler_of(RunConfig(), "train"))
-    again = stream(sampler_of(RunConfig(hidden_size=16), "train"))
+    first = stream(resolve(RunConfig()).train)
+    again = stream(resolve(RunConfig(hidden_size=16)).train)
     assert first is again
     assert first.epoch(0) is again.epoch(0)
-    assert stream(sampler_of(RunConfig(train_seed=1), "train")) is not first
+    assert stream(resolve(RunConfig(train_seed=1)).train) is not first
 
 
 def test_the_first_batches_do_not_depend_on_how_long_the_epoch_is() -> None:
-    short: LabelledStrings = next(sampler_of(RunConfig(train_size=128), "train").epochs())
-    whole = stream(sampler_of(RunConfig(), "train")).epoch(0)
+    short: LabelledStrings = next(resolve(RunConfig(train_size=128)).train.epochs())
+    whole = stream(resolve(RunConfig()).train).epoch(0)
     assert np.array_equal(short.strings.counts, whole.strings.counts[:128])

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from seqcls.config import NetworkConfig
-from seqcls.data import configuration
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.interpretability.strings import ablation, patching
 from seqcls.interpretability.strings.asked import AskedModel
@@ -25,6 +24,7 @@ from seqcls.interpretability.strings.states import (
 from seqcls.models.base import Classifier, Ids, Places, Recorder
 from seqcls.models.layers import Embedding, Linear, masked_mean
 from seqcls.models.parts import Part, Site
+from seqcls.problem import configuration, resolve
 from seqcls.tokens.tokenizer import PAD
 from tests.unit.asked import LSTM, TWO_BLOCKS, untrained
 
@@ -184,7 +184,7 @@ def first_token_kept_by_unit_0() -> AskedModel:
         "layers.0.state_weight": np.diag([10.0, 0.0]),
         "classifier.weight": np.array([[1.0, 0.01]]),
     }
-    return AskedModel(config, weights)
+    return AskedModel(resolve(config), weights)
 
 
 def test_patching_names_the_unit_that_holds_what_decides() -> None:

@@ -10,13 +10,13 @@ import torch
 from torch.utils.data import DataLoader
 
 from seqcls.config import RunConfig
-from seqcls.data import sampler_of
+from seqcls.problem import resolve
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import Stream
 from tests.unit.reading import read_all
 
-TRAIN = sampler_of(RunConfig(train_size=256), "train")
-FIXED = sampler_of(RunConfig(train_sampler="fixed_length", sequence_length=5), "train")
+TRAIN = resolve(RunConfig(train_size=256)).train
+FIXED = resolve(RunConfig(train_sampler="fixed_length", sequence_length=5)).train
 
 
 @pytest.fixture(autouse=True)
@@ -74,7 +74,7 @@ def test_without_a_folder_to_write_to_strings_are_drawn(
 
 def test_other_settings_are_another_stream(cache: Path) -> None:
     for fields in ({}, {"train_seed": 1}, {"train_alpha": 0.5}, {"train_batch_size": 32}):
-        Stream(sampler_of(RunConfig(train_size=256, **fields), "train")).epoch(0)
+        Stream(resolve(RunConfig(train_size=256, **fields)).train).epoch(0)
     assert len(list((cache / "strings").iterdir())) == 4
 
 
@@ -93,9 +93,9 @@ def test_fixed_length_shuffles_as_pytorchs_loader() -> None:
         shuffle=True,
         generator=generator,
     )
-    sampler = sampler_of(
-        RunConfig(train_sampler="fixed_length", sequence_length=5, train_seed=5), "train"
-    )
+    sampler = resolve(
+        RunConfig(train_sampler="fixed_length", sequence_length=5, train_seed=5)
+    ).train
     place_values = 3 ** np.arange(4)[::-1]
     for ids in drawn(sampler, 4):
         order = torch.cat(list(numbers)).numpy()

@@ -30,6 +30,7 @@ from seqcls.engines.fused.tables.tiles import make_letter_tiles
 from seqcls.models.base import read_ids
 from seqcls.models.initialization import initial_parameters, make_model
 from seqcls.models.reading import Readout
+from seqcls.problem import resolve
 from seqcls.tokens.strings import TokenStrings
 from seqcls.training import train_group
 from tests.conftest import SHORT
@@ -213,14 +214,16 @@ def test_what_is_not_compiled_is_said(fields: dict[str, Any], reason: str) -> No
     from seqcls.engines.fused.engine import Fused
 
     config = RunConfig(task="parity", **fields)
-    assert Fused().obstacle(config, "cpu") == reason
-    assert choose_engine(config).name != "fused"
+    assert Fused().obstacle(resolve(config), "cpu") == reason
+    assert choose_engine(resolve(config)).name != "fused"
 
 
 @pytest.mark.parametrize("positions", SCHEMES)
 def test_one_block_with_positions_is_compiled(positions: str) -> None:
     config = RunConfig(task="parity", positions=positions, attention_head_size=2)
-    assert str(choose_engine(config)) == "fused: one block is read at one place, on the CPU"
+    assert (
+        str(choose_engine(resolve(config))) == "fused: one block is read at one place, on the CPU"
+    )
 
 
 @pytest.mark.parametrize("positions", sorted(set(SCHEMES) - {"relative"}))
@@ -239,7 +242,9 @@ def test_training_at_drawn_places_is_that_of_one_string_at_a_time(positions: str
             "min_num_epochs": 2,
         }
     )
-    compiled, plain = (train_group([(config, 3)], engine=name)[0] for name in ("fused", "strings"))
+    compiled, plain = (
+        train_group([(resolve(config), 3)], engine=name)[0] for name in ("fused", "strings")
+    )
     for losses in ("train_losses", "validation_losses"):
         np.testing.assert_allclose(getattr(compiled, losses), getattr(plain, losses), rtol=1e-12)
     for name, weights in compiled.kept_weights.items():

@@ -9,7 +9,6 @@ import pytest
 
 from dashboard.model.summary import verdict_sentence
 from seqcls.config import PARTS, RunConfig
-from seqcls.data import configuration, sampler_of
 from seqcls.engines.initial import draw_initial
 from seqcls.evaluation import distinct_test_strings, evaluation_of
 from seqcls.exhaustive import multisets_of, unaffordable, verdicts
@@ -19,6 +18,7 @@ from seqcls.interpretability.counts.network import Network
 from seqcls.interpretability.remedies import suggestions
 from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.interpretability.strings.verdict import checked_length, string_verdict
+from seqcls.problem import configuration, resolve
 from seqcls.results import Evaluation
 from sweeps.grid.cost import mean_length
 
@@ -28,9 +28,9 @@ FROM_THREE = {"task": "parity", "test_min_length": 3, "test_max_length": 6, "tes
 
 def evaluated(config: RunConfig, *wrong: int) -> Evaluation:
     """What is found of a model that is wrong on the strings of these lengths alone."""
-    test = distinct_test_strings(sampler_of(config, "test"))
+    test = distinct_test_strings(resolve(config).test)
     right = test.labels ^ np.isin(test.strings.lengths, wrong)
-    return evaluation_of(config, test, np.where(right, 1.0, -1.0))
+    return evaluation_of(resolve(config), test, np.where(right, 1.0, -1.0))
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def evaluated(config: RunConfig, *wrong: int) -> Evaluation:
 def test_a_sampler_says_which_lengths_it_draws(
     fields: dict[str, Any], first: int, last: int
 ) -> None:
-    drawn_by = sampler_of(configuration(fields), "test")
+    drawn_by = resolve(configuration(fields)).test
     drawn = next(itertools.islice(drawn_by.epochs(), 1)).strings.lengths
     assert (drawn_by.lengths[0], drawn_by.lengths[-1]) == (first, last)
     assert (drawn.min(), drawn.max()) == (first, last)
@@ -66,25 +66,25 @@ def test_longer_strings_than_a_field_says_that_is_not_read_are_counted() -> None
 
 def test_the_empty_string_is_tried_where_a_test_may_hold_it() -> None:
     with_it = configuration({**FROM_THREE, "test_min_length": 0})
-    assert multisets_of(with_it)[0].tolist() == [0, 0]
-    assert (multisets_of(configuration(FROM_THREE)).sum(axis=1) > 0).all()
-    assert (multisets_of(configuration(FIXED)).sum(axis=1) > 0).all()
+    assert multisets_of(resolve(with_it))[0].tolist() == [0, 0]
+    assert (multisets_of(resolve(configuration(FROM_THREE))).sum(axis=1) > 0).all()
+    assert (multisets_of(resolve(configuration(FIXED))).sum(axis=1) > 0).all()
     for config, shortest in ((with_it, 0), (configuration(FROM_THREE), 1)):
-        model = AskedModel(config, draw_initial([(config, 0)])[0])
+        model = AskedModel(resolve(config), draw_initial([(resolve(config), 0)])[0])
         assert model.knows_the_empty_string == (shortest == 0)
         assert string_verdict(model, limit=6).inputs == 2 + 4 + (shortest == 0)
-        (verdict,) = verdicts(config, [model.weights])
-        assert verdict.inputs == len(multisets_of(config))
+        (verdict,) = verdicts(resolve(config), [model.weights])
+        assert verdict.inputs == len(multisets_of(resolve(config)))
 
 
 def test_all_strings_are_those_up_to_the_longest_tested() -> None:
     config = configuration({**FIXED, "task": "contains_all", "test_max_length": 10_000})
-    assert unaffordable(config) is None
-    weights = draw_initial([(config, 0)])[0]
-    (found,) = verdicts(config, [weights])
+    assert unaffordable(resolve(config)) is None
+    weights = draw_initial([(resolve(config), 0)])[0]
+    (found,) = verdicts(resolve(config), [weights])
     assert (found.max_length, found.inputs) == (4, 34)
-    assert checked_length(AskedModel(config, weights)) == 4
-    network = Network.of(config, weights)
+    assert checked_length(AskedModel(resolve(config), weights)) == 4
+    network = Network.of(resolve(config), weights)
     assert errors_up_to(network).max_length == 4
     assert certify(network).least_length == 5
 
@@ -92,7 +92,7 @@ def test_all_strings_are_those_up_to_the_longest_tested() -> None:
 def test_what_is_said_of_lengths_is_said_of_those_that_are_drawn() -> None:
     samplers = {f"{part}_sampler": "fixed_length" for part in PARTS}
     config = configuration({**FIXED, **samplers, "positions": "alibi"})
-    assert mean_length(config) == 4
+    assert mean_length(resolve(config)) == 4
     said = verdict_sentence(pd.Series({"false_positives": 0, "false_negatives": 0}), config)
     assert said.startswith("It is right on all 81 test strings, of up to 4 letters")
     errors = {"false_positives": 1, "false_negatives": 0, "solved_length": 3}

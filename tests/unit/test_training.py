@@ -9,13 +9,13 @@ import torch
 from torch import nn
 
 from seqcls.config import NetworkConfig, RunConfig
-from seqcls.data import check, network_of, sampler_of
 from seqcls.engines.stacked import choose_device, sigmoid_scaled
 from seqcls.errors import DeviceError, GroupError
 from seqcls.evaluation import evaluate
 from seqcls.models.base import Classifier, read_ids
 from seqcls.models.initialization import initial_parameters, make_model
 from seqcls.models.positions.places import TrainingPlaces
+from seqcls.problem import check, resolve
 from seqcls.results import EpochLosses, TrainedMember
 from seqcls.sampling import LabelledStrings
 from seqcls.sampling.streams import stream
@@ -28,8 +28,8 @@ from tests.unit.test_initialization import REPORT
 def plainly_trained(config: RunConfig, seed: int) -> tuple[Classifier, list[float], list[float]]:
     """One plain model, trained for all epochs by PyTorch's own loss, optimizer and schedule."""
     dtype = getattr(torch, config.precision)
-    model = make_model(network_of(config)).to(dtype)
-    model.load_state_dict(initial_parameters(network_of(config), seed))
+    model = make_model(resolve(config).network).to(dtype)
+    model.load_state_dict(initial_parameters(resolve(config).network, seed))
     model.use_dropout_generator(torch.Generator().manual_seed(config.train_seed))
     loss_of = nn.BCEWithLogitsLoss()
     optimizer = torch.optim.AdamW(
@@ -38,8 +38,8 @@ def plainly_trained(config: RunConfig, seed: int) -> tuple[Classifier, list[floa
     schedule = torch.optim.lr_scheduler.LinearLR(
         optimizer, 1.0, config.final_learning_rate_factor, total_iters=config.max_num_epochs
     )
-    validation = stream(sampler_of(config, "validation")).epoch(0)
-    places = TrainingPlaces(network_of(config), config.train_seed)
+    validation = stream(resolve(config).validation).epoch(0)
+    places = TrainingPlaces(resolve(config).network, config.train_seed)
     train_losses, validation_losses = [], []
 
     def loss(drawn: LabelledStrings) -> torch.Tensor:
@@ -54,7 +54,7 @@ def plainly_trained(config: RunConfig, seed: int) -> tuple[Classifier, list[floa
         return value
 
     for epoch in range(config.max_num_epochs):
-        strings = stream(sampler_of(config, "train")).epoch(epoch)
+        strings = stream(resolve(config).train).epoch(epoch)
         total = 0.0
         model.train()
         for start in range(0, len(strings), config.train_batch_size):
@@ -90,7 +90,9 @@ def test_training_a_group_is_training_plain_models_one_by_one(
     fields: dict[str, Any], engine: str
 ) -> None:
     config = short_config(precision="float64", patience=99, **fields)
-    members = train_group([(config, seed) for seed in (0, 1)], engine=engine, every_epoch=True)
+    members = train_group(
+        [(resolve(config), seed) for seed in (0, 1)], engine=engine, every_epoch=True
+    )
     for seed, member in enumerate(members):
         model, train_losses, validation_losses = plainly_trained(config, seed)
         assert member.train_losses == pytest.approx(train_losses, rel=1e-9)
@@ -120,7 +122,9 @@ def test_a_group_of_any_network_trains_as_plain_models_one_by_one(fields: dict[s
         precision="float64", patience=99, attention_head_size=2, test_max_length=50, **fields
     )
     check(config)
-    members = train_group([(config, seed) for seed in (0, 1)], engine="torch", every_epoch=True)
+    members = train_group(
+        [(resolve(config), seed) for seed in (0, 1)], engine="torch", every_epoch=True
+    )
     for seed, member in enumerate(members):
         model, train_losses, validation_losses = plainly_trained(config, seed)
         assert member.train_losses == pytest.approx(train_losses, rel=1e-9)
@@ -144,9 +148,9 @@ def test_string_by_string_a_member_is_to_the_last_bit_what_it_is_alone(
     config = short_config(
         attention_head_size=2, test_max_length=50, patience=1, max_num_epochs=5, **fields
     )
-    together = train_group([(config, seed) for seed in range(4)], engine="strings")
+    together = train_group([(resolve(config), seed) for seed in range(4)], engine="strings")
     for seed in (0, 3):
-        alone = train_group([(config, seed)], engine="strings")[0]
+        alone = train_group([(resolve(config), seed)], engine="strings")[0]
         assert alone.validation_losses == together[seed].validation_losses
         for name, value in alone.kept_weights.items():
             assert np.array_equal(value, together[seed].kept_weights[name])
@@ -159,7 +163,7 @@ def same(one: TrainedMember, other: TrainedMember) -> None:
     for name, value in one.kept_weights.items():
         np.testing.assert_allclose(value, other.kept_weights[name], rtol=1e-3, atol=1e-4)
     kept = [own.kept_weights for own in (one, other)]
-    results = evaluate([one.config, other.config], kept)
+    results = evaluate(resolve(one.config), kept)
     assert results[0].confusion == results[1].confusion
     assert results[0].by_length == results[1].by_length
 
@@ -167,8 +171,8 @@ def same(one: TrainedMember, other: TrainedMember) -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_member_is_the_same_alone_and_among_64(engine: str) -> None:
     config = RunConfig(**REPORT, max_num_epochs=8, train_size=1600, patience=1)
-    alone = train_group([(config, 5)], engine=engine)[0]
-    together = train_group([(config, seed) for seed in range(64)], engine=engine)
+    alone = train_group([(resolve(config), 5)], engine=engine)[0]
+    together = train_group([(resolve(config), seed) for seed in range(64)], engine=engine)
     assert len({member.epochs for member in together}) > 1, "some members stop before others"
     same(alone, together[5])
 
@@ -188,9 +192,11 @@ def test_a_member_that_diverges_fails_and_leaves_its_neighbours_alone(
         return parameters
 
     config = short_config(layer_norm_eps=0.0)
-    beside_sane = train_group([(config, 0), (config, 2)], engine=engine)
+    beside_sane = train_group([(resolve(config), 0), (resolve(config), 2)], engine=engine)
     monkeypatch.setattr("seqcls.engines.initial.initial_parameters", exploding)
-    first, failed, last = train_group([(config, seed) for seed in (0, 1, 2)], engine=engine)
+    first, failed, last = train_group(
+        [(resolve(config), seed) for seed in (0, 1, 2)], engine=engine
+    )
     assert failed.failure is not None
     assert failed.failure.startswith("diverged in epoch 1: the training loss became ")
     assert (failed.best_epoch, failed.weights, failed.train_losses) == (None, {}, [])
@@ -205,20 +211,20 @@ def test_a_group_of_which_all_diverge_ends(monkeypatch: pytest.MonkeyPatch) -> N
         return {k: v * DIVERGING for k, v in initial_parameters(network, seed).items()}
 
     monkeypatch.setattr("seqcls.engines.initial.initial_parameters", exploding)
-    members = train_group([(short_config(layer_norm_eps=0.0), seed) for seed in (0, 1)])
+    members = train_group([(resolve(short_config(layer_norm_eps=0.0)), seed) for seed in (0, 1)])
     assert all(member.failure for member in members)
 
 
 def test_dropout_does_not_depend_on_who_trains_beside() -> None:
     config = short_config(dropout_rate=0.2, hidden_size=4)
-    together = train_group([(config, seed) for seed in range(3)])
-    same(train_group([(config, 2)])[0], together[2])
-    without = train_group([(short_config(hidden_size=4), 2)])[0]
+    together = train_group([(resolve(config), seed) for seed in range(3)])
+    same(train_group([(resolve(config), 2)])[0], together[2])
+    without = train_group([(resolve(short_config(hidden_size=4)), 2)])[0]
     assert without.train_losses != together[2].train_losses
 
 
 def test_only_the_best_epochs_weights_are_kept_unless_all_are_asked_for() -> None:
-    members = [(short_config(), 0)]
+    members = [(resolve(short_config()), 0)]
     best = train_group(members)[0]
     assert list(best.weights) == [best.best_epoch]
     every = train_group(members, every_epoch=True)[0]
@@ -231,17 +237,17 @@ def test_members_of_one_group_may_start_differently() -> None:
     configs = [
         short_config(hidden_size=4, embeddings_init_strategy=x) for x in ("default", "linear_like")
     ]
-    together = train_group([(config, 0) for config in configs])
+    together = train_group([(resolve(config), 0) for config in configs])
     for config, member in zip(configs, together, strict=True):
-        same(train_group([(config, 0)])[0], member)
+        same(train_group([(resolve(config), 0)])[0], member)
     assert together[0].train_losses != together[1].train_losses
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_progress_is_told_until_all_is_done(engine: str) -> None:
     told: list[float] = []
-    config = short_config()
-    members = [(config, 0), (config, 1)]
+    problem = resolve(short_config())
+    members = [(problem, 0), (problem, 1)]
     train_group(members, engine=engine, progress=lambda done, _: told.append(done))
     assert told == sorted(told)
     assert told[-1] == 2
@@ -263,8 +269,8 @@ STOPPING: dict[str, Any] = {"max_num_epochs": 12, "min_num_epochs": 2, "patience
 )
 def test_every_epochs_losses_are_told_as_they_end(engine: str, fields: dict[str, Any]) -> None:
     told: list[EpochLosses] = []
-    config = short_config(**STOPPING, learning_rate=0.05, **fields)
-    members = [(config, model_seed) for model_seed in range(4)]
+    problem = resolve(short_config(**STOPPING, learning_rate=0.05, **fields))
+    members = [(problem, model_seed) for model_seed in range(4)]
     trained = train_group(members, engine=engine, progress=lambda _, epochs: told.extend(epochs))
     assert len({member.epochs for member in trained}) > 1, "all stop at once"
     for number, member in enumerate(trained):
@@ -276,7 +282,7 @@ def test_every_epochs_losses_are_told_as_they_end(engine: str, fields: dict[str,
 
 def test_runs_of_different_shapes_are_refused() -> None:
     with pytest.raises(GroupError, match="2 runs cannot train together"):
-        train_group([(short_config(), 0), (short_config(hidden_size=3), 0)])
+        train_group([(resolve(short_config()), 0), (resolve(short_config(hidden_size=3)), 0)])
     with pytest.raises(GroupError, match="0 runs cannot train together"):
         train_group([])
 

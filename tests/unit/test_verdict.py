@@ -9,6 +9,7 @@ from seqcls.engines.initial import draw_initial
 from seqcls.errors import DeviceError
 from seqcls.evaluation import logits_of
 from seqcls.exhaustive import all_multisets, num_multisets, unaffordable, verdicts
+from seqcls.problem import resolve
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import LETTERS, Tokenizer
 
@@ -28,10 +29,14 @@ def test_three_letters_up_to_200_are_1373700() -> None:
 @pytest.mark.parametrize("engine", ["fused", "torch"])
 def test_a_verdict_is_that_of_trying_every_string(engine: str) -> None:
     config = RunConfig(test_max_length=12, precision="float64")
-    weights = draw_initial([(config, seed) for seed in range(3)])
+    weights = draw_initial([(resolve(config), seed) for seed in range(3)])
     counts = all_multisets(3, 12)
-    for own, verdict in zip(weights, verdicts(config, weights, engine=engine), strict=True):
-        logits = logits_of(config, [own], TokenStrings.of_counts(3, counts), engine="torch")[0]
+    for own, verdict in zip(
+        weights, verdicts(resolve(config), weights, engine=engine), strict=True
+    ):
+        logits = logits_of(
+            resolve(config), [own], TokenStrings.of_counts(3, counts), engine="torch"
+        )[0]
         wrong = {
             tuple(row): logit > 0
             for row, logit in zip(counts.tolist(), logits, strict=True)
@@ -48,14 +53,14 @@ def test_a_verdict_is_that_of_trying_every_string(engine: str) -> None:
 
 
 def test_too_many_multisets_are_said_to_be_too_many() -> None:
-    assert unaffordable(RunConfig()) is None
-    reason = unaffordable(RunConfig(num_letters=5))
+    assert unaffordable(resolve(RunConfig())) is None
+    reason = unaffordable(resolve(RunConfig(num_letters=5)))
     assert reason is not None
     assert reason.startswith("there are 2,872,408,790 multisets of 5 letters up to length 200")
 
 
 def test_a_verdict_is_asked_of_the_device_that_is_named() -> None:
     config = RunConfig(test_max_length=3)
-    weights = draw_initial([(config, 0)])
+    weights = draw_initial([(resolve(config), 0)])
     with pytest.raises(DeviceError, match="device 'gpu': expected auto, cpu or cuda"):
-        verdicts(config, weights, engine="torch", device="gpu")
+        verdicts(resolve(config), weights, engine="torch", device="gpu")

@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from seqcls.data import network_of
 from seqcls.errors import StoreError
 from seqcls.models.initialization import initial_parameters
+from seqcls.problem import resolve
 from seqcls.weights import from_bytes, to_bytes
 from tests.conftest import short_config
 
 
 def test_weights_come_back_as_they_were() -> None:
     for config in (short_config(), short_config(precision="float64", num_attention_heads=0)):
-        weights = {k: v.numpy() for k, v in initial_parameters(network_of(config), 0).items()}
+        weights = {k: v.numpy() for k, v in initial_parameters(resolve(config).network, 0).items()}
         restored = from_bytes(to_bytes(weights))
         assert set(restored) == set(weights)
         for name, value in weights.items():

@@ -12,9 +12,10 @@ from seqcls.config import RunConfig
 from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.interpretability.strings.attribution import logit_steps
 from seqcls.interpretability.strings.patching import patch
-from seqcls.models.kinds import kind_of
+from seqcls.models.entries import entry_of
 from seqcls.models.parts import Site
 from seqcls.models.positions import POSITIONS
+from seqcls.problem import resolve
 from tests.unit.test_exact import EXACT, Flag, network, parameters
 
 MARKED = (Site("embedding"), Site("feed-forward", 0), Site("block", 0))
@@ -23,12 +24,12 @@ READ = (Site("head", 1, 0), Site("attention", 1), Site("block", 1))
 
 @pytest.fixture(params=EXACT["models"])
 def written(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AskedModel:
-    monkeypatch.setattr(POSITIONS, "_own", {**POSITIONS._own, "flag": kind_of(Flag)})
+    monkeypatch.setattr(POSITIONS, "_own", {**POSITIONS._own, "flag": entry_of(Flag)})
     model = EXACT["models"][request.param]
     own = network(model).model_dump()
     fields = {name: own[name] for name in own if name in RunConfig.model_fields}
     weights = {name: value.numpy() for name, value in parameters(model).items()}
-    return AskedModel(RunConfig(**{**fields, "task": "first"}), weights)
+    return AskedModel(resolve(RunConfig(**{**fields, "task": "first"})), weights)
 
 
 def test_the_states_that_flip_the_answer_are_those_that_carry_the_mark(

@@ -2,6 +2,7 @@
 
 from seqcls.config import RunConfig
 from seqcls.engines.fused.machine_code import MEAN, TABLES, mark_compiled
+from seqcls.problem import resolve
 
 
 def compile_ahead(precision: str, part: str = "") -> None:
@@ -25,6 +26,6 @@ def compile_ahead(precision: str, part: str = "") -> None:
     from seqcls.engines.fused.training import train_fused
     from seqcls.engines.initial import draw_initial
 
-    members = [(config, 0)]
+    members = [(resolve(config), 0)]
     train_fused(members, draw_initial(members), every_epoch=False, progress=lambda *_: None)
     mark_compiled(precision, part)

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from jaxtyping import Float
 
-from seqcls.config import NetworkConfig, RunConfig
+from seqcls.config import NetworkConfig
 from seqcls.engines.base import Member, Progress
 from seqcls.engines.fused.machine_code import is_compiled, part_of
 from seqcls.engines.fused.packing import parameter_shapes
 from seqcls.engines.fused.tables.places import ADDED, SCHEMES
+from seqcls.problem import Problem
 from seqcls.results import TrainedMember, Weights
 from seqcls.tokens.strings import TokenStrings
 
@@ -25,20 +26,21 @@ class Fused:
     one_thread = True
     wants_initial = True
 
-    def obstacle(self, config: RunConfig, device: str) -> str | None:
-        """Why it cannot train and test this configuration; None where it can."""
+    def obstacle(self, problem: Problem, device: str) -> str | None:
+        """Why it cannot train and test this; None where it can."""
         if device == "cuda":
             return "device='cuda' is no CPU"
-        return _not_compiled(config)
+        return _not_compiled(problem.network)
 
-    def group_size(self, config: RunConfig) -> int:
+    def group_size(self, problem: Problem) -> int:
         """Few: members are trained one after another, and small groups keep all cores at work."""
-        del config
+        del problem
         return 16
 
-    def prepare(self, configs: Iterable[RunConfig]) -> None:
+    def prepare(self, problems: Iterable[Problem]) -> None:
         """As `Engine.prepare`: compiles what has not been compiled here."""
-        for precision, part in sorted({(own.precision, part_of(own)) for own in configs}):
+        networks = [problem.network for problem in problems]
+        for precision, part in sorted({(x.precision, part_of(x)) for x in networks}):
             if not is_compiled(precision, part):
                 _log.warning("compiling for this machine (%s), once: about a minute", precision)
                 from seqcls.engines.fused import ahead
@@ -74,7 +76,7 @@ class Fused:
 
     def logits(
         self,
-        config: RunConfig,
+        problem: Problem,
         weights: Sequence[Weights],
         strings: TokenStrings,
         *,
@@ -82,11 +84,10 @@ class Fused:
     ) -> Float[np.ndarray, "member string"]:
         """As `Engine.logits`."""
         del device
-        from seqcls.data import network_of
         from seqcls.engines.fused.training import fused_logits
 
-        network = network_of(config)
-        if config.positions == "none":
+        network = problem.network
+        if network.positions == "none":
             return fused_logits(network, weights, strings)
         from seqcls.engines.fused.packing import pack
         from seqcls.engines.fused.tables.program import table_logits
@@ -94,7 +95,7 @@ class Fused:
         return table_logits(network, [pack(network, own) for own in weights], strings)
 
 
-def _not_compiled(config: RunConfig) -> str | None:
+def _not_compiled(config: NetworkConfig) -> str | None:
     if config.architecture != "transformer":
         return f"architecture={config.architecture!r} is not compiled"
     if config.num_blocks > 1:
@@ -109,7 +110,7 @@ def _not_compiled(config: RunConfig) -> str | None:
     return None if config.positions == "none" else _places_not_compiled(config)
 
 
-def _places_not_compiled(config: RunConfig) -> str | None:
+def _places_not_compiled(config: NetworkConfig) -> str | None:
     if config.readout == "mean":
         return f"readout='mean' with positions={config.positions!r} is not compiled"
     if config.positions not in SCHEMES:

@@ -8,7 +8,7 @@ import hashlib
 from pathlib import Path
 
 from seqcls.cache import cache_folder
-from seqcls.config import RunConfig
+from seqcls.config import NetworkConfig
 
 TABLES = "tables"
 """The part for networks with positions."""
@@ -31,8 +31,8 @@ def machine_code_folder(part: str = "") -> Path:
     return cache_folder() / "compiled" / digest[:16]
 
 
-def part_of(config: RunConfig) -> str:
-    """The part that trains a configuration which the engine can train."""
+def part_of(config: NetworkConfig) -> str:
+    """The part that trains a network which the engine can train."""
     if config.readout == "mean":
         return MEAN
     return "" if config.positions == "none" else TABLES

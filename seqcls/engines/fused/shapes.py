@@ -1,14 +1,15 @@
 """The sizes and switches of a network, as the compiled code takes them."""
 
-from seqcls.config import NetworkConfig, RunConfig
-from seqcls.data import network_of
+from seqcls.config import NetworkConfig
 from seqcls.engines.fused.buffers import NORMS, Shape
 from seqcls.engines.fused.learned import learned_places
+from seqcls.problem import Problem
 
 
-def training_shape(config: RunConfig) -> Shape:
+def training_shape(problem: Problem) -> Shape:
     """The sizes and switches of a network in training."""
-    return shape_of(network_of(config), scaled_loss=config.train_loss == "sigmoid_scaled")
+    scaled_loss = problem.config.train_loss == "sigmoid_scaled"
+    return shape_of(problem.network, scaled_loss=scaled_loss)
 
 
 def shape_of(config: NetworkConfig, *, scaled_loss: bool = False) -> Shape:

@@ -12,27 +12,27 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from seqcls.config import NetworkConfig, RunConfig
-from seqcls.data import network_of, sampler_of
-from seqcls.engines.base import Progress
+from seqcls.config import NetworkConfig
+from seqcls.engines.base import Member, Progress
 from seqcls.engines.fused.adamw import Update
 from seqcls.engines.fused.buffers import TILE
 from seqcls.engines.fused.packing import pack, unpack
 from seqcls.engines.fused.shapes import integers, shape_of, training_shape
 from seqcls.engines.fused.tiles import Tiles, epoch_tiles, tiles_of
 from seqcls.engines.member import MemberTraining, learning_rate
+from seqcls.problem import Problem
 from seqcls.results import EpochLosses, TrainedMember, Weights
 from seqcls.tokens.strings import TokenStrings
 
 
 def train_fused(
-    members: Sequence[tuple[RunConfig, int]],
+    members: Sequence[Member],
     initial: Sequence[Weights],
     *,
     every_epoch: bool,
     progress: Progress,
 ) -> list[TrainedMember]:
-    """Trains (configuration, model seed) pairs from their initial parameters, in their order."""
+    """Trains members from their initial parameters, in their order."""
     results = []
     for number, (member, start) in enumerate(zip(members, initial, strict=True)):
         training = MemberTraining(number, *member, every_epoch)
@@ -74,9 +74,8 @@ def tile_logits(
 
 def _train(training: MemberTraining, initial: Weights, progress: Progress) -> TrainedMember:
     started = time.perf_counter()
-    config = training.result.config
-    network = network_of(config)
-    program = program_of(config)
+    config, network = training.problem.config, training.problem.network
+    program = program_of(training.problem)
     flat = pack(network, initial)
     moments = np.zeros((2, len(flat)), flat.dtype)
     epoch, steps, goes_on = 0, 0, True
@@ -107,16 +106,16 @@ class Program(Protocol):
         ...
 
 
-def program_of(config: RunConfig) -> Program:
-    """What trains a configuration: from letter counts, or from a table of its places."""
-    if config.positions == "none":
-        return CountsProgram(config)
+def program_of(problem: Problem) -> Program:
+    """What trains a model: from letter counts, or from a table of its places."""
+    if problem.network.positions == "none":
+        return CountsProgram(problem)
     from seqcls.engines.fused.tables.program import TableProgram
 
-    return TableProgram(config)
+    return TableProgram(problem)
 
 
-def _kernel(config: NetworkConfig | RunConfig) -> ModuleType:
+def _kernel(config: NetworkConfig) -> ModuleType:
     """The compiled functions of letter counts for one way of reading the logit."""
     # Each part's machine code is loaded, or made, only where it is used.
     if config.readout == "mean":
@@ -131,14 +130,17 @@ def _kernel(config: NetworkConfig | RunConfig) -> ModuleType:
 class CountsProgram:
     """A member's epochs and validation from letter counts."""
 
-    def __init__(self, config: RunConfig) -> None:
-        self._shape = training_shape(config)
-        self._precision = config.precision
-        self._scratch = np.empty(TILE, integers(network_of(config)))
-        self._train, validation = sampler_of(config, "train"), sampler_of(config, "validation")
-        self._special = config.readout != "mean"
-        self._kernel = _kernel(config)
-        self._validation = epoch_tiles(validation, 0, config.precision, special=self._special)
+    def __init__(self, problem: Problem) -> None:
+        network = problem.network
+        self._shape = training_shape(problem)
+        self._precision = network.precision
+        self._scratch = np.empty(TILE, integers(network))
+        self._train = problem.train
+        self._special = network.readout != "mean"
+        self._kernel = _kernel(network)
+        self._validation = epoch_tiles(
+            problem.validation, 0, network.precision, special=self._special
+        )
         self._logits = np.empty_like(self._validation.targets)
 
     def epoch(

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int64
 
-from seqcls.data import sampler_of
 from seqcls.evaluation import DistinctStrings, distinct_test_strings, evaluation_of
 from seqcls.interpretability.counts.network import Network
 from seqcls.results import Evaluation
@@ -43,13 +42,13 @@ class AblationResult:
 
 def ablate(network: Network, ablation: Ablation) -> AblationResult:
     """The network after an ablation, tested as it was before."""
-    test = distinct_test_strings(sampler_of(network.config, "test"))
+    test = distinct_test_strings(network.problem.test)
     before = network.logits(test.strings.counts)
     after = logits_after(network, test, ablation)
     return AblationResult(
         ablation=ablation,
-        evaluation=evaluation_of(network.config, test, after),
-        before=evaluation_of(network.config, test, before),
+        evaluation=evaluation_of(network.problem, test, after),
+        before=evaluation_of(network.problem, test, before),
         counts=test.strings.counts,
         occurrences=test.occurrences,
         positive=test.labels,
@@ -86,4 +85,4 @@ def without_dimensions(network: Network, dimensions: frozenset[int]) -> Network:
     weights["embedding.weight"][:, off] = 0
     for name in ("attention.output", "feed_forward.output"):
         weights[f"blocks.0.{name}.weight"][off] = 0
-    return Network(network.config, weights)
+    return Network(network.problem, weights)

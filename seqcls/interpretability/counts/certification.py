@@ -15,7 +15,6 @@ from typing import Literal
 
 import numpy as np
 
-from seqcls.data import count_task_of, required_letters_of, sampler_of
 from seqcls.interpretability.counts.network import Network
 from seqcls.interpretability.counts.obstacle import refuse
 from seqcls.interpretability.counts.simplex import Cells, divide
@@ -92,10 +91,9 @@ def certify(network: Network, *, least_length: int | None = None) -> Certificati
     Raises:
         ConfigError: of this model or task the proofs would not be true.
     """
-    config = network.config
-    refuse(config)
-    length = least_length or sampler_of(config, "test").lengths[-1] + 1
-    if config.no_attend_cls:
+    refuse(network.problem)
+    length = least_length or network.problem.test.lengths[-1] + 1
+    if network.config.no_attend_cls:
         length = 1
     letters = range(network.num_letters)
     small = [s for n in letters[:MOST_LETTERS] for s in combinations(letters, n + 1)]
@@ -110,7 +108,7 @@ def certify(network: Network, *, least_length: int | None = None) -> Certificati
 def prove(network: Network, support: tuple[int, ...], least_length: int) -> SupportProof:
     """What is proved of the strings of `least_length` letters and more with this support."""
     counts = np.isin(np.arange(network.num_letters), support).astype(np.int64)
-    label = bool(count_task_of(network.config).labels_of_counts(counts[None])[0])
+    label = bool(network.problem.count_task.labels_of_counts(counts[None])[0])
     limits = divide(network, support, 0.0)
     cells = limits
     if not network.config.no_attend_cls:
@@ -194,7 +192,7 @@ def _safe_share(
     network: Network, support: tuple[int, ...], cells: Cells, right: np.ndarray
 ) -> float | None:
     """A share of every required letter above which nothing but proved cells is left."""
-    required = [support.index(x) for x in required_letters_of(network.config)]
+    required = [support.index(x) for x in network.problem.required_letters]
     greatest = cells.corners[~right][:, :, required].max(axis=1).min(axis=1)
     share = float(greatest.max(initial=0))
     return share if share * len(required) < 1 else None

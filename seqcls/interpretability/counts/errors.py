@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int64
 
-from seqcls.data import count_task_of, sampler_of
 from seqcls.errors import ConfigError
 from seqcls.exhaustive import MAX_MULTISETS, multisets_of, num_multisets
 from seqcls.interpretability.counts.network import Network
@@ -60,18 +59,18 @@ def errors_up_to(network: Network, max_length: int | None = None) -> Errors:
     Raises:
         ConfigError: there are more than `MAX_MULTISETS`, or the order of tokens has a part.
     """
-    refuse(network.config, "labels")
+    refuse(network.problem, "labels")
     letters = network.num_letters
-    length = sampler_of(network.config, "test").lengths[-1] if max_length is None else max_length
+    length = network.problem.test.lengths[-1] if max_length is None else max_length
     multisets = num_multisets(letters, length)
     if multisets > MAX_MULTISETS:
         raise ConfigError(
             f"max_length={length}: there are {multisets:,} multisets of {letters} letters, "
             f"expected at most {MAX_MULTISETS:,}; lower max_length"
         )
-    counts = multisets_of(network.config, length)
+    counts = multisets_of(network.problem, length)
     logits = network.logits(counts)
-    label = count_task_of(network.config).labels_of_counts(counts)
+    label = network.problem.count_task.labels_of_counts(counts)
     wrong = np.flatnonzero((logits > 0) != label)
     texts = [network.tokenizer.text_of_counts(row) for row in counts[wrong].tolist()]
     lengths = counts[wrong].sum(axis=1).tolist()

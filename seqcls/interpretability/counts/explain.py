@@ -4,7 +4,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from seqcls.data import count_task_of
 from seqcls.interpretability.counts.activations import Activations, activations
 from seqcls.interpretability.counts.cause import (
     AttentionEntry,
@@ -29,10 +28,10 @@ def explain(network: Network, string: str) -> Explanation:
         ConfigError: of this model or task the explanation would not be true.
         InvalidStringError: the string is not of this alphabet.
     """
-    refuse(network.config)
+    refuse(network.problem)
     states = activations(network, [string])
     counts = network.tokenizer.counts(string)
-    label = bool(count_task_of(network.config).labels_of_counts(np.array([counts]))[0])
+    label = bool(network.problem.count_task.labels_of_counts(np.array([counts]))[0])
     logit = float(states.logit[0])
     failed = (logit > 0) != label
     return Explanation(

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int64
 
-from seqcls.data import count_task_of
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability.counts.lines import sign_changes
 from seqcls.interpretability.counts.network import Network, sigmoid
@@ -135,7 +134,7 @@ def curve(network: Network, family: Family, *, points: int = 241) -> Curve:
         ConfigError: the task gives strings of one family different labels.
         InvalidStringError: the family has two free counts.
     """
-    refuse(network.config)
+    refuse(network.problem)
     if len(family.names) != 1:
         raise InvalidStringError(
             f"{family.text!r} has two free counts; expected one, as in ab{{n}}"
@@ -147,7 +146,7 @@ def curve(network: Network, family: Family, *, points: int = 241) -> Curve:
     logit = network.logits(counts)
     return Curve(
         family=family,
-        label=bool(count_task_of(network.config).labels_of_counts(counts[:1])[0]),
+        label=bool(network.problem.count_task.labels_of_counts(counts[:1])[0]),
         n=n,
         logit=logit,
         probability=sigmoid(logit),
@@ -163,7 +162,7 @@ def area(network: Network, family: Family, *, points: int = 61) -> Map:
         ConfigError: as `curve`.
         InvalidStringError: the family has one free count.
     """
-    refuse(network.config)
+    refuse(network.problem)
     if len(family.names) != 2:
         raise InvalidStringError(
             f"{family.text!r} has one free count; expected two, as in a{{m}}b{{n}}"
@@ -179,7 +178,7 @@ def area(network: Network, family: Family, *, points: int = 61) -> Map:
         boundary.append(_flips(network, start, step, changes))
     return Map(
         family=family,
-        label=bool(count_task_of(network.config).labels_of_counts(counts[:1])[0]),
+        label=bool(network.problem.count_task.labels_of_counts(counts[:1])[0]),
         first=grid,
         second=grid,
         logit=network.logits(counts).reshape(rows.shape),

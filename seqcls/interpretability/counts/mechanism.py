@@ -25,7 +25,6 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from jaxtyping import Float
 
-from seqcls.data import required_letters_of
 from seqcls.interpretability.counts.cause import Mechanism
 from seqcls.interpretability.counts.minimal import Counts
 from seqcls.interpretability.counts.network import Network
@@ -42,7 +41,7 @@ def mechanism_of(network: Network, counts: Counts) -> Mechanism:
     Raises:
         ConfigError: of this model or task it would not be true.
     """
-    refuse(network.config)
+    refuse(network.problem)
     patching = Patching(network, np.array(counts, dtype=np.int64))
     asked: tuple[Callable[[Patching], Iterator[Mechanism]], ...] = (
         (_on_one_letter_positive, _interference, _mixture, _saturation)
@@ -60,7 +59,7 @@ def mechanism_of(network: Network, counts: Counts) -> Mechanism:
 def _dilution(patching: Patching) -> Iterator[Mechanism]:
     gains = patching.attention - patching.reference
     for head in patching.heads:
-        for letter in required_letters_of(patching.network.config):
+        for letter in patching.network.problem.required_letters:
             if gains[head, 1 + letter] >= 0:
                 continue
             weights = patching.attention[head].copy()
@@ -102,7 +101,7 @@ def _on_one_letter_negative(patching: Patching) -> Iterator[Mechanism]:
     if letter is None or not patching.reference_fails:
         return
     for head in patching.heads:
-        for other in required_letters_of(patching.network.config):
+        for other in patching.network.problem.required_letters:
             if other != letter:
                 yield patching.mechanism(
                     "two heads on one letter",
@@ -156,7 +155,7 @@ def _pushed(patching: Patching) -> Iterator[Mechanism]:
         return
     for head in patching.heads:
         for letter in patching.present:
-            if letter not in required_letters_of(patching.network.config):
+            if letter not in patching.network.problem.required_letters:
                 yield patching.mechanism(
                     "value interference",
                     f"head {head} did not see {patching.name(letter)}",

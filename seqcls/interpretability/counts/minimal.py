@@ -9,7 +9,6 @@ from itertools import product
 import numpy as np
 from jaxtyping import Int64
 
-from seqcls.data import count_task_of, required_letters_of
 from seqcls.interpretability.counts.bounds import Interval, logit_bounds
 from seqcls.interpretability.counts.cause import MinimalString, Removal
 from seqcls.interpretability.counts.lines import LARGEST, head_outputs, sign_changes
@@ -38,7 +37,7 @@ def minimal_string(network: Network, counts: Counts) -> MinimalString:
     one letter fails, all else unchanged), but there may be shorter strings that fail.
     """
     wrong = logit_of(network, counts) > 0
-    required = required_letters_of(network.config)
+    required = network.problem.required_letters
     # Letters that the language does not ask about go first: they are the least to be expected.
     order = sorted(range(len(counts)), key=lambda x: (x in required, -counts[x]))
     left = list(counts)
@@ -81,10 +80,10 @@ def additions(network: Network, counts: Counts) -> tuple[Removal, ...]:
 
 def without_part(network: Network, counts: Counts) -> tuple[int, ...]:
     """Letters of which any number may go, in any combination, with the answer unchanged."""
-    positive = bool(count_task_of(network.config).labels_of_counts(np.array([counts]))[0])
+    positive = bool(network.problem.count_task.labels_of_counts(np.array([counts]))[0])
     found: list[int] = []
     for letter, count in enumerate(counts):
-        deletable = not (positive and letter in required_letters_of(network.config))
+        deletable = not (positive and letter in network.problem.required_letters)
         if count and deletable and _indifferent(network, counts, [*found, letter]):
             found.append(letter)
     return tuple(found)

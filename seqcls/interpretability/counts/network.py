@@ -15,9 +15,9 @@ from jaxtyping import Float, Int64
 from scipy.special import ndtr
 
 from seqcls.config import RunConfig
-from seqcls.data import tokenizer_of
 from seqcls.interpretability.counts.obstacle import refuse
 from seqcls.parameters import weights_of
+from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.tokens.tokenizer import CLS, FIRST_LETTER, Tokenizer
 
@@ -40,32 +40,36 @@ class FeedForward:
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """One model's configuration and parameters, and all of it that no string changes."""
+    """What one model was trained for, its parameters, and all of it that no string changes."""
 
-    config: RunConfig
+    problem: Problem
     weights: Weights
     """In float64, by the names of `seqcls.models.transformer.Transformer`."""
 
     @classmethod
-    def of(cls, config: RunConfig, weights: Weights | bytes) -> "Network":
-        """The network of a configuration with these parameters, or their safetensors bytes.
+    def of(cls, problem: Problem, weights: Weights | bytes) -> "Network":
+        """The network of a problem with these parameters, or their safetensors bytes.
 
         Raises:
             ConfigError: the model is no function of letter counts, or not this one.
             StoreError: the bytes are damaged.
         """
-        refuse(config, "states")
-        named = weights_of(config, weights) if isinstance(weights, bytes) else weights
-        return cls(config, {name: value.astype(np.float64) for name, value in named.items()})
+        refuse(problem, "states")
+        named = weights_of(problem, weights) if isinstance(weights, bytes) else weights
+        return cls(problem, {name: value.astype(np.float64) for name, value in named.items()})
+
+    @property
+    def config(self) -> RunConfig:
+        return self.problem.config
 
     @property
     def num_letters(self) -> int:
         """Letters of the language's alphabet."""
         return self.tokenizer.num_letters
 
-    @cached_property
+    @property
     def tokenizer(self) -> Tokenizer:
-        return tokenizer_of(self.config)
+        return self.problem.tokenizer
 
     @cached_property
     def token_types(self) -> tuple[str, ...]:

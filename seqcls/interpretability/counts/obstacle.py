@@ -2,10 +2,10 @@
 
 from typing import Literal
 
-from seqcls.config import REPORT_TASK, NetworkConfig, RunConfig
+from seqcls.config import REPORT_TASK, NetworkConfig
 from seqcls.counts.invariance import counts_suffice
-from seqcls.data import task_of
 from seqcls.errors import ConfigError
+from seqcls.problem import Problem
 from seqcls.tasks import CountTask
 
 Needs = Literal["states", "labels", "required letters"]
@@ -26,35 +26,36 @@ _AS_WRITTEN: tuple[tuple[str, object, str], ...] = (
 )
 
 
-def obstacle(config: RunConfig, needs: Needs = "required letters") -> str | None:
+def obstacle(problem: Problem, needs: Needs = "required letters") -> str | None:
     """Why an analysis by letter counts would say what is not so of a model; None where it holds.
 
     Args:
-        config: the model's configuration.
+        problem: what the model was trained for.
         needs: what the analysis rests on.
     """
-    reason = counts_suffice(config, training=False) or _other_network(config)
+    reason = counts_suffice(problem.network, training=False) or _other_network(problem.network)
     if reason is not None or needs == "states":
         return reason
-    if not isinstance(task_of(config), CountTask):
-        return f"in task={config.task!r} the order of tokens decides, not letter counts"
-    if needs == "required letters" and config.task != REPORT_TASK:
-        return f"the analysis is of required letters, and task={config.task!r} requires none"
+    task = problem.config.task
+    if not isinstance(problem.task, CountTask):
+        return f"in task={task!r} the order of tokens decides, not letter counts"
+    if needs == "required letters" and task != REPORT_TASK:
+        return f"the analysis is of required letters, and task={task!r} requires none"
     return None
 
 
-def refuse(config: RunConfig, needs: Needs = "required letters") -> None:
+def refuse(problem: Problem, needs: Needs = "required letters") -> None:
     """Refuses a model that the analysis does not hold for.
 
     Raises:
         ConfigError: with the reason of `obstacle`.
     """
-    reason = obstacle(config, needs)
+    reason = obstacle(problem, needs)
     if reason is not None:
         raise ConfigError(f"this analysis does not hold here: {reason}")
 
 
-def _other_network(config: RunConfig | NetworkConfig) -> str | None:
+def _other_network(config: NetworkConfig) -> str | None:
     for field, written, words in _AS_WRITTEN:
         value = getattr(config, field)
         if value != written:

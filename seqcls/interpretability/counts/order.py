@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seqcls.data import network_of
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability.counts.network import Network
 from seqcls.tokens.tokenizer import CLS
@@ -44,7 +43,7 @@ def letter_orders(network: Network, string: str, *, orders: int = 8, seed: int =
     letters = np.array(network.tokenizer.encode(string)[1:], dtype=np.int64)
     random = np.random.default_rng(seed)
     rows = [letters, *(random.permutation(letters) for _ in range(orders))]
-    model = Transformer(network_of(network.config)).double().eval()
+    model = Transformer(network.problem.network).double().eval()
     model.load_state_dict({k: torch.from_numpy(v) for k, v in network.weights.items()})
     logits: list[float] = []
     with torch.no_grad():

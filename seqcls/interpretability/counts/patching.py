@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int64
 
-from seqcls.data import required_letters_of
 from seqcls.interpretability.counts.cause import Mechanism
 from seqcls.interpretability.counts.network import Network, softmax
 from seqcls.interpretability.mechanisms import MechanismName
@@ -57,7 +56,7 @@ class Patching:
     @property
     def missing(self) -> list[int]:
         """Required letters that are not there."""
-        return [x for x in required_letters_of(self.network.config) if not self.counts[x]]
+        return [x for x in self.network.problem.required_letters if not self.counts[x]]
 
     @property
     def heads(self) -> range:

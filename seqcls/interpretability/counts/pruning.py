@@ -11,7 +11,6 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int64
 
-from seqcls.data import sampler_of
 from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.counts.ablation import Ablation, logits_after
 from seqcls.interpretability.counts.network import Network
@@ -101,7 +100,7 @@ class _Judge:
 
     def __init__(self, network: Network) -> None:
         self._network = network
-        self._test = distinct_test_strings(sampler_of(network.config, "test"))
+        self._test = distinct_test_strings(network.problem.test)
         self._before = network.logits(self._test.strings.counts)
 
     def cost(self, ablation: Ablation) -> Cost:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seqcls.data import count_task_of
 from seqcls.interpretability.counts.cause import Mechanism
 from seqcls.interpretability.counts.mechanism import mechanism_of
 from seqcls.interpretability.counts.network import Network
@@ -78,7 +77,7 @@ def phrase_of(mechanism: Mechanism) -> str:
 
 
 def _label(network: Network, counts: tuple[int, ...]) -> bool:
-    return bool(count_task_of(network.config).labels_of_counts(np.array([counts]))[0])
+    return bool(network.problem.count_task.labels_of_counts(np.array([counts]))[0])
 
 
 def _even(number: int) -> list[int]:

@@ -15,7 +15,6 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from seqcls.data import sampler_of
 from seqcls.errors import ConfigError
 from seqcls.evaluation import distinct_test_strings, readable_strings
 from seqcls.interpretability.strings.asked import AskedModel
@@ -117,8 +116,8 @@ class Judge:
             model: the model; strings that it has no places for are left out.
             sample: strings at most.
         """
-        test = distinct_test_strings(sampler_of(model.config, "test"))
-        rows = np.flatnonzero(readable_strings(model.config, test.strings))
+        test = distinct_test_strings(model.problem.test)
+        rows = np.flatnonzero(readable_strings(model.problem, test.strings))
         rows = rows[np.argsort(test.strings.lengths[rows], kind="stable")]
         if len(rows) > sample:
             rows = rows[len(rows) * np.arange(sample) // sample]

@@ -2,16 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from seqcls.config import RunConfig
-from seqcls.data import task_of, tokenizer_of
 from seqcls.errors import InvalidStringError
 from seqcls.evaluation import logits_of
 from seqcls.exhaustive import tries_empty
+from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.tasks import Task
 from seqcls.tokens.strings import TokenStrings
@@ -71,22 +70,26 @@ class Answers:
 
 @dataclass(frozen=True, eq=False)
 class AskedModel:
-    """A model's configuration and weights. It answers as in its test: dropout is off."""
+    """What a model was trained for, and its weights. It answers as in its test: dropout is off."""
 
-    config: RunConfig
+    problem: Problem
     weights: Weights
 
     def __repr__(self) -> str:
         changed = ", ".join(f"{name}={value!r}" for name, value in self.config.changed.items())
         return f"<AskedModel {changed or 'of the default configuration'}>"
 
-    @cached_property
-    def task(self) -> Task:
-        return task_of(self.config)
+    @property
+    def config(self) -> RunConfig:
+        return self.problem.config
 
-    @cached_property
+    @property
+    def task(self) -> Task:
+        return self.problem.task
+
+    @property
     def tokenizer(self) -> Tokenizer:
-        return tokenizer_of(self.config)
+        return self.problem.tokenizer
 
     @property
     def num_letters(self) -> int:
@@ -95,7 +98,7 @@ class AskedModel:
     @property
     def knows_the_empty_string(self) -> bool:
         """Whether the empty string may be in a test, and so counts as a string here."""
-        return tries_empty(self.config)
+        return tries_empty(self.problem)
 
     def letters(self, text: str) -> Letters:
         """The letters of a string in the usual notation.
@@ -117,8 +120,7 @@ class AskedModel:
 
     def ask(self, strings: TokenStrings) -> Answers:
         """Labels and answers of strings."""
-        asked = self.config.model_copy(update={"dropout_rate": 0.0})
-        logits = logits_of(asked, [self.weights], strings)[0]
+        logits = logits_of(self.problem.without_dropout, [self.weights], strings)[0]
         return Answers(strings, self.task.labels(strings), logits.astype(np.float64))
 
     def ask_all(self, strings: Sequence[Sequence[int]]) -> Answers:

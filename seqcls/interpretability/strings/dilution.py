@@ -16,7 +16,6 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from seqcls.data import sampler_of
 from seqcls.interpretability.strings.asked import AskedModel, Letters
 from seqcls.interpretability.strings.plain import Changing, ids_of, plain_model, plain_network
 from seqcls.models.transformer import Transformer, attendable_tokens
@@ -56,7 +55,7 @@ class Dilution:
     @cached_property
     def longest_trained(self) -> int:
         """Tokens of the longest string that may be in the training."""
-        return sampler_of(self.model.config, "train").lengths[-1]
+        return self.model.problem.train.lengths[-1]
 
     def cause_of(self, letters: Letters, label: bool) -> Diluted | None:
         """The head whose diluted attention makes a failing string fail, or all of them together.

@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 
 from seqcls.config import NetworkConfig
-from seqcls.data import network_of
 from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.models.base import Classifier, Recorder, read_ids
 from seqcls.models.initialization import make_model
@@ -46,7 +45,7 @@ class Changing(Recorder):
 
 def plain_network(model: AskedModel) -> NetworkConfig:
     """The network's settings, in double precision."""
-    return network_of(model.config).model_copy(update={"precision": "float64"})
+    return model.problem.network.model_copy(update={"precision": "float64"})
 
 
 @lru_cache(maxsize=8)

@@ -21,7 +21,6 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int64, Integer, Real
 
-from seqcls.data import sampler_of
 from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.rounded import between
 from seqcls.interpretability.strings.asked import AskedModel
@@ -78,7 +77,7 @@ def fitting_rules(model: AskedModel) -> Rules:
 
     Strings that the model has no places for are left out.
     """
-    test = distinct_test_strings(sampler_of(model.config, "test"))
+    test = distinct_test_strings(model.problem.test)
     answers = model.ask(test.strings)
     known = np.flatnonzero(answers.known)
     strings, times = test.strings.take(known), test.occurrences[known]

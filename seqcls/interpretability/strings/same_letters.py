@@ -4,11 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from seqcls.config import RunConfig
 from seqcls.counts.invariance import counts_suffice
-from seqcls.data import task_of
 from seqcls.interpretability.strings.asked import Letters
 from seqcls.interpretability.strings.tried import Tried
+from seqcls.problem import Problem
 from seqcls.remembered import remembered
 from seqcls.tokens.strings import TokenStrings
 
@@ -16,18 +15,18 @@ DRAWN = 32
 """Strings of the other label, and as many orders of the same letters, that are tried."""
 
 
-def sees_counts_alone(config: RunConfig) -> bool:
+def sees_counts_alone(problem: Problem) -> bool:
     """Whether the order of tokens decides in the language, and not in the model's answer."""
-    order_matters = task_of(config).order_sensitive
-    return order_matters and counts_suffice(config, training=False) is None
+    order_matters = problem.task.order_sensitive
+    return order_matters and counts_suffice(problem.network, training=False) is None
 
 
-def first_not_seen(config: RunConfig, tried: Tried) -> Letters | None:
+def first_not_seen(problem: Problem, tried: Tried) -> Letters | None:
     """The first misclassified of some strings of which another has its letters and its other label.
 
     None where the model does not see counts alone.
     """
-    if not sees_counts_alone(config):
+    if not sees_counts_alone(problem):
         return None
     _, rows = np.unique(tried.strings.counts, axis=0, return_inverse=True)
     positive = np.bincount(rows, tried.labels)[rows]
@@ -38,27 +37,27 @@ def first_not_seen(config: RunConfig, tried: Tried) -> Letters | None:
     return tuple(letters.tolist())
 
 
-def same_letters_other_label(config: RunConfig, letters: Sequence[int]) -> Letters | None:
+def same_letters_other_label(problem: Problem, letters: Sequence[int]) -> Letters | None:
     """A string with the same letters and the other label, where one is found.
 
     A model that sees counts alone answers both alike, so it is wrong on one of them, whatever it
     has learned. None says only that none was found among `DRAWN` strings of the other label, as
     many orders of these letters, and these in the order of the alphabet.
     """
-    task, alphabet = task_of(config), len(task_of(config).alphabet)
+    task, alphabet = problem.task, len(problem.task.alphabet)
     own = TokenStrings.of_lists(alphabet, [letters])
     label = bool(task.labels(own)[0])
     generator = np.random.default_rng(0)
     shuffled = [tuple(generator.permutation(letters).tolist()) for _ in range(DRAWN)]
-    others = [tuple(sorted(letters)), *_of_label(config, len(letters), not label), *shuffled]
+    others = [tuple(sorted(letters)), *_of_label(problem, len(letters), not label), *shuffled]
     found = TokenStrings.of_lists(alphabet, others)
     meant = (found.counts == own.counts).all(axis=1) & (task.labels(found) != label)
     return others[int(meant.argmax())] if meant.any() else None
 
 
 @remembered
-def _of_label(config: RunConfig, length: int, positive: bool) -> tuple[Letters, ...]:
-    task = task_of(config)
+def _of_label(problem: Problem, length: int, positive: bool) -> tuple[Letters, ...]:
+    task = problem.task
     if not task.has(length, positive):
         return ()
     generator = np.random.default_rng(1)

@@ -7,7 +7,6 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float
 
-from seqcls.data import network_of
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.interpretability.strings.plain import ids_of, plain_model, token_names
@@ -157,7 +156,7 @@ def check_length(model: AskedModel, letters: Sequence[int]) -> None:
             f"{model.text(letters)[:60]!r} has {len(letters):,} tokens, more than the "
             f"{MAX_TOKENS} whose states are looked at; shorten it"
         )
-    end = longest_readable(network_of(model.config))
+    end = longest_readable(model.problem.network)
     if end is not None and len(letters) > end:
         raise InvalidStringError(
             f"{model.text(letters)[:60]!r} has {len(letters):,} tokens, more than the {end} places "

@@ -8,7 +8,6 @@ import numpy as np
 from jaxtyping import Bool, Int64
 
 from seqcls.counts.invariance import counts_suffice
-from seqcls.data import sampler_of
 from seqcls.evaluation import distinct_test_strings, readable_strings
 from seqcls.exhaustive import multisets_of, num_multisets
 from seqcls.interpretability.strings.asked import AskedModel, Letters
@@ -46,8 +45,8 @@ def tested(model: AskedModel, wrong: Sequence[str]) -> tuple[Tried, list[str]]:
         model: the model.
         wrong: all of them that it misclassifies.
     """
-    test = distinct_test_strings(sampler_of(model.config, "test"))
-    rows = np.flatnonzero(readable_strings(model.config, test.strings))
+    test = distinct_test_strings(model.problem.test)
+    rows = np.flatnonzero(readable_strings(model.problem, test.strings))
     texts, failing = [test.texts[row] for row in rows], set(wrong)
     fails = np.array([text in failing for text in texts], dtype=bool)
     return Tried(test.strings.take(rows), test.occurrences[rows], test.labels[rows], fails), texts
@@ -68,7 +67,7 @@ def shortest_short_error(model: AskedModel, *tried: Tried) -> Letters | None:
         model: the model.
         tried: where to look besides the strings of the training's first epoch.
     """
-    sampler = sampler_of(model.config, "train")
+    sampler = model.problem.train
     trained = stream(sampler).epoch(0).strings.take(slice(MAX_TRAINED))
     found: list[Letters] = []
     for own in (*tried, _asked(model, trained)):
@@ -93,11 +92,12 @@ def _asked(model: AskedModel, strings: TokenStrings) -> Tried:
 
 
 def _all_short(model: AskedModel) -> TokenStrings:
-    config, letters = model.config, model.num_letters
-    longest = sampler_of(config, "train").lengths[-1]
-    by_counts = isinstance(model.task, CountTask) and not counts_suffice(config, training=False)
+    problem, letters = model.problem, model.num_letters
+    longest = problem.train.lengths[-1]
+    blind = counts_suffice(problem.network, training=False) is None
+    by_counts = isinstance(model.task, CountTask) and blind
     if by_counts and num_multisets(letters, longest) < MAX_SHORT:
-        return TokenStrings.of_counts(letters, multisets_of(config, longest))
+        return TokenStrings.of_counts(letters, multisets_of(problem, longest))
     # One string is tried in any case: no model is asked about none.
     length = max(affordable_length(letters, MAX_SHORT, longest), 1)
     return _spelled_out(letters, length, model.knows_the_empty_string)

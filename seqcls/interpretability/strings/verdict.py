@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from seqcls.data import network_of, sampler_of
 from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.interpretability.strings.enumeration import MAX_STRINGS, affordable_length, all_strings
 from seqcls.models.positions import longest_readable
@@ -14,8 +13,8 @@ def checked_length(model: AskedModel, limit: int = MAX_STRINGS) -> int:
 
     No longer than the longest test string, nor than the model has places for.
     """
-    end = longest_readable(network_of(model.config))
-    longest = sampler_of(model.config, "test").lengths[-1]
+    end = longest_readable(model.problem.network)
+    longest = model.problem.test.lengths[-1]
     return affordable_length(
         model.num_letters, limit, longest if end is None else min(longest, end)
     )

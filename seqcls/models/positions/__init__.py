@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from seqcls.config import NetworkConfig
-from seqcls.models.kinds import Kind, kind_of
+from seqcls.models.entries import Entry, entry_of
 from seqcls.models.reading import special_tokens
 from seqcls.plugins import Registry, UnfitError
 
@@ -25,16 +25,16 @@ def _longest_trained(config: NetworkConfig) -> int:
 
 _HERE = "seqcls.models.positions"
 
-_OWN: Mapping[str, Kind] = {
-    "none": Kind(f"{_HERE}.base:Positions"),
-    "sinusoidal": Kind(f"{_HERE}.sinusoidal:Sinusoidal", _RANDOMIZED),
-    "learned": Kind(f"{_HERE}.learned:Learned", _RANDOMIZED, table_size=_longest_trained),
-    "rotary": Kind(f"{_HERE}.rotary:Rotary", _RANDOMIZED, _even_head_size),
-    "alibi": Kind(f"{_HERE}.alibi:Alibi", _RANDOMIZED),
-    "relative": Kind(f"{_HERE}.relative:Relative"),
+_OWN: Mapping[str, Entry] = {
+    "none": Entry(f"{_HERE}.base:Positions"),
+    "sinusoidal": Entry(f"{_HERE}.sinusoidal:Sinusoidal", _RANDOMIZED),
+    "learned": Entry(f"{_HERE}.learned:Learned", _RANDOMIZED, table_size=_longest_trained),
+    "rotary": Entry(f"{_HERE}.rotary:Rotary", _RANDOMIZED, _even_head_size),
+    "alibi": Entry(f"{_HERE}.alibi:Alibi", _RANDOMIZED),
+    "relative": Entry(f"{_HERE}.relative:Relative"),
 }
 
-POSITIONS: Registry[Kind] = Registry("seqcls.positions", _OWN, kind_of)
+POSITIONS: Registry[Entry] = Registry("seqcls.positions", _OWN, entry_of)
 
 
 def table_size(config: NetworkConfig) -> int | None:

@@ -16,6 +16,7 @@ from seqcls.interpretability.counts.family import Curve, Map, area, curve, parse
 from seqcls.interpretability.counts.network import Network
 from seqcls.interpretability.counts.obstacle import obstacle
 from seqcls.interpretability.counts.result_text import certification_text, curve_text, map_text
+from seqcls.problem import resolve
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries
 from sweeps.store.reading.models import of_run
@@ -39,8 +40,8 @@ def show_family(
     By letter counts where these decide, and else, or for groups, by asking about its strings.
     """
     store = open_reader(db)
-    config = queries.run_config(store, queries.find_run(store, reference))
-    if "<" in text or obstacle(config) is not None:
+    problem = resolve(queries.run_config(store, queries.find_run(store, reference)))
+    if "<" in text or obstacle(problem) is not None:
         from sweeps.cli.commands.groups import show_groups
 
         show_groups(db, reference, text, epoch, as_json)
@@ -67,8 +68,8 @@ def _network(
 ) -> tuple[int, Network]:
     store = open_reader(db)
     run_id = queries.find_run(store, reference)
-    config = queries.run_config(store, run_id)
-    reason = obstacle(config)
+    problem = resolve(queries.run_config(store, run_id))
+    reason = obstacle(problem)
     if reason is not None:
         raise ConfigError(
             f"run {run_id}: `{command}` does not hold for this model: {reason}; try `seqcls rules "
@@ -76,7 +77,7 @@ def _network(
         )
     weights = queries.weights(store, run_id, epoch)
     with of_run(run_id):
-        return run_id, Network.of(config, weights)
+        return run_id, Network.of(problem, weights)
 
 
 def _show(as_json: bool, said: Sequence[str], record: dict[str, Any]) -> None:

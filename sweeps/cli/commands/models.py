@@ -10,6 +10,7 @@ import typer
 
 from seqcls.engines.choice import choose_engine
 from seqcls.errors import ConfigError, UnknownRunError
+from seqcls.problem import resolve
 from seqcls.results import Verdict
 from seqcls.spelling import nearest
 from sweeps.analysis.configuration_lookup import condition
@@ -95,14 +96,14 @@ def predict_strings(
     """Prints a model's logit and probability for each string."""
     store = open_reader(db)
     run_id = queries.find_run(store, reference)
-    config = queries.run_config(store, run_id)
+    problem = resolve(queries.run_config(store, run_id))
     weights = queries.weights(store, run_id, epoch)
     # Imported where it is used: PyTorch takes a second or two to load.
     from seqcls.prediction import predict
     from sweeps.store.reading.models import of_run
 
     with of_run(run_id):
-        predicted = predict(config, weights, strings)
+        predicted = predict(problem, weights, strings)
     frame = pd.DataFrame(
         [
             {"string": string, "probability": p.probability, "logit": p.logit}
@@ -130,7 +131,7 @@ def show_engines(reference: str, engine: str, device: str, look: Look) -> None:
             }
             for spec in load_specs(reference)
             for config in spec.configs()
-            for choice in [choose_engine(config, engine, device)]
+            for choice in [choose_engine(resolve(config), engine, device)]
         ]
     )
     # Last, for it is long, and alike in most rows.
@@ -151,7 +152,7 @@ def show_verdict(db: str | None, reference: str, as_json: bool) -> None:
         return
     from seqcls.exhaustive import tries_empty
 
-    empty = "with" if tries_empty(queries.run_config(store, run_id)) else "without"
+    empty = "with" if tries_empty(resolve(queries.run_config(store, run_id))) else "without"
     wrong = found.false_positives + found.false_negatives
     typer.echo(
         f"run {run_id}: of {found.inputs:,} {found.unit}s up to length {found.max_length}, "
@@ -197,15 +198,15 @@ def list_sensitive(db: str | None, as_json: bool) -> None:
 
 def check_exhaustively(store: Store, run_id: int) -> Verdict:
     """What a finished run's model makes of all strings: by letter counts, or string by string."""
-    config = queries.run_config(store, run_id)
+    problem = resolve(queries.run_config(store, run_id))
     # Imported where it is used: the compiled engine takes half a second to load.
     from seqcls.exhaustive import unaffordable, verdicts
     from seqcls.interpretability.strings.verdict import string_verdict
     from sweeps.analysis.opened_models import asked_model, stored_weights
 
-    if unaffordable(config) is not None:
+    if unaffordable(problem) is not None:
         return string_verdict(asked_model(store, run_id))
-    return verdicts(config, [stored_weights(store, run_id, config)])[0]
+    return verdicts(problem, [stored_weights(store, run_id, problem)])[0]
 
 
 def toml_value(value: Any) -> str:

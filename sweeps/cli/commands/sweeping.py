@@ -1,7 +1,7 @@
 """What commands do with sweeps: submit, train, watch, stop, resume, retry, delete, estimate."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -11,6 +11,7 @@ from rich.progress import Progress
 
 from seqcls.engines.choice import choose_engine
 from seqcls.errors import ConfigError, StoreMissingError
+from seqcls.problem import Problem, resolve
 from sweeps.cli.commands.bars import columns, progress_bar
 from sweeps.cli.commands.printing import Look, count, print_json, print_table, table_of
 from sweeps.cli.exit_codes import INTERRUPTED, RUNS_FAILED, RUNS_LEFT
@@ -181,7 +182,7 @@ def _specs(reference: str, precision: str | None) -> list[SweepSpec]:
 
 
 def _warn_of_memory(specs: list[SweepSpec], workers: int = 1) -> None:
-    if said := memory.warning((config for spec in specs for config in spec.configs()), workers):
+    if said := memory.warning(_problems(specs), workers):
         typer.echo(f"seqcls: {said}", err=True)
 
 
@@ -190,9 +191,12 @@ def _check(specs: list[SweepSpec], how: WorkOptions) -> None:
     check_device(how.device)
     if how.dask is not None:
         check_address(how.dask)
-    for spec in specs:
-        for config in spec.configs():
-            choose_engine(config, how.engine, how.device)
+    for problem in _problems(specs):
+        choose_engine(problem, how.engine, how.device)
+
+
+def _problems(specs: list[SweepSpec]) -> Iterator[Problem]:
+    return (resolve(config) for spec in specs for config in spec.configs())
 
 
 def _complete(specs: list[SweepSpec], db: str | None) -> Store | None:

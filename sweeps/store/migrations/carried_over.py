@@ -15,6 +15,7 @@ from sqlalchemy import Connection, text
 from seqcls.canonical import canonical_json
 from seqcls.config import RunConfig, default_fields
 from seqcls.evaluation import drawn_test_set
+from seqcls.problem import resolve
 from seqcls.results import StringErrors, Verdict
 from seqcls.testset import TestSet, test_set_json, test_set_key
 from sweeps.results.digest import COLUMNS, run_digest, verdict_digest
@@ -138,7 +139,7 @@ class _Runs:
         """The strings of a configuration's test set, which are stored when first asked for."""
         key = test_set_key(config)
         if key not in self._sets:
-            drawn = self._sets[key] = drawn_test_set(config)
+            drawn = self._sets[key] = drawn_test_set(resolve(config))
             query = text("UPDATE test_set SET digest = :digest WHERE key = :key RETURNING id")
             values = {"digest": drawn.digest, "key": key}
             test_set_id = self._connection.execute(query, values).scalar_one()

@@ -4,6 +4,7 @@ import numpy as np
 from sqlalchemy import Connection, select, update
 
 from seqcls.config import RunConfig
+from seqcls.problem import resolve
 from seqcls.testset import TestSet, test_set_key
 from sweeps.store.databases.bulk import fetched, insert_rows
 from sweeps.store.databases.engine import Store
@@ -21,7 +22,7 @@ def missing_test_set(store: Store, config: RunConfig) -> TestSet | None:
     # Imported where it is used: a process that only hands out groups tests nothing.
     from seqcls.evaluation import drawn_test_set
 
-    return drawn_test_set(config)
+    return drawn_test_set(resolve(config))
 
 
 def store_test_set(connection: Connection, config: RunConfig, drawn: TestSet | None) -> str | None:

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from seqcls.config import NetworkConfig, RunConfig
-from seqcls.data import network_of, sampler_of
+from seqcls.config import NetworkConfig
 from seqcls.engines.fused.adamw import Update
 from seqcls.engines.fused.buffers import TILE, Shape
 from seqcls.engines.fused.learned import learned_places
@@ -28,6 +27,7 @@ from seqcls.engines.fused.tables.tiles import (
     questions,
     validation_questions,
 )
+from seqcls.problem import Problem
 from seqcls.tokens.strings import TokenStrings
 
 COLUMNS = 32
@@ -37,12 +37,12 @@ COLUMNS = 32
 class TableProgram:
     """One member's epochs and validation."""
 
-    def __init__(self, config: RunConfig) -> None:
-        self._network = network_of(config)
-        self._shape = training_shape(config)
-        self._train, validation = sampler_of(config, "train"), sampler_of(config, "validation")
-        self._validation = validation_questions(self._network, validation)
-        self._rng = training_generator(config.train_seed)
+    def __init__(self, problem: Problem) -> None:
+        self._network = problem.network
+        self._shape = training_shape(problem)
+        self._train = problem.train
+        self._validation = validation_questions(self._network, problem.validation)
+        self._rng = training_generator(problem.config.train_seed)
         self._scratch = np.empty(TILE, integers(self._network))
 
     def epoch(

@@ -1,8 +1,12 @@
-"""From a configuration to its language, its strings and its network; and whether they fit."""
+"""From a configuration to its language, its strings and its network; and whether they fit.
+
+Here a configuration's names are looked up, and nowhere else: what is made of them is passed on.
+"""
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from typing import Any
 
 from seqcls.config import ANY_SAMPLER, PARTS, NetworkConfig, RunConfig, default_fields
@@ -51,28 +55,93 @@ def check(config: RunConfig) -> None:
     Raises:
         ConfigError: as `configuration`.
     """
-    check_packages(config.plugins, plugins_of(config))
-    longest = {part: sampler_of(config, part).lengths[-1] for part in PARTS}
+    problem = resolve(config)
     _check_read(config)
-    check_network(network_of(config), longest)
+    check_network(problem.network, {x: problem.sampler(x).lengths[-1] for x in PARTS})
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a configuration's names stand for; two are equal where their configurations are."""
+
+    config: RunConfig
+    task: Task = field(compare=False)
+    train: Sampler = field(compare=False)
+    validation: Sampler = field(compare=False)
+    test: Sampler = field(compare=False)
+    network: NetworkConfig = field(compare=False)
+    """The network's settings, and what language and training strings determine of it."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Other processes look names up themselves: what is kept of languages is large.
+        return resolve, (self.config,)
+
+    def sampler(self, part: str) -> Sampler:
+        """How the strings of `train`, `validation` or `test` are drawn."""
+        return {"train": self.train, "validation": self.validation, "test": self.test}[part]
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        """Text to and from the tokens of the language."""
+        return Tokenizer(self.task.alphabet)
+
+    @cached_property
+    def without_dropout(self) -> "Problem":
+        """The same model when it answers: its dropout is off, whatever it is in training."""
+        return resolve(self.config.model_copy(update={"dropout_rate": 0.0}))
+
+    @property
+    def count_task(self) -> CountTask:
+        """The language, in which letter counts decide.
+
+        Raises:
+            ConfigError: in this language the order of tokens has a part.
+        """
+        if not isinstance(self.task, CountTask):
+            raise ConfigError(
+                f"task={self.config.task!r}: whether a string is in the language depends on the "
+                "order of its tokens, so letter counts do not say it"
+            )
+        return self.task
+
+    @property
+    def required_letters(self) -> tuple[int, ...]:
+        """The numbers of the letters that every positive string holds; none where the task names
+        none. Only `contains_all` names any.
+        """
+        return self.task.required if isinstance(self.task, ContainsAll) else ()
+
+
+def resolve(config: RunConfig) -> Problem:
+    """What a configuration's names stand for; looked up once in a process.
+
+    Raises:
+        ConfigError: there is no such task or sampler, or they do not fit each other.
+        PluginError: a part from outside fails.
+    """
+    return _resolved(config)
 
 
 @lru_cache(maxsize=4096)
-def task_of(config: RunConfig) -> Task:
-    """The language of a configuration.
-
-    Raises:
-        ConfigError: there is no such task, or its settings are no language.
-    """
+def _resolved(config: RunConfig) -> Problem:
     check_packages(config.plugins, plugins_of(config))
-    return language(config.task, dict(config))
+    task = language(config.task, dict(config))
+    train = _sampler(config, task, "train", None)
+    return Problem(
+        config=config,
+        task=task,
+        train=train,
+        validation=_sampler(config, task, "validation", train),
+        test=_sampler(config, task, "test", train),
+        network=_network(config, task, train),
+    )
 
 
 def language(name: str, settings: Mapping[str, Any]) -> Task:
     """The language of a name with its settings, which may stand among others.
 
     Raises:
-        ConfigError: as `task_of`.
+        ConfigError: there is no such task, or its settings are no language.
     """
     task: type[Task] = _named("task", name, TASKS)
     with TASKS.guarded(name):
@@ -82,28 +151,21 @@ def language(name: str, settings: Mapping[str, Any]) -> Task:
     return made
 
 
-@lru_cache(maxsize=4096)
-def sampler_of(config: RunConfig, part: str) -> Sampler:
-    """How a configuration's strings are drawn: those of `train`, `validation` or `test`.
-
-    Raises:
-        ConfigError: there is no such sampler, or it cannot draw these.
-    """
+def _sampler(config: RunConfig, task: Task, part: str, train: Sampler | None) -> Sampler:
+    """How the strings of a part are drawn; `train` draws those that others may have to keep out."""
     field = f"{part}_sampler"
     name = getattr(config, field)
     sampler: type[Sampler] = _named(field, name, SAMPLERS)
-    task = task_of(config)
     obstacle = sampler.obstacle(task)
     if obstacle is not None:
         raise ConfigError(f"{field}={name!r} cannot serve task {config.task!r}: {obstacle}")
-    own = _own_settings(sampler, part)
-    settings = {x: getattr(config, setting) for x, setting in own.items()}
+    names = _settings_read(sampler, part)
+    settings = {x: getattr(config, setting) for x, setting in names.items()}
     if "part" in sampler.reads:
         settings["part"] = part
     if "disjoint" in settings:
-        keep_out = settings.pop("disjoint")
-        training = sampler_of(config, "train") if keep_out else None
-        settings["trained"] = Training(training, config.max_num_epochs) if training else None
+        keep_out = train if settings.pop("disjoint") else None
+        settings["trained"] = Training(keep_out, config.max_num_epochs) if keep_out else None
     make: Any = sampler
     try:
         with TASKS.guarded(config.task):
@@ -114,22 +176,22 @@ def sampler_of(config: RunConfig, part: str) -> Sampler:
         raise
     except ConfigError as error:
         task_too = f"task={config.task!r}, " if name == ANY_SAMPLER else ""
-        raise ConfigError(task_too + _of_part(str(error), own)) from None
+        raise ConfigError(task_too + _of_part(str(error), names)) from None
     return drawn_by
 
 
 def strings_read(config: RunConfig, part: str) -> tuple[str, ...]:
     """The fields of a configuration that determine the strings of a part, sorted."""
     sampler: type[Sampler] = _named(f"{part}_sampler", getattr(config, f"{part}_sampler"), SAMPLERS)
-    own = _own_settings(sampler, part).values()
-    names = {"task", "plugins", f"{part}_sampler", *task_of(config).reads, *own}
+    names = {"task", "plugins", f"{part}_sampler", *_named("task", config.task, TASKS).reads}
+    names |= set(_settings_read(sampler, part).values())
     if "disjoint" in names and config.disjoint:
         # What was trained on is kept out, so it matters what that was.
         names |= {"max_num_epochs", *strings_read(config, "train")}
     return tuple(sorted(names))
 
 
-def _own_settings(sampler: type[Sampler], part: str) -> dict[str, str]:
+def _settings_read(sampler: type[Sampler], part: str) -> dict[str, str]:
     """What a sampler reads, and the fields of a configuration that say it for this part."""
     known = default_fields()
     return {
@@ -144,13 +206,13 @@ def _check_read(config: RunConfig) -> None:
     read: dict[str, set[str]] = {"task": set(TASKS[config.task].reads)}
     for part in PARTS:
         sampler = SAMPLERS[getattr(config, f"{part}_sampler")]
-        read[f"{part}_sampler"] = set(_own_settings(sampler, part).values())
+        read[f"{part}_sampler"] = set(_settings_read(sampler, part).values())
     read["architecture"] = set(_named("architecture", config.architecture, MODELS).reads)
     read["positions"] = set(_named("positions", config.positions, POSITIONS).reads)
-    for field, readers in _READERS.items():
-        if field in config.changed and not any(field in read[reader] for reader in readers):
+    for name, readers in _READERS.items():
+        if name in config.changed and not any(name in read[reader] for reader in readers):
             by = ", ".join(f"{reader} {getattr(config, reader)!r}" for reader in readers)
-            raise ConfigError(f"{field}={config.changed[field]!r}: not read by {by}; leave it out")
+            raise ConfigError(f"{name}={config.changed[name]!r}: not read by {by}; leave it out")
 
 
 _SAMPLERS = tuple(f"{part}_sampler" for part in PARTS)
@@ -182,46 +244,13 @@ _READERS: dict[str, tuple[str, ...]] = {
 none of them reads has to keep its default."""
 
 
-def count_task_of(config: RunConfig) -> CountTask:
-    """The language of a configuration in which letter counts decide.
-
-    Raises:
-        ConfigError: in its language the order of tokens has a part.
-    """
-    task = task_of(config)
-    if not isinstance(task, CountTask):
-        raise ConfigError(
-            f"task={config.task!r}: whether a string is in the language depends on the order of "
-            "its tokens, so letter counts do not say it"
-        )
-    return task
-
-
-def required_letters_of(config: RunConfig) -> tuple[int, ...]:
-    """The numbers of the letters that every positive string holds; none where the task names none.
-
-    Only `contains_all` names any.
-    """
-    task = task_of(config)
-    return task.required if isinstance(task, ContainsAll) else ()
-
-
-def tokenizer_of(config: RunConfig) -> Tokenizer:
-    """Text to and from the tokens of a configuration's language."""
-    return Tokenizer(task_of(config).alphabet)
-
-
-@lru_cache(maxsize=4096)
-def network_of(config: RunConfig | NetworkConfig) -> NetworkConfig:
-    """A run's network: its settings, and what its language and its strings determine of it."""
-    if isinstance(config, NetworkConfig):
-        return config
-    own = {name: getattr(config, name) for name in NetworkConfig.model_fields if name in _SHARED}
+def _network(config: RunConfig, task: Task, train: Sampler) -> NetworkConfig:
+    settings = {x: getattr(config, x) for x in NetworkConfig.model_fields if x in _SHARED}
     return NetworkConfig(
         **{
-            **own,
-            "num_letters": len(task_of(config).alphabet),
-            "trained_length": sampler_of(config, "train").lengths[-1],
+            **settings,
+            "num_letters": len(task.alphabet),
+            "trained_length": train.lengths[-1],
             "place_seed": config.test_seed if config.position_range else 0,
         }
     )
@@ -236,8 +265,8 @@ def _named(field: str, name: str, known: Mapping[str, Any]) -> Any:
     return known[name]
 
 
-def _of_part(message: str, own: Mapping[str, str]) -> str:
+def _of_part(message: str, names: Mapping[str, str]) -> str:
     """A sampler's message with its settings called what the configuration calls them."""
-    for name, setting in sorted(own.items(), key=lambda item: -len(item[0])):
+    for name, setting in sorted(names.items(), key=lambda item: -len(item[0])):
         message = re.sub(rf"(?<![a-z_]){name}\b", setting, message)
     return message

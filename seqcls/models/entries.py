@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from seqcls.config import NetworkConfig
+from seqcls.models.sizes import UNKNOWN, Sizes
 
 
 def nothing(config: NetworkConfig) -> None:
@@ -14,7 +15,7 @@ def nothing(config: NetworkConfig) -> None:
 
 
 @dataclass(frozen=True)
-class Kind:
+class Entry:
     """An architecture or a position scheme: where its class stands, and what it asks of settings.
 
     One from outside is its class itself, of which these are attributes and class methods.
@@ -28,6 +29,8 @@ class Kind:
     """Why a network cannot have it, naming the setting; None where it can."""
     table_size: Callable[[NetworkConfig], int | None] = nothing
     """Of positions: how many places there are; None where there is no end to them."""
+    sizes: Sizes = UNKNOWN
+    """Of an architecture: how large its models are."""
 
     def load(self) -> Any:
         """Its class."""
@@ -35,8 +38,8 @@ class Kind:
         return getattr(importlib.import_module(module), name)
 
 
-def kind_of(part: Any) -> Kind:
+def entry_of(part: Any) -> Entry:
     """What a class from outside says of itself."""
     path = f"{part.__module__}:{part.__qualname__}"
     table_size = getattr(part, "table_size", nothing)
-    return Kind(path, frozenset(part.reads), part.obstacle, table_size)
+    return Entry(path, frozenset(part.reads), part.obstacle, table_size)

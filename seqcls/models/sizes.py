@@ -1,0 +1,61 @@
+"""How large models of an architecture are, roughly: known without making one."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from seqcls.config import NetworkConfig
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What an architecture's blocks take."""
+
+    parameters: Callable[[NetworkConfig], int]
+    """Numbers of all blocks, embedding and classifier left out."""
+    products: Callable[[NetworkConfig, float], float] = lambda config, _: (
+        2.0 * config.hidden_size**2
+    )
+    """Multiply-adds of a token in one block, in strings of so many tokens."""
+    scores: Callable[[NetworkConfig, float], int] = lambda *_: 0
+    """Numbers that a token's attention keeps of all blocks for the gradients, in such strings."""
+
+
+def recurrent(gates: int) -> Sizes:
+    """Of a recurrent network with so many gates. Parameters are those of four gates that read input
+    and state, the most that there are.
+    """
+    return Sizes(
+        parameters=lambda config: 8 * config.num_blocks * config.hidden_size**2,
+        products=lambda config, _: 2.0 * gates * config.hidden_size**2,
+    )
+
+
+def _transformer_parameters(config: NetworkConfig) -> int:
+    rows = 4 * _mixed(config) + 2 * config.feed_forward_size
+    if config.has_norms:
+        rows += 4 if config.layer_norm == "nn" else 2
+    return config.num_blocks * rows * config.hidden_size
+
+
+def _transformer_products(config: NetworkConfig, tokens: float) -> float:
+    mixed, hidden = _mixed(config), config.hidden_size
+    return 4 * mixed * hidden + 2 * config.feed_forward_size * hidden + 2 * mixed * tokens
+
+
+def _transformer_scores(config: NetworkConfig, tokens: float) -> int:
+    # The last block attends at one place alone, where the logit is read there.
+    blocks = config.num_blocks - (config.readout != "mean")
+    return int(blocks * config.num_attention_heads * tokens)
+
+
+def _mixed(config: NetworkConfig) -> int:
+    return config.num_attention_heads * config.attention_head_size
+
+
+UNKNOWN = Sizes(
+    parameters=lambda _: 0,
+    products=lambda config, _: 2.0 * config.hidden_size**2,
+)
+"""Of an architecture from outside: what it takes nobody knows, and training takes some time."""
+
+TRANSFORMER = Sizes(_transformer_parameters, _transformer_products, _transformer_scores)
