@@ -53,12 +53,11 @@ def outcomes(db: str) -> pd.DataFrame:
     found = runs(store, "atlas")
     found = found[found["state"] == "done"].copy()
     scores = lengths(store, found["id"].tolist())
-    scores["strings"] = scores[["tn", "fp", "fn", "tp"]].sum(axis=1)
-    scores["right"] = scores["tn"] + scores["tp"]
+    scores["right"] = scores["tested"] - scores["wrong"]
     parts = {"within": scores["length"] <= TRAINED, "beyond": scores["length"] > TRAINED}
     for name, rows in parts.items():
-        sums = scores[rows].groupby("run_id")[["right", "strings"]].sum()
-        found[name] = found["id"].map(sums["right"] / sums["strings"])
+        sums = scores[rows].groupby("run_id")[["right", "tested"]].sum()
+        found[name] = found["id"].map(sums["right"] / sums["tested"])
     found["model"] = list(map(_model, found.to_dict("records")))
     found["fails"] = found["errors"] > 0
     columns = ["task", "model", "model_seed", "within", "beyond", "fails", "solved_length"]

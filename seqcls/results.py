@@ -59,6 +59,14 @@ class Confusion(NamedTuple):
     fn: int
     tp: int
 
+    @property
+    def tested(self) -> int:
+        return sum(self)
+
+    @property
+    def wrong(self) -> int:
+        return self.fp + self.fn
+
 
 @dataclass(frozen=True, eq=False)
 class StringErrors:
@@ -96,6 +104,26 @@ class Evaluation:
         """The confusion at each length."""
         pairs = zip(self.lengths.tolist(), self.cells.tolist(), strict=True)
         return {length: Confusion(*cells) for length, cells in pairs}
+
+    @property
+    def tested(self) -> int:
+        """Test strings, each as often as it occurs."""
+        return self.confusion.tested
+
+    @property
+    def wrong(self) -> int:
+        """Those that were misclassified."""
+        return self.confusion.wrong
+
+    @property
+    def tested_by_length(self) -> Int64[np.ndarray, " length"]:
+        """`tested` at each length."""
+        return np.asarray(self.cells.sum(axis=1))
+
+    @property
+    def wrong_by_length(self) -> Int64[np.ndarray, " length"]:
+        """`wrong` at each length."""
+        return np.asarray(self.cells[:, 1] + self.cells[:, 2])
 
 
 Unit = Literal["multiset", "string"]

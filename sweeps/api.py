@@ -188,7 +188,7 @@ def runs(
 
 
 def lengths(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
-    """The confusion of runs at every length: run_id, length, tn, fp, fn, tp (strings)."""
+    """What runs came to at each length: run_id, length, tn, fp, fn, tp, tested, wrong (strings)."""
     return queries.length_scores(store.reader(), [int(run_id) for run_id in run_ids])
 
 

@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import make_url
+from alembic.command import upgrade as alembic_upgrade
+from sqlalchemy import make_url, text
 
 from sweeps.grid.spec import SweepSpec, parse_spec
+from sweeps.store.databases import postgres
 from sweeps.store.databases.engine import Store
+from sweeps.store.migrate import alembic_config
 from sweeps.store.opening import open_writer
 
 
@@ -88,6 +91,26 @@ def any_db(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return str(shutil.copy(made_file, tmp_path / "test.db"))
     made = request.getfixturevalue("made_on_server")
     return _new_database(request.getfixturevalue("postgres_server"), made)
+
+
+def fill_server(url: str, old: Path) -> None:
+    """Makes of a server's empty database what a file of an older version holds, in its tables."""
+    engine = postgres.connect(make_url(url).set(drivername="postgresql+psycopg"), read_only=False)
+    config = alembic_config()
+    with engine.begin() as connection, closing(sqlite3.connect(old)) as file:
+        config.attributes["connection"] = connection
+        alembic_upgrade(config, old.stem)
+        # What rows refer to may come after them.
+        connection.exec_driver_sql("SET LOCAL session_replication_role = replica")
+        tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+        for (table,) in file.execute(tables).fetchall():
+            connection.exec_driver_sql(f"DELETE FROM {table}")
+            found = file.execute(f"SELECT * FROM {table}")
+            names = [column[0] for column in found.description]
+            marks = ", ".join(f":{name}" for name in names)
+            if values := [dict(zip(names, row, strict=True)) for row in found]:
+                insert = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})"
+                connection.execute(text(insert), values)
 
 
 def spec(**changes: Any) -> SweepSpec:

@@ -1,6 +1,6 @@
 """Scores by length, as charts want them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pandas as pd
 
@@ -17,11 +17,11 @@ LENGTH_MEASURES = {
 }
 """What may be drawn against length, and what it means."""
 
-# Of which cells a measure is the share: those counted, of those and these.
-_SHARES = {
-    "Accuracy": (["tn", "tp"], ["fp", "fn"]),
-    "False positive rate": (["fp"], ["tn"]),
-    "False negative rate": (["fn"], ["tp"]),
+# Which strings a measure is the share of, and which of them it counts.
+_SHARES: dict[str, Callable[[pd.DataFrame], tuple["pd.Series[int]", "pd.Series[int]"]]] = {
+    "Accuracy": lambda scores: (scores["tested"], scores["tested"] - scores["wrong"]),
+    "False positive rate": lambda scores: (scores["fp"] + scores["tn"], scores["fp"]),
+    "False negative rate": lambda scores: (scores["fn"] + scores["tp"], scores["fn"]),
 }
 
 
@@ -71,21 +71,20 @@ def points(scores: pd.DataFrame, measure: str) -> pd.DataFrame:
     """One row a run and point of a line; none where there is no string to take a share of.
 
     Args:
-        scores: run_id, first_length, last_length, tn, fp, fn, tp.
+        scores: run_id, first_length, last_length, tn, fp, fn, tp, tested, wrong.
         measure: one of `LENGTH_MEASURES`.
 
     Returns:
         run_id, middle and lengths (as text) of the point, value in [0, 1], strings (that it is a
         share of).
     """
-    counted, others = _SHARES[measure]
-    strings = scores[[*counted, *others]].sum(axis=1)
+    strings, counted = _SHARES[measure](scores)
     found = pd.DataFrame(
         {
             "run_id": scores["run_id"],
             "middle": (scores["first_length"] + scores["last_length"]) / 2,
             "lengths": named(scores),
-            "value": scores[counted].sum(axis=1) / strings.where(strings > 0),
+            "value": counted / strings.where(strings > 0),
             "strings": strings,
         }
     )

@@ -20,13 +20,10 @@ def lengths_frame(outcome: AblationResult) -> pd.DataFrame:
 
 
 def _by_length(evaluation: Evaluation) -> pd.DataFrame:
-    frame = pd.DataFrame(
-        [{"at": length, **cells._asdict()} for length, cells in evaluation.by_length.items()]
-    )
-    bins = (frame["at"] - 1) // WIDTH
-    sums = frame.drop(columns="at").groupby(bins).sum()
+    counts = {"strings": evaluation.tested_by_length, "wrong": evaluation.wrong_by_length}
+    sums = pd.DataFrame(counts).groupby((evaluation.lengths - 1) // WIDTH).sum()
     first = sums.index * WIDTH + 1
-    strings, wrong = sums.sum(axis=1), sums["fp"] + sums["fn"]
+    strings, wrong = sums["strings"], sums["wrong"]
     return pd.DataFrame(
         {
             "length": first + (WIDTH - 1) / 2,

@@ -101,9 +101,7 @@ def compare(sweeps: Sequence[str], key: str) -> pd.DataFrame:
 def _models(sweeps: Sequence[str]) -> pd.DataFrame:
     frames = [_of_report(name).assign(sweep=name) for name in sweeps]
     frame = pd.concat(frames, ignore_index=True)
-    errors = frame["false_positives"] + frame["false_negatives"]
-    outcome = [OUTCOMES[wrong == 0] for wrong in errors]
-    return frame.assign(errors=errors, outcome=outcome)
+    return frame.assign(outcome=[OUTCOMES[wrong == 0] for wrong in frame["errors"]])
 
 
 def _of_report(sweep: str) -> pd.DataFrame:

@@ -65,8 +65,8 @@ def show(chosen: Chosen) -> None:
     if len(heads):
         st.subheader("Ablating each head alone")
         costs = {"zero": ranked(model, "zero"), "mean": ranked(model, "mean")}
-        unharmed = ablated(model, Ablation()).evaluation.confusion
-        stretch(head_ranking(ranking_frame(costs), unharmed.fp + unharmed.fn), "head_ranking")
+        unharmed = ablated(model, Ablation()).evaluation.wrong
+        stretch(head_ranking(ranking_frame(costs), unharmed), "head_ranking")
     st.subheader("Greedy pruning")
     _pruning(model)
 
@@ -101,12 +101,12 @@ def _outcome(model: OpenedModel, ablation: Ablation, chosen: Chosen) -> None:
     outcome = ablated(model, ablation)
     before, after = (x.confusion for x in (outcome.before, outcome.evaluation))
     columns = st.columns(4)
-    for column, name, cells in (
-        (columns[0], "Test strings wrong", ("fp", "fn")),
-        (columns[1], "False positives", ("fp",)),
-        (columns[2], "False negatives", ("fn",)),
+    for column, name, counted in (
+        (columns[0], "Test strings wrong", "wrong"),
+        (columns[1], "False positives", "fp"),
+        (columns[2], "False negatives", "fn"),
     ):
-        now, then = (sum(getattr(x, cell) for cell in cells) for x in (after, before))
+        now, then = (getattr(x, counted) for x in (after, before))
         column.metric(
             name, f"{now:,}", f"{now - then:+,}" if now != then else None, delta_color="inverse"
         )

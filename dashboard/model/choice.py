@@ -126,7 +126,7 @@ def _labels(runs: pd.DataFrame) -> dict[int, str]:
     settled = own.to_dict("index")
     labels = {}
     for run in runs.to_dict("records"):
-        errors = run["false_positives"] + run["false_negatives"]
+        errors = run["errors"]
         config_id, seed = run["config_id"], run["model_seed"]
         different = [f"{name}={value}" for name, value in settled.get(config_id, {}).items()]
         told = f"{errors:,} test strings wrong" if errors else "no test string wrong"

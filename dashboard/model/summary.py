@@ -18,7 +18,7 @@ def task_sentence(config: RunConfig) -> str:
 def verdict_sentence(run: pd.Series, config: RunConfig) -> str:
     """What testing showed of the run; of test strings, which are not all strings."""
     test = resolve(config).test
-    wrong = int(run["false_positives"] + run["false_negatives"])
+    wrong = int(run["errors"])
     if not wrong:
         return (
             f"It is right on all {test.epoch_size:,} test strings, of up to {test.lengths[-1]} "

@@ -25,12 +25,11 @@ def why(store: Store, models: pd.DataFrame, named: dict[int, str], most: int) ->
 
     Args:
         store: the database.
-        models: finished runs: config_id, run_id, model_seed, false_positives, false_negatives.
+        models: finished runs: config_id, run_id, model_seed, errors.
         named: what configurations are called, in order.
         most: configurations that are explained.
     """
-    wrong = models.assign(errors=models["false_positives"] + models["false_negatives"])
-    wrong = wrong[wrong["errors"] > 0].sort_values("errors", ascending=False)
+    wrong = models[models["errors"] > 0].sort_values("errors", ascending=False)
     worst = {int(run["config_id"]): run for run in reversed(wrong.to_dict("records"))}
     failing = [config_id for config_id in named if config_id in worst]
     if not failing:

@@ -58,7 +58,6 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
     pages = -(-number // MODELS_A_PAGE)
     page = _page(pages, "models_page")
     table = data.failing_models(view, MODELS_A_PAGE, (page - 1) * MODELS_A_PAGE)
-    table["errors"] = table["false_positives"] + table["false_negatives"]
     config_ids = table["config_id"].tolist()
     named = table["config_id"].map(names.configuration_names(list(dict.fromkeys(config_ids))))
     settings = names.settings_that_differ(config_ids)
@@ -89,7 +88,7 @@ def _linked_elsewhere(shown: list[int]) -> "pd.Series[Any] | None":
     own = data.model(linked[0])
     if own.empty:
         st.warning(f"The link asks for model {linked[0]}, which is not in this database.")
-    elif not int(own["false_positives"].iloc[0] + own["false_negatives"].iloc[0]):
+    elif not int(own["errors"].iloc[0]):
         st.warning(f"The link asks for model {linked[0]}, which makes no error.")
     else:
         return own.iloc[0]

@@ -38,6 +38,8 @@ class RunResult:
             "best_validation_loss": self.validation_losses[self.best_epoch - 1],
             "solved_length": self.evaluation.solved_length,
             **self.evaluation.confusion._asdict(),
+            "tested": self.evaluation.tested,
+            "wrong": self.evaluation.wrong,
         }
 
     def tables(self) -> Mapping[str, Columns]:
@@ -51,7 +53,12 @@ class RunResult:
                 "train_loss": np.array(self.train_losses, dtype=np.float64),
                 "validation_loss": np.array(self.validation_losses, dtype=np.float64),
             },
-            "length_score": {"length": found.lengths, **cells},
+            "length_score": {
+                "length": found.lengths,
+                **cells,
+                "tested": found.tested_by_length,
+                "wrong": found.wrong_by_length,
+            },
             "string_error": {"number": found.errors.numbers, "logit": found.errors.logits},
         }
 

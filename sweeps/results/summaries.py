@@ -9,10 +9,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def accuracy(confusion: "pd.DataFrame") -> "pd.Series[float]":
+def accuracy(counts: "pd.DataFrame") -> "pd.Series[float]":
     """The share of strings classified rightly, in [0, 1]; missing where there are none."""
-    right = (confusion["tn"] + confusion["tp"]).astype("Float64")
-    return right / (right + confusion["fp"] + confusion["fn"])
+    return (counts["tested"] - counts["wrong"]).astype("Float64") / counts["tested"]
 
 
 def differing_fields(runs: "pd.DataFrame") -> list[str]:

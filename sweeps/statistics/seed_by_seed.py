@@ -68,7 +68,7 @@ def by_length(a: pd.DataFrame, b: pd.DataFrame, width: int = 1) -> pd.DataFrame:
     """The accuracy of both at every length, and their difference over the seeds that both have.
 
     Args:
-        a: one row a run and length of the first: model_seed, length, tn, fp, fn, tp (strings).
+        a: one row a run and length of the first: model_seed, length, tested, wrong (strings).
         b: likewise of the second.
         width: lengths that make one row.
 
@@ -118,6 +118,6 @@ def string_differences(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
 def _accuracy_by_length(scores: pd.DataFrame, width: int) -> pd.DataFrame:
     binned = scores.assign(length=(scores["length"] - 1) // width * width + 1)
     binned["length"] = binned["length"].clip(lower=0)
-    cells = binned.groupby(["model_seed", "length"])[["tn", "fp", "fn", "tp"]].sum()
-    right = (cells["tn"] + cells["tp"]) / cells.sum(axis=1)
+    counts = binned.groupby(["model_seed", "length"])[["tested", "wrong"]].sum()
+    right = (counts["tested"] - counts["wrong"]) / counts["tested"]
     return right.rename("accuracy").reset_index()

@@ -24,7 +24,7 @@ class Upgraded:
     backup: Path | None
     """The copy of the file as it was; None for a server, whose own tools copy it."""
     damaged: list[str]
-    """Runs that did not fit their digests before, and are kept as damaged."""
+    """What did not fit its digest before, runs mostly, and is kept as damaged."""
 
 
 def alembic_config() -> Config:

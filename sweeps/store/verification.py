@@ -244,8 +244,8 @@ def _run(what: str, stored: StoredRun, reason: str | None) -> Iterator[Damage]:
     if state not in set(RunState):
         yield Damage(what, f"its state is {state!r}")
     if state == RunState.DONE:
-        if stored.digest() != stored.run["digest"]:
-            yield Damage(what, "its results do not fit its digest")
+        if (misfit := stored.misfit()) is not None:
+            yield Damage(what, misfit)
         if stored.verdict is not None and stored.verdict_digest() != stored.verdict["digest"]:
             yield Damage(what, "its exhaustive check does not fit its digest")
         elif (stored.verdict or {}).get("digest") != stored.run["verdict_digest"]:

@@ -8,7 +8,7 @@ from sweeps.store.databases.engine import Store
 
 _RUN = (
     "key, model_seed, run.state, error, epochs, best_epoch, best_validation_loss, tn, fp, fn, tp, "
-    "solved_length, engine, engine_reason, digest"
+    "tested, wrong, solved_length, engine, engine_reason, digest"
 )
 _QUERIES = {
     "run": f"SELECT {_RUN} FROM run JOIN config ON config.id = config_id",
@@ -30,7 +30,7 @@ _QUERIES = {
         for table, columns in {
             "epoch": "epoch, train_loss, validation_loss",
             "length_score": "length, length_score.tn, length_score.fp, length_score.fn, "
-            "length_score.tp",
+            "length_score.tp, length_score.tested, length_score.wrong",
             # As they are stored: to write them out in SQL takes most of a second for 12,000.
             "error_pack": "numbers, logits",
             "checkpoint": "epoch, weights",

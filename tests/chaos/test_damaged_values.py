@@ -287,18 +287,50 @@ def test_a_file_that_checks_nothing_is_not_called_writable(whole: Path, tmp_path
     assert "writable  yes" in CliRunner().invoke(app, ["db", "check", "--db", str(whole)]).stdout
 
 
-def test_a_damaged_run_is_named_and_all_others_are_shown(whole: Path, tmp_path: Path) -> None:
+COUNTS_DIFFER = "its tested and wrong are not those of its tn, fp, fn and tp"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            "UPDATE run SET fp = 'many' WHERE id = 2",
+            "run 2: fp is 'many', expected a whole number",
+        ),
+        (
+            "UPDATE run SET wrong = 'many' WHERE id = 2",
+            "run 2: wrong is 'many', expected a whole number",
+        ),
+        ("UPDATE run SET tested = NULL WHERE id = 2", "run 2: it is done and has no results"),
+        ("UPDATE run SET tested = tested + 1 WHERE id = 2", f"run 2: {COUNTS_DIFFER}"),
+        ("UPDATE run SET tp = NULL WHERE id = 2", f"run 2: {COUNTS_DIFFER}"),
+        (
+            "UPDATE length_score SET wrong = tested + 1 WHERE run_id = 2 AND length = 9",
+            f"run 2 (length_score length 9): {COUNTS_DIFFER}",
+        ),
+        (
+            "UPDATE length_score SET wrong = NULL WHERE run_id = 2 AND length = 9",
+            "run 2 (length_score length 9): wrong is None, expected a whole number",
+        ),
+    ],
+)
+def test_a_damaged_run_is_named_and_all_others_are_shown(
+    whole: Path, tmp_path: Path, change: str, said: str
+) -> None:
     path = unchecked(whole, tmp_path / "x.db")
     everything = len(queries.runs(open_reader(str(path))))
     with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE run SET fp = 'many' WHERE id = 2")
+        connection.execute(change)
     connection.close()
     store = open_reader(str(path))
     assert len(queries.runs(store)) == everything - 1
-    with pytest.raises(SeqclsError, match="run 2: fp is 'many', expected a whole number"):
+    assert store.survey is not None
+    assert said in store.survey.lines[0]
+    named = said if said.startswith("run 2: ") else "run 2: damaged"
+    with pytest.raises(SeqclsError, match=named):
         queries.find_run(store, "2")
-    said = CliRunner().invoke(app, ["runs", "--json", "--db", str(path)])
-    assert said.exit_code == 0
+    shown = CliRunner().invoke(app, ["runs", "--json", "--db", str(path)])
+    assert shown.exit_code == 0
 
 
 def test_an_export_without_a_torn_run_says_which(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from sqlalchemy import make_url
 
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, StoreBusyError, StoreError, StoreVersionError
@@ -24,11 +25,28 @@ from sweeps.store.schema.tables import now
 from sweeps.store.strings import string_queries
 from sweeps.store.verification import verify
 from tests.chaos.contents import contents
+from tests.chaos.damaged import seeming, unchecked
 from tests.conftest import ASSETS, ROOT
-from tests.databases import rows, spec
+from tests.databases import fill_server, rows, spec
 from tests.integration.test_store import claimed, outcomes
 
 OLD = sorted((ASSETS / "databases").glob("*.db"))
+
+SCHEMA = {
+    "sqlite": "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY 1, 2",
+    "postgresql": (
+        "SELECT table_name, ordinal_position::text, concat_ws(' ', column_name, data_type, "
+        "is_nullable, column_default, is_identity) FROM information_schema.columns "
+        "WHERE table_schema = current_schema() UNION ALL "
+        "SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint "
+        "WHERE connamespace = current_schema()::regnamespace UNION ALL "
+        "SELECT tablename, indexname, indexdef FROM pg_indexes "
+        "WHERE schemaname = current_schema() UNION ALL "
+        "SELECT 'view', viewname, definition FROM pg_views WHERE schemaname = current_schema() "
+        "ORDER BY 1, 2, 3"
+    ),
+}
+"""What a database says of its tables, indexes and views."""
 
 
 @pytest.fixture
@@ -130,6 +148,10 @@ def test_a_damaged_run_is_not_taken_over(store: Store, other: Store) -> None:
 @pytest.mark.parametrize(
     ("change", "named"),
     [
+        ("UPDATE run SET wrong = wrong - 1, tested = tested - 1 WHERE id = 2", "run 2"),
+        ("UPDATE run SET tested = NULL WHERE id = 2", "run 2"),
+        ("UPDATE length_score SET tested = tested + 1 WHERE run_id = 3 AND length = 10", "run 3"),
+        ("UPDATE length_sum SET tested = tested + 1", "configuration 1"),
         ("UPDATE epoch SET train_loss = train_loss + 1 WHERE run_id = 2", "run 2"),
         ("UPDATE run SET tp = tp + 1 WHERE id = 3", "run 3"),
         ("UPDATE error_pack SET numbers = substr(logits, 1, 3)", "run 2"),
@@ -150,6 +172,41 @@ def test_damage_is_named(store: Store, change: str, named: str) -> None:
     with store.begin() as connection:
         connection.exec_driver_sql(change)
     assert any(damage.what.startswith(named) for damage in verify(store).damages)
+
+
+@pytest.mark.parametrize(
+    ("change", "how"),
+    [
+        (
+            "UPDATE {} SET tested = tested + 1 WHERE {} = 2",
+            "its tested and wrong are not the sums of those of its lengths",
+        ),
+        (
+            "UPDATE {} SET tested = tested + 15, wrong = wrong + 15 WHERE {} = 2",
+            "its tested and wrong are not those of its tn, fp, fn and tp",
+        ),
+        (
+            "UPDATE {} SET wrong = wrong + 15 WHERE {} = 2",
+            "it got more strings wrong than it was tested on",
+        ),
+    ],
+)
+def test_counts_that_contradict_others_are_damage_and_no_merge_takes_them(
+    store: Store, other: Store, change: str, how: str
+) -> None:
+    filled(store)
+    # Where the sums are to agree, the run says the same as its one length of 10 letters.
+    places = [("run", "id")]
+    if "sums" not in how:
+        places.append(("length_score", "length = 10 AND run_id"))
+    with store.begin() as connection:
+        for place in places:
+            connection.exec_driver_sql(change.format(*place))
+    said = [str(damage) for damage in verify(store).damages]
+    assert f"run 2 (model seed 1): {how}" in said
+    merged = writer.merge(other, store)
+    assert (merged.results, merged.damaged) == (2, ["run 2 (model seed 1)"])
+    assert verify(other).damages == []
 
 
 def test_a_check_that_is_gone_is_missed(tmp_path: Path) -> None:
@@ -184,7 +241,7 @@ def test_exported_files_hold_what_the_database_does(tmp_path: Path, kind: str) -
 def test_an_export_of_nothing_has_its_columns(tmp_path: Path, other: Store) -> None:
     assert set(export(other, tmp_path / "out", "csv", View()).values()) == {0}
     assert list(pd.read_csv(tmp_path / "out" / "lengths.csv")) == [
-        *("run_id", "length", "tn", "fp", "fn", "tp")
+        *("run_id", "length", "tn", "fp", "fn", "tp", "tested", "wrong")
     ]
     with pytest.raises(ConfigError, match="format 'xls': expected csv or parquet"):
         export(other, tmp_path / "out2", "xls", View())
@@ -209,7 +266,8 @@ def test_a_database_of_every_older_version_is_upgraded(old: Path, tmp_path: Path
     assert after
     assert all(digest.startswith("v2:") for (digest,) in after)
     wrong = "SELECT run_id, string, length, label, logit, occurrences FROM {} ORDER BY 1, 2"
-    errors = rows(upgraded.backup, wrong.format("string_error"))
+    spelled_out = "string_error" if old.stem < "0003" else "misclassified"
+    errors = rows(upgraded.backup, wrong.format(spelled_out))
     assert rows(store, wrong.format("misclassified")) == errors != []
     ((fields,),) = rows(
         store,
@@ -218,11 +276,116 @@ def test_a_database_of_every_older_version_is_upgraded(old: Path, tmp_path: Path
     )
     assert fields == len(RunConfig.model_fields)
     assert upgraded.damaged == []
-    summed = rows(store, "SELECT sum(tn), sum(fp), sum(fn), sum(tp) FROM length_sum")
-    assert rows(store, "SELECT sum(tn), sum(fp), sum(fn), sum(tp) FROM run") == summed
+    sums = "SELECT sum(tn), sum(fp), sum(fn), sum(tp), sum(tested), sum(wrong) FROM {}"
+    summed = rows(store, sums.format("length_sum"))
+    assert rows(store, sums.format("run")) == rows(store, sums.format("length_score")) == summed
+    for table in ("run", "length_score", "length_sum"):
+        counts = rows(store, f"SELECT tn, fp, fn, tp, tested, wrong FROM {table}")
+        assert {row for row in counts if None in row} <= {(None,) * 6}
+        for tn, fp, fn, tp, *counted in set(counts) - {(None,) * 6}:
+            assert counted == [tn + fp + fn + tp, fp + fn]
     assert verify(store).damages == []
     assert rows(store, "SELECT failures FROM run WHERE state = 'failed'") == [(3,)]
     assert upgrade_with_backup(store) is None
+    made = open_writer(str(tmp_path / "made.db"))
+    assert rows(store, SCHEMA["sqlite"]) == rows(made, SCHEMA["sqlite"])
+
+
+@pytest.mark.parametrize("old", OLD, ids=lambda path: path.stem)
+def test_a_servers_database_becomes_the_same_as_a_file(
+    old: Path, tmp_path: Path, postgres_url: str, made_on_server: str
+) -> None:
+    path = tmp_path / "old.db"
+    shutil.copy(old, path)
+    fill_server(postgres_url, old)
+    upgraded = [
+        upgrade_with_backup(open_writer(db, any_version=True)) for db in (str(path), postgres_url)
+    ]
+    assert [own is not None and own.damaged for own in upgraded] == [[], []]
+    store = open_writer(postgres_url)
+    assert contents(store) == contents(open_reader(str(path)))
+    assert verify(store).damages == []
+    made = open_writer(
+        make_url(postgres_url).set(database=made_on_server).render_as_string(hide_password=False)
+    )
+    assert rows(store, SCHEMA["postgresql"]) == rows(made, SCHEMA["postgresql"])
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_an_upgrade_of_0003_checks_what_it_keeps(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    db, old = str(tmp_path / "old.db"), ASSETS / "databases" / "0003.db"
+    if kind == "sqlite":
+        shutil.copy(old, db)
+    else:
+        db = request.getfixturevalue("postgres_url")
+        fill_server(db, old)
+    digests = "SELECT id, digest, verdict_digest FROM run ORDER BY id"
+    store = open_writer(db, any_version=True)
+    with store.begin() as connection:
+        for damage in (
+            "UPDATE verdict SET inputs = 1 WHERE run_id = 1",
+            "UPDATE length_score SET fn = fn + 1 WHERE run_id = 2 AND length = 9",
+            "DELETE FROM error_pack WHERE run_id = 3",
+            "UPDATE run SET tp = tp + 1 WHERE id = 4",
+            "UPDATE test_string SET occurrences = 77 WHERE test_set_id = 1 AND number = 5",
+        ):
+            connection.exec_driver_sql(damage)
+    before, scores = rows(store, digests), rows(store, "SELECT count(*) FROM length_score")
+    upgraded = upgrade_with_backup(store)
+    assert upgraded is not None
+    assert upgraded.damaged == [
+        "test set 1",
+        "run 1 (model seed 0): its exhaustive check",
+        "run 2 (model seed 1)",
+        "run 3 (model seed 0)",
+        "run 4 (model seed 1)",
+    ]
+    store = open_reader(db)
+    assert rows(store, digests) == before
+    assert rows(store, "SELECT count(*) FROM length_score") == scores
+    said = [str(damage) for damage in verify(store).damages]
+    assert said[0] == "test set 1: its strings do not fit its digest"
+    assert [line for line in said if line.startswith("run")] == [
+        "run 1 (model seed 0): its exhaustive check does not fit its digest",
+        "run 2 (model seed 1): its results do not fit its digest",
+        "run 3 (model seed 0): its results do not fit its digest",
+        "run 4 (model seed 1): its results do not fit its digest",
+    ]
+    assert len(queries.runs(store)) == 7
+
+
+def test_an_upgrade_takes_over_what_tables_that_check_nothing_may_hold(tmp_path: Path) -> None:
+    path = unchecked(ASSETS / "databases" / "0003.db", tmp_path / "old.db")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE run SET fp = 'many' WHERE id = 1")
+        connection.execute("UPDATE length_score SET tp = 0.5 WHERE run_id = 2 AND length = 9")
+        connection.execute("INSERT INTO length_score SELECT * FROM length_score WHERE run_id = 3")
+        connection.execute("INSERT INTO length_score VALUES (99, 9, 1, 1, 1, 1)")
+        connection.commit()
+    upgraded = upgrade_with_backup(open_writer(str(path), any_version=True))
+    assert upgraded is not None
+    assert upgraded.damaged == [
+        "run 1 (model seed 0)",
+        "run 2 (model seed 1)",
+        "run 3 (model seed 0)",
+    ]
+    assert upgraded.backup is not None
+    assert rows(upgraded.backup, "SELECT fp FROM run WHERE id = 1") == [("many",)]
+    merged = writer.merge(open_writer(str(tmp_path / "new.db")), open_reader(str(path)))
+    assert (merged.results, merged.waiting) == (1, 3), "those that are as they were"
+
+
+def test_an_upgrade_leaves_out_a_row_that_no_table_can_hold(tmp_path: Path) -> None:
+    whole, path = ASSETS / "databases" / "0003.db", tmp_path / "old.db"
+    seeming(whole, path, "length_score", "tp", "text", first=True)
+    upgraded = upgrade_with_backup(open_writer(str(path), any_version=True))
+    assert upgraded is not None
+    assert upgraded.damaged == ["run 1 (model seed 0)"]
+    ((before,),) = rows(whole, "SELECT count(*) FROM length_score")
+    assert rows(path, "SELECT count(*) FROM length_score") == [(before - 1,)]
+    assert verify(open_reader(str(path))).damages != []
 
 
 def test_an_upgrade_blesses_no_damage(tmp_path: Path) -> None:
@@ -296,11 +459,12 @@ def test_an_upgrade_overwrites_no_copy(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("old", OLD, ids=lambda path: path.stem)
 def test_an_upgrade_that_was_killed_is_taken_up_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "old.db"
-    shutil.copy(OLD[0], path)
+    shutil.copy(old, path)
     child = os.fork()
     if child == 0:
         # What is copied is there, and nothing upgraded.
@@ -308,7 +472,7 @@ def test_an_upgrade_that_was_killed_is_taken_up_again(
         upgrade_with_backup(open_writer(str(path), any_version=True))
         os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-    copy = tmp_path / f"old.db.schema-{OLD[0].stem}"
+    copy = tmp_path / f"old.db.schema-{old.stem}"
     before = copy.read_bytes()
     upgraded = upgrade_with_backup(open_writer(str(path), any_version=True))
     assert upgraded is not None

@@ -86,11 +86,10 @@ def test_kinds_of_errors_pick_runs_and_order_them(small: Store) -> None:
 def test_scores_are_summed_over_similar_lengths(small: Store, width: int) -> None:
     found = overview.scores_by_length(small, [2, 9], width)
     expected: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)
-    query = "SELECT run_id, length, tn, fp, fn, tp FROM length_score WHERE run_id IN (2, 9)"
+    names = ("tn", "fp", "fn", "tp", "tested", "wrong")
+    query = f"SELECT run_id, length, {', '.join(names)} FROM length_score WHERE run_id IN (2, 9)"
     for run_id, length, *own in rows(small, query):
-        expected[run_id, (length - 1) // width].update(
-            dict(zip(("tn", "fp", "fn", "tp"), own, strict=True))
-        )
+        expected[run_id, (length - 1) // width].update(dict(zip(names, own, strict=True)))
     assert len(found) == len(expected)
     for row in found.to_dict("records"):
         assert row["last_length"] - row["first_length"] == width - 1

@@ -159,8 +159,10 @@ def test_length_scores_and_errors_add_up_to_the_confusion_matrix(store: Store) -
     runs = queries.runs(store)
     scores = queries.length_scores(store, runs["id"].tolist()).groupby("run_id").sum()
     for run in runs.to_dict("records"):
-        for cell in ("tn", "fp", "fn", "tp"):
-            assert scores.loc[run["id"], cell] == run[cell]
+        for name in ("tn", "fp", "fn", "tp", "tested", "wrong"):
+            assert scores.loc[run["id"], name] == run[name]
+        assert run["tested"] == run["tn"] + run["fp"] + run["fn"] + run["tp"]
+        assert run["wrong"] == run["fp"] + run["fn"] == run["errors"]
         errors = string_queries.string_errors(store, run["id"])
         by_label = errors.groupby("label")["occurrences"].sum()
         assert by_label.get(0, 0) == run["fp"]

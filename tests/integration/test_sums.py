@@ -16,7 +16,7 @@ from tests.databases import rows, spec
 from tests.integration.test_store import claimed, outcome, outcomes
 
 TWO_SIZES: dict[str, Any] = {"axes": {"hidden_size": [4, 8]}}
-CELLS = ("tn", "fp", "fn", "tp")
+COUNTS = ("tn", "fp", "fn", "tp", "tested", "wrong")
 
 
 @pytest.fixture
@@ -36,21 +36,21 @@ def filled(store: Store, first: int = 0, **changes: Any) -> Store:
 
 
 def sums(store: Store) -> list[tuple[Any, ...]]:
-    columns = f"config_id, length, runs, failing, {', '.join(CELLS)}"
+    columns = f"config_id, length, runs, failing, {', '.join(COUNTS)}"
     return rows(store, f"SELECT {columns} FROM length_sum ORDER BY config_id, length")
 
 
 def summed(store: Store) -> list[tuple[Any, ...]]:
     """What the sums should be, from the results of every run, one by one."""
     found: dict[tuple[int, int], list[int]] = {}
-    cells = ", ".join(f"score.{cell}" for cell in CELLS)
+    counts = ", ".join(f"score.{name}" for name in COUNTS)
     results = rows(
         store,
-        f"SELECT config_id, length, {cells} FROM length_score AS score "
+        f"SELECT config_id, length, {counts} FROM length_score AS score "
         "JOIN run ON run.id = run_id WHERE state = 'done'",
     )
     for config_id, length, *own in results:
-        total = found.setdefault((config_id, length), [0] * 6)
+        total = found.setdefault((config_id, length), [0] * 8)
         for place, value in enumerate((1, int(own[1] + own[2] > 0), *own)):
             total[place] += value
     return [(*key, *own) for key, own in sorted(found.items())]
@@ -60,8 +60,8 @@ def test_results_raise_the_sums_of_their_configuration(store: Store) -> None:
     assert sums(store) == []
     filled(store)
     (config_id, *at_one), (_, *at_ten) = sums(store)
-    assert at_one == [1, 3, 0, 15, 0, 0, 0]
-    assert at_ten == [10, 3, 1, 0, 0, 1, 12]
+    assert at_one == [1, 3, 0, 15, 0, 0, 0, 15, 0]
+    assert at_ten == [10, 3, 1, 0, 0, 1, 12, 13, 1]
     filled(store, name="more", model_seeds=[7])
     assert [row[:3] for row in sums(store)] == [(config_id, 1, 4), (config_id, 10, 4)]
     filled(store, name="t", **TWO_SIZES)
@@ -119,7 +119,9 @@ def test_merging_raises_the_sums_by_what_is_taken_over(store: Store, tmp_path: A
     [
         "UPDATE length_sum SET failing = failing + 1 WHERE length = 10",
         "DELETE FROM length_sum WHERE length = 1",
-        "INSERT INTO length_sum SELECT config_id, 99, 1, 0, 1, 0, 0, 0 FROM length_sum "
+        "UPDATE length_sum SET wrong = wrong + 1 WHERE length = 10",
+        "UPDATE length_sum SET tested = 0 WHERE length = 10",
+        "INSERT INTO length_sum SELECT config_id, 99, 1, 0, 1, 0, 0, 0, 1, 0 FROM length_sum "
         "WHERE length = 1",
     ],
 )

@@ -27,6 +27,7 @@ MODELS = pd.DataFrame(
         "run_id": [1, 2, 3, 4],
         "model_seed": [0, 1, 0, 1],
         "accuracy": [1.0, 0.9, 0.8, 0.7],
+        "errors": [0, 5, 4, 4],
         "false_positives": [0, 0, 3, 0],
         "false_negatives": [0, 5, 1, 4],
         "solved_length": [200, 50, 40, 30],

@@ -173,11 +173,10 @@ def test_configurations_that_weigh_the_same_are_compared_as_one_pool_where_seeds
 
 
 def test_accuracy_by_length_has_the_difference_and_its_band() -> None:
-    cells = {"fp": 0, "tp": 0}
     a, b = (
         pd.DataFrame(
             [
-                {"model_seed": seed, "length": length, "tn": 10 - wrong, "fn": wrong, **cells}
+                {"model_seed": seed, "length": length, "tested": 10, "wrong": wrong}
                 for seed, wrong in enumerate(errors)
                 for length in (1, 2, 3)
             ]

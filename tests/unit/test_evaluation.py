@@ -47,6 +47,10 @@ def test_results_are_those_of_counting_string_by_string() -> None:
     assert result.by_length == {
         length: counted(length) for length in sorted({x for _, x in cells} - {0})
     }
+    of_each = result.by_length.values()
+    assert result.tested_by_length.tolist() == [sum(own) for own in of_each]
+    assert result.wrong_by_length.tolist() == [own.fp + own.fn for own in of_each]
+    assert (result.tested, result.wrong) == (len(logits), wrong.total())
     test_set = drawn_test_set(resolve(config))
     numbers = result.errors.numbers.tolist()
     told = [(test_set.texts[number], test_set.occurrences[number]) for number in numbers]
@@ -74,3 +78,4 @@ def test_without_errors_every_tested_length_is_solved() -> None:
     assert len(result.errors) == 0
     assert result.solved_length == 200
     assert sum(x.tn + x.tp for x in result.by_length.values()) == 9984
+    assert (result.tested, result.wrong) == (9984, 0)

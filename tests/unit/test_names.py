@@ -54,6 +54,8 @@ SCORES = pd.DataFrame(
         "fp": [0, 1],
         "fn": [0, 2],
         "tp": [0, 6],
+        "tested": [4, 12],
+        "wrong": [0, 3],
     }
 )
 

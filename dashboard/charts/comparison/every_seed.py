@@ -21,8 +21,8 @@ def every_seed(models: pd.DataFrame, names: list[str]) -> alt.LayerChart | alt.F
 
     Args:
         models: one row a model: configuration, run_id, model_seed, accuracy in [0, 1],
-            false_positives, false_negatives, solved_length, jitter in [-1, 1] (which only keeps
-            points apart).
+            errors, false_positives, false_negatives, solved_length, jitter in [-1, 1] (which only
+            keeps points apart).
         names: the configurations, from the top.
     """
     x = alt.X(
@@ -38,7 +38,6 @@ def every_seed(models: pd.DataFrame, names: list[str]) -> alt.LayerChart | alt.F
         alt.X("median(accuracy):Q", title="Accuracy on all test strings"), y
     )
     more_negatives = alt.datum.false_negatives >= alt.datum.false_positives
-    errors = alt.datum.false_positives + alt.datum.false_negatives
     outcome = alt.expr.if_(more_negatives, *MOSTLY[1:][::-1])
     clicked = alt.selection_point(name=CLICKED, fields=["run_id"], empty=False)
     points = (
@@ -61,7 +60,7 @@ def every_seed(models: pd.DataFrame, names: list[str]) -> alt.LayerChart | alt.F
             ),
             tooltip=_tooltips(),
         )
-        .transform_calculate(outcome=alt.expr.if_(errors > 0, outcome, MOSTLY[0]))
+        .transform_calculate(outcome=alt.expr.if_(alt.datum.errors > 0, outcome, MOSTLY[0]))
         .add_params(clicked)
     )
     title = titled("Every seed's accuracy", subtitle="A point is one model; the bar, the median.")

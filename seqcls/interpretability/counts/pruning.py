@@ -111,7 +111,7 @@ class _Judge:
         return Cost(
             ablation=ablation,
             confusion=found,
-            errors=found.fp + found.fn,
+            errors=found.wrong,
             loss=float(np.average(np.logaddexp(0, signed), weights=occurrences)),
             logit_change=float(np.average(np.abs(logits - self._before), weights=occurrences)),
         )

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from contextlib import closing
+from itertools import repeat
 from typing import Any
 
 from sqlalchemy import Connection, Select
 from sqlalchemy.exc import DBAPIError
 
+from sweeps.results.digest import Columns
 from sweeps.store.schema.tables import Base
 from sweeps.store.schema.values import Checked
 
@@ -27,6 +29,12 @@ def insert_rows(connection: Connection, table: type[Base], rows: Sequence[Sequen
     connection.exec_driver_sql(
         f"INSERT INTO {name} ({names}) VALUES ({marks})", list(map(tuple, rows))
     )
+
+
+def rows_of_run(table: type[Base], run_id: int, columns: Columns) -> list[tuple[Any, ...]]:
+    """A run's rows as `insert_rows` takes them, made of their other columns by name."""
+    _, *names = table.__table__.columns.keys()
+    return list(zip(repeat(run_id), *(columns[name].tolist() for name in names), strict=False))
 
 
 def plain_rows(

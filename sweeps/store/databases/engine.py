@@ -15,7 +15,7 @@ from sweeps.store.databases import postgres, sqlite
 if TYPE_CHECKING:
     from sweeps.store.integrity.survey import Survey
 
-SCHEMA_VERSIONS = ("0001", "0002", "0003")
+SCHEMA_VERSIONS = ("0001", "0002", "0003", "0004")
 """The migrations, oldest first; a test holds them against the migrations themselves."""
 
 SCHEMA_VERSION = SCHEMA_VERSIONS[-1]

@@ -10,6 +10,12 @@ from sweeps.store.schema.values import Checked, Kind
 
 TABLES: dict[str, Table] = dict(Base.metadata.tables)
 
+CONTRADICTING = (
+    "(wrong > tested OR tn + fp + fn + tp <> tested OR fp + fn <> wrong "
+    "OR (tn IS NULL) + (fp IS NULL) + (fn IS NULL) + (tp IS NULL) NOT IN (0, 4))"
+)
+"""The condition, in SQL, that a row's counts of strings say different things."""
+
 _KINDS: list[Kind] = []
 """By the number that SQLite knows them by."""
 

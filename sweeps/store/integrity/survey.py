@@ -21,6 +21,7 @@ from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, SpecError, StoreDamagedError, StoreError
 from sweeps.grid.spec import spec_as_written
 from sweeps.store.integrity.row_checks import (
+    CONTRADICTING,
     TABLES,
     fits,
     fitting,
@@ -49,10 +50,13 @@ OF_RUN = [name for name, table in TABLES.items() if table.primary_key.columns[0]
 NOTES = ("sweep_note", "sweep_tag")
 """What people write about a sweep, which is one without it too."""
 
+COUNTED = ("run", "length_score")
+"""Tables that say how many strings were tested, and how many wrong."""
+
 SUMS = "length_sum"
 """Holds nothing of its own: it is summed anew over the runs that can be trusted."""
 
-_OF_DONE = ("epochs", "best_epoch", "best_validation_loss", "tn", "fp", "fn", "tp", "digest")
+_OF_DONE = ("epochs", "best_epoch", "best_validation_loss", "tested", "wrong", "digest")
 """What a run has once it is done."""
 
 
@@ -150,6 +154,8 @@ def _values(connection: sqlite3.Connection, table: Table, found: Survey) -> None
         _leave_out(found, table, values, line)
     if table.name == "run":
         _unfinished_results(connection, found)
+    if table.name in COUNTED:
+        _miscounted(connection, table, found)
 
 
 def _unfinished_results(connection: sqlite3.Connection, found: Survey) -> None:
@@ -157,6 +163,18 @@ def _unfinished_results(connection: sqlite3.Connection, found: Survey) -> None:
     query = f"SELECT id FROM main.run WHERE state = '{RunState.DONE}' AND ({missing})"
     for (run_id,) in connection.execute(f"{query} LIMIT {MOST_DAMAGED + 1}"):
         found.add("run", run_id, f"run {run_id}: it is done and has no results")
+
+
+def _miscounted(connection: sqlite3.Connection, table: Table, found: Survey) -> None:
+    """Rows whose counts of strings say different things."""
+    keys = [column.name for column in table.primary_key]
+    query = f"SELECT {', '.join(keys)} FROM main.{table.name} WHERE {CONTRADICTING}"
+    known = found.ids.get("run", set())
+    for row in connection.execute(f"{query} LIMIT {MOST_DAMAGED + 1}"):
+        if row[0] in known:
+            continue
+        said = "its tested and wrong are not those of its tn, fp, fn and tp"
+        found.add("run", row[0], f"{row_name(table, row)}: {said}")
 
 
 def _twice(connection: sqlite3.Connection, table: Table, found: Survey) -> None:

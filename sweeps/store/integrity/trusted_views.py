@@ -6,12 +6,11 @@ from sqlalchemy import Table
 
 from sweeps.store.integrity.row_checks import TABLES, fitting
 from sweeps.store.integrity.survey import NOTES, SUMS, Survey
-from sweeps.store.schema.tables import Revision
+from sweeps.store.schema.tables import COUNTS, Revision
 
-_SUMMED = """
+_SUMMED = f"""
 SELECT run.config_id AS config_id, score.length AS length, count(*) AS runs,
-    sum(score.fp + score.fn > 0) AS failing, sum(score.tn) AS tn, sum(score.fp) AS fp,
-    sum(score.fn) AS fn, sum(score.tp) AS tp
+    sum(score.wrong > 0) AS failing, {", ".join(f"sum(score.{x}) AS {x}" for x in COUNTS)}
 FROM length_score AS score JOIN run ON run.id = score.run_id
 WHERE run.state = 'done' GROUP BY run.config_id, score.length
 """

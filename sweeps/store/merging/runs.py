@@ -6,13 +6,13 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, select, tuple_, update
 
-from sweeps.results.digest import RESULT_COLUMNS
 from sweeps.store.databases.bulk import insert_rows
 from sweeps.store.databases.statements import chunks, insert_new, one_of
 from sweeps.store.results.explained import copy_explained
 from sweeps.store.results.stored import RESULT_TABLES, StoredRun, read_runs
 from sweeps.store.results.sums import raise_sums
 from sweeps.store.schema.tables import (
+    COUNTS,
     Checkpoint,
     Config,
     ErrorPack,
@@ -28,17 +28,10 @@ OnProgress = Callable[[float, int], None]
 Seeded = tuple[int, int]
 """What tells a run from all others: its configuration's id here and its model seed."""
 
-_KEPT_COLUMNS = (
-    *RESULT_COLUMNS,
-    "state",
-    "started_at",
-    "finished_at",
-    "error",
-    "engine",
-    "engine_reason",
-    "train_seconds",
-    "digest",
-)
+_NOT_COPIED = {
+    *("id", "config_id", "model_seed", "attempt", "failures", "worker_id", "verdict_digest"),
+}
+_KEPT_COLUMNS = [own.name for own in Run.__table__.columns if own.name not in _NOT_COPIED]
 
 
 @dataclass
@@ -54,7 +47,7 @@ class Merged:
     conflicts: list[str] = field(default_factory=list)
     """Runs whose results differ; those that were here are kept."""
     damaged: list[str] = field(default_factory=list)
-    """Runs that do not fit their digest; they are queued here instead of taken over."""
+    """Runs that are not as they were written; they are queued here instead of taken over."""
     renamed: dict[str, str] = field(default_factory=dict)
     """Sweeps whose name means other runs here, and the name that they got."""
 
@@ -144,8 +137,8 @@ class _Part:
         insert_new(self._target, Run, rows)
 
     def _is_whole(self, theirs: StoredRun, test_set: str | None) -> bool:
-        """Whether results fit their digest, and were made on the strings that are tested here."""
-        if theirs.digest() == theirs.run["digest"] and theirs.test_set == test_set:
+        """Whether results are as they were written, on the strings that are tested here."""
+        if theirs.misfit() is None and theirs.test_set == test_set:
             return True
         run = theirs.run
         self._merged.damaged.append(f"run {run['id']} (model seed {run['model_seed']})")
@@ -230,7 +223,7 @@ class _Part:
 
 def _differences(ours: StoredRun, theirs: StoredRun) -> Iterator[str]:
     """What two runs' results differ in; weights only of epochs that both have kept."""
-    if any(ours.run[name] != theirs.run[name] for name in ("tn", "fp", "fn", "tp")):
+    if any(ours.run[name] != theirs.run[name] for name in COUNTS):
         yield "confusion matrix"
     for table in RESULT_TABLES:
         one, two = (stored.rows(table, 0) for stored in (ours, theirs))

@@ -180,7 +180,7 @@ CREATE TABLE failure (
 INSERT INTO revision VALUES (1, 0, 0, 0)
 """
 
-_WORDS = {
+WORDS = {
     "sqlite": {
         "id": "INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT",
         "big": "INTEGER",
@@ -206,7 +206,7 @@ _WORDS = {
 
 def statements(dialect: str) -> list[str]:
     """What makes the tables and views of an empty database, for `sqlite` or `postgresql`."""
-    tables = _TABLES.format(**_WORDS[dialect]).split(";\n")
+    tables = _TABLES.format(**WORDS[dialect]).split(";\n")
     views = {"sqlite": sqlite_views, "postgresql": postgres_views}[dialect]()
     return [*(statement.strip() for statement in tables), *views]
 

@@ -5,7 +5,7 @@ read at those lengths, and one that makes no error is not read at all.
 """
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -30,8 +30,8 @@ class _Tested:
     """What every run of a configuration is tested on, at lengths that make one point each."""
 
     first_lengths: Int64[np.ndarray, " point"]
-    negatives: Int64[np.ndarray, " point"]
-    positives: Int64[np.ndarray, " point"]
+    strings: Int64[np.ndarray, " point"]
+    """Those that the measure is a share of."""
 
 
 def median_curves(
@@ -51,8 +51,8 @@ def median_curves(
         (missing where there is none); no row where there is no string to take a share of.
     """
     models = overview.models(store, replace(view, config_ids=config_ids))
-    tested = _tested(store, config_ids, width)
-    wrong = _wrong(store, models, width)
+    tested = _tested(store, config_ids, width, measure)
+    wrong = _wrong(store, models, width, measure)
     parts = [
         _curve(models[models["config_id"] == config_id], tested[config_id], wrong, measure).assign(
             config_id=config_id
@@ -66,39 +66,52 @@ def median_curves(
     return found.assign(last_length=found["first_length"] + width - 1)[columns]
 
 
-def _tested(store: Store, config_ids: tuple[int, ...], width: int) -> dict[int, _Tested]:
+def _tested(
+    store: Store, config_ids: tuple[int, ...], width: int, measure: Measure
+) -> dict[int, _Tested]:
     first = _first_length(LengthSum.length, width)
+    counted: dict[Measure, ColumnElement[Any]] = {
+        "accuracy": LengthSum.tested.expression,
+        "false positives": LengthSum.tn + LengthSum.fp,
+        "false negatives": LengthSum.fn + LengthSum.tp,
+    }
     # Every run has the same test strings, so that its share is exact.
-    negatives = cast(func.sum((LengthSum.tn + LengthSum.fp) // LengthSum.runs), Integer)
-    positives = cast(func.sum((LengthSum.fn + LengthSum.tp) // LengthSum.runs), Integer)
+    strings = cast(func.sum(counted[measure] // LengthSum.runs), Integer)
     query = (
-        select(LengthSum.config_id, first, negatives, positives)
+        select(LengthSum.config_id, first, strings)
         .where(one_of(LengthSum.config_id, config_ids), LengthSum.runs > 0)
         .group_by(LengthSum.config_id, first)
         .order_by(LengthSum.config_id, first)
     )
     with store.begin() as connection:
         _, rows = fetched(connection, query)
-    table = np.array(rows, dtype=np.int64).reshape(-1, 4)
+    table = np.array(rows, dtype=np.int64).reshape(-1, 3)
     return {
         int(config_id): _Tested(*table[table[:, 0] == config_id, 1:].T)
         for config_id in np.unique(table[:, 0])
     }
 
 
-def _wrong(store: Store, models: pd.DataFrame, width: int) -> Int64[np.ndarray, "row column"]:
-    """run_id, first length, false positives and false negatives, where there are any."""
-    failing = models.loc[models["false_positives"] + models["false_negatives"] > 0, "run_id"]
+def _wrong(
+    store: Store, models: pd.DataFrame, width: int, measure: Measure
+) -> Int64[np.ndarray, "row column"]:
+    """run_id, first length and errors of the measure's kind, where there are any."""
+    failing = models.loc[models["errors"] > 0, "run_id"]
     first = _first_length(LengthScore.length, width)
-    errors = (cast(func.sum(cell), Integer) for cell in (LengthScore.fp, LengthScore.fn))
+    counted: dict[Measure, InstrumentedAttribute[Any]] = {
+        "accuracy": LengthScore.wrong,
+        "false positives": LengthScore.fp,
+        "false negatives": LengthScore.fn,
+    }
+    errors = counted[measure]
     query = (
-        select(LengthScore.run_id, first, *errors)
-        .where(one_of(LengthScore.run_id, failing), LengthScore.fp + LengthScore.fn > 0)
+        select(LengthScore.run_id, first, cast(func.sum(errors), Integer))
+        .where(one_of(LengthScore.run_id, failing), errors > 0)
         .group_by(LengthScore.run_id, first)
     )
     with store.begin() as connection:
         _, rows = fetched(connection, query)
-    return np.array(rows, dtype=np.int64).reshape(-1, 4)
+    return np.array(rows, dtype=np.int64).reshape(-1, 3)
 
 
 def _first_length(length: InstrumentedAttribute[int], width: int) -> ColumnElement[int]:
@@ -116,13 +129,9 @@ def _curve(
     own = wrong[np.isin(wrong[:, 0], run_ids) & np.isin(wrong[:, 1], tested.first_lengths)]
     runs = np.searchsorted(run_ids, own[:, 0])
     points = np.searchsorted(tested.first_lengths, own[:, 1])
-    errors = np.zeros((2, len(tested.first_lengths), len(run_ids)))
-    errors[:, points, runs] = own[:, 2:].T
-    strings, counted = {
-        "accuracy": (tested.negatives + tested.positives, errors.sum(axis=0)),
-        "false positives": (tested.negatives, errors[0]),
-        "false negatives": (tested.positives, errors[1]),
-    }[measure]
+    strings = tested.strings
+    counted = np.zeros((len(strings), len(run_ids)))
+    counted[points, runs] = own[:, 2]
     if measure == "accuracy":
         counted = strings[:, None] - counted
     some = strings > 0

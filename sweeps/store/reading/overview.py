@@ -12,17 +12,9 @@ from seqcls.fields_read import language_of
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.frames import frame
 from sweeps.store.databases.statements import one_of
-from sweeps.store.reading.selection import (
-    View,
-    errors_made,
-    fails,
-    in_scope,
-    model_columns,
-    picked,
-    tested,
-)
+from sweeps.store.reading.selection import View, errors_made, fails, in_scope, model_columns, picked
 from sweeps.store.results.stored import config_of
-from sweeps.store.schema.tables import Config, LengthScore, Revision, Run, RunState
+from sweeps.store.schema.tables import COUNTS, Config, LengthScore, Revision, Run, RunState
 
 
 def configs_revision(store: Store) -> int:
@@ -109,8 +101,8 @@ def models(store: Store, view: View) -> pd.DataFrame:
     """One row a finished run in scope, in the order of configurations and seeds.
 
     Returns:
-        run_id, config_id, model_seed, accuracy in [0, 1], false_positives, false_negatives,
-        solved_length, failing and picked (as 0 or 1).
+        run_id, config_id, model_seed, accuracy in [0, 1], errors, false_positives,
+        false_negatives, solved_length, failing and picked (as 0 or 1).
     """
     query = (
         select(*model_columns(view))
@@ -137,7 +129,7 @@ def worst_models(store: Store, view: View, limit: int) -> pd.DataFrame:
 def count_failing_models(store: Store, view: View) -> int:
     """How many runs `failing_models` has on all its pages."""
     query = select(func.count()).where(
-        in_scope(view), picked(view), Run.state == RunState.DONE, Run.fp + Run.fn > 0
+        in_scope(view), picked(view), Run.state == RunState.DONE, Run.wrong > 0
     )
     with store.begin() as connection:
         return connection.scalars(query).one()
@@ -158,7 +150,7 @@ def scores_by_length(store: Store, run_ids: Sequence[int], width: int) -> pd.Dat
         width: lengths that make one row: with 10, the lengths 1 to 10, 11 to 20, and so on.
 
     Returns:
-        run_id, first_length, last_length, tn, fp, fn, tp (strings).
+        run_id, first_length, last_length, tn, fp, fn, tp, tested, wrong (strings).
     """
     bins = (LengthScore.length - 1) // width
     query = (
@@ -166,10 +158,7 @@ def scores_by_length(store: Store, run_ids: Sequence[int], width: int) -> pd.Dat
             LengthScore.run_id,
             (bins * width + 1).label("first_length"),
             ((bins + 1) * width).label("last_length"),
-            *(
-                cast(func.sum(cell), Integer).label(cell.key)
-                for cell in (LengthScore.tn, LengthScore.fp, LengthScore.fn, LengthScore.tp)
-            ),
+            *(cast(func.sum(getattr(LengthScore, name)), Integer).label(name) for name in COUNTS),
         )
         .where(one_of(LengthScore.run_id, run_ids))
         .group_by(LengthScore.run_id, bins)
@@ -181,4 +170,4 @@ def scores_by_length(store: Store, run_ids: Sequence[int], width: int) -> pd.Dat
 def _worst_first(view: View) -> Select[*tuple[Any, ...]]:
     finished = select(*model_columns(view)).where(in_scope(view), Run.state == RunState.DONE)
     # A share: test sets differ in size.
-    return finished.order_by((cast(errors_made(view), Float) / tested()).desc(), Run.id)
+    return finished.order_by((cast(errors_made(view), Float) / Run.tested).desc(), Run.id)

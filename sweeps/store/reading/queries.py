@@ -18,6 +18,7 @@ from sweeps.store.reading.selection import View, in_scope, picked
 from sweeps.store.reading.sweep_queries import find_sweep
 from sweeps.store.results.stored import config_of
 from sweeps.store.schema.tables import (
+    COUNTS,
     Base,
     Checkpoint,
     Config,
@@ -67,9 +68,9 @@ def runs(
         names: dict[int, list[str]] = {}
         for run_id, name in memberships:
             names.setdefault(run_id, []).append(name)
-    integers = ["epochs", "best_epoch", "tn", "fp", "fn", "tp", "solved_length"]
+    integers = ["epochs", "best_epoch", *COUNTS, "solved_length"]
     found[integers] = found[integers].astype("Int64")
-    found["errors"] = found["fp"] + found["fn"]
+    found["errors"] = found["wrong"]
     found["accuracy"] = accuracy(found)
     found["sweeps"] = [tuple(names.get(run_id, ())) for run_id in found["id"]]
     settings = pd.DataFrame(
@@ -81,7 +82,7 @@ def runs(
 
 
 def length_scores(store: Store, run_ids: Sequence[int]) -> "pd.DataFrame":
-    """The confusion of these runs at every length: run_id, length, tn, fp, fn, tp."""
+    """What these runs came to at every length: run_id, length, tn, fp, fn, tp, tested, wrong."""
     query = select(*_columns(LengthScore)).where(one_of(LengthScore.run_id, run_ids))
     return frame(store, query.order_by(LengthScore.run_id, LengthScore.length))
 

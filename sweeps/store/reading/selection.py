@@ -38,7 +38,8 @@ def model_columns(view: View) -> list[ColumnElement[Any]]:
         Run.id.label("run_id"),
         Run.config_id.label("config_id"),
         Run.model_seed.label("model_seed"),
-        (cast(Run.tn + Run.tp, Float) / tested()).label("accuracy"),
+        accuracy().label("accuracy"),
+        Run.wrong.label("errors"),
         Run.fp.label("false_positives"),
         Run.fn.label("false_negatives"),
         Run.solved_length.label("solved_length"),
@@ -50,20 +51,21 @@ def model_columns(view: View) -> list[ColumnElement[Any]]:
 def errors_made(view: View) -> ColumnElement[Any]:
     """How many errors a run made, of one kind if that is meant."""
     errors: dict[Kind | None, ColumnElement[Any]] = {
-        None: Run.fp + Run.fn,
+        None: Run.wrong.expression,
         KINDS[0]: Run.fp.expression,
         KINDS[1]: Run.fn.expression,
     }
     return errors[view.kind]
 
 
-def tested() -> ColumnElement[Any]:
-    return Run.tn + Run.fp + Run.fn + Run.tp
+def accuracy() -> ColumnElement[Any]:
+    """The share of test strings that a run got right, in [0, 1]."""
+    return cast(Run.tested - Run.wrong, Float) / Run.tested
 
 
 def fails(view: View) -> ColumnElement[bool]:
-    right = cast(Run.tn + Run.tp, Float)
-    return and_(Run.state == RunState.DONE, right < view.below * tested())
+    right = cast(Run.tested - Run.wrong, Float)
+    return and_(Run.state == RunState.DONE, right < view.below * Run.tested)
 
 
 def in_scope(view: View) -> ColumnElement[bool]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sqlalchemy import Float, case, cast, func, select
+from sqlalchemy import case, func, select
 
 from seqcls.errors import UnknownRunError
 from seqcls.spelling import nearest
@@ -13,7 +13,7 @@ from sweeps.grid.spec import SweepSpec
 from sweeps.store.databases.bulk import fetched
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.frames import frame
-from sweeps.store.reading.selection import tested
+from sweeps.store.reading.selection import accuracy
 from sweeps.store.schema.tables import Failure, Revision, Run, RunState, Sweep, SweepRun
 
 if TYPE_CHECKING:
@@ -188,11 +188,8 @@ class SweepOutcome:
 
 def sweep_outcomes(store: Store) -> dict[int, SweepOutcome]:
     """What came out of each sweep that has a finished run, by its id."""
-    right = Run.tn + Run.tp
     query = (
-        select(
-            SweepRun.sweep_id, cast(right, Float) / tested(), case((right < tested(), 1), else_=0)
-        )
+        select(SweepRun.sweep_id, accuracy(), case((Run.wrong > 0, 1), else_=0))
         .join(Run, Run.id == SweepRun.run_id)
         .where(Run.state == RunState.DONE)
     )

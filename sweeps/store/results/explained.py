@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     # Imported where frames are made: a sweep begins half a second sooner without.
     import pandas as pd
 
-CELLS = ("tn", "fp", "fn", "tp")
+CELLS = Confusion._fields
 
 FORMER_NAMES = {"value mixing": "value interference"}
 """What mechanisms were called when older rows were stored."""
@@ -96,14 +96,13 @@ def sensitivity(store: Store) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    own = select(Run.id.label("run_id"), *(getattr(Run, cell) for cell in CELLS))
+    cells = (getattr(Run, cell) for cell in CELLS)
+    own = select(Run.id.label("run_id"), Run.wrong.label("own"), *cells)
     again = perturbations(store)
     runs = frame(store, own.where(one_of(Run.id, set(again["run_id"]))))
     both = again.merge(runs, on="run_id", suffixes=("", "_own"))
     differs = sum((both[cell] != both[f"{cell}_own"]).astype(int) for cell in CELLS)
-    both = both.assign(
-        differs=differs > 0, wrong=both["fp"] + both["fn"], own=both["fp_own"] + both["fn_own"]
-    )
+    both = both.assign(differs=differs > 0, wrong=both["fp"] + both["fn"])
     groups = both.groupby("run_id")
     found = pd.DataFrame(
         {

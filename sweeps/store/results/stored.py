@@ -1,7 +1,7 @@
 """Finished runs as the database holds them: read back to be checked or copied."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -11,9 +11,9 @@ from sqlalchemy import Connection, inspect, select
 from seqcls import results
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, StoreDamagedError
-from seqcls.results import StringErrors
+from seqcls.results import Confusion, StringErrors
 from sweeps.results.digest import COLUMNS, Columns, run_digest, verdict_digest
-from sweeps.store.databases.bulk import plain_rows
+from sweeps.store.databases.bulk import plain_rows, rows_of_run
 from sweeps.store.databases.statements import one_of
 from sweeps.store.schema.packing import NO_ERRORS, unpacked
 from sweeps.store.schema.tables import (
@@ -69,8 +69,7 @@ class StoredRun:
             return [(run_id, *own) for own in self.checkpoints.items()]
         if table is ErrorPack:
             return [(run_id, *self.pack)] if self.pack else []
-        values = [column.tolist() for column in self.columns[table.__tablename__].values()]
-        return [(run_id, *row) for row in zip(*values, strict=True)]
+        return rows_of_run(table, run_id, self.columns[table.__tablename__])
 
     def errors(self) -> StringErrors:
         """The misclassified strings."""
@@ -85,6 +84,20 @@ class StoredRun:
         }
         seed = self.run["model_seed"]
         return run_digest(self.key, seed, self.run, tables, self.checkpoints, str(self.test_set))
+
+    def misfit(self) -> str | None:
+        """How a finished run's results are not as they were written; None where they are."""
+        if self.digest() != self.run["digest"]:
+            return "its results do not fit its digest"
+        # The digest does not cover these, but what they follow from.
+        scores = self.columns[LengthScore.__tablename__]
+        if any(self.run[name] != scores[name].sum() for name in ("tested", "wrong")):
+            return "its tested and wrong are not the sums of those of its lengths"
+        if (scores["wrong"] > scores["tested"]).any():
+            return "it got more strings wrong than it was tested on"
+        if not (_agrees(self.run) and _agrees(scores)):
+            return "its tested and wrong are not those of its tn, fp, fn and tp"
+        return None
 
     def verdict_digest(self) -> str | None:
         """The digest that the stored check has; None where there is no check."""
@@ -177,7 +190,8 @@ class _ByRun:
 
 
 def _columns_by_run(connection: Connection, table: type[Base], run_ids: Sequence[int]) -> _ByRun:
-    packed = {"run_id": "<i8", **COLUMNS[table.__tablename__]}
+    covered = COLUMNS[table.__tablename__]
+    packed = {own.name: covered.get(own.name, "<i8") for own in table.__table__.columns}
     rows = plain_rows(connection, table, list(packed), run_ids)
     values = zip(*rows, strict=True) if rows else [()] * len(packed)
     columns = {
@@ -197,6 +211,14 @@ def _column(table: str, name: str, values: Sequence[Any], kind: str) -> np.ndarr
             f"{table}: {name} is not a number in every row", table=table, column=name
         )
     return column.astype(kind)
+
+
+def _agrees(counts: Mapping[str, Any]) -> bool:
+    """Whether tested and wrong are those of the confusion, where there is one."""
+    tn, fp, fn, tp = cells = [counts[name] for name in Confusion._fields]
+    if any(cell is None for cell in cells):
+        return True
+    return bool(np.all((tn + fp + fn + tp == counts["tested"]) & (fp + fn == counts["wrong"])))
 
 
 def _rows_by_run(

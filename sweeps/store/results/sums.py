@@ -6,20 +6,18 @@ from typing import Any
 from sqlalchemy import Connection, Select, case, delete, func, select, update
 
 from sweeps.store.databases.statements import chunks, one_of, own_insert
-from sweeps.store.schema.tables import LengthScore, LengthSum, Run, RunState
+from sweeps.store.schema.tables import COUNTS, LengthScore, LengthSum, Run, RunState
 
-SUMMED = ("runs", "failing", "tn", "fp", "fn", "tp")
+KEYS = [column.name for column in LengthSum.__table__.primary_key]
+SUMMED = [column.name for column in LengthSum.__table__.columns if not column.primary_key]
 
 
 def raise_sums(connection: Connection, run_ids: Iterable[int]) -> None:
     """Adds finished runs whose results were just stored, in the same transaction."""
-    names = ["config_id", "length", *SUMMED]
     for ids in chunks(run_ids):
-        adding = own_insert(connection, LengthSum).from_select(names, _sums_of(ids))
+        adding = own_insert(connection, LengthSum).from_select([*KEYS, *SUMMED], _sums_of(ids))
         raised = {name: getattr(LengthSum, name) + adding.excluded[name] for name in SUMMED}
-        connection.execute(
-            adding.on_conflict_do_update(index_elements=["config_id", "length"], set_=raised)
-        )
+        connection.execute(adding.on_conflict_do_update(index_elements=KEYS, set_=raised))
 
 
 def lower_sums(connection: Connection, run_ids: Iterable[int]) -> None:
@@ -31,7 +29,7 @@ def lower_sums(connection: Connection, run_ids: Iterable[int]) -> None:
         lowered = {}
         for name in SUMMED:
             before = getattr(LengthSum, name)
-            lowered[name] = case((before > gone.c[name], before - gone.c[name]), else_=0)
+            lowered[name] = case((before <= gone.c[name], 0), else_=before - gone.c[name])
         connection.execute(update(LengthSum).where(own).values(lowered))
     connection.execute(delete(LengthSum).where(LengthSum.runs <= 0))
 
@@ -46,16 +44,14 @@ def wrong_sums(connection: Connection) -> Iterator[int]:
 
 
 def _sums_of(run_ids: Iterable[int] | None) -> Select[*tuple[Any, ...]]:
-    """What these finished runs, or all, come to: `config_id`, `length`, `SUMMED`."""
-    wrong = LengthScore.fp + LengthScore.fn > 0
-    cells = (LengthScore.tn, LengthScore.fp, LengthScore.fn, LengthScore.tp)
+    """What these finished runs, or all, come to: `KEYS`, `SUMMED`."""
     query = (
         select(
             Run.config_id,
             LengthScore.length,
-            func.count().label("runs"),
-            func.count().filter(wrong).label("failing"),
-            *(func.sum(cell).label(cell.key) for cell in cells),
+            func.count().label(RUNS),
+            func.count().filter(LengthScore.wrong > 0).label(FAILING),
+            *(func.sum(getattr(LengthScore, name)).label(name) for name in COUNTS),
         )
         .join(Run, Run.id == LengthScore.run_id)
         .where(Run.state == RunState.DONE)

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Update, bindparam, delete, insert, select, update
 
 from seqcls import results
 from seqcls.errors import MachineError, in_short
@@ -12,7 +13,7 @@ from seqcls.results import EpochLosses
 from sweeps.grid.grouping import MAX_FAILURES, PlannedRun
 from sweeps.results.digest import verdict_digest
 from sweeps.results.run_result import RunResult
-from sweeps.store.databases.bulk import insert_rows
+from sweeps.store.databases.bulk import insert_rows, rows_of_run
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import forget_losses, insert_new, sweeps_of, update_states
 from sweeps.store.results.sums import raise_sums
@@ -155,12 +156,12 @@ def result_rows(run_id: int, outcome: RunResult) -> dict[type[Base], list[tuple[
     """A run's rows in the tables of results, in the order of their columns."""
     evaluation = outcome.evaluation
     assert evaluation is not None
-    epochs = range(1, len(outcome.train_losses) + 1)
-    losses = zip(epochs, outcome.train_losses, outcome.validation_losses, strict=True)
-    scores = zip(evaluation.lengths.tolist(), evaluation.cells.tolist(), strict=True)
+    columns = outcome.tables()
     return {
-        Epoch: [(run_id, *row) for row in losses],
-        LengthScore: [(run_id, length, *cells) for length, cells in scores],
+        **{
+            table: rows_of_run(table, run_id, columns[table.__tablename__])
+            for table in (Epoch, LengthScore)
+        },
         ErrorPack: [(run_id, *packed(evaluation.errors))] if len(evaluation.errors) else [],
         Checkpoint: [(run_id, *own) for own in outcome.checkpoints.items()],
     }
@@ -175,7 +176,8 @@ def _insert_results(connection: Connection, done: Sequence[tuple[PlannedRun, Run
     for table, own in rows.items():
         insert_rows(connection, table, own)
     if done:
-        connection.execute(_DONE, [_done(run.id, outcome) for run, outcome in done])
+        changes = [_done(run.id, outcome) for run, outcome in done]
+        connection.execute(_update_of(tuple(changes[0])), changes)
     for run, outcome in done:
         if outcome.verdict is not None:
             _insert_verdict(connection, run.id, run.config.key, run.model_seed, outcome.verdict)
@@ -184,6 +186,8 @@ def _insert_results(connection: Connection, done: Sequence[tuple[PlannedRun, Run
 def _done(run_id: int, outcome: RunResult) -> dict[str, Any]:
     return {
         "own_id": run_id,
+        "state": RunState.DONE,
+        "error": None,
         "finished_at": now(),
         "engine": outcome.engine,
         "engine_reason": outcome.engine_reason,
@@ -193,16 +197,12 @@ def _done(run_id: int, outcome: RunResult) -> dict[str, Any]:
     }
 
 
-_SET = (
-    *("finished_at", "engine", "engine_reason", "train_seconds", "digest", "epochs"),
-    *("best_epoch", "best_validation_loss", "solved_length", "tn", "fp", "fn", "tp"),
-)
-_DONE = (
-    update(Run)
-    .where(Run.id == bindparam("own_id"))
-    .values({"state": RunState.DONE, "error": None} | {name: bindparam(name) for name in _SET})
-)
-"""Made once: of many runs, making it would take longer than what it does."""
+@cache
+def _update_of(names: tuple[str, ...]) -> Update:
+    """What puts these columns into a run's row; making it takes longer than doing it."""
+    own_id, *changed = names
+    values: dict[str, Any] = {name: bindparam(name) for name in changed}
+    return update(Run).where(Run.id == bindparam(own_id)).values(values)
 
 
 def _insert_verdict(

@@ -161,6 +161,10 @@ class Run(Base):
     digest: Mapped[str | None] = mapped_column(text())
     verdict_digest: Mapped[str | None] = mapped_column(text())
     """That of the exhaustive check, so that one that was deleted is missed."""
+    tested: Mapped[int | None] = mapped_column(whole())
+    """Test strings, each as often as it occurs."""
+    wrong: Mapped[int | None] = mapped_column(whole())
+    """Those of them that it got wrong."""
 
 
 class SweepRun(Base):
@@ -227,16 +231,18 @@ class Epoch(Base):
 
 
 class LengthScore(Base):
-    """One length of one run's test."""
+    """One length of one run's test; `tn` to `tp` only where the answer is one bit."""
 
     __tablename__ = "length_score"
     __table_args__ = (_BY_KEY,)
     run_id: Mapped[int] = mapped_column(whole(values.ID), ForeignKey("run.id"), primary_key=True)
     length: Mapped[int] = mapped_column(whole(values.LENGTH), primary_key=True)
-    tn: Mapped[int] = mapped_column(whole())
-    fp: Mapped[int] = mapped_column(whole())
-    fn: Mapped[int] = mapped_column(whole())
-    tp: Mapped[int] = mapped_column(whole())
+    tn: Mapped[int | None] = mapped_column(whole())
+    fp: Mapped[int | None] = mapped_column(whole())
+    fn: Mapped[int | None] = mapped_column(whole())
+    tp: Mapped[int | None] = mapped_column(whole())
+    tested: Mapped[int] = mapped_column(whole())
+    wrong: Mapped[int] = mapped_column(whole())
 
 
 class LengthSum(Base):
@@ -254,10 +260,12 @@ class LengthSum(Base):
     runs: Mapped[int] = mapped_column(whole())
     failing: Mapped[int] = mapped_column(whole())
     """Runs that misclassify at least one string of this length."""
-    tn: Mapped[int] = mapped_column(big())
-    fp: Mapped[int] = mapped_column(big())
-    fn: Mapped[int] = mapped_column(big())
-    tp: Mapped[int] = mapped_column(big())
+    tn: Mapped[int | None] = mapped_column(big())
+    fp: Mapped[int | None] = mapped_column(big())
+    fn: Mapped[int | None] = mapped_column(big())
+    tp: Mapped[int | None] = mapped_column(big())
+    tested: Mapped[int] = mapped_column(big())
+    wrong: Mapped[int] = mapped_column(big())
 
 
 class ErrorPack(Base):
@@ -360,5 +368,8 @@ class Worker(Base):
     heartbeat_at: Mapped[str] = mapped_column(text(values.TIME))
     ended_at: Mapped[str | None] = mapped_column(text(values.TIME))
 
+
+COUNTS = [c.name for c in LengthScore.__table__.columns if not c.primary_key]
+"""Counts of strings: at each length of each run, of each run, and summed over runs."""
 
 values.name_columns(Base.metadata)

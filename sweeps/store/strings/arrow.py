@@ -13,7 +13,7 @@ from sweeps.store.schema.tables import LengthScore, TestString
 from sweeps.store.strings.errors import errors_in, packs_of
 
 # Named types, since a part without rows says nothing of them.
-LENGTHS = pa.schema([(name, pa.int64()) for name in ("run_id", "length", "tn", "fp", "fn", "tp")])
+LENGTHS = pa.schema([(own.name, pa.int64()) for own in LengthScore.__table__.columns])
 _STRINGS = pa.schema(
     [
         ("string", pa.string()),
@@ -35,7 +35,7 @@ ERRORS = pa.schema(
 
 
 def lengths_of(connection: Connection, run_ids: Sequence[int]) -> pa.Table:
-    """The confusion of these runs at every length, in the columns of `LENGTHS`."""
+    """What these runs came to at every length, in the columns of `LENGTHS`."""
     rows = plain_rows(connection, LengthScore, LENGTHS.names, run_ids)
     table = np.array(rows, dtype=np.int64).reshape(-1, len(LENGTHS.names))
     return pa.table([np.ascontiguousarray(column) for column in table.T], schema=LENGTHS)

@@ -93,9 +93,9 @@ def breaking_strings(
             them is read, so that a page need not read gigabytes.
     """
     failing: tuple[ColumnElement[bool], ...]
-    failing = (in_scope(view), picked(view), Run.state == RunState.DONE, Run.fp + Run.fn > 0)
+    failing = (in_scope(view), picked(view), Run.state == RunState.DONE, Run.wrong > 0)
     with store.begin() as connection:
-        found = select(func.count(), func.sum(Run.fp + Run.fn)).where(*failing)
+        found = select(func.count(), func.sum(Run.wrong)).where(*failing)
         models, errors = connection.execute(found).one()
         every = max(1, -(-int(errors or 0) // most_errors))
         if every > 1:
