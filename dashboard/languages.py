@@ -11,6 +11,7 @@ import streamlit as st
 from dashboard.text import verbatim
 from seqcls.tasks import Task
 from seqcls.tokens.strings import TokenStrings
+from seqcls.tokens.tokenizer import Tokenizer
 
 MOST_LOOKED_AT = 4_000
 """Strings that are tried, from the shortest, to find some of either label."""
@@ -35,11 +36,12 @@ def shortest_strings(task: Task, wanted: int = 6) -> tuple[tuple[str, ...], tupl
     Returns:
         Positive and negative strings, spelled out; the empty one is "".
     """
+    tokenizer = Tokenizer(task.alphabet)
     found: dict[bool, list[str]] = {True: [], False: []}
     for letters in _by_length(len(task.alphabet)):
         strings = TokenStrings.of_letters(len(task.alphabet), letters)
         for row, label in zip(letters.tolist(), task.labels(strings).tolist(), strict=True):
-            found[label].append("".join(task.alphabet[letter] for letter in row))
+            found[label].append(tokenizer.spelled(row))
         if all(len(strings) >= wanted for strings in found.values()):
             break
     for positive, strings_found in found.items():
@@ -64,7 +66,7 @@ def _drawn(task: Task, positive: bool) -> list[str]:
     for length in range(LONGEST_DRAWN + 1):
         if task.has(length, positive):
             row = task.draw(rng, length, positive)
-            return ["".join(task.alphabet[letter] for letter in row.tolist())]
+            return [Tokenizer(task.alphabet).spelled(row.tolist())]
     return []
 
 
@@ -91,6 +93,8 @@ def choose(models: "pd.Series[int]", more: Sequence[str] = ()) -> str:
 def show(task: Task) -> None:
     """Draws the sentence and the strings."""
     st.markdown(verbatim(task.describe()))
+    # On a page two spaces look like one.
+    between = " · " if Tokenizer(task.alphabet).separator else "  "
     for name, strings in zip(("Positive", "Negative"), shortest_strings(task), strict=True):
-        listed = "  ".join(verbatim(text or EMPTY) for text in strings)
+        listed = between.join(verbatim(text or EMPTY) for text in strings)
         st.caption(f"{name}: {listed or 'none found'}")

@@ -18,7 +18,8 @@ from pydantic import (
 from seqcls.canonical import canonical_json
 from seqcls.errors import ConfigError
 from seqcls.spelling import in_one_line
-from seqcls.tokens.tokenizer import MAX_LETTERS, alphabet_obstacle
+from seqcls.tokens.names import alphabet_obstacle
+from seqcls.tokens.tokenizer import MAX_LETTERS
 
 MAX_MODEL_SEED = 2**63 - 1
 MAX_REQUIRED_LETTERS = 10
@@ -134,7 +135,8 @@ class RunConfig(_NetworkFields):
     task: Name = REPORT_TASK
     required_letters: str = "ab"
     alphabet: Annotated[str, Field(max_length=MAX_LETTERS)] = ""
-    """The tokens of `regular` and `counting`, one character each."""
+    """The tokens of `regular` and `counting`, one character each; of `counting` also names with a
+    space between, such as `push pop a`."""
     pattern: Annotated[str, Field(max_length=1_000)] = ""
     """The regular expression of `regular`."""
     formula: Annotated[str, Field(max_length=1_000)] = ""
@@ -214,7 +216,13 @@ class RunConfig(_NetworkFields):
     @field_validator("alphabet")
     @classmethod
     def _of_tokens(cls, alphabet: str) -> str:
-        obstacle = alphabet_obstacle(alphabet)
+        names = alphabet.split(" ")
+        if "" in names and alphabet:
+            raise ValueError("expected visible tokens with one space between, such as 'push pop'")
+        if len(names) > 1 and max(map(len, names)) == 1:
+            # One language has one key.
+            raise ValueError("expected no spaces between tokens of one character, such as 'ab'")
+        obstacle = alphabet_obstacle(names if len(names) > 1 else alphabet)
         if obstacle is not None:
             raise ValueError(obstacle)
         return alphabet

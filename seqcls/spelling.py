@@ -8,8 +8,13 @@ from pydantic import BaseModel, ValidationError
 
 def nearest(name: str, known: list[str]) -> str:
     """A hint at the known name that looks most like this one."""
-    matches = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"did you mean {matches[0]!r}?" if matches else f"known are {', '.join(known)}"
+    match = closest(name, known)
+    return f"did you mean {match!r}?" if match else f"known are {', '.join(known)}"
+
+
+def closest(name: str, known: list[str]) -> str | None:
+    """The known name that looks most like this one, where any does."""
+    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.5)), None)
 
 
 def in_one_line(cls: type[BaseModel], error: ValidationError) -> str:

@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from seqcls import fields_read, problem
+from seqcls.models import MODELS
+from seqcls.models.positions import POSITIONS
+from seqcls.tasks import TASKS
 from tests.conftest import ASSETS, ROOT, SHORT
 
 PYTHONPATH = os.pathsep.join([str(ASSETS / "plugin_package"), str(ROOT)])
@@ -22,6 +26,15 @@ SPEC = "\n".join(
         '[[configurations]]\narchitecture = "bag"\n',
     ]
 )
+
+
+def forget_parts() -> None:
+    """Has this process look anew for what packages bring."""
+    for registry in (TASKS, MODELS, POSITIONS):
+        vars(registry).pop("_plugins", None)
+        vars(registry)["_loaded"].clear()
+    for function in (problem._resolved, fields_read.fields_unread, fields_read._read_by_some):
+        function.cache_clear()
 
 
 def python(*arguments: str) -> "subprocess.CompletedProcess[str]":

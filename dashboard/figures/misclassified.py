@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from dashboard.charts.errors.misclassified import KINDS
-from seqcls.exhaustive import all_multisets
+from seqcls.exhaustive import multisets_of
 from seqcls.interpretability.counts.errors import Errors
 from seqcls.interpretability.counts.network import Network
 
@@ -20,7 +20,7 @@ def likeliest_letters(errors: Errors) -> tuple[int, int]:
 
 def cells_frame(network: Network, errors: Errors, letters: tuple[int, int]) -> pd.DataFrame:
     """x, x2, y, y2, firsts, seconds, kind, errors, share: see `error_map`."""
-    everything = all_multisets(network.num_letters, errors.max_length)
+    everything = multisets_of(network.problem, errors.max_length)
     labels = network.problem.count_task.labels_of_counts(everything)
     side = -(-errors.max_length // CELL) + 1
     wrong = _binned(errors.counts, errors.label, letters, side)

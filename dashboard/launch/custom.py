@@ -22,7 +22,8 @@ SUCH_AS = {
     "formula": "such as a % 2 == 0",
 }
 MEANING = {
-    "alphabet": "The letters that strings are made of, one character each.",
+    "alphabet": "The letters that strings are made of, one character each; in counting also names, "
+    "with a space between: push pop a.",
     "pattern": "A regular expression: letters, * + ? | and parentheses. It matches whole strings.",
     "formula": "Letters stand for how often they occur: a > b, a % 2 == 0, a == b and c <= 3.",
 }

@@ -227,16 +227,24 @@ def _explained(config: RunConfig, errors: pd.DataFrame) -> str:
 
 
 def _beside(config: RunConfig) -> list[str]:
-    _from_link("strings", " ".join(examples(config)[0]))
+    tokenizer = resolve(config).tokenizer
+    _from_link("strings", tokenizer.line_of(examples(config)[0]))
     typed = st.text_input(
         "Strings beside it",
         key="strings",
         on_change=_into_link,
         args=("strings",),
-        help="Separated by spaces, as in `aac baac ab{100}c{55}`; a{100} is a hundred a's, "
-        "<ab>{50} is ab fifty times.",
+        help=f"Separated by {separated_by(config)}, as in `aac baac ab{{100}}c{{55}}`; a{{100}} is "
+        "a hundred a's, <ab>{50} is ab fifty times.",
     )
-    return [string for string in typed.split() if _readable(config, string) is not None]
+    return [
+        string for string in tokenizer.strings_of(typed) if _readable(config, string) is not None
+    ]
+
+
+def separated_by(config: RunConfig) -> str:
+    """What stands between strings that are typed in one line."""
+    return "two spaces" if resolve(config).tokenizer.separator else "spaces"
 
 
 def _epoch(model: OpenedModel) -> int:

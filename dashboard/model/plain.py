@@ -8,6 +8,7 @@ from dashboard.charts.model.losses import losses
 from dashboard.failing import error_places
 from dashboard.figures.history import losses_by_part
 from dashboard.languages import shortest_strings
+from dashboard.model.choice import separated_by
 from dashboard.model.drawing import stretch
 from dashboard.text import verbatim
 from seqcls.config import RunConfig
@@ -31,15 +32,16 @@ def show(run_id: int, config: RunConfig) -> None:
 
 def _ask(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
     st.subheader("Ask the model")
+    tokenizer = resolve(config).tokenizer
     positive, negative = shortest_strings(resolve(config).task)
     first = [*errors["string"].head(3), *filter(None, (*positive[:3], *negative[:3]))]
     typed = st.text_input(
-        "Strings, separated by spaces",
-        " ".join(dict.fromkeys(first)),
+        f"Strings, separated by {separated_by(config)}",
+        tokenizer.line_of(dict.fromkeys(first)),
         key=f"asked {run_id}",
         help="a{100} is the letter a, a hundred times; <ab>{50} is ab, fifty times.",
     )
-    strings = tuple(typed.split()[:MOST_ASKED])
+    strings = tuple(tokenizer.strings_of(typed)[:MOST_ASKED])
     if not strings:
         return
     try:

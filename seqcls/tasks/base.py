@@ -1,6 +1,6 @@
 """What every language answers, whatever decides membership in it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -11,7 +11,7 @@ from seqcls.tokens.strings import TokenStrings
 
 @runtime_checkable
 class Task(Protocol):
-    """One language over an alphabet of one-character tokens; hashable.
+    """One language over an alphabet; hashable.
 
     Its constructor takes the fields of a configuration that `reads` names, by their names, and
     refuses with a ConfigError what is no language.
@@ -25,8 +25,8 @@ class Task(Protocol):
     def __hash__(self) -> int: ...
 
     @property
-    def alphabet(self) -> str:
-        """One character a token; a letter's number is its place here."""
+    def alphabet(self) -> Sequence[str]:
+        """The tokens: text, one character each, or a tuple; a letter's number is its place here."""
         ...
 
     def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:

@@ -1,6 +1,6 @@
 """Does a formula over letter counts hold?"""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
@@ -20,8 +20,9 @@ from seqcls.tasks.formulas.count_vectors import (
 )
 from seqcls.tasks.formulas.formula import Formula
 from seqcls.tasks.letters import letter_counts
-from seqcls.tokens.alphabet import check_alphabet
+from seqcls.tokens.alphabet import check_alphabet, tokens_of
 from seqcls.tokens.strings import NO_LETTER, TokenStrings
+from seqcls.tokens.tokenizer import Tokenizer
 
 TRIES = 64
 """Uniform strings that are drawn for each that is wanted, before counts are listed."""
@@ -47,7 +48,8 @@ class Counting:
     `abcccc` are negative.
     """
 
-    alphabet: str
+    alphabet: Sequence[str]
+    """Text, one character a token, or with spaces between names; then kept as a tuple."""
     formula: str
 
     order_sensitive: ClassVar[bool] = False
@@ -55,6 +57,7 @@ class Counting:
 
     def __post_init__(self) -> None:
         check_alphabet(self.alphabet, "counting")
+        object.__setattr__(self, "alphabet", tokens_of(self.alphabet))
         if not self.formula.strip():
             letter = self.alphabet[0]
             raise ConfigError(
@@ -109,14 +112,15 @@ class Counting:
     def describe(self) -> str:
         """The language in one sentence."""
         formula = " ".join(self.formula.split())
+        tokens = Tokenizer(self.alphabet).spelled(range(len(self.alphabet)))
         return (
-            f"Strings of {self.alphabet} with {formula} are positive, where a letter "
+            f"Strings of {tokens} with {formula} are positive, where a letter "
             "stands for how often it occurs."
         )
 
 
 @lru_cache(maxsize=128)
-def _counted(alphabet: str, formula: str) -> "_Counted":
+def _counted(alphabet: Sequence[str], formula: str) -> "_Counted":
     return _Counted(alphabet, formula)
 
 
@@ -126,7 +130,7 @@ class _Counted:
     Each letter that the formula names is a class; all others are one.
     """
 
-    def __init__(self, alphabet: str, formula: str) -> None:
+    def __init__(self, alphabet: Sequence[str], formula: str) -> None:
         self.formula = Formula(formula, alphabet)
         self._num_letters = len(alphabet)
         others = [x for x in range(len(alphabet)) if x not in self.formula.letters]

@@ -1,7 +1,7 @@
 """What languages have in common that say of one text whether it belongs."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -9,6 +9,7 @@ from jaxtyping import Bool, UInt8
 
 from seqcls.tasks.letters import letter_counts
 from seqcls.tokens.strings import TokenStrings
+from seqcls.tokens.tokenizer import Tokenizer
 
 LetterRow = UInt8[np.ndarray, " position"]
 
@@ -25,12 +26,12 @@ class Language(ABC):
 
     @property
     @abstractmethod
-    def alphabet(self) -> str:
-        """One character a token; a letter's number is its place here."""
+    def alphabet(self) -> Sequence[str]:
+        """The tokens: text, one character each, or a tuple; a letter's number is its place here."""
 
     @abstractmethod
     def accepts(self, text: str) -> bool:
-        """Whether a string is in the language, spelled out, one character a token."""
+        """Whether a string is in the language, spelled out; between names is one space."""
 
     @abstractmethod
     def has_positive(self, length: int) -> bool:
@@ -62,9 +63,10 @@ class Language(ABC):
         """
         if positive:
             return self.positive(rng, length)
+        tokenizer = Tokenizer(self.alphabet)
         while True:
             letters = rng.integers(len(self.alphabet), size=length, dtype=np.uint8)
-            if not self.accepts("".join([self.alphabet[letter] for letter in letters.tolist()])):
+            if not self.accepts(tokenizer.spelled(letters.tolist())):
                 return letters
 
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
@@ -72,9 +74,13 @@ class Language(ABC):
         return letter_counts(self.alphabet, strings)
 
 
-def texts(alphabet: str, strings: TokenStrings) -> list[str]:
-    """Strings spelled out, one character a token."""
-    characters = np.frombuffer(alphabet.encode("utf-32-le"), dtype="<u4")
+def texts(alphabet: Sequence[str], strings: TokenStrings) -> list[str]:
+    """Strings spelled out; between tokens with names is one space."""
+    tokenizer = Tokenizer(alphabet)
+    if tokenizer.separator:
+        rows = zip(strings.letters.tolist(), strings.lengths.tolist(), strict=True)
+        return [tokenizer.spelled(row[:end]) for row, end in rows]
+    characters = np.frombuffer("".join(alphabet).encode("utf-32-le"), dtype="<u4")
     padded = np.append(characters, np.zeros(256 - len(characters), dtype="<u4"))
     spelled = padded[strings.letters].tobytes().decode("utf-32-le")
     width = strings.letters.shape[1]
@@ -82,9 +88,10 @@ def texts(alphabet: str, strings: TokenStrings) -> list[str]:
     return [spelled[row * width : row * width + end] for row, end in enumerate(ends)]
 
 
-def letters_of(alphabet: str, text: str) -> LetterRow:
+def letters_of(alphabet: Sequence[str], text: str) -> LetterRow:
     """The numbers of a text's letters in an alphabet."""
-    return np.array([alphabet.index(character) for character in text], dtype=np.uint8)
+    tokens = text.split() if Tokenizer(alphabet).separator else text
+    return np.array([alphabet.index(token) for token in tokens], dtype=np.uint8)
 
 
 def random_bits(rng: np.random.Generator, length: int) -> LetterRow:

@@ -7,8 +7,9 @@ import numpy as np
 
 from seqcls.plugins import UnfitError
 from seqcls.tasks.base import BulkTask, CountTask, Task
+from seqcls.tokens.names import alphabet_obstacle
 from seqcls.tokens.strings import TokenStrings
-from seqcls.tokens.tokenizer import alphabet_obstacle
+from seqcls.tokens.tokenizer import Tokenizer
 
 MOST_LETTERS = 254
 """Their token ids fit a byte, beside those of `CLS` and `PAD`."""
@@ -24,9 +25,11 @@ def check_language(task: Any) -> None:
         UnfitError: as said.
     """
     alphabet = task.alphabet
-    if not isinstance(alphabet, str) or not 1 <= len(alphabet) <= MOST_LETTERS:
+    tokens = alphabet if isinstance(alphabet, str | tuple) else ()
+    if not 1 <= len(tokens) <= MOST_LETTERS or not all(isinstance(x, str) for x in tokens):
         raise UnfitError(
-            f"has alphabet={alphabet!r:.60}, expected text of 1 to {MOST_LETTERS} characters"
+            f"has alphabet={alphabet!r:.60}, expected text of 1 to {MOST_LETTERS} characters, or a "
+            "tuple of as many tokens"
         )
     obstacle = alphabet_obstacle(alphabet)
     if obstacle is not None:
@@ -57,7 +60,7 @@ def check_draws(task: Task, lengths: range) -> None:
         for name, labels in found.items():
             _check_shape(name, labels, len(rows), "b")
             for row in np.flatnonzero(labels != positive)[:1]:
-                text = "".join(task.alphabet[letter] for letter in rows[row])
+                text = Tokenizer(task.alphabet).spelled(rows[row])
                 raise UnfitError(
                     f"draws {text[:60]!r} as a {'positive' if positive else 'negative'} string, "
                     f"which {name} contradicts"

@@ -32,6 +32,11 @@ class Regular:
 
     def __post_init__(self) -> None:
         check_alphabet(self.alphabet, "regular")
+        if " " in self.alphabet:
+            raise ConfigError(
+                f"alphabet={self.alphabet!r}: task 'regular' reads patterns one character a token, "
+                "so its tokens have no names; expected such as 'ab'"
+            )
         if not self.pattern:
             raise ConfigError(
                 "pattern='': task 'regular' expects a regular expression over the alphabet "

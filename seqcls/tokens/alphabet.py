@@ -1,9 +1,18 @@
 """Alphabets that a configuration names."""
 
+from collections.abc import Sequence
+
 from seqcls.errors import ConfigError
 
 
-def check_alphabet(alphabet: str, task: str) -> None:
+def tokens_of(alphabet: Sequence[str]) -> Sequence[str]:
+    """Text with spaces names tokens, which are between them; what has none is them already."""
+    if isinstance(alphabet, str) and " " in alphabet:
+        return tuple(alphabet.split(" "))
+    return alphabet
+
+
+def check_alphabet(alphabet: Sequence[str], task: str) -> None:
     """Refuses an empty alphabet; what its tokens may be, the configuration has checked.
 
     Raises:

@@ -3,18 +3,23 @@ r"""Strings of letters: `ab{100}c{55}` as text, as token ids and as letter count
 The vocabulary is `CLS`=0, `PAD`=1 and then the letters of the alphabet. In text, `x{k}` stands for
 the letter `x` k times, k >= 1; a count of 1 is left out. `<xy>{k}` stands for what is in the group
 k times; groups may hold groups.
+
+Letters are tokens of one character each, or tokens with names, of which at least one has several.
+Those are written with one space between, `<push pop>{50} a`, and read with any white space.
 """
 
 import re
 import string
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 
 import numpy as np
 from jaxtyping import UInt8
 
 from seqcls.errors import InvalidStringError
+from seqcls.tokens.names import MAX_TOKEN, has_names, listed_tokens
 
 CLS = 0
 PAD = 1
@@ -23,9 +28,6 @@ FIRST_LETTER = 2
 
 LETTERS = string.ascii_lowercase
 MAX_LETTERS = len(LETTERS)
-NOTATION = "<>{}"
-"""What no token may be: it writes repetitions."""
-
 MAX_COUNT = 2**63 - 1
 """The largest count that fits the integers of every database and array."""
 
@@ -47,28 +49,45 @@ _FIRST_RUN = 0xF0000
 """Characters that no alphabet needs stand for runs while repetitions are looked for."""
 
 
-def alphabet_obstacle(alphabet: str) -> str | None:
-    """Why these cannot be the tokens of an alphabet; None where they can."""
-    if len(set(alphabet)) < len(alphabet):
-        return "expected distinct tokens, one character each, such as 'ab'"
-    bad = [x for x in alphabet if x in NOTATION or x.isspace() or not x.isprintable()]
-    if bad:
-        return (
-            f"expected no token {bad[0]!r}: {NOTATION} write repetitions, and the others must be "
-            "visible"
-        )
-    return None
-
-
 @dataclass(frozen=True)
 class Tokenizer:
-    """Letters <-> ids <-> counts for an alphabet of one-character tokens."""
+    """Letters <-> ids <-> counts for an alphabet, which is normalised here: a tuple of tokens."""
 
-    alphabet: str
+    alphabet: Sequence[str]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alphabet", tuple(self.alphabet))
 
     @property
     def num_letters(self) -> int:
         return len(self.alphabet)
+
+    @cached_property
+    def separator(self) -> str:
+        """What stands between tokens in a text: a space, unless all are of one character."""
+        return " " if has_names(self.alphabet) else ""
+
+    @property
+    def pattern(self) -> str:
+        """A regular expression of what may be one token in a text."""
+        return r"[^<>{}\s]+" if self.separator else "[^<>{}]"
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {token: number for number, token in enumerate(self.alphabet)}
+
+    def spelled(self, letters: Iterable[int]) -> str:
+        """The text of letters by their numbers, with every repetition spelled out."""
+        return self.separator.join([self.alphabet[letter] for letter in letters])
+
+    def line_of(self, strings: Iterable[str]) -> str:
+        """Texts of several strings in one line: a space between, two where texts have one."""
+        return f"{self.separator} ".join(strings)
+
+    def strings_of(self, line: str) -> list[str]:
+        """The texts of a line that was made so, or typed."""
+        between = r"\s{2,}" if self.separator else r"\s+"
+        return [text for text in re.split(between, line.strip()) if text]
 
     def pieces(self, text: str) -> list[tuple[int, int]]:
         """The (letter number, count) pairs of a text, in order, with its groups written out.
@@ -132,14 +151,14 @@ class Tokenizer:
         runs = [(letter, len(list(run))) for letter, run in groupby(letters)]
         texts = [self._piece(letter, count) for letter, count in runs]
         if len(runs) < MIN_REPEATED:
-            return "".join(texts)
+            return self.separator.join(texts)
         numbers: dict[tuple[int, int], int] = {}
         row = "".join([chr(_FIRST_RUN + numbers.setdefault(run, len(numbers))) for run in runs])
-        return _grouped(row, texts)
+        return _grouped(row, texts, self.separator)
 
     def text_of_counts(self, counts: Sequence[int]) -> str:
         """The text of the string that has these counts and its letters in order."""
-        return "".join(
+        return self.separator.join(
             self._piece(letter, int(count)) for letter, count in enumerate(counts) if count
         )
 
@@ -152,11 +171,11 @@ class Tokenizer:
         Raises:
             InvalidStringError: it is outside the alphabet.
         """
-        number = self.alphabet.find(letter)
-        if number < 0:
-            raise InvalidStringError(
-                f"unknown letter {letter!r} in {_shown(text)}: the alphabet is {self.alphabet!r}"
-            )
+        number = self._numbers.get(letter)
+        if number is None:
+            shown, what = _shown(letter, MAX_TOKEN), "token" if self.separator else "letter"
+            listed = listed_tokens(self.alphabet, letter)
+            raise InvalidStringError(f"unknown {what} {shown} in {_shown(text)}: {listed}")
         return number
 
 
@@ -171,13 +190,17 @@ _Piece = tuple[int | _Group, int]
 
 def _parse(tokenizer: Tokenizer, text: str) -> list[_Piece]:
     """The pieces of a text; groups are kept as groups."""
+    word = re.compile(tokenizer.pattern, re.DOTALL)
     open_groups: list[tuple[int, list[_Piece]]] = [(0, [])]
     place = 0
     while place < len(text):
         character = text[place]
         if character in "{}":
             raise InvalidStringError(_bad_brace(text, place))
-        place += 1
+        token = word.match(text, place)
+        place = token.end() if token else place + 1
+        if tokenizer.separator and character.isspace():
+            continue
         if character == "<":
             if len(open_groups) > MAX_NESTING:
                 raise InvalidStringError(
@@ -193,7 +216,7 @@ def _parse(tokenizer: Tokenizer, text: str) -> list[_Piece]:
                 raise InvalidStringError(_bad_group(text, place))
             what = _Group(pieces)
         else:
-            what = tokenizer.letter(text, character)
+            what = tokenizer.letter(text, token[0] if token else character)
         count, place = _count_at(text, place)
         open_groups[-1][1].append((what, count))
     start, pieces = open_groups.pop()
@@ -242,22 +265,23 @@ def _written_out(pieces: list[_Piece], text: str) -> list[tuple[int, int]]:
     return written
 
 
-def _grouped(row: str, texts: list[str]) -> str:
+def _grouped(row: str, texts: list[str], separator: str) -> str:
     """A text of runs with their repetitions as groups; in the row a character is a run."""
     parts: list[str] = []
     done = 0
     for repeated in _REPEATED.finditer(row):
         size = len(repeated[repeated.lastindex or 0])
         parts += texts[done : repeated.start()]
-        unit = "".join(texts[repeated.start() : repeated.start() + size])
+        unit = separator.join(texts[repeated.start() : repeated.start() + size])
         parts.append(f"<{unit}>{{{len(repeated[0]) // size}}}")
         done = repeated.end()
-    return "".join(parts + texts[done:])
+    return separator.join(parts + texts[done:])
 
 
 def _bad_brace(text: str, place: int) -> str:
     following = "a count must follow a letter or a group, as in a{3} or <ab>{3}"
-    if text[place] == "{" and place and text[place - 1] != "}":
+    before = text[place - 1 : place]
+    if text[place] == "{" and before and before != "}" and not before.isspace():
         following = "'{' is not closed: write a count as in a{3}"
     return f"cannot read {_shown(text)} at character {place + 1}: {following}"
 

@@ -104,6 +104,10 @@ def test_a_language_is_typed_and_what_it_accepts_is_shown_at_once(
     assert "negative_lengths redrawn → uniform" in text
     app = panel(open_app(monkeypatch, tmp_path / "none.db"), task="regular", pattern="(ab)*")
     assert "Positive: ε  ab  abab" in plain_text(app)
+    names = {"task": "counting", "alphabet": "push pop", "formula": "push > pop"}
+    app = panel(open_app(monkeypatch, tmp_path / "none.db"), **names)
+    assert "Positive: push · push push · push push push · push push pop" in plain_text(app)
+    assert "Negative: ε · pop · push pop" in plain_text(app)
 
 
 @pytest.mark.parametrize(
@@ -113,6 +117,7 @@ def test_a_language_is_typed_and_what_it_accepts_is_shown_at_once(
         ({"task": "counting", "formula": "a >"}, "formula='a >'"),
         ({"task": "counting", "formula": "a >= d"}, "formula='a >= d'"),
         ({"task": "regular"}, "Type the pattern of the language."),
+        ({"task": "regular", "alphabet": "up down", "pattern": "u"}, "one character a token"),
     ],
 )
 def test_a_mistake_in_a_language_is_said_and_nothing_can_be_launched(

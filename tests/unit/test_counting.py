@@ -186,3 +186,38 @@ def test_any_text_is_a_formula_or_refused_in_one_line(text: str) -> None:
     if not message:
         task = resolve(RunConfig.from_mapping(fields)).task
         assert task.has(2, True) or task.has(2, False)
+
+
+def test_letters_may_spell_what_no_name_may_be() -> None:
+    fields = {"task": "counting", "alphabet": "CLS", "formula": "C > L"}
+    assert configuration(fields).alphabet == "CLS"
+
+
+def test_a_formula_counts_tokens_with_names() -> None:
+    fields = {"task": "counting", "alphabet": "push pop 10", "formula": "push >= 2*pop and #10<1"}
+    task = resolve(configuration(fields)).task
+    assert isinstance(task, Counting)
+    assert task.alphabet == ("push", "pop", "10")
+    assert task.labels_of_counts(np.array([[2, 1, 0], [1, 1, 0], [2, 1, 1]])).tolist() == [
+        *(True, False, False)
+    ]
+    assert task.describe().startswith("Strings of push pop 10 with push >= 2*pop")
+    assert task == Counting(("push", "pop", "10"), fields["formula"])
+
+
+@pytest.mark.parametrize(
+    ("alphabet", "says"),
+    [
+        ("a b", "expected no spaces between tokens of one character"),
+        ("push  pop", "expected visible tokens with one space between"),
+        (" push pop", "expected visible tokens with one space between"),
+        ("push push", "expected distinct tokens"),
+        ("push p{", "expected no token 'p{'"),
+        ("push poop", "'pop' is outside the alphabet ('push', 'poop')"),
+    ],
+)
+def test_names_that_cannot_be_tokens_are_refused_in_one_line(alphabet: str, says: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        configuration({"task": "counting", "alphabet": alphabet, "formula": "push > pop"})
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)

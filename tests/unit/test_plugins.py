@@ -9,20 +9,18 @@ import pandas as pd
 import pytest
 
 from dashboard.launch.fields import offered, options, own_value
-from seqcls import fields_read, problem
+from seqcls import fields_read
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, PluginError, named
 from seqcls.interpretability.remedies import suggestions
-from seqcls.models import MODELS
-from seqcls.models.positions import POSITIONS
 from seqcls.problem import configuration, resolve
 from seqcls.sampling import LabelledStrings
 from seqcls.sampling.streams import Stream
-from seqcls.tasks import TASKS
 from sweeps.grid.grouping import PlannedRun
 from sweeps.statistics.importance import without_unread
 from sweeps.work.jobs import make_job, run_job
 from sweeps.work.memory import parameter_bytes
+from tests.plugins import forget_parts
 
 MODULE = '''
 from dataclasses import dataclass
@@ -67,13 +65,9 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
     """Puts a package with a task `odd` where Python finds it."""
 
     def forget() -> None:
-        for registry in (TASKS, MODELS, POSITIONS):
-            vars(registry).pop("_plugins", None)
-            vars(registry)["_loaded"].clear()
         for name in ("odd_languages", "even_languages"):
             sys.modules.pop(name, None)
-        for function in (problem._resolved, fields_read.fields_unread, fields_read._read_by_some):
-            function.cache_clear()
+        forget_parts()
 
     def put(
         version: str = "1.0",
@@ -238,6 +232,10 @@ def test_strings_of_an_installed_version_and_of_own_languages_are_read_again(
         ("alphabet = None", "alphabet=None, expected text"),
         ("alphabet = 'a' + chr(123)", "alphabet='a{': expected no token '{'"),
         ("alphabet = 'aa'", "alphabet='aa': expected distinct"),
+        ("alphabet = ('push', 'push')", "alphabet=('push', 'push'): expected distinct"),
+        ("alphabet = ('push', 'p{')", "expected no token 'p{'"),
+        ("alphabet = ('push', 3)", "expected text of 1 to 254 characters, or a tuple of as many"),
+        ("alphabet = tuple(map(str, range(255)))", "expected text of 1 to 254 characters, or"),
         ("reads = frozenset({'colour'})", "reads=frozenset({'colour'}), expected names of fields"),
         ("__hash__ = None", "unhashable type: 'Odd'"),
     ],

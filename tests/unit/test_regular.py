@@ -116,6 +116,7 @@ def test_numbers_of_strings_beyond_what_a_float_holds_are_drawn_from() -> None:
         ({"alphabet": "ab", "pattern": "((a{100}){100}){100}"}, "more than 3,000 pieces"),
         ({"alphabet": "ab", "pattern": "(" * 300 + "a+" + ")+" * 300}, "pieces"),
         ({"alphabet": "aa", "pattern": "a"}, "distinct"),
+        ({"alphabet": "up down", "pattern": "u"}, "reads patterns one character a token"),
         ({"alphabet": "a<", "pattern": "a"}, "<>{}"),
         ({"alphabet": "a ", "pattern": "a"}, "visible"),
         ({"alphabet": "ab", "pattern": "(a|b)*"}, "no string of 0 to 10 tokens is negative"),

@@ -5,7 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqcls.errors import InvalidStringError
-from seqcls.tokens.tokenizer import CLS, LETTERS, MAX_COUNT, MAX_SPELLED_LENGTH, PAD, Tokenizer, pad
+from seqcls.tokens.names import alphabet_obstacle
+from seqcls.tokens.tokenizer import (
+    CLS,
+    LETTERS,
+    MAX_COUNT,
+    MAX_SPELLED_LENGTH,
+    PAD,
+    Tokenizer,
+    pad,
+)
 
 THREE = Tokenizer(LETTERS[:3])
 
@@ -184,3 +193,122 @@ def test_a_group_that_cannot_be_spelled_out_is_refused() -> None:
 def test_alphabets_of_other_signs_are_written_alike() -> None:
     brackets = Tokenizer("()[]")
     assert brackets.decode(brackets.encode("()" * 9 + "[[[")) == "<()>{9}[{3}"
+
+
+NAMED = Tokenizer(("push", "pop", "a"))
+
+
+def test_tokens_with_names_are_written_with_one_space_between() -> None:
+    assert NAMED.encode("push push pop") == [CLS, 2, 2, 3]
+    assert NAMED.decode([CLS, 2, 2, 3, PAD]) == "push{2} pop"
+    assert NAMED.decode(NAMED.encode("push pop " * 50 + "a")) == "<push pop>{50} a"
+    assert NAMED.decode(NAMED.encode("push pop pop a " * 9)) == "<push pop{2} a>{9}"
+    assert NAMED.counts("push{100} pop") == (100, 1, 0)
+    assert NAMED.text_of_counts((100, 1, 0)) == "push{100} pop"
+    assert NAMED.spelled([0, 0, 1]) == "push push pop"
+    assert NAMED.pieces("<push a>{2}") == [(0, 1), (2, 1)] * 2
+    assert NAMED.encode("") == [CLS]
+    assert NAMED.decode([CLS]) == NAMED.text_of_counts((0, 0, 0)) == NAMED.spelled([]) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["push  push\tpop", " push{2}\npop ", "push{2}pop", "<push>{2} <pop >", "< push push>pop"],
+)
+def test_any_white_space_between_names_is_read(text: str) -> None:
+    assert NAMED.encode(text) == NAMED.encode("push push pop")
+
+
+def test_an_alphabet_is_a_tuple_however_it_is_given() -> None:
+    assert Tokenizer("ab") == Tokenizer(("a", "b"))
+    assert Tokenizer(("a", "b")).decode([2, 3]) == "ab"
+    assert Tokenizer(("a", "bc")).decode([2, 3]) == "a bc"
+
+
+names = st.text(
+    st.characters(exclude_characters="<>{}", exclude_categories=["C", "Z"]), min_size=1, max_size=6
+)
+alphabets = (
+    st.lists(names, min_size=1, max_size=9, unique=True)
+    .map(tuple)
+    .filter(lambda tokens: alphabet_obstacle(tokens) is None)
+)
+
+
+@given(alphabets, st.data())
+def test_names_ids_and_text_are_the_same_string(
+    tokens: tuple[str, ...], data: st.DataObject
+) -> None:
+    tokenizer = Tokenizer(tokens)
+    unit = st.lists(st.integers(0, len(tokens) - 1), max_size=5)
+    units = data.draw(st.lists(st.tuples(unit, st.integers(1, 12)), max_size=4))
+    letters = [letter for part, times in units for letter in part * times]
+    ids = [CLS, *(letter + 2 for letter in letters)]
+    counts = tuple(letters.count(number) for number in range(len(tokens)))
+    for text in (tokenizer.decode(ids), tokenizer.spelled(letters)):
+        assert tokenizer.encode(text) == ids
+        assert tokenizer.counts(text) == counts
+        assert text == " ".join(text.split())
+    assert tokenizer.decode(tokenizer.encode(tokenizer.decode(ids))) == tokenizer.decode(ids)
+    assert tokenizer.counts(tokenizer.text_of_counts(counts)) == counts
+
+
+@given(st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=9), max_size=5))
+def test_several_strings_in_one_line_are_told_apart(rows: list[list[int]]) -> None:
+    for tokenizer in (THREE, NAMED):
+        texts = [tokenizer.decode([letter + 2 for letter in row]) for row in rows]
+        assert tokenizer.strings_of(tokenizer.line_of(texts)) == texts
+
+
+@given(st.text("push a<>{}0123456789", max_size=30))
+def test_any_text_is_a_string_of_names_or_refused_in_one_line(text: str) -> None:
+    try:
+        counts = NAMED.counts(text)
+    except InvalidStringError as error:
+        assert "\n" not in str(error)  # noqa: PT017
+    else:
+        assert NAMED.counts(NAMED.text_of_counts(counts)) == counts
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("pusk pop", "unknown token 'pusk' in 'pusk pop': the tokens are push, pop, a; did you m"),
+        ("pushpop", "unknown token 'pushpop'"),
+        ("x", "unknown token 'x' in 'x': the tokens are push, pop, a"),
+        ("push {3}", "at character 6: a count must follow"),
+        ("<push pop", "at character 1: a group has"),
+        ("push{0}", "cannot read the count '0'"),
+    ],
+)
+def test_what_is_no_string_of_names_is_refused_in_one_line(text: str, says: str) -> None:
+    for read in (NAMED.counts, NAMED.encode):
+        with pytest.raises(InvalidStringError) as refused:
+            read(text)
+        assert says in str(refused.value)
+        assert "\n" not in str(refused.value)
+
+
+def test_of_many_tokens_an_error_names_some() -> None:
+    many = Tokenizer([f"token{number}" for number in range(254)])
+    with pytest.raises(
+        InvalidStringError, match=r"token7 and 246 more; did you mean 'token2'"
+    ) as no:
+        many.counts("tokn2" + " token1" * 5000)
+    assert len(str(no.value)) < 300
+
+
+@pytest.mark.parametrize(
+    ("tokens", "says"),
+    [
+        (("push", "push"), "distinct tokens"),
+        (("push", "a b"), "no token 'a b'"),
+        (("push", "a{"), "no token 'a{'"),
+        (("push", "a\n"), "no token 'a\\n'"),
+        (("push", ""), "1 to 40 characters, not ''"),
+        (("push", "x" * 41), "1 to 40 characters"),
+        (("push", "CLS"), "no token 'CLS'"),
+    ],
+)
+def test_what_is_no_name_is_refused(tokens: tuple[str, ...], says: str) -> None:
+    assert says in str(alphabet_obstacle(tokens))

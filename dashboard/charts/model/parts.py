@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import altair as alt
 import pandas as pd
@@ -109,12 +109,28 @@ def marked() -> alt.Chart:
     return framed(chart_of(TOKENS).encode(x="letter:O"))
 
 
-def token_axis(count: int, title: str | None = None) -> alt.X:
+class Places(NamedTuple):
+    """What an axis of tokens is built for."""
+
+    number: int
+    upright: bool
+    """Whether names of letters are long, and so written from below."""
+
+
+def places_of(names: Names) -> Places:
+    """The places of a string's tokens, a special one at either end."""
+    return Places(len(names), any(len(name) > 1 for name in names[1:-1]))
+
+
+def token_axis(places: Places, title: str | None = None) -> alt.X:
     """The tokens along the horizontal axis, all of them, drawn or not."""
-    axis = named(title)
-    # The name of a special token is longer than a narrow place: it goes on away from the letters.
-    axis.labelAlign = _at_ends(count, "right", "left", "center")
-    axis.labelOffset = _at_ends(count, LONG_NAME_OFFSET, -LONG_NAME_OFFSET, 0)
+    axis, count = named(title), places.number
+    if places.upright:
+        axis.labelAngle = -90
+    else:
+        # The name of a special token is longer than a narrow place: it goes on away from letters.
+        axis.labelAlign = _at_ends(count, "right", "left", "center")
+        axis.labelOffset = _at_ends(count, LONG_NAME_OFFSET, -LONG_NAME_OFFSET, 0)
     return alt.X("letter:O", title=title, scale=alt.Scale(domain=list(range(count))), axis=axis)
 
 

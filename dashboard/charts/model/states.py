@@ -6,7 +6,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from dashboard.charts.style.colors import GREY, INK, token_color
+from dashboard.charts.style.colors import GREY, INK, colors_of
 from dashboard.charts.style.encodings import (
     SIDE,
     SMALL_SIDE,
@@ -201,7 +201,7 @@ def landmarks(points: pd.DataFrame, view: View) -> list[alt.Chart]:
         view: the axes.
     """
     # Stroke and fill, not color: the scale and the legend of color are those of the strings.
-    colored = points.assign(color=points["token"].map(token_color))
+    colored = points.assign(color=colors_of(points["token"].tolist()))
     base = alt.Chart(colored).encode(axis(view, 0, alt.X))
     fill = alt.Fill("color:N", scale=None)
     if len(view.domains) == 1:

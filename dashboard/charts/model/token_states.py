@@ -17,9 +17,11 @@ from dashboard.charts.model.parts import (
     Limits,
     Names,
     Part,
+    Places,
     chart_of,
     marked,
     named,
+    places_of,
     reached_by,
     titled,
     token_axis,
@@ -52,10 +54,10 @@ def prefix_logits(
     )
     reached = reached_by("logit", limits)
     data = {"prefixes": rows, TOKENS: tokens_frame(names), "reached_by_prefixes": reached}
-    return Part(_prefix_logits, (len(names), room), data)
+    return Part(_prefix_logits, (places_of(names), room), data)
 
 
-def _prefix_logits(tokens: int, room: int) -> Layers:
+def _prefix_logits(tokens: Places, room: int) -> Layers:
     base = chart_of("prefixes").encode(x=token_axis(tokens))
     line = base.mark_line(color=GREY, strokeWidth=1).encode(
         y=alt.Y("logit:Q", title="Logit of the prefix")
@@ -84,7 +86,7 @@ def _prefix_logits(tokens: int, room: int) -> Layers:
     zero = alt.Chart(alt.InlineData([{"y": 0.0}])).mark_rule(color=GREY, strokeDash=[4, 4])
     limits = unseen("reached_by_prefixes").encode(y="logit:Q")
     return alt.layer(limits, zero.encode(y="y:Q"), line, marked(), points).properties(
-        width=width_of(tokens, room), height=LINE_HEIGHT
+        width=width_of(tokens.number, room), height=LINE_HEIGHT
     )
 
 
@@ -107,11 +109,11 @@ def attention_matrix(frame: pd.DataFrame, names: Names, title: str, room: int = 
         }
     )
     data = {"attention": cells, TOKENS: tokens_frame(names)}
-    return Part(_attention_matrix, (len(names), title, room), data)
+    return Part(_attention_matrix, (places_of(names), title, room), data)
 
 
-def _attention_matrix(tokens: int, title: str, room: int) -> Layers:
-    rows = alt.Scale(domain=list(range(tokens)))
+def _attention_matrix(tokens: Places, title: str, room: int) -> Layers:
+    rows = alt.Scale(domain=list(range(tokens.number)))
     cells = (
         chart_of("attention")
         .mark_rect()
@@ -128,7 +130,9 @@ def _attention_matrix(tokens: int, title: str, room: int) -> Layers:
         .add_params(pointed())
     )
     return alt.layer(cells, marked()).properties(
-        width=width_of(tokens, room), height=max(ROW * tokens, 60), title=titled(title)
+        width=width_of(tokens.number, room),
+        height=max(ROW * tokens.number, 60),
+        title=titled(title),
     )
 
 
@@ -169,7 +173,7 @@ def unit_states(
     )
     units = int(frame["unit"].max()) + 1
     data = {"units": cells, TOKENS: tokens_frame(names)}
-    return Part(_unit_states, (len(names), units, title, reach, room), data)
+    return Part(_unit_states, (places_of(names), units, title, reach, room), data)
 
 
 def rounded_up(value: float) -> float:
@@ -179,7 +183,7 @@ def rounded_up(value: float) -> float:
     return float(f"{math.ceil(value / power - 1e-9) * power:.1g}")
 
 
-def _unit_states(tokens: int, units: int, title: str, reach: float, room: int) -> Layers:
+def _unit_states(tokens: Places, units: int, title: str, reach: float, room: int) -> Layers:
     scale = alt.Scale(domain=[-reach, 0, reach], range=[AWAY, "#ffffff", TOWARDS])
     cells = (
         chart_of("units")
@@ -197,7 +201,9 @@ def _unit_states(tokens: int, units: int, title: str, reach: float, room: int) -
         .add_params(pointed())
     )
     return alt.layer(cells, marked()).properties(
-        width=width_of(tokens, room), height=min(max(ROW * units, 60), 420), title=titled(title)
+        width=width_of(tokens.number, room),
+        height=min(max(ROW * units, 60), 420),
+        title=titled(title),
     )
 
 
@@ -264,10 +270,10 @@ def patched(frame: pd.DataFrame, base_names: Names, base: float, source: float) 
     sites = tuple(dict.fromkeys(frame["site"]))
     columns = ["site", "letter", "base_token", "source_token", "logit", "flips"]
     data = {"patched": frame[columns], TOKENS: tokens_frame(base_names)}
-    return Part(_patched, (len(base_names), sites, reach), data)
+    return Part(_patched, (places_of(base_names), sites, reach), data)
 
 
-def _patched(tokens: int, sites: tuple[str, ...], reach: float) -> Layers:
+def _patched(tokens: Places, sites: tuple[str, ...], reach: float) -> Layers:
     scale = alt.Scale(domain=[-reach, 0, reach], range=[AWAY, "#ffffff", TOWARDS], clamp=True)
     cells = chart_of("patched").encode(
         x=token_axis(tokens),
@@ -289,7 +295,7 @@ def _patched(tokens: int, sites: tuple[str, ...], reach: float) -> Layers:
     )
     turned = cells.transform_filter("datum.flips").mark_text(text="●", fontSize=9, color="black")
     return alt.layer(rectangles, turned, marked()).properties(
-        width=width_of(tokens), height=max(ROW * len(sites), 60)
+        width=width_of(tokens.number), height=max(ROW * len(sites), 60)
     )
 
 

@@ -4,6 +4,10 @@ Charts are built with the shades for light ground. `charts.themes` turns them in
 ground where a page is dark. Marks have a contrast of at least 3:1 to their ground, text 4.5:1.
 """
 
+from collections.abc import Sequence
+
+from seqcls.tokens.names import CLS_NAME, has_names
+
 OKABE_ITO = [
     "#0072B2",
     "#C17D00",
@@ -64,6 +68,15 @@ ON_DARK = {
 """The shade on dark ground of each color that has another one there."""
 
 
-def token_color(token: str) -> str:
-    """`CLS` is grey, every letter has its own."""
-    return GREY if token == "CLS" else LETTERS[(ord(token) - ord("a")) % len(LETTERS)]
+def colors_of(tokens: Sequence[str]) -> list[str]:
+    """`CLS` is grey, every letter has its own: names by their place among them.
+
+    Args:
+        tokens: all of an alphabet in its order, `CLS` among them or not.
+    """
+    letters = [token for token in tokens if token != CLS_NAME]
+    if has_names(letters):
+        places = {letter: place for place, letter in enumerate(letters)}
+    else:
+        places = {letter: ord(letter) - ord("a") for letter in letters}
+    return [LETTERS[places[x] % len(LETTERS)] if x in places else GREY for x in tokens]

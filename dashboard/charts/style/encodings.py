@@ -7,13 +7,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from dashboard.charts.style.colors import (
-    DEEP_GREY,
-    FALSE_NEGATIVE,
-    FALSE_POSITIVE,
-    GREY,
-    token_color,
-)
+from dashboard.charts.style.colors import DEEP_GREY, FALSE_NEGATIVE, FALSE_POSITIVE, GREY, colors_of
 
 SIDE = 330
 """Pixels of a plane's side; both sides are equal, and so are the scales."""
@@ -71,7 +65,7 @@ def token_colors(tokens: Sequence[str], *, legend: bool = True) -> alt.Color:
         "token:N",
         title="Token",
         sort=list(tokens),
-        scale=alt.Scale(domain=list(tokens), range=list(map(token_color, tokens))),
+        scale=alt.Scale(domain=list(tokens), range=colors_of(tokens)),
         legend=alt.Legend(orient="top", symbolOpacity=1) if legend else None,
     )
 

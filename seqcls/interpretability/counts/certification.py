@@ -97,7 +97,7 @@ def certify(network: Network, *, least_length: int | None = None) -> Certificati
         length = 1
     letters = range(network.num_letters)
     small = [s for n in letters[:MOST_LETTERS] for s in combinations(letters, n + 1)]
-    names = ["".join(network.tokenizer.alphabet[x] for x in support) for support in small]
+    names = [network.tokenizer.spelled(support) for support in small]
     proofs = [prove(network, support, length) for support in small[:MOST_SUPPORTS]]
     left_out = names[MOST_SUPPORTS:]
     if network.num_letters > MOST_LETTERS:
@@ -117,7 +117,7 @@ def prove(network: Network, support: tuple[int, ...], least_length: int) -> Supp
     shares = _shares(cells, label)
     in_the_end = _shares(limits, label)
     return SupportProof(
-        letters="".join(network.tokenizer.alphabet[x] for x in support),
+        letters=network.tokenizer.spelled(support),
         label=label,
         claim=_claim(cells, limits, label),
         right=shares[0],

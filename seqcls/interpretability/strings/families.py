@@ -23,7 +23,7 @@ MAX_N = 2_000
 MAX_TOKENS = 10_000
 """Tokens of the longest string of a family that is run."""
 
-_PIECE = re.compile(r"(?:<([^<>{}]+)>|([^<>{}]))(?:\{([a-z]|[1-9][0-9]{0,5})\})?")
+_PIECE = r"(?:<([^<>{{}}]+)>|({token}))(?:\{{([a-z]|[1-9][0-9]{{0,5}})\}})?"
 
 
 Count = int | str
@@ -107,11 +107,16 @@ def parse_groups(model: AskedModel, text: str) -> GroupFamily:
     Raises:
         InvalidStringError: not of this alphabet or notation, or not one or two free counts.
     """
+    tokenizer = model.tokenizer
+    piece = re.compile(_PIECE.format(token=tokenizer.pattern))
     pieces: list[tuple[Letters, Count]] = []
     names = set()
     place = 0
     while place < len(text):
-        match = _PIECE.match(text, place)
+        if tokenizer.separator and text[place].isspace():
+            place += 1
+            continue
+        match = piece.match(text, place)
         if match is None:
             raise InvalidStringError(
                 f"cannot read {text[:60]!r} at character {place + 1}: expected tokens, or groups "

@@ -13,7 +13,7 @@ list, simplest first, each also with the answers exchanged where that is another
 7. the length, the number of a token or its share is above a bound: the bound that agrees best.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
@@ -92,7 +92,7 @@ def fitting_rules(model: AskedModel) -> Rules:
 
 
 def candidates(
-    alphabet: str,
+    alphabet: Sequence[str],
     strings: TokenStrings,
     predicted: Says,
     times: Int64[np.ndarray, " string"],
@@ -100,7 +100,7 @@ def candidates(
     """Every rule in words, with what it says of the strings; the simplest first.
 
     Args:
-        alphabet: one character a token.
+        alphabet: the tokens.
         strings: what the rules are tried on.
         predicted: the model's answers, by which bounds are chosen.
         times: how often each string counts.
@@ -110,7 +110,7 @@ def candidates(
 
 
 def rules(
-    alphabet: str,
+    alphabet: Sequence[str],
     strings: TokenStrings,
     predicted: Says,
     times: Int64[np.ndarray, " string"],
@@ -140,7 +140,7 @@ def _either(yes: str, no: str, holds: Holds) -> Iterator[tuple[str, Holds]]:
     yield no, lambda own: ~holds(own)
 
 
-def _occurrences(alphabet: str) -> Iterator[tuple[str, Holds]]:
+def _occurrences(alphabet: Sequence[str]) -> Iterator[tuple[str, Holds]]:
     for number, letter in enumerate(alphabet):
         yield from _either(
             f"positive iff there is a {letter}",
@@ -159,7 +159,7 @@ def _occurrences(alphabet: str) -> Iterator[tuple[str, Holds]]:
     )
 
 
-def _ends(alphabet: str) -> Iterator[tuple[str, Holds]]:
+def _ends(alphabet: Sequence[str]) -> Iterator[tuple[str, Holds]]:
     for place, ends in (("first", _first), ("last", _last)):
         for number, letter in enumerate(alphabet):
             yield from _either(
@@ -193,7 +193,7 @@ def _doubled(strings: TokenStrings) -> Says:
     return np.asarray(beside.any(axis=1))
 
 
-def _quantities(alphabet: str) -> Iterator[tuple[str, Values]]:
+def _quantities(alphabet: Sequence[str]) -> Iterator[tuple[str, Values]]:
     """The length and the numbers of tokens; then their shares."""
     yield "the length", lambda own: own.lengths
     for number, letter in enumerate(alphabet):

@@ -1,8 +1,8 @@
 """Formulas over letter counts: parsed by Python's grammar, never run by Python.
 
 A letter stands for how often it occurs. Whole numbers, + - * and % (by a number), comparisons, also
-chained, `and`, `or`, `not` and parentheses are understood. A token that is no letter is written
-with a #: `#0 > #1`.
+chained, `and`, `or`, `not` and parentheses are understood. A token that is no letter or word is
+written with a #: `#0 > #1`.
 """
 
 import ast
@@ -19,7 +19,7 @@ from seqcls.errors import ConfigError
 MAX_DEPTH = 60
 MAX_NUMBER = 10**9
 
-_NAME = re.compile(r"#\S|[\w\x80-\U0010ffff]+")
+_NAME = r"#\S|[\w\x80-\U0010ffff]+"
 """A token with its sign, or what Python takes for one word: a name, a keyword, a number."""
 
 _ARITHMETIC: dict[type, Any] = {ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply}
@@ -40,7 +40,7 @@ class Formula:
         ConfigError: it cannot be read, or is no condition on these letters.
     """
 
-    def __init__(self, text: str, alphabet: str) -> None:
+    def __init__(self, text: str, alphabet: Sequence[str]) -> None:
         self._text = text
         self._alphabet = alphabet
         self._names: dict[str, str] = {}
@@ -48,7 +48,8 @@ class Formula:
         self._large: dict[int, bool] = {}
         self.letters: set[int] = set()
         """The numbers of the letters that it names."""
-        self._coded = _NAME.sub(self._code, text).strip()
+        longest_first = "|".join(map(re.escape, sorted(alphabet, key=len, reverse=True)))
+        self._coded = re.sub(f"#(?:{longest_first})|{_NAME}", self._code, text).strip()
         self._tree = self._parsed()
         self._check_condition(self._tree, 0)
 
@@ -126,10 +127,9 @@ class Formula:
 
     def _letter(self, name: str) -> int:
         token = self._names[name].removeprefix("#")
-        number = self._alphabet.find(token) if len(token) == 1 else -1
-        if number < 0:
+        if token not in tuple(self._alphabet):
             raise self._refusal(f"{token!r} is outside the alphabet {self._alphabet!r}")
-        return number
+        return self._alphabet.index(token)
 
     def _truth(self, node: ast.expr, counts: Sequence[np.ndarray]) -> Any:
         match node:

@@ -49,8 +49,8 @@ def _sums_of(run_ids: Iterable[int] | None) -> Select[*tuple[Any, ...]]:
         select(
             Run.config_id,
             LengthScore.length,
-            func.count().label(RUNS),
-            func.count().filter(LengthScore.wrong > 0).label(FAILING),
+            func.count().label("runs"),
+            func.count().filter(LengthScore.wrong > 0).label("failing"),
             *(func.sum(getattr(LengthScore, name)).label(name) for name in COUNTS),
         )
         .join(Run, Run.id == LengthScore.run_id)

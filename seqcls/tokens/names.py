@@ -1,0 +1,53 @@
+"""What may be the tokens of an alphabet: characters, or names, and how a message lists them."""
+
+from collections.abc import Sequence
+
+from seqcls.spelling import closest
+
+NOTATION = "<>{}"
+"""What no token may be: it writes repetitions."""
+
+CLS_NAME = "CLS"
+"""What `CLS` is called beside tokens, and so no token may be."""
+
+MAX_TOLD = 8
+"""Tokens with names that a message lists at most."""
+
+MAX_TOKEN = 40
+"""Characters of a token's name at most."""
+
+
+def has_names(alphabet: Sequence[str]) -> bool:
+    """Whether not all tokens are of one character; texts of such have spaces."""
+    return any(len(token) > 1 for token in alphabet)
+
+
+def alphabet_obstacle(alphabet: Sequence[str]) -> str | None:
+    """Why these cannot be the tokens of an alphabet; None where they can."""
+    if len(set(alphabet)) < len(alphabet):
+        kind = ", one character each, such as 'ab'" if isinstance(alphabet, str) else ""
+        return f"expected distinct tokens{kind}"
+    if CLS_NAME in tuple(alphabet):
+        return f"expected no token {CLS_NAME!r}: it is what models read before a string"
+    for token in alphabet:
+        if not 1 <= len(token) <= MAX_TOKEN:
+            return f"expected tokens of 1 to {MAX_TOKEN} characters, not {token!r:.60}"
+        if not token.isprintable() or any(x in NOTATION or x.isspace() for x in token):
+            return (
+                f"expected no token {token!r}: {NOTATION} write repetitions, and the others must "
+                "be visible"
+            )
+    return None
+
+
+def listed_tokens(alphabet: Sequence[str], unknown: str) -> str:
+    """What the tokens are, beside one that is none; of many names some, with the nearest."""
+    if not has_names(alphabet):
+        return f"the alphabet is {''.join(alphabet)!r}"
+    first, more = ", ".join(alphabet[:MAX_TOLD]), len(alphabet) - MAX_TOLD
+    near = closest(unknown[:MAX_TOKEN], list(alphabet))
+    return (
+        f"the tokens are {first}"
+        + (f" and {more} more" if more > 0 else "")
+        + (f"; did you mean {near!r}?" if near else "")
+    )
