@@ -18,7 +18,7 @@ from pydantic import (
 from seqcls.canonical import canonical_json
 from seqcls.errors import ConfigError
 from seqcls.spelling import in_one_line
-from seqcls.tokens.names import alphabet_obstacle
+from seqcls.tokens.alphabets import alphabet_obstacle
 from seqcls.tokens.tokenizer import MAX_LETTERS
 
 MAX_MODEL_SEED = 2**63 - 1

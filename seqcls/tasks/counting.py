@@ -20,7 +20,7 @@ from seqcls.tasks.formulas.count_vectors import (
 )
 from seqcls.tasks.formulas.formula import Formula
 from seqcls.tasks.letters import letter_counts
-from seqcls.tokens.alphabet import check_alphabet, tokens_of
+from seqcls.tokens.alphabets import check_alphabet, tokens_of
 from seqcls.tokens.strings import NO_LETTER, TokenStrings
 from seqcls.tokens.tokenizer import Tokenizer
 

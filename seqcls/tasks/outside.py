@@ -7,7 +7,7 @@ import numpy as np
 
 from seqcls.plugins import UnfitError
 from seqcls.tasks.base import BulkTask, CountTask, Task
-from seqcls.tokens.names import alphabet_obstacle
+from seqcls.tokens.alphabets import alphabet_obstacle
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import Tokenizer
 

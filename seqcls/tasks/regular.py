@@ -12,7 +12,7 @@ from seqcls.remembered import remembered
 from seqcls.tasks.automata.automaton import Automaton
 from seqcls.tasks.automata.expression import minimal_automaton
 from seqcls.tasks.letters import DEFECT, letter_counts
-from seqcls.tokens.alphabet import check_alphabet
+from seqcls.tokens.alphabets import check_alphabet
 from seqcls.tokens.strings import TokenStrings
 
 

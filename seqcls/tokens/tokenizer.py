@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from seqcls.errors import InvalidStringError
-from seqcls.tokens.names import MAX_TOKEN, has_names, listed_tokens
+from seqcls.tokens.alphabets import MAX_TOKEN, has_names, listed_tokens
 
 CLS = 0
 PAD = 1

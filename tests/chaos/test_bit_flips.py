@@ -28,7 +28,7 @@ RESULTS = {
     "config": "key, json",
     "run": (
         "id, config_id, model_seed, state, error, epochs, best_epoch, best_validation_loss, tn, "
-        "fp, fn, tp, solved_length, digest"
+        "fp, fn, tp, tested, wrong, solved_length, digest"
     ),
     "sweep": "id, name, description, spec, state",
     "sweep_run": "sweep_id, run_id",

@@ -32,7 +32,8 @@ def set_state(store: Store, state: str, where: str) -> None:
     """Runs as they are once they are trained, or as nobody could train them."""
     with store.begin() as connection:
         connection.exec_driver_sql(
-            f"UPDATE run SET state = '{state}', tn = 5, fp = 1, fn = 0, tp = 4 WHERE {where}"
+            f"UPDATE run SET state = '{state}', tn = 5, fp = 1, fn = 0, tp = 4, tested = 10, "
+            f"wrong = 1 WHERE {where}"
         )
 
 

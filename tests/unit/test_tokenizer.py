@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqcls.errors import InvalidStringError
-from seqcls.tokens.names import alphabet_obstacle
+from seqcls.tokens.alphabets import alphabet_obstacle
 from seqcls.tokens.tokenizer import (
     CLS,
     LETTERS,

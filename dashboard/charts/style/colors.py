@@ -6,7 +6,7 @@ ground where a page is dark. Marks have a contrast of at least 3:1 to their grou
 
 from collections.abc import Sequence
 
-from seqcls.tokens.names import CLS_NAME, has_names
+from seqcls.tokens.alphabets import CLS_NAME, has_names
 
 OKABE_ITO = [
     "#0072B2",
