@@ -93,9 +93,9 @@ def test_what_is_said_of_lengths_is_said_of_those_that_are_drawn() -> None:
     samplers = {f"{part}_sampler": "fixed_length" for part in PARTS}
     config = configuration({**FIXED, **samplers, "positions": "alibi"})
     assert mean_length(resolve(config)) == 4
-    said = verdict_sentence(pd.Series({"false_positives": 0, "false_negatives": 0}), config)
+    said = verdict_sentence(pd.Series({"errors": 0}), config)
     assert said.startswith("It is right on all 81 test strings, of up to 4 letters")
-    errors = {"false_positives": 1, "false_negatives": 0, "solved_length": 3}
+    errors = {"errors": 1, "false_positives": 1, "false_negatives": 0, "solved_length": 3}
     assert "no string of fewer than 4 letters" in verdict_sentence(pd.Series(errors), config)
     suggested = [own.text for own in suggestions(config, ["longer than in training"])]
     assert "position_range=18 (now 0)" in suggested
