@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, select, update
 from seqcls.config import RunConfig
 from seqcls.evaluation import drawn_test_set
 from seqcls.problem import resolve
-from seqcls.results import Confusion, Evaluation, StringErrors
+from seqcls.results import Evaluation, StringErrors
 from sweeps.grid.spec import parse_spec
 from sweeps.results.run_result import RunResult
 from sweeps.store import writer
@@ -113,8 +113,7 @@ class _Drawn:
             train_seconds=0.1,
             engine="fused",
             best_epoch=EPOCHS,
-            evaluation=Evaluation(
-                Confusion(*cells.sum(axis=0).tolist()),
+            evaluation=Evaluation.of_cells(
                 self._lengths,
                 cells,
                 StringErrors(numbers, np.where(labels, -1.0, 1.0)),

@@ -1,4 +1,4 @@
-"""A language as pages show it: its sentence, and a few strings of either label."""
+"""A task as pages show it: its sentence, and a few strings of either label, or a few inputs."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.text import verbatim
-from seqcls.tasks import Task
+from seqcls.tasks import InputTask, LanguageTask, Task
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import Tokenizer
 
@@ -25,8 +25,27 @@ LONGEST_DRAWN = 60
 EMPTY = "ε"
 
 
+def first_strings(task: Task, wanted: int) -> list[str]:
+    """Short strings to ask a model about, none of them empty; of a language some of either label.
+
+    Args:
+        task: any task.
+        wanted: how many at most of either label, or in all where there are no labels.
+    """
+    if isinstance(task, LanguageTask):
+        positive, negative = shortest_strings(task)
+        return [*filter(None, (*positive[:wanted], *negative[:wanted]))]
+    assert isinstance(task, InputTask)
+    rng, tokenizer = np.random.default_rng(0), Tokenizer(task.alphabet)
+    there = (length for length in range(1, LONGEST_DRAWN + 1) if task.has_input(length))
+    rows = [task.draw_input(rng, length).tolist() for length in itertools.islice(there, wanted)]
+    return [tokenizer.spelled(row) for row in rows]
+
+
 @lru_cache(maxsize=256)
-def shortest_strings(task: Task, wanted: int = 6) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def shortest_strings(
+    task: LanguageTask, wanted: int = 6
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The shortest strings of a language, and the shortest of its alphabet that are not in it.
 
     Args:
@@ -61,7 +80,7 @@ def _by_length(num_letters: int) -> Iterator[np.ndarray]:
         yield np.array(rows, dtype=np.uint8).reshape(len(rows), length)
 
 
-def _drawn(task: Task, positive: bool) -> list[str]:
+def _drawn(task: LanguageTask, positive: bool) -> list[str]:
     rng = np.random.default_rng(0)
     for length in range(LONGEST_DRAWN + 1):
         if task.has(length, positive):
@@ -90,7 +109,7 @@ def choose(models: "pd.Series[int]", more: Sequence[str] = ()) -> str:
     )
 
 
-def show(task: Task) -> None:
+def show(task: LanguageTask) -> None:
     """Draws the sentence and the strings."""
     st.markdown(verbatim(task.describe()))
     # On a page two spaces look like one.

@@ -6,7 +6,9 @@ from typing import Any
 import streamlit as st
 from streamlit.column_config import NumberColumn, TextColumn
 
-ACCURACY = "Share of a model's test strings that it classifies correctly."
+from seqcls import kinds
+
+ACCURACY = kinds.ACCURACY.meaning
 TESTED = "Models that are trained and tested, of all configurations that match the filters."
 SEEDS = "Trained and tested models with the same settings but different initial values."
 MEDIAN_ACCURACY = f"{ACCURACY} The median over seeds: half of the models are better."
@@ -20,11 +22,7 @@ SOLVED_LENGTH = (
 )
 FALSE_POSITIVES = "Negative test strings that are predicted positive"
 FALSE_NEGATIVES = "Positive test strings that are predicted negative"
-FALSE_POSITIVE_RATE = "The share of negative test strings that are predicted positive."
-FALSE_NEGATIVE_RATE = "The share of positive test strings that are predicted negative."
 OCCURRENCES = "How often the string is in the test set."
-LOGIT = "The model's output for the string: above 0 it predicts positive."
-LABEL = "1: the string is in the language. 0: it is not."
 
 
 def failing(below: float) -> str:
@@ -102,18 +100,30 @@ def model_columns() -> dict[str, Any]:
     }
 
 
-def string_columns() -> dict[str, Any]:
-    """How the columns of a table of misclassified strings are shown."""
+def string_columns(kind: kinds.Kind | None = None) -> dict[str, Any]:
+    """How the columns of a table of misclassified strings are shown.
+
+    Args:
+        kind: of their task's answers; of languages if none is given.
+    """
+    own = (kind or kinds.KINDS["membership"]()).error_columns()
     return {
         "string": TextColumn("String", help="a{100} is the letter a, a hundred times.", width=220),
         "kind": TextColumn("Kind", help=f"False positive: {FALSE_POSITIVES}, and so on."),
         "length": NumberColumn("Length", help="Letters"),
-        "label": NumberColumn("Label", help=LABEL),
-        "logit": NumberColumn("Logit", help=LOGIT, format="%.4f"),
         "occurrences": NumberColumn("Occurrences", help=OCCURRENCES),
         "models": NumberColumn("Models", help="Models that misclassify it."),
         "of": NumberColumn("Tested on it", help="Of the models with errors that are counted."),
         "share": NumberColumn(
             "Share", help="Of the models with errors that are tested on it.", format="percent"
         ),
+        **{column.name: _of_errors(column) for column in own},
+        # Of a task that is no language there is no label.
+        **({} if any(column.name == "label" for column in own) else {"label": None}),
     }
+
+
+def _of_errors(column: kinds.ErrorColumn) -> Any:
+    if column.name == "logit":
+        return NumberColumn(column.title, help=column.meaning, format="%.4f")
+    return st.column_config.Column(column.title, help=column.meaning)

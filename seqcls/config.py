@@ -111,6 +111,8 @@ class NetworkConfig(_NetworkFields):
 
     num_letters: Annotated[int, Field(ge=1, le=254)] = 3
     """Tokens of the alphabet, whatever they are."""
+    num_outputs: Annotated[int, Field(ge=1, le=4096)] = 1
+    """Numbers that the head gives of a string."""
     trained_length: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     """Tokens of the longest string that it is trained on."""
     place_seed: Annotated[int, Field(ge=0, lt=2**32)] = 0

@@ -8,10 +8,11 @@ import numpy as np
 from jaxtyping import Bool, Float, Int64
 
 from seqcls.engines.choice import choose_engine, engine_named
+from seqcls.kinds import KINDS, kind_name
 from seqcls.models.positions import longest_readable
 from seqcls.problem import Problem
 from seqcls.remembered import remembered
-from seqcls.results import Confusion, Evaluation, StringErrors, Weights
+from seqcls.results import Evaluation, StringErrors, Weights
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
 from seqcls.testset import TestSet
@@ -25,8 +26,16 @@ class DistinctStrings:
 
     strings: TokenStrings
     occurrences: Int64[np.ndarray, " string"]
-    labels: Bool[np.ndarray, " string"]
+    targets: np.ndarray
+    """What is right of each: (string)."""
     texts: list[str]
+    target_texts: Sequence[str] | None = None
+    """The targets as text, where the kind of the task writes them."""
+
+    @property
+    def labels(self) -> Bool[np.ndarray, " string"]:
+        """The targets of a language: which strings are in it."""
+        return self.targets
 
     @cached_property
     def numbers(self) -> Int64[np.ndarray, " string"]:
@@ -40,7 +49,10 @@ class DistinctStrings:
         """The same strings in the order of their numbers."""
         return TestSet(
             [self.texts[row] for row in self._order],
-            *(x[self._order] for x in (self.strings.lengths, self.labels, self.occurrences)),
+            self.strings.lengths[self._order],
+            None if self.target_texts else self.targets[self._order],
+            self.occurrences[self._order],
+            self.target_texts and [self.target_texts[row] for row in self._order],
         )
 
     @cached_property
@@ -58,7 +70,9 @@ def distinct_test_strings(sampler: Sampler) -> DistinctStrings:
     _, first, occurrences = np.unique(rows, axis=0, return_index=True, return_counts=True)
     distinct = drawn.take(first)
     texts = _texts(Tokenizer(sampler.task.alphabet), distinct.strings)
-    return DistinctStrings(distinct.strings, occurrences, distinct.labels, texts)
+    kind = KINDS[kind_name(sampler.task)]()
+    targets = kind.texts(sampler.task, distinct.targets)
+    return DistinctStrings(distinct.strings, occurrences, distinct.targets, texts, targets)
 
 
 def _texts(tokenizer: Tokenizer, strings: TokenStrings) -> list[str]:
@@ -75,7 +89,7 @@ def logits_of(
     *,
     engine: str = "auto",
     device: str = "auto",
-) -> Float[np.ndarray, "member string"]:
+) -> Float[np.ndarray, "member string *output"]:
     """Logits of models of one shape for strings; positive means label 1.
 
     Dropout is off. Engine and device are as for `seqcls.training.train_group`. Strings beyond the
@@ -86,7 +100,8 @@ def logits_of(
     if readable.all():
         return own.logits(problem, weights, strings, device=device)
     known = own.logits(problem, weights, strings.take(np.flatnonzero(readable)), device=device)
-    logits = np.full((len(weights), len(strings)), np.nan, dtype=known.dtype)
+    shape = (len(weights), len(strings), *known.shape[2:])
+    logits = np.full(shape, np.nan, dtype=known.dtype)
     logits[:, readable] = known
     return logits
 
@@ -118,27 +133,41 @@ def evaluate(
 
 
 def evaluation_of(
-    problem: Problem, test: DistinctStrings, logits: Float[np.ndarray, " string"]
+    problem: Problem, test: DistinctStrings, outputs: Float[np.ndarray, "string *output"]
 ) -> Evaluation:
-    """What these logits of the test strings make of one model."""
-    predicted = logits > 0
+    """What these outputs for the test strings make of one model."""
+    kind, targets = problem.kind, test.targets
     asked = readable_strings(problem, test.strings)
-    wrong = np.flatnonzero((predicted != test.labels) & asked)
-    # One count for every length and cell, the cells in the order of Confusion.
-    lengths = test.strings.lengths
-    places = 4 * lengths + 2 * test.labels + predicted
-    table = np.bincount(places, test.occurrences * asked, 4 * (int(lengths.max()) + 1))
-    cells = table.astype(np.int64).reshape(-1, 4)
-    tested = np.flatnonzero(cells.any(axis=1))
+    answers = kind.answers(outputs)
+    is_wrong = (answers != targets) & asked
+    lengths, times = test.strings.lengths, test.occurrences * asked
+    # Counts at each length: of right and wrong ones, or of the kind's own cells.
+    cell = kind.cell(answers, targets) if kind.cells else is_wrong.astype(np.int64)
+    width = len(kind.cells) or 2
+    table = np.bincount(width * lengths + cell, times, width * (int(lengths.max()) + 1))
+    counts = table.astype(np.int64).reshape(-1, width)
+    tested = np.flatnonzero(counts.any(axis=1))
+    wrong = np.flatnonzero(is_wrong)
     wrong = wrong[np.argsort(test.numbers[wrong])]
     return Evaluation(
-        confusion=Confusion(*cells.sum(axis=0).tolist()),
         lengths=tested,
-        cells=cells[tested],
-        errors=StringErrors(test.numbers[wrong], logits[wrong]),
+        tested_by_length=counts[tested].sum(axis=1),
+        wrong_by_length=_per_length(lengths, test.occurrences * is_wrong, tested),
+        cells=counts[tested] if kind.cells else None,
+        errors=StringErrors(test.numbers[wrong], kind.margins(outputs[wrong], targets[wrong])),
         solved_length=_solved_length(problem, lengths[wrong]),
         test_set=test.test_set.digest,
     )
+
+
+def _per_length(
+    lengths: Int64[np.ndarray, " string"],
+    times: Int64[np.ndarray, " string"],
+    of: Int64[np.ndarray, " length"],
+) -> Int64[np.ndarray, " length"]:
+    """How often strings of each of some lengths occur."""
+    every = np.bincount(lengths, times, int(lengths.max()) + 1).astype(np.int64)
+    return np.asarray(every[of])
 
 
 def _solved_length(problem: Problem, wrong: Int64[np.ndarray, " error"]) -> int:

@@ -29,6 +29,8 @@ def unaffordable(problem: Problem) -> str | None:
     Multisets stand for all strings where letter counts decide both what is right and what the
     model answers; dropout, which is off when it answers, has no part in it.
     """
+    if problem.no_language:
+        return problem.no_language
     if not isinstance(problem.task, CountTask):
         return (
             f"task={problem.config.task!r}: the order of tokens decides, so there are far too many "

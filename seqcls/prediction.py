@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 import numpy as np
 
@@ -24,7 +25,11 @@ class Prediction:
     """What a model says of a string; a positive logit means that it is in the language."""
 
     logit: float
+    """Or, of a task that is no language, the margin of the answer."""
     probability: float
+    """That the string is in the language; NaN for a task that is none."""
+    answer: str | None = None
+    """As text, for a task that is no language."""
 
 
 def predict(problem: Problem, weights: bytes, strings: Sequence[str]) -> list[Prediction]:
@@ -43,11 +48,16 @@ def predict(problem: Problem, weights: bytes, strings: Sequence[str]) -> list[Pr
     # Dropout is off when a model answers, so it does not keep counts from being enough.
     if counts_suffice(problem.network, training=False) is not None:
         typed = _in_order(tokenizer, strings, typed)
-    logits = logits_of(problem.without_dropout, [weights_of(problem, weights)], typed)[0].tolist()
+    outputs = logits_of(problem.without_dropout, [weights_of(problem, weights)], typed)[0]
+    answers = problem.kind.answers(outputs)
+    logits = problem.kind.margins(outputs, answers).tolist()
     for string, logit in zip(strings, logits, strict=True):
         if math.isnan(logit):
             raise InvalidStringError(_no_answer(problem, string))
-    return [Prediction(logit, _sigmoid(logit)) for logit in logits]
+    said = problem.kind.texts(problem.task, answers)
+    if said is None:
+        return [Prediction(logit, _sigmoid(logit)) for logit in logits]
+    return [Prediction(*own) for own in zip(logits, repeat(math.nan), said, strict=False)]
 
 
 def _by_counts(tokenizer: Tokenizer, strings: Sequence[str]) -> TokenStrings:

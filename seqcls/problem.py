@@ -9,8 +9,11 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
-from seqcls.config import ANY_SAMPLER, PARTS, NetworkConfig, RunConfig, default_fields
+from seqcls.config import ANY_SAMPLER, PARTS, REPORT_TASK, NetworkConfig, RunConfig, default_fields
 from seqcls.errors import ConfigError, PluginError
+from seqcls.kinds import KINDS, Kind, kind_name
+from seqcls.kinds.membership import Membership
+from seqcls.kinds.outside import check_kind
 from seqcls.models import MODELS
 from seqcls.models.fitting import check_network
 from seqcls.models.positions import POSITIONS
@@ -18,9 +21,9 @@ from seqcls.plugins import check_packages, packages_of
 from seqcls.sampling import SAMPLERS, Sampler
 from seqcls.sampling.balanced import Training
 from seqcls.spelling import nearest
-from seqcls.tasks import TASKS, CountTask, Task
+from seqcls.tasks import TASKS, CountTask, InputTask, LanguageTask, Task
 from seqcls.tasks.contains_all import ContainsAll
-from seqcls.tasks.outside import check_draws, check_language
+from seqcls.tasks.outside import check_draws, check_inputs, check_language
 from seqcls.tokens.tokenizer import Tokenizer
 
 
@@ -31,11 +34,23 @@ def configuration(fields: Mapping[str, Any]) -> RunConfig:
         ConfigError: an unknown field, a value out of its limits, a task, sampler or network that
             is not there, or parts that do not fit each other.
     """
+    fields = _with_samplers(fields)
     config = RunConfig.from_mapping(fields)
     if not config.plugins:
         config = RunConfig.from_mapping({**fields, "plugins": plugins_of(config)})
     check(config)
     return config
+
+
+def _with_samplers(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Fields with the samplers of the task's kind, where they name none."""
+    name = str(fields.get("task", REPORT_TASK))
+    if name not in TASKS or (kind := kind_name(TASKS[name])) not in KINDS:
+        return fields
+    sampler = KINDS[kind].sampler
+    if sampler == KINDS["membership"].sampler:
+        return fields
+    return {**{f"{part}_sampler": sampler for part in PARTS}, **fields}
 
 
 def plugins_of(config: RunConfig) -> str:
@@ -66,6 +81,7 @@ class Problem:
 
     config: RunConfig
     task: Task = field(compare=False)
+    kind: Kind = field(compare=False)
     train: Sampler = field(compare=False)
     validation: Sampler = field(compare=False)
     test: Sampler = field(compare=False)
@@ -89,6 +105,33 @@ class Problem:
     def without_dropout(self) -> "Problem":
         """The same model when it answers: its dropout is off, whatever it is in training."""
         return resolve(self.config.model_copy(update={"dropout_rate": 0.0}))
+
+    @property
+    def language(self) -> LanguageTask:
+        """The task, which is a language.
+
+        Raises:
+            ConfigError: as `require_language`.
+        """
+        self.require_language()
+        assert isinstance(self.task, LanguageTask)
+        return self.task
+
+    def require_language(self) -> None:
+        """Refuses a task whose answers are of another kind.
+
+        Raises:
+            ConfigError: it is no language.
+        """
+        if reason := self.no_language:
+            raise ConfigError(f"this analysis is of languages, and {reason}")
+
+    @property
+    def no_language(self) -> str | None:
+        """Why what is asked of languages alone says nothing here; None where the task is one."""
+        if isinstance(self.kind, Membership):
+            return None
+        return f"task={self.config.task!r} is no language: its answers are not yes or no"
 
     @property
     def count_task(self) -> CountTask:
@@ -126,15 +169,27 @@ def resolve(config: RunConfig) -> Problem:
 def _resolved(config: RunConfig) -> Problem:
     check_packages(config.plugins, plugins_of(config))
     task = language(config.task, dict(config))
+    kind = _kind(task)
     train = _sampler(config, task, "train", None)
     return Problem(
         config=config,
         task=task,
+        kind=kind,
         train=train,
         validation=_sampler(config, task, "validation", train),
         test=_sampler(config, task, "test", train),
-        network=_network(config, task, train),
+        network=_network(config, task, kind, train),
     )
+
+
+def _kind(task: Task) -> Kind:
+    """The kind of a task's answers, held against what it says of itself."""
+    name = kind_name(task)
+    made: Kind = _named("kind", name, KINDS)()
+    if not KINDS.is_own(name):
+        with KINDS.guarded(name):
+            check_kind(made, task)
+    return made
 
 
 def language(name: str, settings: Mapping[str, Any]) -> Task:
@@ -170,8 +225,8 @@ def _sampler(config: RunConfig, task: Task, part: str, train: Sampler | None) ->
     try:
         with TASKS.guarded(config.task):
             drawn_by: Sampler = make(task=task, **settings)
-            if name == ANY_SAMPLER and not TASKS.is_own(config.task):
-                check_draws(task, drawn_by.lengths)
+            if not TASKS.is_own(config.task):
+                _check_drawn(name, task, drawn_by.lengths)
     except PluginError:
         raise
     except ConfigError as error:
@@ -189,6 +244,14 @@ def strings_read(config: RunConfig, part: str) -> tuple[str, ...]:
         # What was trained on is kept out, so it matters what that was.
         names |= {"max_num_epochs", *strings_read(config, "train")}
     return tuple(sorted(names))
+
+
+def _check_drawn(sampler: str, task: Task, lengths: range) -> None:
+    """Holds a task from outside against what it says of itself."""
+    if sampler == ANY_SAMPLER and isinstance(task, LanguageTask):
+        check_draws(task, lengths)
+    elif sampler == "uniform_inputs" and isinstance(task, InputTask):
+        check_inputs(task, lengths)
 
 
 def _settings_read(sampler: type[Sampler], part: str) -> dict[str, str]:
@@ -244,12 +307,13 @@ _READERS: dict[str, tuple[str, ...]] = {
 none of them reads has to keep its default."""
 
 
-def _network(config: RunConfig, task: Task, train: Sampler) -> NetworkConfig:
+def _network(config: RunConfig, task: Task, kind: Kind, train: Sampler) -> NetworkConfig:
     settings = {x: getattr(config, x) for x in NetworkConfig.model_fields if x in _SHARED}
     return NetworkConfig(
         **{
             **settings,
             "num_letters": len(task.alphabet),
+            "num_outputs": kind.num_outputs(task),
             "trained_length": train.lengths[-1],
             "place_seed": config.test_seed if config.position_range else 0,
         }

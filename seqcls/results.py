@@ -1,6 +1,7 @@
 """What training and testing make of a run: plain values that need no PyTorch to be read."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -75,7 +76,7 @@ class StringErrors:
     numbers: Int64[np.ndarray, " error"]
     """Of the test set's strings, ascending."""
     logits: Float[np.ndarray, " error"]
-    """In the precision of the model."""
+    """In the precision of the model; for tasks that are no languages, the margins of their kind."""
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -85,11 +86,14 @@ class StringErrors:
 class Evaluation:
     """One model's results on its test set."""
 
-    confusion: Confusion
     lengths: Int64[np.ndarray, " length"]
     """Those of which there are test strings, ascending."""
-    cells: Int64[np.ndarray, "length 4"]
-    """The confusion at each length, in the order of `Confusion`."""
+    tested_by_length: Int64[np.ndarray, " length"]
+    """Test strings of each length, each as often as it occurs."""
+    wrong_by_length: Int64[np.ndarray, " length"]
+    """Those of them that were misclassified."""
+    cells: Int64[np.ndarray, "length 4"] | None
+    """The confusion at each length, in the order of `Confusion`; None where there is none."""
     errors: StringErrors
     solved_length: int
     """The greatest L such that no test string of length <= L is misclassified.
@@ -99,31 +103,46 @@ class Evaluation:
     test_set: str
     """The digest of the test set's strings: by it numbers mean the same wherever they are read."""
 
-    @property
-    def by_length(self) -> dict[int, Confusion]:
-        """The confusion at each length."""
-        pairs = zip(self.lengths.tolist(), self.cells.tolist(), strict=True)
-        return {length: Confusion(*cells) for length, cells in pairs}
+    @classmethod
+    def of_cells(
+        cls,
+        lengths: Int64[np.ndarray, " length"],
+        cells: Int64[np.ndarray, "length 4"],
+        errors: StringErrors,
+        solved_length: int,
+        test_set: str,
+    ) -> "Evaluation":
+        """Of a language, by its confusion at each length."""
+        tested, wrong = cells.sum(axis=1), cells[:, 1] + cells[:, 2]
+        return cls(lengths, tested, wrong, cells, errors, solved_length, test_set)
 
-    @property
+    @cached_property
     def tested(self) -> int:
         """Test strings, each as often as it occurs."""
-        return self.confusion.tested
+        return int(self.tested_by_length.sum())
 
-    @property
+    @cached_property
     def wrong(self) -> int:
         """Those that were misclassified."""
-        return self.confusion.wrong
+        return int(self.wrong_by_length.sum())
 
     @property
-    def tested_by_length(self) -> Int64[np.ndarray, " length"]:
-        """`tested` at each length."""
-        return np.asarray(self.cells.sum(axis=1))
+    def has_confusion(self) -> bool:
+        """Whether the task is a language, so that errors are false positives or negatives."""
+        return self.cells is not None
+
+    @cached_property
+    def confusion(self) -> Confusion:
+        """The confusion of all lengths; asked only where there is one."""
+        assert self.cells is not None
+        return Confusion(*self.cells.sum(axis=0).tolist())
 
     @property
-    def wrong_by_length(self) -> Int64[np.ndarray, " length"]:
-        """`wrong` at each length."""
-        return np.asarray(self.cells[:, 1] + self.cells[:, 2])
+    def by_length(self) -> dict[int, Confusion]:
+        """The confusion at each length; asked only where there is one."""
+        assert self.cells is not None
+        pairs = zip(self.lengths.tolist(), self.cells.tolist(), strict=True)
+        return {length: Confusion(*cells) for length, cells in pairs}
 
 
 Unit = Literal["multiset", "string"]

@@ -37,13 +37,25 @@ class TestSet:
 
     texts: Sequence[str]
     lengths: Int64[np.ndarray, " string"]
-    labels: Bool[np.ndarray, " string"]
+    bits: Bool[np.ndarray, " string"] | None
+    """The labels; None where the task is no language: what is right is then its target."""
     occurrences: Int64[np.ndarray, " string"]
+    targets: Sequence[str] | None = None
+    """None for languages."""
+
+    @property
+    def labels(self) -> Bool[np.ndarray, " string"]:
+        """Of a language: which strings are in it."""
+        assert self.bits is not None
+        return self.bits
 
     @cached_property
     def digest(self) -> str:
         """The SHA-256 of the strings in their order, as 64 hexadecimal digits."""
         hasher = hashlib.sha256("\n".join(self.texts).encode())
-        for column in (self.lengths, self.labels, self.occurrences):
+        if self.targets is not None:
+            hasher.update("\n".join(["", *self.targets]).encode())
+        columns = (self.lengths, self.bits, self.occurrences)
+        for column in (x for x in columns if x is not None):
             hasher.update(np.ascontiguousarray(column, dtype="<i8").tobytes())
         return hasher.hexdigest()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from seqcls import fields_read, problem
+from seqcls.kinds import KINDS
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
 from seqcls.tasks import TASKS
@@ -28,9 +29,9 @@ SPEC = "\n".join(
 )
 
 
-def forget_parts() -> None:
-    """Has this process look anew for what packages bring."""
-    for registry in (TASKS, MODELS, POSITIONS):
+def forget_parts(*, registries: bool = True) -> None:
+    """Has this process look anew for what packages bring, or only at what was made of it."""
+    for registry in (TASKS, KINDS, MODELS, POSITIONS) if registries else ():
         vars(registry).pop("_plugins", None)
         vars(registry)["_loaded"].clear()
     for function in (problem._resolved, fields_read.fields_unread, fields_read._read_by_some):

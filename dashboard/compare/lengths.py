@@ -4,18 +4,15 @@ from collections.abc import Callable, Sequence
 
 import pandas as pd
 
-from dashboard import data, measures, names
-from dashboard.measures import ACCURACY
+from dashboard import data, names
+from seqcls.kinds import KINDS
 from seqcls.problem import resolve
+from sweeps.grid.cost import is_here
 from sweeps.store.reading.curves import Measure
 from sweeps.store.reading.selection import View
 
-LENGTH_MEASURES = {
-    "Accuracy": ACCURACY,
-    "False positive rate": measures.FALSE_POSITIVE_RATE,
-    "False negative rate": measures.FALSE_NEGATIVE_RATE,
-}
-"""What may be drawn against length, and what it means."""
+LENGTH_MEASURES = {own.title: own.meaning for own in KINDS["membership"]().measures()}
+"""What may be drawn of languages against length, and what it means."""
 
 # Which strings a measure is the share of, and which of them it counts.
 _SHARES: dict[str, Callable[[pd.DataFrame], tuple["pd.Series[int]", "pd.Series[int]"]]] = {
@@ -36,6 +33,15 @@ MAX_POINTS = 1_000
 
 MAX_READ = 5_000
 """Models whose errors are read for medians, where one configuration alone has no more."""
+
+
+def offered(config_ids: Sequence[int]) -> dict[str, str]:
+    """What may be drawn of some configurations against length: what all their kinds measure."""
+    configs = data.some_configs(tuple(config_ids)).values()
+    # Of a plug-in that is not installed here nobody knows what it measures.
+    kinds = {type(resolve(config).kind) for config in configs if is_here(config)}
+    titles = [{own.title for own in kind().measures()} for kind in kinds]
+    return {x: text for x, text in LENGTH_MEASURES.items() if all(x in own for own in titles)}
 
 
 def drawable(seeds: "pd.Series[int]", most: int, models: int) -> int:

@@ -6,7 +6,10 @@ import streamlit as st
 from dashboard import data, drawing, links, names
 from dashboard.charts.errors.mechanisms import mechanism_grid
 from dashboard.failing import finding
+from dashboard.text import verbatim
+from seqcls.problem import resolve
 from sweeps.analysis import causes
+from sweeps.grid.cost import is_here
 from sweeps.store.reading.selection import View
 
 AT_ONCE = 1_000
@@ -30,12 +33,25 @@ def show(view: View) -> None:
     found = found[found["run_id"].isin(failing["run_id"])]
     leading = causes.leading(found)
     _said(len(failing), len(leading))
-    waiting = failing.loc[~failing["run_id"].isin(leading["run_id"]), "run_id"]
-    finding.offer([int(run_id) for run_id in waiting.head(AT_ONCE)])
+    waiting = failing[~failing["run_id"].isin(leading["run_id"])]
+    reasons = _without_causes(waiting)
+    for reason in dict.fromkeys(reasons.values()):
+        st.caption(f"Causes are found for languages, and {verbatim(reason)}.")
+    waiting = waiting[~waiting["config_id"].isin(reasons)]
+    finding.offer([int(run_id) for run_id in waiting["run_id"].head(AT_ONCE)])
     if leading.empty:
         return
     _grid(failing, found)
     _models_of_one(failing, leading, found)
+
+
+def _without_causes(models: pd.DataFrame) -> dict[int, str]:
+    """Why no causes are found for models of some configurations."""
+    configs = data.some_configs(tuple(models["config_id"].drop_duplicates().tolist()))
+    # Of a plug-in that is not installed here nobody knows what it asks for.
+    here = {own: config for own, config in configs.items() if is_here(config)}
+    reasons = {own: resolve(config).no_language for own, config in here.items()}
+    return {own: reason for own, reason in reasons.items() if reason is not None}
 
 
 def _said(failing: int, attributed: int) -> None:

@@ -93,9 +93,14 @@ def _by_length(run_id: int) -> pd.DataFrame:
     scores["lengths"] = named(scores)
     kept = scores[["first_length", "last_length", "lengths"]]
     parts = []
-    for kind, wrong, right in (("false positive", "fp", "tn"), ("false negative", "fn", "tp")):
-        tested = scores[wrong] + scores[right]
-        part = kept.assign(kind=kind, strings=scores[wrong], tested=tested)
+    of_kinds = [
+        ("false positive", scores["fp"], scores["fp"] + scores["tn"]),
+        ("false negative", scores["fn"], scores["fn"] + scores["tp"]),
+    ]
+    if scores["fp"].isna().all():
+        of_kinds = [("wrong", scores["wrong"], scores["tested"])]
+    for kind, wrong, tested in of_kinds:
+        part = kept.assign(kind=kind, strings=wrong, tested=tested)
         part["rate"] = part["strings"] / part["tested"].where(part["tested"] > 0)
         parts.append(part[part["strings"] > 0])
     return pd.concat(parts)

@@ -12,7 +12,7 @@ from dashboard.text import verbatim
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, SeqclsError
 from seqcls.problem import language
-from seqcls.tasks import TASKS
+from seqcls.tasks import TASKS, LanguageTask
 from sweeps.grid.spec import SweepSpec, parse_spec
 from sweeps.grid.written_spec import CHECKPOINTS
 
@@ -179,6 +179,9 @@ class _Form:
             # What an alphabet may be the configuration knows, not the language.
             RunConfig.from_mapping({"task": task, **settings})
             own = language(task, settings)
+            if not isinstance(own, LanguageTask):
+                st.caption(verbatim(own.describe()))
+                return
             with TASKS.guarded(task):
                 languages.shortest_strings(own)
             languages.show(own)

@@ -37,7 +37,7 @@ def _logits_of_strings(
         TokenStrings.of_counts(counts.shape[1], both),
         # They do not occur in the test set, and so have no part in its means.
         occurrences=np.concatenate([test.occurrences, np.zeros(len(counts), dtype=np.int64)]),
-        labels=np.concatenate([test.labels, labels]),
+        targets=np.concatenate([test.labels, labels]),
         texts=[*test.texts, *strings],
     )
     return logits_after(network, together, ablation)[len(test.labels) :]

@@ -6,13 +6,14 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import data
-from dashboard.languages import shortest_strings
+from dashboard.languages import first_strings, shortest_strings
 from dashboard.model import search
 from dashboard.model.opened import OpenedModel
 from dashboard.text import verbatim
 from seqcls.config import REPORT_TASK, RunConfig
 from seqcls.errors import InvalidStringError, SeqclsError, UnknownRunError
 from seqcls.problem import resolve
+from seqcls.tasks import LanguageTask
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries
 from sweeps.store.reading.selection import View
@@ -295,6 +296,8 @@ def examples(config: RunConfig) -> tuple[tuple[str, ...], str]:
     if config.task == REPORT_TASK and other is not None:
         negative = f"{required[0] * 2 if len(required) > 1 else other}{other}"
         return (negative, f"{required[::-1]}{required[0]}{other}"), f"{required}{{n}}"
+    if not isinstance(task, LanguageTask):
+        return tuple(first_strings(task, 2)), f"{required}{{n}}"
     positive, negative_ones = (list(filter(None, x)) for x in shortest_strings(task))
     return (*negative_ones[-1:], *positive[-1:]), f"{required}{{n}}"
 

@@ -1,5 +1,8 @@
 """What holds for any model, however it works: its answers, its errors and its training."""
 
+from collections.abc import Sequence
+
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -7,13 +10,14 @@ from dashboard import data, measures
 from dashboard.charts.model.losses import losses
 from dashboard.failing import error_places
 from dashboard.figures.history import losses_by_part
-from dashboard.languages import shortest_strings
+from dashboard.languages import first_strings
 from dashboard.model.choice import separated_by
 from dashboard.model.drawing import stretch
 from dashboard.text import verbatim
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
-from seqcls.problem import resolve
+from seqcls.prediction import Prediction
+from seqcls.problem import Problem, resolve
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries
 from sweeps.store.strings.string_queries import ErrorSearch
@@ -32,9 +36,9 @@ def show(run_id: int, config: RunConfig) -> None:
 
 def _ask(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
     st.subheader("Ask the model")
-    tokenizer = resolve(config).tokenizer
-    positive, negative = shortest_strings(resolve(config).task)
-    first = [*errors["string"].head(3), *filter(None, (*positive[:3], *negative[:3]))]
+    problem = resolve(config)
+    tokenizer = problem.tokenizer
+    first = [*errors["string"].head(3), *first_strings(problem.task, 3)]
     typed = st.text_input(
         f"Strings, separated by {separated_by(config)}",
         tokenizer.line_of(dict.fromkeys(first)),
@@ -45,39 +49,57 @@ def _ask(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
     if not strings:
         return
     try:
-        labels = resolve(config).task.labels(error_places.token_strings(config, strings)).tolist()
-        logits = _logits(run_id, config, strings)
+        targets = problem.kind.targets(problem.task, error_places.token_strings(config, strings))
+        predictions = _predictions(run_id, config, strings)
     except SeqclsError as error:
         st.error(verbatim(str(error)))
         return
     st.dataframe(
-        pd.DataFrame(
-            {
-                "string": strings,
-                "label": [int(label) for label in labels],
-                "predicted": [int(logit > 0) for logit in logits],
-                "correct": [
-                    label == (logit > 0) for label, logit in zip(labels, logits, strict=True)
-                ],
-                "logit": logits,
-            }
-        ),
+        _answers(problem, strings, targets, predictions),
         hide_index=True,
         column_config={
-            **measures.string_columns(),
+            **measures.string_columns(problem.kind),
             "predicted": "Predicted",
             "correct": st.column_config.CheckboxColumn("Correct"),
         },
     )
 
 
+def _answers(
+    problem: Problem, strings: Sequence[str], targets: np.ndarray, predicted: Sequence[Prediction]
+) -> pd.DataFrame:
+    """What is right of each string, and what the model says."""
+    said = problem.kind.texts(problem.task, targets)
+    if said is not None:
+        pairs = list(zip(said, predicted, strict=True))
+        return pd.DataFrame(
+            {
+                "string": strings,
+                "target": said,
+                "predicted": [own.answer for own in predicted],
+                "correct": [target == own.answer for target, own in pairs],
+                "logit": [own.logit for own in predicted],
+            }
+        )
+    labels, logits = targets.tolist(), [own.logit for own in predicted]
+    return pd.DataFrame(
+        {
+            "string": strings,
+            "label": [int(label) for label in labels],
+            "predicted": [int(logit > 0) for logit in logits],
+            "correct": [label == (logit > 0) for label, logit in zip(labels, logits, strict=True)],
+            "logit": logits,
+        }
+    )
+
+
 @st.cache_data(show_spinner="Asking", max_entries=64)
-def _logits(run_id: int, _config: RunConfig, strings: tuple[str, ...]) -> list[float]:
+def _predictions(run_id: int, _config: RunConfig, strings: tuple[str, ...]) -> list[Prediction]:
     # Imported where it is used: PyTorch takes a second or two to load.
     from seqcls.prediction import predict
 
     weights = queries.weights(open_reader(), run_id)
-    return [answer.logit for answer in predict(resolve(_config), weights, strings)]
+    return predict(resolve(_config), weights, strings)
 
 
 def _errors(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
@@ -89,7 +111,7 @@ def _errors(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
     st.dataframe(
         errors.head(LISTED),
         hide_index=True,
-        column_config=measures.string_columns(),
+        column_config=measures.string_columns(resolve(config).kind),
         height=min(38 + 35 * len(errors), 320),
     )
 

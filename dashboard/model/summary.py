@@ -24,10 +24,13 @@ def verdict_sentence(run: pd.Series, config: RunConfig) -> str:
             f"It is right on all {test.epoch_size:,} test strings, of up to {test.lengths[-1]} "
             "letters; other strings were not tried in the test."
         )
+    kinds = ""
+    if not pd.isna(run["false_positives"]):
+        positives, negatives = int(run["false_positives"]), int(run["false_negatives"])
+        kinds = f": {positives:,} false positives and {negatives:,} false negatives"
     return (
-        f"It is wrong on {wrong:,} of {test.epoch_size:,} test strings: "
-        f"{int(run['false_positives']):,} false positives and {int(run['false_negatives']):,} "
-        f"false negatives. {_solved(run['solved_length'], test.lengths[0])}"
+        f"It is wrong on {wrong:,} of {test.epoch_size:,} test strings{kinds}. "
+        f"{_solved(run['solved_length'], test.lengths[0])}"
     )
 
 

@@ -90,9 +90,12 @@ def _show(models: Sequence[Found], looks: Sequence[Look]) -> None:
                 parts = _along(found, look)
                 place_together(parts, f"network along {look.name}")
                 figures += len(parts)
+        number, means = "logit", "where it changes sign, the prediction changes"
+        if any(found.model.problem.no_language for found in models):
+            number, means = "margin of what is right", "below 0, another answer is preferred"
         st.caption(
-            "At the top, the logit after each prefix, each classified as a separate string: where "
-            f"it changes sign, the prediction changes. {_hint(figures, len(models))}"
+            f"At the top, the {number} after each prefix, each classified as a separate string: "
+            f"{means}. {_hint(figures, len(models))}"
         )
     except SeqclsError as error:
         say(error)
@@ -128,7 +131,7 @@ def _steps(found: Found, look: Look) -> None:
 def _along(found: Found, look: Look) -> list[Part]:
     model, letters, prefixes = found.model, found.letters, found.prefixes
     text = [model.text(letters[:end]) or "the empty string" for end in prefixes["length"]]
-    frame = prefixes.assign(letter=prefixes["length"], prefix=text, label=prefixes["label"] * 1)
+    frame = prefixes.assign(letter=prefixes["length"], prefix=text, label=prefixes["label"])
     parts = [token_states.prefix_logits(frame, found.names, look.prefixes, look.room)]
     if len(letters) > DRAWN:
         return parts

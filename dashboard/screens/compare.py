@@ -1,5 +1,7 @@
 """Which configurations generalize to long strings, and which of their seeds fail."""
 
+from collections.abc import Mapping
+
 import pandas as pd
 import streamlit as st
 
@@ -7,7 +9,7 @@ from dashboard import data, drawing, filters, links, measures, names
 from dashboard.charts.comparison import accuracy_by_length, every_seed, seed_grid
 from dashboard.charts.style.colors import OKABE_ITO
 from dashboard.compare import configurations, drawn_models, importance, lengths
-from dashboard.compare.lengths import LENGTH_MEASURES, limits
+from dashboard.compare.lengths import limits, offered
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
 from sweeps.store.reading.selection import View
@@ -139,7 +141,7 @@ def _names(table: pd.DataFrame) -> list[str]:
 
 def _by_length(chosen: pd.DataFrame, view: View) -> None:
     st.subheader("By string length")
-    measure, width = _length_controls()
+    measure, width = _length_controls(offered(_ids(chosen)))
     drawable = lengths.drawable(chosen["seeds"], len(OKABE_ITO), lengths.MAX_READ)
     if len(chosen) > drawable:
         st.caption(
@@ -162,21 +164,20 @@ def _by_length(chosen: pd.DataFrame, view: View) -> None:
     event = drawing.show(chart, "by_length", click=accuracy_by_length.CLICKED)
     links.open_clicked(event, accuracy_by_length.CLICKED)
     st.caption(
-        f"{LENGTH_MEASURES[measure]} Point at a line for its seed; click it to look inside the "
-        "model."
+        f"{offered(ids)[measure]} Point at a line for its seed; click it to look inside the model."
     )
 
 
-def _length_controls() -> tuple[str, int]:
+def _length_controls(measures_of: Mapping[str, str]) -> tuple[str, int]:
     row = st.container(horizontal=True, gap="medium", key="controls")
     measure = row.segmented_control(
         "Measure",
-        list(LENGTH_MEASURES),
+        list(measures_of),
         default="Accuracy",
         required=True,
         key="measure",
         bind="query-params",
-        help=" ".join(f"{name}: {text}" for name, text in LENGTH_MEASURES.items()),
+        help=" ".join(f"{name}: {text}" for name, text in measures_of.items()),
     )
     width = row.segmented_control(
         "Lengths in one point",

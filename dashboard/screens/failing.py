@@ -8,6 +8,9 @@ import streamlit as st
 from dashboard import data, filters, languages, links, measures, names
 from dashboard.failing import causes, error_places, helping
 from seqcls.errors import SeqclsError
+from seqcls.kinds import Kind
+from seqcls.problem import resolve
+from sweeps.grid.cost import is_here
 from sweeps.store.reading.selection import KINDS, View
 from sweeps.store.strings.string_queries import ErrorSearch
 
@@ -109,8 +112,9 @@ def _model(own: "pd.Series[Any]", view: View) -> None:
     _in_short(errors, own)
     helping.rounding(run_id)
     links.to_model(run_id, "Look inside this model")
-    _strings(run_id, view)
-    error_places.show(run_id, errors, data.some_configs((config_id,))[config_id])
+    config = data.some_configs((config_id,))[config_id]
+    _strings(run_id, view, resolve(config).kind if is_here(config) else None)
+    error_places.show(run_id, errors, config)
 
 
 def _in_short(errors: pd.DataFrame, own: "pd.Series[Any]") -> None:
@@ -122,7 +126,11 @@ def _in_short(errors: pd.DataFrame, own: "pd.Series[Any]") -> None:
     row.metric(
         "Solved length", int(own["solved_length"]), help=measures.SOLVED_LENGTH, width="content"
     )
-    for kind, column in zip(KINDS, KINDS_OF_ERRORS, strict=True):
+    counted: dict[str, str] = dict(zip(KINDS, KINDS_OF_ERRORS, strict=True))
+    if pd.isna(own[KINDS_OF_ERRORS[0]]):
+        # Of a task that is no language there is one kind of error.
+        counted = {"misclassified": "errors"}
+    for kind, column in counted.items():
         row.metric(
             kind.capitalize(),
             f"{int(own[column]):,}",
@@ -132,7 +140,7 @@ def _in_short(errors: pd.DataFrame, own: "pd.Series[Any]") -> None:
         )
 
 
-def _strings(run_id: int, view: View) -> None:
+def _strings(run_id: int, view: View, kind: Kind | None) -> None:
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     text = left.text_input(
         "Find strings that contain",
@@ -163,7 +171,7 @@ def _strings(run_id: int, view: View) -> None:
         table,
         table["string"].tolist(),
         "string",
-        columns=measures.string_columns(),
+        columns=measures.string_columns(kind),
         height=min(38 + 35 * len(table), 320),
         key=f"strings of {run_id} {search} {page}",
     )

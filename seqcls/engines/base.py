@@ -97,6 +97,6 @@ class Engine(Protocol):
         strings: TokenStrings,
         *,
         device: str,
-    ) -> Float[np.ndarray, "member string"]:
+    ) -> Float[np.ndarray, "member string *output"]:
         """Logits of models of one shape; positive means label 1, dropout is off."""
         ...

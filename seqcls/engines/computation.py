@@ -9,8 +9,8 @@ from torch import Tensor
 
 from seqcls.tokens.strings import TokenStrings
 
-Losses = Callable[[Float[Tensor, "*member string"]], Float[Tensor, "*member string"]]
-"""The loss of every logit of one batch."""
+Losses = Callable[[Float[Tensor, "..."]], Float[Tensor, "*member string"]]
+"""The loss of every string of one batch, from what the head gives of each."""
 
 
 @runtime_checkable
@@ -56,7 +56,7 @@ class Computation(Protocol):
         """All of the strings in pieces that fit in memory, with their rows."""
         ...
 
-    def logits(self, piece: Any) -> Float[Tensor, "member string"]:
+    def logits(self, piece: Any) -> Float[Tensor, "member string *output"]:
         """Every member's logits, without dropout and without gradients."""
         ...
 
@@ -67,12 +67,12 @@ class Computation(Protocol):
 
 def all_logits(
     computation: Computation, strings: TokenStrings, members: int
-) -> Float[np.ndarray, "member string"]:
+) -> Float[np.ndarray, "member string *output"]:
     """Every member's logits for every string, piece by piece."""
     logits: np.ndarray | None = None
     for rows, piece in computation.pieces(strings):
         own = computation.logits(piece).cpu().numpy()
         if logits is None:
-            logits = np.empty((members, len(strings)), dtype=own.dtype)
+            logits = np.empty((members, len(strings), *own.shape[2:]), dtype=own.dtype)
         logits[:, rows] = own
     return np.empty((members, 0)) if logits is None else logits

@@ -10,17 +10,16 @@ from functools import partial
 from typing import TypedDict
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Num
 from torch import Tensor
-from torch.nn import functional
 
 from seqcls.config import RunConfig
 from seqcls.engines.base import Member, Progress
 from seqcls.engines.computation import Computation, Losses, Members
 from seqcls.engines.member import MemberTraining, learning_rate
 from seqcls.errors import DeviceError
+from seqcls.kinds import Examples
 from seqcls.results import EpochLosses, TrainedMember, Weights
-from seqcls.sampling import LabelledStrings
 from seqcls.sampling.streams import stream
 
 
@@ -52,6 +51,7 @@ class GroupTraining:
     ) -> None:
         problem = members[0][0]
         self.config = problem.config
+        self.kind = problem.kind
         self.device = device
         self.members = [
             MemberTraining(number, *member, every_epoch) for number, member in enumerate(members)
@@ -75,14 +75,14 @@ class GroupTraining:
             progress(stopped + len(self.rows) * epoch / self.config.max_num_epochs, ended)
         return [member.result for member in self.members]
 
-    def _losses(self, targets: Float[Tensor, " string"]) -> Losses:
-        return partial(_losses_of, self.config.train_loss, targets)
+    def _losses(self, targets: Num[Tensor, "string ..."]) -> Losses:
+        return partial(self.kind.losses, targets=targets, train_loss=self.config.train_loss)
 
-    def _targets(self, strings: LabelledStrings) -> Float[Tensor, " string"]:
-        dtype = getattr(torch, self.config.precision)
-        return torch.from_numpy(strings.labels).to(self.device, dtype)
+    def _targets(self, examples: Examples) -> Num[Tensor, "string ..."]:
+        encoded = self.kind.encoded(examples.targets, self.config.precision)
+        return torch.from_numpy(encoded).to(self.device)
 
-    def _train_epoch(self, strings: LabelledStrings) -> list[float]:
+    def _train_epoch(self, strings: Examples) -> list[float]:
         targets = self._targets(strings).split(self.config.train_batch_size)
         sums = torch.zeros(len(self.group), dtype=torch.float64, device=self.device)
         for batch, own in zip(self.computation.batches(strings.strings), targets, strict=True):
@@ -93,7 +93,8 @@ class GroupTraining:
     def _validation_losses(self) -> list[float]:
         # Dropout is off here.
         targets = self._targets(self.validation)
-        sums = torch.zeros(len(self.group), dtype=targets.dtype, device=self.device)
+        dtype = getattr(torch, self.config.precision)
+        sums = torch.zeros(len(self.group), dtype=dtype, device=self.device)
         for rows, piece in self.computation.pieces(self.validation.strings):
             own = targets[torch.from_numpy(rows).to(self.device)]
             sums += self._losses(own)(self.computation.logits(piece)).sum(dim=1)
@@ -146,23 +147,3 @@ def optimized(config: RunConfig) -> Optimized:
 
 def _copied(weights: Weights) -> Weights:
     return {name: value.copy() for name, value in weights.items()}
-
-
-def _losses_of(
-    train_loss: str,
-    targets: Float[Tensor, " string"],
-    logits: Float[Tensor, "*member string"],
-) -> Float[Tensor, "*member string"]:
-    """Each string's loss: binary cross entropy, of scaled logits where that is asked for."""
-    if train_loss == "sigmoid_scaled":
-        logits = sigmoid_scaled(logits)
-    return functional.binary_cross_entropy_with_logits(
-        logits, targets.expand_as(logits), reduction="none"
-    )
-
-
-def sigmoid_scaled(logits: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-    """Applies z <- -z / (1 + sigmoid(z)) twice, which shrinks confident logits of either sign."""
-    for _ in range(2):
-        logits = -logits / (1 + logits.sigmoid())
-    return logits

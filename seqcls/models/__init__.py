@@ -38,8 +38,6 @@ _OF_TRANSFORMERS = frozenset(
         "biases",
     }
 )
-_OF_RECURRENT = frozenset({"num_blocks", "readout", "biases"})
-_RECURRENT = "seqcls.models.recurrent"
 
 OF_ATTENTION = frozenset(
     {
@@ -50,18 +48,28 @@ OF_ATTENTION = frozenset(
 )  # fmt: skip
 """Fields of the first version that mean something to a Transformer alone."""
 
-RECURRENT = frozenset({"rnn", "gru", "lstm"})
+
+def _recurrent(name: str, gates: int) -> Entry:
+    return Entry(
+        f"seqcls.models.recurrent:{name}",
+        frozenset({"num_blocks", "readout", "biases"}),
+        _no_first_readout,
+        several_outputs=True,
+        sizes=recurrent(gates),
+    )
+
 
 _OWN: Mapping[str, Entry] = {
     "transformer": Entry(
         "seqcls.models.transformer:Transformer",
         _OF_TRANSFORMERS | OF_ATTENTION,
         _no_blind_readout,
+        several_outputs=True,
         sizes=TRANSFORMER,
     ),
-    "rnn": Entry(f"{_RECURRENT}:RNN", _OF_RECURRENT, _no_first_readout, sizes=recurrent(1)),
-    "gru": Entry(f"{_RECURRENT}:GRU", _OF_RECURRENT, _no_first_readout, sizes=recurrent(3)),
-    "lstm": Entry(f"{_RECURRENT}:LSTM", _OF_RECURRENT, _no_first_readout, sizes=recurrent(4)),
+    "rnn": _recurrent("RNN", gates=1),
+    "gru": _recurrent("GRU", gates=3),
+    "lstm": _recurrent("LSTM", gates=4),
 }
 
 MODELS: Registry[Entry] = Registry("seqcls.models", _OWN, entry_of)

@@ -21,6 +21,10 @@ Places = Integer[Tensor, "#string position"]
 """Where each token stands, for every string alike or for each its own."""
 
 
+Outputs = Float[Tensor, "string *output"]
+"""What the head gives of each string: one logit, or `num_outputs` numbers."""
+
+
 class Recorder:
     """Keeps the states that a forward pass names, where anybody asked for them."""
 
@@ -54,6 +58,9 @@ class Classifier(nn.Module, ABC):
     """The settings that it reads beside those of every network (`hidden_size`, `dropout_rate`,
     `embeddings_init_strategy`, `precision`), such as `num_blocks` or `num_attention_heads`."""
 
+    several_outputs: ClassVar[bool] = False
+    """Whether its head gives `num_outputs` numbers of each string; languages ask for one."""
+
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
         self.config = config
@@ -65,8 +72,8 @@ class Classifier(nn.Module, ABC):
         return None
 
     @abstractmethod
-    def run(self, ids: Ids, record: Recorder, places: Places | None) -> Float[Tensor, " string"]:
-        """The logits of strings, every state on the way recorded under its name.
+    def run(self, ids: Ids, record: Recorder, places: Places | None) -> Outputs:
+        """The outputs for strings, every state on the way recorded under its name.
 
         Args:
             ids: the tokens.
@@ -100,7 +107,7 @@ class Classifier(nn.Module, ABC):
         """
         return ()
 
-    def forward(self, ids: Ids, places: Places | None = None) -> Float[Tensor, " string"]:
+    def forward(self, ids: Ids, places: Places | None = None) -> Outputs:
         """Logits of strings; positive means in the language."""
         return self.run(ids, Recorder(), places)
 

@@ -29,6 +29,8 @@ class Entry:
     """Why a network cannot have it, naming the setting; None where it can."""
     table_size: Callable[[NetworkConfig], int | None] = nothing
     """Of positions: how many places there are; None where there is no end to them."""
+    several_outputs: bool = False
+    """Of an architecture: whether its head may give more than one number of each string."""
     sizes: Sizes = UNKNOWN
     """Of an architecture: how large its models are."""
 
@@ -42,4 +44,5 @@ def entry_of(part: Any) -> Entry:
     """What a class from outside says of itself."""
     path = f"{part.__module__}:{part.__qualname__}"
     table_size = getattr(part, "table_size", nothing)
-    return Entry(path, frozenset(part.reads), part.obstacle, table_size)
+    several = bool(getattr(part, "several_outputs", False))
+    return Entry(path, frozenset(part.reads), part.obstacle, table_size, several)

@@ -25,6 +25,11 @@ def check_network(config: NetworkConfig, longest: Mapping[str, int]) -> None:
             obstacle = registry[name].obstacle(config)
         if obstacle is not None:
             raise ConfigError(obstacle)
+    if config.num_outputs > 1 and not MODELS[config.architecture].several_outputs:
+        raise ConfigError(
+            f"architecture={config.architecture!r}: it answers with one number, and this task asks "
+            f"for {config.num_outputs}"
+        )
     end = longest_readable(config)
     for part, length in longest.items():
         if end is None or length <= end:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from seqcls.config import NetworkConfig
-from seqcls.models.base import Classifier, Ids, Places, Recorder
+from seqcls.models.base import Classifier, Ids, Outputs, Places, Recorder
 from seqcls.models.layers import Dropout, Embedding, Linear
 from seqcls.models.parts import Part, Site
 from seqcls.models.transformer import read_states
@@ -132,10 +132,10 @@ class Recurrent(Classifier):
         self.embedding = Embedding(config.vocabulary_size, config.hidden_size)
         layers = nn.ModuleList([self.cell(config) for _ in range(config.num_blocks)])
         self.layers = cast("Iterable[Cell]", layers)
-        self.classifier = Linear(config.hidden_size, 1, bias=config.biases)
+        self.classifier = Linear(config.hidden_size, config.num_outputs, bias=config.biases)
         self.dropout = Dropout(config.dropout_rate)
 
-    def run(self, ids: Ids, record: Recorder, places: Places | None) -> Float[Tensor, " string"]:
+    def run(self, ids: Ids, record: Recorder, places: Places | None) -> Outputs:
         """As `Classifier.run`; places mean nothing here."""
         del places
         states = record("embedding", self.dropout(self.embedding(ids)))

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from seqcls.config import NetworkConfig
-from seqcls.models.base import Classifier, Ids, Places, Recorder
+from seqcls.models.base import Classifier, Ids, Outputs, Places, Recorder
 from seqcls.models.layers import (
     Dropout,
     Embedding,
@@ -139,11 +139,11 @@ class Transformer(Classifier):
         self.embedding = Embedding(config.vocabulary_size, config.hidden_size)
         blocks = nn.ModuleList([Block(config) for _ in range(config.num_blocks)])
         self.blocks = cast("Iterable[Block]", blocks)
-        self.classifier = Linear(config.hidden_size, 1, bias=config.biases)
+        self.classifier = Linear(config.hidden_size, config.num_outputs, bias=config.biases)
         self.dropout = Dropout(config.dropout_rate)
         self.positions: Positions = POSITIONS[config.positions].load()(config)
 
-    def run(self, ids: Ids, record: Recorder, places: Places | None) -> Float[Tensor, " string"]:
+    def run(self, ids: Ids, record: Recorder, places: Places | None) -> Outputs:
         """As `Classifier.run`."""
         if places is None:
             places = places_of(self.config, ids)

@@ -10,11 +10,12 @@ import numpy as np
 from jaxtyping import Bool, Int64, UInt8, UInt64
 
 from seqcls.errors import ConfigError
+from seqcls.kinds.base import Examples
 from seqcls.remembered import remembered
-from seqcls.sampling.base import LabelledStrings, Sampler
+from seqcls.sampling.base import Sampler
 from seqcls.sampling.edits import edited, growth
 from seqcls.sampling.streams import stream
-from seqcls.tasks.base import BulkTask, Task
+from seqcls.tasks.base import BulkTask, LanguageTask, Task
 from seqcls.tokens.strings import NO_LETTER, TokenStrings
 
 Lengths = Int64[np.ndarray, " string"]
@@ -97,7 +98,7 @@ class BalancedStrings:
     The streams of training, validation and test differ where all settings are the same.
     """
 
-    task: Task
+    task: LanguageTask
     part: str
     min_length: int
     max_length: int
@@ -141,9 +142,10 @@ class BalancedStrings:
 
     @classmethod
     def obstacle(cls, task: Task) -> str | None:
-        """It can draw the strings of any task."""
-        del task
-        return None
+        """It can draw the strings of any language."""
+        if isinstance(task, LanguageTask):
+            return None
+        return "it draws strings of languages; use uniform_inputs"
 
     @property
     def lengths(self) -> range:
@@ -162,7 +164,7 @@ class BalancedStrings:
     def _lengths(self) -> dict[bool, Lengths]:
         return _lengths(self.task, self.min_length, self.max_length)
 
-    def epochs(self) -> Iterator[LabelledStrings]:
+    def epochs(self) -> Iterator[Examples]:
         """Epochs of `size` strings.
 
         Raises:
@@ -180,14 +182,14 @@ class BalancedStrings:
     def _generator(self, epoch: int) -> np.random.Generator:
         return np.random.default_rng([self.seed, PARTS.index(self.part), epoch])
 
-    def _epoch(self, rng: np.random.Generator) -> LabelledStrings:
+    def _epoch(self, rng: np.random.Generator) -> Examples:
         labels = rng.integers(2, size=self.size).astype(bool)
         block = max(1, BLOCK_TOKENS // max(1, self.max_length))
         starts = range(0, self.size, block)
         letters = np.concatenate([self._draw(rng, labels[i : i + block]) for i in starts])
         if self.trained is not None:
             self._draw_again(rng, letters, labels)
-        return LabelledStrings(_strings(self.task, letters), labels)
+        return Examples(_strings(self.task, letters), labels)
 
     def _draw_again(
         self, rng: np.random.Generator, letters: Letters, labels: Bool[np.ndarray, " string"]
@@ -288,7 +290,7 @@ def _numbers_of_edits(rng: np.random.Generator, size: int) -> Int64[np.ndarray, 
 
 
 @lru_cache(maxsize=64)
-def _lengths(task: Task, min_length: int, max_length: int) -> dict[bool, Lengths]:
+def _lengths(task: LanguageTask, min_length: int, max_length: int) -> dict[bool, Lengths]:
     """The allowed lengths that have a positive, and a negative string."""
     found: dict[bool, list[int]] = {False: [], True: []}
     # The longest first: what is too large to look for is refused before the rest is looked through.
@@ -300,7 +302,7 @@ def _lengths(task: Task, min_length: int, max_length: int) -> dict[bool, Lengths
 
 
 def draw_many(
-    task: Task, rng: np.random.Generator, lengths: Lengths, positive: bool
+    task: LanguageTask, rng: np.random.Generator, lengths: Lengths, positive: bool
 ) -> TokenStrings:
     """Strings of these lengths and one label, at once where the language can."""
     num_letters = len(task.alphabet)

@@ -1,34 +1,10 @@
-"""Labelled strings, and what every way of drawing them answers."""
+"""What every way of drawing strings answers."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
-import numpy as np
-from jaxtyping import Bool, Int64
-
+from seqcls.kinds.base import Examples
 from seqcls.tasks.base import Task
-from seqcls.tokens.strings import TokenStrings
-
-
-@dataclass(frozen=True, eq=False)
-class LabelledStrings:
-    """Strings in the order in which they were drawn, with their labels."""
-
-    strings: TokenStrings
-    labels: Bool[np.ndarray, " string"]
-
-    @classmethod
-    def of(cls, task: Task, strings: TokenStrings) -> "LabelledStrings":
-        """The strings with the labels that the task gives them."""
-        return cls(strings, task.labels(strings))
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    def take(self, rows: slice | Int64[np.ndarray, " row"]) -> "LabelledStrings":
-        """Some of the strings."""
-        return LabelledStrings(self.strings.take(rows), self.labels[rows])
 
 
 @runtime_checkable
@@ -70,7 +46,7 @@ class Sampler(Protocol):
         """Why it cannot draw the strings of a task; None where it can."""
         ...
 
-    def epochs(self) -> Iterator[LabelledStrings]:
+    def epochs(self) -> Iterator[Examples]:
         """The stream: one epoch after another, without end.
 
         An epoch's batches are its strings in order, `batch_size` at a time; the last may be short.

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from seqcls.errors import ConfigError
-from seqcls.sampling.base import LabelledStrings
+from seqcls.kinds import Examples, examples_of
 from seqcls.tasks.base import Task
 from seqcls.tokens.strings import TokenStrings
 
@@ -53,7 +53,7 @@ class FixedLength:
     def repeats(self) -> bool:
         return True
 
-    def epochs(self) -> Iterator[LabelledStrings]:
+    def epochs(self) -> Iterator[Examples]:
         """Epochs of all strings, in the order of PyTorch's shuffling data loader.
 
         Each epoch the loader draws two numbers of the Mersenne Twister to seed its workers,
@@ -79,9 +79,9 @@ class FixedLength:
     def _length(self) -> int:
         return self.sequence_length - 1
 
-    def _all_strings(self) -> LabelledStrings:
+    def _all_strings(self) -> Examples:
         n = len(self.task.alphabet)
         numbers = np.arange(n**self._length)
         place_values = n ** np.arange(self._length)[::-1]
         letters = numbers[:, None] // place_values % n
-        return LabelledStrings.of(self.task, TokenStrings.of_letters(n, letters))
+        return examples_of(self.task, TokenStrings.of_letters(n, letters))

@@ -19,8 +19,9 @@ from uuid import uuid4
 import numpy as np
 
 from seqcls.cache import STRINGS, cache_folder, make_room, use
+from seqcls.kinds.base import Examples
 from seqcls.remembered import MEMORY
-from seqcls.sampling.base import LabelledStrings, Sampler
+from seqcls.sampling.base import Sampler
 from seqcls.tasks import TASKS, Task
 from seqcls.tokens.strings import TokenStrings
 
@@ -35,21 +36,21 @@ class Stream:
 
     def __init__(self, sampler: Sampler) -> None:
         self._sampler = sampler
-        self._source: Iterator[LabelledStrings] = sampler.epochs()
+        self._source: Iterator[Examples] = sampler.epochs()
         self._drawn = 0
         key = hashlib.sha256(f"{VERSION} {sampler!r}{_code(sampler.task)}".encode()).hexdigest()
         self._folder = cache_folder() / STRINGS / key[:32]
 
-    def epoch(self, index: int) -> LabelledStrings:
+    def epoch(self, index: int) -> Examples:
         """The strings of an epoch; the first has the index 0."""
         key = (self, index)
-        kept: LabelledStrings | None = MEMORY.get(key)
+        kept: Examples | None = MEMORY.get(key)
         if kept is None:
             kept = self._read(index) or self._draw(index)
             MEMORY.keep(key, kept)
         return kept
 
-    def _draw(self, index: int) -> LabelledStrings:
+    def _draw(self, index: int) -> Examples:
         # A stream runs on from epoch to epoch: those before are drawn on the way, and kept too.
         while True:
             if self._drawn > index:
@@ -69,7 +70,7 @@ class Stream:
     def _file(self, index: int) -> Path:
         return self._folder / f"{index}.strings"
 
-    def _read(self, index: int) -> LabelledStrings | None:
+    def _read(self, index: int) -> Examples | None:
         arrays = _read(self._file(index))
         if arrays is None:
             return None
@@ -80,7 +81,7 @@ class Stream:
             arrays.get("letters"),
             arrays.get("counts"),
         )
-        return LabelledStrings(strings, arrays["labels"])
+        return Examples(strings, arrays["labels"])
 
 
 @lru_cache(maxsize=64)
@@ -97,7 +98,7 @@ def _code(task: Task) -> str:
     return TASKS.code_of(type(task))
 
 
-def _write(path: Path, drawn: LabelledStrings) -> None:
+def _write(path: Path, drawn: Examples) -> None:
     file = io.BytesIO()
     own, labels = drawn.strings, drawn.labels
     if own.is_counted:

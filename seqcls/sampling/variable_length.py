@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import RandomState
 
 from seqcls.errors import ConfigError
-from seqcls.sampling.base import LabelledStrings
+from seqcls.kinds import Examples, examples_of
 from seqcls.tasks.base import Task
 from seqcls.tasks.contains_all import ContainsAll
 from seqcls.tokens.strings import TokenStrings
@@ -71,7 +71,7 @@ class VariableLength:
     def repeats(self) -> bool:
         return False
 
-    def epochs(self) -> Iterator[LabelledStrings]:
+    def epochs(self) -> Iterator[Examples]:
         """Epochs of `size // batch_size` full batches each."""
         draws = _Draws(self.seed)
         seed = self.seed
@@ -82,7 +82,7 @@ class VariableLength:
                 counts.extend(self._batch(draws))
                 seed = draws.raw()
             drawn = TokenStrings.of_counts(self.task.num_letters, np.array(counts, dtype=np.int64))
-            yield LabelledStrings.of(self.task, drawn)
+            yield examples_of(self.task, drawn)
 
     def _batch(self, draws: "_Draws") -> Iterator[list[int]]:
         required = self.task.required

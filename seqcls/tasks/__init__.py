@@ -1,7 +1,7 @@
 """The languages to learn, one a file. A new one is a file and a line here."""
 
 from seqcls.plugins import Registry
-from seqcls.tasks.base import CountTask, Task
+from seqcls.tasks.base import CountTask, InputTask, LanguageTask, Task
 from seqcls.tasks.binary import BinaryAddition, BinaryMultiplication, ComputeSqrt
 from seqcls.tasks.contains_all import ContainsAll
 from seqcls.tasks.counting import Counting
@@ -45,4 +45,4 @@ _OWN: dict[str, type[Task]] = {
 
 TASKS: Registry[type[Task]] = Registry("seqcls.tasks", _OWN)
 
-__all__ = ["TASKS", "CountTask", "Task"]
+__all__ = ["TASKS", "CountTask", "InputTask", "LanguageTask", "Task"]

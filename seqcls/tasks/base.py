@@ -1,4 +1,4 @@
-"""What every language answers, whatever decides membership in it."""
+"""What every task answers: languages, and tasks whose answers are no single bit."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Protocol, runtime_checkable
@@ -11,16 +11,17 @@ from seqcls.tokens.strings import TokenStrings
 
 @runtime_checkable
 class Task(Protocol):
-    """One language over an alphabet; hashable.
+    """What is asked of strings over an alphabet; hashable.
 
     Its constructor takes the fields of a configuration that `reads` names, by their names, and
-    refuses with a ConfigError what is no language.
+    refuses with a ConfigError what is no task. The name of its kind of answer is its attribute
+    `kind`; a language needs none.
     """
 
     order_sensitive: ClassVar[bool]
-    """Whether two strings with the same letter counts may have different labels."""
+    """Whether two strings with the same letter counts may have different answers."""
     reads: ClassVar[frozenset[str]]
-    """The fields of a configuration that determine the language."""
+    """The fields of a configuration that determine the task."""
 
     def __hash__(self) -> int: ...
 
@@ -28,6 +29,19 @@ class Task(Protocol):
     def alphabet(self) -> Sequence[str]:
         """The tokens: text, one character each, or a tuple; a letter's number is its place here."""
         ...
+
+    def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
+        """Numbers by which strings differ, for charts: one array each, by name."""
+        ...
+
+    def describe(self) -> str:
+        """The task in one sentence, such as: Strings with an odd number of 1s are positive."""
+        ...
+
+
+@runtime_checkable
+class LanguageTask(Task, Protocol):
+    """Which strings are in a language: one bit."""
 
     def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
         """Which of the strings are in the language."""
@@ -46,17 +60,28 @@ class Task(Protocol):
         """
         ...
 
-    def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
-        """Numbers by which strings of this language differ, for charts: one array each, by name."""
+
+@runtime_checkable
+class InputTask(Task, Protocol):
+    """A task of another kind: inputs, and what is right of each."""
+
+    kind: ClassVar[str]
+
+    def targets(self, strings: TokenStrings) -> np.ndarray:
+        """What is right of each string, as its kind writes it: (string)."""
         ...
 
-    def describe(self) -> str:
-        """The language in one sentence, such as: Strings with an odd number of 1s are positive."""
+    def has_input(self, length: int) -> bool:
+        """Whether any input has that many tokens."""
+        ...
+
+    def draw_input(self, rng: np.random.Generator, length: int) -> UInt8[np.ndarray, " position"]:
+        """The letters of a uniform input of that length; the caller has asked `has_input`."""
         ...
 
 
 @runtime_checkable
-class CountTask(Task, Protocol):
+class CountTask(LanguageTask, Protocol):
     """A language in which only letter counts decide."""
 
     def labels_of_counts(
@@ -67,7 +92,7 @@ class CountTask(Task, Protocol):
 
 
 @runtime_checkable
-class BulkTask(Task, Protocol):
+class BulkTask(LanguageTask, Protocol):
     """A language that draws many strings faster than one after another."""
 
     def draw_many(

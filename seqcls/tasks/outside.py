@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from seqcls.plugins import UnfitError
-from seqcls.tasks.base import BulkTask, CountTask, Task
+from seqcls.tasks.base import BulkTask, CountTask, InputTask, LanguageTask
 from seqcls.tokens.alphabets import alphabet_obstacle
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import Tokenizer
@@ -42,7 +42,7 @@ def check_language(task: Any) -> None:
 
 
 @lru_cache(maxsize=1024)
-def check_draws(task: Task, lengths: range) -> None:
+def check_draws(task: LanguageTask, lengths: range) -> None:
     """Draws a hundred strings of these lengths, and refuses what the language contradicts.
 
     Raises:
@@ -67,6 +67,24 @@ def check_draws(task: Task, lengths: range) -> None:
                 )
 
 
+@lru_cache(maxsize=1024)
+def check_inputs(task: InputTask, lengths: range) -> None:
+    """Draws a hundred inputs of these lengths, and refuses what cannot be trained on.
+
+    Raises:
+        UnfitError: inputs that are none, or that have not one target each.
+    """
+    rng = np.random.default_rng(0)
+    allowed = [length for length in lengths if task.has_input(length)]
+    chosen = rng.choice(allowed, DRAWS)
+    rows = _letters(task, chosen, [np.asarray(task.draw_input(rng, n)) for n in chosen.tolist()])
+    strings = TokenStrings.of_lists(len(task.alphabet), rows)
+    _check_features(task, strings)
+    targets = task.targets(strings)
+    if not isinstance(targets, np.ndarray) or targets.shape != (DRAWS,):
+        raise UnfitError(f"gives targets as {targets!r:.60}, expected an array of one a string")
+
+
 def _drawn(
     task: Any, rng: np.random.Generator, lengths: np.ndarray, positive: bool
 ) -> list[list[int]]:
@@ -76,6 +94,11 @@ def _drawn(
         drawn = [row[:n] for n, row in zip(lengths, many, strict=True)]
     else:
         drawn = [np.asarray(task.draw(rng, n, positive)) for n in lengths.tolist()]
+    return _letters(task, lengths, drawn)
+
+
+def _letters(task: Any, lengths: np.ndarray, drawn: list[np.ndarray]) -> list[list[int]]:
+    """The letters of drawn strings, which are of these lengths and of the alphabet."""
     for length, row in zip(lengths.tolist(), drawn, strict=True):
         _check_shape(f"a string of {length} letters", row, length, "biu")
         if length and not 0 <= row.min() <= row.max() < len(task.alphabet):

@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pandas as pd
 
+from seqcls.errors import ConfigError
 from seqcls.interpretability.mechanisms import ORDER
+from seqcls.problem import resolve
 from seqcls.results import Cause
 from sweeps.statistics.intervals import wilson
 from sweeps.store import writer
@@ -47,10 +49,13 @@ def attribute(
         on_progress: told after every run.
 
     Returns:
-        How many runs were attributed now.
+        How many runs were attributed now. One whose task is no language has no causes.
+
+    Raises:
+        ConfigError: the tasks of all of them are no languages.
     """
     reader = store.reader()
-    waiting = list(_not_attributed(reader, run_ids, sample))
+    waiting = list(_not_attributed(reader, _of_languages(reader, run_ids), sample))
     for done, (run_id, wrong) in enumerate(waiting):
         writer.record_causes(store, run_id, causes_of(reader, run_id, wrong, sample))
         if on_progress is not None:
@@ -117,6 +122,14 @@ def table(runs: pd.DataFrame, causes: pd.DataFrame) -> pd.DataFrame:
         column = "share" if name == "value" else name
         counted[column] = pd.Series([getattr(own, name) for own in shares], dtype=float)
     return counted.sort_values(["config_id", "seeds"], ascending=[True, False], ignore_index=True)
+
+
+def _of_languages(store: Store, run_ids: Sequence[int]) -> list[int]:
+    reasons = {run: resolve(queries.run_config(store, run)).no_language for run in run_ids}
+    known = [run for run, reason in reasons.items() if reason is None]
+    if run_ids and not known:
+        raise ConfigError(f"causes are found for languages, and {reasons[run_ids[0]]}")
+    return known
 
 
 def _not_attributed(

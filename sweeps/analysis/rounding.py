@@ -43,6 +43,7 @@ def perturb(
 
     Raises:
         UnknownRunError: one is not finished.
+        ConfigError: the task of one is no language.
     """
     reader = store.reader()
     found = queries.runs(reader)
@@ -50,6 +51,8 @@ def perturb(
     for run_id in run_ids:
         if known[run_id]["state"] != RunState.DONE:
             raise UnknownRunError(f"run {run_id} is {known[run_id]['state']}, not finished")
+        # What is kept of each training is its confusion.
+        resolve(queries.run_config(reader, run_id)).require_language()
     for done, run_id in enumerate(run_ids):
         seed, engine = known[run_id]["model_seed"], known[run_id]["engine"]
         config = queries.run_config(reader, run_id)

@@ -5,7 +5,7 @@ that is checked. It covers named columns: one that is added later changes no dig
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -15,6 +15,8 @@ from seqcls.canonical import canonical_json
 from seqcls.results import Verdict
 
 VERSION = "v2"
+OTHER_KINDS = "v3"
+"""Of runs whose answers are no single bit, and so have no confusion."""
 
 RESULT_COLUMNS = (
     *("epochs", "best_epoch", "best_validation_loss"),
@@ -28,6 +30,10 @@ COLUMNS = {
     "string_error": {"number": "<i8", "logit": "<f8"},
 }
 """What it covers of the tables of results, rows sorted by their first column, packed as named."""
+
+_CELLS = ("tn", "fp", "fn", "tp")
+_COUNTED = ("tested", "wrong")
+"""What takes the place of these, where there are none."""
 
 Columns = Mapping[str, np.ndarray]
 """The columns of one run's rows in a table, by name."""
@@ -51,22 +57,31 @@ def run_digest(
         checkpoints: weights by epoch.
         test_set: the digest of the test set that errors refer to.
     """
+    has_cells = all(run[name] is not None for name in _CELLS)
     weights = sorted((epoch, _sha256(own)) for epoch, own in checkpoints.items())
     head = {
         "config": config_key,
         "model_seed": model_seed,
-        "run": {name: run[name] for name in RESULT_COLUMNS},
+        "run": {name: run[name] for name in _covered(RESULT_COLUMNS, has_cells)},
         "checkpoints": weights,
         "test_set": test_set,
     }
     hasher = hashlib.sha256(canonical_json(head).encode())
     for table, columns in COLUMNS.items():
-        for name, packed in columns.items():
-            values = tables[table][name]
+        for name in _covered(columns, has_cells):
+            packed, values = columns.get(name, "<i8"), tables[table][name]
             hasher.update(f"{table}.{name} {len(values)}\n".encode())
             # Adding zero makes -0.0 what it equals: databases do not keep its sign.
             hasher.update((values.astype(packed) + 0).tobytes())
-    return f"{VERSION}:{hasher.hexdigest()}"
+    return f"{VERSION if has_cells else OTHER_KINDS}:{hasher.hexdigest()}"
+
+
+def _covered(columns: Iterable[str], has_cells: bool) -> list[str]:
+    """Columns, those of the confusion only where there is one."""
+    if has_cells:
+        return list(columns)
+    kept = [name for name in columns if name not in _CELLS]
+    return [*kept, *_COUNTED] if len(kept) < len(list(columns)) else kept
 
 
 def verdict_digest(config_key: str, model_seed: int, verdict: Verdict) -> str:

@@ -37,16 +37,25 @@ class RunResult:
             "best_epoch": self.best_epoch,
             "best_validation_loss": self.validation_losses[self.best_epoch - 1],
             "solved_length": self.evaluation.solved_length,
-            **self.evaluation.confusion._asdict(),
+            **self._confusion(),
             "tested": self.evaluation.tested,
             "wrong": self.evaluation.wrong,
         }
+
+    def _confusion(self) -> dict[str, int | None]:
+        assert self.evaluation is not None
+        if not self.evaluation.has_confusion:
+            return dict.fromkeys(Confusion._fields)
+        return self.evaluation.confusion._asdict()
 
     def tables(self) -> Mapping[str, Columns]:
         """The rows of results, by table and column."""
         assert self.evaluation is not None
         found = self.evaluation
-        cells = dict(zip(Confusion._fields, found.cells.T, strict=True))
+        none = np.full(len(found.lengths), None)
+        cells = dict.fromkeys(Confusion._fields, none)
+        if found.cells is not None:
+            cells = dict(zip(Confusion._fields, found.cells.T, strict=True))
         return {
             "epoch": {
                 "epoch": np.arange(1, len(self.train_losses) + 1),

@@ -14,7 +14,7 @@ from seqcls.config import RunConfig
 from seqcls.errors import UnknownRunError
 from seqcls.evaluation import drawn_test_set
 from seqcls.problem import resolve
-from seqcls.results import Confusion, Evaluation, StringErrors
+from seqcls.results import Evaluation, StringErrors
 from sweeps.grid.grouping import PlannedRun, make_groups
 from sweeps.results.run_result import RunResult
 from sweeps.store import writer
@@ -42,8 +42,7 @@ def outcome(number: int, run: PlannedRun | None = None) -> RunResult:
         engine="torch",
         engine_reason="asked for",
         best_epoch=2,
-        evaluation=Evaluation(
-            confusion=Confusion(5, 0, number % 2, 4),
+        evaluation=Evaluation.of_cells(
             lengths=np.array([1, 10]),
             cells=np.array([[5, 0, 0, 0], [0, 0, number % 2, 4]]),
             errors=StringErrors(wrong, np.full(len(wrong), -0.5 - number)),

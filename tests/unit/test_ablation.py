@@ -29,7 +29,7 @@ def test_a_head_ablated_by_zero_is_a_head_whose_output_is_zero() -> None:
     model = untrained(**TWO_BLOCKS, **SMALL)
     size = model.config.attention_head_size
     expected = without(model, o=("blocks.1.attention.output.weight", np.s_[:, size : 2 * size]))
-    found = Judge(model, 60).logits([Part(1, "head", 1)], "zero")
+    found = Judge(model, 60).outputs([Part(1, "head", 1)], "zero")
     np.testing.assert_allclose(found, expected, atol=1e-10)
 
 
@@ -37,12 +37,12 @@ def test_a_feed_forward_and_its_units_ablated_by_zero_add_nothing() -> None:
     model = untrained(**TWO_BLOCKS, **SMALL)
     name = "blocks.0.feed_forward.output.weight"
     judge = Judge(model, 60)
-    unit = judge.logits([Part(0, "unit", 2)], "zero")
+    unit = judge.outputs([Part(0, "unit", 2)], "zero")
     np.testing.assert_allclose(unit, without(model, o=(name, np.s_[:, 2])), atol=1e-10)
-    whole = judge.logits([Part(0, "feed-forward")], "zero")
+    whole = judge.outputs([Part(0, "feed-forward")], "zero")
     np.testing.assert_allclose(whole, without(model, o=(name, np.s_[:])), atol=1e-10)
     units = [Part(0, "unit", number) for number in range(4)]
-    np.testing.assert_allclose(judge.logits(units, "zero"), whole, atol=1e-10)
+    np.testing.assert_allclose(judge.outputs(units, "zero"), whole, atol=1e-10)
 
 
 def test_a_recurrent_unit_ablated_by_zero_is_a_unit_that_no_one_hears() -> None:
@@ -52,7 +52,7 @@ def test_a_recurrent_unit_ablated_by_zero_is_a_unit_that_no_one_hears() -> None:
         heard=("layers.0.state_weight", np.s_[:, 1]),
         read=("classifier.weight", np.s_[:, 1]),
     )
-    found = Judge(model, 60).logits([Part(0, "unit", 1, True)], "zero")
+    found = Judge(model, 60).outputs([Part(0, "unit", 1, True)], "zero")
     np.testing.assert_allclose(found, expected, atol=1e-10)
 
 
@@ -77,8 +77,8 @@ def test_the_mean_of_a_part_that_never_changes_is_what_it_is() -> None:
     same = AskedModel(resolve(model.config.model_copy(update={"positions": "none"})), weights)
     judge = Judge(same, 60)
     for part in parts_of(same):
-        np.testing.assert_allclose(judge.logits([part], "mean"), judge.before, atol=1e-10)
-    assert np.abs(judge.logits([Part(0, "head", 0)], "zero") - judge.before).max() > 1e-6
+        np.testing.assert_allclose(judge.outputs([part], "mean"), judge.before, atol=1e-10)
+    assert np.abs(judge.outputs([Part(0, "head", 0)], "zero") - judge.before).max() > 1e-6
 
 
 def test_parts_are_ranked_by_what_they_cost_and_pruned_from_the_cheapest() -> None:

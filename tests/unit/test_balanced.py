@@ -8,8 +8,9 @@ import pytest
 
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError
+from seqcls.kinds import Examples, examples_of
 from seqcls.problem import configuration, resolve
-from seqcls.sampling import LabelledStrings, Sampler
+from seqcls.sampling import Sampler
 from seqcls.sampling.balanced import fingerprints
 from seqcls.sampling.edits import edited
 from seqcls.tasks import TASKS
@@ -22,11 +23,11 @@ def sampler(part: str = "train", **fields: Any) -> Sampler:
     return resolve(RunConfig.from_mapping({"task": "parity", **fields})).sampler(part)
 
 
-def epochs(drawn: Sampler, number: int = 1) -> list[LabelledStrings]:
+def epochs(drawn: Sampler, number: int = 1) -> list[Examples]:
     return list(islice(drawn.epochs(), number))
 
 
-def spelled(drawn: LabelledStrings) -> list[str]:
+def spelled(drawn: Examples) -> list[str]:
     return texts("0123456789"[: drawn.strings.num_letters], drawn.strings)
 
 
@@ -44,7 +45,7 @@ def test_strings_of_every_language_are_balanced_and_rightly_labelled(
         **fields, negatives=negatives, train_min_length=3, train_max_length=30, train_size=1_000
     )
     (epoch,) = epochs(drawn)
-    assert (drawn.task.labels(epoch.strings) == epoch.labels).all()
+    assert (examples_of(drawn.task, epoch.strings).labels == epoch.labels).all()
     assert abs(epoch.labels.mean() - 0.5) < 0.1
     assert epoch.strings.lengths.min() >= 3
     assert epoch.strings.lengths.max() <= 30
@@ -88,7 +89,7 @@ def negative_lengths(**fields: Any) -> np.ndarray:
     """How many negative strings of an epoch have each length from 0 on."""
     drawn = sampler(**fields)
     (epoch,) = epochs(drawn)
-    assert (drawn.task.labels(epoch.strings) == epoch.labels).all()
+    assert (examples_of(drawn.task, epoch.strings).labels == epoch.labels).all()
     return np.bincount(epoch.strings.lengths[~epoch.labels], minlength=drawn.lengths[-1] + 1)
 
 

@@ -42,7 +42,7 @@ class Saying(AskedModel):
 
     def ask(self, strings: TokenStrings) -> Answers:
         logits = np.where(self.says(strings), 1.0, -1.0)
-        return Answers(strings, self.task.labels(strings), logits)
+        return Answers(strings, self.problem.language.labels(strings), logits > 0, logits)
 
 
 def saying(says: Says, **fields: object) -> tuple[AskedModel, list[str]]:
@@ -144,7 +144,7 @@ def test_a_rule_of_the_test_strings_alone_is_none() -> None:
 
 
 def opened_and_closed(strings: TokenStrings) -> np.ndarray:
-    limitless = resolve(configuration({"task": "dyck"})).task
+    limitless = resolve(configuration({"task": "dyck"})).language
     return np.asarray(limitless.labels(strings))
 
 
@@ -185,7 +185,7 @@ def test_a_trained_lstm_that_fails_at_trained_lengths_fails_by_no_length() -> No
 
 def test_errors_by_the_place_of_their_first_defect_are_told_by_it() -> None:
     fields: dict[str, object] = {"task": "regular", "alphabet": "ab", "pattern": "(ab)*"}
-    task = resolve(configuration(fields)).task
+    task = resolve(configuration(fields)).language
 
     def overlooks(strings: TokenStrings) -> np.ndarray:
         sound = task.features(strings)["length before the first defect"]
@@ -243,7 +243,7 @@ def test_an_order_that_the_model_does_not_see_is_told(string: str, other: bool) 
     assert (found is not None) == other
     if found is not None:
         assert sorted(found) == sorted(letters)
-        assert model.task.labels(TokenStrings.of_lists(2, [found]))[0]
+        assert model.problem.language.labels(TokenStrings.of_lists(2, [found]))[0]
     assert sees_counts_alone(model.problem)
     assert not sees_counts_alone(resolve(untrained(**fields, positions="alibi").config))
     assert not sees_counts_alone(resolve(untrained(**PARITY).config)), "it need not see an order"

@@ -184,7 +184,7 @@ def test_any_text_is_a_formula_or_refused_in_one_line(text: str) -> None:
     message = refusal(fields)
     assert "\n" not in message
     if not message:
-        task = resolve(RunConfig.from_mapping(fields)).task
+        task = resolve(RunConfig.from_mapping(fields)).language
         assert task.has(2, True) or task.has(2, False)
 
 

@@ -51,7 +51,7 @@ def test_the_examples_of_a_language_have_their_labels(name: str) -> None:
     texts = [positive.strip("`"), negative.strip("`")]
     letters = [[x - FIRST_LETTER for x in tokenizer.encode(text)[1:]] for text in texts]
     strings = TokenStrings.of_lists(len(alphabet), letters)
-    assert resolve(config).task.labels(strings).tolist() == [True, False]
+    assert resolve(config).language.labels(strings).tolist() == [True, False]
 
 
 def test_the_specifications_shown_can_be_trained() -> None:

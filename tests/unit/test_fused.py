@@ -24,8 +24,8 @@ from seqcls.engines.fused.packing import pack, unpack
 from seqcls.engines.fused.shapes import shape_of
 from seqcls.engines.fused.tiles import make_tiles
 from seqcls.engines.fused.training import fused_logits
-from seqcls.engines.stacked import sigmoid_scaled
 from seqcls.errors import EngineError
+from seqcls.kinds.membership import sigmoid_scaled
 from seqcls.problem import resolve
 from seqcls.tokens.strings import TokenStrings
 from seqcls.training import train_group

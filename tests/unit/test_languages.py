@@ -15,7 +15,7 @@ from seqcls.config import RunConfig
 from seqcls.errors import ConfigError
 from seqcls.problem import resolve
 from seqcls.sampling.balanced import draw_many
-from seqcls.tasks import TASKS, CountTask, Task
+from seqcls.tasks import TASKS, CountTask, LanguageTask
 from seqcls.tasks.language import letters_of, texts
 from seqcls.tokens.strings import TokenStrings
 
@@ -41,8 +41,8 @@ SMALL: dict[str, dict[str, Any]] = {
 """Settings of the tasks that need some."""
 
 
-def language(**fields: Any) -> Task:
-    return resolve(RunConfig.from_mapping(fields)).task
+def language(**fields: Any) -> LanguageTask:
+    return resolve(RunConfig.from_mapping(fields)).language
 
 
 def refusal(fields: dict[str, Any]) -> str:
@@ -54,21 +54,21 @@ def refusal(fields: dict[str, Any]) -> str:
     return ""
 
 
-def every_string(task: Task, length: int) -> list[str]:
+def every_string(task: LanguageTask, length: int) -> list[str]:
     return ["".join(letters) for letters in itertools.product(task.alphabet, repeat=length)]
 
 
-def strings_of(task: Task, rows: list[str]) -> TokenStrings:
+def strings_of(task: LanguageTask, rows: list[str]) -> TokenStrings:
     letters = [letters_of(task.alphabet, text).tolist() for text in rows]
     return TokenStrings.of_lists(len(task.alphabet), letters)
 
 
-def positives(task: Task, length: int) -> list[str]:
+def positives(task: LanguageTask, length: int) -> list[str]:
     rows = every_string(task, length)
     return list(itertools.compress(rows, task.labels(strings_of(task, rows)).tolist()))
 
 
-def small(name: str) -> Task:
+def small(name: str) -> LanguageTask:
     return language(task=name, **SMALL.get(name, {}))
 
 

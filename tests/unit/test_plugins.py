@@ -13,8 +13,8 @@ from seqcls import fields_read
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, PluginError, named
 from seqcls.interpretability.remedies import suggestions
+from seqcls.kinds import Examples
 from seqcls.problem import configuration, resolve
-from seqcls.sampling import LabelledStrings
 from seqcls.sampling.streams import Stream
 from sweeps.grid.grouping import PlannedRun
 from sweeps.statistics.importance import without_unread
@@ -138,12 +138,12 @@ def refused(**fields: Any) -> str:
     return str(caught.value)
 
 
-def drawn() -> LabelledStrings:
+def drawn() -> Examples:
     """The test strings of the task `odd` as another process reads or draws them."""
     return Stream(resolve(configuration({"task": "odd", "test_size": 200})).test).epoch(0)
 
 
-def begin_with(strings: LabelledStrings, letter: int) -> bool:
+def begin_with(strings: Examples, letter: int) -> bool:
     """Whether the positive strings are those that begin with a letter."""
     return bool(((strings.strings.letters[:, 0] == letter) == strings.labels).all())
 

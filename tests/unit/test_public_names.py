@@ -10,9 +10,13 @@ from tests.conftest import ROOT
 
 PUBLIC = {
     "seqcls": [],
-    "seqcls.tasks": ["CountTask", "TASKS", "Task"],
-    "seqcls.sampling": ["LabelledStrings", "SAMPLERS", "Sampler"],
-    "seqcls.models": ["MODELS", "OF_ATTENTION", "RECURRENT"],
+    "seqcls.kinds": [
+        *("ACCURACY", "ErrorColumn", "Examples", "KINDS", "Kind", "Measure"),
+        *("examples_of", "kind_name"),
+    ],
+    "seqcls.tasks": ["CountTask", "InputTask", "LanguageTask", "TASKS", "Task"],
+    "seqcls.sampling": ["SAMPLERS", "Sampler"],
+    "seqcls.models": ["MODELS", "OF_ATTENTION"],
     "seqcls.models.positions": ["POSITIONS", "longest_readable", "table_size"],
     "sweeps": [],
     "sweeps.work.executors": ["Executor", "GroupEnded", "OnProgress", "start"],

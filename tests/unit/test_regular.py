@@ -142,7 +142,7 @@ def test_any_pattern_is_a_language_or_refused_in_one_line(pattern: str) -> None:
     message = refusal(fields)
     assert "\n" not in message
     if not message:
-        task = resolve(RunConfig.from_mapping(fields)).task
+        task = resolve(RunConfig.from_mapping(fields)).language
         assert all(task.has(length, True) or task.has(length, False) for length in range(4))
 
 

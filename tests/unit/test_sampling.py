@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from seqcls.config import RunConfig
+from seqcls.kinds import Examples
 from seqcls.problem import resolve
-from seqcls.sampling import LabelledStrings
 from seqcls.sampling.streams import stream
 from seqcls.tokens.tokenizer import LETTERS, Tokenizer
 from tests.conftest import asset
@@ -147,6 +147,6 @@ def test_a_stream_is_drawn_once_however_many_runs_read_it() -> None:
 
 
 def test_the_first_batches_do_not_depend_on_how_long_the_epoch_is() -> None:
-    short: LabelledStrings = next(resolve(RunConfig(train_size=128)).train.epochs())
+    short: Examples = next(resolve(RunConfig(train_size=128)).train.epochs())
     whole = stream(resolve(RunConfig()).train).epoch(0)
     assert np.array_equal(short.strings.counts, whole.strings.counts[:128])

@@ -140,7 +140,7 @@ def test_an_architecture_from_outside_is_looked_into_by_what_it_names() -> None:
     judge, parts = ablation.Judge(model, 20), ablation.main_parts(model)
     assert [part.text for part in parts] == [f"block 0, unit {unit}" for unit in range(4)]
     assert np.abs(judge.before).max() > 3
-    np.testing.assert_array_equal(judge.logits(parts, "zero"), 0.0)
+    np.testing.assert_array_equal(judge.outputs(parts, "zero"), 0.0)
 
 
 @pytest.mark.usefixtures("bag")

@@ -10,6 +10,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from seqcls.config import RunConfig
+from seqcls.kinds import examples_of
 from seqcls.problem import resolve
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import Stream
@@ -33,7 +34,7 @@ def same(stream: Stream, sampler: Sampler, epochs: int) -> None:
     for index, ids in enumerate(drawn(sampler, epochs)):
         read = stream.epoch(index)
         assert np.array_equal(read.strings.letters, ids)
-        assert np.array_equal(read.labels, sampler.task.labels(read.strings))
+        assert np.array_equal(read.labels, examples_of(sampler.task, read.strings).labels)
 
 
 @pytest.mark.parametrize("sampler", [TRAIN, FIXED], ids=["variable", "fixed"])

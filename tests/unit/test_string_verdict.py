@@ -14,7 +14,7 @@ def test_a_verdict_by_strings_is_that_of_asking_about_each() -> None:
     assert found.inputs == len(every)
     wrong = [answer for own in every[:31] if (answer := model.answer(own)).is_wrong]
     rest = model.ask_all(every[31:])
-    false_positives = sum(answer.predicted for answer in wrong)
+    false_positives = sum(answer.predicted is True for answer in wrong)
     assert found.false_positives == false_positives + (rest.wrong & rest.predicted).sum()
     assert found.false_negatives == (
         len(wrong) - false_positives + (rest.wrong & ~rest.predicted).sum()

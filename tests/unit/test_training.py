@@ -9,15 +9,16 @@ import torch
 from torch import nn
 
 from seqcls.config import NetworkConfig, RunConfig
-from seqcls.engines.stacked import choose_device, sigmoid_scaled
+from seqcls.engines.stacked import choose_device
 from seqcls.errors import DeviceError, GroupError
 from seqcls.evaluation import evaluate
+from seqcls.kinds import Examples
+from seqcls.kinds.membership import sigmoid_scaled
 from seqcls.models.base import Classifier, read_ids
 from seqcls.models.initialization import initial_parameters, make_model
 from seqcls.models.positions.places import TrainingPlaces
 from seqcls.problem import check, resolve
 from seqcls.results import EpochLosses, TrainedMember
-from seqcls.sampling import LabelledStrings
 from seqcls.sampling.streams import stream
 from seqcls.tokens.tokenizer import PAD
 from seqcls.training import train_group
@@ -42,7 +43,7 @@ def plainly_trained(config: RunConfig, seed: int) -> tuple[Classifier, list[floa
     places = TrainingPlaces(resolve(config).network, config.train_seed)
     train_losses, validation_losses = [], []
 
-    def loss(drawn: LabelledStrings) -> torch.Tensor:
+    def loss(drawn: Examples) -> torch.Tensor:
         ids = torch.from_numpy(read_ids(drawn.strings, config.readout)).int()
         own = places.draw(int((ids != PAD).sum(dim=1).max())) if model.training else None
         if own is not None:

@@ -27,7 +27,7 @@ def errors_by_length(errors: pd.DataFrame) -> alt.Chart:
                 stack=True,
                 axis=alt.Axis(tickMinStep=1),
             ),
-            color=kind_color(),
+            color=kind_color(errors["kind"]),
             tooltip=[
                 alt.Tooltip("kind:N", title="Kind"),
                 alt.Tooltip("lengths:N", title="Lengths"),

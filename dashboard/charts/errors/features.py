@@ -24,8 +24,8 @@ def feature_plane(errors: pd.DataFrame, x: str, y: str) -> alt.Chart:
         .encode(
             x=alt.X("first:Q", **_counted(errors["first"], x)),
             y=alt.Y("second:Q", **_counted(errors["second"], y)),
-            color=kind_color(),
-            shape=kind_shape(),
+            color=kind_color(errors["kind"]),
+            shape=kind_shape(errors["kind"]),
             tooltip=[
                 alt.Tooltip("string:N", title="String"),
                 alt.Tooltip("kind:N", title="Kind"),

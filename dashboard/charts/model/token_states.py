@@ -29,9 +29,9 @@ from dashboard.charts.model.parts import (
     unseen,
     width_of,
 )
-from dashboard.charts.style.colors import AWAY, FALSE_NEGATIVE, FALSE_POSITIVE, GREY, TOWARDS
+from dashboard.charts.style.colors import AWAY, GREY, TOWARDS, WRONG
 from dashboard.charts.style.pointing import pointed
-from dashboard.charts.style.scales import LOW_TO_HIGH
+from dashboard.charts.style.scales import KIND_COLORS, LOW_TO_HIGH
 
 LINE_HEIGHT = 140
 ROW = 16
@@ -43,24 +43,33 @@ def prefix_logits(
     """The logit after every prefix; colored where the prefix is misclassified.
 
     Args:
-        frame: letter (the prefix's length), prefix (as text), logit, label (0 or 1).
+        frame: letter (the prefix's length), prefix (as text), logit, label (0 or 1; or the target
+            as text, where the logit is the margin of what is right).
         names: of the tokens.
         limits: logits that the axis reaches at least; those of the prefixes if none are given.
         room: pixels for all tokens, about.
     """
-    pairs = zip(frame["label"], frame["logit"], strict=True)
+    pairs = list(zip(frame["label"], frame["logit"], strict=True))
+    of_language = not any(isinstance(label, str) for label, _ in pairs)
     rows = frame[["letter", "prefix", "logit"]].assign(
-        answer=[_outcome(bool(label), logit > 0) for label, logit in pairs]
+        answer=[
+            _outcome(bool(label), logit > 0)
+            if of_language
+            else ("correct" if logit > 0 else "wrong")
+            for label, logit in pairs
+        ]
     )
     reached = reached_by("logit", limits)
     data = {"prefixes": rows, TOKENS: tokens_frame(names), "reached_by_prefixes": reached}
-    return Part(_prefix_logits, (places_of(names), room), data)
+    return Part(_prefix_logits, (places_of(names), room, of_language), data)
 
 
-def _prefix_logits(tokens: Places, room: int) -> Layers:
+def _prefix_logits(tokens: Places, room: int, of_language: bool) -> Layers:
+    number = "Logit" if of_language else "Margin"
+    outcomes = {"correct": GREY, **(KIND_COLORS if of_language else {"wrong": WRONG})}
     base = chart_of("prefixes").encode(x=token_axis(tokens))
     line = base.mark_line(color=GREY, strokeWidth=1).encode(
-        y=alt.Y("logit:Q", title="Logit of the prefix")
+        y=alt.Y("logit:Q", title=f"{number} of the prefix")
     )
     points = (
         base.mark_point(filled=True, opacity=1, size=45)
@@ -69,15 +78,12 @@ def _prefix_logits(tokens: Places, room: int) -> Layers:
             color=alt.Color(
                 "answer:N",
                 title=None,
-                scale=alt.Scale(
-                    domain=["correct", "false positive", "false negative"],
-                    range=[GREY, FALSE_POSITIVE, FALSE_NEGATIVE],
-                ),
+                scale=alt.Scale(domain=list(outcomes), range=list(outcomes.values())),
                 legend=alt.Legend(orient="top"),
             ),
             tooltip=[
                 alt.Tooltip("prefix:N", title="Prefix"),
-                alt.Tooltip("logit:Q", title="Logit", format=".4f"),
+                alt.Tooltip("logit:Q", title=number, format=".4f"),
                 alt.Tooltip("answer:N", title="Prediction"),
             ],
         )

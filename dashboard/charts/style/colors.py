@@ -34,6 +34,8 @@ INK = "#5A5A5A"
 
 FALSE_POSITIVE = "#9467BD"
 FALSE_NEGATIVE = "#D62728"
+WRONG = "#D95F02"
+"""Errors of tasks that are no languages."""
 
 TOWARDS = "#2F8C7C"
 AWAY = "#CC6677"

@@ -2,12 +2,12 @@
 
 import json
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import altair as alt
 
-from dashboard.charts.style.colors import FALSE_NEGATIVE, FALSE_POSITIVE
+from dashboard.charts.style.colors import FALSE_NEGATIVE, FALSE_POSITIVE, WRONG
 
 KIND_COLORS = {"false positive": FALSE_POSITIVE, "false negative": FALSE_NEGATIVE}
 
@@ -110,21 +110,28 @@ def _broken(name: str) -> list[str]:
 _KINDS = alt.Legend(orient="bottom", columns=1)
 
 
-def kind_color(field: str = "kind") -> alt.Color:
-    """Purple for false positives, red for false negatives."""
+def kind_color(kinds: Iterable[str]) -> alt.Color:
+    """Purple for false positives, red for false negatives; of errors that are neither orange."""
+    known = _known_kinds(kinds)
     return alt.Color(
-        f"{field}:N",
+        "kind:N",
         title=None,
-        scale=alt.Scale(domain=list(KIND_COLORS), range=list(KIND_COLORS.values())),
+        scale=alt.Scale(domain=list(known), range=list(known.values())),
         legend=_KINDS,
     )
 
 
-def kind_shape(field: str = "kind") -> alt.Shape:
+def kind_shape(kinds: Iterable[str]) -> alt.Shape:
     """False positives point down, false negatives up: as in every other chart of strings."""
+    known = _known_kinds(kinds)
     return alt.Shape(
-        f"{field}:N",
+        "kind:N",
         title=None,
-        scale=alt.Scale(domain=list(KIND_COLORS), range=list(KIND_SHAPES)),
+        scale=alt.Scale(domain=list(known), range=list(KIND_SHAPES[: len(known)])),
         legend=_KINDS,
     )
+
+
+def _known_kinds(kinds: Iterable[str]) -> dict[str, str]:
+    """The kinds of errors that there can be beside those that are drawn, with their colors."""
+    return {"wrong": WRONG} if "wrong" in set(kinds) else KIND_COLORS

@@ -14,7 +14,7 @@ from seqcls.engines.strings.batches import Batch, testing_pieces, training_batch
 from seqcls.engines.strings.flat_group import FlatGroup
 from seqcls.engines.strings.recurrent import recurrent_logits
 from seqcls.engines.strings.transformer import transformer_logits
-from seqcls.models.base import Classifier
+from seqcls.models.base import Classifier, Outputs
 from seqcls.models.initialization import make_model
 from seqcls.models.positions.places import TrainingPlaces
 from seqcls.models.recurrent import GRU, LSTM, RNN, Recurrent
@@ -23,7 +23,7 @@ from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import PAD
 
 
-def plain_logits(model: Classifier, batch: Batch) -> Float[Tensor, " string"]:
+def plain_logits(model: Classifier, batch: Batch) -> Outputs:
     """The model's logits on the shortest way to them; dropout is off."""
     # A subclass may compute something else.
     if type(model) is Transformer:
@@ -91,7 +91,7 @@ class OneByOne:
         return testing_pieces(self._config, strings, self._device)
 
     @torch.no_grad()
-    def logits(self, piece: Batch) -> Float[Tensor, "member string"]:
+    def logits(self, piece: Batch) -> Float[Tensor, "member string *output"]:
         """Every member's logits; dropout is off."""
         return torch.stack([plain_logits(model.eval(), piece) for model in self.models])
 

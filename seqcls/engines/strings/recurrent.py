@@ -5,13 +5,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from seqcls.engines.strings.batches import Batch
+from seqcls.models.base import Outputs
 from seqcls.models.recurrent import Cell, GRUCell, LSTMCell, Recurrent
 from seqcls.models.transformer import read_states
 
 Hidden = Float[Tensor, "string position hidden"]
 
 
-def recurrent_logits(model: Recurrent, batch: Batch) -> Float[Tensor, " string"]:
+def recurrent_logits(model: Recurrent, batch: Batch) -> Outputs:
     """As `Recurrent.forward`, without dropout."""
     # One place after another is how the kernels go through memory.
     states = model.embedding(batch.ids.T)

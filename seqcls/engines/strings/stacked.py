@@ -13,6 +13,7 @@ from seqcls.engines.computation import Losses
 from seqcls.engines.stacked_group import StackedGroup
 from seqcls.engines.strings.batches import Batch, testing_pieces, training_batches
 from seqcls.engines.strings.transformer import transformer_logits
+from seqcls.models.base import Outputs
 from seqcls.models.initialization import make_model
 from seqcls.models.positions.places import TrainingPlaces
 from seqcls.models.transformer import Transformer
@@ -26,7 +27,7 @@ class _Shortest(nn.Module):
         super().__init__()
         self.model = make_model(config).to(device, getattr(torch, config.precision))
 
-    def forward(self, batch: Batch) -> Float[Tensor, " string"]:
+    def forward(self, batch: Batch) -> Outputs:
         if type(self.model) is Transformer:
             return transformer_logits(self.model, batch)
         logits: Tensor = self.model(batch.ids, batch.places)
@@ -68,7 +69,7 @@ class Stacked:
         return testing_pieces(self._config, strings, self._device)
 
     @torch.no_grad()
-    def logits(self, piece: Batch) -> Float[Tensor, "member string"]:
+    def logits(self, piece: Batch) -> Float[Tensor, "member string *output"]:
         """Every member's logits; dropout is off."""
         # One after another: so many members' states would not fit beside each other.
         parameters = self._group.parameters
@@ -81,14 +82,14 @@ class Stacked:
     def keep(self, rows: Sequence[int]) -> None:
         """Holds nothing of any member but what the group holds."""
 
-    def _all(self, batch: Batch) -> Float[Tensor, "member string"]:
+    def _all(self, batch: Batch) -> Float[Tensor, "member string *output"]:
         def one(own: Mapping[str, Tensor]) -> Tensor:
             return self._one(own, batch)
 
         logits: Tensor = vmap(one)(self._group.parameters)
         return logits
 
-    def _one(self, own: Mapping[str, Tensor], batch: Batch) -> Float[Tensor, " string"]:
+    def _one(self, own: Mapping[str, Tensor], batch: Batch) -> Outputs:
         named = {f"model.{name}": value for name, value in own.items()}
         logits: Tensor = functional_call(self._model, named, (batch,))
         return logits

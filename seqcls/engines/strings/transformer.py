@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from seqcls.engines.strings.batches import Batch
-from seqcls.models.base import Places
+from seqcls.models.base import Outputs, Places
 from seqcls.models.layers import Linear, masked_mean
 from seqcls.models.positions.base import Bias, Positions
 from seqcls.models.transformer import Attention, Block, Transformer
@@ -21,7 +21,7 @@ from seqcls.tokens.tokenizer import PAD
 Hidden = Float[Tensor, "string position hidden"]
 
 
-def transformer_logits(model: Transformer, batch: Batch) -> Float[Tensor, " string"]:
+def transformer_logits(model: Transformer, batch: Batch) -> Outputs:
     """As `Transformer.forward`, without dropout."""
     states = model.positions.embed(model.embedding(batch.ids), batch.places)
     everywhere = _Queries(batch, model.positions)

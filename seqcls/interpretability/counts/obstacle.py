@@ -33,7 +33,10 @@ def obstacle(problem: Problem, needs: Needs = "required letters") -> str | None:
         problem: what the model was trained for.
         needs: what the analysis rests on.
     """
-    reason = counts_suffice(problem.network, training=False) or _other_network(problem.network)
+    network = problem.network
+    reason = (
+        problem.no_language or counts_suffice(network, training=False) or _other_network(network)
+    )
     if reason is not None or needs == "states":
         return reason
     task = problem.config.task

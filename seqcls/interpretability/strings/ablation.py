@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Float, Int64
 from torch import Tensor
 
 from seqcls.errors import ConfigError
@@ -122,34 +122,43 @@ class Judge:
         if len(rows) > sample:
             rows = rows[len(rows) * np.arange(sample) // sample]
         self.strings = test.strings.take(rows)
-        self.labels: Bool[np.ndarray, " string"] = test.labels[rows]
+        self.targets = test.targets[rows]
+        self._kind = model.problem.kind
         self._own = plain_model(model)
         self._batches = list(_batches(self._own, self.strings))
 
     @cached_property
     def before(self) -> Float[np.ndarray, " string"]:
-        """The logits of the whole model."""
-        return self.logits((), "zero")
+        """The logits, or margins, of the whole model."""
+        return self._kind.margins(self.outputs((), "zero"), self.targets)
 
     def without(self, parts: Sequence[Part], how: AblationMethod) -> Ablated:
         """What is left without these parts."""
-        logits = self.logits(parts, how)
-        right = (logits > 0) == self.labels
+        outputs = self.outputs(parts, how)
+        right = self._kind.answers(outputs) == self.targets
+        margins = self._kind.margins(outputs, self.targets)
         lengths, rows = np.unique(self.strings.lengths, return_inverse=True)
-        signed = np.where(self.labels, -logits, logits)
         return Ablated(
             parts=tuple(parts),
             errors=int((~right).sum()),
             accuracy=float(right.mean()),
-            loss=float(np.logaddexp(0, signed).mean()),
-            logit_change=float(np.abs(logits - self.before).mean()),
+            loss=self._loss(outputs),
+            logit_change=float(np.abs(margins - self.before).mean()),
             lengths=lengths,
             strings=np.bincount(rows, minlength=len(lengths)),
             right=np.bincount(rows, right, len(lengths)).astype(np.int64),
         )
 
-    def logits(self, parts: Sequence[Part], how: AblationMethod) -> Float[np.ndarray, " string"]:
-        """The logits without these parts."""
+    def _loss(self, outputs: np.ndarray) -> float:
+        """The mean over the strings, in nats; no logit is scaled."""
+        targets = torch.from_numpy(self._kind.encoded(self.targets, "float64"))
+        losses = self._kind.losses(torch.from_numpy(outputs), targets, "default")
+        return float(losses.mean())
+
+    def outputs(
+        self, parts: Sequence[Part], how: AblationMethod
+    ) -> Float[np.ndarray, "string *output"]:
+        """What the head gives without these parts."""
         values = {part: self._means[part] if how == "mean" else 0.0 for part in parts}
         with torch.no_grad():
             found = [_run(self._own, ids, values) for ids in self._batches]

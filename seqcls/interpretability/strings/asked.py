@@ -29,12 +29,12 @@ class Answer:
 
     string: str
     length: int
-    label: bool
+    label: bool | str
+    """What is right: of a language its label, else the target as text."""
     logit: float
-
-    @property
-    def predicted(self) -> bool:
-        return self.logit > 0
+    """Or the margin of another kind."""
+    predicted: bool | str
+    """What the model says, likewise."""
 
     @property
     def is_wrong(self) -> bool:
@@ -47,13 +47,18 @@ class Answers:
     """What the language and the model say of many strings."""
 
     strings: TokenStrings
-    labels: Bool[np.ndarray, " string"]
+    targets: np.ndarray
+    """What is right: of languages their labels."""
+    predicted: np.ndarray
+    """What the model says: of languages whether the logit is positive."""
     logits: Float[np.ndarray, " string"]
-    """NaN where the model has no places for so long a string: it is neither right nor wrong."""
+    """Or the margins of another kind. NaN where the model has no places for so long a string: it
+    is neither right nor wrong."""
 
     @property
-    def predicted(self) -> Bool[np.ndarray, " string"]:
-        return np.asarray(self.logits > 0)
+    def labels(self) -> Bool[np.ndarray, " string"]:
+        """The targets of a language."""
+        return self.targets
 
     @property
     def known(self) -> Bool[np.ndarray, " string"]:
@@ -61,11 +66,11 @@ class Answers:
 
     @property
     def wrong(self) -> Bool[np.ndarray, " string"]:
-        return np.asarray(self.known & (self.predicted != self.labels))
+        return np.asarray(self.known & (self.predicted != self.targets))
 
     @property
     def right(self) -> Bool[np.ndarray, " string"]:
-        return np.asarray(self.known & (self.predicted == self.labels))
+        return np.asarray(self.known & (self.predicted == self.targets))
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,8 +125,11 @@ class AskedModel:
 
     def ask(self, strings: TokenStrings) -> Answers:
         """Labels and answers of strings."""
-        logits = logits_of(self.problem.without_dropout, [self.weights], strings)[0]
-        return Answers(strings, self.task.labels(strings), logits.astype(np.float64))
+        kind = self.problem.kind
+        outputs = logits_of(self.problem.without_dropout, [self.weights], strings)[0]
+        targets = kind.targets(self.task, strings)
+        margins = kind.margins(outputs, targets).astype(np.float64)
+        return Answers(strings, targets, kind.answers(outputs), margins)
 
     def ask_all(self, strings: Sequence[Sequence[int]]) -> Answers:
         """Labels and answers of strings given by their letters."""
@@ -139,5 +147,12 @@ class AskedModel:
                 f"{self.text(letters)[:60]!r} is longer than the model has places for "
                 f"(positions={self.config.positions!r}); shorten it"
             )
-        logit, label = float(answers.logits[0]), bool(answers.labels[0])
-        return Answer(self.text(letters), len(letters), label, logit)
+        label, predicted = self.said(answers.targets)[0], self.said(answers.predicted)[0]
+        logit = float(answers.logits[0])
+        return Answer(self.text(letters), len(letters), label, logit, predicted)
+
+    def said(self, answers: np.ndarray) -> Sequence[bool | str]:
+        """Targets or answers as they are told: bits of a language, else text."""
+        texts = self.problem.kind.texts(self.task, answers)
+        bits: list[bool] = answers.tolist()
+        return bits if texts is None else texts

@@ -43,7 +43,8 @@ class _Part:
 
 def has_residual_stream(model: AskedModel) -> bool:
     """Whether a model's logit is a sum of what its parts add to a residual stream."""
-    return isinstance(plain_model(model), Transformer)
+    one_logit = model.problem.network.num_outputs == 1
+    return one_logit and isinstance(plain_model(model), Transformer)
 
 
 def logit_steps(model: AskedModel, letters: Sequence[int]) -> tuple[Step, ...]:
@@ -55,6 +56,8 @@ def logit_steps(model: AskedModel, letters: Sequence[int]) -> tuple[Step, ...]:
         ConfigError: the model is no Transformer.
     """
     own = plain_model(model)
+    if model.problem.network.num_outputs > 1:
+        raise ConfigError("the head gives several numbers, and steps are of one logit")
     if not isinstance(own, Transformer):
         raise ConfigError(
             f"architecture={model.config.architecture!r} has no residual stream to attribute the "

@@ -105,8 +105,10 @@ def parse_groups(model: AskedModel, text: str) -> GroupFamily:
     """The family that a text such as `<ab>{n}`, `0{m}1{n}` or `({n}){n}` stands for.
 
     Raises:
+        ConfigError: the task is no language.
         InvalidStringError: not of this alphabet or notation, or not one or two free counts.
     """
+    model.problem.require_language()
     tokenizer = model.tokenizer
     piece = re.compile(_PIECE.format(token=tokenizer.pattern))
     pieces: list[tuple[Letters, Count]] = []

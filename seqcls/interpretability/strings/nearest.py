@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
+from typing import Any
 
 from seqcls.interpretability.strings.asked import Answer, Answers, AskedModel, Letters
 
@@ -53,7 +54,7 @@ def nearest_right(
         max_tried: after so many strings the search is given up.
     """
     start = tuple(letters)
-    was = model.answer(start).predicted
+    was = model.ask_all([start]).predicted[0]
     least = 0 if model.knows_the_empty_string else 1
     tried = 0
     rings = islice(_rings(start, model.num_letters, same_length), max_edits)
@@ -117,7 +118,7 @@ def _twice(string: Letters, num_letters: int, same_length: bool) -> Iterator[Let
                 yield own
 
 
-def _first_meant(answers: Answers, other_than: bool | None) -> int | None:
+def _first_meant(answers: Answers, other_than: Any) -> int | None:
     meant = answers.right
     if other_than is not None:
         meant = meant & (answers.predicted != other_than)

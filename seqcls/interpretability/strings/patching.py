@@ -4,7 +4,7 @@ The model reads the *base* string; one state at one place is that which it has f
 string of the same length. Where the answer turns into the source's, that state carried it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +24,7 @@ from seqcls.interpretability.strings.plain import (
 from seqcls.interpretability.strings.states import check_length
 from seqcls.models.base import Classifier
 from seqcls.models.parts import Site
+from seqcls.tokens.strings import TokenStrings
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,16 +90,16 @@ def patch(model: AskedModel, base: Sequence[int], source: Sequence[int]) -> Patc
     at_once = max(PAIRS_AT_ONCE // max(width * width, 1), 1) if own.attention() else max(width, 1)
     with torch.no_grad():
         kept = own.activations(others)
-        rows = []
+        margins, rows = _margins(model, base), []
         for site, states in sites.items():
             parts = [
                 _replaced(own, ids.expand(len(where), -1), site, states, kept, where)
                 for where in each.split(at_once)
             ]
-            rows.append(torch.cat(parts) if parts else torch.zeros(0))
-        ends = [float(own(row)) for row in (ids, others)]
+            rows.append(margins(torch.cat(parts)) if parts else np.zeros(0))
+        ends = [float(margins(own(row))[0]) for row in (ids, others)]
     tokens = [tuple(token_names(model, row)) for row in (base, source)]
-    return Patched(tokens[0], tokens[1], ends[0], ends[1], tuple(sites), torch.stack(rows).numpy())
+    return Patched(tokens[0], tokens[1], ends[0], ends[1], tuple(sites), np.stack(rows))
 
 
 def patch_everywhere(
@@ -117,7 +118,19 @@ def patch_everywhere(
     ids, others = ids_of(model, [base]), ids_of(model, [source])
     everywhere = torch.ones(1, ids.shape[1], dtype=torch.bool)
     with torch.no_grad():
-        return float(_replaced(own, ids, site, sites[site], own.activations(others), everywhere))
+        found = _replaced(own, ids, site, sites[site], own.activations(others), everywhere)
+    return float(_margins(model, base)(found)[0])
+
+
+def _margins(model: AskedModel, base: Sequence[int]) -> Callable[[Tensor], np.ndarray]:
+    """The one number of each output that patching moves, told by what is right of the base."""
+    kind = model.problem.kind
+    target = kind.targets(model.task, TokenStrings.of_lists(model.num_letters, [base]))
+
+    def margins(outputs: Tensor) -> np.ndarray:
+        return kind.margins(outputs.numpy(), np.repeat(target, len(outputs), axis=0))
+
+    return margins
 
 
 def _opened(

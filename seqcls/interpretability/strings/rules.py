@@ -77,6 +77,7 @@ def fitting_rules(model: AskedModel) -> Rules:
 
     Strings that the model has no places for are left out.
     """
+    model.problem.require_language()
     test = distinct_test_strings(model.problem.test)
     answers = model.ask(test.strings)
     known = np.flatnonzero(answers.known)

@@ -17,7 +17,7 @@ DRAWN = 32
 
 def sees_counts_alone(problem: Problem) -> bool:
     """Whether the order of tokens decides in the language, and not in the model's answer."""
-    order_matters = problem.task.order_sensitive
+    order_matters = problem.task.order_sensitive and problem.no_language is None
     return order_matters and counts_suffice(problem.network, training=False) is None
 
 
@@ -44,7 +44,7 @@ def same_letters_other_label(problem: Problem, letters: Sequence[int]) -> Letter
     has learned. None says only that none was found among `DRAWN` strings of the other label, as
     many orders of these letters, and these in the order of the alphabet.
     """
-    task, alphabet = problem.task, len(problem.task.alphabet)
+    task, alphabet = problem.language, len(problem.task.alphabet)
     own = TokenStrings.of_lists(alphabet, [letters])
     label = bool(task.labels(own)[0])
     generator = np.random.default_rng(0)
@@ -57,7 +57,7 @@ def same_letters_other_label(problem: Problem, letters: Sequence[int]) -> Letter
 
 @remembered
 def _of_label(problem: Problem, length: int, positive: bool) -> tuple[Letters, ...]:
-    task = problem.task
+    task = problem.language
     if not task.has(length, positive):
         return ()
     generator = np.random.default_rng(1)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.interpretability.strings.asked import AskedModel
@@ -34,7 +34,8 @@ class Prefixes:
     tokens: tuple[str, ...]
     """The last token of each prefix; of the empty one none."""
     logits: Float[np.ndarray, " prefix"]
-    labels: Bool[np.ndarray, " prefix"]
+    labels: np.ndarray
+    """Of a language; else the targets as text."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +98,7 @@ def prefix_logits(model: AskedModel, letters: Sequence[int]) -> Prefixes:
     check_length(model, letters)
     answers = model.ask_all([tuple(letters[:end]) for end in range(len(letters) + 1)])
     tokens = ("", *(model.tokenizer.alphabet[letter] for letter in letters))
-    return Prefixes(tokens, answers.logits, answers.labels)
+    return Prefixes(tokens, answers.logits, np.array(model.said(answers.targets)))
 
 
 def recurrent_units(model: AskedModel, letters: Sequence[int]) -> Units:

@@ -24,7 +24,11 @@ def string_verdict(model: AskedModel, limit: int = MAX_STRINGS) -> Verdict:
     """What a model makes of every string up to the length at which no more than `limit` are.
 
     The empty string is one of them where a test may hold it.
+
+    Raises:
+        ConfigError: the task is no language.
     """
+    model.problem.require_language()
     longest = checked_length(model, limit)
     tried = positives = negatives = 0
     least: int | None = None

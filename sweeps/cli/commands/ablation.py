@@ -42,7 +42,7 @@ def show_ablation(
     judge = Judge(model, sample)
     whole = judge.without((), way)
     found = list(prune(judge, parts, way)) if pruning else [whole, *rank(judge, parts, way)]
-    strings = len(judge.labels)
+    strings = len(judge.targets)
     if as_json:
         record = {"run": run_id, "how": way, "strings": strings}
         show(True, [], {**record, "steps" if pruning else "parts": list(map(_record, found))})

@@ -107,6 +107,8 @@ def predict_strings(
     frame = pd.DataFrame(
         [
             {"string": string, "probability": p.probability, "logit": p.logit}
+            if p.answer is None
+            else {"string": string, "answer": p.answer, "margin": p.logit}
             for string, p in zip(strings, predicted, strict=True)
         ]
     )
@@ -114,8 +116,9 @@ def predict_strings(
         print_json(frame)
         return
     frame["string"] = frame["string"].replace("", '""')
-    frame["probability"] = frame["probability"].map("{:.6f}".format)
-    frame["logit"] = frame["logit"].map("{:.4f}".format)
+    for name, form in {"probability": "{:.6f}", "logit": "{:.4f}", "margin": "{:.4f}"}.items():
+        if name in frame:
+            frame[name] = frame[name].map(form.format)
     print_table(frame, f"run {run_id}")
 
 

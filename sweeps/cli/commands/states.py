@@ -76,7 +76,10 @@ def _tables(model: AskedModel, letters: Letters) -> Iterator[tuple[str, pd.DataF
     frame = pd.DataFrame(
         {"token": prefixes.tokens, "logit": prefixes.logits.round(4), "label": prefixes.labels}
     )
-    yield "the logit after every prefix", frame.assign(label=frame["label"].astype(int))
+    if prefixes.labels.dtype == bool:
+        yield "the logit after every prefix", frame.assign(label=frame["label"].astype(int))
+    else:
+        yield "the margin after every prefix", frame.set_axis(["token", "margin", "target"], axis=1)
 
 
 def _units(model: AskedModel, letters: Letters) -> pd.DataFrame:

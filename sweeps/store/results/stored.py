@@ -186,7 +186,14 @@ class _ByRun:
 
     def of(self, run_id: int) -> Columns:
         start, end = np.searchsorted(self.run_ids, [run_id, run_id + 1])
-        return {name: column[start:end] for name, column in self.columns.items()}
+        own = {name: column[start:end] for name, column in self.columns.items()}
+        # Of a language the confusion has a number at every length, of other tasks none has any.
+        return {
+            name: column.astype(np.int64)
+            if column.dtype == object and not (column == None).any()  # noqa: E711
+            else column
+            for name, column in own.items()
+        }
 
 
 def _columns_by_run(connection: Connection, table: type[Base], run_ids: Sequence[int]) -> _ByRun:
@@ -202,6 +209,10 @@ def _columns_by_run(connection: Connection, table: type[Base], run_ids: Sequence
 
 
 def _column(table: str, name: str, values: Sequence[Any], kind: str) -> np.ndarray:
+    if name in Confusion._fields and None in values:
+        known = [value for value in values if value is not None]
+        _column(table, name, known, kind)
+        return np.array(values, dtype=object)
     try:
         column = np.array(values) if len(values) else np.empty(0, kind)
     except ValueError:
@@ -216,8 +227,11 @@ def _column(table: str, name: str, values: Sequence[Any], kind: str) -> np.ndarr
 def _agrees(counts: Mapping[str, Any]) -> bool:
     """Whether tested and wrong are those of the confusion, where there is one."""
     tn, fp, fn, tp = cells = [counts[name] for name in Confusion._fields]
-    if any(cell is None for cell in cells):
+    known = [{*np.ravel(cell).tolist()} - {None} for cell in cells]
+    if not any(known):
         return True
+    if any(None in np.ravel(cell).tolist() for cell in cells):
+        return False
     return bool(np.all((tn + fp + fn + tp == counts["tested"]) & (fp + fn == counts["wrong"])))
 
 

@@ -48,8 +48,15 @@ def store_test_set(connection: Connection, config: RunConfig, drawn: TestSet | N
 
 def insert_test_strings(connection: Connection, test_set_id: int, drawn: TestSet) -> None:
     """Stores the strings of a test set that has none."""
-    columns = (drawn.lengths, drawn.labels.astype(int), drawn.occurrences)
-    rows = zip(drawn.texts, *(column.tolist() for column in columns), strict=True)
+    none = [None] * len(drawn.texts)
+    rows = zip(
+        drawn.texts,
+        drawn.lengths.tolist(),
+        none if drawn.bits is None else drawn.bits.astype(int).tolist(),
+        drawn.occurrences.tolist(),
+        none if drawn.targets is None else drawn.targets,
+        strict=True,
+    )
     numbered = [(test_set_id, number, *row) for number, row in enumerate(rows)]
     insert_rows(connection, tables.TestString, numbered)
 
@@ -57,12 +64,18 @@ def insert_test_strings(connection: Connection, test_set_id: int, drawn: TestSet
 def stored_test_set(connection: Connection, test_set_id: int) -> TestSet:
     """The strings of a test set as they are stored; none where none are."""
     own = tables.TestString
-    query = select(own.string, own.length, own.label, own.occurrences)
+    query = select(own.string, own.length, own.label, own.occurrences, own.target)
     ordered = query.where(own.test_set_id == test_set_id).order_by(own.number)
     _, rows = fetched(connection, ordered)
-    texts, *columns = zip(*rows, strict=True) if rows else ((), (), (), ())
-    lengths, labels, occurrences = (np.array(column, dtype=np.int64) for column in columns)
-    return TestSet(texts, lengths, labels > 0, occurrences)
+    texts, lengths, labels, occurrences, targets = (
+        zip(*rows, strict=True) if rows else ((), (), (), (), ())
+    )
+    counts = (np.array(column, dtype=np.int64) for column in (lengths, occurrences))
+    of_language = all(target is None for target in targets) and None not in labels
+    bits = np.array(labels, dtype=np.int64) > 0 if of_language else None
+    said = None if of_language else [str(target) for target in targets]
+    length, times = counts
+    return TestSet(texts, length, bits, times, said)
 
 
 def _digest(connection: Connection, config: RunConfig) -> str | None:

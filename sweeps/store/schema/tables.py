@@ -112,8 +112,11 @@ class TestString(Base):
     number: Mapped[int] = mapped_column(whole(values.whole(0, 2**24 - 1)), primary_key=True)
     string: Mapped[str] = mapped_column(text())
     length: Mapped[int] = mapped_column(whole(values.LENGTH))
-    label: Mapped[int] = mapped_column(whole(values.whole(0, 1)))
+    label: Mapped[int | None] = mapped_column(whole(values.whole(0, 1)))
+    """None where the task is no language; what is right is then the target."""
     occurrences: Mapped[int] = mapped_column(whole(values.SOME))
+    target: Mapped[str | None] = mapped_column(text())
+    """None for languages."""
 
 
 class Config(Base):

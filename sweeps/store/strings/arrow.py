@@ -20,6 +20,7 @@ _STRINGS = pa.schema(
         ("length", pa.int64()),
         ("label", pa.int64()),
         ("occurrences", pa.int64()),
+        ("target", pa.string()),
     ]
 )
 ERRORS = pa.schema(
@@ -30,6 +31,7 @@ ERRORS = pa.schema(
         ("label", pa.int64()),
         ("logit", pa.float64()),
         ("occurrences", pa.int64()),
+        ("target", pa.string()),
     ]
 )
 
@@ -37,8 +39,10 @@ ERRORS = pa.schema(
 def lengths_of(connection: Connection, run_ids: Sequence[int]) -> pa.Table:
     """What these runs came to at every length, in the columns of `LENGTHS`."""
     rows = plain_rows(connection, LengthScore, LENGTHS.names, run_ids)
-    table = np.array(rows, dtype=np.int64).reshape(-1, len(LENGTHS.names))
-    return pa.table([np.ascontiguousarray(column) for column in table.T], schema=LENGTHS)
+    columns: Sequence[Sequence[int | None]] = [[]] * len(LENGTHS.names)
+    if rows:
+        columns = list(zip(*rows, strict=True))
+    return pa.table([pa.array(column, type=pa.int64()) for column in columns], schema=LENGTHS)
 
 
 class Strings:
@@ -50,7 +54,7 @@ class Strings:
     def of(
         self, connection: Connection, test_set_id: int, numbers: Int64[np.ndarray, " row"]
     ) -> pa.Table:
-        """The strings of these numbers, in the columns string, length, label, occurrences.
+        """The strings of these numbers, in the columns of `_STRINGS`.
 
         Raises:
             StoreDamagedError: the test set has no such string.
@@ -104,6 +108,6 @@ def _read(
     columns = [getattr(TestString, name) for name in _STRINGS.names]
     query = select(TestString.number, *columns).where(TestString.test_set_id == test_set_id)
     _, rows = fetched(connection, query.order_by(TestString.number))
-    numbers, *values = zip(*rows, strict=True) if rows else ((),) * 5
+    numbers, *values = zip(*rows, strict=True) if rows else ((),) * (1 + len(columns))
     arrays = [pa.array(own, type=kind) for own, kind in zip(values, _STRINGS.types, strict=True)]
     return np.array(numbers, dtype=np.int64), pa.table(arrays, schema=_STRINGS)

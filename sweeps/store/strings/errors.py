@@ -17,14 +17,15 @@ if TYPE_CHECKING:
     # Imported where frames are made: a sweep begins half a second sooner without.
     import pandas as pd
 
-STRING_COLUMNS = ("string", "length", "label", "occurrences")
+STRING_COLUMNS = ("string", "length", "label", "occurrences", "target")
 
 
 def errors_of_runs(connection: Connection, run_ids: Sequence[int]) -> "pd.DataFrame":
     """Misclassified strings of these runs, by run and number, which sorts them as text.
 
     Returns:
-        run_id, number, string, length, label, logit, occurrences.
+        run_id, number, string, length, label, logit, occurrences; and target, where any of the
+        runs is of a task that is no language, whose strings have no label.
     """
     import pandas as pd
 
@@ -43,7 +44,10 @@ def errors_of_runs(connection: Connection, run_ids: Sequence[int]) -> "pd.DataFr
     columns = ["run_id", "number", "string", "length", "label", "logit", "occurrences"]
     if not parts:
         return _none(columns)
-    return pd.concat(parts, ignore_index=True)[columns]
+    found = pd.concat(parts, ignore_index=True)
+    if found["target"].isna().all():
+        return found[columns]
+    return found.astype({"label": "Int64"})[[*columns, "target"]]
 
 
 def packs_of(

@@ -61,6 +61,7 @@ def string_errors(
     found = found.sort_values(["length", "number"], ignore_index=True)
     found["kind"] = _kinds(found["label"])
     columns = ["string", "kind", "length", "label", "logit", "occurrences"]
+    columns += ["target"] * ("target" in found)
     end = None if limit is None else offset + limit
     return found.iloc[offset:end][columns].reset_index(drop=True)
 
@@ -136,7 +137,7 @@ def _most_broken(
     columns = ["language", "string", "kind", "length", "models", "of"]
     if not parts:
         return pd.DataFrame(columns=columns), {}
-    same = pd.concat(parts).groupby(["language", "string", "label", "length"])
+    same = pd.concat(parts).groupby(["language", "string", "label", "length"], dropna=False)
     summed: pd.DataFrame = same.agg(models=("models", "sum")).reset_index()
     summed["kind"] = _kinds(summed["label"])
     # The language of most failing models comes first.
@@ -199,8 +200,9 @@ def _counted(
 
 
 def _kinds(labels: "pd.Series[int]") -> list[str]:
-    """What an error is, by the label of its string: a negative one is a false positive."""
-    return ["false negative" if label else "false positive" for label in labels]
+    """What an error is, by the label of its string; without one there is one kind of error."""
+    words = {0: "false positive", 1: "false negative"}
+    return [words.get(label, "wrong") for label in labels.tolist()]
 
 
 def _found(store: Store, run_id: int, search: ErrorSearch) -> pd.DataFrame:

@@ -1,7 +1,8 @@
-"""Strings tested and strings wrong, of any kind of answer; tn to tp only of answers of one bit."""
+"""Answers of any kind: strings tested and wrong, and targets; tn to tp and labels only of bits."""
 
 from alembic import context, op
 
+from sweeps.store.migrations.packed_views import postgres_views, sqlite_views
 from sweeps.store.migrations.second_digest import misfits
 from sweeps.store.migrations.strict_tables import WORDS
 
@@ -44,6 +45,33 @@ CREATE TABLE length_sum (
 """
 
 
+TEST_STRING = """
+CREATE TABLE test_string (
+    test_set_id INTEGER NOT NULL REFERENCES test_set (id),
+    number INTEGER NOT NULL CHECK (number >= 0 AND number < 16777216),
+    string TEXT NOT NULL,
+    length INTEGER NOT NULL CHECK (length >= 0),
+    label INTEGER CHECK (label IN (0, 1)),
+    occurrences INTEGER NOT NULL CHECK (occurrences >= 1),
+    target TEXT,
+    PRIMARY KEY (test_set_id, number)
+){strict_by_key}
+"""
+
+STRINGS = ("test_set_id", "number", "string", "length", "label", "occurrences")
+
+MISCLASSIFIED = """
+CREATE VIEW misclassified AS
+SELECT wrong.run_id, said.string, said.length, said.label, wrong.logit, said.occurrences,
+    said.target
+FROM string_error AS wrong
+JOIN run ON run.id = wrong.run_id
+JOIN config ON config.id = run.config_id
+JOIN test_string AS said
+    ON said.test_set_id = config.test_set_id AND said.number = wrong.number
+"""
+
+
 def upgrade() -> None:
     attributes = context.config.attributes
     if "damaged" not in attributes:
@@ -53,6 +81,25 @@ def upgrade() -> None:
     _rebuild("length_score", LENGTH_SCORE, ("run_id", "length", *CELLS), "run")
     sums = ("config_id", "length", "runs", "failing", *CELLS)
     _rebuild("length_sum", LENGTH_SUM, sums, "config")
+    _add_targets()
+
+
+def _add_targets() -> None:
+    """Lets test strings have targets, and the views that read them."""
+    dialect = op.get_bind().dialect.name
+    op.execute("DROP VIEW misclassified")
+    if _is_ours("test_string"):
+        # A renamed table would be renamed in this view, too.
+        op.execute("DROP VIEW string_error")
+        made_again = {"sqlite": sqlite_views, "postgresql": postgres_views}[dialect]()[0]
+        _make_anew("test_string", TEST_STRING)
+        names = ", ".join(STRINGS)
+        op.execute(f"INSERT INTO test_string ({names}) SELECT {names} FROM old_test_string")
+        op.execute("DROP TABLE old_test_string")
+        op.get_bind().exec_driver_sql(made_again)
+    else:
+        op.execute("ALTER TABLE test_string ADD COLUMN target TEXT")
+    op.get_bind().exec_driver_sql(MISCLASSIFIED)
 
 
 def _add_counts(table: str) -> None:
@@ -74,21 +121,33 @@ def _rebuild(table: str, made_by: str, kept: tuple[str, ...], parent: str) -> No
         kept: its columns before, the first of which refers to `parent`.
         parent: the table that it refers to.
     """
-    dialect = op.get_bind().dialect.name
-    strict = f"SELECT strict FROM pragma_table_list WHERE schema = 'main' AND name = '{table}'"
-    if dialect == "sqlite" and not op.get_bind().exec_driver_sql(strict).scalar():
+    if not _is_ours(table):
         _add_counts(table)
         return
-    op.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
-    if dialect == "postgresql":
-        op.execute(f"ALTER INDEX {table}_pkey RENAME TO old_{table}_pkey")
-    op.execute(made_by.format(**WORDS[dialect]).strip())
+    _make_anew(table, made_by)
     op.execute(
         f"INSERT INTO {table} ({', '.join((*kept, *COUNTED))}) "
         f"SELECT {', '.join((*kept, *COUNTED.values()))} FROM old_{table} "
         f"WHERE {_are_counts(*kept)} AND {kept[0]} IN (SELECT id FROM {parent}) ORDER BY 1, 2"
     )
     op.execute(f"DROP TABLE old_{table}")
+
+
+def _is_ours(table: str) -> bool:
+    """Whether a table checks its values, as those that this program makes do."""
+    if op.get_bind().dialect.name != "sqlite":
+        return True
+    strict = f"SELECT strict FROM pragma_table_list WHERE schema = 'main' AND name = '{table}'"
+    return bool(op.get_bind().exec_driver_sql(strict).scalar())
+
+
+def _make_anew(table: str, made_by: str) -> None:
+    """Renames a table to `old_...`, and makes an empty one in its place."""
+    dialect = op.get_bind().dialect.name
+    op.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
+    if dialect == "postgresql":
+        op.execute(f"ALTER INDEX {table}_pkey RENAME TO old_{table}_pkey")
+    op.execute(made_by.format(**WORDS[dialect]).strip())
 
 
 def _are_counts(*columns: str) -> str:

@@ -1,0 +1,31 @@
+"""Kinds of answers: what a task asks for, and what that means for training, testing and showing."""
+
+from seqcls.kinds.base import ACCURACY, ErrorColumn, Examples, Kind, Measure
+from seqcls.kinds.membership import Membership
+from seqcls.plugins import Registry
+from seqcls.tasks.base import Task
+from seqcls.tokens.strings import TokenStrings
+
+KINDS: Registry[type[Kind]] = Registry("seqcls.kinds", {"membership": Membership})
+
+__all__ = [
+    "ACCURACY",
+    "KINDS",
+    "ErrorColumn",
+    "Examples",
+    "Kind",
+    "Measure",
+    "examples_of",
+    "kind_name",
+]
+
+
+def kind_name(task: Task | type[Task]) -> str:
+    """The name of a task's kind; a language need not say that it is one."""
+    name: str = getattr(task, "kind", "membership")
+    return name
+
+
+def examples_of(task: Task, strings: TokenStrings) -> Examples:
+    """Strings with their targets; the task's kind is known to be there."""
+    return Examples(strings, KINDS[kind_name(task)]().targets(task, strings))

@@ -1,0 +1,125 @@
+"""What every kind of answer says of itself: targets, loss, judgment, what is shown of errors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+import numpy as np
+from jaxtyping import Bool, Float, Int64
+
+from seqcls.tasks.base import Task
+from seqcls.tokens.strings import TokenStrings
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Targets = np.ndarray
+"""Of each string what is right: of a language its label, of shape (string)."""
+
+Outputs = np.ndarray
+"""Of each string the numbers that a model's head gives: (string), or (string, output)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Strings in the order in which they were drawn, with what is right of each."""
+
+    strings: TokenStrings
+    targets: Targets
+
+    @property
+    def labels(self) -> Bool[np.ndarray, " string"]:
+        """The targets of a language: which strings are in it."""
+        return self.targets
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    def take(self, rows: "slice | Int64[np.ndarray, ' row']") -> "Examples":
+        """Some of the strings."""
+        return Examples(self.strings.take(rows), self.targets[rows])
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One number of a model by length, that charts can draw."""
+
+    name: str
+    """As a column is called."""
+    title: str
+    """As a chart is labelled."""
+    meaning: str
+    """In a sentence."""
+
+
+ACCURACY = Measure(
+    "accuracy", "Accuracy", "Share of a model's test strings that it classifies correctly."
+)
+
+
+@dataclass(frozen=True)
+class ErrorColumn:
+    """What a table of misclassified strings shows beside the string."""
+
+    name: str
+    title: str
+    meaning: str
+
+
+class Kind(Protocol):
+    """One kind of answer. Its constructor takes nothing; it holds no state."""
+
+    reads: ClassVar[frozenset[str]]
+    """Fields of a configuration that it reads; none where it is fixed."""
+    sampler: ClassVar[str]
+    """What draws its strings where a configuration names none."""
+    cells: ClassVar[tuple[str, ...]]
+    """Columns of counts that are stored beside `tested` and `wrong`; may be none."""
+
+    def num_outputs(self, task: Task) -> int:
+        """How many numbers a model's head gives of a string."""
+        ...
+
+    def targets(self, task: Task, strings: TokenStrings) -> Targets:
+        """What is right of each string."""
+        ...
+
+    def encoded(self, targets: Targets, precision: str) -> np.ndarray:
+        """The targets as `losses` takes them."""
+        ...
+
+    def losses(
+        self, outputs: "Tensor", targets: "Tensor", train_loss: str
+    ) -> "Float[Tensor, '*member string']":
+        """Each string's loss in nats.
+
+        Args:
+            outputs: of the head: (*member, string), with one more axis where there are several.
+            targets: encoded, of the same strings: (string).
+            train_loss: the field of the configuration.
+        """
+        ...
+
+    def answers(self, outputs: Outputs) -> np.ndarray:
+        """What a model says of each string, comparable with the targets."""
+        ...
+
+    def cell(self, answers: np.ndarray, targets: Targets) -> Int64[np.ndarray, " string"]:
+        """Which of `cells` each string counts in; asked only where there are some."""
+        ...
+
+    def margins(self, outputs: Outputs, targets: Targets) -> Float[np.ndarray, " string"]:
+        """The one number of each answer that is stored, and that interventions move."""
+        ...
+
+    def texts(self, task: Task, answers: np.ndarray) -> Sequence[str] | None:
+        """Answers, or targets, as text; None where a bit says it all."""
+        ...
+
+    def measures(self) -> tuple[Measure, ...]:
+        """What charts can draw by length, accuracy first."""
+        ...
+
+    def error_columns(self) -> tuple[ErrorColumn, ...]:
+        """What a table of misclassified strings shows."""
+        ...

@@ -1,0 +1,99 @@
+"""Membership: is the string in the language? One bit, read off one logit."""
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from jaxtyping import Bool, Float, Int64
+
+from seqcls.kinds.base import ACCURACY, ErrorColumn, Measure
+from seqcls.tasks.base import Task
+from seqcls.tokens.strings import TokenStrings
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class Membership:
+    """Answers of languages; a positive logit means that the string is in it."""
+
+    reads: ClassVar[frozenset[str]] = frozenset()
+    sampler: ClassVar[str] = "balanced_strings"
+    cells: ClassVar[tuple[str, ...]] = ("tn", "fp", "fn", "tp")
+    """Negative is the label 0; false is misclassified."""
+
+    def num_outputs(self, task: Task) -> int:
+        """As `Kind.num_outputs`: the logit."""
+        del task
+        return 1
+
+    def targets(self, task: Any, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+        """As `Kind.targets`: which strings are in the language."""
+        labels: np.ndarray = task.labels(strings)
+        return labels
+
+    def encoded(self, targets: np.ndarray, precision: str) -> Float[np.ndarray, " string"]:
+        """As `Kind.encoded`: 0 and 1."""
+        return targets.astype(precision)
+
+    def losses(
+        self, outputs: "Tensor", targets: "Tensor", train_loss: str
+    ) -> "Float[Tensor, '*member string']":
+        """As `Kind.losses`: binary cross entropy, of scaled logits where that is asked for."""
+        from torch.nn import functional
+
+        if train_loss == "sigmoid_scaled":
+            outputs = sigmoid_scaled(outputs)
+        targets = targets.expand_as(outputs)
+        losses: Tensor = functional.binary_cross_entropy_with_logits(
+            outputs, targets, reduction="none"
+        )
+        return losses
+
+    def answers(self, outputs: np.ndarray) -> Bool[np.ndarray, "*member string"]:
+        """As `Kind.answers`: which strings are said to be in the language."""
+        return np.asarray(outputs > 0)
+
+    def cell(self, answers: np.ndarray, targets: np.ndarray) -> Int64[np.ndarray, " string"]:
+        """As `Kind.cell`."""
+        return np.asarray(2 * targets.astype(np.int64) + answers)
+
+    def margins(self, outputs: np.ndarray, targets: np.ndarray) -> Float[np.ndarray, " string"]:
+        """As `Kind.margins`: the logit, whatever the label."""
+        del targets
+        return outputs
+
+    def texts(self, task: Task, answers: np.ndarray) -> None:
+        """As `Kind.texts`: a bit says it all."""
+        del task, answers
+
+    def measures(self) -> tuple[Measure, ...]:
+        """As `Kind.measures`."""
+        return (
+            ACCURACY,
+            Measure(
+                "false_positive_rate",
+                "False positive rate",
+                "The share of negative test strings that are predicted positive.",
+            ),
+            Measure(
+                "false_negative_rate",
+                "False negative rate",
+                "The share of positive test strings that are predicted negative.",
+            ),
+        )
+
+    def error_columns(self) -> tuple[ErrorColumn, ...]:
+        """As `Kind.error_columns`."""
+        return (
+            ErrorColumn("label", "Label", "1: the string is in the language. 0: it is not."),
+            ErrorColumn(
+                "logit", "Logit", "The model's output for the string: above 0 it predicts positive."
+            ),
+        )
+
+
+def sigmoid_scaled(logits: "Float[Tensor, '*batch']") -> "Float[Tensor, '*batch']":
+    """Applies z <- -z / (1 + sigmoid(z)) twice, which shrinks confident logits of either sign."""
+    for _ in range(2):
+        logits = -logits / (1 + logits.sigmoid())
+    return logits

@@ -1,0 +1,104 @@
+"""Inputs of any task that is no language, of uniform lengths."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import count
+from typing import ClassVar, Literal
+
+import numpy as np
+from jaxtyping import Int64
+
+from seqcls.errors import ConfigError
+from seqcls.kinds import Examples, examples_of
+from seqcls.sampling.balanced import MAX_TOKENS, PARTS
+from seqcls.tasks.base import InputTask, Task
+from seqcls.tokens.strings import TokenStrings
+
+
+@dataclass(frozen=True)
+class UniformInputs:
+    """An input's length is uniform among those that have one; then the task draws it.
+
+    The streams of training, validation and test differ where all settings are the same.
+    """
+
+    task: InputTask
+    part: str
+    min_length: int
+    max_length: int
+    size: int
+    batch_size: int
+    seed: int
+    train_set: Literal["fresh", "fixed"] = "fresh"
+
+    reads: ClassVar[frozenset[str]] = frozenset(
+        {"part", "min_length", "max_length", "size", "batch_size", "seed"}
+    )
+    reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {"train": frozenset({"train_set"})}
+
+    def __post_init__(self) -> None:
+        if self.min_length > self.max_length:
+            raise ConfigError(
+                f"min_length={self.min_length}: expected at most max_length={self.max_length}"
+            )
+        if self.size * self.max_length > MAX_TOKENS:
+            raise ConfigError(
+                f"size={self.size}: {self.size:,} strings of up to {self.max_length:,} tokens take "
+                f"more memory than {MAX_TOKENS:,} tokens; lower size or max_length"
+            )
+        if not len(self._lengths):
+            raise ConfigError(
+                f"max_length={self.max_length}: no input has {self.min_length} to "
+                f"{self.max_length} tokens; change the task or the lengths "
+                f"({self.task.describe()})"
+            )
+
+    @classmethod
+    def obstacle(cls, task: Task) -> str | None:
+        """It can draw the inputs of any task that is no language."""
+        if isinstance(task, InputTask):
+            return None
+        return "it draws inputs, not the strings of a language; use balanced_strings"
+
+    @property
+    def lengths(self) -> range:
+        return range(int(self._lengths[0]), int(self._lengths[-1]) + 1)
+
+    @property
+    def epoch_size(self) -> int:
+        return self.size
+
+    @property
+    def repeats(self) -> bool:
+        return self.train_set == "fixed"
+
+    @property
+    def _lengths(self) -> Int64[np.ndarray, " length"]:
+        return _lengths(self.task, self.min_length, self.max_length)
+
+    def epochs(self) -> Iterator[Examples]:
+        """Epochs of `size` inputs."""
+        if not self.repeats:
+            for epoch in count():
+                yield self._epoch(self._generator(epoch))
+        first = self._epoch(self._generator(0))
+        yield first
+        for epoch in count(1):
+            yield first.take(self._generator(epoch).permutation(self.size))
+
+    def _generator(self, epoch: int) -> np.random.Generator:
+        return np.random.default_rng([self.seed, PARTS.index(self.part), epoch])
+
+    def _epoch(self, rng: np.random.Generator) -> Examples:
+        lengths = rng.choice(self._lengths, size=self.size).tolist()
+        rows = [self.task.draw_input(rng, length).tolist() for length in lengths]
+        strings = TokenStrings.of_lists(len(self.task.alphabet), rows)
+        return examples_of(self.task, strings)
+
+
+@lru_cache(maxsize=64)
+def _lengths(task: InputTask, min_length: int, max_length: int) -> Int64[np.ndarray, " length"]:
+    """The allowed lengths that have an input."""
+    there = [length for length in range(min_length, max_length + 1) if task.has_input(length)]
+    return np.array(there, dtype=np.int64)
