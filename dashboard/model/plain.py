@@ -61,6 +61,11 @@ def _ask(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
             **measures.string_columns(problem.kind),
             "predicted": "Predicted",
             "correct": st.column_config.CheckboxColumn("Correct"),
+            "margin": st.column_config.NumberColumn(
+                "Margin",
+                help="By how much the model prefers its answer to the next best one.",
+                format="%.4f",
+            ),
         },
     )
 
@@ -78,7 +83,7 @@ def _answers(
                 "target": said,
                 "predicted": [own.answer for own in predicted],
                 "correct": [target == own.answer for target, own in pairs],
-                "logit": [own.logit for own in predicted],
+                "margin": [own.logit for own in predicted],
             }
         )
     labels, logits = targets.tolist(), [own.logit for own in predicted]

@@ -64,7 +64,9 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
     config_ids = table["config_id"].tolist()
     named = table["config_id"].map(names.configuration_names(list(dict.fromkeys(config_ids))))
     settings = names.settings_that_differ(config_ids)
-    shown = table[[*LEADING, "config_id", *RESULTS]].join(settings, on="config_id")
+    # Of tasks that are no languages there are no false positives and negatives.
+    known = [name for name in RESULTS if not table[name].isna().all()]
+    shown = table[[*LEADING, "config_id", *known]].join(settings, on="config_id")
     shown["config_id"] = named
     shown = shown.rename(columns={"config_id": CONFIGURATION})
     elsewhere = _linked_elsewhere(table["run_id"].tolist())

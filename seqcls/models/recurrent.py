@@ -13,10 +13,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from seqcls.config import NetworkConfig
-from seqcls.models.base import Classifier, Ids, Outputs, Places, Recorder
-from seqcls.models.layers import Dropout, Embedding, Linear
+from seqcls.models.base import Ids, Places, Recorder
+from seqcls.models.heads import BodyAndHead, Hidden, make_head
+from seqcls.models.layers import Dropout, Embedding
 from seqcls.models.parts import Part, Site
-from seqcls.models.transformer import read_states
 
 State = Float[Tensor, "string hidden"]
 Gates = Float[Tensor, "string gates"]
@@ -122,7 +122,7 @@ class LSTMCell(Cell):
         return Step(give * cell.tanh(), cell, named)
 
 
-class Recurrent(Classifier):
+class Recurrent(BodyAndHead):
     """Layers of cells, and a logit read off the last state or off the mean of all."""
 
     cell: ClassVar[type[Cell]]
@@ -132,18 +132,16 @@ class Recurrent(Classifier):
         self.embedding = Embedding(config.vocabulary_size, config.hidden_size)
         layers = nn.ModuleList([self.cell(config) for _ in range(config.num_blocks)])
         self.layers = cast("Iterable[Cell]", layers)
-        self.classifier = Linear(config.hidden_size, config.num_outputs, bias=config.biases)
+        self.classifier = make_head(config)
         self.dropout = Dropout(config.dropout_rate)
 
-    def run(self, ids: Ids, record: Recorder, places: Places | None) -> Outputs:
-        """As `Classifier.run`; places mean nothing here."""
+    def states(self, ids: Ids, record: Recorder, places: Places | None) -> Hidden:
+        """As `BodyAndHead.states`; places mean nothing here."""
         del places
         states = record("embedding", self.dropout(self.embedding(ids)))
         for number, layer in enumerate(self.layers):
             states = self.dropout(layer(states, record.within(f"layers.{number}")))
-        read = record("readout", read_states(self.config, states, ids))
-        logits: Tensor = self.classifier(read).squeeze(-1)
-        return record("logit", logits)
+        return states
 
     def parts(self) -> Mapping[Part, str]:
         """As `Classifier.parts`: units, layer by layer."""

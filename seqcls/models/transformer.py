@@ -13,13 +13,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from seqcls.config import NetworkConfig
-from seqcls.models.base import Classifier, Ids, Outputs, Places, Recorder
+from seqcls.models.base import Ids, Outputs, Places, Recorder
+from seqcls.models.heads import BodyAndHead, make_head
 from seqcls.models.layers import (
     Dropout,
     Embedding,
     Linear,
     make_norm,
-    masked_mean,
     masked_softmax,
 )
 from seqcls.models.parts import Part, Site
@@ -128,7 +128,7 @@ class Block(nn.Module):
         return states if first else record("feed_forward_norm", self.feed_forward_norm(states))
 
 
-class Transformer(Classifier):
+class Transformer(BodyAndHead):
     """Blocks over padded token ids, and a logit read off one place or off the mean of all.
 
     A new model's values are undefined: `seqcls.models.initialization` draws them.
@@ -139,12 +139,12 @@ class Transformer(Classifier):
         self.embedding = Embedding(config.vocabulary_size, config.hidden_size)
         blocks = nn.ModuleList([Block(config) for _ in range(config.num_blocks)])
         self.blocks = cast("Iterable[Block]", blocks)
-        self.classifier = Linear(config.hidden_size, config.num_outputs, bias=config.biases)
+        self.classifier = make_head(config)
         self.dropout = Dropout(config.dropout_rate)
         self.positions: Positions = POSITIONS[config.positions].load()(config)
 
-    def run(self, ids: Ids, record: Recorder, places: Places | None) -> Outputs:
-        """As `Classifier.run`."""
+    def states(self, ids: Ids, record: Recorder, places: Places | None) -> Hidden:
+        """As `BodyAndHead.states`."""
         if places is None:
             places = places_of(self.config, ids)
         attendable, scale = attendable_tokens(self.config, ids), length_scale(self.config, ids)
@@ -153,9 +153,11 @@ class Transformer(Classifier):
         for number, block in enumerate(self.blocks):
             inside = record.within(f"blocks.{number}")
             states = block(states, attendable, scale, self.positions, places, inside)
-        read = record("readout", read_states(self.config, states, ids))
-        logits: Tensor = self.classifier(self.dropout(read)).squeeze(-1)
-        return record("logit", logits)
+        return states
+
+    def head(self, read: Float[Tensor, "string hidden"]) -> Outputs:
+        """As `BodyAndHead.head`, of what dropout leaves."""
+        return super().head(self.dropout(read))
 
     def parts(self) -> Mapping[Part, str]:
         """As `Classifier.parts`: heads, feed-forwards, and units of these, block by block."""
@@ -211,16 +213,6 @@ def length_scale(config: NetworkConfig, ids: Ids) -> Scale:
     if config.attention_mask == "causal":
         read = read & _earlier(ids)
     return read.sum(dim=2).clamp_min(1).to(dtype).log()[:, None, :, None]
-
-
-def read_states(config: NetworkConfig, states: Hidden, ids: Ids) -> Float[Tensor, "string hidden"]:
-    """The states that the logit is read off."""
-    if config.readout == "first":
-        return states[:, 0]
-    read = ids != PAD
-    if config.readout == "mean":
-        return masked_mean(states, read)
-    return states[torch.arange(len(ids), device=ids.device), read.sum(dim=1) - 1]
 
 
 def _earlier(ids: Ids) -> Bool[Tensor, "1 position position"]:

@@ -25,7 +25,7 @@ def networks_of(case: Case) -> list[Network]:
     """Each member of a case, to be looked into."""
     config = RunConfig(
         **{
-            **case.config.model_dump(exclude={"trained_length", "place_seed"}),
+            **case.config.model_dump(exclude={"trained_length", "place_seed", "num_outputs"}),
             "required_letters": "a",
         }
     )

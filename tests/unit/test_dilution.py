@@ -66,7 +66,8 @@ class WrongOnOne(AskedModel):
     def ask(self, strings: TokenStrings) -> Answers:
         answers = super().ask(strings)
         one = (strings.lengths == 2) & (strings.letters[:, :2] == (0, 1)).all(axis=1)
-        return dataclasses.replace(answers, logits=np.where(one, 1.0, answers.logits))
+        logits = np.where(one, 1.0, answers.logits)
+        return dataclasses.replace(answers, logits=logits, predicted=logits > 0)
 
 
 def test_errors_of_a_model_that_fails_on_a_short_string_are_not_those_of_length(

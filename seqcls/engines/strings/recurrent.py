@@ -6,8 +6,8 @@ from torch import Tensor
 
 from seqcls.engines.strings.batches import Batch
 from seqcls.models.base import Outputs
+from seqcls.models.heads import read_states
 from seqcls.models.recurrent import Cell, GRUCell, LSTMCell, Recurrent
-from seqcls.models.transformer import read_states
 
 Hidden = Float[Tensor, "string position hidden"]
 
@@ -19,8 +19,7 @@ def recurrent_logits(model: Recurrent, batch: Batch) -> Outputs:
     for layer in model.layers:
         states = _layer(layer, states)
     read = read_states(batch.config, states.transpose(0, 1), batch.ids)
-    logits: Tensor = model.classifier(read).squeeze(-1)
-    return logits
+    return model.head(read)
 
 
 def _layer(

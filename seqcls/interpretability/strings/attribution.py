@@ -15,7 +15,8 @@ from torch import Tensor, nn
 from seqcls.errors import ConfigError
 from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.interpretability.strings.plain import ids_of, plain_model
-from seqcls.models.transformer import Attention, Block, Transformer, read_states
+from seqcls.models.heads import read_states
+from seqcls.models.transformer import Attention, Block, Transformer
 
 Hidden = Float[Tensor, "1 position hidden"]
 
