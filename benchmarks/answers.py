@@ -15,13 +15,12 @@ from pathlib import Path
 from playwright.sync_api import Browser, sync_playwright
 
 from benchmarks.pages import Shown, Window, browser_window, drawn
+from benchmarks.served import FLAGS, find_browser, serve
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
 from sweeps.work.options import WorkOptions
 from sweeps.work.worker import work
-from tests.e2e.browser import FLAGS, find_browser
-from tests.e2e.server import serve
 
 LENGTH = 40
 STRINGS = 7

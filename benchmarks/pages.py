@@ -19,8 +19,7 @@ import psutil
 from playwright.sync_api import Browser, Page, WebSocket, sync_playwright
 
 from benchmarks.large import ERRORS, LENGTHS, SEEDS, count_configs, make_database
-from tests.e2e.browser import FLAGS, find_browser
-from tests.e2e.server import Server, serve
+from benchmarks.served import FLAGS, Server, find_browser, serve
 
 PAGES = {
     "Compare": "",

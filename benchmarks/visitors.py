@@ -23,7 +23,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import ClientConnection, connect
 
 from benchmarks.pages import PAGES, make_if_missing, megabytes
-from tests.e2e.server import Server, serve
+from benchmarks.served import Server, serve
 
 SESSIONS = 20
 SECONDS = 60.0

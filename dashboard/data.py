@@ -38,6 +38,24 @@ Answer = TypeVar("Answer")
 _revisions: ContextVar[dict[Any, Any] | None] = ContextVar("revisions", default=None)
 
 
+_asked: ContextVar[Store | None] = ContextVar("asked", default=None)
+
+
+@contextmanager
+def asking(store: Store) -> Iterator[None]:
+    """A block whose questions this database is asked, and not that of the environment."""
+    before = _asked.set(store)
+    try:
+        yield
+    finally:
+        _asked.reset(before)
+
+
+def reader() -> Store:
+    """The database that is asked: that of a block of `asking`, else that of the environment."""
+    return _asked.get() or open_reader()
+
+
 @contextmanager
 def at_one_revision() -> Iterator[None]:
     """A block in which the database is asked once whether it has changed.
@@ -51,7 +69,7 @@ def at_one_revision() -> Iterator[None]:
     before = _revisions.set({})
     try:
         with suppress(SeqclsError):
-            revision(open_reader())
+            revision(reader())
         yield
     finally:
         _revisions.reset(before)
@@ -63,7 +81,7 @@ def is_outdated() -> bool:
     if seen is None:
         return False
     try:
-        store = open_reader()
+        store = reader()
         return seen.get((store.location, queries.revision)) != queries.revision(store)
     except SeqclsError:
         return bool(seen)
@@ -104,9 +122,9 @@ def shared(
 
     @wraps(function)
     def ask(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
-        store = open_reader()
+        store = reader()
         given = (*args, *sorted(kwargs.items()))
-        hashable = tuple(tuple(own) if isinstance(own, list) else own for own in given)
+        hashable = tuple(tuple(x) if isinstance(x, list) else x for x in given)
         name = f"{function.__module__}.{function.__qualname__}"
         key = (name, revision(store, _which), revision(store, of), hashable)
         return ANSWERS.answer(key, lambda: function(*args, **kwargs))
@@ -127,7 +145,7 @@ def cached(
 
     @wraps(query)
     def ask(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
-        return query(open_reader(), *args, **kwargs)
+        return query(reader(), *args, **kwargs)
 
     return shared(ask, of)
 
@@ -188,14 +206,14 @@ read_settings = shared(_read_settings, overview.configs_revision)
 def importance(view: View, config_ids: tuple[int, ...], measure: str) -> pd.DataFrame:
     """How far each setting that is read moves a measure."""
     # Of all seeds in scope: shares of those that were picked for failing would all be 100%.
-    own = models(view)
-    own = own[own["config_id"].isin(config_ids)]
-    return weighed.importance(own, read_settings(config_ids), weighed.MEASURES[measure])
+    seeds = models(view)
+    seeds = seeds[seeds["config_id"].isin(config_ids)]
+    return weighed.importance(seeds, read_settings(config_ids), weighed.MEASURES[measure])
 
 
 def progress() -> list[SweepProgress]:
     """Every sweep's progress, of which only what the clock changes is read anew."""
-    return progressing.progress(open_reader(), sweep_counts())
+    return progressing.progress(reader(), sweep_counts())
 
 
 def explain(error: SeqclsError) -> None:

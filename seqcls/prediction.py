@@ -12,6 +12,7 @@ from seqcls.errors import InvalidStringError
 from seqcls.evaluation import logits_of
 from seqcls.parameters import weights_of
 from seqcls.problem import Problem
+from seqcls.tasks import CountTask
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer
 
@@ -32,13 +33,16 @@ class Prediction:
     """As text, for a task that is no language."""
 
 
-def predict(problem: Problem, weights: bytes, strings: Sequence[str]) -> list[Prediction]:
+def predict(
+    problem: Problem, weights: bytes, strings: Sequence[str], *, partial: bool = False
+) -> list[Prediction]:
     """The model's answer for each string: from its letter counts where they suffice.
 
     Args:
         problem: what the model was trained for.
         weights: its parameters, as safetensors bytes.
         strings: in the notation of `seqcls.tokens.tokenizer`.
+        partial: answer NaN where the model has no places for so long a string, and do not refuse.
 
     Raises:
         InvalidStringError: a string not of this alphabet, or one that the model cannot be asked.
@@ -52,12 +56,27 @@ def predict(problem: Problem, weights: bytes, strings: Sequence[str]) -> list[Pr
     answers = problem.kind.answers(outputs)
     logits = problem.kind.margins(outputs, answers).tolist()
     for string, logit in zip(strings, logits, strict=True):
-        if math.isnan(logit):
+        if math.isnan(logit) and not partial:
             raise InvalidStringError(_no_answer(problem, string))
     said = problem.kind.texts(problem.task, answers)
     if said is None:
         return [Prediction(logit, _sigmoid(logit)) for logit in logits]
     return [Prediction(*own) for own in zip(logits, repeat(math.nan), said, strict=False)]
+
+
+def target_of(problem: Problem, string: str) -> bool | str | None:
+    """Whether a string is in the language; of another task the target as text.
+
+    None where it is too long to be read by its tokens.
+    """
+    counted = _by_counts(problem.tokenizer, [string])
+    if isinstance(problem.task, CountTask):
+        return bool(problem.task.labels_of_counts(counted.counts)[0])
+    if counted.lengths[0] > MAX_LENGTH:
+        return None
+    targets = problem.kind.targets(problem.task, _in_order(problem.tokenizer, [string], counted))
+    texts = problem.kind.texts(problem.task, targets)
+    return bool(targets[0]) if texts is None else texts[0]
 
 
 def _by_counts(tokenizer: Tokenizer, strings: Sequence[str]) -> TokenStrings:

@@ -75,6 +75,22 @@ def check(config: RunConfig) -> None:
     check_network(problem.network, {x: problem.sampler(x).lengths[-1] for x in PARTS})
 
 
+def obstacle_of(fields: RunConfig | Mapping[str, Any]) -> str | None:
+    """Why there can be no such configuration, or not here; None where there can.
+
+    Args:
+        fields: names and values, as for `configuration`; or a configuration, as it is stored say.
+    """
+    try:
+        if isinstance(fields, RunConfig):
+            check(fields)
+        else:
+            configuration(fields)
+    except ConfigError as error:
+        return str(error)
+    return None
+
+
 @dataclass(frozen=True)
 class Problem:
     """What a configuration's names stand for; two are equal where their configurations are."""
@@ -204,6 +220,14 @@ def language(name: str, settings: Mapping[str, Any]) -> Task:
         if not TASKS.is_own(name):
             check_language(made)
     return made
+
+
+def language_or_reason(name: str, settings: Mapping[str, Any]) -> Task | str:
+    """As `language`; the reason where there is no such language."""
+    try:
+        return language(name, settings)
+    except ConfigError as error:
+        return str(error)
 
 
 def _sampler(config: RunConfig, task: Task, part: str, train: Sampler | None) -> Sampler:

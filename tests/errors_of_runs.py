@@ -13,7 +13,7 @@ from seqcls.interpretability.strings.asked import MAX_LENGTH, AskedModel, Letter
 from seqcls.interpretability.strings.attribution import logit_steps
 from seqcls.interpretability.strings.minimal import minimal_failing
 from seqcls.interpretability.strings.nearest import nearest_right
-from seqcls.interpretability.strings.patching import patch, patch_everywhere
+from seqcls.interpretability.strings.patching import patch
 from seqcls.interpretability.strings.plain import ids_of, plain_model
 from seqcls.models.parts import Site
 from sweeps.analysis.opened_models import asked_model
@@ -21,6 +21,7 @@ from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries
 from sweeps.store.strings import string_queries
+from tests.patching import patch_everywhere
 
 EXACT = 1e-10
 PATCHED_LENGTH = 24

@@ -6,8 +6,7 @@ import pandas as pd
 
 from dashboard import data, names
 from seqcls.kinds import KINDS
-from seqcls.problem import resolve
-from sweeps.grid.cost import is_here
+from seqcls.problem import obstacle_of, resolve
 from sweeps.store.reading.curves import Measure
 from sweeps.store.reading.selection import View
 
@@ -39,7 +38,7 @@ def offered(config_ids: Sequence[int]) -> dict[str, str]:
     """What may be drawn of some configurations against length: what all their kinds measure."""
     configs = data.some_configs(tuple(config_ids)).values()
     # Of a plug-in that is not installed here nobody knows what it measures.
-    kinds = {type(resolve(config).kind) for config in configs if is_here(config)}
+    kinds = {type(resolve(config).kind) for config in configs if obstacle_of(config) is None}
     titles = [{own.title for own in kind().measures()} for kind in kinds]
     return {x: text for x, text in LENGTH_MEASURES.items() if all(x in own for own in titles)}
 

@@ -7,9 +7,9 @@ from dashboard import data, drawing, links, names
 from dashboard.charts.errors.mechanisms import mechanism_grid
 from dashboard.failing import finding
 from dashboard.text import verbatim
-from seqcls.problem import resolve
+from seqcls.interpretability.mechanisms import SAMPLE
+from seqcls.problem import obstacle_of, resolve
 from sweeps.analysis import causes
-from sweeps.grid.cost import is_here
 from sweeps.store.reading.selection import View
 
 AT_ONCE = 1_000
@@ -49,14 +49,14 @@ def _without_causes(models: pd.DataFrame) -> dict[int, str]:
     """Why no causes are found for models of some configurations."""
     configs = data.some_configs(tuple(models["config_id"].drop_duplicates().tolist()))
     # Of a plug-in that is not installed here nobody knows what it asks for.
-    here = {own: config for own, config in configs.items() if is_here(config)}
+    here = {own: config for own, config in configs.items() if obstacle_of(config) is None}
     reasons = {own: resolve(config).no_language for own, config in here.items()}
     return {own: reason for own, reason in reasons.items() if reason is not None}
 
 
 def _said(failing: int, attributed: int) -> None:
     st.caption(
-        f"Found for {attributed:,} of {failing:,} failing models, from up to {causes.SAMPLE} "
+        f"Found for {attributed:,} of {failing:,} failing models, from up to {SAMPLE} "
         "errors of each, spread evenly from the shortest to the longest. Where letter counts "
         "explain a model exactly, each error's mechanism is verified by changing one thing inside "
         "the model, as is dilution of any; otherwise this is only what a model's errors have in "
@@ -70,8 +70,8 @@ def _grid(failing: pd.DataFrame, found: pd.DataFrame) -> None:
     named = names.configuration_names(order)
     table.insert(0, "configuration", table["config_id"].map(named))
     drawn = order[:MOST_ROWS]
-    own = table[table["config_id"].isin(drawn)]
-    chart = drawing.built(mechanism_grid, own, [named[config_id] for config_id in drawn])
+    shown = table[table["config_id"].isin(drawn)]
+    chart = drawing.built(mechanism_grid, shown, [named[config_id] for config_id in drawn])
     drawing.show(chart, "mechanism_grid")
     st.caption(
         "A seed counts for the mechanism of most of its errors, or for *order not seen* where any "
@@ -94,17 +94,17 @@ def _models_of_one(failing: pd.DataFrame, leading: pd.DataFrame, found: pd.DataF
     )
     if chosen is None:
         return
-    own = leading[leading["mechanism"] == chosen].merge(failing, on="run_id")
+    models = leading[leading["mechanism"] == chosen].merge(failing, on="run_id")
     parts = found[found["mechanism"] == chosen].groupby("run_id")[["head", "tokens"]]
     told = {run_id: _parts(rows) for run_id, rows in parts}
     shown = pd.DataFrame(
         {
-            "run_id": own["run_id"],
-            "model_seed": own["model_seed"],
-            "share": own["share"],
-            "parts": own["run_id"].map(told),
-            "configuration": own["config_id"].map(
-                names.configuration_names(own["config_id"].drop_duplicates().tolist())
+            "run_id": models["run_id"],
+            "model_seed": models["model_seed"],
+            "share": models["share"],
+            "parts": models["run_id"].map(told),
+            "configuration": models["config_id"].map(
+                names.configuration_names(models["config_id"].drop_duplicates().tolist())
             ),
         }
     )

@@ -32,13 +32,14 @@ def offer(waiting: Sequence[int]) -> None:
 
 
 def _start(run_ids: tuple[int, ...]) -> None:
-    location = open_reader().location
+    store = open_reader()
+    location = store.location
     before = _jobs().get(location)
     # Whoever asks at the same time sees how far the first is.
     if before is not None and before.goes_on:
         return
     try:
-        _jobs()[location] = causes_process.start(run_ids)
+        _jobs()[location] = causes_process.start(store, run_ids)
     except OSError as error:
         st.session_state[sweep_actions.PROBLEM] = str(error)
 

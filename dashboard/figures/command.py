@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -45,6 +46,11 @@ def write_all(
     """
     written = write_figures(drawn(open_reader(db), reference, strings, epoch), out, force=force)
     typer.echo(f"{out}: {len(written)} files, {len(written) // 2} figures as PNG and SVG.")
+
+
+def charts(store: Store, run: int | str, strings: Sequence[str], epoch: int | None) -> list[Any]:
+    """What `sweeps.api.figures` hands out."""
+    return [figure.chart for figure in drawn(store, str(run), strings, epoch)]
 
 
 def drawn(store: Store, reference: str, strings: Sequence[str], epoch: int | None) -> list[Figure]:

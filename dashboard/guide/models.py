@@ -9,6 +9,7 @@ import streamlit as st
 from dashboard import data
 from dashboard.charts.comparison.sweeps_compared import OUTCOMES, sweeps_compared
 from dashboard.figures.gallery import figures
+from dashboard.links import COMPARE_PAGE, MODEL_PAGE
 from dashboard.model.drawing import draw, stretch
 from dashboard.model.opened import OpenedModel, open_model
 from dashboard.text import verbatim
@@ -18,9 +19,6 @@ from sweeps.grid.spec import load_specs
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries
 from sweeps.store.reading.selection import View
-
-MODEL_PAGE = "screens/model.py"
-COMPARE_PAGE = "screens/compare.py"
 
 
 def has_models(sweep: str) -> bool:
@@ -108,12 +106,12 @@ def _of_report(sweep: str) -> pd.DataFrame:
     """The finished models of a sweep that are the report's."""
     models = data.models(View(sweeps=(sweep,)))
     configs = data.some_configs(tuple(models["config_id"].unique().tolist()))
-    own = [key for key, config in configs.items() if config.key in _report_keys(sweep)]
-    return models[models["config_id"].isin(own)]
+    config_ids = [key for key, config in configs.items() if config.key in _report_keys(sweep)]
+    return models[models["config_id"].isin(config_ids)]
 
 
 def failing(frame: pd.DataFrame, sweep: str) -> str:
     """`7 of 8`, or `none of 0` where there are none."""
-    own = frame[frame["sweep"] == sweep]
-    wrong = int((own["errors"] > 0).sum())
-    return f"{wrong or 'none'} of {len(own)}"
+    runs = frame[frame["sweep"] == sweep]
+    wrong = int((runs["errors"] > 0).sum())
+    return f"{wrong or 'none'} of {len(runs)}"

@@ -6,7 +6,8 @@ import streamlit as st
 
 from dashboard.charts.errors.families import family_curve
 from dashboard.figures.families import curve_frame, flips_frame
-from dashboard.guide.models import COMPARE_PAGE, compare, failing, find, show_figures, to_model
+from dashboard.guide.models import compare, failing, find, show_figures, to_model
+from dashboard.links import COMPARE_PAGE
 from dashboard.model.ablation import pruned
 from dashboard.model.breaking import curve_of
 from dashboard.model.drawing import stretch

@@ -55,10 +55,7 @@ class _Form:
         self.is_wrong = False
         for field in (name for names in fields.GROUPS.values() for name in names):
             # What was chosen is known before it is drawn, as what is offered depends on it.
-            try:
-                self._take(field, st.session_state.get(_key(field)))
-            except SeqclsError:
-                continue
+            self._take(field, st.session_state.get(_key(field)))
         self.offered = fields.offered(self.values)
         self.read = {name for names in self.offered.values() for name in names}
         self.chosen = {}
@@ -118,25 +115,30 @@ class _Form:
         draw = self._typed if field in fields.TYPED else self._axis
         value = draw(field)
         self.slots[field] = st.container()
-        try:
-            self._take(field, value)
-        except SeqclsError as error:
-            self._say(str(error))
+        if (reason := self._take(field, value)) is not None:
+            self._say(reason)
 
-    def _take(self, field: str, value: Any) -> None:
+    def _take(self, field: str, value: Any) -> str | None:
+        """Keeps what is chosen for a field; where that is none of its values, only says why."""
         given = value if isinstance(value, list) else [value]
-        values = [own for x in given if x not in (None, "") for own in fields.typed(field, x)]
-        if values:
-            self.chosen[field] = list(dict.fromkeys(values))
+        taken: list[Any] = []
+        for each in given:
+            values, reason = ([], None) if each in (None, "") else fields.typed(field, each)
+            if reason is not None:
+                return reason
+            taken += values
+        if taken:
+            self.chosen[field] = list(dict.fromkeys(taken))
+        return None
 
     def _typed(self, field: str) -> str:
-        own = self.begin.values(field)[0]
-        first = FIRST_ALPHABET if field == "alphabet" and not own else ""
+        begun = self.begin.values(field)[0]
+        first = FIRST_ALPHABET if field == "alphabet" and not begun else ""
         return st.text_input(
             field,
             first,
             key=_key(field),
-            placeholder=str(own) or SUCH_AS.get(field, ""),
+            placeholder=str(begun) or SUCH_AS.get(field, ""),
             help=MEANING.get(field),
         )
 
@@ -161,10 +163,10 @@ class _Form:
 
     def begin_values(self, field: str) -> list[Any]:
         """What a field is while nothing is chosen for it."""
-        own = self.chosen.pop(field, None)
+        chosen = self.chosen.pop(field, None)
         values = self.values(field)
-        if own is not None:
-            self.chosen[field] = own
+        if chosen is not None:
+            self.chosen[field] = chosen
         return values
 
     def _language(self) -> None:
@@ -178,13 +180,13 @@ class _Form:
                 return
             # What an alphabet may be the configuration knows, not the language.
             RunConfig.from_mapping({"task": task, **settings})
-            own = language(task, settings)
-            if not isinstance(own, LanguageTask):
-                st.caption(verbatim(own.describe()))
+            made = language(task, settings)
+            if not isinstance(made, LanguageTask):
+                st.caption(verbatim(made.describe()))
                 return
             with TASKS.guarded(task):
-                languages.shortest_strings(own)
-            languages.show(own)
+                languages.shortest_strings(made)
+            languages.show(made)
         except ConfigError as error:
             self._say(str(error))
 

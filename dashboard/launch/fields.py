@@ -7,11 +7,10 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import TypeAdapter, ValidationError
 
 from seqcls.config import ANY_SAMPLER, PARTS, REPORT_TASK, RunConfig, default_fields
-from seqcls.errors import ConfigError, SpecError
 from seqcls.fields_read import read_by_network, read_by_some_networks
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
-from seqcls.problem import language
+from seqcls.problem import language_or_reason
 from seqcls.sampling import SAMPLERS
 from seqcls.tasks import TASKS
 
@@ -92,10 +91,10 @@ def _read_by_samplers(values: Values) -> set[str]:
     read = {f"{part}_sampler" for part in PARTS}
     for part in PARTS:
         chosen = [SAMPLERS[name] for name in values(f"{part}_sampler") if name in SAMPLERS]
-        own = _by_all(
+        every = _by_all(
             sampler.reads | sampler.reads_of_part.get(part, frozenset()) for sampler in chosen
         )
-        read |= {f"{part}_{name}" if f"{part}_{name}" in known else name for name in own}
+        read |= {f"{part}_{name}" if f"{part}_{name}" in known else name for name in every}
     return read
 
 
@@ -127,13 +126,10 @@ def options(field: str, values: Values) -> list[Any]:
 
 
 def _obstacle(sampler: Any, values: Values) -> bool:
-    for name in values("task"):
-        try:
-            reads = TASKS[name].reads if name in TASKS else ()
-            task = language(name, {field: values(field)[0] for field in reads})
-        except ConfigError:
-            continue
-        if sampler.obstacle(task) is not None:
+    for name in TASKS.usable(values("task")):
+        task = language_or_reason(name, {field: values(field)[0] for field in TASKS[name].reads})
+        # Of settings that are no language yet, something else is said.
+        if not isinstance(task, str) and sampler.obstacle(task) is not None:
             return True
     return False
 
@@ -149,21 +145,20 @@ def _literals(field: str) -> list[Any]:
     return list(get_args(annotation)) if get_origin(annotation) is Literal else []
 
 
-def typed(field: str, value: Any) -> list[Any]:
+def typed(field: str, value: Any) -> tuple[list[Any], str | None]:
     """A value that was typed, as what the field holds; several may be separated by commas.
 
-    Raises:
-        SpecError: it is none.
+    Returns:
+        The values, and why one is none; None where all are.
     """
     if not isinstance(value, str) or field in TYPED:
-        return [value]
-    return [_parsed(field, part.strip()) for part in value.split(",") if part.strip()]
-
-
-def _parsed(field: str, text: str) -> Any:
+        return [value], None
     annotation: Any = RunConfig.model_fields[field].annotation
-    try:
-        return TypeAdapter(annotation).validate_strings(text)
-    except ValidationError as error:
-        expected = error.errors()[0]["msg"].removeprefix("Input should be ")
-        raise SpecError(f"{field}={text!r}: expected {expected}") from None
+    values: list[Any] = []
+    for text in filter(None, map(str.strip, value.split(","))):
+        try:
+            values.append(TypeAdapter(annotation).validate_strings(text))
+        except ValidationError as error:
+            expected = error.errors()[0]["msg"].removeprefix("Input should be ")
+            return values, f"{field}={text!r}: expected {expected}"
+    return values, None

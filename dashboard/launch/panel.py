@@ -11,11 +11,11 @@ import streamlit as st
 from dashboard import data
 from dashboard.launch import custom
 from dashboard.sweeps_page import sweep_actions
-from seqcls.errors import SeqclsError, StoreMissingError
+from seqcls.errors import SeqclsError
 from seqcls.problem import resolve
 from sweeps.durations import spoken
 from sweeps.grid.spec import SweepSpec, load_specs, shipped_names
-from sweeps.store.opening import open_reader
+from sweeps.store.opening import existing, open_reader, why_unreadable
 from sweeps.store.reading import sweep_queries
 from sweeps.work import memory
 from sweeps.work.estimate import Estimate, estimate
@@ -132,21 +132,19 @@ def _launch(specs: list[SweepSpec], token: str) -> None:
 
 def _free_name(name: str) -> str:
     """The name with the next number that no sweep has."""
-    try:
-        taken = {name, *sweep_queries.specifications(open_reader())}
-    except SeqclsError:
+    if why_unreadable() is not None:
         # The launch has failed, which is said.
         return name
+    taken = {name, *sweep_queries.specifications(open_reader())}
     stem, _, number = name.rpartition("_")
     stem = stem if stem and number.isdecimal() else name
-    return next(own for n in count(2) if (own := f"{stem}_{n}") not in taken)
+    return next(free for n in count(2) if (free := f"{stem}_{n}") not in taken)
 
 
 def _estimate(specs: list[SweepSpec]) -> Estimate:
-    try:
-        return data.estimated(tuple(spec.submitted for spec in specs), _workers())
-    except StoreMissingError:
+    if existing() is None:
         return estimate(None, specs, _workers())
+    return data.estimated(tuple(spec.submitted for spec in specs), _workers())
 
 
 def _workers() -> int:
@@ -155,15 +153,14 @@ def _workers() -> int:
 
 def _stored(specs: list[SweepSpec]) -> str | None:
     """Whether the database has these sweeps: as they are here, otherwise, or not (None)."""
-    try:
-        named = sweep_queries.specifications(open_reader())
-    except StoreMissingError:
+    if (store := existing()) is None:
         return None
-    own = [named.get(spec.name) for spec in specs]
-    if all(text == spec.submitted for text, spec in zip(own, specs, strict=True)):
+    named = sweep_queries.specifications(store)
+    stored = [named.get(spec.name) for spec in specs]
+    if all(text == spec.submitted for text, spec in zip(stored, specs, strict=True)):
         return "as it is"
     differ = [
         text is not None and json.loads(text) != json.loads(spec.submitted)
-        for text, spec in zip(own, specs, strict=True)
+        for text, spec in zip(stored, specs, strict=True)
     ]
     return "otherwise" if any(differ) else None

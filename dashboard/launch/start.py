@@ -11,9 +11,8 @@ from dashboard import data, names
 from dashboard.launch.fields import own_value
 from seqcls.canonical import canonical_json
 from seqcls.config import ANY_SAMPLER, PARTS, RunConfig
-from seqcls.errors import SeqclsError
 from sweeps.grid.spec import load_specs
-from sweeps.store.opening import open_reader
+from sweeps.store.opening import open_reader, why_unreadable
 from sweeps.store.reading import queries, sweep_queries
 
 REPORT = "The report's model"
@@ -37,9 +36,9 @@ class Start:
             return list(axes[field])
         if field in fixed:
             return [fixed[field]]
-        own = [x[field] for x in self.spec.get("configurations", []) if field in x]
-        if own:
-            return list({canonical_json(value): value for value in own}.values())
+        of_each = [x[field] for x in self.spec.get("configurations", []) if field in x]
+        if of_each:
+            return list({canonical_json(value): value for value in of_each}.values())
         return [own_value(field, None if field == "task" else self.values("task")[0])]
 
     def names_field(self, field: str) -> bool:
@@ -122,27 +121,27 @@ def _offered() -> dict[str, Mapping[str, Any]]:
         REPORT: {"fixed": dict(report.fixed or {})},
         DEFAULTS: {},
     }
-    try:
-        offered |= _linked()
-        stored = sweep_queries.specifications(open_reader())
-    except SeqclsError:
+    # What is the matter with the database the page says.
+    if why_unreadable() is not None:
         return offered
+    stored = sweep_queries.specifications(open_reader())
+    offered |= _linked()
     return offered | {of_sweep(name): json.loads(text) for name, text in stored.items()}
 
 
 def _linked() -> dict[str, Mapping[str, Any]]:
     """The model and the configurations that the page is about."""
-    found: dict[str, Mapping[str, Any]] = {}
-    if run := st.query_params.get("run"):
-        own = data.model(queries.find_run(open_reader(), run))
-        if len(own):
-            config_id = int(own["config_id"].iloc[0])
-            found[f"Model {own['run_id'].iloc[0]}"] = _fixed(config_id)
+    offered: dict[str, Mapping[str, Any]] = {}
+    # A link may name a run that is not here, or several.
+    run_ids = queries.runs_meant(open_reader(), st.query_params.get("run", ""))
+    for run_id in run_ids if len(run_ids) == 1 else ():
+        for config_id in data.model(run_id)["config_id"]:
+            offered[f"Model {run_id}"] = _fixed(int(config_id))
     ids = [int(x) for x in st.query_params.get_all("config") if x.isdecimal() and len(x) < 19]
     known = [x for x in ids if x in data.settings().index][:MOST_CONFIGURATIONS]
     for config_id, name in names.configuration_names(known).items():
-        found[f"Configuration {name}"] = _fixed(config_id)
-    return found
+        offered[f"Configuration {name}"] = _fixed(config_id)
+    return offered
 
 
 def _fixed(config_id: int) -> Mapping[str, Any]:

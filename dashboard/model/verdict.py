@@ -11,7 +11,6 @@ from dashboard.model.choice import Chosen
 from dashboard.model.drawing import stretch
 from dashboard.model.opened import OpenedModel, remembered
 from dashboard.text import verbatim
-from seqcls.errors import ConfigError
 from seqcls.exhaustive import tries_empty, unaffordable
 from seqcls.interpretability.counts.certification import Certification, SupportProof, certify
 from seqcls.interpretability.counts.errors import Errors, errors_up_to
@@ -37,10 +36,10 @@ def show(chosen: Chosen) -> None:
     shortest = 0 if tries_empty(model.problem) else 1
     longest = model.problem.test.lengths[-1]
     st.subheader(f"All strings of {shortest} to {longest} letters")
-    try:
+    if (too_many := unaffordable(model.problem)) is not None:
+        st.info(verbatim(f"Not every string is tried: {too_many}"))
+    else:
         _exhaustive(model)
-    except ConfigError as error:
-        st.info(verbatim(f"Not every string is tried: {error}"))
     st.subheader("All longer strings")
     reason = obstacle(model.problem)
     if reason is not None:
@@ -52,9 +51,6 @@ def show(chosen: Chosen) -> None:
 
 
 def _exhaustive(model: OpenedModel) -> None:
-    too_many = unaffordable(model.problem)
-    if too_many is not None:
-        raise ConfigError(too_many)
     with st.spinner("Trying every string", show_time=True):
         errors = all_errors(model)
     st.markdown(verbatim(errors_sentence(errors, tries_empty(model.problem))))

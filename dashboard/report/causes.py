@@ -34,7 +34,7 @@ def why(store: Store, models: pd.DataFrame, named: dict[int, str], most: int) ->
     failing = [config_id for config_id in named if config_id in worst]
     if not failing:
         return ["<p>No model misclassifies a test string.</p>"]
-    told = [_paragraph(store, named[own], own, worst[own]) for own in failing[:most]]
+    told = [_paragraph(store, named[failed], failed, worst[failed]) for failed in failing[:most]]
     left = len(failing) - most
     return [*told, f"<p>And {left:,} more configurations fail.</p>"] if left > 0 else told
 

@@ -1,16 +1,13 @@
 """What `seqcls report` does."""
 
 import logging
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import typer
 
 from seqcls.errors import ConfigError, UnknownRunError
 from sweeps.files import refuse_taken, whole_files
-from sweeps.store.databases.default import DB_VARIABLE
+from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import sweep_queries
 
@@ -31,37 +28,30 @@ def write_report(db: str | None, sweep: str, out: Path, *, force: bool = False) 
     refuse_taken([out], force=force)
     if not out.parent.is_dir():
         raise ConfigError(f"--out {out}: expected a file in a folder that is there, as heads.html")
-    store = open_reader(db)
-    sweep_id = sweep_queries.find_sweep(store, sweep)
-    _quiet()
-    # Imported where it is used: charts take a second to load.
-    from dashboard.report.writing import report
-
-    with _asked_by_pages(db):
-        text = report(store, sweep_id)
-    if text is None:
-        raise UnknownRunError(
-            f"sweep {sweep!r} has no finished run to report on; `seqcls status {sweep}` says how "
-            "far it is"
-        )
+    text = written(open_reader(db), sweep)
     with whole_files(out.parent, force=force) as new:
         (new / out.name).write_text(text, encoding="utf-8")
     typer.echo(f"{out}: {len(text.encode()) // 1024:,} KiB, which needs no other file.")
 
 
-@contextmanager
-def _asked_by_pages(db: str | None) -> Iterator[None]:
-    """Makes the pages' queries, which a report asks too, look into this database."""
-    before = os.environ.get(DB_VARIABLE)
-    if db is not None:
-        os.environ[DB_VARIABLE] = db
-    try:
-        yield
-    finally:
-        if before is not None:
-            os.environ[DB_VARIABLE] = before
-        else:
-            os.environ.pop(DB_VARIABLE, None)
+def written(store: Store, sweep: str) -> str:
+    """The report of a sweep, which `sweeps.api.report` hands out.
+
+    Raises:
+        UnknownRunError: there is no such sweep, or nothing of it is trained yet.
+    """
+    sweep_id = sweep_queries.find_sweep(store, sweep)
+    _quiet()
+    # Imported where it is used: charts take a second to load.
+    from dashboard.report.writing import report
+
+    text = report(store, sweep_id)
+    if text is None:
+        raise UnknownRunError(
+            f"sweep {sweep!r} has no finished run to report on; `seqcls status {sweep}` says how "
+            "far it is"
+        )
+    return text
 
 
 def _quiet() -> None:

@@ -52,21 +52,25 @@ code { font-size: 0.95em; }
 
 def report(store: Store, sweep_id: int) -> str | None:
     """One page that needs nothing else; None where no run of the sweep is finished."""
-    record = sweep_queries.sweep_record(store, sweep_id)
+    with data.asking(store):
+        return _page(store, sweep_queries.sweep_record(store, sweep_id))
+
+
+def _page(store: Store, record: sweep_queries.SweepRecord) -> str | None:
     view = View(sweeps=(record.name,))
     models = data.models(view)
     if models.empty:
         return None
     table = configurations.table(view)
-    shown = table[table["seeds"] > 0].head(MAX_ROWS)
-    named = names.configuration_names(shown["config_id"].tolist())
-    own = models[models["config_id"].isin(named)]
+    listed = table[table["seeds"] > 0].head(MAX_ROWS)
+    named = names.configuration_names(listed["config_id"].tolist())
+    shown = models[models["config_id"].isin(named)]
     parts = [
         _head(record, models),
         _section("Configurations", f'<div class="wide">{_table(table)}</div>', _worst_first(table)),
-        _section("Accuracy by string length", _svg(_by_length(own, named))),
-        _section("Seed by seed", *map(_svg, _by_seed(own, named))),
-        _section("Why models fail", *why(store, own, named, MAX_EXPLAINED)),
+        _section("Accuracy by string length", _svg(_by_length(shown, named))),
+        _section("Seed by seed", *map(_svg, _by_seed(shown, named))),
+        _section("Why models fail", *why(store, shown, named, MAX_EXPLAINED)),
         _section("Specification", f"<pre>{html.escape(toml_of(record.spec))}</pre>"),
     ]
     title = html.escape(record.name)
@@ -101,8 +105,8 @@ def _worst_first(table: pd.DataFrame) -> str:
 
 
 def _table(table: pd.DataFrame) -> str:
-    own = [name for name in RunConfig.model_fields if name in table]
-    shown = pd.DataFrame({name: table[name] for name in own} or {"sweep": table["sweeps"]})
+    settings = [name for name in RunConfig.model_fields if name in table]
+    shown = pd.DataFrame({name: table[name] for name in settings} or {"sweep": table["sweeps"]})
     shown["failing"] = [
         f"{row.failing:.0f} of {row.seeds:.0f}" for row in table.itertuples(index=False)
     ]
@@ -125,15 +129,14 @@ def _by_length(models: pd.DataFrame, named: dict[int, str]) -> Drawing:
 
 
 def _by_seed(models: pd.DataFrame, named: dict[int, str]) -> list[Drawing]:
-    own = models.drop(columns=["failing", "picked"])
-    own = own.assign(
-        configuration=own["config_id"].map(named),
-        jitter=(own["model_seed"] * 0.618034) % 1 * 2 - 1,
+    seeds = models.drop(columns=["failing", "picked"]).assign(
+        configuration=models["config_id"].map(named),
+        jitter=(models["model_seed"] * 0.618034) % 1 * 2 - 1,
     )
     order = list(named.values())
     return [
-        every_seed(own, order).properties(height=alt.Step(40)),
-        seed_grid(own, order).properties(height=alt.Step(34)),
+        every_seed(seeds, order).properties(height=alt.Step(40)),
+        seed_grid(seeds, order).properties(height=alt.Step(34)),
     ]
 
 

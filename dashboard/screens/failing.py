@@ -9,8 +9,7 @@ from dashboard import data, filters, languages, links, measures, names
 from dashboard.failing import causes, error_places, helping
 from seqcls.errors import SeqclsError
 from seqcls.kinds import Kind
-from seqcls.problem import resolve
-from sweeps.grid.cost import is_here
+from seqcls.problem import obstacle_of, resolve
 from sweeps.store.reading.selection import KINDS, View
 from sweeps.store.strings.string_queries import ErrorSearch
 
@@ -115,7 +114,7 @@ def _model(own: "pd.Series[Any]", view: View) -> None:
     helping.rounding(run_id)
     links.to_model(run_id, "Look inside this model")
     config = data.some_configs((config_id,))[config_id]
-    _strings(run_id, view, resolve(config).kind if is_here(config) else None)
+    _strings(run_id, view, resolve(config).kind if obstacle_of(config) is None else None)
     error_places.show(run_id, errors, config)
 
 

@@ -49,6 +49,7 @@ from seqcls.interpretability.mechanisms import (
     ORDER,
     ROUNDING,
     RULE,
+    SAMPLE,
 )
 from seqcls.interpretability.strings.asked import MAX_LENGTH, AskedModel, Letters
 from seqcls.interpretability.strings.dilution import Dilution, Head
@@ -67,9 +68,6 @@ from seqcls.interpretability.strings.tried import (
     tested,
 )
 from seqcls.results import Cause
-
-SAMPLE = 50
-"""Errors of a run that are looked at, unless more are asked for."""
 
 AGREES, EXPLAINS = 0.99, 0.9
 EDITED = 16
@@ -99,8 +97,8 @@ def spread_evenly(number: int, most: int) -> list[int]:
 def summed_up(attributions: Sequence[Attribution]) -> list[Cause]:
     """The causes of some errors, the most frequent first."""
     found: dict[tuple[str, int | None, str, float | None], int] = {}
-    for own in attributions:
-        key = (own.mechanism, own.head, own.tokens, own.agreement)
+    for attribution in attributions:
+        key = (attribution.mechanism, attribution.head, attribution.tokens, attribution.agreement)
         found[key] = found.get(key, 0) + 1
     ranked = sorted(found.items(), key=lambda item: -item[1])
     return [
@@ -173,10 +171,10 @@ def behaviours(
     places = {text: place for place, text in enumerate(texts)}
     found = _not_seen(model, picked)
     if shortest is None:
-        found |= _diluted(model, test, texts, [own for own in picked if own not in found])
+        found |= _diluted(model, test, texts, [string for string in picked if string not in found])
     for string in picked:
         place = places[string]
-        first = next((own for own, holds in groups if holds[place]), None)
+        first = next((attribution for attribution, holds in groups if holds[place]), None)
         if string in found:
             continue
         if first is not None:
@@ -193,10 +191,10 @@ def _not_seen(model: AskedModel, picked: Sequence[str]) -> dict[str, Attribution
     if not sees_counts_alone(model.problem):
         return {}
     twins = (
-        (own, same_letters_other_label(model.problem, model.letters(own)))
-        for own in dict.fromkeys(picked)
+        (string, same_letters_other_label(model.problem, model.letters(string)))
+        for string in dict.fromkeys(picked)
     )
-    return {own: Attribution(own, ORDER) for own, twin in twins if twin is not None}
+    return {string: Attribution(string, ORDER) for string, twin in twins if twin is not None}
 
 
 def _diluted(
@@ -212,7 +210,7 @@ def _diluted(
     label_of = {texts[row]: bool(test.labels[row]) for row in np.flatnonzero(fits).tolist()}
     spares: dict[tuple[Head, ...], bool] = {}
     found = {}
-    for string in dict.fromkeys(own for own in picked if own in label_of):
+    for string in dict.fromkeys(x for x in picked if x in label_of):
         cause = dilution.cause_of(model.letters(string), label_of[string])
         if cause is None:
             continue
@@ -245,8 +243,10 @@ def _rule(model: AskedModel, test: Tried, short: Tried) -> Iterator[_Group]:
             continue
         same = says == test.predicted
         same_of_short = holds(short.strings) == short.predicted
-        explained = [own for own in (same[test.wrong], same_of_short[short.wrong]) if len(own)]
-        if same_of_short.mean() >= AGREES and all(own.mean() >= EXPLAINS for own in explained):
+        explained = [
+            alike for alike in (same[test.wrong], same_of_short[short.wrong]) if len(alike)
+        ]
+        if same_of_short.mean() >= AGREES and all(alike.mean() >= EXPLAINS for alike in explained):
             best = Attribution("", CONSTANT if constant else RULE, None, text, share), same
             most = share
     if best is not None:
@@ -255,9 +255,9 @@ def _rule(model: AskedModel, test: Tried, short: Tried) -> Iterator[_Group]:
 
 def _bounds(model: AskedModel, test: Tried, short: Tried, *, by_length: bool) -> Iterator[_Group]:
     """The bounds of features, and of the length where no short string is misclassified."""
-    for own in separations(model.task, test, short, by_length=by_length):
-        name = BEYOND if own.name == LENGTH else FEATURE
-        yield Attribution("", name, None, own.text), own.beyond
+    for separation in separations(model.task, test, short, by_length=by_length):
+        name = BEYOND if separation.name == LENGTH else FEATURE
+        yield Attribution("", name, None, separation.text), separation.beyond
 
 
 def _other(

@@ -11,6 +11,9 @@ MechanismName = Literal[
 ]
 """Those of models that have an exact account."""
 
+SAMPLE = 50
+"""Errors of a model that causes are found of, unless more are asked for."""
+
 DILUTION = "dilution"
 ROUNDING = "rounding"
 ORDER = "order not seen"

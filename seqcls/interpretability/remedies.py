@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from seqcls.config import ANY_SAMPLER, PARTS, RunConfig, default_fields
-from seqcls.errors import SeqclsError
 from seqcls.fields_read import fields_unread
 from seqcls.interpretability.mechanisms import AS_SHORT, BEHAVIOURS, BEYOND, FEATURE, LONGER
-from seqcls.problem import configuration, resolve
+from seqcls.problem import configuration, obstacle_of, resolve
 
 Value = Callable[[RunConfig], Any]
 """The value of the changed field for a configuration; None where there is nothing to change."""
@@ -65,13 +64,13 @@ def suggestions(config: RunConfig, mechanisms: Sequence[str]) -> tuple[Suggestio
         config: the configuration.
         mechanisms: the most frequent first.
     """
-    found: dict[tuple[str, Any], Suggestion] = {}
+    named: dict[tuple[str, Any], Suggestion] = {}
     for mechanism in mechanisms:
         for remedy in REMEDIES:
             if mechanism in remedy.mechanisms:
-                for own in _applied(config, mechanism, remedy):
-                    found.setdefault((own.field, own.value), own)
-    return tuple(found.values())
+                for applied in _applied(config, mechanism, remedy):
+                    named.setdefault((applied.field, applied.value), applied)
+    return tuple(named.values())
 
 
 def changed(config: RunConfig, fields: Mapping[str, Any]) -> RunConfig:
@@ -95,9 +94,7 @@ def _applied(config: RunConfig, mechanism: str, remedy: Remedy) -> Iterator[Sugg
     if value is None or value == before or remedy.field in fields_unread(config):
         return
     along = remedy.along(config)
-    try:
-        changed(config, {remedy.field: value, **along})
-    except SeqclsError:
+    if obstacle_of({**named_fields(config), remedy.field: value, **along}) is not None:
         return
     yield Suggestion(mechanism, remedy.field, before, value, remedy.reason, remedy.source, along)
 
@@ -126,11 +123,11 @@ def _with_places(value: Value) -> Value:
 def _where_order_decides(value: Value) -> Value:
     """Only for a Transformer that cannot tell orders apart, on a task that asks for it."""
 
-    def own(config: RunConfig) -> Any:
+    def where_blind(config: RunConfig) -> Any:
         blind = config.positions == "none" and config.attention_mask == "full"
         return value(config) if blind and resolve(config).task.order_sensitive else None
 
-    return _in_a_transformer(own)
+    return _in_a_transformer(where_blind)
 
 
 def _longest_tested(config: RunConfig) -> int:
@@ -139,8 +136,8 @@ def _longest_tested(config: RunConfig) -> int:
 
 def _of_an_lstm(config: RunConfig) -> dict[str, Any]:
     """Its answer is read at the end, and it has no use for what only a Transformer reads."""
-    own = {name: default_fields()[name] for name in _TRANSFORMERS if name in config.changed}
-    return {**own, "readout": "last"} if config.readout == "first" else own
+    unread = {name: default_fields()[name] for name in _TRANSFORMERS if name in config.changed}
+    return {**unread, "readout": "last"} if config.readout == "first" else unread
 
 
 _TRANSFORMERS = (

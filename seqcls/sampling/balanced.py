@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8, UInt64
 
+from seqcls.config import PARTS
 from seqcls.errors import ConfigError
 from seqcls.kinds.base import Examples
 from seqcls.remembered import remembered
@@ -24,8 +25,6 @@ Rows = Int64[np.ndarray, " row"]
 Candidates = Callable[[np.random.Generator, int], TokenStrings]
 CandidatesOf = Callable[[np.random.Generator, Lengths], tuple[Rows, TokenStrings]]
 """Strings that should have these lengths, and for which of the lengths they are."""
-
-PARTS = ("train", "validation", "test")
 
 MAX_DRAWS = 100
 """Draws for each negative string that is wanted, on average, and `SPARE_DRAWS` in all besides: what

@@ -9,9 +9,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from jaxtyping import Int64
 
+from seqcls.config import PARTS
 from seqcls.errors import ConfigError
 from seqcls.kinds import Examples, examples_of
-from seqcls.sampling.balanced import MAX_TOKENS, PARTS
+from seqcls.sampling.balanced import MAX_TOKENS
 from seqcls.tasks.base import InputTask, Task
 from seqcls.tokens.strings import TokenStrings
 

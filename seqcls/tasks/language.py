@@ -88,12 +88,6 @@ def texts(alphabet: Sequence[str], strings: TokenStrings) -> list[str]:
     return [spelled[row * width : row * width + end] for row, end in enumerate(ends)]
 
 
-def letters_of(alphabet: Sequence[str], text: str) -> LetterRow:
-    """The numbers of a text's letters in an alphabet."""
-    tokens = text.split() if Tokenizer(alphabet).separator else text
-    return np.array([alphabet.index(token) for token in tokens], dtype=np.uint8)
-
-
 def random_bits(rng: np.random.Generator, length: int) -> LetterRow:
     """Fair bits."""
     return rng.integers(2, size=length, dtype=np.uint8)

@@ -15,9 +15,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
-import numpy as np
-from jaxtyping import UInt8
-
 from seqcls.errors import InvalidStringError
 from seqcls.tokens.alphabets import MAX_TOKEN, has_names, listed_tokens
 
@@ -291,14 +288,6 @@ def _bad_group(text: str, place: int) -> str:
         f"cannot read {_shown(text)} at character {place}: a group has a '<', one or more letters "
         "and a '>', as in <ab>{3}"
     )
-
-
-def pad(sequences: Sequence[Sequence[int]]) -> UInt8[np.ndarray, "string position"]:
-    """Token ids of unequal lengths as one array, filled up with `PAD`."""
-    padded = np.full((len(sequences), max(map(len, sequences), default=1)), PAD, dtype=np.uint8)
-    for row, ids in zip(padded, sequences, strict=True):
-        row[: len(ids)] = ids
-    return padded
 
 
 def _count(text: str, count: str) -> int:

@@ -1,37 +1,21 @@
 """Why the runs of a sweep fail: their errors attributed, stored, and summed up over seeds."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
 from seqcls.errors import ConfigError
-from seqcls.interpretability.mechanisms import ORDER
+from seqcls.interpretability.mechanisms import ORDER, SAMPLE
 from seqcls.problem import resolve
 from seqcls.results import Cause
+from sweeps.on_progress import OnProgress
 from sweeps.statistics.intervals import wilson
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
-from sweeps.store.reading import queries, sweep_queries
-from sweeps.store.reading.selection import View
+from sweeps.store.reading import queries
 from sweeps.store.results import explained
 from sweeps.store.schema.tables import RunState
 from sweeps.store.strings import string_queries
-
-SAMPLE = 50
-"""Errors of a run that are looked at, unless more are asked for."""
-
-OnProgress = Callable[[int, int], None]
-"""Told how many runs are attributed, and of how many."""
-
-
-def failing_runs(store: Store, sweep: str) -> pd.DataFrame:
-    """The finished runs of a sweep with a misclassified test string.
-
-    Raises:
-        UnknownRunError: there is no such sweep.
-    """
-    sweep_queries.find_sweep(store, sweep)
-    return queries.runs(store, View((sweep,), failing=True))
 
 
 def attribute(
@@ -93,7 +77,7 @@ def leading(causes: pd.DataFrame) -> pd.DataFrame:
     summed = causes.groupby(["run_id", "mechanism"], sort=False)[["share", "strings"]].sum()
     # A stable sort: of equals the first stays, which is that of the most frequent cause.
     ranked = summed.reset_index().sort_values("share", ascending=False, kind="stable")
-    ranked = ranked.sort_values("mechanism", key=lambda own: own != ORDER, kind="stable")
+    ranked = ranked.sort_values("mechanism", key=lambda names: names != ORDER, kind="stable")
     found = ranked.drop_duplicates("run_id").sort_values("run_id", ignore_index=True)
     looked_at = causes.groupby("run_id")["strings"].sum()
     return found.assign(strings=found["run_id"].map(looked_at).astype(int))
@@ -110,9 +94,9 @@ def table(runs: pd.DataFrame, causes: pd.DataFrame) -> pd.DataFrame:
         config_id, mechanism, seeds (whose errors it causes most), failing (attributed seeds of
         the configuration), share, low, high (Wilson interval), in [0, 1].
     """
-    own = leading(causes).merge(runs[["id", "config_id"]], left_on="run_id", right_on="id")
-    failing = own.groupby("config_id").size()
-    counted = own.groupby(["config_id", "mechanism"]).size().rename("seeds").reset_index()
+    attributed = leading(causes).merge(runs[["id", "config_id"]], left_on="run_id", right_on="id")
+    failing = attributed.groupby("config_id").size()
+    counted = attributed.groupby(["config_id", "mechanism"]).size().rename("seeds").reset_index()
     counted["failing"] = counted["config_id"].map(failing)
     shares = [
         wilson(int(seeds), int(n))
@@ -120,7 +104,7 @@ def table(runs: pd.DataFrame, causes: pd.DataFrame) -> pd.DataFrame:
     ]
     for name in ("value", "low", "high"):
         column = "share" if name == "value" else name
-        counted[column] = pd.Series([getattr(own, name) for own in shares], dtype=float)
+        counted[column] = pd.Series([getattr(interval, name) for interval in shares], dtype=float)
     return counted.sort_values(["config_id", "seeds"], ascending=[True, False], ignore_index=True)
 
 

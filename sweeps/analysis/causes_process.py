@@ -4,7 +4,6 @@ What is found is committed run by run, so that anyone can see from the database 
 """
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -14,7 +13,8 @@ from typing import IO
 
 from seqcls.errors import SeqclsError
 from sweeps.analysis import causes
-from sweeps.processes.python import python
+from sweeps.processes.python import environment_of, python
+from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
 
 
@@ -41,8 +41,8 @@ class Attribution:
         return lines[-1] if lines else f"it ended with status {self.process.returncode}"
 
 
-def start(run_ids: Sequence[int]) -> Attribution:
-    """Begins to find the causes of these runs, in the database that the environment names.
+def start(store: Store, run_ids: Sequence[int]) -> Attribution:
+    """Begins to find the causes of these runs of a database, and to store them there.
 
     Raises:
         OSError: no process could be started.
@@ -53,7 +53,7 @@ def start(run_ids: Sequence[int]) -> Attribution:
         stdin=subprocess.PIPE,
         stdout=said,
         stderr=said,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        env=environment_of(store),
         start_new_session=True,
     )
     assert process.stdin is not None

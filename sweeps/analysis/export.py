@@ -1,6 +1,6 @@
 """Runs, lengths and errors as files for other programs: CSV or Parquet."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,9 @@ import pyarrow.parquet
 
 from seqcls.errors import ConfigError
 from sweeps.files import refuse_taken, whole_files
+from sweeps.on_progress import OnProgress
 from sweeps.store.databases.engine import Store
+from sweeps.store.databases.statements import RUNS_AT_ONCE
 from sweeps.store.reading import queries
 from sweeps.store.reading.selection import View
 from sweeps.store.schema.tables import RunState
@@ -20,11 +22,6 @@ from sweeps.store.strings.arrow import ERRORS, LENGTHS, Strings, errors_of, leng
 
 WRITERS: dict[str, Any] = {"csv": pa.csv.CSVWriter, "parquet": pa.parquet.ParquetWriter}
 FORMATS = tuple(WRITERS)
-
-RUNS_AT_ONCE = 500
-"""Results of so many runs are held in memory at a time."""
-
-OnProgress = Callable[[float, int], None]
 
 
 def export(

@@ -1,13 +1,10 @@
 """Stored models, opened to be asked about any string of their language."""
 
-from pathlib import Path
-
 from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.parameters import weights_of
 from seqcls.problem import Problem, resolve
 from seqcls.results import Weights
 from sweeps.store.databases.engine import Store
-from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries
 from sweeps.store.reading.models import of_run
 
@@ -45,16 +42,3 @@ def stored_weights(
     data = queries.weights(store, run_id, epoch)
     with of_run(run_id):
         return weights_of(problem, data)
-
-
-def opened(
-    db: str | Path | None, reference: str, epoch: int | None = None
-) -> tuple[int, AskedModel]:
-    """The run that is meant and its model.
-
-    Raises:
-        UnknownRunError: there is no such run, or it has no such weights.
-    """
-    store = open_reader(None if db is None else str(db))
-    run_id = queries.find_run(store, reference)
-    return run_id, asked_model(store, run_id, epoch)

@@ -10,8 +10,8 @@ from seqcls.config import RunConfig
 from seqcls.fields_read import fields_unread
 from seqcls.interpretability.mechanisms import ORDER
 from seqcls.interpretability.remedies import Suggestion, changed, named_fields, suggestions
+from seqcls.problem import obstacle_of
 from sweeps.analysis import causes
-from sweeps.grid.cost import is_here
 from sweeps.grid.spec import SweepSpec, parse_spec
 from sweeps.statistics.seed_by_seed import Comparison, compare
 from sweeps.store.databases.engine import Store
@@ -44,10 +44,10 @@ def trials(store: Store, run_id: int, mechanisms: Sequence[str]) -> tuple[Trial,
         mechanisms: the most frequent first.
     """
     runs = queries.runs(store)
-    own = runs[runs["config_id"] == runs.set_index("id").loc[run_id, "config_id"]]
+    alike = runs[runs["config_id"] == runs.set_index("id").loc[run_id, "config_id"]]
     config = queries.run_config(store, run_id)
-    seeds = sorted(int(seed) for seed in own["model_seed"])
-    outcomes = _outcomes(own)
+    seeds = sorted(int(seed) for seed in alike["model_seed"])
+    outcomes = _outcomes(alike)
     by_meaning = _by_meaning(queries.configs(store))
     found = []
     for suggestion in suggestions(config, mechanisms):
@@ -65,7 +65,7 @@ def _by_meaning(configs: Mapping[int, RunConfig]) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for config_id, config in configs.items():
         # Of a plug-in that is not installed here nobody knows which fields it reads.
-        if is_here(config):
+        if obstacle_of(config) is None:
             found.setdefault(_meaning(config), []).append(config_id)
     return found
 
@@ -123,34 +123,34 @@ def trial_spec(config: RunConfig, suggestion: Suggestion, seeds: Sequence[int]) 
 
 def trial_sentence(trial: Trial) -> str:
     """What came of a suggestion, in a line."""
-    own = trial.comparison
-    if own is None and trial.waiting:
+    comparison = trial.comparison
+    if comparison is None and trial.waiting:
         return f"in training: none of {trial.waiting} seeds is done yet"
-    if own is None and trial.lost:
+    if comparison is None and trial.lost:
         return "training failed for every seed that was tried"
-    if own is None:
+    if comparison is None:
         return "not trained yet with all else as it is"
     more = f"; {trial.waiting} more in training" if trial.waiting else ""
-    return _came_of_it(own) + more
+    return _came_of_it(comparison) + more
 
 
-def _came_of_it(own: Comparison) -> str:
-    (a, b), (n, m) = own.failing, own.runs
+def _came_of_it(comparison: Comparison) -> str:
+    (a, b), (n, m) = comparison.failing, comparison.runs
     said = f"trained: {round(a.value * n)} of {n} seeds fail, against {round(b.value * m)} of {m}"
-    if not own.paired:
+    if not comparison.paired:
         return f"{said}; no seed is in both"
-    table = own.table
+    table = comparison.table
     helped = f"of {table.pairs} seeds in both it mends {table.only_second}"
-    medians = " against ".join(f"{value:.2%}" for value in own.medians)
+    medians = " against ".join(f"{value:.2%}" for value in comparison.medians)
     return (
-        f"{said}; {helped} and breaks {table.only_first} (exact McNemar p = {own.p_value:.2g}); "
-        f"median accuracy {medians}"
+        f"{said}; {helped} and breaks {table.only_first} (exact McNemar "
+        f"p = {comparison.p_value:.2g}); median accuracy {medians}"
     )
 
 
-def _compared(tried: pd.DataFrame, own: pd.DataFrame) -> Comparison | None:
+def _compared(tried: pd.DataFrame, before: pd.DataFrame) -> Comparison | None:
     outcomes = _outcomes(tried)
-    return None if outcomes.empty or own.empty else compare(outcomes, own)
+    return None if outcomes.empty or before.empty else compare(outcomes, before)
 
 
 def _outcomes(runs: pd.DataFrame) -> pd.DataFrame:

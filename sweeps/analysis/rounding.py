@@ -5,7 +5,7 @@ A run whose confusion matrix is another one then hangs on rounding: nothing that
 says decides what comes of it, and another machine or engine may make something else of it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from seqcls.config import RunConfig
 from seqcls.errors import UnknownRunError
 from seqcls.problem import resolve
 from seqcls.results import Confusion, Weights
+from sweeps.on_progress import OnProgress
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.reading import queries
@@ -22,9 +23,6 @@ TIMES = 8
 """How often each run is trained again from moved values, unless asked for more."""
 
 DOUBLE = "float64"
-
-OnProgress = Callable[[int, int], None]
-"""Told how many runs are trained again, and of how many."""
 
 
 def perturb(
@@ -85,8 +83,8 @@ def perturbed(
     found = _trained(config, model_seed, moved, engine)
     if config.precision != DOUBLE:
         double = config.model_copy(update={"precision": DOUBLE})
-        own = {name: values.astype(DOUBLE) for name, values in initial.items()}
-        found += _trained(double, model_seed, [own], "auto")
+        unmoved = {name: values.astype(DOUBLE) for name, values in initial.items()}
+        found += _trained(double, model_seed, [unmoved], "auto")
     return found
 
 
@@ -98,10 +96,10 @@ def _trained(
 
     problem = resolve(config)
     trained = train_group([(problem, model_seed)] * len(initial), engine=engine, initial=initial)
-    kept = [own.kept_weights for own in trained if own.failure is None]
+    kept = [member.kept_weights for member in trained if member.failure is None]
     if not kept:
         return []
-    return [own.confusion for own in evaluate(problem, kept, engine=engine)]
+    return [tested.confusion for tested in evaluate(problem, kept, engine=engine)]
 
 
 def trainings(precision: str, times: int) -> int:

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 
 from seqcls.interpretability.strings.attribution import Step
-from seqcls.interpretability.strings.families import GroupCurve
 from seqcls.interpretability.strings.patching import Patched
 from seqcls.interpretability.strings.states import Path, Patterns, Prefixes, Units
 
@@ -135,8 +134,3 @@ def patched_frame(found: Patched, most_units: int | None = None) -> pd.DataFrame
     ]
     columns = ["site", "place", "base_token", "source_token", "logit", "restored", "flips"]
     return pd.DataFrame(rows, columns=columns)
-
-
-def family_frame(found: GroupCurve) -> pd.DataFrame:
-    """n, label, logit: one row a string of the family that was tried."""
-    return pd.DataFrame({"n": found.n, "label": found.labels, "logit": found.logits})

@@ -4,14 +4,12 @@ from typing import Annotated
 
 import typer
 
-from sweeps.cli.options import AsJson, Db, Epoch, Run
-
-PANEL = "Inside a model"
+from sweeps.cli.options import INSIDE, AsJson, Db, Epoch, Run
 
 app = typer.Typer()
 
 
-@app.command(rich_help_panel=PANEL)
+@app.command(rich_help_panel=INSIDE)
 def minimal(
     run: Run,
     string: Annotated[
@@ -31,7 +29,7 @@ def minimal(
     show_minimal(db, run, string, epoch, as_json)
 
 
-@app.command(rich_help_panel=PANEL)
+@app.command(rich_help_panel=INSIDE)
 def rules(run: Run, db: Db = None, epoch: Epoch = None, as_json: AsJson = False) -> None:
     """Find the simple rules that predict a model's answers on all of its test strings."""
     from sweeps.cli.commands.comparison import show_rules

@@ -164,13 +164,11 @@ def sensitive(
     as_json: AsJson = False,
 ) -> None:
     """Find the runs whose outcome hangs on rounding."""
-    if meant:
-        from sweeps.cli.commands.causes import show_sensitivity
+    from sweeps.cli.commands.causes import list_sensitive, show_sensitivity
 
+    if meant:
         show_sensitivity(db, meant, times, as_json)
         return
-    from sweeps.cli.commands.models import list_sensitive
-
     list_sensitive(db, as_json)
 
 

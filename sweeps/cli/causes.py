@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from seqcls.interpretability.mechanisms import SAMPLE
 from sweeps.cli.options import AsJson, Db, Force, Run
 
 PANEL = "Why models fail"
@@ -18,7 +19,7 @@ def causes(
     db: Db = None,
     sample: Annotated[
         int, typer.Option(min=1, max=100_000, help="Errors to examine per run.")
-    ] = 50,
+    ] = SAMPLE,
     as_json: AsJson = False,
 ) -> None:
     """Say why the failing runs of a sweep fail, and keep what was found."""

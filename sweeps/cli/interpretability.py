@@ -4,14 +4,12 @@ from typing import Annotated
 
 import typer
 
-from sweeps.cli.options import AsJson, Db, Epoch, Run
-
-PANEL = "Inside a model"
+from sweeps.cli.options import INSIDE, AsJson, Db, Epoch, Run
 
 app = typer.Typer()
 
 
-@app.command(rich_help_panel=PANEL)
+@app.command(rich_help_panel=INSIDE)
 def explain(
     run: Run,
     string: Annotated[str, typer.Argument(help="Such as ab{100}c{55}.", show_default=False)],
@@ -25,7 +23,7 @@ def explain(
     explain_string(db, run, string, epoch, as_json)
 
 
-@app.command(rich_help_panel=PANEL)
+@app.command(rich_help_panel=INSIDE)
 def family(
     run: Run,
     strings: Annotated[

@@ -4,6 +4,9 @@ from typing import Annotated
 
 import typer
 
+INSIDE = "Inside a model"
+"""The panel of help with the commands on one model."""
+
 MAX_SEED = 2**63 - 1
 
 Db = Annotated[

@@ -4,16 +4,14 @@ from typing import Annotated
 
 import typer
 
-from sweeps.cli.options import AsJson, Db, Epoch, Run
-
-PANEL = "Inside a model"
+from sweeps.cli.options import INSIDE, AsJson, Db, Epoch, Run
 
 app = typer.Typer()
 
 String = Annotated[str, typer.Argument(help="Such as (){30} or 0110.", show_default=False)]
 
 
-@app.command(rich_help_panel=PANEL)
+@app.command(rich_help_panel=INSIDE)
 def states(
     run: Run, string: String, db: Db = None, epoch: Epoch = None, as_json: AsJson = False
 ) -> None:
@@ -23,7 +21,7 @@ def states(
     show_states(db, run, string, epoch, as_json)
 
 
-@app.command(rich_help_panel=PANEL)
+@app.command(rich_help_panel=INSIDE)
 def patch(
     run: Run,
     string: String,
@@ -44,7 +42,7 @@ def patch(
     show_patching(db, run, string, source, epoch, as_json)
 
 
-@app.command(rich_help_panel=PANEL)
+@app.command(rich_help_panel=INSIDE)
 def ablate(
     run: Run,
     part: Annotated[

@@ -2,27 +2,17 @@
 measured.
 """
 
-from seqcls.config import NetworkConfig, RunConfig
+from seqcls.config import NetworkConfig
 from seqcls.engines.base import Engine
 from seqcls.engines.choice import choose_engine, engine_named
-from seqcls.errors import ConfigError
 from seqcls.models import MODELS
-from seqcls.problem import Problem, check
+from seqcls.problem import Problem
 
 PER_STRING = 100.0
 """Multiply-adds that take as long as what a string costs beside its products, by letter counts."""
 
 PER_TOKEN = 60.0
 """Likewise for a token, where tokens are read one by one."""
-
-
-def is_here(config: RunConfig) -> bool:
-    """Whether all parts of a stored configuration are installed, a plug-in's among them."""
-    try:
-        check(config)
-    except ConfigError:
-        return False
-    return True
 
 
 def engine_of(problem: Problem) -> Engine:

@@ -21,7 +21,7 @@ import psutil
 from filelock import FileLock
 
 from seqcls.errors import StoreError
-from sweeps.processes.python import python
+from sweeps.processes.python import environment_of, python
 from sweeps.store.databases.engine import Store
 
 _started: list[subprocess.Popen[bytes]] = []
@@ -58,7 +58,7 @@ def start_worker(store: Store, sweeps: Mapping[int, str], *, anyway: bool = Fals
     becomes of the caller does not touch it.
 
     Args:
-        store: the database, as the environment names it; the process finds it there too.
+        store: the database.
         sweeps: names by id.
         anyway: start one beside a living one too, which may be about to end: it was stopped.
 
@@ -79,7 +79,7 @@ def start_worker(store: Store, sweeps: Mapping[int, str], *, anyway: bool = Fals
         }
         if not waiting:
             return False
-        record = _start(folder, list(waiting.values()))
+        record = _start(store, folder, list(waiting.values()))
         for sweep_id in waiting:
             _put(_record_path(folder, sweep_id), json.dumps(asdict(record)))
     return True
@@ -118,17 +118,16 @@ def log_folder(store: Store) -> Path:
     return platformdirs.user_log_path("seqcls") / name
 
 
-def _start(folder: Path, names: list[str]) -> _Record:
+def _start(store: Store, folder: Path, names: list[str]) -> _Record:
     _started[:] = [process for process in _started if process.poll() is None]
     log = folder / f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}.log"
-    # The database goes by the environment: a command line, which all may read, shows no password.
     with log.open("xb") as output:
         process = subprocess.Popen(
             python("sweeps", "work", "--", *names),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            env=environment_of(store),
             start_new_session=True,
         )
     _started.append(process)

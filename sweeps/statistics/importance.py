@@ -8,7 +8,7 @@ import pandas as pd
 
 from seqcls.config import RunConfig
 from seqcls.fields_read import fields_unread
-from sweeps.grid.cost import is_here
+from seqcls.problem import obstacle_of
 from sweeps.statistics.differences import Outcomes, failing_difference, median_difference
 
 
@@ -21,8 +21,8 @@ class Measure:
     fails: bool = False
     """Whether it is a share of failing seeds, of which less is better; else a median."""
 
-    def of(self, own: Outcomes) -> float:
-        return own.share if self.fails else own.median
+    def of(self, outcomes: Outcomes) -> float:
+        return outcomes.share if self.fails else outcomes.median
 
 
 MEASURES = {
@@ -56,10 +56,10 @@ def without_unread(settings: pd.DataFrame, configs: Mapping[int, RunConfig]) -> 
     """
     nothing = frozenset[str]()
     unread = {
-        config_id: fields_unread(config) if is_here(config) else nothing
+        config_id: fields_unread(config) if obstacle_of(config) is None else nothing
         for config_id, config in configs.items()
     }
-    mask = [[name in unread.get(own, nothing) for name in settings] for own in settings.index]
+    mask = [[name in unread.get(key, nothing) for name in settings] for key in settings.index]
     return settings.astype(object).mask(np.array(mask, dtype=bool).reshape(settings.shape), None)
 
 
@@ -83,12 +83,12 @@ def importance(models: pd.DataFrame, settings: pd.DataFrame, measure: Measure) -
         are too few); worst, at_worst, best, at_best; values (how many); paired (whether the same
         seeds are compared), alike (whether the configurations compared differ in nothing else).
     """
-    own = {
+    outcomes = {
         int(str(config_id)): Outcomes.of(rows, measure.column)
         for config_id, rows in models.groupby("config_id")
     }
-    known = settings.loc[list(own)]
-    rows = [_row(names, known, own, measure) for names in _together(known)]
+    known = settings.loc[list(outcomes)]
+    rows = [_row(names, known, outcomes, measure) for names in _together(known)]
     frame = pd.DataFrame(rows, columns=COLUMNS)
     return frame.sort_values("moves", ascending=False, kind="stable", ignore_index=True)
 
@@ -104,7 +104,7 @@ def _together(settings: pd.DataFrame) -> Iterator[tuple[str, ...]]:
 
 
 def _row(
-    names: Sequence[str], settings: pd.DataFrame, own: Mapping[int, Outcomes], measure: Measure
+    names: Sequence[str], settings: pd.DataFrame, outcomes: Mapping[int, Outcomes], measure: Measure
 ) -> dict[str, object]:
     """Settings that go together: their worst and their best value."""
     known = settings[settings[list(names)].notna().all(axis=1)]
@@ -117,14 +117,14 @@ def _row(
     others = pd.Series([repr(row.tolist()) for row in rest], index=known.index)
     places = {value: others[values == value].sort_values() for value in sorted(values.unique())}
     means = {
-        value: float(np.mean([measure.of(own[i]) for i in group.index]))
+        value: float(np.mean([measure.of(outcomes[i]) for i in group.index]))
         for value, group in places.items()
     }
     sign = 1 if measure.fails else -1
     worst = max(means, key=lambda value: sign * means[value])
     best = min((x for x in means if x != worst), key=lambda value: sign * means[value])
     alike = places[worst].tolist() == places[best].tolist() and places[worst].is_unique
-    bad, good = ([own[i] for i in places[value].index] for value in (worst, best))
+    bad, good = ([outcomes[i] for i in places[value].index] for value in (worst, best))
     paired = alike and all(x.seeds == y.seeds for x, y in zip(bad, good, strict=True))
     if measure.fails:
         interval = failing_difference(bad, good, paired=paired)

@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-CONFIDENCE = 0.95
+from sweeps.statistics.intervals import CONFIDENCE
+
 RESAMPLES = 2000
 FEWEST = 6
 """Values that a median needs for an interval of 95%. Between the least and the greatest of n lies

@@ -122,6 +122,32 @@ def open_writer(db: str | None = None, *, any_version: bool = False) -> Store:
     return store
 
 
+def existing(db: str | None = None) -> Store | None:
+    """As `open_reader`; None where there is no database, or nothing in it yet."""
+    try:
+        return open_reader(db)
+    except StoreMissingError:
+        return None
+
+
+def why_unreadable(db: str | None = None) -> str | None:
+    """Why the database cannot be read; None where it can."""
+    try:
+        open_reader(db)
+    except StoreError as error:
+        return str(error)
+    return None
+
+
+def to_write(store: Store) -> Store:
+    """The same database, open for writing, however it is open.
+
+    Raises:
+        StoreError: it may not be written.
+    """
+    return open_writer(store.address)
+
+
 def _make_one(name: str) -> str:
     """How to make the database that is missing; a server's is named without its password."""
     named = "" if name == DEFAULT_DB or "://" in name else f" --db {shlex.quote(name)}"

@@ -17,9 +17,10 @@ from seqcls.config import RunConfig, default_fields
 from seqcls.errors import StoreError
 from seqcls.testset import test_set_json, test_set_key
 from sweeps.grid.spec import parse_spec
+from sweeps.on_progress import OnProgress
 from sweeps.store.databases import sqlite
 from sweeps.store.databases.engine import Store, schema_version
-from sweeps.store.databases.statements import one_of
+from sweeps.store.databases.statements import RUNS_AT_ONCE, one_of
 from sweeps.store.results.explained import misfits
 from sweeps.store.results.stored import RESULT_TABLES, StoredRun, read_runs
 from sweeps.store.results.sums import wrong_sums
@@ -35,13 +36,8 @@ from sweeps.store.schema.tables import (
     TestSet,
 )
 
-RUNS_AT_ONCE = 500
-"""Results of so many runs are held in memory at a time."""
-
 PARTS_IN_PARALLEL = 8
 """Fewer are checked sooner than other processes have begun."""
-
-OnProgress = Callable[[float, int], None]
 
 
 @dataclass(frozen=True)
@@ -172,8 +168,8 @@ def _schema(store: Store) -> Iterator[Damage]:
 
 
 def _configs(store: Store) -> Iterator[Damage]:
-    own = (Config.id, Config.key, Config.json, Config.test_set_id)
-    query = select(*own, TestSet.key, TestSet.json).outerjoin(TestSet)
+    columns = (Config.id, Config.key, Config.json, Config.test_set_id)
+    query = select(*columns, TestSet.key, TestSet.json).outerjoin(TestSet)
     with store.begin() as connection:
         rows = connection.execute(query).all()
     unfit = set()

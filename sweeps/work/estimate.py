@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from seqcls.config import RunConfig
-from seqcls.problem import resolve
-from sweeps.grid.cost import cost_of_training, engine_of, is_here
+from seqcls.problem import obstacle_of, resolve
+from sweeps.grid.cost import cost_of_training, engine_of
 from sweeps.grid.grouping import PlannedRun, make_groups
 from sweeps.grid.spec import SweepSpec
 from sweeps.store.databases.engine import Store
@@ -83,16 +83,16 @@ def _wanted(specs: Iterable[SweepSpec]) -> tuple[dict[str, RunConfig], Wanted]:
     configs: dict[str, RunConfig] = {}
     wanted: Wanted = set()
     for spec in specs:
-        own = {config.key: config for config in spec.configs()}
-        configs |= own
-        wanted |= {(key, seed) for key in own for seed in spec.model_seeds}
+        by_key = {config.key: config for config in spec.configs()}
+        configs |= by_key
+        wanted |= {(key, seed) for key in by_key for seed in spec.model_seeds}
     return configs, wanted
 
 
 def _measured(store: Store) -> _Measured | None:
     measured, known = timings(store)
-    own = [one for one in measured if one.host == socket.gethostname()]
-    used = own or measured
+    here = [one for one in measured if one.host == socket.gethostname()]
+    used = here or measured
     if not used:
         return None
     seconds: dict[str, list[float]] = {one.key: [] for one in used}
@@ -100,7 +100,7 @@ def _measured(store: Store) -> _Measured | None:
         seconds[one.key].append(one.train_seconds)
     by_key = {key: statistics.fmean(values) for key, values in seconds.items()}
     configs = {key: known[key] for key in by_key}
-    return _Measured(by_key, _rates(configs, by_key), _beside(used), len(used), bool(own))
+    return _Measured(by_key, _rates(configs, by_key), _beside(used), len(used), bool(here))
 
 
 def _rates(configs: Mapping[str, RunConfig], seconds: Mapping[str, float]) -> dict[str, float]:
@@ -108,10 +108,10 @@ def _rates(configs: Mapping[str, RunConfig], seconds: Mapping[str, float]) -> di
     rates: dict[str, list[float]] = {}
     for key, config in configs.items():
         # One of a plug-in that is not installed here says nothing that can be scaled.
-        if is_here(config):
+        if obstacle_of(config) is None:
             problem = resolve(config)
-            own = rates.setdefault(engine_of(problem).name, [])
-            own.append(seconds[key] / cost_of_training(problem))
+            of_engine = rates.setdefault(engine_of(problem).name, [])
+            of_engine.append(seconds[key] / cost_of_training(problem))
     return {engine: statistics.median(values) for engine, values in rates.items()}
 
 
@@ -121,11 +121,11 @@ def _beside(runs: Sequence[Timing]) -> float:
     for run in runs:
         groups.setdefault((run.worker_id, run.started_at), []).append(run)
     beside = []
-    for (_, started), own in groups.items():
-        ended = max(datetime.fromisoformat(run.finished_at) for run in own)
+    for (_, started), group in groups.items():
+        ended = max(datetime.fromisoformat(run.finished_at) for run in group)
         in_all = (ended - datetime.fromisoformat(started)).total_seconds()
-        training = sum(run.train_seconds for run in own)
-        beside.append(max(0.0, in_all - training) / len(own))
+        training = sum(run.train_seconds for run in group)
+        beside.append(max(0.0, in_all - training) / len(group))
     return float(statistics.median(beside))
 
 

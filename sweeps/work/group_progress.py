@@ -2,10 +2,8 @@
 
 from collections.abc import Callable
 
+from sweeps.on_progress import OnProgress
 from sweeps.work.jobs import Job
-
-OnProgress = Callable[[float, int], None]
-"""Told how many runs' worth of training is done, parts included, and of how many."""
 
 
 class GroupProgress:

@@ -14,6 +14,7 @@ from seqcls.errors import ConfigError, MachineError, StoreBusyError
 from seqcls.problem import resolve
 from seqcls.results import EpochLosses
 from sweeps.grid.grouping import RunGroup, make_groups
+from sweeps.on_progress import OnProgress
 from sweeps.processes.interruption import Interruption, gentle_interruption
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
@@ -21,7 +22,7 @@ from sweeps.store.runs.claiming import GRACE_SECONDS
 from sweeps.store.runs.queued import queued_runs, runs_that_go_on
 from sweeps.work import executors
 from sweeps.work.executors import Executor, GroupEnded
-from sweeps.work.group_progress import GroupProgress, OnProgress
+from sweeps.work.group_progress import GroupProgress
 from sweeps.work.heartbeat import BEAT_SECONDS, heartbeat
 from sweeps.work.jobs import Job, make_job
 from sweeps.work.live_losses import LiveLosses
@@ -270,21 +271,23 @@ class _Worker:
             return
         self._woke = self._awake[0]
         self._patiently(partial(writer.beat, self._store, self._worker_id))
-        ids = [run.id for own in self._held.values() for run in own.claim.runs]
+        ids = [run.id for group in self._held.values() for run in group.claim.runs]
         held = partial(writer.still_held, self._store, self._worker_id, ids)
         mine = self._patiently(held) if ids else set()
-        for own in [x for x in self._held.values() if not mine.intersection(x.claim.attempts)]:
+        for group in [x for x in self._held.values() if not mine.intersection(x.claim.attempts)]:
             _log.warning(
-                "stopped for %.0f s: %d runs are another worker's now", slept, len(own.claim.runs)
+                "stopped for %.0f s: %d runs are another worker's now", slept, len(group.claim.runs)
             )
-            del self._held[own.job.number]
-            self._executor.abandon(own.job)
-            self._progress.group_ended(own.job, 0)
+            del self._held[group.job.number]
+            self._executor.abandon(group.job)
+            self._progress.group_ended(group.job, 0)
 
     def _look(self) -> None:
         """Stores losses of groups in training; abandons stopped ones that are not nearly done."""
         self._notice_sleep()
-        self._losses.store_some((own.claim, own.job, own.began) for own in self._held.values())
+        self._losses.store_some(
+            (group.claim, group.job, group.began) for group in self._held.values()
+        )
         now = time.monotonic()
         if now - self._looked < LOOK_SECONDS and self._interruption.signal is None:
             return
@@ -300,13 +303,13 @@ class _Worker:
         held = list(self._held.values())
         if self._interruption.signal is not None:
             return held
-        ids = [run.id for own in held for run in own.claim.runs]
+        ids = [run.id for group in held for run in group.claim.runs]
         try:
             going_on = runs_that_go_on(self._reader, ids) if ids else set()
         except StoreBusyError:
             # Whether anything is stopped can wait until the database answers.
             return []
-        return [own for own in held if not going_on.intersection(own.claim.attempts)]
+        return [group for group in held if not going_on.intersection(group.claim.attempts)]
 
     def _is_nearly_done(self, held: _Held, now: float) -> bool:
         """Whether a stopped group will end soon, as far as can be told."""

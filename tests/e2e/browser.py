@@ -7,22 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
-from playwright.sync_api import sync_playwright
-
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
-
-
-def find_browser() -> str | None:
-    """The path of a Chromium or Chrome on this machine; None where there is none."""
-    for name in NAMES:
-        if path := shutil.which(name):
-            return path
-    with sync_playwright() as playwright:
-        downloaded = playwright.chromium.executable_path
-    return downloaded if Path(downloaded).exists() else None
+from benchmarks.served import find_browser
 
 
 def install_browser() -> None:

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
+from benchmarks.served import FLAGS, find_browser, serve
 from tests.conftest import ROOT
-from tests.e2e.browser import FLAGS, find_browser
-from tests.e2e.server import serve
 
 
 @pytest.fixture(scope="session")

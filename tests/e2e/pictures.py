@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from playwright.sync_api import Browser, sync_playwright
 
+from benchmarks.served import FLAGS, find_browser, serve
 from tests.conftest import ROOT
-from tests.e2e.browser import FLAGS, find_browser
-from tests.e2e.server import AT_REST, new_page, no_traceback, serve
+from tests.e2e.server import AT_REST, new_page, no_traceback
 
 FOLDER = ROOT / "docs" / "pictures"
 

@@ -1,22 +1,7 @@
-"""The dashboard as a user starts it, in a browser as a user has it."""
+"""Pages in a browser as a user has it."""
 
-import socket
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from urllib.error import URLError
-from urllib.request import urlopen
-
-import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.conftest import ROOT
-
-START_SECONDS = 60
 PATIENCE_MS = 30_000
 
 AT_REST = """() => {
@@ -25,57 +10,6 @@ AT_REST = """() => {
         && !document.querySelector('[data-testid="stSkeleton"]');
 }"""
 """Whether a page has drawn all that it was asked for."""
-
-
-@dataclass
-class Server:
-    """A dashboard that is being served."""
-
-    url: str
-    process: subprocess.Popen[bytes]
-
-    def kill(self) -> None:
-        """Ends it at once, as a crash would."""
-        self.process.kill()
-        self.process.wait(timeout=20)
-
-
-@contextmanager
-def serve(db: Path) -> Iterator[Server]:
-    """`seqcls dashboard` on a free port of this machine; stopped afterwards."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "sweeps", "dashboard", "--db", str(db), "--port", str(port)],
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    server = Server(f"http://127.0.0.1:{port}", process)
-    try:
-        wait_for(lambda: _answers(f"{server.url}/_stcore/health"), START_SECONDS)
-        yield server
-    finally:
-        process.terminate()
-        process.wait(timeout=20)
-
-
-def _answers(url: str) -> bool:
-    try:
-        with urlopen(url, timeout=1):
-            return True
-    except (URLError, ConnectionError, TimeoutError):
-        return False
-
-
-def wait_for(holds: Callable[[], bool], seconds: float) -> None:
-    """Waits until something holds; the test fails where it does not in time."""
-    deadline = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > deadline:
-            pytest.fail(f"it did not come to be within {seconds} s")
-        time.sleep(0.1)
 
 
 def new_page(browser: Browser, width: int = 1200, height: int = 1000) -> Page:

@@ -6,12 +6,13 @@ import pytest
 from playwright.sync_api import Browser, Page, WebSocket, expect
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
+from benchmarks.served import serve
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
 from sweeps.work.options import WorkOptions
 from sweeps.work.worker import work
-from tests.e2e.server import new_page, no_traceback, open_page, serve
+from tests.e2e.server import new_page, no_traceback, open_page
 
 pytestmark = pytest.mark.browser
 

@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from benchmarks.served import serve, wait_for
 from sweeps.processes import background_worker
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import sweep_queries
-from tests.e2e.server import models_tested, no_traceback, open_page, serve, wait_for
+from tests.e2e.server import models_tested, no_traceback, open_page
 
 pytestmark = pytest.mark.browser
 

@@ -2,19 +2,20 @@
 
 import json
 import shutil
+import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from seqcls.errors import InvalidStringError, UnknownRunError
+from seqcls.errors import ConfigError, InvalidStringError, PluginError, UnknownRunError
 from seqcls.interpretability.counts.family import Curve, Map
 from seqcls.interpretability.strings.families import GroupCurve
 from sweeps import api
 from sweeps.cli.app import app
 from sweeps.store.databases.engine import Store
-from tests.conftest import ROOT
+from tests.conftest import ROOT, SHORT
 
 RUN = "all_initializations/2"
 
@@ -37,11 +38,8 @@ def test_answers_are_those_of_the_command(store: Store) -> None:
     found = api.predict(store, RUN, ["baac", "ab{100}c{55}"])
     assert found["label"].tolist() == [True, True]
     assert found["predicted"].tolist() == [True, False]
-    said = CliRunner().invoke(
-        app, ["predict", RUN, "baac", "ab{100}c{55}", "--db", str(store.path), "--json"]
-    )
-    logits = [own["logit"] for own in json.loads(said.stdout)]
-    assert found["logit"].tolist() == pytest.approx(logits, abs=1e-4)
+    logits = [answer["logit"] for answer in said(store, "predict", RUN, "baac", "ab{100}c{55}")]
+    assert found["logit"].tolist() == logits
     with pytest.raises(InvalidStringError):
         api.predict(store, RUN, ["xyz"])
 
@@ -81,3 +79,113 @@ def test_figures_are_charts_that_a_notebook_shows(store: Store) -> None:
 def _title(spec: dict[str, Any]) -> str:
     title = spec.get("title", "")
     return str(title["text"] if isinstance(title, dict) else title)
+
+
+def said(store: Store, *arguments: str) -> Any:
+    """What a command says of that database, as data."""
+    result = CliRunner().invoke(app, [*arguments, "--db", str(store.path), "--json"])
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_what_a_command_says_of_one_model_python_answers(store: Store) -> None:
+    reduced = api.minimal(store, RUN, "ab{100}c{55}")
+    told = said(store, "minimal", RUN, "ab{100}c{55}")
+    assert told["minimal"]["string"] == reduced.minimal.found.string
+    assert told["nearest_right"]["edits"] == reduced.nearest.edits
+    assert said(store, "minimal", RUN)["count"] == api.shortest(store, RUN).count
+    rules = said(store, "rules", RUN)["rules"]
+    assert [rule["text"] for rule in rules] == [rule.text for rule in api.rules(store, RUN).rules]
+    along = api.states(store, RUN, "ab{10}")
+    assert said(store, "states", RUN, "ab{10}")["prefix_logits"] == along.prefixes.logits.tolist()
+    assert along.units is None
+    patches = api.patch(store, RUN, "ab{100}c{55}")
+    assert said(store, "patch", RUN, "ab{100}c{55}")["source"]["string"] == patches.source.string
+    judged = api.ablate(store, RUN, ["head"], "mean", sample=50, prune=True)
+    told = said(
+        store, *("ablate", RUN, "--part", "head", "--how", "mean"), "--sample=50", "--prune"
+    )
+    assert [step["misclassified"] for step in told["steps"]] == [x.errors for x in judged.outcomes]
+    claims = [proof["claim"] for proof in said(store, "verdict", RUN, "--beyond")["supports"]]
+    assert claims == [proof.claim for proof in api.proofs(store, RUN).supports]
+    with pytest.raises(ConfigError, match="expected head, feed-forward, unit"):
+        api.ablate(store, RUN, ["hed"])
+    with pytest.raises(ConfigError, match="expected zero or mean"):
+        api.ablate(store, RUN, how="off")
+
+
+def test_strings_of_any_length_are_answered_where_letter_counts_suffice(store: Store) -> None:
+    (answer,) = api.predict(store, RUN, ["a{3000000}b"]).to_dict("records")
+    (told,) = said(store, "predict", RUN, "a{3000000}b")
+    assert (answer["logit"], answer["probability"]) == (told["logit"], told["probability"])
+    first, kept = (api.predict(store, RUN, ["aac"], epoch)["logit"].item() for epoch in (1, None))
+    assert first != kept
+
+
+def test_what_a_command_says_of_many_runs_python_answers(store: Store) -> None:
+    errors = api.errors_of_run(store, RUN, sort="logit")
+    assert said(store, "errors", RUN, "--sort", "logit") == errors.to_dict("records")
+    with pytest.raises(ConfigError, match="did you mean 'length'"):
+        api.errors_of_run(store, RUN, sort="lenght")
+    told = said(store, "helps", RUN)
+    mechanisms, trials = api.helps(store, RUN)
+    assert told["mechanisms"] == mechanisms
+    assert [x["field"] for x in told["suggestions"]] == [x.suggestion.field for x in trials]
+    outcomes = api.sensitive(store, ["walkthrough"], times=2)
+    assert outcomes["run_id"].tolist() == api.runs(store, "walkthrough")["id"].tolist()
+    assert said(store, "sensitive", "walkthrough", "--times", "2") == outcomes.to_dict("records")
+    assert api.in_both_precisions(store).empty
+    engines = api.engines("report/increased_dimensionality")
+    assert engines["hidden_size"].tolist() == [16]
+    assert engines["engine"].tolist() == ["fused"]
+
+
+def test_what_is_asked_of_a_database_that_is_only_read_may_still_be_stored(store: Store) -> None:
+    reading = store.reader()
+    with sqlite3.connect(str(store.path)) as connection:
+        connection.execute("DELETE FROM verdict WHERE run_id = 3")
+    verdict = api.verdict(reading, 3)
+    with sqlite3.connect(str(store.path)) as connection:
+        assert connection.execute("SELECT inputs FROM verdict WHERE run_id = 3").fetchone() == (
+            verdict.inputs,
+        )
+
+
+def test_sweeps_are_stopped_resumed_estimated_and_deleted(store: Store, tmp_path: Path) -> None:
+    spec = {"name": "two", "model_seeds": [0, 1], "fixed": {**SHORT, "hidden_size": 4}}
+    assert api.estimate(store, spec).there == 0
+    assert api.submit(store, spec) == ["two"]
+    api.stop(store, "two")
+    (stopped,) = api.status(store, "two")
+    assert (stopped.state, stopped.queued) == ("stopped", 2)
+    api.resume(store, ["two"])
+    assert api.status(store, "two")[0].state == "queued"
+    assert api.retry(store, "two") == 0
+    written = api.export(store, tmp_path / "files", sweeps=["two"])
+    assert sorted(written.values()) == [0, 0, 2]
+    other = api.open_store(tmp_path / "other.db")
+    assert api.merge(other, store.reader()).waiting == 2
+    assert api.verify(other).damages == []
+    assert api.delete(store, "two") == 2
+    with pytest.raises(UnknownRunError, match="no sweep 'two'"):
+        api.stop(store, "two")
+
+
+def test_a_report_is_of_the_database_that_is_asked(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEQCLS_DB", str(tmp_path / "another.db"))
+    page = api.report(store, "walkthrough")
+    assert page.startswith("<!doctype html>")
+    assert "<h1>walkthrough</h1>" in page
+    assert not (tmp_path / "another.db").exists()
+    with pytest.raises(UnknownRunError, match="did you mean 'walkthrough'"):
+        api.report(store, "walktrough")
+
+
+def test_without_the_dashboard_one_line_says_so(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api, "entry_points", lambda **_: ())
+    with pytest.raises(PluginError, match=r"^figures: the dashboard, .* is not installed; `pip"):
+        api.figures(store, RUN, ["aac"])

@@ -5,6 +5,7 @@ program knows of it.
 """
 
 import json
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -179,7 +180,10 @@ def test_it_is_verified_and_merged(db: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("run", [RECURRENT, TRANSFORMER])
 def test_commands_explain_a_model(db: Path, run: str) -> None:
     predicted = told(db, "predict", run, "0110", "111").stdout
-    assert predicted.count("remainder") == 2
+    assert re.findall(r"^ (\d+) +(remainder \d) +remainder \d +", predicted, re.MULTILINE) == [
+        ("0110", "remainder 2"),
+        ("111", "remainder 0"),
+    ]
     (first, *_) = json.loads(told(db, "errors", run, "--json").stdout)
     assert first["target"].startswith("remainder")
     minimal = told(db, "minimal", run, first["string"]).stdout

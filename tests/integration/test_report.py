@@ -13,7 +13,7 @@ import torch
 from seqcls.models.transformer import Transformer
 from seqcls.prediction import predict
 from seqcls.problem import resolve
-from seqcls.tokens.tokenizer import LETTERS, Tokenizer, pad
+from seqcls.tokens.tokenizer import LETTERS, Tokenizer
 from seqcls.weights import from_bytes
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader
@@ -200,7 +200,7 @@ def activations(store: Store, run: str, text: str) -> dict[str, torch.Tensor]:
     model = Transformer(resolve(config).network).eval()
     weights = from_bytes(queries.weights(store, run_id))
     model.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
-    ids = torch.from_numpy(pad([Tokenizer(LETTERS[:3]).encode(text)])).int()
+    ids = torch.tensor([Tokenizer(LETTERS[:3]).encode(text)], dtype=torch.int32)
     with torch.no_grad():
         return model.activations(ids)
 

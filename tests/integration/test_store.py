@@ -16,10 +16,11 @@ from seqcls.evaluation import drawn_test_set
 from seqcls.problem import resolve
 from seqcls.results import Evaluation, StringErrors
 from sweeps.grid.grouping import PlannedRun, make_groups
+from sweeps.processes.python import environment_of
 from sweeps.results.run_result import RunResult
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
-from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.opening import open_reader, open_writer, to_write
 from sweeps.store.reading import queries, sweep_queries
 from sweeps.store.reading.selection import View
 from sweeps.store.results.stored import read_runs
@@ -315,3 +316,14 @@ def test_a_field_that_a_configuration_predates_has_its_default(store: Store) -> 
         connection.exec_driver_sql(f"UPDATE config SET json = '{old}'")
     assert queries.run_config(store, 1) == RunConfig()
     assert queries.runs(store)["num_letters"].tolist() == [3, 3, 3]
+
+
+def test_what_is_open_for_reading_can_be_opened_for_writing_and_by_another_process(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading = store.reader()
+    writer.submit(to_write(reading), spec(name="again"))
+    assert sweep_queries.find_sweep(reading, "again")
+    # As for a process that is started: the environment names it, its password too.
+    monkeypatch.setenv("SEQCLS_DB", environment_of(reading)["SEQCLS_DB"])
+    assert open_reader().location == reading.location

@@ -16,7 +16,7 @@ from seqcls.errors import ConfigError
 from seqcls.problem import resolve
 from seqcls.sampling.balanced import draw_many
 from seqcls.tasks import TASKS, CountTask, LanguageTask
-from seqcls.tasks.language import letters_of, texts
+from seqcls.tasks.language import texts
 from seqcls.tokens.strings import TokenStrings
 
 LABELLED = Path(__file__).parents[1] / "assets" / "languages"
@@ -59,7 +59,7 @@ def every_string(task: LanguageTask, length: int) -> list[str]:
 
 
 def strings_of(task: LanguageTask, rows: list[str]) -> TokenStrings:
-    letters = [letters_of(task.alphabet, text).tolist() for text in rows]
+    letters = [[task.alphabet.index(token) for token in text] for text in rows]
     return TokenStrings.of_lists(len(task.alphabet), letters)
 
 

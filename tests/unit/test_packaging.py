@@ -60,21 +60,71 @@ def test_every_package_that_is_imported_is_declared() -> None:
     lines = project["dependencies"] + extras["dask"] + extras["postgres"]
     declared = {re.split(r"[^\w-]", line)[0].replace("-", "_").lower() for line in lines}
     distributions = packages_distributions()
-    ours = {"seqcls", "sweeps", "dashboard"}
-    for package in sorted(set(_imported()) - ours - set(sys.stdlib_module_names)):
+    for package in sorted(set(_imported()) - {*LAYERS} - set(sys.stdlib_module_names)):
         named = {name.replace("-", "_").lower() for name in distributions[package]}
         assert named & declared, f"{package} is imported and not declared"
 
 
+LAYERS = ("seqcls", "sweeps", "dashboard")
+
+
 def _imported() -> Iterator[str]:
     """The top-level names of all that the product imports, within functions too."""
-    for package in ("seqcls", "sweeps", "dashboard"):
+    for package in LAYERS:
         for path in (ROOT / package).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text())):
-                if isinstance(node, ast.Import):
-                    yield from (alias.name.partition(".")[0] for alias in node.names)
-                elif isinstance(node, ast.ImportFrom):
-                    yield (node.module or "").partition(".")[0]
+            yield from (name.partition(".")[0] for name in _imports_of(path.read_text()))
+
+
+def _imports_of(code: str) -> Iterator[str]:
+    """The modules that a module imports: within functions too, and by `import_module` too."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and _called(node.func) in ("import_module", "__import__"):
+            named = [node.args[0]] if node.args else [x.value for x in node.keywords]
+            yield from (
+                part.value
+                for value in named
+                for part in ast.walk(value)
+                if isinstance(part, ast.Constant) and isinstance(part.value, str)
+            )
+
+
+def _called(function: ast.expr) -> str | None:
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else None
+
+
+def test_imports_within_functions_and_by_name_go_downwards_too() -> None:
+    for height, package in enumerate(LAYERS):
+        for path in (ROOT / package).rglob("*.py"):
+            above = LAYERS[height + 1 :]
+            if package == "sweeps" and not {"cli", "__main__.py"} & {*path.parts}:
+                # The command formats what the others answer.
+                above = ("sweeps.cli", *above)
+            for name in _imports_of(path.read_text()):
+                assert not f"{name}.".startswith(tuple(f"{x}." for x in above)), f"{path}: {name}"
+
+
+def test_what_measures_needs_no_tests() -> None:
+    for path in (ROOT / "benchmarks").rglob("*.py"):
+        assert not [x for x in _imports_of(path.read_text()) if x.startswith("tests.")], path
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def f():\n    from dashboard.figures import command",
+        "def f():\n    importlib.import_module('dashboard.figures.command').f()",
+        "__import__(name='dashboard')",
+        "import_module(f'dashboard.{page}')",
+    ],
+)
+def test_whatever_way_a_module_is_imported_is_seen(code: str) -> None:
+    assert [name.partition(".")[0] for name in _imports_of(code)] == ["dashboard"]
 
 
 def test_the_private_parts_of_numba_that_are_used_are_where_they_were() -> None:

@@ -19,10 +19,13 @@ PUBLIC = {
     "seqcls.models": ["MODELS", "OF_ATTENTION"],
     "seqcls.models.positions": ["POSITIONS", "longest_readable", "table_size"],
     "sweeps": [],
-    "sweeps.work.executors": ["Executor", "GroupEnded", "OnProgress", "start"],
+    "sweeps.work.executors": ["Executor", "GroupEnded", "OnJobProgress", "start"],
     "sweeps.api": [
-        *("causes", "compare", "errors", "explain", "family", "figures", "lengths", "model"),
-        *("open_store", "predict", "runs", "status", "submit", "verdict", "work"),
+        *("ablate", "causes", "compare", "config", "delete", "engines", "errors", "errors_of_run"),
+        *("estimate", "explain", "export", "family", "figures", "helps", "in_both_precisions"),
+        *("lengths", "merge", "minimal", "model", "open_store", "pack", "patch", "predict"),
+        *("proofs", "report", "resume", "retry", "rules", "runs", "sensitive", "shortest"),
+        *("states", "status", "stop", "submit", "upgrade", "verdict", "verify", "work"),
     ],
     "sweeps.store.writer": [
         *("Claim", "ClaimLosses", "GRACE_SECONDS", "Merged", "beat", "claim", "delete"),

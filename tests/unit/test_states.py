@@ -13,7 +13,7 @@ from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.interpretability.strings import ablation, patching
 from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.interpretability.strings.attribution import logit_steps
-from seqcls.interpretability.strings.patching import patch, patch_everywhere
+from seqcls.interpretability.strings.patching import patch
 from seqcls.interpretability.strings.plain import ids_of, plain_model, plain_network
 from seqcls.interpretability.strings.states import (
     attention_patterns,
@@ -26,6 +26,7 @@ from seqcls.models.layers import Embedding, Linear, masked_mean
 from seqcls.models.parts import Part, Site
 from seqcls.problem import configuration, resolve
 from seqcls.tokens.tokenizer import PAD
+from tests.patching import patch_everywhere
 from tests.unit.asked import LSTM, TWO_BLOCKS, untrained
 
 GRU: dict[str, Any] = {"architecture": "gru", "num_blocks": 2, "readout": "mean"}

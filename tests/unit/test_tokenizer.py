@@ -6,15 +6,7 @@ from hypothesis import strategies as st
 
 from seqcls.errors import InvalidStringError
 from seqcls.tokens.alphabets import alphabet_obstacle
-from seqcls.tokens.tokenizer import (
-    CLS,
-    LETTERS,
-    MAX_COUNT,
-    MAX_SPELLED_LENGTH,
-    PAD,
-    Tokenizer,
-    pad,
-)
+from seqcls.tokens.tokenizer import CLS, LETTERS, MAX_COUNT, MAX_SPELLED_LENGTH, PAD, Tokenizer
 
 THREE = Tokenizer(LETTERS[:3])
 
@@ -108,10 +100,6 @@ def test_ids_outside_the_vocabulary_are_refused() -> None:
         InvalidStringError, match="token id 5 is outside the vocabulary of 5 tokens"
     ):
         THREE.decode([CLS, 5])
-
-
-def test_padding_fills_up_with_pad() -> None:
-    assert pad([[0, 2], [0]]).tolist() == [[0, 2], [0, PAD]]
 
 
 BITS = Tokenizer("01")

@@ -1,10 +1,9 @@
 """The table of places that a network learns."""
 
 from seqcls.config import NetworkConfig
+from seqcls.models.positions.numbers import BUCKETS
 
 LEARNED = ("learned", "relative")
-BUCKETS = 32
-"""Rows of `relative`: distances that are told apart."""
 
 
 def learned_places(config: NetworkConfig) -> tuple[int, int]:

@@ -9,8 +9,6 @@ from seqcls.models.base import Outputs
 from seqcls.models.heads import read_states
 from seqcls.models.recurrent import Cell, GRUCell, LSTMCell, Recurrent
 
-Hidden = Float[Tensor, "string position hidden"]
-
 
 def recurrent_logits(model: Recurrent, batch: Batch) -> Outputs:
     """As `Recurrent.forward`, without dropout."""

@@ -132,35 +132,6 @@ def prove(network: Network, support: tuple[int, ...], least_length: int) -> Supp
     )
 
 
-def length_of_limit(network: Network, tolerance: float) -> int | None:
-    """A length from which every logit is proved within `tolerance` of the limit of its proportions.
-
-    `CLS` weighs at most 1 / (1 + N e^(s_k - s_CLS)) among N letters, k the letter with the least
-    score; what a head adds moves by that times the difference of what `CLS` and a letter write,
-    and GELU is nowhere steeper than 1.13. None where a norm stands before the feed-forward: how
-    much it may magnify a difference is not bounded here.
-    """
-    if network.config.no_attend_cls:
-        return 1
-    if network.config.has_norms:
-        return None
-    inner = network.weights["blocks.0.feed_forward.input.weight"]
-    output = network.weights["blocks.0.feed_forward.output.weight"]
-    moved = network.ov_output[:, :1] - network.ov_output[:, 1:]
-    reach = np.abs(moved @ network.classifier)
-    reach += 1.13 * np.abs(moved @ inner.T) @ np.abs(network.classifier @ output)
-    scores = network.scores[:, 0]
-    rate = np.exp(scores[:, 1:].min(axis=1) - scores[:, 0])
-    low, high = 0, 1
-    while (reach.max(axis=1) / (1 + high * rate)).sum() > tolerance:
-        low, high = high, high * 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        close = (reach.max(axis=1) / (1 + middle * rate)).sum() <= tolerance
-        low, high = (low, middle) if close else (middle, high)
-    return high
-
-
 def _judged(cells: Cells, label: bool) -> tuple[np.ndarray, np.ndarray]:
     """Which cells are proved right, and which wrong."""
     positive, negative = cells.low > 0, cells.high <= 0

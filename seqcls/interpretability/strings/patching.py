@@ -52,7 +52,7 @@ class Patched:
         """
         restored = np.abs(self.restored)
         found = [(int(site), int(place)) for site, place in np.argwhere(self.flips)]
-        return sorted(found, key=lambda own: (self.sites[own[0]].is_whole, -restored[own]))
+        return sorted(found, key=lambda place: (self.sites[place[0]].is_whole, -restored[place]))
 
     def most_restoring_units(self, most: int) -> list[int]:
         """The sites of so many units at most, those that restore most at any place, in order."""
@@ -82,44 +82,26 @@ def patch(model: AskedModel, base: Sequence[int], source: Sequence[int]) -> Patc
         InvalidStringError: the strings have different lengths, or are too long.
         ConfigError: an architecture whose states are not known.
     """
-    own, sites = _opened(model, base, source)
+    network, sites = _opened(model, base, source)
     ids, others = ids_of(model, [base]), ids_of(model, [source])
     width = ids.shape[1]
     each = torch.eye(width, dtype=torch.bool)
     # What reads one token after another takes as long for many strings as for one.
-    at_once = max(PAIRS_AT_ONCE // max(width * width, 1), 1) if own.attention() else max(width, 1)
+    at_once = (
+        max(PAIRS_AT_ONCE // max(width * width, 1), 1) if network.attention() else max(width, 1)
+    )
     with torch.no_grad():
-        kept = own.activations(others)
+        kept = network.activations(others)
         margins, rows = _margins(model, base), []
         for site, states in sites.items():
             parts = [
-                _replaced(own, ids.expand(len(where), -1), site, states, kept, where)
+                _replaced(network, ids.expand(len(where), -1), site, states, kept, where)
                 for where in each.split(at_once)
             ]
             rows.append(margins(torch.cat(parts)) if parts else np.zeros(0))
-        ends = [float(margins(own(row))[0]) for row in (ids, others)]
+        ends = [float(margins(network(row))[0]) for row in (ids, others)]
     tokens = [tuple(token_names(model, row)) for row in (base, source)]
     return Patched(tokens[0], tokens[1], ends[0], ends[1], tuple(sites), np.stack(rows))
-
-
-def patch_everywhere(
-    model: AskedModel, base: Sequence[int], source: Sequence[int], site: Site
-) -> float:
-    """The base string's logit with one state at all places at once.
-
-    Raises:
-        InvalidStringError: as `patch`.
-        ConfigError: as `patch`, or the model has no such site.
-    """
-    own, sites = _opened(model, base, source)
-    if site not in sites:
-        known = ", ".join(own.text for own in sites)
-        raise ConfigError(f"{site.text!r} is none of the model's sites; expected one of {known}")
-    ids, others = ids_of(model, [base]), ids_of(model, [source])
-    everywhere = torch.ones(1, ids.shape[1], dtype=torch.bool)
-    with torch.no_grad():
-        found = _replaced(own, ids, site, sites[site], own.activations(others), everywhere)
-    return float(_margins(model, base)(found)[0])
 
 
 def _margins(model: AskedModel, base: Sequence[int]) -> Callable[[Tensor], np.ndarray]:
@@ -138,13 +120,13 @@ def _opened(
 ) -> tuple[Classifier, Mapping[Site, tuple[str, ...]]]:
     """The readable model and its sites, where the strings fit each other."""
     _check_pair(model, base, source)
-    own = plain_model(model)
-    sites = own.sites()
+    network = plain_model(model)
+    sites = network.sites()
     if not sites:
         raise ConfigError(
             f"architecture={model.config.architecture!r} names no states that could be carried over"
         )
-    return own, sites
+    return network, sites
 
 
 def _replaced(
@@ -165,9 +147,9 @@ def _replaced(
             return state
         at = slice(None) if position is None else slice(position, position + 1)
         changed = state.clone()
-        own, other = site.within(changed), site.within(kept[name])[:, at]
-        here = where[:, at] if own.dim() == 2 else where[:, at, None]
-        own[...] = torch.where(here, other, own)
+        target, other = site.within(changed), site.within(kept[name])[:, at]
+        here = where[:, at] if target.dim() == 2 else where[:, at, None]
+        target[...] = torch.where(here, other, target)
         return changed
 
     return model.run(ids, Changing(change), None)

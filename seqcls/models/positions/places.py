@@ -13,10 +13,8 @@ from jaxtyping import Int64, Integer
 from torch import Tensor
 
 from seqcls.config import NetworkConfig
+from seqcls.models.positions.numbers import TESTING, TRAINING
 from seqcls.tokens.tokenizer import PAD
-
-_TRAINING, _TESTING = 1, 2
-"""Streams apart from each other, and from those that draw strings from the same seeds."""
 
 
 class TrainingPlaces:
@@ -24,7 +22,7 @@ class TrainingPlaces:
 
     def __init__(self, config: NetworkConfig, seed: int) -> None:
         self._range = config.position_range
-        self._rng = np.random.default_rng((seed, _TRAINING))
+        self._rng = np.random.default_rng((seed, TRAINING))
 
     def draw(self, tokens: int) -> Int64[Tensor, "1 position"] | None:
         """The places of the next batch, whose longest string has so many tokens as it is read."""
@@ -45,12 +43,12 @@ def places_of(
     places = np.zeros((len(known), ids.shape[1]), dtype=np.int64)
     order = _order(config.position_range, config.place_seed)
     for row, length in zip(places, known.tolist(), strict=True):
-        own = np.sort(order[:length])
-        row[: len(own)] = own
+        drawn = np.sort(order[:length])
+        row[: len(drawn)] = drawn
     return torch.from_numpy(places).to(ids.device)[rows]
 
 
 @lru_cache(maxsize=16)
 def _order(places: int, seed: int) -> Int64[np.ndarray, " place"]:
     """All places in the order in which ever longer strings take them."""
-    return np.random.default_rng((seed, _TESTING)).permutation(places)
+    return np.random.default_rng((seed, TESTING)).permutation(places)

@@ -9,10 +9,7 @@ from torch import Tensor
 from seqcls.config import NetworkConfig
 from seqcls.models.layers import Embedding
 from seqcls.models.positions.base import Bias, Places, Positions
-
-BUCKETS = 32
-FARTHEST = 128
-"""From this distance on all are in one bucket."""
+from seqcls.models.positions.numbers import BUCKETS, FARTHEST
 
 
 class Relative(Positions):

@@ -8,35 +8,34 @@ from typing import Any
 import typer
 
 from seqcls.interpretability.strings.asked import Answer
-from seqcls.interpretability.strings.minimal import Shortest, minimal_failing, shortest_failing
-from seqcls.interpretability.strings.nearest import Nearest, nearest_right
-from sweeps.analysis.opened_models import opened
+from seqcls.interpretability.strings.minimal import Shortest
+from seqcls.interpretability.strings.nearest import Nearest
+from sweeps.cli.commands.opening import opened
+from sweeps.questions.inside import minimal, shortest
 
 
 def show_minimal(
     db: str | None, reference: str, string: str | None, epoch: int | None, as_json: bool
 ) -> None:
     """Prints the minimal failing string and the nearest right one, or the shortest of all."""
-    run_id, model = opened(db, reference, epoch)
+    store, run_id = opened(db, reference)
     if string is None:
-        shortest = shortest_failing(model)
-        record = {"run": run_id, **asdict(shortest)}
-        record["answers"] = list(map(answer_record, shortest.answers))
-        show(as_json, shortest_sentences(shortest), record)
+        failing = shortest(store, run_id, epoch)
+        record = {"run": run_id, **asdict(failing)}
+        record["answers"] = list(map(answer_record, failing.answers))
+        show(as_json, shortest_sentences(failing), record)
         return
-    letters = model.letters(string)
-    found = minimal_failing(model, letters)
-    near = nearest_right(model, letters, prefer_other_answer=True)
+    reduced, near = minimal(store, run_id, string, epoch)
     said = [
-        said_of(found.given),
-        f"minimal failing string: {named(found.found)}: {_answer(found.found)} "
-        f"(no single deletion fails; {found.tried:,} strings tried)",
-        nearest_sentence(near, found.given),
+        said_of(reduced.given),
+        f"minimal failing string: {named(reduced.found)}: {_answer(reduced.found)} "
+        f"(no single deletion fails; {reduced.tried:,} strings tried)",
+        nearest_sentence(near, reduced.given),
     ]
     record = {
         "run": run_id,
-        "given": answer_record(found.given),
-        "minimal": {**answer_record(found.found), "tried": found.tried},
+        "given": answer_record(reduced.given),
+        "minimal": {**answer_record(reduced.found), "tried": reduced.tried},
         "nearest_right": nearest_record(near),
     }
     show(as_json, said, record)
@@ -49,13 +48,13 @@ def shortest_sentences(found: Shortest) -> list[str]:
             f"all {found.tried:,} strings of up to {found.max_length} tokens are classified "
             "correctly"
         ]
-    own = [
+    said = [
         f"the shortest failing strings have {found.length} tokens: {found.count:,} of them "
         f"({found.tried:,} strings tried, all up to that length)"
     ]
-    own += [f"  {named(answer)}: {_answer(answer)}" for answer in found.answers]
+    said += [f"  {named(answer)}: {_answer(answer)}" for answer in found.answers]
     left = found.count - len(found.answers)
-    return [*own, f"  and {left:,} more"] if left else own
+    return [*said, f"  and {left:,} more"] if left else said
 
 
 def nearest_sentence(found: Nearest, given: Answer) -> str:

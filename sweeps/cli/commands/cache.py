@@ -12,7 +12,7 @@ def show_cache(clear: bool, as_json: bool) -> None:
     if clear:
         removed = cache.clear()
         typer.echo(f"{cache.cache_folder()}: {removed:,} bytes removed.", err=True)
-    rows = [{"what": own.name, "files": own.files, "bytes": own.size} for own in cache.kept()]
+    rows = [{"what": kind.name, "files": kind.files, "bytes": kind.size} for kind in cache.kept()]
     frame = pd.DataFrame(rows, columns=["what", "files", "bytes"])
     if as_json:
         print_json(frame)

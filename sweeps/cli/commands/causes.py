@@ -1,96 +1,95 @@
 """What `seqcls causes` and `seqcls sensitive` do, and how they show it."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import pandas as pd
 import typer
 
 from seqcls.interpretability.rounded import percent
-from sweeps.analysis import causes, rounding
+from sweeps.analysis.causes import table as by_configuration
 from sweeps.cli.commands.any_model import show
-from sweeps.cli.commands.printing import count, print_json, print_table
+from sweeps.cli.commands.printing import count, print_json, print_table, rows_of
+from sweeps.questions.runs import causes, in_both_precisions, sensitive, stored_runs
 from sweeps.results.summaries import differing_fields
 from sweeps.store.databases.engine import Store
-from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reading import queries, sweep_queries
-from sweeps.store.reading.selection import View
-from sweeps.store.results import explained
-from sweeps.store.schema.tables import RunState
+from sweeps.store.opening import open_reader
 
 
 def show_causes(db: str | None, sweep: str, sample: int, as_json: bool) -> None:
-    """Attributes what is not attributed yet, stores it, and prints the causes."""
-    reader = open_reader(db)
-    runs = causes.failing_runs(reader, sweep)
-    ids = [int(own) for own in runs["id"]]
-    if ids:
-        causes.attribute(open_writer(db), ids, sample)
-    found = explained.causes(reader, ids)
-    table = causes.table(runs, found)
+    """Prints the causes of a sweep's failing runs, after finding those that are not stored."""
+    store = open_reader(db)
+    runs = stored_runs(store, (sweep,), failing=True)
+    stored = causes(store, sweep, sample)
+    table = by_configuration(runs, stored)
     if as_json:
-        show(True, [], _record(sweep, runs, found, table))
+        record = {"sweep": sweep, "failing": len(runs), "causes": rows_of(stored)}
+        show(True, [], {**record, "by_configuration": rows_of(table)})
         return
     if runs.empty:
         typer.echo(f"no finished run of sweep {sweep!r} misclassifies a test string")
         return
-    print_table(_shown_table(runs, table), f"{count(len(ids), 'failing run')} of {sweep}")
-    print_table(_shown_causes(runs, found), "by run, of the errors that were looked at")
+    print_table(_shown_table(runs, table), f"{count(len(runs), 'failing run')} of {sweep}")
+    print_table(_shown_causes(runs, stored), "by run, of the errors that were looked at")
 
 
-def show_sensitivity(db: str | None, meant: Sequence[str], times: int, as_json: bool) -> None:
-    """Trains runs again with other rounding, and prints which of them hang on it."""
-    reader = open_reader(db)
-    ids = list(dict.fromkeys(run_id for own in meant for run_id in _runs_meant(reader, own)))
-    known = explained.perturbations(reader, ids).groupby("run_id").size()
-    precision = queries.runs(reader).set_index("id")["precision"]
-    waiting = [
-        own for own in ids if known.get(own, 0) != rounding.trainings(str(precision[own]), times)
-    ]
-    if waiting:
-        rounding.perturb(open_writer(db), waiting, times)
-    found = explained.sensitivity(reader)
-    found = found[found["run_id"].isin(ids)]
+def show_sensitivity(db: str | None, references: Sequence[str], times: int, as_json: bool) -> None:
+    """Prints which runs come to something else with other rounding, after training them so."""
+    store = open_reader(db)
+    outcomes = sensitive(store, references, times)
     if as_json:
-        print_json(found)
+        print_json(outcomes)
         return
-    number = int(found["sensitive"].sum())
+    number = int(outcomes["sensitive"].sum())
     title = (
-        f"{number} of {count(len(found), 'run')} come to another confusion matrix with other "
+        f"{number} of {count(len(outcomes), 'run')} come to another confusion matrix with other "
         f"rounding: {times} times from initial values moved by one unit in the last place, and "
         "once in double precision"
     )
-    print_table(perturbed_table(reader, found[found["sensitive"]]), title)
+    print_table(_perturbed_table(store, outcomes), title)
 
 
-def perturbed_table(store: Store, found: pd.DataFrame) -> pd.DataFrame:
-    """Runs and how many test strings they misclassify, from the least to the most.
+def list_sensitive(db: str | None, as_json: bool) -> None:
+    """Prints the runs whose confusion matrix depends on the precision, or on rounding."""
+    store = open_reader(db)
+    pairs = in_both_precisions(store)
+    if as_json:
+        print_json(pairs)
+        return
+    again = sensitive(store)
+    if len(again):
+        title = (
+            f"{again['sensitive'].sum()} of {count(len(again), 'run')} trained again with other "
+            "rounding come to another confusion matrix"
+        )
+        print_table(_perturbed_table(store, again), title)
+        if pairs.empty:
+            return
+    if pairs.empty:
+        typer.echo(
+            "no run is stored in both precisions; `seqcls sweep SPEC --precision float64` trains "
+            "those of a sweep in double precision, `seqcls sensitive SWEEP` trains them again with "
+            "other rounding"
+        )
+        return
+    title = f"{pairs['sensitive'].sum()} of {len(pairs)} runs in both precisions have other"
+    title += " confusion matrices"
+    if not pairs["sensitive"].any():
+        typer.echo(title)
+        return
+    shown = pairs[pairs["sensitive"]].drop(columns="sensitive")
+    shown["sweeps"] = shown["sweeps"].map(", ".join)
+    print_table(shown, title)
 
-    Args:
-        store: where to read.
-        found: as `sweeps.store.results.explained.sensitivity`.
-    """
-    runs = queries.runs(store).set_index("id")
-    shown = found[["run_id", "times", "wrong", "least", "most"]].copy()
+
+def _perturbed_table(store: Store, outcomes: pd.DataFrame) -> pd.DataFrame:
+    """Sensitive runs and how many test strings they misclassify, from the least to the most."""
+    runs = stored_runs(store).set_index("id")
+    changing = outcomes[outcomes["sensitive"]]
+    shown = changing[["run_id", "times", "wrong", "least", "most"]].copy()
     for place, name in enumerate(("sweeps", "model_seed"), start=1):
-        shown.insert(place, name, [runs.loc[run_id, name] for run_id in found["run_id"]])
+        shown.insert(place, name, [runs.loc[run_id, name] for run_id in changing["run_id"]])
     shown["sweeps"] = shown["sweeps"].map(", ".join)
     return shown
-
-
-def _runs_meant(store: Store, reference: str) -> Iterator[int]:
-    """The finished runs of a sweep, or the one run of that reference.
-
-    Raises:
-        UnknownRunError: there is neither such a sweep nor such a run, or the run is not finished.
-    """
-    if reference in set(sweep_queries.sweeps(store)["name"]):
-        runs = queries.runs(store, View((reference,)))
-        yield from (int(own) for own in runs.loc[runs["state"] == RunState.DONE, "id"])
-        return
-    if "/" not in reference and not reference.isdecimal():
-        sweep_queries.find_sweep(store, reference)
-    yield queries.find_run(store, reference)
 
 
 def _shown_table(runs: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
@@ -106,25 +105,10 @@ def _shown_table(runs: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     return shown
 
 
-def _shown_causes(runs: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
-    shown = found.drop(columns="number")
+def _shown_causes(runs: pd.DataFrame, stored: pd.DataFrame) -> pd.DataFrame:
+    shown = stored.drop(columns="number")
     shown.insert(1, "seed", shown["run_id"].map(runs.set_index("id")["model_seed"]))
     shown["head"] = shown["head"].astype("Int64")
     for name in ("share", "agreement"):
         shown[name] = ["" if pd.isna(x) else percent(x, 1) for x in shown[name]]
     return shown
-
-
-def _record(
-    sweep: str, runs: pd.DataFrame, found: pd.DataFrame, table: pd.DataFrame
-) -> dict[str, Any]:
-    return {
-        "sweep": sweep,
-        "failing": len(runs),
-        "causes": _rows(found),
-        "by_configuration": _rows(table),
-    }
-
-
-def _rows(frame: pd.DataFrame) -> list[dict[Any, Any]]:
-    return frame.astype(object).where(frame.notna(), None).to_dict("records")

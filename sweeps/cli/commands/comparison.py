@@ -3,13 +3,14 @@
 from dataclasses import asdict
 from typing import Any
 
-import pandas as pd
-
 from seqcls.interpretability.rounded import percent
-from seqcls.interpretability.strings.rules import Rules, fitting_rules
-from sweeps.analysis.compared_configurations import Compared, compare_configs
-from sweeps.analysis.opened_models import opened
+from seqcls.interpretability.strings.rules import Rules
+from sweeps.analysis.compared_configurations import Compared
 from sweeps.cli.commands.any_model import show
+from sweeps.cli.commands.opening import opened
+from sweeps.cli.commands.printing import rows_of
+from sweeps.questions.inside import rules
+from sweeps.questions.runs import compare
 from sweeps.statistics.intervals import Interval
 from sweeps.statistics.median_intervals import FEWEST
 from sweeps.store.opening import open_reader
@@ -20,39 +21,39 @@ SHOWN = 10
 
 def show_comparison(db: str | None, a: str, b: str, as_json: bool) -> None:
     """Prints how two configurations differ."""
-    found = compare_configs(open_reader(db), a, b)
-    show(as_json, comparison_sentences(found), _record(found))
+    compared = compare(open_reader(db), a, b)
+    show(as_json, comparison_sentences(compared), _record(compared))
 
 
 def show_rules(db: str | None, reference: str, epoch: int | None, as_json: bool) -> None:
     """Prints which simple rules predict a model's answers."""
-    run_id, model = opened(db, reference, epoch)
-    found = fitting_rules(model)
-    record = {"run": run_id, "strings": found.strings, "rules": list(map(asdict, found.rules))}
-    show(as_json, rules_sentences(found), record)
+    store, run_id = opened(db, reference)
+    fitting = rules(store, run_id, epoch)
+    record = {"run": run_id, "strings": fitting.strings, "rules": list(map(asdict, fitting.rules))}
+    show(as_json, rules_sentences(fitting), record)
 
 
 def comparison_sentences(found: Compared) -> list[str]:
     """The difference of two configurations in a few lines; a difference is a less b."""
-    own = found.comparison
+    comparison = found.comparison
     said = [f"a: {found.names[0]}", f"b: {found.names[1]}"]
     said += [f"{name}: {a} in a, {b} in b" for name, (a, b) in found.fields.items()]
-    for side, share, runs in zip("ab", own.failing, own.runs, strict=True):
+    for side, share, runs in zip("ab", comparison.failing, comparison.runs, strict=True):
         said.append(f"failing seeds of {side}: {_percent(share)} of {runs}")
-    if own.paired:
-        table = own.table
+    if comparison.paired:
+        table = comparison.table
         said.append(
             f"{table.pairs} seeds in both: {table.both} fail in both, {table.only_first} only in "
             f"a, {table.only_second} only in b, {table.none} in none (exact McNemar "
-            f"p = {own.p_value:.3g})"
+            f"p = {comparison.p_value:.3g})"
         )
     else:
         said.append("no seed is in both: the two are compared as independent samples")
-    said.append(f"difference of failing shares: {_percent(own.difference, 'Newcombe')}")
-    medians = " and ".join(f"{value:.2%}" for value in own.medians)
-    apart = _percent(own.median_difference, "bootstrap over seeds")
+    said.append(f"difference of failing shares: {_percent(comparison.difference, 'Newcombe')}")
+    medians = " and ".join(f"{value:.2%}" for value in comparison.medians)
+    apart = _percent(comparison.median_difference, "bootstrap over seeds")
     said.append(f"median accuracy: {medians}; difference {apart}")
-    if own.is_same:
+    if comparison.is_same:
         said.append("no difference")
     if found.strings is None:
         return [*said, "tested on different strings, so no string is compared"]
@@ -79,31 +80,24 @@ def rules_sentences(found: Rules) -> list[str]:
 
 
 def _record(found: Compared) -> dict[str, Any]:
-    own = found.comparison
+    comparison = found.comparison
     return {
         "a": found.names[0],
         "b": found.names[1],
         "fields": {name: list(values) for name, values in found.fields.items()},
-        "runs": list(own.runs),
-        "failing": [asdict(share) for share in own.failing],
-        "pairs": asdict(own.table),
-        "p_value": own.p_value,
-        "difference": asdict(own.difference),
-        "medians": list(own.medians),
+        "runs": list(comparison.runs),
+        "failing": [asdict(share) for share in comparison.failing],
+        "pairs": asdict(comparison.table),
+        "p_value": comparison.p_value,
+        "difference": asdict(comparison.difference),
+        "medians": list(comparison.medians),
         "median_difference": {
             name: None if value != value else value
-            for name, value in asdict(own.median_difference).items()
+            for name, value in asdict(comparison.median_difference).items()
         },
-        "lengths": _rows(found.lengths),
-        "strings": None if found.strings is None else _rows(found.strings),
+        "lengths": rows_of(found.lengths),
+        "strings": None if found.strings is None else rows_of(found.strings),
     }
-
-
-def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = (
-        frame.astype(object).where(frame.notna(), None).to_dict("records")  # type: ignore[assignment]
-    )
-    return rows
 
 
 def _percent(interval: Interval, by: str = "Wilson") -> str:

@@ -1,68 +1,46 @@
-"""Families of strings with groups, `<ab>{n}` or `0{m}1{n}`, for a model of any architecture."""
+"""What is told of families of strings that were run, as text and as data."""
 
 from dataclasses import asdict
 from typing import Any
 
 from seqcls.interpretability.counts.result_text import number, sign
-from seqcls.interpretability.strings.families import (
-    Change,
-    GroupCurve,
-    GroupMap,
-    group_curve,
-    group_map,
-    parse_groups,
-)
-from sweeps.analysis.opened_models import opened
-from sweeps.cli.commands.any_model import show
+from seqcls.interpretability.strings.families import Change, GroupCurve, GroupMap
 
 
-def show_groups(
-    db: str | None, reference: str, text: str, epoch: int | None, as_json: bool
-) -> None:
-    """Prints labels and answers of a family, as its strings were run."""
-    run_id, model = opened(db, reference, epoch)
-    family = parse_groups(model, text)
-    if len(family.names) == 1:
-        found = group_curve(model, family)
-        show(as_json, curve_text(found), {"run": run_id, **_curve_record(found)})
-    else:
-        grid = group_map(model, family)
-        show(as_json, map_text(grid), {"run": run_id, **_map_record(grid)})
-
-
-def curve_text(found: GroupCurve) -> list[str]:
+def curve_text(tried: GroupCurve) -> list[str]:
     """Where the answer changes, and where it is wrong first."""
-    (name,) = found.family.names
-    labels, logits = found.labels.tolist(), found.logits.tolist()
+    (name,) = tried.family.names
+    labels, logits = tried.labels.tolist(), tried.logits.tolist()
     said = [
-        f"{len(labels)} strings of {found.family.text} were run, {name} from {found.n[0]} to "
-        f"{found.n[-1]:,}; between them the answer may change unseen.",
-        f"With {name} = {found.n[0]} it is {sign(labels[0])}, predicted {sign(logits[0] > 0)} "
+        f"{len(labels)} strings of {tried.family.text} were run, {name} from {tried.n[0]} to "
+        f"{tried.n[-1]:,}; between them the answer may change unseen.",
+        f"With {name} = {tried.n[0]} it is {sign(labels[0])}, predicted {sign(logits[0] > 0)} "
         f"(logit {number(logits[0])}).",
-        *(_change(own, name) for own in found.changes),
+        *(_change(change, name) for change in tried.changes),
     ]
-    if found.first_wrong is None:
+    if tried.first_wrong is None:
         return [*said, "Every string that was run is answered rightly."]
-    wrong = int(((found.logits > 0) != found.labels).sum())
+    wrong = int(((tried.logits > 0) != tried.labels).sum())
     return [
         *said,
-        f"{wrong} of them are misclassified, the first with {name} = {found.first_wrong:,}.",
+        f"{wrong} of them are misclassified, the first with {name} = {tried.first_wrong:,}.",
     ]
 
 
-def map_text(found: GroupMap) -> list[str]:
+def map_text(tried: GroupMap) -> list[str]:
     """Where the answer changes along each row of the grid."""
-    first, second = found.family.names
+    first, second = tried.family.names
     said = [
-        f"{found.labels.size} strings of {found.family.text} were run; "
-        f"{int(found.wrong.sum())} of them are misclassified."
+        f"{tried.labels.size} strings of {tried.family.text} were run; "
+        f"{int(tried.wrong.sum())} of them are misclassified."
     ]
-    for row, value in enumerate(found.first.tolist()):
+    for row, value in enumerate(tried.first.tolist()):
         changes = ", ".join(
-            f"{sign(own.answer)} from {second} = {own.n:,} on" for own in found.changes[row]
+            f"{sign(change.answer)} from {second} = {change.n:,} on"
+            for change in tried.changes[row]
         )
-        start = sign(float(found.logits[row, 0]) > 0)
-        wrong = int(found.wrong[row].sum())
+        start = sign(float(tried.logits[row, 0]) > 0)
+        wrong = int(tried.wrong[row].sum())
         said.append(
             f"{first} = {value:,}: predicted {start} for {second} = 1"
             f"{'; ' + changes if changes else ', and no change seen'}; {wrong} misclassified"
@@ -70,29 +48,29 @@ def map_text(found: GroupMap) -> list[str]:
     return said
 
 
-def _change(own: Change, name: str) -> str:
-    return f"From {name} = {own.n:,} on it is predicted {sign(own.answer)}."
+def _change(change: Change, name: str) -> str:
+    return f"From {name} = {change.n:,} on it is predicted {sign(change.answer)}."
 
 
-def _curve_record(found: GroupCurve) -> dict[str, Any]:
+def curve_record(tried: GroupCurve) -> dict[str, Any]:
     return {
-        "family": found.family.text,
-        "n": found.n.tolist(),
-        "label": found.labels.tolist(),
-        "logit": found.logits.tolist(),
-        "changes": [asdict(own) for own in found.changes],
-        "first_wrong": found.first_wrong,
+        "family": tried.family.text,
+        "n": tried.n.tolist(),
+        "label": tried.labels.tolist(),
+        "logit": tried.logits.tolist(),
+        "changes": [asdict(change) for change in tried.changes],
+        "first_wrong": tried.first_wrong,
     }
 
 
-def _map_record(found: GroupMap) -> dict[str, Any]:
-    first, second = found.family.names
-    known = [[None if x != x else x for x in row] for row in found.logits.tolist()]
+def map_record(tried: GroupMap) -> dict[str, Any]:
+    first, second = tried.family.names
+    known = [[None if x != x else x for x in row] for row in tried.logits.tolist()]
     return {
-        "family": found.family.text,
-        first: found.first.tolist(),
-        second: found.second.tolist(),
-        "label": found.labels.tolist(),
+        "family": tried.family.text,
+        first: tried.first.tolist(),
+        second: tried.second.tolist(),
+        "label": tried.labels.tolist(),
         "logit": known,
-        "changes": [[asdict(own) for own in row] for row in found.changes],
+        "changes": [[asdict(change) for change in row] for row in tried.changes],
     }

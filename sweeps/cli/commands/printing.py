@@ -36,8 +36,12 @@ class Look:
 
 def print_json(frame: "pd.DataFrame") -> None:
     """Prints a frame's rows as a list of objects."""
-    records = frame.astype(object).where(frame.notna(), None).to_dict("records")
-    typer.echo(json.dumps(records, indent=1, allow_nan=False))
+    typer.echo(json.dumps(rows_of(frame), indent=1, allow_nan=False))
+
+
+def rows_of(frame: "pd.DataFrame") -> list[dict[Any, Any]]:
+    """A frame's rows as JSON has them: what is missing is null."""
+    return frame.astype(object).where(frame.notna(), None).to_dict("records")
 
 
 def table_of(frame: "pd.DataFrame", title: str) -> Table:

@@ -8,26 +8,19 @@ import typer
 
 from sweeps.analysis import remedy_trials
 from sweeps.cli.commands.any_model import show
+from sweeps.cli.commands.opening import opened
 from sweeps.cli.commands.printing import count
 from sweeps.files import whole_files
 from sweeps.grid.written_spec import toml_of
-from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reading import queries
-from sweeps.store.strings import string_queries
+from sweeps.questions.runs import helps
 
 
 def show_helps(
     db: str | None, reference: str, save: Path | None, force: bool, as_json: bool
 ) -> None:
     """Prints what would help a failing run, and what came of it where it was trained."""
-    reader = open_reader(db)
-    run_id = queries.find_run(reader, reference)
-    # A run without a model says so here, before anything is attributed.
-    queries.weights(reader, run_id)
-    mechanisms = remedy_trials.stored_mechanisms(reader, run_id)
-    if not mechanisms and len(string_queries.string_errors(reader, run_id)):
-        mechanisms = remedy_trials.found_mechanisms(open_writer(db), run_id)
-    trials = remedy_trials.trials(reader, run_id, mechanisms)
+    store, run_id = opened(db, reference)
+    mechanisms, trials = helps(store, run_id)
     record = {
         "run": run_id,
         "mechanisms": mechanisms,
@@ -47,27 +40,27 @@ def _sentences(
     if not trials:
         return [*said, "nothing on the list of remedies applies to its configuration"]
     for trial in trials:
-        own = trial.suggestion
+        suggestion = trial.suggestion
         said += [
-            f"try {own.text}, against {own.mechanism}",
-            f"  {own.reason} Source: {own.source}.",
+            f"try {suggestion.text}, against {suggestion.mechanism}",
+            f"  {suggestion.reason} Source: {suggestion.source}.",
             f"  {remedy_trials.trial_sentence(trial)}",
         ]
     return said
 
 
 def _record(trial: remedy_trials.Trial) -> dict[str, Any]:
-    own = trial.comparison
+    comparison = trial.comparison
     return {
         **asdict(trial.suggestion),
         "sweep": trial.spec.name,
         "trained": None
-        if own is None
+        if comparison is None
         else {
-            "runs": list(own.runs),
-            "failing": [share.value for share in own.failing],
-            "pairs": asdict(own.table),
-            "medians": list(own.medians),
+            "runs": list(comparison.runs),
+            "failing": [share.value for share in comparison.failing],
+            "pairs": asdict(comparison.table),
+            "medians": list(comparison.medians),
         },
     }
 

@@ -1,27 +1,19 @@
 """What `seqcls states` and `seqcls patch` do, and how they show it."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import typer
 
-from seqcls.errors import InvalidStringError
-from seqcls.interpretability.strings.asked import Answer, AskedModel, Letters
-from seqcls.interpretability.strings.attribution import has_residual_stream, logit_steps
-from seqcls.interpretability.strings.nearest import nearest_right
-from seqcls.interpretability.strings.patching import Patched, patch
-from seqcls.interpretability.strings.states import (
-    attention_patterns,
-    has_attention,
-    has_units,
-    prefix_logits,
-    principal_path,
-    recurrent_units,
-)
-from sweeps.analysis.opened_models import opened
 from sweeps.cli.commands.any_model import answer_record, said_of, show
+from sweeps.cli.commands.opening import opened
 from sweeps.cli.commands.printing import print_table
+from sweeps.questions.inside import Patches, States, patch, states
+
+if TYPE_CHECKING:
+    from seqcls.interpretability.strings.patching import Patched
+    from seqcls.interpretability.strings.states import Units
 
 LISTED = 12
 """Places of patches that are printed; `--json` has them all."""
@@ -31,48 +23,43 @@ def show_states(
     db: str | None, reference: str, string: str, epoch: int | None, as_json: bool
 ) -> None:
     """Prints what a model's parts add to the logit, and the logit after every prefix."""
-    run_id, model = opened(db, reference, epoch)
-    letters = model.letters(string)
-    answer = model.answer(letters)
+    store, run_id = opened(db, reference)
+    along = states(store, run_id, string, epoch)
     if as_json:
-        record = {"run": run_id, **answer_record(answer), **states_record(model, letters)}
-        show(True, [], record)
+        show(True, [], {"run": run_id, **answer_record(along.answer), **_states_record(along)})
         return
-    typer.echo(f"run {run_id}: {said_of(answer)}")
-    for title, frame in _tables(model, letters):
+    typer.echo(f"run {run_id}: {said_of(along.answer)}")
+    for title, frame in _tables(along):
         print_table(frame, title)
 
 
-def states_record(model: AskedModel, letters: Letters) -> dict[str, Any]:
+def _states_record(along: States) -> dict[str, Any]:
     """The states of a model along a string, as far as its architecture has them."""
-    prefixes = prefix_logits(model, letters)
-    record: dict[str, Any] = {"prefix_logits": prefixes.logits.tolist()}
-    if has_residual_stream(model):
-        record["steps"] = [vars(own) for own in logit_steps(model, letters)]
-    if has_attention(model):
-        patterns = attention_patterns(model, letters)
-        record |= {"tokens": patterns.tokens, "attention": patterns.weights.tolist()}
-    if has_units(model):
-        units = recurrent_units(model, letters)
-        path = principal_path(units.states[-1])
+    record: dict[str, Any] = {"prefix_logits": along.prefixes.logits.tolist()}
+    if along.steps is not None:
+        record["steps"] = list(map(vars, along.steps))
+    if along.attention is not None:
+        attention = along.attention
+        record |= {"tokens": attention.tokens, "attention": attention.weights.tolist()}
+    if along.units is not None and along.path is not None:
         record |= {
-            "tokens": units.tokens,
-            "units": units.states.tolist(),
-            "gates": {name: own.tolist() for name, own in units.gates.items()},
-            "path": path.points.tolist(),
+            "tokens": along.units.tokens,
+            "units": along.units.states.tolist(),
+            "gates": {name: gate.tolist() for name, gate in along.units.gates.items()},
+            "path": along.path.points.tolist(),
         }
     return record
 
 
-def _tables(model: AskedModel, letters: Letters) -> Iterator[tuple[str, pd.DataFrame]]:
-    if has_residual_stream(model):
-        steps = pd.DataFrame([vars(own) for own in logit_steps(model, letters)])
+def _tables(along: States) -> Iterator[tuple[str, pd.DataFrame]]:
+    if along.steps is not None:
+        steps = pd.DataFrame(list(map(vars, along.steps)))
         for name in ("block", "head"):
             steps[name] = steps[name].astype("Int64")
         yield "what each part adds to the logit", steps.round(4)
-    if has_units(model):
-        yield "the last layer's units after each token", _units(model, letters)
-    prefixes = prefix_logits(model, letters)
+    if along.units is not None:
+        yield "the last layer's units after each token", _units(along.units)
+    prefixes = along.prefixes
     frame = pd.DataFrame(
         {"token": prefixes.tokens, "logit": prefixes.logits.round(4), "label": prefixes.labels}
     )
@@ -82,11 +69,10 @@ def _tables(model: AskedModel, letters: Letters) -> Iterator[tuple[str, pd.DataF
         yield "the margin after every prefix", frame.set_axis(["token", "margin", "target"], axis=1)
 
 
-def _units(model: AskedModel, letters: Letters) -> pd.DataFrame:
-    units = recurrent_units(model, letters)
-    states = pd.DataFrame(units.states[-1].round(3)).add_prefix("unit ")
-    states.insert(0, "token", units.tokens)
-    return states
+def _units(units: "Units") -> pd.DataFrame:
+    frame = pd.DataFrame(units.states[-1].round(3)).add_prefix("unit ")
+    frame.insert(0, "token", units.tokens)
+    return frame
 
 
 def show_patching(
@@ -98,16 +84,13 @@ def show_patching(
     as_json: bool,
 ) -> None:
     """Prints which states, carried over from another string, turn a model's answer."""
-    run_id, model = opened(db, reference, epoch)
-    letters = model.letters(base)
-    other = _nearest(model, letters) if source is None else model.letters(source)
-    found = patch(model, letters, other)
-    ends = (model.answer(letters), model.answer(other))
+    store, run_id = opened(db, reference)
+    patches = patch(store, run_id, base, source, epoch)
     if as_json:
-        show(True, [], {"run": run_id, **_patched_record(found, ends)})
+        show(True, [], {"run": run_id, **_patches_record(patches)})
         return
-    typer.echo(f"base: {said_of(ends[0])}\nsource: {said_of(ends[1])}")
-    flips = flip_table(found)
+    typer.echo(f"base: {said_of(patches.base)}\nsource: {said_of(patches.source)}")
+    flips = flip_table(patches.patched)
     if flips.empty:
         typer.echo("no single state, patched in, flips the prediction")
         return
@@ -115,38 +98,29 @@ def show_patching(
     print_table(flips.head(LISTED), f"states that flip the prediction when patched{more}")
 
 
-def flip_table(found: Patched) -> pd.DataFrame:
+def flip_table(patched: "Patched") -> pd.DataFrame:
     """The states that turn the answer, ranked."""
     rows = [
         {
-            "state": found.sites[site].text,
+            "state": patched.sites[site].text,
             "place": int(place),
-            "base token": found.base_tokens[place],
-            "source token": found.source_tokens[place],
-            "logit": round(float(found.logits[site, place]), 4),
-            "restored": f"{found.restored[site, place]:.0%}",
+            "base token": patched.base_tokens[place],
+            "source token": patched.source_tokens[place],
+            "logit": round(float(patched.logits[site, place]), 4),
+            "restored": f"{patched.restored[site, place]:.0%}",
         }
-        for site, place in found.ranked
+        for site, place in patched.ranked
     ]
     return pd.DataFrame(rows)
 
 
-def _nearest(model: AskedModel, letters: Letters) -> Letters:
-    near = nearest_right(model, letters, other_answer=True, same_length=True)
-    if near.answer is None:
-        raise InvalidStringError(
-            "no string of the same length within two substitutions is classified correctly with "
-            "the other prediction; name one with --source"
-        )
-    return near.letters
-
-
-def _patched_record(found: Patched, ends: Sequence[Answer]) -> dict[str, Any]:
+def _patches_record(patches: Patches) -> dict[str, Any]:
+    patched = patches.patched
     return {
-        "base": answer_record(ends[0]),
-        "source": answer_record(ends[1]),
-        "tokens": {"base": found.base_tokens, "source": found.source_tokens},
-        "sites": [own.text for own in found.sites],
-        "logits": found.logits.tolist(),
-        "flips": found.flips.tolist(),
+        "base": answer_record(patches.base),
+        "source": answer_record(patches.source),
+        "tokens": {"base": patched.base_tokens, "source": patched.source_tokens},
+        "sites": [site.text for site in patched.sites],
+        "logits": patched.logits.tolist(),
+        "flips": patched.flips.tolist(),
     }

@@ -44,6 +44,13 @@ class Store:
         """Which database this is, wherever the program was started."""
         return self.name if self.path is None else str(self.path.absolute())
 
+    @property
+    def address(self) -> str:
+        """What opens it anew; of a server's with the password, so for no message and no log."""
+        if self.path is not None:
+            return str(self.path)
+        return self.engine.url.render_as_string(hide_password=False)
+
     def reader(self) -> "Store":
         """The same database, read-only: it waits for no writer and holds none up."""
         if self.path is not None:

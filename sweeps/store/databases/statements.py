@@ -34,6 +34,9 @@ from sweeps.store.schema.tables import (
 CHUNK = 500
 """How many values one statement names; databases limit that."""
 
+RUNS_AT_ONCE = 500
+"""Results of so many runs are held in memory at a time."""
+
 Value = TypeVar("Value")
 
 
@@ -81,8 +84,8 @@ def ids_of(
 
 def forget_losses(connection: Connection, run_ids: Iterable[int]) -> None:
     """Deletes what was stored of the losses of runs that are no longer trained as they were."""
-    if own := list(run_ids):
-        connection.execute(delete(Epoch).where(one_of(Epoch.run_id, own)))
+    if ids := list(run_ids):
+        connection.execute(delete(Epoch).where(one_of(Epoch.run_id, ids)))
 
 
 def inserted_id(connection: Connection, statement: Insert) -> int:
@@ -120,10 +123,10 @@ def wanted_of(connection: Connection, run_ids: Sequence[int]) -> dict[int, tuple
 
 def update_states(connection: Connection, sweep_ids: Iterable[int]) -> None:
     """Makes these sweeps' states follow from those of their runs; stopped ones stay stopped."""
-    own = sorted(sweep_ids)
+    ids = sorted(sweep_ids)
     # Locked in one order, so that two workers that end at once do not wait for each other for ever.
     connection.execute(
-        select(Sweep.id).where(Sweep.id.in_(own)).order_by(Sweep.id).with_for_update(key_share=True)
+        select(Sweep.id).where(Sweep.id.in_(ids)).order_by(Sweep.id).with_for_update(key_share=True)
     )
     state = case(
         (~_has_run(RunState.RUNNING) & ~_has_run(RunState.QUEUED), SweepState.DONE),
@@ -132,7 +135,7 @@ def update_states(connection: Connection, sweep_ids: Iterable[int]) -> None:
         else_=SweepState.QUEUED,
     )
     connection.execute(
-        update(Sweep).where(Sweep.id.in_(own), Sweep.state != state).values(state=state)
+        update(Sweep).where(Sweep.id.in_(ids), Sweep.state != state).values(state=state)
     )
 
 

@@ -39,19 +39,19 @@ def survey_of(path: Path) -> Survey | None:
     Raises:
         StoreError: it has not the tables of this program, or cannot be looked through.
     """
-    own = path.absolute()
-    _opened[own] = None
-    if own not in _suspected and _checks_itself(path):
+    location = path.absolute()
+    _opened[location] = None
+    if location not in _suspected and _checks_itself(path):
         return None
-    state = _state(own)
-    known = _surveys.get(own)
+    state = _state(location)
+    known = _surveys.get(location)
     if known is not None and known[0] == state:
         return known[1]
     try:
         found = survey.look_through(path)
     except StoreError as error:
         raise StoreDamagedError(f"{str(path)!r}: {error}; {ADVICE}") from error
-    _surveys[own] = (state, found)
+    _surveys[location] = (state, found)
     if found.lines:
         _log.warning("%s", said_of(str(path), found))
     return found
@@ -59,10 +59,10 @@ def survey_of(path: Path) -> Survey | None:
 
 def is_still_sound(path: Path) -> bool:
     """Whether the file was found to be this program's, and nobody has written into it since."""
-    own = path.absolute()
-    if own in _suspected or _sound.get(own) != _state(own):
+    location = path.absolute()
+    if location in _suspected or _sound.get(location) != _state(location):
         return False
-    _opened[own] = None
+    _opened[location] = None
     return True
 
 
@@ -88,11 +88,18 @@ def refuse_to_write(path: Path, name: str) -> None:
     Raises:
         StoreError: it is one.
     """
-    if not _checks_itself(path):
-        raise StoreDamagedError(
-            f"{name!r} has tables that check nothing, so seqcls did not make it and writes nothing "
-            f"into it; `seqcls merge {name} --db NEW.db` takes what is sound into a new database"
-        )
+    if (reason := why_not_written(path, name)) is not None:
+        raise StoreDamagedError(reason)
+
+
+def why_not_written(path: Path, name: str) -> str | None:
+    """Why nothing is written into a file whose tables take anything; None where they do not."""
+    if _checks_itself(path):
+        return None
+    return (
+        f"{name!r} has tables that check nothing, so seqcls did not make it and writes nothing "
+        f"into it; `seqcls merge {name} --db NEW.db` takes what is sound into a new database"
+    )
 
 
 def learns_of_damage() -> bool:
@@ -152,9 +159,9 @@ def _checks_itself(path: Path) -> bool:
 
 def _state(path: Path) -> _State:
     found = []
-    for own in (path, path.with_name(f"{path.name}-wal")):
+    for file in (path, path.with_name(f"{path.name}-wal")):
         try:
-            status = os.stat(own)
+            status = os.stat(file)
         except OSError:
             continue
         found.append((status.st_ino, status.st_size, status.st_mtime_ns))

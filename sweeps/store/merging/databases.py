@@ -9,11 +9,12 @@ from typing import Any
 from sqlalchemy import Connection, insert, select, update
 
 from seqcls.canonical import canonical_json
+from sweeps.on_progress import OnProgress
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.postgres import take_turns
 from sweeps.store.databases.statements import chunks, insert_new, inserted_id, update_states
 from sweeps.store.merging.notes import merge_notes, merge_views
-from sweeps.store.merging.runs import Merged, OnProgress, merge_runs
+from sweeps.store.merging.runs import Merged, merge_runs
 from sweeps.store.results.stored import config_with_key
 from sweeps.store.results.test_sets import insert_test_strings, stored_test_set
 from sweeps.store.schema.tables import Config, Sweep, SweepRun, SweepState, TestSet, now
@@ -72,8 +73,8 @@ def _merge_test_sets(source: Connection, target: Connection) -> None:
         strings = stored_test_set(source, row.id)
         # Of damaged strings nothing is taken over; nor of the runs that were tested on them.
         if strings.digest == row.digest:
-            own = TestSet.id == without[row.key]
-            target.execute(update(TestSet).where(own).values(digest=row.digest))
+            of_set = TestSet.id == without[row.key]
+            target.execute(update(TestSet).where(of_set).values(digest=row.digest))
             insert_test_strings(target, without[row.key], strings)
 
 
@@ -86,7 +87,9 @@ def _merge_sweeps(
         theirs = select(SweepRun.run_id).where(SweepRun.sweep_id == sweep["id"])
         # Of a damaged file some may be left out.
         members = [run_ids[run_id] for run_id in source.scalars(theirs) if run_id in run_ids]
-        insert_new(target, SweepRun, [{"sweep_id": sweep_id, "run_id": own} for own in members])
+        insert_new(
+            target, SweepRun, [{"sweep_id": sweep_id, "run_id": run_id} for run_id in members]
+        )
         yield sweep["id"], sweep_id
 
 

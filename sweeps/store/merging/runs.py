@@ -1,11 +1,12 @@
 """Taking over another database's runs with their results, many at a time."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, select, tuple_, update
 
+from sweeps.on_progress import OnProgress
 from sweeps.store.databases.bulk import insert_rows
 from sweeps.store.databases.statements import chunks, insert_new, one_of
 from sweeps.store.results.explained import copy_explained
@@ -22,8 +23,6 @@ from sweeps.store.schema.tables import (
     TestSet,
     Verdict,
 )
-
-OnProgress = Callable[[float, int], None]
 
 Seeded = tuple[int, int]
 """What tells a run from all others: its configuration's id here and its model seed."""
@@ -101,7 +100,9 @@ class _Part:
             theirs: by id there, the configuration's id here and the run's row there.
             test_sets: the digests of our configurations' test strings.
         """
-        seeded = {their_id: (own, run.model_seed) for their_id, (own, run) in theirs.items()}
+        seeded = {
+            their_id: (config_id, run.model_seed) for their_id, (config_id, run) in theirs.items()
+        }
         before = self._here(seeded.values())
         new = [key for key in seeded.values() if key not in before]
         self._queue(new)
@@ -109,17 +110,19 @@ class _Part:
         own_ids = {their_id: here[key][0] for their_id, key in seeded.items()}
         states = {their_id: before[key][1] for their_id, key in seeded.items() if key in before}
         done = [their_id for their_id, (_, run) in theirs.items() if run.state == RunState.DONE]
-        waiting = [own for own in theirs if own not in set(done) and own not in states]
+        waiting = [run_id for run_id in theirs if run_id not in set(done) and run_id not in states]
         self._merged.waiting += len(waiting)
-        self._copy_failures({own: own_ids[own] for own in waiting})
+        self._copy_failures({run_id: own_ids[run_id] for run_id in waiting})
         whole = {
             stored.run["id"]: stored
             for stored in read_runs(self._source, done)
             if self._is_whole(stored, test_sets.get(seeded[stored.run["id"]][0]))
         }
-        known = [own for own in whole if states.get(own) == RunState.DONE]
-        self._copy_results({own_ids[own]: whole[own] for own in whole if own not in set(known)})
-        self._compare({own_ids[own]: whole[own] for own in known})
+        known = [run_id for run_id in whole if states.get(run_id) == RunState.DONE]
+        self._copy_results(
+            {own_ids[run_id]: whole[run_id] for run_id in whole if run_id not in set(known)}
+        )
+        self._compare({own_ids[run_id]: whole[run_id] for run_id in known})
         return own_ids
 
     def _here(self, seeded: Collection[Seeded]) -> dict[Seeded, tuple[int, str]]:
@@ -133,7 +136,7 @@ class _Part:
 
     def _queue(self, seeded: Sequence[Seeded]) -> None:
         new = {"state": RunState.QUEUED, "attempt": 0, "failures": 0}
-        rows = [{"config_id": own, "model_seed": seed, **new} for own, seed in seeded]
+        rows = [{"config_id": config_id, "model_seed": seed, **new} for config_id, seed in seeded]
         insert_new(self._target, Run, rows)
 
     def _is_whole(self, theirs: StoredRun, test_set: str | None) -> bool:
@@ -197,8 +200,8 @@ class _Part:
             names: dict[str, Any] = {name: bindparam(f"new_{name}") for name in changes[0][1]}
             statement = update(Run).where(Run.id == bindparam("own_id")).values(names)
             rows = [
-                {"own_id": run_id, **{f"new_{name}": value for name, value in own.items()}}
-                for run_id, own in changes
+                {"own_id": run_id, **{f"new_{name}": value for name, value in values.items()}}
+                for run_id, values in changes
             ]
             self._target.execute(statement, rows)
 

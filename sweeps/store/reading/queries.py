@@ -58,7 +58,9 @@ def runs(
     import pandas as pd
 
     with store.begin() as connection:
-        known = {config_id: own.model_dump() for config_id, own in _configs(connection).items()}
+        known = {
+            config_id: config.model_dump() for config_id, config in _configs(connection).items()
+        }
         found = read(connection, _runs_query(view or View(), fields or {}, known))
         memberships = connection.execute(
             select(SweepRun.run_id, Sweep.name)
@@ -96,42 +98,55 @@ def epochs(store: Store, run_id: int) -> "pd.DataFrame":
     return frame(store, query.where(Epoch.run_id == run_id).order_by(Epoch.epoch))
 
 
+def runs_meant(store: Store, reference: str) -> list[int]:
+    """The ids of the runs that `find_run` may mean: none, one, or one of several configurations."""
+    sweep, slash, seed = reference.rpartition("/")
+    if not _is_reference(reference):
+        return []
+    query = select(Run.id).where(Run.id == int(seed))
+    if slash:
+        query = (
+            select(Run.id)
+            .join(SweepRun, SweepRun.run_id == Run.id)
+            .join(Sweep, Sweep.id == SweepRun.sweep_id)
+            .where(Sweep.name == sweep, Run.model_seed == int(seed))
+        )
+    with store.begin() as connection:
+        return list(connection.scalars(query))
+
+
+def _is_reference(text: str) -> bool:
+    sweep, slash, seed = text.rpartition("/")
+    is_number = seed.isascii() and seed.isdigit() and len(seed) < 20
+    return is_number and int(seed) <= MAX_MODEL_SEED and bool(sweep or not slash)
+
+
 def find_run(store: Store, reference: str) -> int:
     """The id of the run meant by `12`, or by `all_initializations/2`: a sweep and a model seed.
 
     Raises:
         UnknownRunError: there is no such run, or several.
     """
-    sweep, slash, seed = reference.rpartition("/")
-    number = seed if seed.isascii() and seed.isdigit() and len(seed) < 20 else None
-    if number is None or int(number) > MAX_MODEL_SEED or (slash and not sweep):
+    if not _is_reference(reference):
         raise UnknownRunError(
             f"no run {reference!r}: expected a run's id, such as 12, or a sweep and a model seed, "
             "such as all_initializations/2; `seqcls runs` lists them"
         )
-    query = select(Run.id).where(Run.id == int(number))
-    if slash:
-        query = (
-            select(Run.id)
-            .join(SweepRun, SweepRun.run_id == Run.id)
-            .join(Sweep, Sweep.id == SweepRun.sweep_id)
-            .where(Sweep.name == sweep, Run.model_seed == int(number))
-        )
-    with store.begin() as connection:
-        found = connection.scalars(query).all()
-    if len(found) > 1:
+    ids = runs_meant(store, reference)
+    if len(ids) > 1:
         raise UnknownRunError(
-            f"{reference!r} means {len(found)} runs of different configurations; name one by its "
-            f"id: {', '.join(map(str, sorted(found)[:10]))}"
+            f"{reference!r} means {len(ids)} runs of different configurations; name one by its "
+            f"id: {', '.join(map(str, sorted(ids)[:10]))}"
         )
-    if not found:
+    if not ids:
+        sweep, slash, seed = reference.rpartition("/")
         if slash:
             _find_sweep_of(store, reference, sweep)
-        damage = None if slash else store.left_out("run", int(number))
+        damage = None if slash else store.left_out("run", int(seed))
         if damage is not None:
             raise UnknownRunError(f"{store.name!r}: {damage}; train it again in another database")
         raise UnknownRunError(f"no run {reference!r} in {store.name!r}; `seqcls runs` lists them")
-    return found[0]
+    return ids[0]
 
 
 def _find_sweep_of(store: Store, reference: str, sweep: str) -> None:
@@ -197,8 +212,8 @@ def weights(store: Store, run_id: int, epoch: int | None = None) -> bytes:
                 f"run {run_id} has no weights of epoch {wanted}; stored are those of epoch "
                 f"{', '.join(map(str, stored))}"
             )
-        own = select(Checkpoint.weights).where(of_run, Checkpoint.epoch == wanted)
-        return connection.scalars(own).one()
+        of_epoch = select(Checkpoint.weights).where(of_run, Checkpoint.epoch == wanted)
+        return connection.scalars(of_epoch).one()
 
 
 def verdict(store: Store, run_id: int) -> results.Verdict | None:
@@ -244,8 +259,8 @@ def _runs_query(
         return query
     alike = [
         config_id
-        for config_id, own in configs.items()
-        if all(own[name] == value for name, value in fields.items())
+        for config_id, stored in configs.items()
+        if all(stored[name] == value for name, value in fields.items())
     ]
     return query.where(Run.config_id.in_(alike))
 

@@ -66,7 +66,7 @@ class StoredRun:
     def rows(self, table: type[Base], run_id: int) -> Rows:
         """The rows of a table of results, as those of a run with this id."""
         if table is Checkpoint:
-            return [(run_id, *own) for own in self.checkpoints.items()]
+            return [(run_id, *checkpoint) for checkpoint in self.checkpoints.items()]
         if table is ErrorPack:
             return [(run_id, *self.pack)] if self.pack else []
         return rows_of_run(table, run_id, self.columns[table.__tablename__])
@@ -135,19 +135,13 @@ def config_with_key(row_id: int, key: str | None, text: str) -> RunConfig:
     return config
 
 
-def read_run(connection: Connection, run_id: int) -> StoredRun:
-    """Everything that is stored of a run that exists."""
-    (found,) = read_runs(connection, [run_id])
-    return found
-
-
 def read_runs(connection: Connection, run_ids: Sequence[int]) -> Iterator[StoredRun]:
     """Everything that is stored of these runs, in ascending order; of those that exist.
 
     Raises:
         StoreDamagedError: a value is none that its column may have.
     """
-    own = (
+    query = (
         select(Run.__table__, Config.key.label("config_key"), TestSet.digest.label("test_set"))
         .outerjoin(Config, Config.id == Run.config_id)
         .outerjoin(TestSet, TestSet.id == Config.test_set_id)
@@ -162,7 +156,7 @@ def read_runs(connection: Connection, run_ids: Sequence[int]) -> Iterator[Stored
         _rows_by_run(connection, table, run_ids) for table in (ErrorPack, Checkpoint, Verdict)
     )
     names = inspect(Verdict).local_table.columns.keys()
-    for run in connection.execute(own).mappings().all():
+    for run in connection.execute(query).mappings().all():
         run_id = run["id"]
         yield StoredRun(
             key=str(run["config_key"]),
@@ -202,8 +196,8 @@ def _columns_by_run(connection: Connection, table: type[Base], run_ids: Sequence
     rows = plain_rows(connection, table, list(packed), run_ids)
     values = zip(*rows, strict=True) if rows else [()] * len(packed)
     columns = {
-        name: _column(table.__tablename__, name, own, kind)
-        for own, (name, kind) in zip(values, packed.items(), strict=True)
+        name: _column(table.__tablename__, name, value, kind)
+        for value, (name, kind) in zip(values, packed.items(), strict=True)
     }
     return _ByRun(columns.pop("run_id"), columns)
 

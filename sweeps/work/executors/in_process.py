@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from seqcls.errors import named
 from seqcls.results import EpochLosses
-from sweeps.work.executors.interface import GroupEnded, OnProgress, is_of_machine
+from sweeps.work.executors.interface import GroupEnded, OnJobProgress, is_of_machine
 from sweeps.work.jobs import Job, run_job
 
 
@@ -22,7 +22,7 @@ class _ReportError(Exception):
 class InThisProcess:
     """Trains one group after another, right here."""
 
-    def __init__(self, on_progress: OnProgress) -> None:
+    def __init__(self, on_progress: OnJobProgress) -> None:
         self._on_progress = on_progress
         self._waiting: list[Job] = []
         self._abandoned: set[int] = set()
@@ -62,7 +62,7 @@ class InThisProcess:
 
     def abandon(self, job: Job) -> None:
         self._abandoned.add(job.number)
-        self._waiting = [own for own in self._waiting if own.number != job.number]
+        self._waiting = [waiting for waiting in self._waiting if waiting.number != job.number]
 
     def close(self) -> None:
         """Nothing is left running: training is over when `ended` returns."""

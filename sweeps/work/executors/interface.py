@@ -13,7 +13,7 @@ from sweeps.work.jobs import Job
 POLL_SECONDS = 0.1
 """How long a call of `ended` waits for something to end."""
 
-OnProgress = Callable[[Job, float, Sequence[EpochLosses]], None]
+OnJobProgress = Callable[[Job, float, Sequence[EpochLosses]], None]
 """Told a job, how many members' worth of its training is done, parts included, and losses of epochs
 that have ended; of a group that is soon done it may be told none."""
 

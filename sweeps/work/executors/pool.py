@@ -6,7 +6,7 @@ One that the system kills takes only its own group with it, and is replaced.
 import selectors
 from collections.abc import Sequence
 
-from sweeps.work.executors.interface import POLL_SECONDS, GroupEnded, OnProgress
+from sweeps.work.executors.interface import POLL_SECONDS, GroupEnded, OnJobProgress
 from sweeps.work.executors.training_process import ProcessDiedError, TrainingProcess
 from sweeps.work.jobs import Job
 
@@ -14,7 +14,7 @@ from sweeps.work.jobs import Job
 class ProcessPool:
     """Trains as many groups at once as it has processes."""
 
-    def __init__(self, workers: int, on_progress: OnProgress) -> None:
+    def __init__(self, workers: int, on_progress: OnJobProgress) -> None:
         self._workers = workers
         self._on_progress = on_progress
         self._idle: list[TrainingProcess] = []

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sweeps.work.executors.interface import Executor, OnProgress
+from sweeps.work.executors.interface import Executor, OnJobProgress
 
 
 @contextmanager
-def start(workers: int, dask: str | None, on_progress: OnProgress) -> Iterator[Executor]:
+def start(workers: int, dask: str | None, on_progress: OnJobProgress) -> Iterator[Executor]:
     """The executor that is meant, for as long as the block lasts.
 
     Args:
@@ -25,7 +25,7 @@ def start(workers: int, dask: str | None, on_progress: OnProgress) -> Iterator[E
         executor.close()
 
 
-def _executor(workers: int, dask: str | None, on_progress: OnProgress) -> Executor:
+def _executor(workers: int, dask: str | None, on_progress: OnJobProgress) -> Executor:
     # Each is imported where it is used: Dask takes half a second to load, and may be missing.
     if dask is not None:
         from sweeps.work.executors.dask_cluster import DaskCluster

@@ -11,7 +11,8 @@ import numpy as np
 from jaxtyping import Float, Int64
 
 from seqcls.config import NetworkConfig
-from seqcls.engines.fused.learned import BUCKETS, learned_places
+from seqcls.engines.fused.learned import learned_places
+from seqcls.models.positions.numbers import BUCKETS, FARTHEST, TESTING, TRAINING
 
 SINUSOIDAL, LEARNT, ROTARY, ALIBI, RELATIVE = range(5)
 SCHEMES = {
@@ -23,10 +24,6 @@ SCHEMES = {
 }
 ADDED = ("sinusoidal", "learned")
 """Those that add to the embedding, so that keys and values depend on the place as well."""
-
-FARTHEST = 128
-_TRAINING, _TESTING = 1, 2
-"""Streams apart from each other, as in `seqcls.models.positions.places`."""
 
 
 class Places(NamedTuple):
@@ -71,19 +68,19 @@ def training_places(
     """The places of batches whose longest strings have so many letters, drawn one by one."""
     places = np.zeros((len(letters), most + 1), np.int64)
     for row, length in zip(places, letters, strict=True):
-        own = np.sort(rng.choice(config.position_range, length + 1, replace=False))
-        row[: len(own)] = own
+        drawn = np.sort(rng.choice(config.position_range, length + 1, replace=False))
+        row[: len(drawn)] = drawn
     return places
 
 
 def training_generator(seed: int) -> np.random.Generator:
     """What draws the places of a run's batches."""
-    return np.random.default_rng((seed, _TRAINING))
+    return np.random.default_rng((seed, TRAINING))
 
 
 def testing_places(config: NetworkConfig, letters: int) -> Int64[np.ndarray, "1 place"]:
     """The places of every string of so many letters when nothing is learned."""
-    order = np.random.default_rng((config.place_seed, _TESTING)).permutation(config.position_range)
+    order = np.random.default_rng((config.place_seed, TESTING)).permutation(config.position_range)
     return np.sort(order[: letters + 1])[None]
 
 
@@ -112,9 +109,9 @@ def slopes(heads: int) -> list[float]:
     if heads == 0:
         return []
     below = 2 ** int(math.log2(heads))
-    own = [2 ** (-8 * (head + 1) / below) for head in range(below)]
+    first = [2 ** (-8 * (head + 1) / below) for head in range(below)]
     between = [2 ** (-8 * (head + 1) / (2 * below)) for head in range(0, 2 * below, 2)]
-    return own + between[: heads - below]
+    return first + between[: heads - below]
 
 
 def buckets(distances: np.ndarray, *, both_directions: bool) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Progress bars for long work, on a terminal's stderr and nowhere else."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -15,7 +15,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-OnProgress = Callable[[float, int], None]
+from sweeps.on_progress import OnProgress
 
 
 def columns(doing: str) -> tuple[ProgressColumn, ...]:
@@ -45,6 +45,18 @@ def progress_bar(doing: str) -> Iterator[OnProgress]:
 
         def update(done: float, total: int) -> None:
             bar.columns = columns(doing)
+            bar.update(task, completed=done, total=total)
+
+        yield update
+
+
+@contextmanager
+def training_bar() -> Iterator[OnProgress]:
+    """A bar of training, which stays when that is done, whatever stderr is."""
+    with Progress(*columns("training"), console=Console(stderr=True)) as bar:
+        task = bar.add_task("training", total=None)
+
+        def update(done: float, total: int) -> None:
             bar.update(task, completed=done, total=total)
 
         yield update

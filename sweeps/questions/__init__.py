@@ -1,0 +1,1 @@
+"""What a command, a page or a notebook can ask, a file a subject; `sweeps.api` names it all."""

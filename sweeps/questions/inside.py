@@ -1,0 +1,204 @@
+"""One model of any architecture, looked into: minimal strings, rules, states, patches, ablations.
+
+PyTorch is imported where it is used: it takes a second or two to load.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from seqcls.errors import ConfigError, InvalidStringError
+from seqcls.interpretability.strings.asked import Answer, AskedModel, Letters
+from seqcls.interpretability.strings.minimal import (
+    Minimal,
+    Shortest,
+    minimal_failing,
+    shortest_failing,
+)
+from seqcls.interpretability.strings.nearest import Nearest, nearest_right
+from seqcls.interpretability.strings.rules import Rules, fitting_rules
+from sweeps.questions.models import model
+from sweeps.store.databases.engine import Store
+from sweeps.store.reading import queries
+
+if TYPE_CHECKING:
+    from seqcls.interpretability.strings.ablation import Ablated
+    from seqcls.interpretability.strings.attribution import Step
+    from seqcls.interpretability.strings.patching import Patched
+    from seqcls.interpretability.strings.states import Path, Patterns, Prefixes, Units
+
+
+class Reduced(NamedTuple):
+    """A misclassified string, made as short as it can be, and the nearest right one."""
+
+    minimal: Minimal
+    nearest: Nearest
+
+
+class States(NamedTuple):
+    """A model's states along a string, as far as its architecture has them."""
+
+    answer: Answer
+    prefixes: "Prefixes"
+    steps: "tuple[Step, ...] | None"
+    """What each part adds to the logit; None without a residual stream."""
+    attention: "Patterns | None"
+    units: "Units | None"
+    path: "Path | None"
+    """Of the last layer's units, in the plane in which they vary most."""
+
+
+class Patches(NamedTuple):
+    """States carried over from one string to another, and the answers to both."""
+
+    patched: "Patched"
+    base: Answer
+    source: Answer
+
+
+class Ablations(NamedTuple):
+    """What is left of a model without its parts, judged by so many distinct test strings."""
+
+    strings: int
+    outcomes: "tuple[Ablated, ...]"
+    """The whole model first."""
+
+
+def minimal(store: Store, run: int | str, string: str, epoch: int | None = None) -> Reduced:
+    """A string that a model gets wrong, reduced until no deletion fails, and the nearest right one.
+
+    Raises:
+        UnknownRunError: there is no such run, or it has no such weights.
+        InvalidStringError: the string is not of this alphabet, or is classified correctly.
+    """
+    asked = model(store, run, epoch)
+    letters = asked.letters(string)
+    reduced = minimal_failing(asked, letters)
+    return Reduced(reduced, nearest_right(asked, letters, prefer_other_answer=True))
+
+
+def shortest(store: Store, run: int | str, epoch: int | None = None) -> Shortest:
+    """The shortest strings that a model gets wrong, of all that there are.
+
+    Raises:
+        UnknownRunError: as `minimal`.
+    """
+    return shortest_failing(model(store, run, epoch))
+
+
+def rules(store: Store, run: int | str, epoch: int | None = None) -> Rules:
+    """The simple rules that predict a model's answers on its test strings, the best first.
+
+    Raises:
+        UnknownRunError: as `minimal`.
+    """
+    return fitting_rules(model(store, run, epoch))
+
+
+def states(store: Store, run: int | str, string: str, epoch: int | None = None) -> States:
+    """What each part of a model adds to a string's logit, and where along it the answer is made.
+
+    Raises:
+        UnknownRunError: as `minimal`.
+        InvalidStringError: the string is not of this alphabet, or has too many tokens.
+    """
+    from seqcls.interpretability.strings import attribution
+    from seqcls.interpretability.strings import states as inside
+
+    asked = model(store, run, epoch)
+    letters = asked.letters(string)
+    answer, prefixes = asked.answer(letters), inside.prefix_logits(asked, letters)
+    units = inside.recurrent_units(asked, letters) if inside.has_units(asked) else None
+    return States(
+        answer,
+        prefixes,
+        attribution.logit_steps(asked, letters) if attribution.has_residual_stream(asked) else None,
+        inside.attention_patterns(asked, letters) if inside.has_attention(asked) else None,
+        units,
+        None if units is None else inside.principal_path(units.states[-1]),
+    )
+
+
+def patch(
+    store: Store, run: int | str, base: str, source: str | None = None, epoch: int | None = None
+) -> Patches:
+    """Which states, carried over from another string, turn a model's answer.
+
+    Args:
+        store: the database.
+        run: as `model` takes it.
+        base: the string that states are put into.
+        source: one of the same length that they are from; the nearest one that is answered rightly
+            and otherwise, where none is named.
+        epoch: as `model` takes it.
+
+    Raises:
+        UnknownRunError: as `minimal`.
+        InvalidStringError: no string of this alphabet, not of the same length, or none to be had.
+    """
+    from seqcls.interpretability.strings import patching
+
+    asked = model(store, run, epoch)
+    letters = asked.letters(base)
+    other = _nearest(asked, letters) if source is None else asked.letters(source)
+    patched = patching.patch(asked, letters, other)
+    return Patches(patched, asked.answer(letters), asked.answer(other))
+
+
+def ablate(
+    store: Store,
+    run: int | str,
+    kinds: Sequence[str] = (),
+    how: str = "zero",
+    *,
+    sample: int | None = None,
+    prune: bool = False,
+    epoch: int | None = None,
+) -> Ablations:
+    """What a model is without each of its parts alone, or without more and more of them.
+
+    Args:
+        store: the database.
+        run: as `model` takes it.
+        kinds: `head`, `feed-forward` or `unit`; units only where there are no others, if none is
+            named.
+        how: `zero`: the part adds nothing; `mean`: it adds its mean over the sample.
+        sample: distinct test strings to judge by; a few hundred, if no number is named.
+        prune: remove more and more, the cheapest part first.
+        epoch: as `model` takes it.
+
+    Raises:
+        UnknownRunError: as `minimal`.
+        ConfigError: there is no such kind of part, or the model has none, or too many to prune.
+    """
+    from seqcls.interpretability.strings import ablation
+    from seqcls.models.parts import PART_KINDS
+
+    for text in kinds:
+        if text not in PART_KINDS:
+            raise ConfigError(f"--part {text}: expected {', '.join(PART_KINDS)}")
+    methods: dict[str, ablation.AblationMethod] = {"zero": "zero", "mean": "mean"}
+    if how not in methods:
+        raise ConfigError(f"--how {how}: expected zero or mean")
+    method = methods[how]
+    parts = [kind for kind in PART_KINDS if kind in kinds]
+    asked = model(store, run, epoch)
+    removed = ablation.parts_of(asked, parts) if parts else ablation.main_parts(asked)
+    if not removed:
+        run_id = queries.find_run(store.reader(), str(run))
+        raise ConfigError(f"run {run_id} has no such part; leave --part out to see those it has")
+    judge = ablation.Judge(asked, sample or ablation.SAMPLE)
+    if prune:
+        outcomes = tuple(ablation.prune(judge, removed, method))
+    else:
+        outcomes = (judge.without((), method), *ablation.rank(judge, removed, method))
+    return Ablations(len(judge.targets), outcomes)
+
+
+def _nearest(asked: AskedModel, letters: Letters) -> Letters:
+    near = nearest_right(asked, letters, other_answer=True, same_length=True)
+    if near.answer is None:
+        raise InvalidStringError(
+            "no string of the same length within two substitutions is classified correctly with "
+            "the other prediction; name one with --source"
+        )
+    return near.letters

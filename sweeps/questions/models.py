@@ -1,0 +1,201 @@
+"""One model: its answers, why it gives them, and what holds of all strings.
+
+Where letter counts decide they are asked, exactly; else strings are, one by one. That is chosen
+here, and nowhere else.
+"""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from seqcls import prediction
+from seqcls.config import RunConfig
+from seqcls.errors import ConfigError
+from seqcls.exhaustive import unaffordable, verdicts
+from seqcls.interpretability.counts import explain as explaining
+from seqcls.interpretability.counts.cause import Explanation
+from seqcls.interpretability.counts.certification import Certification, certify
+from seqcls.interpretability.counts.family import Curve, Map, area, curve, parse_family
+from seqcls.interpretability.counts.network import Network
+from seqcls.interpretability.counts.obstacle import obstacle
+from seqcls.interpretability.strings.asked import AskedModel
+from seqcls.interpretability.strings.families import (
+    GroupCurve,
+    GroupMap,
+    group_curve,
+    group_map,
+    parse_groups,
+)
+from seqcls.interpretability.strings.verdict import string_verdict
+from seqcls.problem import resolve
+from seqcls.results import Verdict
+from sweeps.analysis.opened_models import asked_model
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
+from sweeps.store.opening import to_write
+from sweeps.store.reading import queries
+from sweeps.store.reading.models import of_run
+
+
+def config(store: Store, run: int | str) -> RunConfig:
+    """A run's configuration.
+
+    Raises:
+        UnknownRunError: there is no such run.
+    """
+    reader = store.reader()
+    return queries.run_config(reader, queries.find_run(reader, str(run)))
+
+
+def model(store: Store, run: int | str, epoch: int | None = None) -> AskedModel:
+    """A run's model, to be asked about strings; `seqcls.interpretability.strings` looks inside.
+
+    Args:
+        store: the database.
+        run: its id, or its sweep and model seed, as `heads/2`.
+        epoch: whose weights to use; the best one's if none is named.
+
+    Raises:
+        UnknownRunError: there is no such run, or it has no such weights.
+    """
+    reader = store.reader()
+    return asked_model(reader, queries.find_run(reader, str(run)), epoch)
+
+
+def predict(
+    store: Store,
+    run: int | str,
+    strings: Sequence[str],
+    epoch: int | None = None,
+    *,
+    partial: bool = True,
+) -> pd.DataFrame:
+    """A model's answers, from letter counts where they suffice.
+
+    Args:
+        store: the database.
+        run: as `model` takes it.
+        strings: as `ab{100}c{55}`.
+        epoch: as `model` takes it.
+        partial: answer the others where the model has no places for so long a string; else refuse.
+
+    Returns:
+        string, label (missing where the string is too long to be read token by token), predicted
+        and logit (missing where the model has no places for it), probability. Of a task that is no
+        language: string, target, predicted, margin (of the prediction over all else).
+
+    Raises:
+        UnknownRunError: there is no such run, or it has no weights.
+        InvalidStringError: a string that is not of this alphabet, or that cannot be asked.
+    """
+    reader = store.reader()
+    run_id = queries.find_run(reader, str(run))
+    problem = resolve(queries.run_config(reader, run_id))
+    weights = queries.weights(reader, run_id, epoch)
+    with of_run(run_id):
+        answers = prediction.predict(problem, weights, strings, partial=partial)
+    targets = [prediction.target_of(problem, string) for string in strings]
+    if problem.no_language:
+        return pd.DataFrame(
+            {
+                "string": list(strings),
+                "target": targets,
+                "predicted": [x.answer for x in answers],
+                "margin": [x.logit for x in answers],
+            }
+        )
+    return pd.DataFrame(
+        {
+            "string": list(strings),
+            "label": targets,
+            "predicted": [x.logit > 0 if x.logit == x.logit else None for x in answers],
+            "logit": [x.logit for x in answers],
+            "probability": [x.probability for x in answers],
+        }
+    )
+
+
+def explain(store: Store, run: int | str, string: str, epoch: int | None = None) -> Explanation:
+    """The cause of a model's answer; `seqcls.interpretability.counts.explanation_text` tells it.
+
+    Raises:
+        UnknownRunError: as `predict`.
+        ConfigError: of this model or task the explanation would not be true.
+        InvalidStringError: the string is not of this alphabet.
+    """
+    return explaining.explain(_network(store, run, epoch, "explain"), string)
+
+
+def proofs(store: Store, run: int | str) -> Certification:
+    """What is proved of a model's answers for strings of every length.
+
+    Raises:
+        UnknownRunError: as `predict`.
+        ConfigError: of this model or task nothing could be proved.
+    """
+    return certify(_network(store, run, None, "verdict --beyond"))
+
+
+def family(
+    store: Store, run: int | str, strings: str, epoch: int | None = None
+) -> Curve | Map | GroupCurve | GroupMap:
+    """Where the answer changes as the free counts of a family such as `<ab>{n}` grow.
+
+    By letter counts where these decide, exactly and up to a million; else, or where the family has
+    groups, by running its strings, up to 2,000.
+
+    Raises:
+        UnknownRunError: as `predict`.
+        InvalidStringError: it is no family of this alphabet.
+    """
+    asked = model(store, run, epoch)
+    if "<" in strings or obstacle(asked.problem) is not None:
+        groups = parse_groups(asked, strings)
+        return group_curve(asked, groups) if len(groups.names) == 1 else group_map(asked, groups)
+    network = Network.of(asked.problem, asked.weights)
+    parsed = parse_family(strings, asked.num_letters)
+    return curve(network, parsed) if len(parsed.names) == 1 else area(network, parsed)
+
+
+def verdict(store: Store, run: int | str) -> Verdict:
+    """What a model makes of all strings up to a length: as stored, or else tried and stored.
+
+    By letter counts where these decide and there are few enough; else string by string.
+
+    Raises:
+        UnknownRunError: there is no such run, or it is not finished.
+    """
+    reader = store.reader()
+    run_id = queries.find_run(reader, str(run))
+    stored = queries.verdict(reader, run_id)
+    if stored is not None:
+        return stored
+    asked = asked_model(reader, run_id)
+    if unaffordable(asked.problem) is not None:
+        tried = string_verdict(asked)
+    else:
+        (tried,) = verdicts(asked.problem, [asked.weights])
+    writer.record_verdict(to_write(store), run_id, tried)
+    return tried
+
+
+def _network(store: Store, run: int | str, epoch: int | None, command: str) -> Network:
+    """The model as a function of letter counts.
+
+    Raises:
+        ConfigError: that, or the task, is none, which `command` needs; what else can be asked.
+    """
+    reader = store.reader()
+    run_id = queries.find_run(reader, str(run))
+    problem = resolve(queries.run_config(reader, run_id))
+    reason = obstacle(problem)
+    if problem.no_language:
+        raise ConfigError(f"run {run_id}: `{command}` is of languages, and {problem.no_language}")
+    if reason is not None:
+        raise ConfigError(
+            f"run {run_id}: `{command}` does not hold for this model: {reason}; try `seqcls rules "
+            f"{run_id}`, `seqcls minimal {run_id}`, or `states`, `patch` and `family` with a string"
+        )
+    weights = queries.weights(reader, run_id, epoch)
+    with of_run(run_id):
+        return Network.of(problem, weights)

@@ -1,0 +1,245 @@
+"""Many runs: their results, why they fail, what would help, whether rounding decides."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from seqcls.config import RunConfig, check_model_seed, default_fields
+from seqcls.errors import ConfigError, UnknownRunError
+from seqcls.interpretability.mechanisms import SAMPLE
+from seqcls.spelling import nearest
+from sweeps.analysis import remedy_trials, rounding
+from sweeps.analysis.causes import attribute
+from sweeps.analysis.compared_configurations import Compared, compare_configs
+from sweeps.results.summaries import differing_fields
+from sweeps.store.databases.engine import Store
+from sweeps.store.opening import to_write
+from sweeps.store.reading import queries, sweep_queries
+from sweeps.store.reading.selection import View
+from sweeps.store.results import explained
+from sweeps.store.schema.tables import RunState
+from sweeps.store.strings import string_queries
+
+FIRST = ["id", "sweeps", "model_seed", "state", "accuracy", "errors", "solved_length"]
+
+SORTS = ("length", "string", "logit", "occurrences")
+"""What errors are sorted by; where two are alike, by the next."""
+
+
+def stored_runs(
+    store: Store,
+    sweeps: Sequence[str] = (),
+    model_seeds: Sequence[int] = (),
+    *,
+    failing: bool = False,
+    fields: Mapping[str, Any] | None = None,
+) -> pd.DataFrame:
+    """Runs, their results and configurations, as they are stored.
+
+    Args:
+        store: the database.
+        sweeps: only those of these sweeps; all where it is empty.
+        model_seeds: likewise.
+        failing: only runs with at least one misclassified test string.
+        fields: values that fields of the configuration must have.
+
+    Raises:
+        UnknownRunError: there is no such sweep.
+        ConfigError: there is no such field, or a seed is no seed.
+    """
+    reader = store.reader()
+    for name in sweeps:
+        sweep_queries.find_sweep(reader, name)
+    for name in fields or {}:
+        if name not in RunConfig.model_fields:
+            raise ConfigError(f"unknown field {name!r}: {nearest(name, list(default_fields()))}")
+    for seed in model_seeds:
+        check_model_seed(seed)
+    view = View(tuple(sweeps), tuple(model_seeds), failing=failing)
+    return queries.runs(reader, view, fields)
+
+
+def runs(
+    store: Store,
+    sweep: str | None = None,
+    model_seeds: Sequence[int] = (),
+    *,
+    failing: bool = False,
+    **fields: Any,
+) -> pd.DataFrame:
+    """One row a run: its results, `accuracy` in [0, 1] and its configuration.
+
+    What is asked for most stands first: the run, its results, the settings that differ. Times are
+    timestamps in UTC.
+
+    Args:
+        store: the database.
+        sweep: only this sweep's.
+        model_seeds: only these; all where it is empty.
+        failing: only runs with at least one misclassified test string.
+        fields: values that fields of the configuration must have, as `hidden_size=16`.
+
+    Raises:
+        UnknownRunError: there is no such sweep.
+        ConfigError: there is no such field, or a seed is no seed.
+    """
+    sweeps = () if sweep is None else (sweep,)
+    frame = stored_runs(store, sweeps, model_seeds, failing=failing, fields=fields)
+    frame["finished_at"] = pd.to_datetime(frame["finished_at"], utc=True, format="ISO8601")
+    first = [*FIRST, *differing_fields(frame)]
+    return frame[[*first, *(name for name in frame if name not in first)]]
+
+
+def lengths(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
+    """The confusion of runs at every length: run_id, length, tn, fp, fn, tp (strings)."""
+    return queries.length_scores(store.reader(), [int(run_id) for run_id in run_ids])
+
+
+def errors(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
+    """Misclassified test strings: run_id, string, length, label, logit (nats), occurrences."""
+    return string_queries.errors_of(store.reader(), [int(run_id) for run_id in run_ids])
+
+
+def errors_of_run(store: Store, run: int | str, sort: str = "length") -> pd.DataFrame:
+    """A finished run's misclassified test strings, with the kind of each error.
+
+    Args:
+        store: the database.
+        run: its id, or its sweep and model seed, as `heads/2`.
+        sort: `length`, `string`, `logit` or `occurrences`; the smallest first.
+
+    Returns:
+        string, kind, length, label, logit (nats), occurrences (in the test set).
+
+    Raises:
+        UnknownRunError: there is no such run, or it was not tested.
+        ConfigError: there is nothing such to sort by.
+    """
+    if sort not in SORTS:
+        raise ConfigError(f"--sort {sort}: {nearest(sort, list(SORTS))}")
+    reader = store.reader()
+    run_id = queries.find_run(reader, str(run))
+    status = queries.run_status(reader, run_id)
+    if status.state != RunState.DONE:
+        reason = f": {status.error}" if status.error else ""
+        raise UnknownRunError(f"run {run_id} is {status.state} and was not tested{reason}")
+    frame = string_queries.string_errors(reader, run_id)
+    return frame.sort_values([sort, *(name for name in SORTS if name != sort)])
+
+
+def compare(store: Store, a: str, b: str) -> Compared:
+    """Two configurations, seed by seed where seeds agree; differences are the first less the other.
+
+    Args:
+        store: the database.
+        a: a sweep of one configuration, `heads:hidden_size=16`, or a run, as `seqcls compare` does.
+        b: likewise.
+
+    Raises:
+        UnknownRunError: there is no such configuration, or no run of it is finished.
+        ConfigError: a field or a value that there is not.
+    """
+    return compare_configs(store.reader(), a, b)
+
+
+def causes(store: Store, sweep: str, sample: int = SAMPLE) -> pd.DataFrame:
+    """Why the failing runs of a sweep fail: as stored, or else found and stored.
+
+    Args:
+        store: the database.
+        sweep: its name.
+        sample: errors of each run that are looked at.
+
+    Returns:
+        run_id, number, mechanism, head, tokens, share, strings, agreement; in each run the cause of
+        most errors has the number 0.
+
+    Raises:
+        UnknownRunError: there is no such sweep.
+    """
+    ids = [int(run_id) for run_id in stored_runs(store, (sweep,), failing=True)["id"]]
+    if ids:
+        attribute(to_write(store), ids, sample)
+    return explained.causes(store.reader(), ids)
+
+
+class Help(NamedTuple):
+    """What would help a failing run."""
+
+    mechanisms: list[str]
+    """Why it fails, the most frequent first; none where it misclassifies no test string."""
+    trials: tuple[remedy_trials.Trial, ...]
+    """Suggestions, the sweeps that try them, and what came of those."""
+
+
+def helps(store: Store, run: int | str) -> Help:
+    """Which field to change so that a failing run may work, and what came of it where it was tried.
+
+    The run's errors are attributed, and their causes stored, where that was not done yet.
+
+    Raises:
+        UnknownRunError: there is no such run, or it has no model.
+    """
+    reader = store.reader()
+    run_id = queries.find_run(reader, str(run))
+    # A run without a model says so here, before anything is attributed.
+    queries.weights(reader, run_id)
+    mechanisms = remedy_trials.stored_mechanisms(reader, run_id)
+    if not mechanisms and len(string_queries.string_errors(reader, run_id)):
+        mechanisms = remedy_trials.found_mechanisms(to_write(store), run_id)
+    return Help(mechanisms, remedy_trials.trials(reader, run_id, mechanisms))
+
+
+def sensitive(
+    store: Store, runs: Sequence[int | str] = (), times: int = rounding.TIMES
+) -> pd.DataFrame:
+    """Which runs hang on rounding: trained again with other rounding where that is not stored.
+
+    Args:
+        store: the database.
+        runs: runs, or sweeps, whose finished runs are meant; all that are stored where it is empty.
+        times: how often each is trained again from initial values moved by one unit in the last
+            place; and once in double precision.
+
+    Returns:
+        As `sweeps.store.results.explained.sensitivity`.
+
+    Raises:
+        UnknownRunError: there is neither such a sweep nor such a run, or the run is not finished.
+    """
+    reader = store.reader()
+    if not runs:
+        return explained.sensitivity(reader)
+    ids = list(dict.fromkeys(run_id for each in runs for run_id in _finished(reader, str(each))))
+    known = explained.perturbations(reader, ids).groupby("run_id").size()
+    precision = queries.runs(reader).set_index("id")["precision"]
+    waiting = [
+        run_id
+        for run_id in ids
+        if known.get(run_id, 0) != rounding.trainings(str(precision[run_id]), times)
+    ]
+    if waiting:
+        rounding.perturb(to_write(store), waiting, times)
+    outcomes = explained.sensitivity(reader)
+    return outcomes[outcomes["run_id"].isin(ids)]
+
+
+def in_both_precisions(store: Store) -> pd.DataFrame:
+    """Runs that are stored in single and in double precision, and whether rounding decides them.
+
+    Returns:
+        As `sweeps.store.reading.queries.sensitive`.
+    """
+    return queries.sensitive(store.reader())
+
+
+def _finished(store: Store, reference: str) -> Iterator[int]:
+    """The finished runs of a sweep, or the one run of that reference."""
+    if reference in set(sweep_queries.sweeps(store)["name"]):
+        members = queries.runs(store, View((reference,)))
+        yield from (int(x) for x in members.loc[members["state"] == RunState.DONE, "id"])
+        return
+    if "/" not in reference and not reference.isdecimal():
+        sweep_queries.find_sweep(store, reference)
+    yield queries.find_run(store, reference)
