@@ -1,4 +1,4 @@
-"""Opening the database: which one is meant, and whether this program can work with it."""
+"""Opening the database: which one, and whether this program can work with it."""
 
 import os
 import shlex
@@ -17,10 +17,10 @@ EXPECTED_URL = "expected postgresql://USER:PASSWORD@HOST:PORT/NAME"
 
 
 def locate(db: str | None) -> Path | URL:
-    """The database that is meant: the one named, else `SEQCLS_DB`, else `runs.db`.
+    """The database to use: the one named, else `SEQCLS_DB`, else `runs.db`.
 
     Raises:
-        StoreError: a URL that is none or of another kind of database, or a folder.
+        StoreError: an invalid URL, one of another kind of database, or a folder.
     """
     named = db or os.environ.get(DB_VARIABLE) or DEFAULT_DB
     if named.startswith(("postgresql:", "postgres:")) and "://" not in named:

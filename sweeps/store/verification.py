@@ -75,7 +75,7 @@ def verify(store: Store, on_progress: OnProgress | None = None, processes: int =
 
     Args:
         store: the database.
-        on_progress: told how many runs are checked, and of how many.
+        on_progress: called with the number of runs checked, and of all runs.
         processes: how many check the runs of a large file at once; a script that asks for more
             than one is one that can be imported, as `multiprocessing` has it.
     """
@@ -139,7 +139,7 @@ def _guarded(damages: list[Damage], what: str, check: Callable[[], Iterator[Any]
     except StoreError as error:
         damages.append(Damage(what, str(error)))
     except Exception as error:
-        # Bytes that stand for nothing make the libraries between here and the disk raise anything.
+        # Damaged bytes make the libraries between here and the disk raise anything.
         damages.append(Damage(what, f"cannot be read ({type(error).__name__}: {error})"))
     return []
 
@@ -162,7 +162,7 @@ def _file(store: Store) -> Iterator[Damage]:
 
 
 def _schema(store: Store) -> Iterator[Damage]:
-    # Raises where the version is none or unknown.
+    # Raises if the version is invalid or unknown.
     if schema_version(store) is None:
         yield Damage("the schema", "no table is there")
 

@@ -65,17 +65,17 @@ def fetched(
     """The names of a query's columns, and its rows as the driver's own tuples.
 
     Raises:
-        StoreDamagedError: a value is none that its column may have.
+        StoreDamagedError: a column does not allow one of its values.
     """
-    found = connection.execute(query)
-    names = list(found.keys())
+    result = connection.execute(query)
+    names = list(result.keys())
     try:
-        rows = [] if found.cursor is None else list(found.cursor.fetchall())
+        rows = [] if result.cursor is None else list(result.cursor.fetchall())
     except connection.dialect.loaded_dbapi.Error as error:
         raise _wrapped(str(query), error, connection) from error
-    for column, own in zip(query.selected_columns, zip(*rows, strict=True), strict=False):
+    for column, values in zip(query.selected_columns, zip(*rows, strict=True), strict=False):
         if isinstance(column.type, Checked):
-            column.type.check_all(own)
+            column.type.check_all(values)
     return names, rows
 
 

@@ -1,4 +1,4 @@
-"""Which database is meant where none is named."""
+"""The database that is used where none is named."""
 
 DEFAULT_DB = "runs.db"
 DB_VARIABLE = "SEQCLS_DB"

@@ -121,11 +121,11 @@ class Store:
         """One transaction that raises the revision, by which readers know that theirs is old.
 
         Args:
-            what: besides what is known of runs, which every change may change.
+            what: what else changes; every change may change runs.
         """
         with self.begin() as connection:
             yield connection
-            # At the end, so that whoever else is writing waits for this row and for nothing after.
+            # Last, so that other writers wait for this row only briefly.
             raised = ", ".join(f"{name} = {name} + 1" for name in ("runs", *what))
             connection.exec_driver_sql(f"UPDATE revision SET {raised}")
 
@@ -133,8 +133,8 @@ class Store:
     def kept_open(self) -> Iterator[None]:
         """A block of many transactions, none of whose connections is the last to a file.
 
-        Whoever closes the last moves all that was written from the log into the file, and waits
-        for the disk twice, which takes longer than storing a group's results.
+        Closing the last connection moves all writes from the log into the file and waits for the
+        disk twice, which takes longer than storing a group's results.
 
         Raises:
             StoreError: the database cannot be opened.

@@ -59,15 +59,15 @@ def _engine(
     if "connect_timeout" not in url.query:
         arguments["connect_timeout"] = CONNECT_SECONDS
     if read_only:
-        own = url.query.get("options", "")
+        options = url.query.get("options", "")
         limit = ""
         if most_seconds is not None:
             # Zero would mean no limit.
             limit = f" -c statement_timeout={max(1, round(1e3 * most_seconds))}ms"
-        arguments["options"] = f"{own} -c default_transaction_read_only=on{limit}"
+        arguments["options"] = f"{options} -c default_transaction_read_only=on{limit}"
     if busy_seconds is not None:
-        own = url.query.get("options", "")
-        arguments["options"] = f"{own} -c lock_timeout={max(1, round(1e3 * busy_seconds))}ms"
+        options = url.query.get("options", "")
+        arguments["options"] = f"{options} -c lock_timeout={max(1, round(1e3 * busy_seconds))}ms"
         arguments["connect_timeout"] = HURRIED_CONNECT_SECONDS
     # What a reader reads in one transaction is of one moment, as in SQLite.
     isolation = "REPEATABLE READ" if read_only else "READ COMMITTED"

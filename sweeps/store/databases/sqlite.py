@@ -83,7 +83,7 @@ def connect(
     Args:
         path: the file.
         mode: `ro` reads only; `rw` leaves the file in the journal mode that it has; `rwc` puts it
-            into write-ahead mode, and makes it where there is none.
+            into write-ahead mode, and creates it if it is missing.
         prepared: statements that each connection begins with; they may ask what `fits`.
         busy_seconds: how long a connection waits for another's lock.
     """
@@ -156,7 +156,7 @@ def pack(engine: Engine, name: str) -> None:
         StoreError: the file cannot be written, or another process has it open.
     """
     try:
-        # Neither statement can stand in a transaction, so none is begun.
+        # Neither statement is allowed in a transaction, so none is begun.
         with closing(engine.raw_connection()) as connection:
             cursor = connection.cursor()
             (mode,) = cursor.execute("PRAGMA journal_mode=DELETE").fetchone()
@@ -169,7 +169,7 @@ def pack(engine: Engine, name: str) -> None:
 
 
 def back_up(engine: Engine, name: str, to: Path) -> None:
-    """Copies the whole database into a new file, consistently, whoever writes meanwhile.
+    """Copies the whole database into a new file, consistently even during writes.
 
     An identical copy may be there already: that of an upgrade that was killed.
 
@@ -197,7 +197,7 @@ def back_up(engine: Engine, name: str, to: Path) -> None:
 
 
 def why_not_writable(path: Path) -> str | None:
-    """Why nobody could write into the file at the moment; None where one could."""
+    """Why the file is not writable at the moment; None if it is."""
     location = f"file:{quote(str(path.absolute()))}?mode=rw"
     try:
         with closing(sqlite3.connect(location, uri=True, timeout=1)) as connection:

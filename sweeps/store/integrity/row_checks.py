@@ -32,9 +32,9 @@ def fitting(table: Table, name: str) -> str:
 
 def kind_of(table: Table, name: str) -> Kind:
     """What a column may hold."""
-    own = table.columns[name].type
-    assert isinstance(own, Checked)
-    return own.kind
+    column_type = table.columns[name].type
+    assert isinstance(column_type, Checked)
+    return column_type.kind
 
 
 def fits(kind: int, data: bytes) -> bool:

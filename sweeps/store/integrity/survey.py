@@ -1,8 +1,8 @@
 """What of a damaged or foreign SQLite file can be trusted: rows that fit, and what rests on them.
 
-A file whose tables check nothing, or in which something was met that no table allows, is looked
-through once. Its readers then see views in the place of its tables: without the rows that mean
-nothing, and without runs of which any row does, or whose configuration does.
+A file whose tables check nothing, or that holds a value no table allows, is looked through once.
+Its readers then see views instead of its tables. The views leave out damaged rows, runs with a
+damaged row, and runs whose configuration is damaged.
 """
 
 import json
@@ -90,7 +90,7 @@ def connect(path: Path) -> sqlite3.Connection:
     connection.execute("PRAGMA trusted_schema=OFF")
     connection.execute("PRAGMA cell_size_check=ON")
     connection.create_function("fits", 2, fits, deterministic=True)
-    # Text that is none must not end what looks for it.
+    # Undecodable text must not end the search for it.
     connection.text_factory = lambda data: data.decode(errors="replace")
     end = time.monotonic() + MOST_SECONDS
     connection.set_progress_handler(lambda: time.monotonic() > end, STEPS)
@@ -98,7 +98,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def look_through(path: Path) -> Survey:
-    """Finds every row that means nothing, and what rests on it.
+    """Finds every damaged row, and the rows that depend on it.
 
     Raises:
         StoreError: it takes too long, too much is damaged, or the file cannot be read.
@@ -120,15 +120,16 @@ def look_through(path: Path) -> Survey:
 
 
 def where_damaged(path: Path, table: str, column: str) -> str | None:
-    """A row of a table in which a column's value means nothing, as `run 12`; None if none does."""
-    own = TABLES[table]
-    chosen = f"SELECT {keys_of(own)} FROM main.{table} WHERE NOT {fitting(own, column)} LIMIT 1"
+    """A row whose value in a column is damaged, as `run 12`; None if there is none."""
+    definition = TABLES[table]
+    fits_not = f"NOT {fitting(definition, column)}"
+    chosen = f"SELECT {keys_of(definition)} FROM main.{table} WHERE {fits_not} LIMIT 1"
     try:
         with closing(connect(path)) as connection:
             row = connection.execute(chosen).fetchone()
     except sqlite3.Error:
         return None
-    return None if row is None else row_name(own, row)
+    return None if row is None else row_name(definition, row)
 
 
 def _values(connection: sqlite3.Connection, table: Table, found: Survey) -> None:
@@ -182,8 +183,8 @@ def _twice(connection: sqlite3.Connection, table: Table, found: Survey) -> None:
     unique = [[column.name for column in table.primary_key]]
     unique += [[column.name] for column in table.columns if column.unique]
     names = [column.name for column in table.columns if column.primary_key or column.unique]
-    for own in unique:
-        keys = ", ".join(own)
+    for key_columns in unique:
+        keys = ", ".join(key_columns)
         query = (
             f"SELECT {', '.join(names)} FROM main.{table.name} WHERE ({keys}) IN (SELECT {keys} "
             f"FROM main.{table.name} GROUP BY {keys} HAVING count(*) > 1) LIMIT {MOST_DAMAGED + 1}"
@@ -248,18 +249,20 @@ def _what_rests_on_others(connection: sqlite3.Connection, found: Survey) -> None
     for table, column, parent in (
         ("config", "test_set_id", "test_set"),
         ("run", "config_id", "config"),
-        *((own, "run_id", "run") for own in OF_RUN),
+        *((name, "run_id", "run") for name in OF_RUN),
     ):
-        sound = {own for (own,) in connection.execute(f"SELECT id FROM main.{parent}")}
+        sound = {sound_id for (sound_id,) in connection.execute(f"SELECT id FROM main.{parent}")}
         sound -= found.ids.get(parent, set())
         row_id = "run_id" if table in OF_RUN else "id"
         query = f"SELECT DISTINCT {row_id}, {column} FROM main.{table}"
         owner = "run" if table in OF_RUN else table
         known = found.ids.get(owner, set())
-        for own, other in connection.execute(f"{query} WHERE {column} IS NOT NULL").fetchall():
-            if other not in sound and own not in known and type(own) is int:
-                what = f"{parent} {short(other)}, which is damaged or missing"
-                found.add(owner, own, f"{owner} {own}: it rests on {what}")
+        for owner_id, parent_id in connection.execute(
+            f"{query} WHERE {column} IS NOT NULL"
+        ).fetchall():
+            if parent_id not in sound and owner_id not in known and type(owner_id) is int:
+                what = f"{parent} {short(parent_id)}, which is damaged or missing"
+                found.add(owner, owner_id, f"{owner} {owner_id}: it rests on {what}")
 
 
 def _errors_of_no_string(connection: sqlite3.Connection, found: Survey) -> None:
@@ -276,13 +279,13 @@ def _errors_of_no_string(connection: sqlite3.Connection, found: Survey) -> None:
             continue
         if test_set_id not in sizes:
             query = "SELECT number FROM main.test_string WHERE test_set_id = ?"
-            sizes[test_set_id] = {own for (own,) in connection.execute(query, (test_set_id,))}
+            sizes[test_set_id] = {number for (number,) in connection.execute(query, (test_set_id,))}
         try:
-            own = unpacked(numbers, logits).numbers.tolist()
+            wrong_numbers = unpacked(numbers, logits).numbers.tolist()
         except ValueError as error:
             found.add("run", run_id, f"run {run_id} (error_pack): {error}")
             continue
-        if not sizes[test_set_id].issuperset(own):
+        if not sizes[test_set_id].issuperset(wrong_numbers):
             found.add("run", run_id, f"run {run_id}: strings that it got wrong are missing")
 
 

@@ -1,4 +1,4 @@
-"""Whether a file is trusted as it is, or looked through first; and what was found in it then."""
+"""Whether a file is trusted as it is or looked through first, and what the look showed."""
 
 import logging
 import os
@@ -58,7 +58,7 @@ def survey_of(path: Path) -> Survey | None:
 
 
 def is_still_sound(path: Path) -> bool:
-    """Whether the file was found to be this program's, and nobody has written into it since."""
+    """Whether the file is known to be this program's and unchanged since it was checked."""
     location = path.absolute()
     if location in _suspected or _sound.get(location) != _state(location):
         return False
@@ -67,12 +67,12 @@ def is_still_sound(path: Path) -> bool:
 
 
 def found_sound(path: Path, before: _State) -> None:
-    """Remembers that a file's version and tables are this program's, as it was before the look."""
+    """Remembers that a file's version and tables are this program's; `before`: before the look."""
     _sound[path.absolute()] = before
 
 
 def state_of(path: Path) -> _State:
-    """What tells whether a file was written into."""
+    """The state of a file, which changes when something is written into it."""
     return _state(path.absolute())
 
 
@@ -103,10 +103,10 @@ def why_not_written(path: Path, name: str) -> str | None:
 
 
 def learns_of_damage() -> bool:
-    """Whether a file that was read is damaged, which was not known before.
+    """Whether a file that was read is damaged without this having been known.
 
-    To be asked when something failed that never fails. From then on its readers see only what can
-    be trusted, and whoever failed may try again.
+    Callers ask when something fails that never should. From then on the file's readers see only
+    what can be trusted, and the caller may try again.
     """
     learnt = False
     for path in list(_opened):

@@ -1,4 +1,4 @@
-"""Views that stand before the tables of a damaged file: only what can be trusted is seen."""
+"""Views that hide the tables of a damaged file: only what can be trusted is seen."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ WHERE run.state = 'done' GROUP BY run.config_id, score.length
 
 
 def views(survey: Survey) -> Iterator[str]:
-    """What makes a connection see only what can be trusted: views that stand before the tables."""
+    """The statements that hide tables behind views, which show only what can be trusted."""
     yield f"CREATE TEMP VIEW {SUMS} AS {_SUMMED}"
     for name, table in TABLES.items():
         if name == SUMS:
@@ -25,8 +25,8 @@ def views(survey: Survey) -> Iterator[str]:
         if name == Revision.__tablename__:
             yield _revision(table)
             continue
-        own = table.columns if name in NOTES else table.primary_key
-        conditions = [fitting(table, column.name) for column in own]
+        checked = table.columns if name in NOTES else table.primary_key
+        conditions = [fitting(table, column.name) for column in checked]
         for column in table.columns:
             owner = _owner(table, column.name)
             if owner is not None and (left_out := survey.ids.get(owner)):
@@ -38,8 +38,10 @@ def views(survey: Survey) -> Iterator[str]:
 
 
 def _revision(table: Table) -> str:
-    """One row, as there always is; of zeros where that of the file means nothing."""
-    numbers = ", ".join(f"coalesce(max({own.name}), 0) AS {own.name}" for own in table.columns)
+    """Always one row; of zeros where the file's own is damaged."""
+    numbers = ", ".join(
+        f"coalesce(max({column.name}), 0) AS {column.name}" for column in table.columns
+    )
     where = " AND ".join(fitting(table, column.name) for column in table.columns)
     return f"CREATE TEMP VIEW {table.name} AS SELECT {numbers} FROM main.{table.name} WHERE {where}"
 

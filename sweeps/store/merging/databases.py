@@ -27,9 +27,9 @@ def merge(store: Store, other: Store, on_progress: OnProgress | None = None) -> 
     were here stay; so does what is written about a sweep.
 
     Args:
-        store: where to.
+        store: where they are added.
         other: what is taken over.
-        on_progress: told how many runs are looked at, and of how many.
+        on_progress: called with the number of runs looked at, and of all runs.
     """
     merged = Merged()
     with other.begin() as source, store.change("configs", "members") as target:

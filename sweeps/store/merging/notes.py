@@ -13,28 +13,34 @@ Numbers = Mapping[int, int]
 
 
 def merge_notes(source: Connection, target: Connection, sweep_ids: Numbers) -> None:
-    """Adds their titles, notes and tags; what is written about a sweep here stays.
+    """Adds the source's titles, notes and tags of sweeps; a note in the target stays.
 
     Args:
-        source: where from.
-        target: where to.
-        sweep_ids: the ids here of the sweeps there.
+        source: the database that is read.
+        target: the database that is written.
+        sweep_ids: sweep ids in the target by those in the source.
     """
     ours = {row.sweep_id: row for row in target.execute(select(SweepNote.__table__))}
     for row in source.execute(select(SweepNote.__table__)):
         if row.sweep_id not in sweep_ids:
             continue
-        own = sweep_ids[row.sweep_id]
-        if own in ours and (ours[own].title or ours[own].note or ours[own].archived_at):
+        sweep_id = sweep_ids[row.sweep_id]
+        if sweep_id in ours and (
+            ours[sweep_id].title or ours[sweep_id].note or ours[sweep_id].archived_at
+        ):
             continue
-        target.execute(delete(SweepNote).where(SweepNote.sweep_id == own))
+        target.execute(delete(SweepNote).where(SweepNote.sweep_id == sweep_id))
         values = {"title": row.title, "note": row.note, "archived_at": row.archived_at}
-        target.execute(insert(SweepNote).values(sweep_id=own, **values))
+        target.execute(insert(SweepNote).values(sweep_id=sweep_id, **values))
     tags = source.execute(select(SweepTag.sweep_id, SweepTag.tag)).all()
     insert_new(
         target,
         SweepTag,
-        [{"sweep_id": sweep_ids[own], "tag": tag} for own, tag in tags if own in sweep_ids],
+        [
+            {"sweep_id": sweep_ids[their_id], "tag": tag}
+            for their_id, tag in tags
+            if their_id in sweep_ids
+        ],
     )
 
 
@@ -45,43 +51,43 @@ def merge_views(
     renamed: Mapping[str, str],
     label: str,
 ) -> None:
-    """Adds their saved views, about the same sweeps and models as there.
+    """Adds the source's saved views, about the same sweeps and models as there.
 
-    A view of a name that another view has here is called after its database besides.
+    A view whose name is taken gets the name of its database appended.
 
     Args:
-        source: where from.
-        target: where to.
-        numbers: for each parameter of an address that names something by a number, the numbers
-            here of those there.
-        renamed: the names here of sweeps that are called otherwise there.
-        label: what the other database is called.
+        source: the database that is read.
+        target: the database that is written.
+        numbers: for each parameter of an address that is a number, the numbers in the target by
+            those in the source.
+        renamed: new names of sweeps by those in the source.
+        label: what the source is called.
     """
     ours = {row.name: (row.page, row.query) for row in target.execute(select(SavedView.__table__))}
     for row in source.execute(select(SavedView.__table__).order_by(SavedView.name)):
-        own = (row.page, _about_the_same(row.query, numbers, renamed))
+        view = (row.page, _about_the_same(row.query, numbers, renamed))
         name, number = row.name, 1
-        while name in ours and ours[name] != own:
+        while name in ours and ours[name] != view:
             number += 1
             name = f"{row.name} ({label if number == 2 else f'{label} {number - 1}'})"
         if name in ours:
             continue
-        ours[name] = own
-        page, query = own
+        ours[name] = view
+        page, query = view
         values = {"page": page, "query": query, "created_at": row.created_at}
         target.execute(insert(SavedView).values(name=name, **values))
 
 
 def _about_the_same(query: str, numbers: Mapping[str, Numbers], renamed: Mapping[str, str]) -> str:
-    found = []
+    pairs = []
     for name, value in parse_qsl(query, keep_blank_values=True):
-        own = value
+        new_value = value
         if name == "sweep":
-            own = renamed.get(value, value)
+            new_value = renamed.get(value, value)
         elif name in numbers and value.isdecimal():
             known = numbers[name].get(int(value))
             if known is None:
                 continue
-            own = str(known)
-        found.append((name, own))
-    return urlencode(found)
+            new_value = str(known)
+        pairs.append((name, new_value))
+    return urlencode(pairs)

@@ -30,7 +30,7 @@ Seeded = tuple[int, int]
 _NOT_COPIED = {
     *("id", "config_id", "model_seed", "attempt", "failures", "worker_id", "verdict_digest"),
 }
-_KEPT_COLUMNS = [own.name for own in Run.__table__.columns if own.name not in _NOT_COPIED]
+_KEPT_COLUMNS = [column.name for column in Run.__table__.columns if column.name not in _NOT_COPIED]
 
 
 @dataclass
@@ -61,11 +61,11 @@ def merge_runs(
     """Adds all runs of the source; notes what became of each.
 
     Args:
-        source: where from.
-        target: where to.
+        source: the database that is read.
+        target: the database that is written.
         config_ids: the ids here of the configurations there.
         merged: what is added to.
-        on_progress: told how many runs are looked at, and of how many.
+        on_progress: called with the number of runs looked at, and of all runs.
 
     Returns:
         The ids here of the runs there.

@@ -68,13 +68,15 @@ def _configs(connection: Connection) -> dict[int, tuple[str, RunConfig | None]]:
             kept = stored if isinstance(_parsed(stored), dict) else "{}"
             row: tuple[Any, ...] = (config_id, key, kept, None)
         else:
-            own = test_set_key(config)
-            if own not in test_sets:
-                test_sets[own] = len(test_sets) + 1
+            set_key = test_set_key(config)
+            if set_key not in test_sets:
+                test_sets[set_key] = len(test_sets) + 1
                 fields = canonical_json(test_set_json(config))
-                _insert(connection, "test_set", "id, key, json", [(test_sets[own], own, fields)])
+                _insert(
+                    connection, "test_set", "id, key, json", [(test_sets[set_key], set_key, fields)]
+                )
             every = canonical_json({**default_fields(), **json.loads(stored)})
-            row = (config_id, key, every, test_sets[own])
+            row = (config_id, key, every, test_sets[set_key])
         _insert(connection, "config", "id, key, json, test_set_id", [row])
     return found
 

@@ -21,7 +21,7 @@ _ROWS = {
 def of_run(
     key: str, run: Mapping[str, Any], rows: Mapping[str, Sequence[tuple[Any, ...]]]
 ) -> str | None:
-    """The digest that these rows had; None where a value is none that could be hashed."""
+    """The digest that these rows had; None if a value cannot be hashed."""
     try:
         content = {
             "config": key,

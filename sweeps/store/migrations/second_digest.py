@@ -60,7 +60,7 @@ def _test_sets(connection: Connection) -> Iterator[str]:
         )
         rows = connection.exec_driver_sql(strings).all()
         texts, *columns = zip(*rows, strict=True) if rows else ((),) * 4
-        lengths, labels, occurrences = (np.array(own, dtype=np.int64) for own in columns)
+        lengths, labels, occurrences = (np.array(column, dtype=np.int64) for column in columns)
         if TestSet(texts, lengths, labels > 0, occurrences).digest != digest:
             yield f"test set {test_set_id}"
 
@@ -80,7 +80,7 @@ def _by_run(
 
 
 def _digest(run: Mapping[str, Any], rows: Mapping[str, Rows]) -> str | None:
-    """The digest that these rows have; None where a value is none that has one."""
+    """The digest that these rows have; None if a value cannot be hashed."""
     try:
         tables = {table: _columns(table, rows[table]) for table in ("epoch", "length_score")}
         errors = unpacked(*rows["error_pack"][0]) if rows["error_pack"] else NO_ERRORS
@@ -101,10 +101,10 @@ def _columns(table: str, rows: Rows) -> Columns:
     packed = COLUMNS[table]
     values = zip(*rows, strict=True) if rows else ((),) * len(packed)
     columns = {}
-    for (name, kind), own in zip(packed.items(), values, strict=True):
-        if not set(map(type, own)) <= ({int} if kind == "<i8" else {int, float}):
+    for (name, kind), column in zip(packed.items(), values, strict=True):
+        if not set(map(type, column)) <= ({int} if kind == "<i8" else {int, float}):
             raise TypeError(f"{table}: {name} is not a number in every row")
-        columns[name] = np.array(own, dtype=kind)
+        columns[name] = np.array(column, dtype=kind)
     return columns
 
 

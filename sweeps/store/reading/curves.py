@@ -41,7 +41,7 @@ def median_curves(
 
     Args:
         store: where to read.
-        view: which runs; all of them that are finished, whatever came out.
+        view: which runs; all finished ones count, with whatever result.
         config_ids: of these configurations.
         width: lengths that make one point: with 10, the lengths 1 to 10, 11 to 20, and so on.
         measure: what is summed up.
@@ -126,12 +126,12 @@ def _curve(
 ) -> pd.DataFrame:
     """The medians of one configuration: first_length, n, median, low, high."""
     run_ids = np.sort(models["run_id"].to_numpy())
-    own = wrong[np.isin(wrong[:, 0], run_ids) & np.isin(wrong[:, 1], tested.first_lengths)]
-    runs = np.searchsorted(run_ids, own[:, 0])
-    points = np.searchsorted(tested.first_lengths, own[:, 1])
+    rows = wrong[np.isin(wrong[:, 0], run_ids) & np.isin(wrong[:, 1], tested.first_lengths)]
+    runs = np.searchsorted(run_ids, rows[:, 0])
+    points = np.searchsorted(tested.first_lengths, rows[:, 1])
     strings = tested.strings
     counted = np.zeros((len(strings), len(run_ids)))
-    counted[points, runs] = own[:, 2]
+    counted[points, runs] = rows[:, 2]
     if measure == "accuracy":
         counted = strings[:, None] - counted
     some = strings > 0

@@ -42,8 +42,7 @@ def newest_losses(store: Store, sweep_id: int, configs: int, models: int) -> pd.
 def losses_in_training(store: Store, sweep_id: int, configs: int, models: int) -> pd.DataFrame:
     """The validation losses so far of models in training, those that began first.
 
-    Workers store them every few seconds, and no revision tells of it: whoever remembers an answer
-    of this remembers an old one.
+    Workers store them every few seconds without raising a revision, so a remembered answer is old.
 
     Args:
         store: where to read.
@@ -91,7 +90,7 @@ def _chosen(runs: pd.DataFrame, configs: int, models: int) -> pd.DataFrame:
 
 def _with_losses(connection: Connection, runs: pd.DataFrame) -> pd.DataFrame:
     mine = one_of(Run.id, runs["run_id"])
-    lasts = {own for own in connection.scalars(select(_last_epoch()).where(mine)) if own}
+    lasts = {last for last in connection.scalars(select(_last_epoch()).where(mine)) if last}
     query = select(Epoch.run_id, Epoch.epoch, Epoch.validation_loss)
     query = query.where(one_of(Epoch.run_id, runs["run_id"]))
     step = -(-max(lasts, default=0) // MOST_EPOCHS)

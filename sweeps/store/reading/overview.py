@@ -1,4 +1,4 @@
-"""Reads for pages: what thousands of runs come to, summed up and paged in SQL."""
+"""Reads for pages: the results of thousands of runs, summed up and paged in SQL."""
 
 import json
 from collections.abc import Sequence
@@ -115,7 +115,7 @@ def models(store: Store, view: View) -> pd.DataFrame:
 def failing_models(store: Store, view: View, limit: int, offset: int = 0) -> pd.DataFrame:
     """Runs with errors, as `models`: those that err on the greatest share of their test first.
 
-    Where errors of one kind are meant, only these count.
+    If the view is about errors of one kind, only these count.
     """
     query = _worst_first(view).where(picked(view), errors_made(view) > 0)
     return frame(store, query.limit(limit).offset(offset))

@@ -40,10 +40,10 @@ def states(store: Store) -> list[tuple[int, str, str, dict[str, int]]]:
 
 
 def recent(store: Store, seconds: float) -> dict[int, Recent]:
-    """What happened in the last seconds, by sweep; of those of which anything is in training."""
+    """What happened in the last seconds, by sweep, of sweeps with runs in training."""
     lately = Run.finished_at >= now(seconds)
-    own = select(SweepRun.sweep_id, func.count()).join(Run, Run.id == SweepRun.run_id)
-    ended = own.where(lately).group_by(SweepRun.sweep_id)
+    by_sweep = select(SweepRun.sweep_id, func.count()).join(Run, Run.id == SweepRun.run_id)
+    ended = by_sweep.where(lately).group_by(SweepRun.sweep_id)
     times = (
         select(SweepRun.sweep_id, Run.started_at, Run.finished_at)
         .join(Run, Run.id == SweepRun.run_id)
@@ -56,8 +56,8 @@ def recent(store: Store, seconds: float) -> dict[int, Recent]:
         for sweep_id, started, finished in connection.execute(times):
             trained.setdefault(sweep_id, []).append((str(started), finished))
     return {
-        sweep_id: Recent(int(counted.get(sweep_id, 0)), tuple(own))
-        for sweep_id, own in trained.items()
+        sweep_id: Recent(int(counted.get(sweep_id, 0)), tuple(spans))
+        for sweep_id, spans in trained.items()
     }
 
 

@@ -84,7 +84,7 @@ def runs(
 
 
 def length_scores(store: Store, run_ids: Sequence[int]) -> "pd.DataFrame":
-    """What these runs came to at every length: run_id, length, tn, fp, fn, tp, tested, wrong."""
+    """These runs' results at every length: run_id, length, tn, fp, fn, tp, tested, wrong."""
     query = select(*_columns(LengthScore)).where(one_of(LengthScore.run_id, run_ids))
     return frame(store, query.order_by(LengthScore.run_id, LengthScore.length))
 
@@ -150,7 +150,7 @@ def find_run(store: Store, reference: str) -> int:
 
 
 def _find_sweep_of(store: Store, reference: str, sweep: str) -> None:
-    """Names the sweep that may be meant, where there is none of the name in a run's reference."""
+    """Suggests a sweep where no sweep has the name in a run's reference."""
     try:
         find_sweep(store, sweep)
     except UnknownRunError as error:
@@ -217,7 +217,7 @@ def weights(store: Store, run_id: int, epoch: int | None = None) -> bytes:
 
 
 def verdict(store: Store, run_id: int) -> results.Verdict | None:
-    """What the exhaustive check of a run has found; None where none is stored."""
+    """The result of a run's exhaustive check; None if none is stored."""
     query = select(*_columns(Verdict)).where(Verdict.run_id == run_id)
     with store.begin() as connection:
         row = connection.execute(query).one_or_none()

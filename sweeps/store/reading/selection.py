@@ -1,4 +1,4 @@
-"""Which runs are meant, and the conditions that say so in SQL."""
+"""Which runs a page is about, and the SQL conditions that select them."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -19,7 +19,7 @@ class View:
     """Which runs a page is about; what is empty restricts nothing.
 
     Sweeps, seeds and configurations say which runs there are at all. `failing` and `kind` pick
-    among those by what came out of them, and so leave every share and median alone.
+    among those by their results, and so change no share or median.
     """
 
     sweeps: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ def model_columns(view: View) -> list[ColumnElement[Any]]:
 
 
 def errors_made(view: View) -> ColumnElement[Any]:
-    """How many errors a run made, of one kind if that is meant."""
+    """How many errors a run made, of the view's kind if it has one."""
     errors: dict[Kind | None, ColumnElement[Any]] = {
         None: Run.wrong.expression,
         KINDS[0]: Run.fp.expression,

@@ -1,4 +1,4 @@
-"""Reads of sweeps: what they are, how far they are, and what came out."""
+"""Reads of sweeps: what they are, how far they are, and their results."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -178,7 +178,7 @@ def sweep_record(store: Store, sweep_id: int) -> SweepRecord:
 
 @dataclass(frozen=True)
 class SweepOutcome:
-    """What came out of a sweep's finished runs."""
+    """The results of a sweep's finished runs."""
 
     failing: int
     """Runs that misclassify any string."""
@@ -187,7 +187,7 @@ class SweepOutcome:
 
 
 def sweep_outcomes(store: Store) -> dict[int, SweepOutcome]:
-    """What came out of each sweep that has a finished run, by its id."""
+    """The results of each sweep that has a finished run, by its id."""
     query = (
         select(SweepRun.sweep_id, accuracy(), case((Run.wrong > 0, 1), else_=0))
         .join(Run, Run.id == SweepRun.run_id)
@@ -196,10 +196,10 @@ def sweep_outcomes(store: Store) -> dict[int, SweepOutcome]:
     with store.begin() as connection:
         _, rows = fetched(connection, query)
     table = np.array(rows, dtype=np.float64).reshape(-1, 3)
-    found = ((sweep_id, table[table[:, 0] == sweep_id]) for sweep_id in np.unique(table[:, 0]))
+    groups = ((sweep_id, table[table[:, 0] == sweep_id]) for sweep_id in np.unique(table[:, 0]))
     return {
-        int(sweep_id): SweepOutcome(int(own[:, 2].sum()), float(np.median(own[:, 1])))
-        for sweep_id, own in found
+        int(sweep_id): SweepOutcome(int(outcomes[:, 2].sum()), float(np.median(outcomes[:, 1])))
+        for sweep_id, outcomes in groups
     }
 
 

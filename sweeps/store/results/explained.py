@@ -1,4 +1,4 @@
-"""Why runs fail and whether rounding decides them: what was found out of finished runs later."""
+"""Why finished runs fail and whether rounding decides them, as later analyses found."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -34,32 +34,33 @@ def record_causes(store: Store, run_id: int, found: Sequence[Found]) -> None:
     """Stores the causes of a finished run's errors, in place of those that were stored.
 
     Raises:
-        UnknownRunError: there is no such run any longer, or it is not finished.
+        UnknownRunError: the run no longer exists, or is not finished.
     """
     rows: list[Row] = [
         {
             "run_id": run_id,
             "number": number,
-            "mechanism": own.mechanism + SHORT_TRIED * (not is_exact(own.mechanism, own.tokens)),
-            "head": own.head,
-            "tokens": own.tokens,
-            "share": own.share,
-            "strings": own.strings,
-            "agreement": own.agreement,
+            "mechanism": cause.mechanism
+            + SHORT_TRIED * (not is_exact(cause.mechanism, cause.tokens)),
+            "head": cause.head,
+            "tokens": cause.tokens,
+            "share": cause.share,
+            "strings": cause.strings,
+            "agreement": cause.agreement,
         }
-        for number, own in enumerate(found)
+        for number, cause in enumerate(found)
     ]
     _replace(store, Cause, run_id, rows)
 
 
 def record_perturbations(store: Store, run_id: int, found: Sequence[Confusion]) -> None:
-    """Stores what a finished run came to with other rounding, in place of what was stored.
+    """Stores a finished run's results with other rounding, in place of those stored.
 
     Raises:
         UnknownRunError: as `record_causes`.
     """
     rows: list[Row] = [
-        {"run_id": run_id, "number": i, **own._asdict()} for i, own in enumerate(found)
+        {"run_id": run_id, "number": i, **confusion._asdict()} for i, confusion in enumerate(found)
     ]
     _replace(store, Perturbation, run_id, rows)
 
@@ -97,14 +98,14 @@ def sensitivity(store: Store) -> "pd.DataFrame":
     import pandas as pd
 
     cells = (getattr(Run, cell) for cell in CELLS)
-    own = select(Run.id.label("run_id"), Run.wrong.label("own"), *cells)
+    stored = select(Run.id.label("run_id"), Run.wrong.label("own"), *cells)
     again = perturbations(store)
-    runs = frame(store, own.where(one_of(Run.id, set(again["run_id"]))))
+    runs = frame(store, stored.where(one_of(Run.id, set(again["run_id"]))))
     both = again.merge(runs, on="run_id", suffixes=("", "_own"))
     differs = sum((both[cell] != both[f"{cell}_own"]).astype(int) for cell in CELLS)
     both = both.assign(differs=differs > 0, wrong=both["fp"] + both["fn"])
     groups = both.groupby("run_id")
-    found = pd.DataFrame(
+    summary = pd.DataFrame(
         {
             "times": groups.size(),
             "wrong": groups["own"].first(),
@@ -113,16 +114,16 @@ def sensitivity(store: Store) -> "pd.DataFrame":
             "sensitive": groups["differs"].any(),
         }
     )
-    return found.reset_index()
+    return summary.reset_index()
 
 
 def copy_explained(source: Connection, target: Connection, own_ids: Mapping[int, int]) -> None:
-    """Takes over what another database has found out of runs with the same results.
+    """Copies causes and perturbations of runs that have the same results in both databases.
 
     Args:
-        source: where from.
-        target: where to; what is known here of a run stays.
-        own_ids: by the runs' ids there, those here.
+        source: the database that is read.
+        target: the database that is written; what it has of a run stays.
+        own_ids: run ids in the target by those in the source.
     """
     for table in (Cause, Perturbation):
         here = select(table.run_id).where(one_of(table.run_id, own_ids.values())).distinct()

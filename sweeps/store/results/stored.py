@@ -124,10 +124,10 @@ def config_of(row_id: int, text: str) -> RunConfig:
 
 
 def config_with_key(row_id: int, key: str | None, text: str) -> RunConfig:
-    """The same where it is trained anew: what is stored for it must be found by its key.
+    """As `config_of`, for training: its results are stored under its key, which must fit.
 
     Raises:
-        StoreDamagedError: it is none, or has another key.
+        StoreDamagedError: it is no configuration, or has another key.
     """
     config = config_of(row_id, text)
     if config.key != key:
@@ -136,10 +136,10 @@ def config_with_key(row_id: int, key: str | None, text: str) -> RunConfig:
 
 
 def read_runs(connection: Connection, run_ids: Sequence[int]) -> Iterator[StoredRun]:
-    """Everything that is stored of these runs, in ascending order; of those that exist.
+    """Everything stored about those of these runs that exist, in ascending order.
 
     Raises:
-        StoreDamagedError: a value is none that its column may have.
+        StoreDamagedError: a column does not allow one of its values.
     """
     query = (
         select(Run.__table__, Config.key.label("config_key"), TestSet.digest.label("test_set"))
@@ -180,19 +180,19 @@ class _ByRun:
 
     def of(self, run_id: int) -> Columns:
         start, end = np.searchsorted(self.run_ids, [run_id, run_id + 1])
-        own = {name: column[start:end] for name, column in self.columns.items()}
+        columns = {name: column[start:end] for name, column in self.columns.items()}
         # Of a language the confusion has a number at every length, of other tasks none has any.
         return {
             name: column.astype(np.int64)
             if column.dtype == object and not (column == None).any()  # noqa: E711
             else column
-            for name, column in own.items()
+            for name, column in columns.items()
         }
 
 
 def _columns_by_run(connection: Connection, table: type[Base], run_ids: Sequence[int]) -> _ByRun:
     covered = COLUMNS[table.__tablename__]
-    packed = {own.name: covered.get(own.name, "<i8") for own in table.__table__.columns}
+    packed = {column.name: covered.get(column.name, "<i8") for column in table.__table__.columns}
     rows = plain_rows(connection, table, list(packed), run_ids)
     values = zip(*rows, strict=True) if rows else [()] * len(packed)
     columns = {

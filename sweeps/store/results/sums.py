@@ -24,13 +24,13 @@ def lower_sums(connection: Connection, run_ids: Iterable[int]) -> None:
     """Takes runs out that are about to be deleted, before their results are."""
     for ids in chunks(run_ids):
         gone = _sums_of(ids).subquery()
-        own = (LengthSum.config_id == gone.c.config_id) & (LengthSum.length == gone.c.length)
-        # Damaged sums must not keep anybody from deleting: none falls below zero.
+        matching = (LengthSum.config_id == gone.c.config_id) & (LengthSum.length == gone.c.length)
+        # Damaged sums must not prevent deleting: none falls below zero.
         lowered = {}
         for name in SUMMED:
             before = getattr(LengthSum, name)
             lowered[name] = case((before <= gone.c[name], 0), else_=before - gone.c[name])
-        connection.execute(update(LengthSum).where(own).values(lowered))
+        connection.execute(update(LengthSum).where(matching).values(lowered))
     connection.execute(delete(LengthSum).where(LengthSum.runs <= 0))
 
 
@@ -44,7 +44,7 @@ def wrong_sums(connection: Connection) -> Iterator[int]:
 
 
 def _sums_of(run_ids: Iterable[int] | None) -> Select[*tuple[Any, ...]]:
-    """What these finished runs, or all, come to: `KEYS`, `SUMMED`."""
+    """The sums over these finished runs, or over all: `KEYS`, `SUMMED`."""
     query = (
         select(
             Run.config_id,

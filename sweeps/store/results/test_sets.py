@@ -26,18 +26,18 @@ def missing_test_set(store: Store, config: RunConfig) -> TestSet | None:
 
 
 def store_test_set(connection: Connection, config: RunConfig, drawn: TestSet | None) -> str | None:
-    """Stores a test set's strings, where nobody has meanwhile.
+    """Stores a test set's strings, unless another process has meanwhile.
 
     Returns:
-        The digest of those that are stored.
+        The digest of the stored strings.
     """
     stored = _digest(connection, config)
     if stored is not None or drawn is None:
         return stored
     key = test_set_key(config)
-    # First, so that of two that would store them one waits here, and finds that it is done.
-    own = tables.TestSet.key == key
-    missing = update(tables.TestSet).where(own, tables.TestSet.digest.is_(None))
+    # First, so that of two processes that would store them one waits here, then sees them stored.
+    same_key = tables.TestSet.key == key
+    missing = update(tables.TestSet).where(same_key, tables.TestSet.digest.is_(None))
     returned = missing.values(digest=drawn.digest).returning(tables.TestSet.id)
     test_set_id = connection.scalars(returned).one_or_none()
     if test_set_id is None:
@@ -63,9 +63,15 @@ def insert_test_strings(connection: Connection, test_set_id: int, drawn: TestSet
 
 def stored_test_set(connection: Connection, test_set_id: int) -> TestSet:
     """The strings of a test set as they are stored; none where none are."""
-    own = tables.TestString
-    query = select(own.string, own.length, own.label, own.occurrences, own.target)
-    ordered = query.where(own.test_set_id == test_set_id).order_by(own.number)
+    test_string = tables.TestString
+    query = select(
+        test_string.string,
+        test_string.length,
+        test_string.label,
+        test_string.occurrences,
+        test_string.target,
+    )
+    ordered = query.where(test_string.test_set_id == test_set_id).order_by(test_string.number)
     _, rows = fetched(connection, ordered)
     texts, lengths, labels, occurrences, targets = (
         zip(*rows, strict=True) if rows else ((), (), (), (), ())
@@ -73,9 +79,9 @@ def stored_test_set(connection: Connection, test_set_id: int) -> TestSet:
     counts = (np.array(column, dtype=np.int64) for column in (lengths, occurrences))
     of_language = all(target is None for target in targets) and None not in labels
     bits = np.array(labels, dtype=np.int64) > 0 if of_language else None
-    said = None if of_language else [str(target) for target in targets]
+    target_texts = None if of_language else [str(target) for target in targets]
     length, times = counts
-    return TestSet(texts, length, bits, times, said)
+    return TestSet(texts, length, bits, times, target_texts)
 
 
 def _digest(connection: Connection, config: RunConfig) -> str | None:

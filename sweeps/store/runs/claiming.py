@@ -44,7 +44,7 @@ _CLOCK_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Claim:
-    """Runs that this worker, and nobody else, trains; and which attempt this is of each."""
+    """Runs that this worker alone trains, and which attempt this is of each."""
 
     worker_id: int
     runs: RunGroup
@@ -74,9 +74,9 @@ def beat(store: Store, worker_id: int) -> None:
 def release_dead(store: Store, asking: int | None = None) -> int:
     """Queues the runs again whose worker is dead.
 
-    The worker that asks, if one does, is not, whatever the clock says: it may just have been set. A
-    process of this machine is dead at once when it is no more; any worker is when its heartbeat
-    has been missing for `GRACE_SECONDS`.
+    A worker is dead when its heartbeat has been missing for `GRACE_SECONDS`, and one on this
+    machine as soon as its process is gone. The asking worker, if any, never counts as dead: the
+    clock may just have been set.
 
     Returns:
         How many runs that were.
@@ -86,7 +86,7 @@ def release_dead(store: Store, asking: int | None = None) -> int:
 
 
 def dead_workers(store: Store) -> list[int]:
-    """The workers that have runs in training and are dead, as `release_dead` tells it."""
+    """The dead workers that have runs in training; see `release_dead`."""
     busy = exists().where(Run.worker_id == Worker.id, Run.state == RunState.RUNNING)
     columns = (Worker.id, Worker.host, Worker.pid, Worker.started_at, Worker.heartbeat_at)
     with store.begin() as connection:
@@ -102,7 +102,7 @@ def dead_workers(store: Store) -> list[int]:
 
 
 def still_held(store: Store, worker_id: int, run_ids: Sequence[int]) -> set[int]:
-    """Those of these runs that this worker, and nobody else, trains."""
+    """Those of these runs that this worker still trains."""
     mine = select(Run.id).where(
         Run.id.in_(run_ids), Run.worker_id == worker_id, Run.state == RunState.RUNNING
     )
@@ -111,7 +111,7 @@ def still_held(store: Store, worker_id: int, run_ids: Sequence[int]) -> set[int]
 
 
 def time_of(connection: Connection, seconds_ago: float = 0.0) -> str:
-    """The time by which workers are told to be alive: a server's own, whose clock all share."""
+    """The time that heartbeats are measured by: a server's own, since all share its clock."""
     if connection.dialect.name != "postgresql":
         return now(seconds_ago)
     return str(connection.scalar(_SERVERS_TIME, {"seconds": seconds_ago}))

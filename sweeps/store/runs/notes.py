@@ -37,7 +37,7 @@ class View:
 
 
 def notes(store: Store) -> dict[int, Note]:
-    """What is written about each sweep, by its id; sweeps of which nothing is have no entry."""
+    """The note of each sweep that has one, by its id."""
     with store.begin() as connection:
         written = connection.execute(
             select(SweepNote.sweep_id, SweepNote.title, SweepNote.note, SweepNote.archived_at)
@@ -48,11 +48,11 @@ def notes(store: Store) -> dict[int, Note]:
     tags: dict[int, list[str]] = {}
     for sweep_id, tag in tagged:
         tags.setdefault(sweep_id, []).append(tag)
-    found = {own.sweep_id: (own.title, own.note, own.archived_at) for own in written}
+    fields = {row.sweep_id: (row.title, row.note, row.archived_at) for row in written}
     return {
         sweep_id: Note(title, note, tuple(tags.get(sweep_id, ())), archived)
-        for sweep_id in {*found, *tags}
-        for title, note, archived in [found.get(sweep_id, ("", "", None))]
+        for sweep_id in {*fields, *tags}
+        for title, note, archived in [fields.get(sweep_id, ("", "", None))]
     }
 
 

@@ -12,7 +12,7 @@ from sweeps.store.schema.tables import Config, Run, RunState, Sweep, SweepRun, S
 
 
 def queued_runs(store: Store, sweep_ids: Sequence[int] | None = None) -> list[PlannedRun]:
-    """The runs of these sweeps, or of all, that nobody trains yet and no stop holds back."""
+    """The runs of these sweeps, or of all, that no worker trains yet and no stop holds back."""
     wanted = _members_that_go_on()
     if sweep_ids is not None:
         wanted = wanted.where(SweepRun.sweep_id.in_(sweep_ids))

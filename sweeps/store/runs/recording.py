@@ -1,4 +1,4 @@
-"""What came out of a claim: results, failures, and what an exhaustive check has found."""
+"""Stores the outcome of a claim: results, failures, and exhaustive checks."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -97,43 +97,45 @@ def record_lost(store: Store, claimed: Claim, reason: str) -> None:
 
 
 def record_losses(store: Store, told: Sequence[ClaimLosses]) -> None:
-    """Stores losses of runs in training, which pages look at; fenced as results are.
+    """Stores losses of runs in training, for pages to show; fenced as results are.
 
-    Nothing of it is left when a run is no longer in training: whatever ends that deletes them. The
-    revision is not raised, or pages would ask everything anew as long as anything is trained.
+    They are deleted when a run's training ends, however it ends. The revision is not raised, or
+    pages would read everything anew while anything trains.
     """
     with store.begin() as connection:
         held = _held(connection, *(claimed for claimed, _ in told))
         rows = [
             {
-                "run_id": claimed.runs[own.member].id,
-                "epoch": own.epoch,
-                "train_loss": own.train_loss,
-                "validation_loss": own.validation_loss,
+                "run_id": claimed.runs[losses.member].id,
+                "epoch": losses.epoch,
+                "train_loss": losses.train_loss,
+                "validation_loss": losses.validation_loss,
             }
             for claimed, epochs in told
-            for own in epochs
+            for losses in epochs
         ]
-        # Some may be there: where a connection breaks, what was stored is told again.
+        # Some may be there: after a broken connection, stored losses are sent again.
         insert_new(connection, Epoch, [row for row in rows if row["run_id"] in held])
 
 
 def record_verdict(store: Store, run_id: int, found: results.Verdict) -> None:
-    """Stores what the exhaustive check of a finished run has found."""
-    own = select(Config.key, Run.model_seed).join(Run, Run.config_id == Config.id)
+    """Stores the exhaustive check of a finished run."""
+    query = select(Config.key, Run.model_seed).join(Run, Run.config_id == Config.id)
     with store.change() as connection:
-        key, model_seed = connection.execute(own.where(Run.id == run_id)).one()
+        key, model_seed = connection.execute(query.where(Run.id == run_id)).one()
         connection.execute(delete(Verdict).where(Verdict.run_id == run_id))
         _insert_verdict(connection, run_id, key, model_seed, found)
 
 
 def _held(connection: Connection, *claims: Claim) -> dict[int, int]:
     """Those runs of a worker's claims that are still its own, with the failures of each."""
-    # An id alone may stand for another run by now, where a sweep was deleted and another submitted.
+    # The id may belong to another run by now, if a sweep was deleted and another submitted.
     planned = {
         run.id: (run.model_seed, run.config.key) for claimed in claims for run in claimed.runs
     }
-    attempts = {run_id: own for claimed in claims for run_id, own in claimed.attempts.items()}
+    attempts = {
+        run_id: attempt for claimed in claims for run_id, attempt in claimed.attempts.items()
+    }
     mine = (
         select(Run.id, Run.attempt, Run.failures, Run.model_seed, Config.key)
         .join(Config, Config.id == Run.config_id)
@@ -163,18 +165,18 @@ def result_rows(run_id: int, outcome: RunResult) -> dict[type[Base], list[tuple[
             for table in (Epoch, LengthScore)
         },
         ErrorPack: [(run_id, *packed(evaluation.errors))] if len(evaluation.errors) else [],
-        Checkpoint: [(run_id, *own) for own in outcome.checkpoints.items()],
+        Checkpoint: [(run_id, *checkpoint) for checkpoint in outcome.checkpoints.items()],
     }
 
 
 def _insert_results(connection: Connection, done: Sequence[tuple[PlannedRun, RunResult]]) -> None:
-    """Stores what came out of these runs, a statement a table."""
+    """Stores these runs' results, one statement per table."""
     rows: dict[type[Base], list[tuple[Any, ...]]] = {}
     for run, outcome in done:
-        for table, own in result_rows(run.id, outcome).items():
-            rows.setdefault(table, []).extend(own)
-    for table, own in rows.items():
-        insert_rows(connection, table, own)
+        for table, table_rows in result_rows(run.id, outcome).items():
+            rows.setdefault(table, []).extend(table_rows)
+    for table, table_rows in rows.items():
+        insert_rows(connection, table, table_rows)
     if done:
         changes = [_done(run.id, outcome) for run, outcome in done]
         connection.execute(_update_of(tuple(changes[0])), changes)

@@ -42,14 +42,15 @@ RESULTS = (Epoch, LengthScore, ErrorPack, Checkpoint, Verdict, Cause, Perturbati
 def submit(store: Store, spec: SweepSpec, launch_token: str | None = None) -> int:
     """Makes the sweep of that name what the specification says; queues the runs that are new.
 
-    Runs that it no longer asks for leave it: those with results stay in the database, those that
-    nobody has begun are deleted where no other sweep has them. A stopped sweep goes on.
+    Runs that the specification no longer has leave the sweep: those with results stay in the
+    database, those not yet begun are deleted unless another sweep has them. A stopped sweep
+    goes on.
 
     Args:
         store: the database, open for writing.
         spec: what is to be trained.
-        launch_token: whoever may ask twice for the same, a double click say, names both times the
-            same token: the second time nothing is done.
+        launch_token: names a launch that may be asked for twice, by a double click say; the second
+            time nothing is done.
 
     Returns:
         The sweep's id.
@@ -66,8 +67,8 @@ def submit(store: Store, spec: SweepSpec, launch_token: str | None = None) -> in
         for ids in chunks(config_ids):
             _insert_runs(connection, ids, spec.model_seeds)
         sweep_id = _sweep_id(connection, spec, token)
-        own = select(SweepRun.run_id).where(SweepRun.sweep_id == sweep_id)
-        before = connection.scalars(own).all()
+        members = select(SweepRun.run_id).where(SweepRun.sweep_id == sweep_id)
+        before = connection.scalars(members).all()
         connection.execute(delete_rows(SweepRun).where(SweepRun.sweep_id == sweep_id))
         for ids in chunks(config_ids):
             _add_members(connection, sweep_id, ids, spec.model_seeds)
@@ -122,9 +123,9 @@ def delete(store: Store, sweep_id: int) -> int:
     """
     with store.change("configs", "members") as connection:
         take_turns(connection)
-        own = select(SweepRun.run_id).where(SweepRun.sweep_id == sweep_id)
+        members = select(SweepRun.run_id).where(SweepRun.sweep_id == sweep_id)
         shared = select(SweepRun.run_id).where(SweepRun.sweep_id != sweep_id)
-        doomed = connection.scalars(own.where(SweepRun.run_id.not_in(shared))).all()
+        doomed = connection.scalars(members.where(SweepRun.run_id.not_in(shared))).all()
         _lock_runs(connection, doomed)
         connection.execute(delete_rows(SweepRun).where(SweepRun.sweep_id == sweep_id))
         _delete_runs(connection, doomed)
@@ -134,7 +135,7 @@ def delete(store: Store, sweep_id: int) -> int:
 
 
 def _left_over(connection: Connection, run_ids: Sequence[int]) -> list[int]:
-    """Those of these runs that no sweep has any longer and nobody has begun."""
+    """Those of these runs that no sweep has any longer and that have not begun."""
     found: list[int] = []
     for ids in chunks(run_ids):
         query = select(Run.id).where(
@@ -209,7 +210,7 @@ def _config_ids(connection: Connection, configs: Sequence[RunConfig]) -> list[in
 def _test_set_ids(connection: Connection, configs: Sequence[RunConfig]) -> dict[str, int]:
     """The test sets of these configurations, by their keys."""
     fields = {test_set_key(config): test_set_json(config) for config in configs}
-    rows = [{"key": key, "json": canonical_json(own)} for key, own in fields.items()]
+    rows = [{"key": key, "json": canonical_json(value)} for key, value in fields.items()]
     insert_new(connection, TestSet, rows)
     return ids_of(connection, TestSet, fields)
 
@@ -221,7 +222,9 @@ def _insert_runs(
     new = {"state": RunState.QUEUED, "attempt": 0, "failures": 0}
     for seeds in chunks(model_seeds):
         rows = [
-            {"config_id": own, "model_seed": seed, **new} for own in config_ids for seed in seeds
+            {"config_id": config_id, "model_seed": seed, **new}
+            for config_id in config_ids
+            for seed in seeds
         ]
         insert_new(connection, Run, rows)
 

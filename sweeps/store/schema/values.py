@@ -28,7 +28,7 @@ SHOWN = 60
 
 @dataclass(frozen=True)
 class Kind:
-    """The values that a column may hold, besides none where it may hold none."""
+    """The values that a column may hold, aside from NULL."""
 
     expected: str
     fits: Callable[[Any], bool]
@@ -130,7 +130,7 @@ class Checked(TypeDecorator[Any]):
     cache_ok = True
 
     def __init__(self, kind: Kind, of: TypeEngine[Any]) -> None:
-        # Not told to the base, which would make one of its own `impl`.
+        # The base class would replace `impl` by one of its own.
         self.impl_instance = of
         vars(self)["impl"] = of
         self.kind = kind
@@ -141,7 +141,7 @@ class Checked(TypeDecorator[Any]):
         return self.impl_instance.coerce_compared_value(op, value)
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any]:
-        """Checks every value that there is, and makes of it what the type makes of it."""
+        """Checks every value but NULL, then converts it as the type does."""
         made = self.impl_instance.result_processor(dialect, coltype)
         fits = self.kind.fits
 

@@ -13,7 +13,7 @@ from sweeps.store.schema.tables import LengthScore, TestString
 from sweeps.store.strings.errors import errors_in, packs_of
 
 # Named types, since a part without rows says nothing of them.
-LENGTHS = pa.schema([(own.name, pa.int64()) for own in LengthScore.__table__.columns])
+LENGTHS = pa.schema([(column.name, pa.int64()) for column in LengthScore.__table__.columns])
 _STRINGS = pa.schema(
     [
         ("string", pa.string()),
@@ -37,7 +37,7 @@ ERRORS = pa.schema(
 
 
 def lengths_of(connection: Connection, run_ids: Sequence[int]) -> pa.Table:
-    """What these runs came to at every length, in the columns of `LENGTHS`."""
+    """These runs' results at every length, in the columns of `LENGTHS`."""
     rows = plain_rows(connection, LengthScore, LENGTHS.names, run_ids)
     columns: Sequence[Sequence[int | None]] = [[]] * len(LENGTHS.names)
     if rows:
@@ -91,13 +91,15 @@ def errors_of(connection: Connection, run_ids: Sequence[int], strings: Strings) 
 def _of_one_set(
     connection: Connection, rows: Sequence[Row[int, int | None, bytes, bytes]], strings: Strings
 ) -> pa.Table:
-    errors = [errors_in(own, bytes(numbers), bytes(logits)) for own, _, numbers, logits in rows]
-    numbers = np.concatenate([own.numbers for own in errors])
+    errors = [
+        errors_in(run_id, bytes(numbers), bytes(logits)) for run_id, _, numbers, logits in rows
+    ]
+    numbers = np.concatenate([run_errors.numbers for run_errors in errors])
     found = strings.of(connection, int(rows[0][1] or 0), numbers)
     columns = {
         **{name: found[name] for name in _STRINGS.names},
-        "run_id": np.repeat([row[0] for row in rows], [len(own) for own in errors]),
-        "logit": np.concatenate([own.logits for own in errors]),
+        "run_id": np.repeat([row[0] for row in rows], [len(run_errors) for run_errors in errors]),
+        "logit": np.concatenate([run_errors.logits for run_errors in errors]),
     }
     return pa.table([columns[name] for name in ERRORS.names], schema=ERRORS)
 
@@ -109,5 +111,7 @@ def _read(
     query = select(TestString.number, *columns).where(TestString.test_set_id == test_set_id)
     _, rows = fetched(connection, query.order_by(TestString.number))
     numbers, *values = zip(*rows, strict=True) if rows else ((),) * (1 + len(columns))
-    arrays = [pa.array(own, type=kind) for own, kind in zip(values, _STRINGS.types, strict=True)]
+    arrays = [
+        pa.array(column, type=kind) for column, kind in zip(values, _STRINGS.types, strict=True)
+    ]
     return np.array(numbers, dtype=np.int64), pa.table(arrays, schema=_STRINGS)

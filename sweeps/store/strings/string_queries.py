@@ -28,7 +28,7 @@ MOST_ERRORS = 20_000_000
 
 @dataclass(frozen=True)
 class ErrorSearch:
-    """Which misclassified strings are meant."""
+    """Which misclassified strings to read."""
 
     text: str = ""
     """Text that the string contains, in the notation `ab{100}`."""
@@ -39,7 +39,7 @@ EVERY_ERROR = ErrorSearch()
 
 
 def count_string_errors(store: Store, run_id: int, search: ErrorSearch) -> int:
-    """How many different strings a run misclassified, of those meant."""
+    """How many different strings of a search a run misclassified."""
     return len(_found(store, run_id, search))
 
 
@@ -96,12 +96,12 @@ def breaking_strings(
     failing: tuple[ColumnElement[bool], ...]
     failing = (in_scope(view), picked(view), Run.state == RunState.DONE, Run.wrong > 0)
     with store.begin() as connection:
-        found = select(func.count(), func.sum(Run.wrong)).where(*failing)
-        models, errors = connection.execute(found).one()
+        totals = select(func.count(), func.sum(Run.wrong)).where(*failing)
+        models, errors = connection.execute(totals).one()
         every = max(1, -(-int(errors or 0) // most_errors))
         if every > 1:
-            own = connection.scalars(select(Run.id).where(*failing).order_by(Run.id)).all()
-            failing, models = (one_of(Run.id, own[::every]),), len(own[::every])
+            run_ids = connection.scalars(select(Run.id).where(*failing).order_by(Run.id)).all()
+            failing, models = (one_of(Run.id, run_ids[::every]),), len(run_ids[::every])
         strings, languages = _most_broken(connection, failing, view, limit)
     return BreakingStrings(strings, models, languages, every)
 
@@ -122,17 +122,17 @@ def _most_broken(
         by_set: dict[Any, list[bytes]] = {}
         for test_set_id, numbers in some:
             by_set.setdefault(test_set_id, []).append(bytes(numbers))
-        for test_set_id, own in by_set.items():
-            runs[test_set_id] += len(own)
-            found = np.bincount(unpacked_numbers(b"".join(own)))
+        for test_set_id, packed in by_set.items():
+            runs[test_set_id] += len(packed)
+            found = np.bincount(unpacked_numbers(b"".join(packed)))
             models[test_set_id] = _added(models.get(test_set_id), found)
-    languages = {own: _language(connection, own) for own in models}
+    languages = {set_id: _language(connection, set_id) for set_id in models}
     of = Counter[str]()
     for test_set_id, number in runs.items():
         of[languages[test_set_id]] += number
     parts = [
-        _counted(connection, *own, view).assign(language=languages[own[0]])
-        for own in models.items()
+        _counted(connection, set_id, counts, view).assign(language=languages[set_id])
+        for set_id, counts in models.items()
     ]
     columns = ["language", "string", "kind", "length", "models", "of"]
     if not parts:
@@ -172,8 +172,8 @@ def _tested(
 
 
 def _language(connection: Connection, test_set_id: int) -> str:
-    own = select(TestSet.json).where(TestSet.id == test_set_id)
-    return language_of(json.loads(connection.scalars(own).one()))
+    query = select(TestSet.json).where(TestSet.id == test_set_id)
+    return language_of(json.loads(connection.scalars(query).one()))
 
 
 def _added(

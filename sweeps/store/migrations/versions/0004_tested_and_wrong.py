@@ -110,13 +110,13 @@ def _add_counts(table: str) -> None:
 
 
 def _rebuild(table: str, made_by: str, kept: tuple[str, ...], parent: str) -> None:
-    """Makes a table anew: SQLite drops no NOT NULL. Only what means nothing is not taken over.
+    """Makes a table anew, since SQLite cannot drop NOT NULL. Damaged rows are left out.
 
-    One that another program made stays as it is: it checks nothing, and what it refers to may be
-    nothing that a table of this program can refer to.
+    A table that another program made stays as it is: it checks nothing, and may refer to rows
+    that a table of this program cannot refer to.
 
     Args:
-        table: which.
+        table: its name.
         made_by: the statement that makes it.
         kept: its columns before, the first of which refers to `parent`.
         parent: the table that it refers to.
