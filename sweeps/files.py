@@ -50,13 +50,13 @@ def refuse_taken(paths: Iterable[Path], *, force: bool = False) -> None:
             continue
         except (OSError, UnicodeEncodeError) as error:
             raise _refusal(path, error) from None
-        own = _is_own(path)
-        if own and force:
+        is_ours = _is_own(path)
+        if is_ours and force:
             continue
         advice = "move it or name another"
         if force:
             advice = f"--force replaces only what seqcls wrote and nobody changed: {advice}"
-        elif own:
+        elif is_ours:
             advice += ", or replace it with --force"
         raise ConfigError(f"{str(path)!r} is there; {advice}")
 
@@ -78,13 +78,13 @@ def whole_files(folder: Path, *, force: bool = False) -> Iterator[Path]:
         # In the same folder, and so on the same disk: what is moved is never half there.
         with tempfile.TemporaryDirectory(dir=folder, prefix=".seqcls-") as unfinished:
             yield Path(unfinished)
-            moves = {own: folder / own.name for own in sorted(Path(unfinished).iterdir())}
+            moves = {file: folder / file.name for file in sorted(Path(unfinished).iterdir())}
             refuse_taken(moves.values(), force=force)
-            _remember([_synced_hash(own) for own in moves])
-            for own, path in moves.items():
+            _remember([_synced_hash(file) for file in moves])
+            for file, path in moves.items():
                 with suppress(FileNotFoundError):
-                    shutil.copymode(path, own)
-                own.replace(path)
+                    shutil.copymode(path, file)
+                file.replace(path)
     except OSError as error:
         raise _refusal(folder, error) from None
 
@@ -118,7 +118,7 @@ def _remember(hashes: list[str]) -> None:
     with suppress(OSError):
         _written().parent.mkdir(parents=True, exist_ok=True)
         with _written().open("a") as file:
-            file.write("".join(f"{own}\n" for own in hashes))
+            file.write("".join(f"{file_hash}\n" for file_hash in hashes))
 
 
 def _written() -> Path:

@@ -55,29 +55,31 @@ def compare_configs(store: Store, a: str, b: str, width: int = 1) -> Compared:
     ids = (config_meant(store, a), config_meant(store, b))
     frame = queries.runs(store)
     frame = frame[frame["state"] == RunState.DONE]
-    sides = [_finished(frame, own, name) for own, name in zip(ids, (a, b), strict=True)]
-    names = differing_fields(pd.concat([own.head(1) for own in sides]))
+    sides = [_finished(frame, config_id, name) for config_id, name in zip(ids, (a, b), strict=True)]
+    names = differing_fields(pd.concat([runs.head(1) for runs in sides]))
     known = queries.configs(store)
-    configs = [known[own] for own in ids]
+    configs = [known[config_id] for config_id in ids]
     fields = {name: (getattr(configs[0], name), getattr(configs[1], name)) for name in names}
-    lengths = [_with_seeds(queries.length_scores(store, _ids(own)), own) for own in sides]
+    lengths = [_with_seeds(queries.length_scores(store, _ids(runs)), runs) for runs in sides]
     same_strings = _test_set(configs[0]) == _test_set(configs[1])
-    strings = [string_queries.errors_of(store, _ids(own)) for own in sides] if same_strings else []
+    strings = (
+        [string_queries.errors_of(store, _ids(runs)) for runs in sides] if same_strings else []
+    )
     return Compared(
         names=(a, b),
         config_ids=ids,
         fields=fields,
-        comparison=compare(*(_outcomes(own) for own in sides)),
+        comparison=compare(*(_outcomes(runs) for runs in sides)),
         lengths=by_length(lengths[0], lengths[1], width),
         strings=string_differences(strings[0], strings[1]) if same_strings else None,
     )
 
 
 def _finished(frame: pd.DataFrame, config_id: int, name: str) -> pd.DataFrame:
-    own = frame[frame["config_id"] == config_id]
-    if own.empty:
+    runs = frame[frame["config_id"] == config_id]
+    if runs.empty:
         raise UnknownRunError(f"{name!r}: none of its runs is finished; nothing to compare yet")
-    return own
+    return runs
 
 
 def _outcomes(runs: pd.DataFrame) -> pd.DataFrame:
@@ -85,7 +87,7 @@ def _outcomes(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _ids(runs: pd.DataFrame) -> list[int]:
-    return [int(own) for own in runs["id"]]
+    return [int(run_id) for run_id in runs["id"]]
 
 
 def _with_seeds(scores: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:

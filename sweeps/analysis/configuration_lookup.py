@@ -27,18 +27,18 @@ def config_meant(store: Store, reference: str) -> int:
     if not conditions and (sweep.isdigit() or "/" in sweep):
         return _config_of(store, queries.find_run(store, sweep))
     sweep_queries.find_sweep(store, sweep)
-    named = [own for own in conditions.split(",") if own]
-    fields = dict(condition(own, f"{reference!r}: {own}") for own in named)
-    found = queries.runs(store, View((sweep,)), fields)
-    ids = sorted(set(found["config_id"]))
+    named = [part for part in conditions.split(",") if part]
+    fields = dict(condition(part, f"{reference!r}: {part}") for part in named)
+    runs = queries.runs(store, View((sweep,)), fields)
+    ids = sorted(set(runs["config_id"]))
     if len(ids) == 1:
         return int(ids[0])
     if not ids:
         raise UnknownRunError(f"{reference!r}: no run of sweep {sweep!r} has these values")
-    names = differing_fields(found)
+    names = differing_fields(runs)
     raise UnknownRunError(
         f"{reference!r} means {len(ids)} configurations, which differ in {', '.join(names)}; name "
-        f"one, as in {sweep}:{names[0]}={found[names[0]].iloc[0]}"
+        f"one, as in {sweep}:{names[0]}={runs[names[0]].iloc[0]}"
     )
 
 

@@ -56,8 +56,8 @@ def make_groups(
     for run in sorted(runs, key=lambda run: run.id):
         alike = run.config.group_key
         if alike not in largest:
-            own = engine_named(choose_engine(run.problem, engine, device).name)
-            largest[alike] = own.group_size(run.problem)
+            chosen = engine_named(choose_engine(run.problem, engine, device).name)
+            largest[alike] = chosen.group_size(run.problem)
         size = _size(run, largest[alike])
         key = (alike, run.every_epoch, run.verdict, size)
         by_key.setdefault(key, []).append(run)

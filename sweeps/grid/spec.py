@@ -60,9 +60,9 @@ class SweepSpec:
         """
         axes = self.axes or {}
         seen: set[str] = set()
-        for own in self.configurations:
+        for entry in self.configurations:
             for values in itertools.product(*axes.values()):
-                fields = {**(self.fixed or {}), **own, **dict(zip(axes, values, strict=True))}
+                fields = {**(self.fixed or {}), **entry, **dict(zip(axes, values, strict=True))}
                 try:
                     config = configuration(fields)
                 except PluginError:
@@ -104,8 +104,8 @@ def at_precision(spec: SweepSpec, precision: str) -> SweepSpec:
         SpecError: the precision is unknown, or varies in the specification already.
     """
     data = json.loads(spec.submitted)
-    own = (data.get("axes", {}), *data.get("configurations", []))
-    if any("precision" in fields for fields in own):
+    varied = (data.get("axes", {}), *data.get("configurations", []))
+    if any("precision" in fields for fields in varied):
         raise SpecError(
             f"sweep {spec.name!r} varies precision itself; leave --precision {precision} out"
         )

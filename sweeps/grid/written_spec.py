@@ -149,5 +149,5 @@ def toml_of(submitted: str) -> str:
     Args:
         submitted: the specification as it is stored, as JSON.
     """
-    own = json.loads(submitted)
-    return tomli_w.dumps({key: own[key] for key in WrittenSpec.model_fields if key in own})
+    spec = json.loads(submitted)
+    return tomli_w.dumps({key: spec[key] for key in WrittenSpec.model_fields if key in spec})

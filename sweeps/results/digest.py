@@ -58,7 +58,7 @@ def run_digest(
         test_set: the digest of the test set that errors refer to.
     """
     has_cells = all(run[name] is not None for name in _CELLS)
-    weights = sorted((epoch, _sha256(own)) for epoch, own in checkpoints.items())
+    weights = sorted((epoch, _sha256(blob)) for epoch, blob in checkpoints.items())
     head = {
         "config": config_key,
         "model_seed": model_seed,

@@ -26,8 +26,10 @@ class Outcomes:
     @classmethod
     def of(cls, runs: pd.DataFrame, column: str) -> "Outcomes":
         """A column of a configuration's runs, by model_seed."""
-        own = runs.sort_values("model_seed")
-        return cls(tuple(own["model_seed"].astype(int)), own[column].to_numpy(dtype=np.float64))
+        by_seed = runs.sort_values("model_seed")
+        return cls(
+            tuple(by_seed["model_seed"].astype(int)), by_seed[column].to_numpy(dtype=np.float64)
+        )
 
     @property
     def share(self) -> float:
@@ -61,7 +63,7 @@ def failing_difference(
         confidence: of the interval.
     """
     if paired:
-        pairs = [table_of(*own) for own in zip(a, b, strict=True)]
+        pairs = [table_of(*pair) for pair in zip(a, b, strict=True)]
         return paired_newcombe(_together(pairs), confidence)
     return newcombe(_counted(a), _counted(b), confidence)
 
@@ -105,9 +107,9 @@ def _together(tables: Sequence[Table]) -> Table:
     )
 
 
-def _counted(own: Sequence[Outcomes]) -> tuple[float, float]:
-    n = _seeds_worth([len(x.seeds) for x in own])
-    return n * float(np.mean([x.share for x in own])), n
+def _counted(outcomes: Sequence[Outcomes]) -> tuple[float, float]:
+    n = _seeds_worth([len(x.seeds) for x in outcomes])
+    return n * float(np.mean([x.share for x in outcomes])), n
 
 
 def _seeds_worth(counts: Sequence[float]) -> float:

@@ -19,7 +19,9 @@ def medians(models: pd.DataFrame, listed: int) -> pd.DataFrame:
     accuracies = median_intervals(models, "accuracy", ["config_id"])
     solved = models.groupby("config_id")["solved_length"].median()
     failing = models[models["failing"] > 0].sort_values(["config_id", "model_seed"])
-    seeds = failing.groupby("config_id")["model_seed"].agg(lambda own: own.head(listed).tolist())
+    seeds = failing.groupby("config_id")["model_seed"].agg(
+        lambda group: group.head(listed).tolist()
+    )
     config_ids = accuracies["config_id"]
     return pd.DataFrame(
         {

@@ -46,12 +46,12 @@ def compare(a: pd.DataFrame, b: pd.DataFrame) -> Comparison:
     """
     common = set(a["model_seed"]) & set(b["model_seed"])
     paired = bool(common)
-    failing = [own.assign(failing=own["errors"] > 0) for own in (a, b)]
-    kept = [own[own["model_seed"].isin(common)] if paired else own for own in failing]
-    fails = [Outcomes.of(own, "failing") for own in kept]
-    accuracies = [Outcomes.of(own, "accuracy") for own in kept]
+    failing = [runs.assign(failing=runs["errors"] > 0) for runs in (a, b)]
+    kept = [runs[runs["model_seed"].isin(common)] if paired else runs for runs in failing]
+    fails = [Outcomes.of(runs, "failing") for runs in kept]
+    accuracies = [Outcomes.of(runs, "accuracy") for runs in kept]
     table = table_of(*fails) if paired else Table(0, 0, 0, 0)
-    shares = [wilson(int(own["failing"].sum()), len(own)) for own in failing]
+    shares = [wilson(int(runs["failing"].sum()), len(runs)) for runs in failing]
     return Comparison(
         table=table,
         failing=(shares[0], shares[1]),
@@ -105,14 +105,14 @@ def string_differences(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
     """
     columns = ["string", "length", "label"]
     counted = [
-        own.groupby(columns).size().rename(f"wrong_{side}")
-        for own, side in zip((a, b), SIDES, strict=True)
+        errors.groupby(columns).size().rename(f"wrong_{side}")
+        for errors, side in zip((a, b), SIDES, strict=True)
     ]
-    found = pd.concat(counted, axis=1).fillna(0).astype(int).reset_index()
-    found = found[found["wrong_a"] != found["wrong_b"]]
-    order = (found["wrong_a"] - found["wrong_b"]).abs()
-    found = found.assign(order=-order).sort_values(["order", "length", "string"])
-    return found.drop(columns="order").reset_index(drop=True)
+    counts = pd.concat(counted, axis=1).fillna(0).astype(int).reset_index()
+    counts = counts[counts["wrong_a"] != counts["wrong_b"]]
+    order = (counts["wrong_a"] - counts["wrong_b"]).abs()
+    counts = counts.assign(order=-order).sort_values(["order", "length", "string"])
+    return counts.drop(columns="order").reset_index(drop=True)
 
 
 def _accuracy_by_length(scores: pd.DataFrame, width: int) -> pd.DataFrame:

@@ -120,7 +120,7 @@ def _outcome(
         best_epoch=member.best_epoch,
         evaluation=evaluation,
         verdict=verdict,
-        checkpoints={epoch: to_bytes(own) for epoch, own in member.weights.items()},
+        checkpoints={epoch: to_bytes(weights) for epoch, weights in member.weights.items()},
     )
     # Here, where the results are made, and not where they are stored: nothing that happens to them
     # on the way goes unnoticed, and this process has a core to itself.

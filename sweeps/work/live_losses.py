@@ -42,12 +42,12 @@ class LiveLosses:
         began = time.monotonic()
         if began < self._due or not self._new:
             return
-        own = {job.number: (claim, since) for claim, job, since in held}
+        in_training = {job.number: (claim, since) for claim, job, since in held}
         # Of a group that has ended all is stored.
-        self._new = {number: new for number, new in self._new.items() if number in own}
-        told = [number for number in self._new if began - own[number][1] >= STORE_SECONDS]
-        if told and self._is_stored([(own[number][0], self._new[number]) for number in told]):
-            for number in told:
+        self._new = {number: new for number, new in self._new.items() if number in in_training}
+        due = [number for number in self._new if began - in_training[number][1] >= STORE_SECONDS]
+        if due and self._is_stored([(in_training[number][0], self._new[number]) for number in due]):
+            for number in due:
                 del self._new[number]
         took = time.monotonic() - began
         self._due = began + max(STORE_SECONDS, took / MOST_SHARE)

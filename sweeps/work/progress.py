@@ -58,8 +58,8 @@ def progress(store: Store, counted: Sequence[SweepProgress] | None = None) -> li
 def counts(store: Store) -> list[SweepProgress]:
     """Every sweep's runs in each state, without rates: what changes with the revision alone."""
     return [
-        SweepProgress(sweep_id, name, state, *(own[each] for each in RunState))
-        for sweep_id, name, state, own in progress_queries.states(store)
+        SweepProgress(sweep_id, name, state, *(by_state[each] for each in RunState))
+        for sweep_id, name, state, by_state in progress_queries.states(store)
     ]
 
 

@@ -36,8 +36,8 @@ def prepare(problems: Iterable[Problem], engine: str, device: str, dask: str | N
         by_engine.setdefault(choose_engine(problem, engine, device).name, []).append(problem)
     if dask is None:
         with _room_for_machine_code():
-            for name, own in by_engine.items():
-                engine_named(name).prepare(own)
+            for name, engine_problems in by_engine.items():
+                engine_named(name).prepare(engine_problems)
 
 
 @contextmanager

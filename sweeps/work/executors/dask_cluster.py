@@ -64,8 +64,8 @@ class DaskCluster:
         return [self._end(future) for future in done]
 
     def abandon(self, job: Job) -> None:
-        for future, own in list(self._running.items()):
-            if own.number == job.number:
+        for future, running in list(self._running.items()):
+            if running.number == job.number:
                 del self._running[future]
                 future.cancel()
 

@@ -46,7 +46,7 @@ class Told:
     def _tell(self, done: float) -> None:
         while self._untold:
             some = self._untold[:_AT_ONCE]
-            if not self._write(b"".join(_TOLD.pack(done, *own) for own in some)):
+            if not self._write(b"".join(_TOLD.pack(done, *fields) for fields in some)):
                 return
             del self._untold[:_AT_ONCE]
 
@@ -61,5 +61,5 @@ class Told:
 
 def heard(piece: bytes) -> tuple[float, list[EpochLosses]]:
     """What a piece that came through the pipe says: the share at its end, and its losses."""
-    told = list(_TOLD.iter_unpack(piece))
-    return told[-1][0], [EpochLosses(*own) for _, *own in told if own[0] != _NOBODY]
+    records = list(_TOLD.iter_unpack(piece))
+    return records[-1][0], [EpochLosses(*fields) for _, *fields in records if fields[0] != _NOBODY]

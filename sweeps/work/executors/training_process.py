@@ -145,9 +145,9 @@ class TrainingProcess:
         """
         epochs: list[EpochLosses] = []
         with suppress(BlockingIOError):
-            while told := os.read(self._progress, CHUNK_BYTES):
-                self._done, own = heard(told)
-                epochs += own
+            while piece := os.read(self._progress, CHUNK_BYTES):
+                self._done, losses = heard(piece)
+                epochs += losses
         return self._done, epochs
 
     def kill(self) -> str:
