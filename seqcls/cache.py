@@ -40,17 +40,19 @@ def kept() -> list[Kept]:
     """What is kept, by the folders of the cache; none where there is no cache."""
     with contextlib.suppress(OSError):
         folders = sorted(path for path in cache_folder().iterdir() if path.is_dir())
-        found = [(folder.name, _files(folder)) for folder in folders]
-        return [Kept(name, len(own), sum(size for _, size, _ in own)) for name, own in found]
+        contents = [(folder.name, _files(folder)) for folder in folders]
+        return [
+            Kept(name, len(files), sum(size for _, size, _ in files)) for name, files in contents
+        ]
     return []
 
 
 def clear() -> int:
     """Removes all that is kept; how many bytes that was."""
     before = kept()
-    for own in before:
-        shutil.rmtree(cache_folder() / own.name, ignore_errors=True)
-    return sum(own.size for own in before) - sum(own.size for own in kept())
+    for folder in before:
+        shutil.rmtree(cache_folder() / folder.name, ignore_errors=True)
+    return sum(entry.size for entry in before) - sum(entry.size for entry in kept())
 
 
 def use(path: Path) -> None:
@@ -76,8 +78,8 @@ def make_room(written: int) -> None:
 def trim(max_bytes: int) -> None:
     """Removes the strings used longest ago until there are at most so many bytes of them."""
     files = sorted(_files(cache_folder() / STRINGS))
-    size = sum(own for _, own, _ in files)
-    for _, own, path in files:
+    size = sum(file_size for _, file_size, _ in files)
+    for _, file_size, path in files:
         if size <= max_bytes:
             return
         # Whoever reads it at this moment has it open, and whoever comes later draws it again.
@@ -85,7 +87,7 @@ def trim(max_bytes: int) -> None:
             path.unlink()
         with contextlib.suppress(OSError):
             path.parent.rmdir()
-        size -= own
+        size -= file_size
 
 
 def _files(folder: Path) -> list[tuple[float, int, Path]]:

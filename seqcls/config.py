@@ -261,12 +261,12 @@ class RunConfig(_NetworkFields):
 
         Initial values are the members' own; all else, shapes and strings and steps, they share.
         """
-        own = {
+        not_shared = {
             "embeddings_init_strategy",
             "attention_init_strategy",
             "feed_forward_init_strategy",
         }
-        return canonical_json({k: v for k, v in self.changed.items() if k not in own})
+        return canonical_json({k: v for k, v in self.changed.items() if k not in not_shared})
 
 
 def default_fields() -> dict[str, Any]:

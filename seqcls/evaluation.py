@@ -65,8 +65,8 @@ def distinct_test_strings(sampler: Sampler) -> DistinctStrings:
     """The first epoch of a stream, each string once, made once for all models tested on it."""
     drawn = stream(sampler).epoch(0)
     # Strings that were drawn by counts differ in nothing else.
-    own = drawn.strings
-    rows: np.ndarray = own.counts if own.is_counted else own.letters
+    strings = drawn.strings
+    rows: np.ndarray = strings.counts if strings.is_counted else strings.letters
     _, first, occurrences = np.unique(rows, axis=0, return_index=True, return_counts=True)
     distinct = drawn.take(first)
     texts = _texts(Tokenizer(sampler.task.alphabet), distinct.strings)
@@ -78,7 +78,7 @@ def distinct_test_strings(sampler: Sampler) -> DistinctStrings:
 def _texts(tokenizer: Tokenizer, strings: TokenStrings) -> list[str]:
     # Strings by their counts have their letters in order, and need not be spelled out.
     if strings.is_counted:
-        return [tokenizer.text_of_counts(own) for own in strings.counts.tolist()]
+        return [tokenizer.text_of_counts(counts) for counts in strings.counts.tolist()]
     return [tokenizer.decode(ids) for ids in strings.ids.tolist()]
 
 
@@ -95,11 +95,11 @@ def logits_of(
     Dropout is off. Engine and device are as for `seqcls.training.train_group`. Strings beyond the
     places that the models know, about which they cannot be asked, have none but NaN.
     """
-    own = engine_named(choose_engine(problem, engine, device).name)
+    chosen = engine_named(choose_engine(problem, engine, device).name)
     readable = readable_strings(problem, strings)
     if readable.all():
-        return own.logits(problem, weights, strings, device=device)
-    known = own.logits(problem, weights, strings.take(np.flatnonzero(readable)), device=device)
+        return chosen.logits(problem, weights, strings, device=device)
+    known = chosen.logits(problem, weights, strings.take(np.flatnonzero(readable)), device=device)
     shape = (len(weights), len(strings), *known.shape[2:])
     logits = np.full(shape, np.nan, dtype=known.dtype)
     logits[:, readable] = known
@@ -129,7 +129,7 @@ def evaluate(
     """
     test = distinct_test_strings(problem.test)
     logits = logits_of(problem, weights, test.strings, engine=engine, device=device)
-    return [evaluation_of(problem, test, own) for own in logits]
+    return [evaluation_of(problem, test, member_logits) for member_logits in logits]
 
 
 def evaluation_of(

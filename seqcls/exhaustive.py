@@ -116,8 +116,10 @@ def verdicts(
     by = "auto" if engine == "strings" else engine
     # One model at a time: each has more than a million logits.
     found = []
-    for own in weights:
-        logits = logits_of(problem.without_dropout, [own], strings, engine=by, device=device)
+    for member_weights in weights:
+        logits = logits_of(
+            problem.without_dropout, [member_weights], strings, engine=by, device=device
+        )
         found.append(_verdict(problem, counts, positive, logits[0] > 0))
     return found
 

@@ -47,8 +47,8 @@ def language_of(fields: Mapping[str, Any]) -> str:
         fields: those of a configuration, or of its test set; one that is missing has its default.
     """
     known = {**default_fields(), **fields}
-    _, *own = language_fields(known["task"])
-    return ", ".join([str(known["task"]), *(f"{name}={known[name]}" for name in own)])
+    _, *names = language_fields(known["task"])
+    return ", ".join([str(known["task"]), *(f"{name}={known[name]}" for name in names)])
 
 
 @lru_cache(maxsize=1)
@@ -56,8 +56,8 @@ def _read_by_some() -> frozenset[str]:
     """The fields that some read and others do not."""
     fields = set(read_by_some_networks() | _read_by_some_tasks())
     for sampler in SAMPLERS.values():
-        own = frozenset(sampler.reads).union(*sampler.reads_of_part.values())
-        fields |= {x for name in own for x in (name, *(f"{part}_{name}" for part in PARTS))}
+        names = frozenset(sampler.reads).union(*sampler.reads_of_part.values())
+        fields |= {x for name in names for x in (name, *(f"{part}_{name}" for part in PARTS))}
     return frozenset(fields & set(RunConfig.model_fields))
 
 

@@ -31,10 +31,13 @@ class Registry(Mapping[str, Part], Generic[Part]):
     """
 
     def __init__(
-        self, group: str, own: Mapping[str, Part], adapt: Callable[[Any], Part] = lambda part: part
+        self,
+        group: str,
+        built_in: Mapping[str, Part],
+        adapt: Callable[[Any], Part] = lambda part: part,
     ) -> None:
         self._group = group
-        self._own = own
+        self._own = built_in
         self._adapt = adapt
         self._loaded: dict[str, Part] = {}
         self._codes: dict[type, str] = {}
@@ -137,8 +140,8 @@ class Registry(Mapping[str, Part], Generic[Part]):
             if not isinstance(reads, Collection) or set(reads) - set(default_fields()):
                 raise UnfitError(f"has reads={reads!r:.100}, expected names of fields")
             # Now, while the files still are what was imported.
-            own = f"{part.__module__}:{part.__qualname__}"
-            self._codes[part] = f"{own} {_package(point)} {_digest(part, point)}"
+            qualified = f"{part.__module__}:{part.__qualname__}"
+            self._codes[part] = f"{qualified} {_package(point)} {_digest(part, point)}"
             return self._adapt(part)
 
 
@@ -157,9 +160,9 @@ def _digest(part: type, point: EntryPoint) -> str:
         top, pattern = top.parent, f"{top.name}/**/*"
     files = [x for x in sorted(top.glob(pattern)) if x.is_file() and "__pycache__" not in x.parts]
     hasher = hashlib.sha256()
-    for own in files:
-        hasher.update(f"{own.relative_to(top)} {own.stat().st_size} ".encode())
-        hasher.update(own.read_bytes())
+    for path in files:
+        hasher.update(f"{path.relative_to(top)} {path.stat().st_size} ".encode())
+        hasher.update(path.read_bytes())
     return hasher.hexdigest()
 
 

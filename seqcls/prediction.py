@@ -58,10 +58,10 @@ def predict(
     for string, logit in zip(strings, logits, strict=True):
         if math.isnan(logit) and not partial:
             raise InvalidStringError(_no_answer(problem, string))
-    said = problem.kind.texts(problem.task, answers)
-    if said is None:
+    texts = problem.kind.texts(problem.task, answers)
+    if texts is None:
         return [Prediction(logit, _sigmoid(logit)) for logit in logits]
-    return [Prediction(*own) for own in zip(logits, repeat(math.nan), said, strict=False)]
+    return [Prediction(*fields) for fields in zip(logits, repeat(math.nan), texts, strict=False)]
 
 
 def target_of(problem: Problem, string: str) -> bool | str | None:

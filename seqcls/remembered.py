@@ -65,9 +65,9 @@ def bytes_of(value: object) -> int:
     """About what a value takes with all that it holds."""
     if isinstance(value, np.ndarray):
         return value.nbytes
-    own = getattr(value, "__dict__", value)
-    if isinstance(own, dict):
-        own = list(own.values())
-    if isinstance(own, list | tuple):
-        return sys.getsizeof(own) + sum(map(bytes_of, own))
+    content = getattr(value, "__dict__", value)
+    if isinstance(content, dict):
+        content = list(content.values())
+    if isinstance(content, list | tuple):
+        return sys.getsizeof(content) + sum(map(bytes_of, content))
     return sys.getsizeof(value)

@@ -39,5 +39,5 @@ def train_group(
             "field but the initialization strategies; group them by RunConfig.group_key"
         )
     report = progress or (lambda _done, _epochs: None)
-    own = engine_named(choose_engine(members[0][0], engine, device).name)
-    return own.train(members, initial, every_epoch=every_epoch, progress=report, device=device)
+    chosen = engine_named(choose_engine(members[0][0], engine, device).name)
+    return chosen.train(members, initial, every_epoch=every_epoch, progress=report, device=device)

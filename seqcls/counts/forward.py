@@ -113,20 +113,20 @@ class _Block:
         self._prefix = prefix
         self._tokens = tokens
 
-    def output(self, own: Attending, states: States) -> Attending:
+    def output(self, attending: Attending, states: States) -> Attending:
         """The states after the block of the attending types, given theirs and those of all."""
         if self._config.norm_placement == "pre":
             normed = self._norm("attention_norm", states)
-            own = own + self._attention(self._norm("attention_norm", own), normed)
-            return own + self._feed_forward(self._norm("feed_forward_norm", own))
-        own = self._norm("attention_norm", own + self._attention(own, states))
-        return self._norm("feed_forward_norm", own + self._feed_forward(own))
+            attending = attending + self._attention(self._norm("attention_norm", attending), normed)
+            return attending + self._feed_forward(self._norm("feed_forward_norm", attending))
+        attending = self._norm("attention_norm", attending + self._attention(attending, states))
+        return self._norm("feed_forward_norm", attending + self._feed_forward(attending))
 
-    def _attention(self, own: Attending, states: States) -> Attending:
+    def _attention(self, attending: Attending, states: States) -> Attending:
         config, tokens = self._config, self._tokens
         if config.readout != "mean" and config.no_attend_cls:
             states = states[:, :, 1:]
-        query = self._split("attention.query", own)
+        query = self._split("attention.query", attending)
         key, value = self._split("attention.key", states), self._split("attention.value", states)
         scores = query @ key.mT * tokens.scale / math.sqrt(config.attention_head_size)
         weights = (scores + tokens.logarithms).softmax(dim=-1)

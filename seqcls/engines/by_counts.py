@@ -48,8 +48,8 @@ class ByCounts:
         types = 1 if self._config.num_blocks == 1 else encoded.shape[1] + 1
         size = max(STATES_AT_ONCE // types, 1)
         rows = torch.arange(len(encoded)).split(size)
-        for own, piece in zip(rows, encoded.split(size), strict=True):
-            yield own.numpy(), piece
+        for piece_rows, piece in zip(rows, encoded.split(size), strict=True):
+            yield piece_rows.numpy(), piece
 
     @torch.no_grad()
     def logits(self, piece: Tensor) -> Float[Tensor, "member string"]:

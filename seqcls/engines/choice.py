@@ -37,7 +37,7 @@ def choose_engine(problem: Problem, engine: str = "auto", device: str = "auto") 
     Raises:
         EngineError: the name is unknown, or the engine that is forced cannot do it.
     """
-    names = {own.name: (own.name,) for own in ENGINES}
+    names = {candidate.name: (candidate.name,) for candidate in ENGINES}
     wanted = {"auto": tuple(names), "torch": PYTORCH, **names}
     if engine not in wanted:
         raise EngineError(f"engine {engine!r}: expected {', '.join(wanted)}")
@@ -55,7 +55,7 @@ def choose_engine(problem: Problem, engine: str = "auto", device: str = "auto") 
 
 def engine_named(name: str) -> Engine:
     """The engine of that name, which is one of `ENGINES`."""
-    return {own.name: own for own in ENGINES}[name]
+    return {engine.name: engine for engine in ENGINES}[name]
 
 
 def _reason(problem: Problem, engine: str, obstacles: list[str]) -> str:

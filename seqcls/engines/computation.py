@@ -71,8 +71,10 @@ def all_logits(
     """Every member's logits for every string, piece by piece."""
     logits: np.ndarray | None = None
     for rows, piece in computation.pieces(strings):
-        own = computation.logits(piece).cpu().numpy()
+        piece_logits = computation.logits(piece).cpu().numpy()
         if logits is None:
-            logits = np.empty((members, len(strings), *own.shape[2:]), dtype=own.dtype)
-        logits[:, rows] = own
+            logits = np.empty(
+                (members, len(strings), *piece_logits.shape[2:]), dtype=piece_logits.dtype
+            )
+        logits[:, rows] = piece_logits
     return np.empty((members, 0)) if logits is None else logits

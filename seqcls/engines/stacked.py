@@ -85,8 +85,12 @@ class GroupTraining:
     def _train_epoch(self, strings: Examples) -> list[float]:
         targets = self._targets(strings).split(self.config.train_batch_size)
         sums = torch.zeros(len(self.group), dtype=torch.float64, device=self.device)
-        for batch, own in zip(self.computation.batches(strings.strings), targets, strict=True):
-            sums += self.computation.backward(batch, self._losses(own)) * len(own)
+        for batch, batch_targets in zip(
+            self.computation.batches(strings.strings), targets, strict=True
+        ):
+            sums += self.computation.backward(batch, self._losses(batch_targets)) * len(
+                batch_targets
+            )
             self.group.step()
         return sums.tolist()
 
@@ -96,8 +100,8 @@ class GroupTraining:
         dtype = getattr(torch, self.config.precision)
         sums = torch.zeros(len(self.group), dtype=dtype, device=self.device)
         for rows, piece in self.computation.pieces(self.validation.strings):
-            own = targets[torch.from_numpy(rows).to(self.device)]
-            sums += self._losses(own)(self.computation.logits(piece)).sum(dim=1)
+            piece_targets = targets[torch.from_numpy(rows).to(self.device)]
+            sums += self._losses(piece_targets)(self.computation.logits(piece)).sum(dim=1)
         return sums.tolist()
 
     def _end_epoch(
@@ -111,8 +115,8 @@ class GroupTraining:
         ended: list[EpochLosses] = []
         for row, member in enumerate(self.rows):
             member.result.train_seconds += seconds
-            own = {name: value[row] for name, value in values.items()}
-            weights = partial(_copied, own)
+            member_values = {name: value[row] for name, value in values.items()}
+            weights = partial(_copied, member_values)
             if member.goes_on_after(train_losses[row], validation_losses[row], weights):
                 going_on.append(row)
             ended += member.last_epoch()

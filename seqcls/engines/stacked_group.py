@@ -24,7 +24,7 @@ class StackedGroup:
         gradient_clip: float = 0.0,
     ) -> None:
         self.parameters = {
-            name: torch.from_numpy(np.stack([own[name] for own in initial]))
+            name: torch.from_numpy(np.stack([weights[name] for weights in initial]))
             .to(device)
             .requires_grad_()
             for name in initial[0]

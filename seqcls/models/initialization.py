@@ -64,11 +64,11 @@ def _uniform(size: int) -> Callable[..., Any]:
 
 def _draws(config: NetworkConfig, model: Classifier) -> Iterator[Draw]:
     positions = set(model.positions.modules()) if isinstance(model, Transformer) else set()
-    own = [module for module in model.modules() if module not in positions]
-    for module in own:
+    modules = [module for module in model.modules() if module not in positions]
+    for module in modules:
         yield from _default_draws(module)
     yield from _redraws(config, model)
-    for module in own:
+    for module in modules:
         if isinstance(module, Linear) and module.bias is not None:
             yield _uniform(module.weight.shape[1]), module.bias
     for module in model.modules():

@@ -153,16 +153,16 @@ class Recurrent(BodyAndHead):
 
     def sites(self) -> Mapping[Site, tuple[str, ...]]:
         """As `Classifier.sites`: all that a layer keeps, then parts of it."""
-        found = dict[Site, tuple[str, ...]]()
+        sites = dict[Site, tuple[str, ...]]()
         for layer in range(self.config.num_blocks):
             kept = ("state", "cell") if self.cell.has_cell else ("state",)
             names = {name: f"layers.{layer}.{name}" for name in kept}
-            found[Site("layer", layer)] = tuple(names.values())
+            sites[Site("layer", layer)] = tuple(names.values())
             if self.cell.has_cell:
-                found |= {Site(name, layer): (own,) for name, own in names.items()}
+                sites |= {Site(name, layer): (activation,) for name, activation in names.items()}
             for unit in range(self.config.hidden_size):
-                found[Site("unit", layer, unit=unit)] = tuple(names.values())
-        return found
+                sites[Site("unit", layer, unit=unit)] = tuple(names.values())
+        return sites
 
     def units(self) -> tuple[Mapping[str, str], ...]:
         """As `Classifier.units`: the state, every gate, and an LSTM's cell."""

@@ -100,11 +100,11 @@ def _code(task: Task) -> str:
 
 def _write(path: Path, drawn: Examples) -> None:
     file = io.BytesIO()
-    own, labels = drawn.strings, drawn.labels
-    if own.is_counted:
-        np.savez(file, lengths=own.lengths, labels=labels, counts=own.counts)
+    strings, labels = drawn.strings, drawn.labels
+    if strings.is_counted:
+        np.savez(file, lengths=strings.lengths, labels=labels, counts=strings.counts)
     else:
-        np.savez(file, lengths=own.lengths, labels=labels, letters=own.letters)
+        np.savez(file, lengths=strings.lengths, labels=labels, letters=strings.letters)
     content = file.getvalue()
     # Without a cache everything works, only slower.
     with contextlib.suppress(OSError):

@@ -107,9 +107,9 @@ def trimmed_ids(
     config: NetworkConfig, strings: TokenStrings, rows: slice | Int64[np.ndarray, " row"]
 ) -> Integer[Tensor, "string position"]:
     """The token ids of some strings, no wider than the longest of them."""
-    own = strings.take(rows)
-    ids = read_ids(own, config.readout)
-    width = int(own.lengths.max(initial=0)) + special_tokens(config)
+    taken = strings.take(rows)
+    ids = read_ids(taken, config.readout)
+    width = int(taken.lengths.max(initial=0)) + special_tokens(config)
     return torch.from_numpy(ids[:, :width].astype(np.int32))
 
 

@@ -38,9 +38,9 @@ class FlatGroup:
             end += math.ceil(value.size / step) * step
         dtype = torch.from_numpy(some).dtype
         self._values = torch.zeros(len(initial), end, dtype=dtype, device=device)
-        for row, own in enumerate(initial):
+        for row, weights in enumerate(initial):
             for name, values in self.member(row):
-                values.copy_(torch.from_numpy(own[name]))
+                values.copy_(torch.from_numpy(weights[name]))
         self._weight_decay = weight_decay
         self._gradient_clip = gradient_clip
         self._optimize(learning_rate)

@@ -77,19 +77,19 @@ class Stacked:
             {name: value[row] for name, value in parameters.items()}
             for row in range(len(self._group))
         ]
-        return torch.stack([self._one(own, piece) for own in rows])
+        return torch.stack([self._one(weights, piece) for weights in rows])
 
     def keep(self, rows: Sequence[int]) -> None:
         """Holds nothing of any member but what the group holds."""
 
     def _all(self, batch: Batch) -> Float[Tensor, "member string *output"]:
-        def one(own: Mapping[str, Tensor]) -> Tensor:
-            return self._one(own, batch)
+        def one(weights: Mapping[str, Tensor]) -> Tensor:
+            return self._one(weights, batch)
 
         logits: Tensor = vmap(one)(self._group.parameters)
         return logits
 
-    def _one(self, own: Mapping[str, Tensor], batch: Batch) -> Outputs:
-        named = {f"model.{name}": value for name, value in own.items()}
+    def _one(self, weights: Mapping[str, Tensor], batch: Batch) -> Outputs:
+        named = {f"model.{name}": value for name, value in weights.items()}
         logits: Tensor = functional_call(self._model, named, (batch,))
         return logits

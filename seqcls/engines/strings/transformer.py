@@ -33,8 +33,8 @@ def transformer_logits(model: Transformer, batch: Batch) -> Outputs:
         read = masked_mean(states, batch.ids != PAD)
     else:
         rows = batch.read_rows
-        own = states[torch.arange(len(rows), device=rows.device), rows].unsqueeze(1)
-        read = _block(last, own, states, everywhere.only_read()).squeeze(1)
+        read_states = states[torch.arange(len(rows), device=rows.device), rows].unsqueeze(1)
+        read = _block(last, read_states, states, everywhere.only_read()).squeeze(1)
     logits: Tensor = model.classifier(read).squeeze(-1)
     return logits
 
@@ -71,15 +71,17 @@ class _Queries:
         return values[torch.arange(len(rows), device=rows.device), :, rows].unsqueeze(2)
 
 
-def _block(block: Block, own: Hidden, states: Hidden, queries: _Queries) -> Hidden:
+def _block(block: Block, query_states: Hidden, states: Hidden, queries: _Queries) -> Hidden:
     """The block's output for the attending tokens, given their states and those of all."""
     if block.norms_first:
         normalized = block.attention_norm(states)
-        attending = normalized if own is states else block.attention_norm(own)
-        own = own + _attention(block.attention, attending, normalized, queries)
-        return own + _feed_forward(block, block.feed_forward_norm(own))
-    own = block.attention_norm(own + _attention(block.attention, own, states, queries))
-    normed: Tensor = block.feed_forward_norm(own + _feed_forward(block, own))
+        attending = normalized if query_states is states else block.attention_norm(query_states)
+        query_states = query_states + _attention(block.attention, attending, normalized, queries)
+        return query_states + _feed_forward(block, block.feed_forward_norm(query_states))
+    query_states = block.attention_norm(
+        query_states + _attention(block.attention, query_states, states, queries)
+    )
+    normed: Tensor = block.feed_forward_norm(query_states + _feed_forward(block, query_states))
     return normed
 
 
@@ -89,13 +91,13 @@ def _feed_forward(block: Block, states: Hidden) -> Hidden:
     return fed
 
 
-def _attention(layer: Attention, own: Hidden, states: Hidden, queries: _Queries) -> Hidden:
+def _attention(layer: Attention, query_states: Hidden, states: Hidden, queries: _Queries) -> Hidden:
     def split(linear: Linear, states: Hidden) -> Tensor:
         heads: Tensor = linear(states).unflatten(2, layer.heads)
         return heads.transpose(1, 2)
 
     positions = queries.positions
-    query = positions.rotate(split(layer.query, own), queries.places)
+    query = positions.rotate(split(layer.query, query_states), queries.places)
     key = positions.rotate(split(layer.key, states), queries.keys)
     value = split(layer.value, states)
     factor = 1 / math.sqrt(layer.heads[1])

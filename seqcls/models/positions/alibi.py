@@ -31,6 +31,6 @@ def slopes(heads: int) -> list[float]:
     if heads == 0:
         return []
     below = 2 ** int(math.log2(heads))
-    own = [2 ** (-8 * (head + 1) / below) for head in range(below)]
+    at_power = [2 ** (-8 * (head + 1) / below) for head in range(below)]
     between = [2 ** (-8 * (head + 1) / (2 * below)) for head in range(0, 2 * below, 2)]
-    return own + between[: heads - below]
+    return at_power + between[: heads - below]

@@ -93,13 +93,15 @@ class Automaton:
         # The longest begin first, so that all strings have as many tokens left.
         for remaining in range(longest - 1, -1, -1):
             active = order[: np.count_nonzero(lengths > remaining)]
-            own = states[: len(active)]
-            sums = _running_sums(self.table, *(part[remaining] for part in ways))[own]
+            active_states = states[: len(active)]
+            sums = _running_sums(self.table, *(part[remaining] for part in ways))[active_states]
             # A product that was rounded up to the whole sum would be past the last letter.
-            chosen = np.minimum(rng.random(len(own)) * sums[:, -1], np.nextafter(sums[:, -1], 0))
+            chosen = np.minimum(
+                rng.random(len(active_states)) * sums[:, -1], np.nextafter(sums[:, -1], 0)
+            )
             drawn = (sums <= chosen[:, None]).sum(axis=1)
             letters[active, lengths[active] - remaining - 1] = drawn
-            states[: len(active)] = self.table[own, drawn]
+            states[: len(active)] = self.table[active_states, drawn]
         return letters
 
 

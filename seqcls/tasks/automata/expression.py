@@ -54,11 +54,11 @@ def minimal_automaton(pattern: str, alphabet: str) -> Automaton:
     except ConfigError:
         raise
     except (AutomatonException, RegexException, ValueError, IndexError, KeyError) as error:
-        own = _unclosed(pattern)
-        said = _TOKEN_NAME.sub(r"\1", " ".join(str(error).split())).rstrip(".")
+        unclosed = _unclosed(pattern)
+        message = _TOKEN_NAME.sub(r"\1", " ".join(str(error).split())).rstrip(".")
         # The library shows the pattern's characters as they are, half a character among them.
-        reason = said.encode(errors="backslashreplace").decode()
-        raise _refusal(pattern, own or reason) from None
+        reason = message.encode(errors="backslashreplace").decode()
+        raise _refusal(pattern, unclosed or reason) from None
     return _minimal(*_deterministic(builder, pattern, alphabet), alphabet)
 
 
@@ -187,8 +187,8 @@ def _bits(builder: Any, alphabet: str) -> tuple[dict[int, dict[str, int]], dict[
     for state, steps in transitions.items():
         for letter in alphabet:
             for following in steps.get(letter, ()):
-                own = moves.setdefault(places[state], {})
-                own[letter] = own.get(letter, 0) | closures[following]
+                by_letter = moves.setdefault(places[state], {})
+                by_letter[letter] = by_letter.get(letter, 0) | closures[following]
     final = sum(1 << places[state] for state in builder._final_states)
     return moves, closures, final
 

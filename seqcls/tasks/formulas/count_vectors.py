@@ -59,8 +59,10 @@ def shuffled(
     letters = np.array([members[0] for members in classes], dtype=np.uint8)[which]
     for number, members in enumerate(classes):
         if len(members) > 1:
-            own = which == number
-            letters[own] = rng.choice(np.array(members, dtype=np.uint8), size=int(own.sum()))
+            in_class = which == number
+            letters[in_class] = rng.choice(
+                np.array(members, dtype=np.uint8), size=int(in_class.sum())
+            )
     return rng.permuted(letters, axis=1)
 
 
