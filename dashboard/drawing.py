@@ -72,7 +72,7 @@ def _built(spec: dict[str, Any]) -> Built:
     height = spec.get("height", 0)
     # Rows are turned into what is sent here rather than each time that the chart is shown.
     rows = spec.get("datasets", {}).items()
-    sent = {name: convert_anything_to_arrow_bytes(own) for name, own in rows}
+    sent = {name: convert_anything_to_arrow_bytes(records) for name, records in rows}
     # Its height is that of all of it.
     pixels = height if isinstance(height, int) else height_of(spec)
     return Built({**spec, "datasets": sent}, pixels)
@@ -114,9 +114,9 @@ def show(chart: Drawing | Built, key: str, *, says: str = "", click: str | None 
     Returns:
         The selections, where there is any to make.
     """
-    own = chart if isinstance(chart, Built) else _built(spec_of(chart))
-    spec = _said(own.spec, says)
-    with _room(key, own.height):
+    drawn = chart if isinstance(chart, Built) else _built(spec_of(chart))
+    spec = _said(drawn.spec, says)
+    with _room(key, drawn.height):
         if click is None:
             return st.vega_lite_chart(spec, key=key)
         return st.vega_lite_chart(spec, key=key, on_select="rerun", selection_mode=[click])

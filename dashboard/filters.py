@@ -116,7 +116,7 @@ def _named_by_link(name: str) -> list[str]:
 def _offered() -> dict[str, list[Any]]:
     """What may be chosen in each filter of several values."""
     sweeps = list(data.sweep_names().values())
-    tags = sorted({tag for own in _notes().values() for tag in own.tags})
+    tags = sorted({tag for note in _notes().values() for tag in note.tags})
     return {"sweep": sweeps, "tag": tags, "seed": data.model_seeds(), **_fields()}
 
 
@@ -129,7 +129,7 @@ def _take_clicked() -> None:
 
 def archived() -> set[str]:
     """The names of the sweeps that are archived."""
-    return {name for name, own in _notes().items() if own.archived_at is not None}
+    return {name for name, note in _notes().items() if note.archived_at is not None}
 
 
 def _notes() -> dict[str, Note]:
@@ -139,7 +139,7 @@ def _notes() -> dict[str, Note]:
 
 
 def _tags() -> None:
-    if known := sorted({tag for own in _notes().values() for tag in own.tags}):
+    if known := sorted({tag for note in _notes().values() for tag in note.tags}):
         st.multiselect("Tags", known, key="tag", placeholder="Any", bind="query-params")
 
 
@@ -156,7 +156,7 @@ def _sweeps(chosen: Sequence[str], tags: Sequence[str]) -> tuple[str, ...] | Non
 def _chosen() -> dict[str, Any]:
     set_to = {key: st.session_state.get(key) for key in PLAIN}
     # A threshold of 0 is one, too.
-    return {key: PLAIN[key] if own is None else own for key, own in set_to.items()}
+    return {key: PLAIN[key] if value is None else value for key, value in set_to.items()}
 
 
 def current() -> View:

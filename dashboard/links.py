@@ -73,7 +73,7 @@ def selectable(
         The selected ids; where nothing is selected, those of the link that the table does not show.
     """
     before = linked(param)
-    rows = [place for place, own in enumerate(ids) if own in before]
+    rows = [place for place, row_id in enumerate(ids) if row_id in before]
     selected = st.dataframe(
         frame,
         column_config=columns,
@@ -109,7 +109,7 @@ def texts(
     Returns:
         The selected text; None where no row is selected.
     """
-    rows = [place for place, own in enumerate(values) if own == st.query_params.get(param)]
+    rows = [place for place, value in enumerate(values) if value == st.query_params.get(param)]
     selected = st.dataframe(
         frame,
         column_config=columns,

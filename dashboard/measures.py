@@ -106,7 +106,7 @@ def string_columns(kind: kinds.Kind | None = None) -> dict[str, Any]:
     Args:
         kind: of their task's answers; of languages if none is given.
     """
-    own = (kind or kinds.KINDS["membership"]()).error_columns()
+    columns = (kind or kinds.KINDS["membership"]()).error_columns()
     return {
         "string": TextColumn("String", help="a{100} is the letter a, a hundred times.", width=220),
         "kind": TextColumn("Kind", help=f"False positive: {FALSE_POSITIVES}, and so on."),
@@ -117,9 +117,9 @@ def string_columns(kind: kinds.Kind | None = None) -> dict[str, Any]:
         "share": NumberColumn(
             "Share", help="Of the models with errors that are tested on it.", format="percent"
         ),
-        **{column.name: _of_errors(column) for column in own},
+        **{column.name: _of_errors(column) for column in columns},
         # Of a task that is no language there is no label.
-        **({} if any(column.name == "label" for column in own) else {"label": None}),
+        **({} if any(column.name == "label" for column in columns) else {"label": None}),
     }
 
 

@@ -32,10 +32,10 @@ def told_apart(
     names: dict[int, str] = {}
     alike = sweeps.groupby(sweeps, sort=False)
     for label, group in alike:
-        own = settings.loc[group.index]
-        own = own.loc[:, [name for name in own if own[name].nunique() > 1]]
-        for row in own.itertuples():
-            settled = [f"{name}={row[1 + i]}" for i, name in enumerate(own.columns)]
+        varied = settings.loc[group.index]
+        varied = varied.loc[:, [name for name in varied if varied[name].nunique() > 1]]
+        for row in varied.itertuples():
+            settled = [f"{name}={row[1 + i]}" for i, name in enumerate(varied.columns)]
             parts = settled if settled and len(alike) == 1 else [str(label), *settled]
             names[int(str(row.Index))] = ", ".join(parts)
     return {config_id: names[config_id] for config_id in config_ids}
@@ -43,8 +43,8 @@ def told_apart(
 
 def sweep_names(config_ids: Sequence[int], memberships: pd.DataFrame) -> "pd.Series[str]":
     """The sweeps that each configuration belongs to, joined; indexed by config_id."""
-    own = memberships[memberships["config_id"].isin(config_ids)]
-    joined = own.groupby("config_id")["sweep"].agg(", ".join)
+    chosen = memberships[memberships["config_id"].isin(config_ids)]
+    joined = chosen.groupby("config_id")["sweep"].agg(", ".join)
     return joined.reindex(list(config_ids), fill_value="no sweep")
 
 

@@ -29,10 +29,10 @@ def models(view: View, config_ids: tuple[int, ...], most: int | None) -> pd.Data
         config_ids: their configurations.
         most: of each configuration, evenly from its worst to its best; all where it is None.
     """
-    own = _all(view, config_ids)
+    drawn = _all(view, config_ids)
     if most is not None:
-        own = pd.concat(_spread(one, most) for _, one in own.groupby("config_id"))
-    return own.assign(configuration=own["config_id"].map(names.configuration_names(config_ids)))
+        drawn = pd.concat(_spread(one, most) for _, one in drawn.groupby("config_id"))
+    return drawn.assign(configuration=drawn["config_id"].map(names.configuration_names(config_ids)))
 
 
 def _spread(models: pd.DataFrame, most: int) -> pd.DataFrame:
@@ -56,6 +56,6 @@ def points(
     Returns:
         As `lengths.points`, with model_seed and configuration.
     """
-    own = models(view, config_ids, most)[["run_id", "model_seed", "configuration"]]
-    scores = data.scores_by_length(tuple(own["run_id"]), width)
-    return lengths.points(scores, measure).merge(own, on="run_id")
+    drawn = models(view, config_ids, most)[["run_id", "model_seed", "configuration"]]
+    scores = data.scores_by_length(tuple(drawn["run_id"]), width)
+    return lengths.points(scores, measure).merge(drawn, on="run_id")

@@ -33,7 +33,7 @@ def show(table: pd.DataFrame, view: View, named: list[str]) -> None:
         return
     known = several["language"].unique()
     st.subheader("Which setting matters?")
-    seeds = {own: several["seeds"][several["language"] == own].sum() for own in known}
+    seeds = {name: several["seeds"][several["language"] == name].sum() for name in known}
     language = languages.choose(pd.Series(seeds))
     measure = st.segmented_control(
         "What it moves",
@@ -45,8 +45,8 @@ def show(table: pd.DataFrame, view: View, named: list[str]) -> None:
         help=f"Median accuracy: {measures.ACCURACY} Median solved length: "
         f"{measures.SOLVED_LENGTH} Failing share: of seeds. {measures.failing(view.below)}",
     )
-    own = several[several["language"] == language]
-    ids = tuple(own["config_id"].astype(int))
+    configs = several[several["language"] == language]
+    ids = tuple(configs["config_id"].astype(int))
     found = data.importance(view, ids, measure)
     if found.empty:
         st.caption("Its configurations differ in no setting that their language and network read.")
@@ -62,7 +62,7 @@ def show(table: pd.DataFrame, view: View, named: list[str]) -> None:
         "language or network does not use the setting are left out. Settings that always change "
         "together are grouped, since their effects cannot be separated."
     )
-    _parallel(own, found, measure.lower())
+    _parallel(configs, found, measure.lower())
 
 
 def _say(first: pd.Series, measure: str, language: str) -> None:

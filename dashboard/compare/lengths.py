@@ -10,7 +10,7 @@ from seqcls.problem import obstacle_of, resolve
 from sweeps.store.reading.curves import Measure
 from sweeps.store.reading.selection import View
 
-LENGTH_MEASURES = {own.title: own.meaning for own in KINDS["membership"]().measures()}
+LENGTH_MEASURES = {measure.title: measure.meaning for measure in KINDS["membership"]().measures()}
 """What may be drawn of languages against length, and what it means."""
 
 # Which strings a measure is the share of, and which of them it counts.
@@ -39,8 +39,8 @@ def offered(config_ids: Sequence[int]) -> dict[str, str]:
     configs = data.some_configs(tuple(config_ids)).values()
     # Of a plug-in that is not installed here nobody knows what it measures.
     kinds = {type(resolve(config).kind) for config in configs if obstacle_of(config) is None}
-    titles = [{own.title for own in kind().measures()} for kind in kinds]
-    return {x: text for x, text in LENGTH_MEASURES.items() if all(x in own for own in titles)}
+    titles = [{measure.title for measure in kind().measures()} for kind in kinds]
+    return {x: text for x, text in LENGTH_MEASURES.items() if all(x in known for known in titles)}
 
 
 def drawable(seeds: "pd.Series[int]", most: int, models: int) -> int:

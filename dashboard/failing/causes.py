@@ -49,9 +49,11 @@ def _without_causes(models: pd.DataFrame) -> dict[int, str]:
     """Why no causes are found for models of some configurations."""
     configs = data.some_configs(tuple(models["config_id"].drop_duplicates().tolist()))
     # Of a plug-in that is not installed here nobody knows what it asks for.
-    here = {own: config for own, config in configs.items() if obstacle_of(config) is None}
-    reasons = {own: resolve(config).no_language for own, config in here.items()}
-    return {own: reason for own, reason in reasons.items() if reason is not None}
+    here = {
+        config_id: config for config_id, config in configs.items() if obstacle_of(config) is None
+    }
+    reasons = {config_id: resolve(config).no_language for config_id, config in here.items()}
+    return {config_id: reason for config_id, reason in reasons.items() if reason is not None}
 
 
 def _said(failing: int, attributed: int) -> None:

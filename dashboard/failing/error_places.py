@@ -49,8 +49,8 @@ def show(run_id: int, errors: pd.DataFrame, config: RunConfig) -> None:
 def features(config: RunConfig, strings: tuple[str, ...]) -> pd.DataFrame:
     """What the task tells strings apart by, a column each, with their length."""
     found = token_strings(config, strings)
-    own = dict(resolve(config).task.features(found))
-    return pd.DataFrame({**own, LENGTH: found.lengths})
+    columns = dict(resolve(config).task.features(found))
+    return pd.DataFrame({**columns, LENGTH: found.lengths})
 
 
 def token_strings(config: RunConfig, strings: Sequence[str]) -> TokenStrings:
@@ -69,8 +69,8 @@ def _axes(config: RunConfig, names: list[str]) -> tuple[str, str]:
     first = best_axes(config, names)
     columns = st.columns(2)
     across, up = (
-        column.selectbox(label, names, index=names.index(own), key=f"{key} {config.key[:12]}")
-        for column, label, own, key in zip(
+        column.selectbox(label, names, index=names.index(feature), key=f"{key} {config.key[:12]}")
+        for column, label, feature, key in zip(
             columns, ("Horizontal axis", "Vertical axis"), first, ("across", "up"), strict=True
         )
     )
@@ -81,9 +81,9 @@ def best_axes(config: RunConfig, names: Sequence[str]) -> tuple[str, str]:
     """The two features to begin with: required letters, what a task tells beside counts, counts."""
     counts = [f"{letter}'s" for letter in resolve(config).task.alphabet]
     required = [f"{letter}'s" for letter in config.required_letters]
-    own = [name for name in names if name not in {*counts, LENGTH}]
-    order = required if config.task == REPORT_TASK else own
-    ranked = [x for x in dict.fromkeys([*order, *own, *counts, LENGTH]) if x in names]
+    task_features = [name for name in names if name not in {*counts, LENGTH}]
+    order = required if config.task == REPORT_TASK else task_features
+    ranked = [x for x in dict.fromkeys([*order, *task_features, *counts, LENGTH]) if x in names]
     return ranked[0], ranked[1] if len(ranked) > 1 else ranked[0]
 
 

@@ -25,7 +25,7 @@ def fill(run_id: int, config: RunConfig, trial: Trial) -> None:
     state["launch_name"] = trial.spec.name
     state["launch_seeds"] = ", ".join(map(str, json.loads(trial.spec.submitted)["model_seeds"]))
     for field, value in trial.suggestion.fields.items():
-        group = next(name for name, own in fields.GROUPS.items() if field in own)
+        group = next(name for name, members in fields.GROUPS.items() if field in members)
         if field not in fields.USUAL[group]:
             key = f"launch_more {group}"
             state[key] = [*state.get(key, []), field]

@@ -35,11 +35,11 @@ def show(run_id: int) -> None:
         "see whether it helps."
     )
     for number, trial in enumerate(trials):
-        own = trial.suggestion
+        suggestion = trial.suggestion
         left, right = st.columns([5, 2], vertical_alignment="center")
         left.markdown(
-            f"**{verbatim(own.text)}** (for: {verbatim(own.mechanism)}). {verbatim(own.reason)} "
-            f"*Source: {verbatim(own.source)}.*"
+            f"**{verbatim(suggestion.text)}** (for: {verbatim(suggestion.mechanism)}). "
+            f"{verbatim(suggestion.reason)} *Source: {verbatim(suggestion.source)}.*"
         )
         left.caption(verbatim(remedy_trials.trial_sentence(trial)))
         right.button(
@@ -58,15 +58,15 @@ def rounding(run_id: int) -> None:
         run_id: a finished run.
     """
     found: pd.DataFrame = data.sensitivity()
-    for own in found[found["run_id"] == run_id].to_dict("records"):
+    for outcome in found[found["run_id"] == run_id].to_dict("records"):
         times = (
-            f"{own['times']} times with other rounding (initial values moved by one unit in the "
-            "last place, or double precision)"
+            f"{outcome['times']} times with other rounding (initial values moved by one unit in "
+            "the last place, or double precision)"
         )
-        if own["sensitive"]:
+        if outcome["sensitive"]:
             st.warning(
                 f"This model's outcome depends on rounding: retrained {times}, it misclassifies "
-                f"{own['least']:,} to {own['most']:,} test strings.",
+                f"{outcome['least']:,} to {outcome['most']:,} test strings.",
                 icon=":material/casino:",
             )
         else:

@@ -127,8 +127,8 @@ def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
 
 def _identified(table: pd.DataFrame) -> tuple[str, list[str]]:
     """The column that names the rows, and the settings that differ."""
-    own = [name for name in RunConfig.model_fields if name in table]
-    return (SWEEPS if table[SWEEPS].is_unique else CONFIGURATION), own
+    settings = [name for name in RunConfig.model_fields if name in table]
+    return (SWEEPS if table[SWEEPS].is_unique else CONFIGURATION), settings
 
 
 def _ids(table: pd.DataFrame) -> tuple[int, ...]:
@@ -155,7 +155,7 @@ def _by_length(chosen: pd.DataFrame, view: View) -> None:
     if medians.empty:
         return
     most = _most(drawn_models.counts(view, ids), medians["middle"].nunique())
-    colors = {named[own]: color for own, color in names.colors(ids).items()}
+    colors = {named[config_id]: color for config_id, color in names.colors(ids).items()}
     chart = drawing.built(
         accuracy_by_length.accuracy_by_length,
         drawn_models.points(view, ids, most, width, measure),
@@ -219,22 +219,22 @@ def _by_seed(chosen: pd.DataFrame, view: View) -> None:
             "the best."
         )
     most = MAX_MODELS if number > MAX_MODELS else None
-    own = drawn_models.models(view, _ids(chosen), most).drop(columns=["failing", "picked"])
+    models = drawn_models.models(view, _ids(chosen), most).drop(columns=["failing", "picked"])
     # Spread by the seed, so that the same models always lie at the same place.
-    own["jitter"] = (own["model_seed"] * 0.618034) % 1 * 2 - 1
+    models["jitter"] = (models["model_seed"] * 0.618034) % 1 * 2 - 1
     named = list(names.configuration_names(_ids(chosen)).values())
-    strip = drawing.built(every_seed.every_seed, own, named)
+    strip = drawing.built(every_seed.every_seed, models, named)
     clicked = drawing.show(strip, "every_seed", click=every_seed.CLICKED)
     links.open_clicked(clicked, every_seed.CLICKED)
-    place = drawing.unfolded(len(own), "Accuracy of each seed as a grid", "seed_grid")
+    place = drawing.unfolded(len(models), "Accuracy of each seed as a grid", "seed_grid")
     if place is not None:
         with place:
-            _grid(own, named)
+            _grid(models, named)
     st.caption("Click a point or a cell to look inside the model.")
 
 
-def _grid(own: pd.DataFrame, named: list[str]) -> None:
-    grid = drawing.built(seed_grid.seed_grid, own, named)
+def _grid(models: pd.DataFrame, named: list[str]) -> None:
+    grid = drawing.built(seed_grid.seed_grid, models, named)
     clicked = drawing.show(grid, "seed_grid", click=seed_grid.CLICKED)
     links.open_clicked(clicked, seed_grid.CLICKED)
     st.caption("An empty cell has no finished model of that seed.")

@@ -32,10 +32,10 @@ def show() -> None:
         if not number:
             _nothing(view)
             return
-        own = _models(view, number)
-        _model(own, view)
+        model = _models(view, number)
+        _model(model, view)
         causes.show(view)
-        helping.show(int(own["run_id"]))
+        helping.show(int(model["run_id"]))
         _breaking(view, number)
     except SeqclsError as error:
         data.explain(error)
@@ -89,13 +89,13 @@ def _linked_elsewhere(shown: list[int]) -> "pd.Series[Any] | None":
     linked = links.linked("run")[:1]
     if not linked or linked[0] in shown:
         return None
-    own = data.model(linked[0])
-    if own.empty:
+    rows = data.model(linked[0])
+    if rows.empty:
         st.warning(f"The link asks for model {linked[0]}, which is not in this database.")
-    elif not int(own["errors"].iloc[0]):
+    elif not int(rows["errors"].iloc[0]):
         st.warning(f"The link asks for model {linked[0]}, which makes no error.")
     else:
-        return own.iloc[0]
+        return rows.iloc[0]
     return None
 
 
@@ -105,12 +105,12 @@ def _page(pages: int, key: str) -> int:
     return min(st.pagination(pages, key=key, bind="query-params"), pages)
 
 
-def _model(own: "pd.Series[Any]", view: View) -> None:
-    run_id, config_id = int(own["run_id"]), int(own["config_id"])
+def _model(model: "pd.Series[Any]", view: View) -> None:
+    run_id, config_id = int(model["run_id"]), int(model["config_id"])
     st.subheader(f"Model {run_id}")
-    st.text(f"Seed {own['model_seed']:.0f} of {names.full_name(config_id)}")
+    st.text(f"Seed {model['model_seed']:.0f} of {names.full_name(config_id)}")
     errors = data.string_errors(run_id, ErrorSearch(), error_places.MAX_POINTS)
-    _in_short(errors, own)
+    _in_short(errors, model)
     helping.rounding(run_id)
     links.to_model(run_id, "Look inside this model")
     config = data.some_configs((config_id,))[config_id]
@@ -118,23 +118,23 @@ def _model(own: "pd.Series[Any]", view: View) -> None:
     error_places.show(run_id, errors, config)
 
 
-def _in_short(errors: pd.DataFrame, own: "pd.Series[Any]") -> None:
+def _in_short(errors: pd.DataFrame, model: "pd.Series[Any]") -> None:
     # In a row that wraps, as on Compare. The shortest comes first; code shows the string as it is.
     row = st.container(horizontal=True, gap="medium", key="in_short")
     with row.container(width=STRING_WIDTH):
         st.caption("Shortest error", help="The first of those of that length.")
         st.code(errors["string"].iloc[0], language=None, wrap_lines=True)
     row.metric(
-        "Solved length", int(own["solved_length"]), help=measures.SOLVED_LENGTH, width="content"
+        "Solved length", int(model["solved_length"]), help=measures.SOLVED_LENGTH, width="content"
     )
     counted: dict[str, str] = dict(zip(KINDS, KINDS_OF_ERRORS, strict=True))
-    if pd.isna(own[KINDS_OF_ERRORS[0]]):
+    if pd.isna(model[KINDS_OF_ERRORS[0]]):
         # Of a task that is no language there is one kind of error.
         counted = {"misclassified": "errors"}
     for kind, column in counted.items():
         row.metric(
             kind.capitalize(),
-            f"{int(own[column]):,}",
+            f"{int(model[column]):,}",
             help="Of the whole test, a string as often as it occurs in it. The table below has "
             "each string once.",
             width="content",

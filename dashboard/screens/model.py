@@ -50,10 +50,10 @@ def show() -> None:
 
 def _model(run_id: int, config: RunConfig) -> None:
     layout.name_tab(f"Model {run_id}")
-    own = data.model(run_id)
-    if len(own):
+    rows = data.model(run_id)
+    if len(rows):
         st.caption(verbatim(task_sentence(config)))
-        st.markdown(verbatim(verdict_sentence(own.iloc[0], config)))
+        st.markdown(verbatim(verdict_sentence(rows.iloc[0], config)))
         helping.rounding(run_id)
     reasons = {name: obstacle(resolve(config), needs) for name, (_, needs) in SECTIONS.items()}
     sections = {name: show_it for name, (show_it, _) in SECTIONS.items() if reasons[name] is None}
@@ -95,7 +95,7 @@ def _of_any_model(name: str, run_id: int, chosen: Chosen) -> None:
 def _say_what_is_absent(absent: dict[str, str]) -> None:
     """Which parts of the page do not hold for this model, and why."""
     for reason in dict.fromkeys(absent.values()):
-        names = [name for name, own in absent.items() if own == reason]
+        names = [name for name, given in absent.items() if given == reason]
         listed = ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else names[0]
         st.info(
             f"Sections that rest on letter counts are left out: {listed}. Reason: "

@@ -43,7 +43,7 @@ def show() -> None:
 
 def _listed(sweeps: list[SweepProgress], written: dict[int, Note]) -> list[SweepProgress]:
     """All sweeps but those archived, which are listed on request or where the link names one."""
-    archived = {key for key, own in written.items() if own.archived_at is not None}
+    archived = {key for key, note in written.items() if note.archived_at is not None}
     if archived and st.toggle(
         f"Show archived ({len(archived)})", key=annotating.ARCHIVED, bind="query-params"
     ):
@@ -126,11 +126,11 @@ def _results(sweep: SweepProgress) -> None:
 def _sweep(sweep: SweepProgress) -> None:
     record = data.sweep_record(sweep.id)
     written = data.sweep_notes()
-    own = written.get(sweep.id, Note())
+    note = written.get(sweep.id, Note())
     st.subheader(f"Sweep {sweep.id}")
-    st.text("\n".join(filter(None, [own.title, record.name, record.description])))
-    if own.note:
-        st.text(own.note)
+    st.text("\n".join(filter(None, [note.title, record.name, record.description])))
+    if note.note:
+        st.text(note.note)
     _results(sweep)
     st.fragment(_progress, run_every=running.SECONDS if running.goes_on(sweep) else None)(sweep.id)
     _times(record)
@@ -138,8 +138,8 @@ def _sweep(sweep: SweepProgress) -> None:
     _specification(record.name, record.spec)
     _log(sweep.id)
     with st.container(horizontal=True):
-        annotating.form(sweep.id, own, [tag for x in written.values() for tag in x.tags])
-        annotating.archive_button(sweep.id, own)
+        annotating.form(sweep.id, note, [tag for x in written.values() for tag in x.tags])
+        annotating.archive_button(sweep.id, note)
         _delete(sweep)
 
 

@@ -34,8 +34,8 @@ class SameOrigin:
         app = self._app
         if scope["type"] in ("http", "websocket"):
             headers = Headers(scope=scope)
-            own = headers.get("host")
-            if any(page.partition("://")[2] != own for page in headers.getlist("origin")):
+            host = headers.get("host")
+            if any(page.partition("://")[2] != host for page in headers.getlist("origin")):
                 app = PlainTextResponse("This server answers its own pages alone.", 403)
         await app(scope, receive, send)
 

@@ -23,21 +23,21 @@ PAGES = {
 """The pages of which a view can be saved, by their paths."""
 
 
-def form(sweep_id: int, own: Note, known: list[str]) -> None:
+def form(sweep_id: int, note: Note, known: list[str]) -> None:
     """What is written about a sweep, to be changed.
 
     Args:
         sweep_id: the sweep.
-        own: what is written about it now.
+        note: what is written about it now.
         known: the tags of all sweeps, which are offered.
     """
     with st.popover("Title, note, tags", icon=":material/edit:"), st.form(f"note {sweep_id}"):
-        st.text_input("Title", own.title, key=f"title {sweep_id}", max_chars=notes.LONGEST_NAME)
-        st.text_area("Note", own.note, key=f"note_text {sweep_id}", max_chars=notes.LONGEST_NOTE)
+        st.text_input("Title", note.title, key=f"title {sweep_id}", max_chars=notes.LONGEST_NAME)
+        st.text_area("Note", note.note, key=f"note_text {sweep_id}", max_chars=notes.LONGEST_NOTE)
         st.multiselect(
             "Tags",
-            sorted({*known, *own.tags}),
-            default=list(own.tags),
+            sorted({*known, *note.tags}),
+            default=list(note.tags),
             key=f"tags {sweep_id}",
             accept_new_options=True,
             placeholder="None",
@@ -45,9 +45,9 @@ def form(sweep_id: int, own: Note, known: list[str]) -> None:
         st.form_submit_button("Save", on_click=_write, args=(sweep_id,), type="primary")
 
 
-def archive_button(sweep_id: int, own: Note) -> None:
+def archive_button(sweep_id: int, note: Note) -> None:
     """Archives a sweep, or takes that back."""
-    archived = own.archived_at is not None
+    archived = note.archived_at is not None
     st.button(
         "Take out of the archive" if archived else "Archive",
         key=f"archive {sweep_id}",
@@ -73,7 +73,7 @@ def show_views(page: str) -> None:
             return
         st.text_input("Name of this view", key="view_name", max_chars=notes.LONGEST_NAME)
         query = urlencode(
-            [(key, own) for key in st.query_params for own in st.query_params.get_all(key)]
+            [(key, value) for key in st.query_params for value in st.query_params.get_all(key)]
         )
         st.button("Save this view", key="save_view", on_click=_save, args=(page, query))
 

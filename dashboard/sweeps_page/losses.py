@@ -33,7 +33,7 @@ def show(sweep: SweepProgress) -> None:
     frame = _per_string(losses)
     named = names.configuration_names(sorted(frame["config_id"].unique().tolist()))
     frame["configuration"] = frame["config_id"].map(named)
-    colors = {named[own]: color for own, color in names.colors(list(named)).items()}
+    colors = {named[config_id]: color for config_id, color in names.colors(list(named)).items()}
     chart = drawing.built(loss_curves, frame.drop(columns="config_id"), colors)
     drawing.show(chart, f"loss curves {sweep.id}")
     models = losses.drop_duplicates("run_id")
@@ -80,6 +80,8 @@ def _say_how_many(sweep: SweepProgress, shown: Counter[str]) -> None:
 def _per_string(losses: pd.DataFrame) -> pd.DataFrame:
     """With the mean over an epoch's strings, which configurations differ in: loss."""
     configs = data.some_configs(tuple(losses["config_id"].drop_duplicates().tolist()))
-    strings = {own: resolve(config).validation.epoch_size for own, config in configs.items()}
+    strings = {
+        config_id: resolve(config).validation.epoch_size for config_id, config in configs.items()
+    }
     found = losses.assign(loss=losses["validation_loss"] / losses["config_id"].map(strings))
     return found.drop(columns="validation_loss")

@@ -35,12 +35,12 @@ def accuracy_by_length(
         colors: of each configuration; those of the palette in order, where none are given.
     """
     names = list(dict.fromkeys(medians["configuration"]))
-    own = colors or dict(zip(names, OKABE_ITO, strict=False))
+    color_of = colors or dict(zip(names, OKABE_ITO, strict=False))
     color = alt.Color(
         "configuration:N",
         title="Configuration",
         sort=names,
-        scale=alt.Scale(domain=names, range=[own[name] for name in names]),
+        scale=alt.Scale(domain=names, range=[color_of[name] for name in names]),
         legend=alt.Legend(
             orient="bottom",
             columns=1,

@@ -38,12 +38,14 @@ def places(table: pd.DataFrame, fields: Sequence[str], outcome: str = OUTCOME) -
         texts = pd.Series([_text(value) for value in table[field]], index=table.index)
         ranks = dict(zip(texts, map(_rank, table[field]), strict=True))
         values = sorted(ranks, key=lambda text: ranks[text])
-        where = {value: i / max(1, len(values) - 1) for i, value in enumerate(values)}
-        rows.append(_axis(table, outcome, field, texts.map(where), texts))
+        place_of = {value: i / max(1, len(values) - 1) for i, value in enumerate(values)}
+        rows.append(_axis(table, outcome, field, texts.map(place_of), texts))
     place = (table[_column(outcome)] / _top(table, outcome)).clip(lower=0)
     texts = pd.Series([_said(x, outcome) for x in table[_column(outcome)]], index=table.index)
     rows.append(_axis(table, outcome, outcome, place, texts))
-    return pd.concat([own.assign(line=i) for i, own in enumerate(rows)], ignore_index=True)
+    return pd.concat(
+        [axis_rows.assign(line=i) for i, axis_rows in enumerate(rows)], ignore_index=True
+    )
 
 
 def _column(outcome: str) -> str:
@@ -90,8 +92,8 @@ def _axis(
     place: "pd.Series[float]",
     value: "pd.Series[str]",
 ) -> pd.DataFrame:
-    own = table[["configuration", _column(outcome)]]
-    return own.assign(axis=name, place=place, value=value)
+    base = table[["configuration", _column(outcome)]]
+    return base.assign(axis=name, place=place, value=value)
 
 
 def parallel_coordinates(
@@ -159,10 +161,10 @@ def _values(frame: pd.DataFrame, x: alt.X, y: alt.Y, outcome: str) -> list[alt.C
     sides = [("left", 5, left), ("center", 0, ~(left | right)), ("right", -5, right)]
     rows = [(-8, marks["axis"] != outcome), (10, marks["axis"] == outcome)]
     return [
-        alt.Chart(marks[own & row])
+        alt.Chart(marks[on_side & row])
         .mark_text(align=side, dx=dx, dy=dy, fontSize=11)
         .encode(x, y, alt.Text("value:N"))
-        for side, dx, own in sides
+        for side, dx, on_side in sides
         for dy, row in rows
-        if (own & row).any()
+        if (on_side & row).any()
     ]

@@ -19,8 +19,8 @@ def height_of(spec: dict[str, Any]) -> int:
 
 def width_of(spec: dict[str, Any]) -> int:
     """Pixels of a chart's plots from left to right; 0 where only its data says how many."""
-    own = spec.get("spec", spec).get("width", 0)
-    return round(own) if isinstance(own, int | float) else 0
+    width = spec.get("spec", spec).get("width", 0)
+    return round(width) if isinstance(width, int | float) else 0
 
 
 def _height(spec: dict[str, Any], datasets: dict[str, Any]) -> int:
@@ -35,14 +35,14 @@ def _height(spec: dict[str, Any], datasets: dict[str, Any]) -> int:
 
 def _plots(spec: dict[str, Any], inner: dict[str, Any], datasets: dict[str, Any]) -> float:
     """The plot, or the panels below one another with their names."""
-    own = inner.get("height", 0)
+    height = inner.get("height", 0)
     rows = _rows(spec, datasets) if "spec" in spec else 0
     named = HEADER * rows
-    if isinstance(own, int | float):
-        return named + own * max(1, rows)
+    if isinstance(height, int | float):
+        return named + height * max(1, rows)
     # Panels below one another may have different numbers of rows.
     by = [spec["facet"]] if rows > 1 and spec.get("columns") == 1 else []
-    return float(named + own.get("step", 0) * _steps(inner, by, datasets))
+    return float(named + height.get("step", 0) * _steps(inner, by, datasets))
 
 
 def _has_legend_above(spec: dict[str, Any]) -> bool:

@@ -28,13 +28,13 @@ def told_once(spec: dict[str, Any]) -> tuple[dict[str, Any], list[Key]]:
     """
     found: dict[tuple[str, tuple[str, ...]], dict[str, tuple[str, ...]]] = {}
     bare = _bare(spec, found)
-    return bare, [_key(title, names, own) for (title, names), own in found.items()]
+    return bare, [_key(title, names, channels) for (title, names), channels in found.items()]
 
 
-def _key(title: str, names: tuple[str, ...], own: dict[str, tuple[str, ...]]) -> Key:
-    colors = own.get("color") or own.get("fill") or own.get("stroke")
+def _key(title: str, names: tuple[str, ...], channels: dict[str, tuple[str, ...]]) -> Key:
+    colors = channels.get("color") or channels.get("fill") or channels.get("stroke")
     plain = ("currentColor",) * len(names)
-    return Key(title, names, colors or plain, own.get("shape") or (DISC,) * len(names))
+    return Key(title, names, colors or plain, channels.get("shape") or (DISC,) * len(names))
 
 
 def _bare(
@@ -43,12 +43,12 @@ def _bare(
     bare = dict(spec)
     if "encoding" in spec:
         bare["encoding"] = {
-            name: _without_legend(name, own, found) if name in CHANNELS else own
-            for name, own in spec["encoding"].items()
+            name: _without_legend(name, definition, found) if name in CHANNELS else definition
+            for name, definition in spec["encoding"].items()
         }
     for part in ("layer", "vconcat", "hconcat"):
         if part in spec:
-            bare[part] = [_bare(own, found) for own in spec[part]]
+            bare[part] = [_bare(inner, found) for inner in spec[part]]
     if "spec" in spec:
         bare["spec"] = _bare(spec["spec"], found)
     return bare
@@ -74,7 +74,7 @@ def united(keys: Iterable[Key]) -> list[Key]:
     """Each key once; what only colors names by shape, too, where another chart does."""
     best: dict[tuple[str, tuple[str, ...]], Key] = {}
     for key in keys:
-        own = (key.title, key.names)
-        if own not in best or set(best[own].shapes) == {DISC}:
-            best[own] = key
+        legend = (key.title, key.names)
+        if legend not in best or set(best[legend].shapes) == {DISC}:
+            best[legend] = key
     return list(best.values())

@@ -34,19 +34,19 @@ def with_places(
     placed = points.assign(name_x=float("nan"), name_y=float("nan"))
     panels = points.groupby("panel", sort=False) if "panel" in points else [("", points)]
     origin = _pixels(0, 0, domains, side)
-    for _, own in panels:
-        at = [_pixels(x, y, domains, side) for x, y in zip(own["x"], own["y"], strict=True)]
+    for _, panel in panels:
+        at = [_pixels(x, y, domains, side) for x, y in zip(panel["x"], panel["y"], strict=True)]
         boxes = [_box(x, y, 8, 8) for x, y in at]
-        for place in reversed(range(len(own))):
+        for place in reversed(range(len(panel))):
             x, y = at[place]
-            width = CHARACTER * len(str(own["name"].iloc[place]))
+            width = CHARACTER * len(str(panel["name"].iloc[place]))
             for middle_x, middle_y in _tried(x, y, width, origin, side):
                 box = _box(middle_x, middle_y, width, LINE)
                 others = boxes[:place] + boxes[place + 1 :]
                 if not any(_overlap(box, other) for other in others):
                     boxes.append(box)
-                    where = _coordinates(middle_x, middle_y, domains, side)
-                    placed.loc[own.index[place], ["name_x", "name_y"]] = where
+                    middle = _coordinates(middle_x, middle_y, domains, side)
+                    placed.loc[panel.index[place], ["name_x", "name_y"]] = middle
                     break
     return placed
 
@@ -71,10 +71,10 @@ def with_room(points: pd.DataFrame, domain: tuple[float, float], width: int) -> 
     ):
         middle = (x - domain[0]) / (domain[1] - domain[0]) * width
         half = CHARACTER * len(str(name)) / 2
-        own = taken.setdefault((str(row), bool(below)), [])
-        free.append(all(middle + half < left or right < middle - half for left, right in own))
+        spans = taken.setdefault((str(row), bool(below)), [])
+        free.append(all(middle + half < left or right < middle - half for left, right in spans))
         if free[-1]:
-            own.append((middle - half, middle + half))
+            spans.append((middle - half, middle + half))
     return points.assign(free=free[::-1])
 
 

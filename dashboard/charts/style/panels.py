@@ -21,23 +21,25 @@ def apart(spec: dict[str, Any]) -> list[dict[str, Any]]:
     if "columns" not in spec or "field" not in facet or not isinstance(names, list):
         return [spec]
     common = {key: value for key, value in spec.items() if key not in OF_FACETS}
-    found = []
+    panels = []
     for place, name in enumerate(names):
         inner = spec["spec"] if place == 0 else _without_legends(spec["spec"])
-        own = {"filter": {"field": facet["field"], "equal": name}}
-        panel = {**common, **inner, "transform": [own, *inner.get("transform", [])]}
+        condition = {"filter": {"field": facet["field"], "equal": name}}
+        panel = {**common, **inner, "transform": [condition, *inner.get("transform", [])]}
         panel["title"] = {"text": str(name), "fontWeight": "normal", "fontSize": 13}
         panel["description"] = f"{spec.get('description', '')} ({name})".strip()
-        found.append(panel)
-    return found
+        panels.append(panel)
+    return panels
 
 
 def _without_legends(spec: dict[str, Any]) -> dict[str, Any]:
     bare = dict(spec)
     if "encoding" in spec:
         bare["encoding"] = {
-            channel: {**own, "legend": None} if channel in KEYS and "field" in own else own
-            for channel, own in spec["encoding"].items()
+            channel: {**definition, "legend": None}
+            if channel in KEYS and "field" in definition
+            else definition
+            for channel, definition in spec["encoding"].items()
         }
     if "layer" in spec:
         bare["layer"] = [_without_legends(layer) for layer in spec["layer"]]

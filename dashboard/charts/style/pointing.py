@@ -70,7 +70,7 @@ def hint(specs: Sequence[dict[str, Any]]) -> str:
     Args:
         specs: Vega-Lite specifications.
     """
-    shared = Counter(own["name"] for spec in specs for own in spec.get("params", []))
+    shared = Counter(param["name"] for spec in specs for param in spec.get("params", []))
     words = [word for field, word in WORDS.items() if shared[_name(field)] > 1]
     return f"Hover over {' or '.join(words)} to mark the same in the other figures." * bool(words)
 

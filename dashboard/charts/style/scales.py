@@ -31,8 +31,8 @@ def titled(title: str, subtitle: str = "", letters: int = SUBTITLE_LETTERS) -> a
     """
     lines = textwrap.wrap(subtitle, letters)
     broken = textwrap.wrap(title, letters)
-    own = broken if len(broken) > 1 else title
-    return alt.TitleParams(own, subtitle=lines, subtitleFontSize=12, anchor="start")
+    text = broken if len(broken) > 1 else title
+    return alt.TitleParams(text, subtitle=lines, subtitleFontSize=12, anchor="start")
 
 
 LABEL_WIDTH = 230
@@ -60,8 +60,8 @@ def rows(names: Sequence[str], field: str = "configuration", *, grid: bool = Tru
     # An odd number: those of one line stand in the middle of their row.
     most = _lines(names) // 2 * 2 + 1
     padded = {
-        name: [*[BLANK] * ((most - len(own)) // 2), *own] if most > 1 else name
-        for name, own in broken.items()
+        name: [*[BLANK] * ((most - len(lines)) // 2), *lines] if most > 1 else name
+        for name, lines in broken.items()
     }
     axis = alt.Axis(
         labelExpr=f"({json.dumps(padded)})[datum.label]" if most > 1 else "datum.label",

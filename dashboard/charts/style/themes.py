@@ -32,8 +32,8 @@ def themed(spec: dict[str, Any], ground: Ground) -> dict[str, Any]:
     """
     turned: dict[str, Any] = _turned(spec, ground)
     config = dict(turned.get("config", {}))
-    for part, own in _text(ground).items():
-        config[part] = own | config.get(part, {})
+    for part, settings in _text(ground).items():
+        config[part] = settings | config.get(part, {})
     turned["config"] = config
     turned.setdefault("description", described(spec))
     return turned
@@ -54,7 +54,7 @@ def _one_line(text: str | list[str]) -> str:
 
 def _turned(value: Any, ground: Ground) -> Any:
     if isinstance(value, dict):
-        turned = {key: _turned(own, ground) for key, own in value.items() if key != "datasets"}
+        turned = {key: _turned(inner, ground) for key, inner in value.items() if key != "datasets"}
         if turned.get("scheme") == LOW_TO_HIGH:
             turned["scheme"] = {"name": LOW_TO_HIGH, "extent": list(ground.amounts)}
         if "datasets" in value:
@@ -63,7 +63,7 @@ def _turned(value: Any, ground: Ground) -> Any:
             }
         return turned
     if isinstance(value, list):
-        return [_turned(own, ground) for own in value]
+        return [_turned(item, ground) for item in value]
     return ground.colors.get(value, value) if isinstance(value, str) else value
 
 
