@@ -1,7 +1,7 @@
 """Navigation and the sidebar, nothing else. Start it with `seqcls dashboard`.
 
-The pages are in `screens`: of a folder named `pages` Streamlit would run a file by itself, without
-this one, whenever the first link that a new server is asked for leads to it.
+The pages are in `screens`: Streamlit would run a file in a folder named `pages` by itself, without
+this one, if it is the first page that a new server is asked for.
 """
 
 import streamlit as st
@@ -15,7 +15,7 @@ from sweeps.store.databases.engine import limit_reads
 
 
 def draw() -> None:
-    """The page that the address bar names, with all that stands around it."""
+    """Draws the page that the address bar names, and all around it."""
     page = st.navigation(
         [
             st.Page("screens/compare.py", title="Compare", default=True),
@@ -41,7 +41,7 @@ def draw() -> None:
 
 
 if get_script_run_ctx(suppress_warning=True) is None:
-    # Not a page is asked for, but the server of all: Streamlit looks for it in this file.
+    # No page is being drawn: Streamlit looks for the server in this file.
     app = App(
         __file__,
         routes=first_page.ROUTES,

@@ -46,7 +46,7 @@ def redrawn_if_changed(*, part: bool = False) -> Iterator[None]:
 def _give_up(error: Exception) -> None:
     """Says what a page broke on, where a user can know it."""
     if (damage := trust.known_damage()) is not None:
-        # What is drawn of a damaged database may fail on what no check has found.
+        # A page may fail on damage in the database that no check detects.
         data.say(StoreDamagedError(f"{damage} ({type(error).__name__})"))
     elif isinstance(error, SeqclsError):
         data.say(error)

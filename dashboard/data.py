@@ -43,7 +43,7 @@ _asked: ContextVar[Store | None] = ContextVar("asked", default=None)
 
 @contextmanager
 def asking(store: Store) -> Iterator[None]:
-    """A block whose questions this database is asked, and not that of the environment."""
+    """A block whose queries go to this database, not to that of the environment."""
     before = _asked.set(store)
     try:
         yield
@@ -52,16 +52,16 @@ def asking(store: Store) -> Iterator[None]:
 
 
 def reader() -> Store:
-    """The database that is asked: that of a block of `asking`, else that of the environment."""
+    """The database to query: that of a block of `asking`, else that of the environment."""
     return _asked.get() or open_reader()
 
 
 @contextmanager
 def at_one_revision() -> Iterator[None]:
-    """A block in which the database is asked once whether it has changed.
+    """A block that reads the database's revision once.
 
-    A page asks dozens of questions, whose answers are remembered: to ask with each whether it is
-    still true would take longer than drawing the page. A block within another is of its revision.
+    A page makes dozens of queries, whose answers are remembered: reading the revision for each
+    would take longer than drawing the page. A nested block uses the revision of the outer one.
     """
     if _revisions.get() is not None:
         yield
@@ -139,8 +139,8 @@ def cached(
     """A query whose answers all sessions share until what they are made of changes.
 
     Args:
-        query: asks the database.
-        of: gives the revision of what is asked for.
+        query: reads the database.
+        of: gives the revision of the data that the query reads.
     """
 
     @wraps(query)

@@ -107,9 +107,9 @@ def show(chart: Drawing | Built, key: str, *, says: str = "", click: str | None 
 
     Args:
         chart: what is drawn, as it is or as `built`.
-        key: tells it from other charts of the page.
+        key: identifies it among the charts of the page.
         says: its main number in a sentence, for those who cannot see it.
-        click: the selection that tells what was clicked, where that leads anywhere.
+        click: the selection that holds what was clicked, if a click leads anywhere.
 
     Returns:
         The selections, where there is any to make.
@@ -123,7 +123,7 @@ def show(chart: Drawing | Built, key: str, *, says: str = "", click: str | None 
 
 
 def unfolded(rows: int, label: str, key: str) -> DeltaGenerator | None:
-    """Where a chart below others is drawn; None until it is asked for, where it is large.
+    """Where a chart below others is drawn; None if it is large and still folded.
 
     Args:
         rows: how many it draws.
@@ -139,7 +139,7 @@ def unfolded(rows: int, label: str, key: str) -> DeltaGenerator | None:
 def place(chart: Drawing, key: str, says: str = "") -> None:
     """A chart at its own size: stretched, its two scales would no longer be equal.
 
-    Panels stand beside each other as far as the page is wide.
+    Panels are side by side as far as the page is wide.
     """
     place_spec(placed(chart, says), key)
 
@@ -155,7 +155,7 @@ def place_spec(spec: dict[str, Any], key: str) -> None:
     if len(panels) == 1:
         _place(spec, key)
         return
-    # The legend of the first is above or below it: the panels stand in line all the same.
+    # The first panel's legend is above or below it: the panels are aligned all the same.
     above = '"orient": "top"' in json.dumps(panels[0].get("layer", panels[0].get("encoding")))
     with st.container():
         if title := described(spec):

@@ -144,7 +144,7 @@ def _tags() -> None:
 
 
 def _sweeps(chosen: Sequence[str], tags: Sequence[str]) -> tuple[str, ...] | None:
-    """The sweeps that are left by these filters; none given is all, None is none at all."""
+    """The sweeps that pass these filters; empty means all, None means none."""
     if not tags and (chosen or not archived()):
         return tuple(chosen)
     hidden, written = archived(), _notes()

@@ -34,7 +34,7 @@ def columns(offered: Sequence[str], always: str) -> list[str]:
 
     Args:
         offered: the columns that may be shown, in order.
-        always: the one that names the rows, which is shown besides.
+        always: the column that names the rows, which is always shown.
     """
     if unknown := [x for x in st.query_params.get_all("columns") if x not in offered]:
         st.caption(f"The link names columns that this table does not have: {', '.join(unknown)}.")

@@ -1,4 +1,4 @@
-"""What stands beside every page: launch a sweep, see how sweeps go on, filter."""
+"""The sidebar of every page: launch a sweep, watch sweeps in training, filter."""
 
 from dashboard import filters
 from dashboard.launch import panel

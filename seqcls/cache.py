@@ -82,7 +82,7 @@ def trim(max_bytes: int) -> None:
     for _, file_size, path in files:
         if size <= max_bytes:
             return
-        # Whoever reads it at this moment has it open, and whoever comes later draws it again.
+        # A process that reads it now has it open; a later one draws the strings again.
         with contextlib.suppress(OSError):
             path.unlink()
         with contextlib.suppress(OSError):

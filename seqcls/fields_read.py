@@ -16,7 +16,7 @@ from seqcls.tasks import TASKS
 def fields_unread(config: RunConfig) -> frozenset[str]:
     """The fields that change nothing: of another language, sampler or architecture than its own.
 
-    An LSTM has no heads, and `parity` no required letters, whatever stands in these fields.
+    An LSTM has no heads, and `parity` no required letters, whatever these fields hold.
     """
     read = {"train_sampler", "validation_sampler", "test_sampler"}
     for part in PARTS:
@@ -34,8 +34,8 @@ def read_by_network(architecture: str, positions: str) -> frozenset[str]:
 
 
 def language_fields(task: str) -> tuple[str, ...]:
-    """The fields that say which language is meant; how its strings are drawn is none of them."""
-    # Of a task that is not installed here, whatever any task reads.
+    """The fields that define the language, without those that say how its strings are drawn."""
+    # For a task that is not installed here, the fields that any task reads.
     read = TASKS[task].reads if task in TASKS else _read_by_some_tasks()
     return ("task", *sorted(read))
 

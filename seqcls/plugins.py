@@ -25,9 +25,9 @@ class UnfitError(Exception):
 
 
 class Registry(Mapping[str, Part], Generic[Part]):
-    """The parts of one kind by name: this package's own, and then those of others.
+    """The parts of one kind by name: the built-in ones, then those of plug-ins.
 
-    `adapt` makes a part of what an entry point names. A name of this package's own cannot be taken.
+    `adapt` turns what an entry point names into a part. A plug-in cannot take a built-in name.
     """
 
     def __init__(
@@ -92,10 +92,10 @@ class Registry(Mapping[str, Part], Generic[Part]):
         return _package(self._point(name)) if name in self and not self.is_own(name) else None
 
     def code_of(self, part: type) -> str:
-        """Which code a class from outside is, as far as can be told; empty for this package's own.
+        """An identifier of a plug-in class's code; empty for built-in classes.
 
-        Its module and name, its package's version, and a digest of its files where they may change
-        under one version. Of a class that no package brings, another every time.
+        It has the class's module and name, its package's version, and a digest of its files if
+        they may change under one version. A class of no package has a new one every time.
         """
         if part.__module__.partition(".")[0] == __package__:
             return ""

@@ -144,7 +144,7 @@ class Problem:
 
     @property
     def no_language(self) -> str | None:
-        """Why what is asked of languages alone says nothing here; None where the task is one."""
+        """Why analyses of languages do not apply to the task; None if it is a language."""
         if isinstance(self.kind, Membership):
             return None
         return f"task={self.config.task!r} is no language: its answers are not yes or no"

@@ -1,4 +1,4 @@
-"""The book-keeping of sweeps: which models, who trains them, what came out."""
+"""The bookkeeping of sweeps: which models, who trains them, and their results."""
 
 import sys
 

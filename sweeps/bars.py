@@ -33,9 +33,9 @@ def columns(doing: str) -> tuple[ProgressColumn, ...]:
 
 @contextmanager
 def progress_bar(doing: str) -> Iterator[OnProgress]:
-    """A bar that is gone when the work is done; it is told how many runs are done, and of how many.
+    """A bar that disappears when the work is done; called with the runs done, and of all runs.
 
-    While nothing is told, it shows that the work goes on, and for how long.
+    Until the first call it shows that the work goes on, and for how long.
     """
     console = Console(stderr=True)
     waiting = (TextColumn(escape(doing)), BarColumn(), TimeElapsedColumn())

@@ -16,14 +16,14 @@ SHIPPED = Path(__file__).with_name("shipped") / DEFAULT_DB
 
 
 def to_begin_with(db: str | None) -> Path | None:
-    """The user's own copy of the shipped database, where no other one is meant; made at first.
+    """The user's own copy of the shipped database, created if missing.
 
     Args:
-        db: the database that was named; None where none was.
+        db: the database that the user named, if any.
 
     Returns:
-        None where a database is named or stands in this folder, and where none is shipped or no
-        copy can be made.
+        None if a database is named or in this folder, if none is shipped, or if no copy can be
+        made.
     """
     if db or os.environ.get(DB_VARIABLE) or os.path.lexists(DEFAULT_DB) or not SHIPPED.is_file():
         return None

@@ -2,5 +2,5 @@
 
 import altair as alt
 
-# Whoever makes a chart sees to its size; with thousands of rows it is still drawn at once.
+# Each chart limits its own size; thousands of rows are still drawn at once.
 alt.data_transformers.disable_max_rows()

@@ -1,4 +1,4 @@
-"""The cells of a map: what the models of two settings, or three, come to."""
+"""The cells of a map: the results of models by two settings, or three."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -1,4 +1,4 @@
-"""The table of configurations: what their seeds come to."""
+"""The table of configurations: the results of their seeds."""
 
 import pandas as pd
 
@@ -31,8 +31,8 @@ def table(view: View) -> pd.DataFrame:
     """One row a configuration that the view leaves, the worst first.
 
     Returns:
-        config_id, sweeps (names, joined), `MEASURES`, and the settings that differ. What no
-        finished run tells is missing. Shares and medians are those of all seeds in scope.
+        config_id, sweeps (names, joined), `MEASURES`, and the settings that differ. Measures
+        without a finished run are missing. Shares and medians are of all seeds in scope.
     """
     counts = data.configurations(view)
     summed = _with_medians(counts, data.medians(view, MAX_LISTED))

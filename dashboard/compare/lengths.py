@@ -37,7 +37,7 @@ MAX_READ = 5_000
 def offered(config_ids: Sequence[int]) -> dict[str, str]:
     """What may be drawn of some configurations against length: what all their kinds measure."""
     configs = data.some_configs(tuple(config_ids)).values()
-    # Of a plug-in that is not installed here nobody knows what it measures.
+    # The measures of a plug-in are unknown unless it is installed.
     kinds = {type(resolve(config).kind) for config in configs if obstacle_of(config) is None}
     titles = [{measure.title for measure in kind().measures()} for kind in kinds]
     return {x: text for x, text in LENGTH_MEASURES.items() if all(x in known for known in titles)}

@@ -48,7 +48,7 @@ def show(view: View) -> None:
 def _without_causes(models: pd.DataFrame) -> dict[int, str]:
     """Why no causes are found for models of some configurations."""
     configs = data.some_configs(tuple(models["config_id"].drop_duplicates().tolist()))
-    # Of a plug-in that is not installed here nobody knows what it asks for.
+    # The kind of a plug-in's task is unknown unless it is installed.
     here = {
         config_id: config for config_id, config in configs.items() if obstacle_of(config) is None
     }

@@ -47,7 +47,7 @@ def show(run_id: int, errors: pd.DataFrame, config: RunConfig) -> None:
 
 @lru_cache(maxsize=32)
 def features(config: RunConfig, strings: tuple[str, ...]) -> pd.DataFrame:
-    """What the task tells strings apart by, a column each, with their length."""
+    """The features by which the task distinguishes strings, a column each, with their length."""
     found = token_strings(config, strings)
     columns = dict(resolve(config).task.features(found))
     return pd.DataFrame({**columns, LENGTH: found.lengths})
@@ -78,7 +78,7 @@ def _axes(config: RunConfig, names: list[str]) -> tuple[str, str]:
 
 
 def best_axes(config: RunConfig, names: Sequence[str]) -> tuple[str, str]:
-    """The two features to begin with: required letters, what a task tells beside counts, counts."""
+    """The two features to begin with: required letters, the task's own features, then counts."""
     counts = [f"{letter}'s" for letter in resolve(config).task.alphabet]
     required = [f"{letter}'s" for letter in config.required_letters]
     task_features = [name for name in names if name not in {*counts, LENGTH}]

@@ -35,7 +35,7 @@ def _start(run_ids: tuple[int, ...]) -> None:
     store = open_reader()
     location = store.location
     before = _jobs().get(location)
-    # Whoever asks at the same time sees how far the first is.
+    # A second request sees the progress of the first.
     if before is not None and before.goes_on:
         return
     try:
@@ -58,5 +58,5 @@ def _progress(job: Attribution) -> None:
 
 @st.cache_resource(show_spinner=False)
 def _jobs() -> dict[str, Attribution]:
-    """The process of each database, by its location; it goes on whoever looks."""
+    """The process of each database, by its location; all sessions share it."""
     return {}

@@ -149,7 +149,7 @@ def typed(field: str, value: Any) -> tuple[list[Any], str | None]:
     """A value that was typed, as what the field holds; several may be separated by commas.
 
     Returns:
-        The values, and why one is none; None where all are.
+        The values, and why one is invalid; None if all are valid.
     """
     if not isinstance(value, str) or field in TYPED:
         return [value], None

@@ -121,7 +121,7 @@ def _offered() -> dict[str, Mapping[str, Any]]:
         REPORT: {"fixed": dict(report.fixed or {})},
         DEFAULTS: {},
     }
-    # What is the matter with the database the page says.
+    # The page itself says what is wrong with the database.
     if why_unreadable() is not None:
         return offered
     stored = sweep_queries.specifications(open_reader())

@@ -77,7 +77,7 @@ def _causes(store: Store, config_id: int, run_id: int, errors: list[str]) -> str
 
 
 def _stored(causes: pd.DataFrame) -> str:
-    """What `seqcls causes` or a page has found and kept, the most frequent first."""
+    """The causes that `seqcls causes` or a page has stored, the most frequent first."""
     looked_at = int(causes["strings"].sum())
     rows = "".join(
         f"<li>{row['share']:.0%}: {html.escape(row['mechanism'])}{_about(row)}</li>"

@@ -108,7 +108,7 @@ def _outcome(sweep: SweepProgress) -> SweepOutcome:
 
 
 def _results(sweep: SweepProgress) -> None:
-    """What came out in a line, and where it is looked at."""
+    """The results in a line, and links to the pages that show them."""
     outcome = _outcome(sweep)
     if outcome.median is None:
         return

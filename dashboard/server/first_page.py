@@ -1,7 +1,7 @@
-"""What a browser is given first: Streamlit's own page, which keeps the places of what is to come.
+"""The first page that a browser gets: Streamlit's own, with room for what is to come.
 
-By itself it is narrow and has no sidebar until the server has answered; then all of it would move
-under the eyes of whoever waits.
+By itself it is narrow and has no sidebar until the server has answered; then everything would jump
+while the user watches.
 """
 
 from pathlib import Path

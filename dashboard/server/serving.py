@@ -46,6 +46,6 @@ def _say_what_is_shown() -> None:
     except (SeqclsError, OSError) as error:
         # The page says so too, and what to do; a sweep can be launched from there.
         said, where = f"seqcls: {error}", sys.stderr
-    # Whose output is closed, or cannot write the name, is told nothing and served.
+    # If the output is closed, or cannot encode the name, the server still runs.
     with suppress(OSError, UnicodeError):
         print(said, file=where, flush=True)

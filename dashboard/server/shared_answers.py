@@ -21,13 +21,13 @@ class Remembered:
         self._bytes = 0
         self._kept: OrderedDict[Hashable, bytes] = OrderedDict()
         self._lock = Lock()
-        # One for each answer that is being made, for as long as anyone waits for it.
+        # A lock for each answer that is being made, while any session waits for it.
         self._making: WeakValueDictionary[Hashable, Any] = WeakValueDictionary()
 
     def answer(self, key: Hashable, make: Callable[[], Answer]) -> Answer:
-        """The answer of that key, made once however many ask at the same time.
+        """The answer of that key, made once however many sessions ask at the same time.
 
-        An error is raised to whoever asked, and not remembered.
+        An error is raised to the session that made it, and not remembered.
         """
         kept = self._find(key)
         if kept is None:

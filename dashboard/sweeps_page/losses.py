@@ -42,8 +42,8 @@ def show(sweep: SweepProgress) -> None:
 
 def _losses(sweep: SweepProgress) -> pd.DataFrame:
     """As `newest_losses`, and the state: of finished models, and of those in training."""
-    # What is in training is asked first: a model that is finished in between is then in both, not
-    # in none.
+    # Models in training are read first: one that finishes in between is then in both, not in
+    # neither.
     training = _in_training(sweep)
     finished = data.newest_losses(sweep.id, len(OKABE_ITO), MOST_MODELS).assign(state=FINISHED)
     training = training[~training["run_id"].isin(finished["run_id"])]
@@ -55,7 +55,7 @@ def _losses(sweep: SweepProgress) -> pd.DataFrame:
 def _in_training(sweep: SweepProgress) -> pd.DataFrame:
     if not sweep.running:
         return pd.DataFrame(columns=["run_id"])
-    # Never remembered: no revision tells that there are more.
+    # Never remembered: new losses raise no revision.
     found = losses_in_training(open_reader(), sweep.id, len(OKABE_ITO), MOST_IN_TRAINING)
     return found.assign(state=found.pop("is_orphaned").map({False: IN_TRAINING, True: DIED}))
 

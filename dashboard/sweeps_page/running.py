@@ -70,7 +70,7 @@ def _refreshed(polls: bool) -> None:
 
 
 def _ended() -> None:
-    """What came out of the sweeps that ended while this session looked on."""
+    """The results of sweeps that ended during this session."""
     try:
         names = {sweep.id: sweep.name for sweep in data.progress()}
         ended = [names[x] for x in st.session_state.get(ENDED, []) if x in names]

@@ -33,7 +33,7 @@ def stop(sweep_id: int) -> None:
 
 
 def resume(sweep_id: int, name: str) -> None:
-    """Takes a stop back, and sees to it that somebody trains."""
+    """Takes a stop back, and makes sure that a worker trains."""
 
     def do(store: Store) -> None:
         stopped = sweep_queries.sweep_record(store, sweep_id).state == SweepState.STOPPED
@@ -44,7 +44,7 @@ def resume(sweep_id: int, name: str) -> None:
 
 
 def retry(sweep_id: int, name: str) -> None:
-    """Queues the sweep's failed runs again, and sees to it that somebody trains."""
+    """Queues the sweep's failed runs again, and makes sure that a worker trains."""
 
     def do(store: Store) -> None:
         writer.retry(store, [sweep_id])
@@ -76,7 +76,7 @@ def say_problem() -> None:
 
 
 def is_attended(store: Store, sweep_id: int, running: int) -> bool:
-    """Whether somebody trains the sweep, as far as can be known from here."""
+    """Whether a worker trains the sweep, as far as this machine can know."""
     return running > 0 or background_worker.has_worker(store, sweep_id)
 
 

@@ -36,7 +36,7 @@ class Engine(Protocol):
 
     @property
     def one_thread(self) -> bool:
-        """Whether it computes on one thread whatever PyTorch is told."""
+        """Whether it computes on one thread whatever PyTorch's settings are."""
         ...
 
     @property

@@ -133,7 +133,7 @@ class GroupTraining:
 
 
 class Optimized(TypedDict):
-    """What an optimizer is told of a configuration."""
+    """An optimizer's settings from a configuration."""
 
     learning_rate: float
     weight_decay: float

@@ -26,7 +26,7 @@ Outputs = Float[Tensor, "string *output"]
 
 
 class Recorder:
-    """Keeps the states that a forward pass names, where anybody asked for them."""
+    """Keeps the states that a forward pass names, if a caller asked for them."""
 
     def __init__(self, prefix: str = "", kept: dict[str, Tensor] | None = None) -> None:
         self._prefix = prefix
@@ -78,7 +78,7 @@ class Classifier(nn.Module, ABC):
         Args:
             ids: the tokens.
             record: to be called with each state's name and value; returns the value.
-            places: where they stand; None for the places that the model gives them itself.
+            places: the tokens' places; None for those that the model assigns itself.
         """
 
     def parts(self) -> Mapping[Part, str]:

@@ -16,7 +16,7 @@ def nothing(config: NetworkConfig) -> None:
 
 @dataclass(frozen=True)
 class Entry:
-    """An architecture or a position scheme: where its class stands, and what it asks of settings.
+    """An architecture or a position scheme: where its class is, and what it requires of settings.
 
     One from outside is its class itself, of which these are attributes and class methods.
     """

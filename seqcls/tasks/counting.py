@@ -199,7 +199,7 @@ class _Counted:
         return self._holds(counts.reshape(-1, len(shares))).reshape(len(lengths), size)
 
     def _found_near(self, length: int, positive: bool) -> bool:
-        """Whether a string is found that is a little shorter than one that was found before."""
+        """Whether there is a string a little shorter than one found before."""
         known = self._last.get(positive)
         if known is None or not 0 < (less := int(known.sum()) - length) <= NEAR:
             return False

@@ -42,7 +42,7 @@ def alphabet_obstacle(alphabet: Sequence[str]) -> str | None:
 
 
 def listed_tokens(alphabet: Sequence[str], unknown: str) -> str:
-    """What the tokens are, beside one that is none; of many names some, with the nearest."""
+    """The tokens, for a message about an unknown one; of many names some, with the nearest."""
     if not has_names(alphabet):
         return f"the alphabet is {''.join(alphabet)!r}"
     first, more = ", ".join(alphabet[:MAX_TOLD]), len(alphabet) - MAX_TOLD

@@ -139,7 +139,7 @@ class Tokenizer:
         """
         letters = [int(token) - FIRST_LETTER for token in ids if token not in (CLS, PAD)]
         known = range(self.num_letters)
-        # Not asked of each letter, of which a test set has a million.
+        # Checked once for all, since a test set has a million letters.
         if unknown := sorted(set(letters).difference(known)):
             raise InvalidStringError(
                 f"token id {unknown[0] + FIRST_LETTER} is outside the vocabulary of "

@@ -1,1 +1,1 @@
-"""What is found out of stored runs: opened models, causes, suggestions, comparisons."""
+"""Analyses of stored runs: opened models, causes, suggestions, comparisons."""

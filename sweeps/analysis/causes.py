@@ -30,7 +30,7 @@ def attribute(
         store: the database, open for writing.
         run_ids: failing runs.
         sample: errors of each that are looked at, spread evenly from the shortest to the longest.
-        on_progress: told after every run.
+        on_progress: called after every run.
 
     Returns:
         How many runs were attributed now. One whose task is no language has no causes.
@@ -66,7 +66,7 @@ def causes_of(store: Store, run_id: int, wrong: Sequence[str], sample: int) -> l
 def leading(causes: pd.DataFrame) -> pd.DataFrame:
     """The mechanism of most errors of each run, whatever head and tokens it is about.
 
-    `order not seen` leads wherever it is found: no training mends it.
+    `order not seen` always leads: no training fixes it.
 
     Args:
         causes: as `sweeps.store.results.explained.causes`.

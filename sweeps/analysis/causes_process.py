@@ -1,6 +1,6 @@
-"""Finding causes in a process of its own, for whoever may not be kept busy, such as a server.
+"""Finding causes in a process of its own, for callers that may not be kept busy, such as a server.
 
-What is found is committed run by run, so that anyone can see from the database how far it is.
+Causes are committed run by run, so that the database shows the progress.
 """
 
 import json
@@ -63,7 +63,7 @@ def start(store: Store, run_ids: Sequence[int]) -> Attribution:
 
 
 def main() -> int:
-    """Finds the causes of the runs whose numbers stand in the standard input, as JSON."""
+    """Finds the causes of the runs whose numbers come on standard input, as JSON."""
     try:
         causes.attribute(open_writer(), json.load(sys.stdin))
     except (SeqclsError, OSError) as error:

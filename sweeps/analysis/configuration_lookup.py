@@ -14,13 +14,13 @@ from sweeps.store.reading.selection import View
 
 
 def config_meant(store: Store, reference: str) -> int:
-    """The id of the configuration meant by `heads`, `heads:hidden_size=16`, `12` or `heads/2`.
+    """The id of the configuration named by `heads`, `heads:hidden_size=16`, `12` or `heads/2`.
 
-    A sweep means its configuration where it has one, or the one that has the values named after a
-    colon. A run, by its id or by its sweep and model seed, means its own configuration.
+    A sweep names its only configuration, or the one that has the values after a colon. A run, by
+    its id or by its sweep and model seed, names its own configuration.
 
     Raises:
-        UnknownRunError: there is none, or there are several.
+        UnknownRunError: no configuration fits, or several do.
         ConfigError: there is no such field, or a value is not one of its values.
     """
     sweep, _, conditions = reference.partition(":")
@@ -50,7 +50,7 @@ def condition(text: str, said: str) -> tuple[str, Any]:
         said: where it was written, which messages begin with.
 
     Raises:
-        ConfigError: there is no such field, or that is none of its values.
+        ConfigError: there is no such field, or it does not have that value.
     """
     name, equals, value = text.partition("=")
     if name not in RunConfig.model_fields:

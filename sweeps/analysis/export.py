@@ -37,10 +37,10 @@ def export(
 
     Args:
         store: the database.
-        folder: where to; it is made where it is missing.
+        folder: where the files go; created if missing.
         kind: `csv` or `parquet`.
         wanted: which runs.
-        on_progress: told how many runs are written, and of how many.
+        on_progress: called with the number of runs written, and of all runs.
         force: replace files that this program wrote and nobody changed since.
 
     Returns:

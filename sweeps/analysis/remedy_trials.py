@@ -1,4 +1,4 @@
-"""What would help a failing run: suggestions, the sweeps that try them, and what came of those."""
+"""What would help a failing run: suggestions, the sweeps that try them, and their results."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -64,7 +64,7 @@ def trials(store: Store, run_id: int, mechanisms: Sequence[str]) -> tuple[Trial,
 def _by_meaning(configs: Mapping[int, RunConfig]) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for config_id, config in configs.items():
-        # Of a plug-in that is not installed here nobody knows which fields it reads.
+        # The fields that a plug-in reads are unknown unless it is installed.
         if obstacle_of(config) is None:
             found.setdefault(_meaning(config), []).append(config_id)
     return found

@@ -31,13 +31,13 @@ def perturb(
     times: int = TIMES,
     on_progress: OnProgress | None = None,
 ) -> None:
-    """Trains finished runs again with other rounding, and stores what they come to.
+    """Trains finished runs again with other rounding, and stores the results.
 
     Args:
         store: the database, open for writing.
         run_ids: finished runs.
         times: how often each is trained again from moved values, all together in one group.
-        on_progress: told after every run.
+        on_progress: called after every run.
 
     Raises:
         UnknownRunError: one is not finished.

@@ -114,7 +114,7 @@ def patched_frame(found: Patched, most_units: int | None = None) -> pd.DataFrame
 
     Args:
         found: the patches.
-        most_units: of a recurrent network's units only so many, those that restore most.
+        most_units: how many of a recurrent network's units to keep, those that restore most.
     """
     units = found.most_restoring_units(len(found.sites) if most_units is None else most_units)
     restored, flips = found.restored, found.flips

@@ -56,7 +56,7 @@ def main() -> None:
     try:
         app()
     except BrokenPipeError:
-        # The reader of our output, such as `head`, has left. Nobody is there to be told.
+        # The reader of our output, such as `head`, has left, so no message can reach it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)
     except (ClusterError, MachineError, StoreUnavailableError, OSError) as error:
@@ -80,7 +80,7 @@ def _fail(error: Exception, status: int) -> NoReturn:
 
 
 def _show_log() -> None:
-    # Only what this program itself has to say; libraries tell theirs to whoever knows them.
+    # Only this program's own messages, not those of libraries.
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("seqcls: %(message)s"))
     logging.getLogger("sweeps").addHandler(handler)

@@ -16,7 +16,7 @@ PER_TOKEN = 60.0
 
 
 def engine_of(problem: Problem) -> Engine:
-    """The engine that trains a problem's models where none is asked for."""
+    """The engine that trains a problem's models unless one is chosen."""
     return engine_named(choose_engine(problem).name)
 
 

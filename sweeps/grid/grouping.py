@@ -1,4 +1,4 @@
-"""Runs to groups of one shape, the same groups whoever asks."""
+"""Divides runs into groups of one shape, the same groups for every caller."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -56,7 +56,7 @@ class SweepSpec:
         """Every configuration of the grid.
 
         Raises:
-            SpecError: a combination that cannot be trained, or that stands in the grid twice.
+            SpecError: a combination cannot be trained, or is in the grid twice.
         """
         axes = self.axes or {}
         seen: set[str] = set()
@@ -158,12 +158,12 @@ def parse_spec(data: Mapping[str, Any]) -> SweepSpec:
 
 
 def spec_as_written(data: Mapping[str, Any]) -> SweepSpec:
-    """The same, of which no configuration was looked at yet: this machine may lack a plug-in.
+    """As `parse_spec`, but without checking configurations: this machine may lack a plug-in.
 
     Raises:
         SpecError: as `parse_spec`, but for a configuration.
     """
-    # First of all whether it can be stored: what cannot has no text to be shown either.
+    # First, since a specification that cannot be stored has no text to show either.
     submitted = _json(data)
     written = WrittenSpec.of(data)
     spec = SweepSpec(

@@ -1,7 +1,7 @@
 """Workers that are started from elsewhere, such as a page, and live on without it.
 
-Beside the database `runs.db` stands the folder `runs.db.logs`, with the log of every such worker
-and, for each sweep, a record of the process that was started for it last.
+The folder `runs.db.logs` beside the database `runs.db` has the log of every such worker and, for
+each sweep, a record of the last process started for it.
 """
 
 import hashlib
@@ -54,8 +54,8 @@ class _Record:
 def start_worker(store: Store, sweeps: Mapping[int, str], *, anyway: bool = False) -> bool:
     """Starts one worker process for those of these sweeps that no living one was started for.
 
-    Whoever asks twice, or at the same time, starts one. The process is a session of its own: what
-    becomes of the caller does not touch it.
+    Asking twice, even at the same time, starts only one. The process is a session of its own and
+    outlives the caller.
 
     Args:
         store: the database.
@@ -147,7 +147,7 @@ def _end_of(path: Path, max_bytes: int) -> bytes:
     """The last bytes of a file of its own; a link, a pipe or a device is refused, not read.
 
     Raises:
-        OSError: there is no such file, or it is none.
+        OSError: there is no such file, or it is not a regular one.
     """
     with _opened(path.parent) as folder:
         file = os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
@@ -166,7 +166,7 @@ def _opened(folder: Path) -> Iterator[int]:
     """A folder as a file descriptor; a link in its place is not followed.
 
     Raises:
-        OSError: there is none.
+        OSError: there is no such folder.
     """
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:

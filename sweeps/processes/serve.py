@@ -61,7 +61,7 @@ def show_dashboard(db: str | None, port: int, host: str = ADDRESS) -> NoReturn:
         f"--server.port={port}",
         "--logger.hideWelcomeMessage=true",
     ]
-    # In place of this process, so that whoever ends this one ends the server.
+    # In place of this process, so that ending it ends the server.
     command = python("streamlit", "run", str(_script()), *options)
     os.execve(sys.executable, command, environment)
 

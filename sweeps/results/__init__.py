@@ -1,1 +1,1 @@
-"""What came out of runs: plain values, their digests, what they come to."""
+"""The results of runs: plain values, their digests, and summaries."""

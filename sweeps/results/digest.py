@@ -1,7 +1,7 @@
-"""A versioned hash over a run's results, by which a damaged file can be found out.
+"""A versioned hash over a run's results, which reveals a damaged file.
 
-It is made where the results are, in the training process, and held against what is stored whenever
-that is checked. It covers named columns: one that is added later changes no digest.
+The training process computes it, and every check of the database compares it with what is stored.
+It covers named columns, so a column added later changes no digest.
 """
 
 import hashlib
@@ -85,7 +85,7 @@ def _covered(columns: Iterable[str], has_cells: bool) -> list[str]:
 
 
 def verdict_digest(config_key: str, model_seed: int, verdict: Verdict) -> str:
-    """The digest of what an exhaustive check has found."""
+    """The digest of an exhaustive check's result."""
     content = {"config": config_key, "model_seed": model_seed, "verdict": asdict(verdict)}
     return f"{VERSION}:{_sha256(canonical_json(content).encode())}"
 

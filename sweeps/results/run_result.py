@@ -1,4 +1,4 @@
-"""What came out of one run, as a worker process hands it back."""
+"""The results of one run, as a worker process returns them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -29,7 +29,7 @@ class RunResult:
     """Of the results; see `sealed`."""
 
     def summary(self) -> dict[str, Any]:
-        """The results that stand in the run's own row."""
+        """The results in the run's own row."""
         assert self.evaluation is not None
         assert self.best_epoch is not None
         return {

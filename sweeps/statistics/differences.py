@@ -18,7 +18,7 @@ from sweeps.statistics.median_intervals import FEWEST, RESAMPLES
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """What each seed of a configuration came to."""
+    """The outcome of each seed of a configuration."""
 
     seeds: tuple[int, ...]
     values: npt.NDArray[np.float64]

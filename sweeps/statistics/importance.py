@@ -1,4 +1,4 @@
-"""Which setting moves what models of one language come to most, and how sure that is."""
+"""Which setting changes the results of one language's models most, and how sure that is."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

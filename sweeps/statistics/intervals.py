@@ -20,7 +20,7 @@ class Interval:
 class Table:
     """Pairs of outcomes, such as whether the same seed fails in two configurations.
 
-    Cells are counts; of several tables that weigh the same, what they come to.
+    Cells are counts, or sums over several tables of equal weight.
     """
 
     both: float

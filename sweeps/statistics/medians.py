@@ -1,4 +1,4 @@
-"""What the seeds of each configuration come to: medians, and which of them fail."""
+"""The results of each configuration's seeds: medians, and which of them fail."""
 
 import pandas as pd
 

@@ -33,7 +33,7 @@ class GroupProgress:
         self._tell()
 
     def share(self, job: Job) -> float | None:
-        """How much of a group's training is done, in [0, 1]; None where nothing was told."""
+        """How much of a group's training is done, in [0, 1]; None if that is unknown."""
         done = self._going.get(job.number)
         return None if done is None else done / len(job.group)
 

@@ -1,4 +1,4 @@
-"""A thread that says, as long as a worker works, that it is alive."""
+"""A thread that reports, while a worker works, that it is alive."""
 
 import threading
 from collections.abc import Iterator

@@ -38,7 +38,7 @@ def make_job(group: RunGroup, engine: str, device: str) -> Job:
     """Chooses the engine. For one that wants them it draws the initial parameters of small models.
 
     That takes PyTorch, which this process loads once so that no worker has to. Large ones are drawn
-    where they are trained: what cannot be allocated is a failure of those runs, and of no others.
+    where they are trained, so that a failed allocation fails those runs only.
     """
     choice = choose_engine(group[0].problem, engine, device)
     small = parameter_bytes(group[0].problem) <= MAX_DRAWN_BYTES
@@ -53,8 +53,8 @@ def _drawn(group: RunGroup) -> list[Weights] | None:
     try:
         return draw_initial([(run.problem, run.model_seed) for run in group])
     except (MemoryError, RuntimeError):
-        # PyTorch raises the latter where it gets no memory. Where there is none even for a small
-        # model, the training process may still find some.
+        # PyTorch raises RuntimeError when it gets no memory. The training process may get some
+        # later.
         return None
 
 
@@ -72,7 +72,7 @@ def run_job(job: Job, report: Progress) -> list[RunResult]:
 
 
 def _run_job(job: Job, report: Progress) -> list[RunResult]:
-    # Asked first: some systems promise any memory, and kill whoever uses more than there is.
+    # Checked first: some systems promise any memory, and kill a process that uses too much.
     if too_large := shortage(job.group[0].problem, len(job.group)):
         raise MemoryError(too_large)
     with _one_thread(job.engine):

@@ -17,7 +17,7 @@ MOST_SHARE = 0.05
 
 
 class LiveLosses:
-    """What a worker was told of its groups' losses, and has not stored yet.
+    """Losses that a worker has received from its groups, and not stored yet.
 
     Args:
         store: the database, open for writing.
@@ -34,7 +34,7 @@ class LiveLosses:
             self._new.setdefault(job.number, []).extend(epochs)
 
     def store_some(self, held: Iterable[tuple[writer.Claim, Job, float]]) -> None:
-        """Stores what is new, where it is time to; what cannot be stored now comes with the next.
+        """Stores new losses when they are due; those that cannot be stored are kept for next time.
 
         Args:
             held: the groups in training, and when each began.
@@ -43,7 +43,7 @@ class LiveLosses:
         if began < self._due or not self._new:
             return
         in_training = {job.number: (claim, since) for claim, job, since in held}
-        # Of a group that has ended all is stored.
+        # The losses of a group that has ended are stored with its results.
         self._new = {number: new for number, new in self._new.items() if number in in_training}
         due = [number for number in self._new if began - in_training[number][1] >= STORE_SECONDS]
         if due and self._is_stored([(in_training[number][0], self._new[number]) for number in due]):

@@ -51,7 +51,7 @@ def progress(store: Store, counted: Sequence[SweepProgress] | None = None) -> li
         counted: what `counts` gives of it at its present revision, where that is known already.
     """
     found = list(counts(store) if counted is None else counted)
-    # What nobody trains has no rate and no worker; of a hundred thousand runs no row is read.
+    # Idle sweeps have no rate and no worker, so no row of perhaps 100,000 runs is read.
     return _with_orphaned(store, _with_rates(store, found)) if _is_running(found) else found
 
 
@@ -68,7 +68,7 @@ def _is_running(found: Iterable[SweepProgress]) -> bool:
 
 
 def _with_rates(store: Store, found: Iterable[SweepProgress]) -> list[SweepProgress]:
-    """The same, with how fast the runs of those in training end."""
+    """The same, with the rate at which runs end in sweeps that are training."""
     recent = progress_queries.recent(store, WINDOW_SECONDS)
     return [
         replace(one, runs_per_second=_rate(recent.get(one.id))) if one.running else one

@@ -103,7 +103,7 @@ def work(
 
 
 def _check(how: WorkOptions) -> None:
-    """Refuses what cannot be meant before anything is claimed."""
+    """Refuses invalid options before anything is claimed."""
     if how.workers < 0:
         raise ConfigError(f"workers={how.workers}: expected 0 or more processes")
     check_device(how.device)
@@ -236,7 +236,8 @@ class _Worker:
         for ended in self._executor.ended():
             held = self._held.pop(ended.job.number)
             if ended.lost is not None and self._interruption.signal is not None:
-                # Whatever ends this program may have ended the process too: no fault of the runs.
+                # The signal that ends this program may have ended the process too: the runs are
+                # not at fault.
                 self._give_back(held)
                 continue
             if ended.of_machine:
@@ -312,7 +313,7 @@ class _Worker:
         return [group for group in held if not going_on.intersection(group.claim.attempts)]
 
     def _is_nearly_done(self, held: _Held, now: float) -> bool:
-        """Whether a stopped group will end soon, as far as can be told."""
+        """Whether a stopped group will probably end soon."""
         share = self._progress.share(held.job)
         if share is None:
             # It has only begun, or is on a cluster, which does not tell how far it is.
@@ -326,7 +327,7 @@ class _Worker:
         self._patiently(partial(writer.release, self._store, self._worker_id, ids))
 
     def _patiently(self, write: Callable[[], Written]) -> Written:
-        """Repeats a write for as long as the database is only busy: results are worth a wait."""
+        """Repeats a write while the database is busy: results are worth a wait."""
         give_up = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:

@@ -1,4 +1,4 @@
-"""How far each setting moves what models come to."""
+"""How far each setting changes the models' results."""
 
 import altair as alt
 import pandas as pd

@@ -53,7 +53,7 @@ def _column(outcome: str) -> str:
 
 
 def _top(table: pd.DataFrame, outcome: str) -> float:
-    """What the end of the outcome's axis stands for: a share of all, or the greatest length."""
+    """The value at the end of the outcome's axis: a share of 1, or the greatest length."""
     return max(1.0, float(table[_column(outcome)].max())) if _is_length(outcome) else 1.0
 
 
@@ -68,12 +68,12 @@ def _said(value: float, outcome: str) -> str:
 def _text(value: object) -> str:
     if _is_missing(value):
         return NOT_READ
-    # A column of whole numbers of which one is missing has them as floating ones.
+    # A column of whole numbers with a missing value has floats.
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _rank(value: object) -> tuple[int, float, str]:
-    """Where a value stands among any others: numbers by size, then words, then what is missing."""
+    """The sort key of a value: numbers by size, then words, then what is missing."""
     if _is_missing(value):
         return 2, 0.0, ""
     if isinstance(value, Real):

@@ -9,7 +9,7 @@ SPACING = 20
 
 
 def height_of(spec: dict[str, Any]) -> int:
-    """Pixels of a chart from top to bottom with what stands around it, rather few than many.
+    """Pixels of a chart from top to bottom with all around it, estimated low.
 
     Args:
         spec: a Vega-Lite specification with its data, all of it.

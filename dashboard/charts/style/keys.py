@@ -1,4 +1,4 @@
-"""What colors and shapes mean, told once above several charts in place of a legend in each."""
+"""What colors and shapes mean, shown once above several charts instead of a legend in each."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

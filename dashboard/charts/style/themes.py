@@ -68,7 +68,7 @@ def _turned(value: Any, ground: Ground) -> Any:
 
 
 def _colored(rows: Any, ground: Ground) -> Any:
-    """The rows of a data set; colors stand in columns that are called so, and nowhere else."""
+    """The rows of a data set with the ground's colors, which only columns named `color` have."""
     if not (rows and isinstance(rows, list) and "color" in rows[0]):
         return rows
     return [row | {"color": ground.colors.get(row["color"], row["color"])} for row in rows]

@@ -1,1 +1,1 @@
-"""The plain models, string by string, without what nobody reads of them."""
+"""The plain models, string by string, without states that nothing reads."""

@@ -1,4 +1,4 @@
-"""The Transformer's logits without what nobody reads: the last block only where it is read.
+"""The Transformer's logits without unread states: the last block only where it is read.
 
 The same function as `seqcls.models.transformer`, which says what is computed; here no state has a
 name, and a batch's masks are made once for all blocks and members.

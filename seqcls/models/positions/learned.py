@@ -22,6 +22,6 @@ class Learned(Positions):
 
     def embed(self, states: States, places: Places) -> States:
         """Adds each place's vector."""
-        # Beyond the longest string there is only padding, which nobody looks at.
+        # Beyond the longest string there is only padding, which nothing reads.
         vectors: Tensor = self.table(places.clamp_max(len(self.table.weight) - 1))
         return states + vectors

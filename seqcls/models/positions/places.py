@@ -1,8 +1,8 @@
-"""Where tokens stand: one after another, or at places drawn at random (Ruoss et al. 2023).
+"""Places of tokens: one after another, or drawn at random (Ruoss et al. 2023).
 
-With `position_range` n tokens stand at a sorted sample, without replacement, of so many places. In
-training it is drawn anew for every batch. In testing a string's places depend on its length and on
-a seed of their own and on nothing else, so they are the same in whatever company it is tested.
+With `position_range` n tokens get a sorted sample, without replacement, of so many places. Training
+draws it anew for every batch. In testing a string's places depend only on its length and on a seed
+of their own, so they are the same whichever strings are tested with it.
 """
 
 from functools import lru_cache
@@ -35,7 +35,7 @@ class TrainingPlaces:
 def places_of(
     config: NetworkConfig, ids: Integer[Tensor, "string position"]
 ) -> Int64[Tensor, "#string position"]:
-    """Where tokens stand when nothing is learned; what padding gets is looked at by nobody."""
+    """The tokens' places when nothing is learned; nothing reads those of padding."""
     if not config.position_range:
         return torch.arange(ids.shape[1], device=ids.device).unsqueeze(0)
     lengths = (ids != PAD).sum(dim=1)

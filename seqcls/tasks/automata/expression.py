@@ -63,7 +63,7 @@ def minimal_automaton(pattern: str, alphabet: str) -> Automaton:
 
 
 def _unclosed(pattern: str) -> str | None:
-    """What is the matter with its parentheses; None where they match, escaped ones apart."""
+    """What is wrong with its parentheses; None if they match, aside from escaped ones."""
     depth = 0
     for token in re.findall(r"\\.|[()]", pattern, re.DOTALL):
         depth += {"(": 1, ")": -1}.get(token, 0)

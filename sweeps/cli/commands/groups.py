@@ -1,4 +1,4 @@
-"""What is told of families of strings that were run, as text and as data."""
+"""Results on families of strings, as text and as data."""
 
 from dataclasses import asdict
 from typing import Any

@@ -89,7 +89,7 @@ def predict_strings(
 
 
 def show_engines(reference: str, engine: str, device: str, look: Look) -> None:
-    """Prints which engine trains each configuration of the sweeps meant, and why."""
+    """Prints which engine trains each configuration of the chosen sweeps, and why."""
     frame = engines(reference, engine, device)
     for name in frame.columns.difference(["sweep", "engine", "reason"]):
         frame[name] = frame[name].map(toml_value, na_action="ignore")

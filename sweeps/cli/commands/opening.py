@@ -6,7 +6,7 @@ from sweeps.store.reading.queries import find_run
 
 
 def opened(db: str | None, reference: str) -> tuple[Store, int]:
-    """The database, open for reading, and the id of the run that is meant.
+    """The database, open for reading, and the id of the run that a reference names.
 
     Raises:
         UnknownRunError: there is no such run.

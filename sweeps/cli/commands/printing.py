@@ -59,14 +59,14 @@ def table_of(frame: "pd.DataFrame", title: str) -> Table:
 
 
 def cell_text(value: Any) -> str:
-    """A value as it stands in a table."""
+    """A value as a table shows it."""
     import pandas as pd
 
     return "" if pd.isna(value) else str(value)
 
 
 def is_fitted(look: Look) -> bool:
-    """Whether a table is to fit the terminal; in a file a line may be as long as it is."""
+    """Whether a table must fit the terminal; lines in a file may have any length."""
     return not look.wide and look.columns is None and Console().is_terminal
 
 
@@ -79,14 +79,14 @@ def print_table(frame: "pd.DataFrame", title: str, look: Look | None = None) -> 
         look: which columns the user asked for; None where the command has no such options.
 
     Raises:
-        ConfigError: a column is asked for that there is not.
+        ConfigError: the user asked for a column that does not exist.
     """
     chosen, fits = list(frame.columns), False
     if look is not None and look.columns is not None:
         chosen = named_columns(frame, look.columns)
     elif look is not None and is_fitted(look):
         chosen, fits = fitting_columns(frame, Console().width), True
-    # A command that lets nobody choose shows all it has, in cells of several lines where it must.
+    # A command without such options shows all columns, in cells of several lines if needed.
     as_wide_as_the_terminal = fits or (look is None and Console().is_terminal)
     Console(width=None if as_wide_as_the_terminal else WIDE).print(table_of(frame[chosen], title))
     left = [str(name) for name in frame.columns if name not in chosen]
@@ -95,7 +95,7 @@ def print_table(frame: "pd.DataFrame", title: str, look: Look | None = None) -> 
 
 
 def fitting_columns(frame: "pd.DataFrame", width: int) -> list[str]:
-    """The first columns of a frame that stand beside each other in so many characters.
+    """The first columns of a frame that fit side by side in so many characters.
 
     The first one is shown in any case.
     """

@@ -37,7 +37,7 @@ STATUS_SECONDS = 2.0
 
 
 def submit_sweeps(reference: str, db: str | None, precision: str | None) -> None:
-    """Queues what is missing of the sweeps meant, and trains nothing."""
+    """Queues the missing runs of the chosen sweeps, and trains nothing."""
     specs = _specs(reference, precision)
     _warn_of_memory(specs)
     store = open_writer(db)
@@ -49,7 +49,7 @@ def submit_sweeps(reference: str, db: str | None, precision: str | None) -> None
 
 
 def run_sweeps(reference: str, db: str | None, precision: str | None, how: WorkOptions) -> None:
-    """Trains what is missing of the sweeps meant, with a progress bar."""
+    """Trains the missing runs of the chosen sweeps, with a progress bar."""
     specs = _specs(reference, precision)
     check_training(how, specs)
     # Looked up read-only first: a complete database is not touched at all.

@@ -13,7 +13,7 @@ class _AbandonedError(Exception):
 
 
 class _ReportError(Exception):
-    """Leads out of the training of a group whose progress could not be reported: no fault of it."""
+    """Leads out of the training of a group whose progress could not be reported."""
 
     def __init__(self, reason: Exception) -> None:
         self.reason = reason

@@ -26,7 +26,7 @@ class GroupEnded:
     outcomes: list[RunResult]
     lost: str | None = None
     of_machine: bool = False
-    """Whether it was lost by what is the matter with this machine, and would be again."""
+    """Whether the machine is at fault, so that the group would be lost again."""
 
 
 class Executor(Protocol):

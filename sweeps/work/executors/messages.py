@@ -28,7 +28,7 @@ class Inbox:
         self._received += piece
 
     def next(self) -> Any:
-        """The next message that is there whole; None as long as none is."""
+        """The next complete message; None if there is none yet."""
         start = _LENGTH.size
         if len(self._received) < start:
             return None

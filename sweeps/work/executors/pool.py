@@ -37,7 +37,7 @@ class ProcessPool:
     def ended(self) -> list[GroupEnded]:
         ready = self._ready()
         for number, (job, process) in list(self._busy.items()):
-            # What was told of the progress may have led to groups being abandoned.
+            # The reports of progress may have led to groups being abandoned.
             if number in self._busy:
                 self._on_progress(job, *process.progress())
         answers = [self._answer(number) for number in ready if number in self._busy]

@@ -1,7 +1,7 @@
-"""What a training process tells of a group through a pipe: how far it is, and epochs' losses.
+"""A training process reports a group's progress and its epochs' losses through a pipe.
 
-A pipe takes short pieces whole or not at all, and nobody waits for it here: how far a group is, is
-told anew with every epoch; losses that do not go through go with the next.
+A pipe takes short pieces whole or not at all, and the process never waits for it: progress is
+reported anew with every epoch, and losses that do not go through go with the next.
 """
 
 import os
@@ -13,23 +13,23 @@ from collections.abc import Sequence
 from seqcls.results import EpochLosses
 
 QUIET_SECONDS = 2.0
-"""So long a group has to train before losses are told: most are done sooner."""
+"""How long a group trains before losses are reported: most groups are done sooner."""
 
 TELL_SECONDS = 1.0
-"""Between two times that losses are told; an epoch may take a thousandth of it."""
+"""Between two reports of losses; an epoch may take a thousandth of it."""
 
 _TOLD = struct.Struct("=dqqdd")
-"""How many members' worth is done; a member, its epoch, its losses. All of one size, so that what
-comes through is never cut where a piece ends."""
+"""How many members' worth is done; a member, its epoch, its losses. All records have one size, so
+a piece never ends inside one."""
 
 _NOBODY = -1
-"""The member where only the share is told."""
+"""The member of a record that reports only the share."""
 
 _AT_ONCE = select.PIPE_BUF // _TOLD.size
 
 
 class Told:
-    """What a process tells of one group; called by the engine after every epoch."""
+    """Reports the progress of one group; the engine calls it after every epoch."""
 
     def __init__(self, pipe: int) -> None:
         self._pipe = pipe
@@ -54,7 +54,7 @@ class Told:
         try:
             os.write(self._pipe, piece)
         except OSError:
-            # Nobody reads it at the moment. That can wait; training does not.
+            # The pipe is full. Reports can wait; training does not.
             return False
         return True
 

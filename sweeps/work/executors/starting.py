@@ -1,4 +1,4 @@
-"""Which executor is meant, and its beginning and end."""
+"""Chooses the executor, starts it and ends it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,12 +8,12 @@ from sweeps.work.executors.interface import Executor, OnJobProgress
 
 @contextmanager
 def start(workers: int, dask: str | None, on_progress: OnJobProgress) -> Iterator[Executor]:
-    """The executor that is meant, for as long as the block lasts.
+    """The executor that these arguments choose, until the block ends.
 
     Args:
         workers: processes of this machine to train in; with 0, this process trains itself.
         dask: the address of a Dask scheduler, whose workers train instead.
-        on_progress: told how groups go on, where the executor can tell.
+        on_progress: called with the progress of groups, if the executor knows it.
 
     Raises:
         ClusterError: the cluster cannot be reached.

@@ -1,10 +1,10 @@
 """What a training process does: `python -m sweeps.work.executors.train_here`, with four arguments:
 SOCKET PIPE ERRORS ENGINE.
 
-It says that it is ready, which tells that all it needs can be imported; from then on its standard
-error is that of the process that started it. It trains the groups that come by the socket, one
-after another, answers each, and tells the pipe how far it is, with its losses. It ends with the
-process at the other end, however that goes.
+It says that it is ready once all it needs is imported; from then on its standard error is that of
+the process that started it. It trains the groups that come through the socket, one after another,
+answers each, and reports progress and losses through the pipe. It ends with the process at the
+other end, however that one ends.
 """
 
 import os
@@ -47,7 +47,7 @@ def _receive(channel: socket.socket, jobs: "SimpleQueue[Job]") -> None:
             while (job := inbox.next()) is not None:
                 jobs.put(job)
     finally:
-        # Nobody is there any longer who would take what is trained here.
+        # The process that would take the results is gone.
         os._exit(1)
 
 

@@ -1,8 +1,8 @@
 """One process that trains, as the process that hands out groups sees it.
 
 The two share a socket, of whose other end this process keeps no copy: when the training process
-dies, however far it was in what it said, the end of the stream is seen here. Nothing here waits for
-it: a process that is stopped in the middle of a message holds nobody up.
+dies, even in the middle of a message, the stream ends here. Nothing here waits for it, so a process
+that is stopped in the middle of a message blocks nothing.
 """
 
 import os
@@ -30,8 +30,8 @@ DEATH_SECONDS = 5.0
 """How long the end of a killed process is waited for; one that hangs in the kernel takes longer."""
 
 Answer = tuple[list[RunResult], str | None, bool]
-"""The outcomes of a group, or none and the reason why it was lost; and whether that is something
-that is the matter with this machine, and no fault of the group."""
+"""The outcomes of a group, or none and the reason why it was lost; and whether the machine, not the
+group, is at fault."""
 
 
 MAX_LAST_WORDS = 10_000
@@ -54,7 +54,7 @@ class TrainingProcess:
     def __init__(self, engine: str) -> None:
         self._channel, theirs = socket.socketpair()
         self._progress, told = os.pipe()
-        # What it says before it is ready would be a traceback, of which one line is told.
+        # Output before it is ready is a traceback, of which one line is shown.
         self._last_words = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the others)
         try:
             self._process = _started(theirs.fileno(), told, self._last_words.fileno(), engine)
@@ -125,7 +125,7 @@ class TrainingProcess:
             self._is_ready = self._inbox.next() == READY
 
     def _why_it_did_not_start(self) -> str | None:
-        """The last it said before it ended by itself; None where somebody ended it."""
+        """Its last line of output if it ended by itself; None if it was killed."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(DEATH_SECONDS)
         if self._process.returncode is None or self._process.returncode < 0:
@@ -140,8 +140,8 @@ class TrainingProcess:
         )
 
     def progress(self) -> tuple[float, list[EpochLosses]]:
-        """How many members' worth of training is done of the group that was begun last, and the
-        losses that were told since this was asked last.
+        """How many members' worth of training of the current group is done, and the losses that
+        arrived since the last call.
         """
         epochs: list[EpochLosses] = []
         with suppress(BlockingIOError):
