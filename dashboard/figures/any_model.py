@@ -45,7 +45,7 @@ def _of_string(model: AskedModel, letters: Letters) -> Iterator[Figure]:
     text = model.text(letters) or "empty"
     figure = partial(Figure, None, panel=text)
     if has_residual_stream(model):
-        steps = steps_frame(state_frames.steps_frame(logit_steps(model, letters)), text)
+        steps = steps_frame(logit_steps(model, letters), text)
         ends: list[float] = steps[["start", "end"]].to_numpy().ravel().tolist()
         yield figure(
             title="What each part adds to the logit",

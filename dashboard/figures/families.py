@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from dashboard.charts.style.encodings import outcome
-from seqcls.interpretability.counts.family import Curve, Map
+from seqcls.interpretability.families import Curve, Map
 
 SURE = 5.0
 """A logit that is drawn in full color: a probability of 0.7%, or of 99.3%."""
@@ -12,17 +12,21 @@ SURE = 5.0
 
 def curve_frame(curve: Curve) -> pd.DataFrame:
     """n, logit, probability, outcome."""
-    outcomes = [outcome(curve.label, logit > 0) for logit in curve.logit.tolist()]
     return pd.DataFrame(
-        {"n": curve.n, "logit": curve.logit, "probability": curve.probability, "outcome": outcomes}
+        {
+            "n": curve.n,
+            "logit": curve.logits,
+            "probability": curve.probability,
+            "outcome": _outcomes(curve),
+        }
     )
 
 
 def flips_frame(curve: Curve) -> pd.DataFrame:
     """n, logit, label: where the answer changes."""
     rows = [
-        {"n": flip.n, "logit": flip.logit, "label": f"{curve.family.names[0]} = {flip.n:,}"}
-        for flip in curve.flips
+        {"n": own.n, "logit": own.logit, "label": f"{curve.family.names[0]} = {own.n:,}"}
+        for own in curve.changes
     ]
     return pd.DataFrame(rows, columns=["n", "logit", "label"])
 
@@ -31,7 +35,7 @@ def cells_frame(found: Map) -> pd.DataFrame:
     """x, x2, y, y2 (the edges of a cell), first, second, logit, outcome."""
     columns, rows = np.meshgrid(np.arange(len(found.second)), np.arange(len(found.first)))
     x, y = _edges(found.first), _edges(found.second)
-    logit = found.logit.ravel()
+    logit = found.logits.ravel()
     return pd.DataFrame(
         {
             "x": x[rows.ravel()],
@@ -41,7 +45,7 @@ def cells_frame(found: Map) -> pd.DataFrame:
             "first": found.first[rows.ravel()],
             "second": found.second[columns.ravel()],
             "logit": logit,
-            "outcome": [outcome(found.label, value > 0) for value in logit.tolist()],
+            "outcome": _outcomes(found),
             "strength": 0.25 + 0.65 * np.minimum(np.abs(logit), SURE) / SURE,
         }
     )
@@ -50,11 +54,16 @@ def cells_frame(found: Map) -> pd.DataFrame:
 def boundary_frame(found: Map) -> pd.DataFrame:
     """first, second: for each value of the first count where over the second the answer changes."""
     rows = [
-        {"first": int(value), "second": flip.n}
-        for value, flips in zip(found.first, found.boundary, strict=True)
-        for flip in flips
+        {"first": int(value), "second": own.n}
+        for value, changes in zip(found.first, found.changes, strict=True)
+        for own in changes
     ]
     return pd.DataFrame(rows, columns=["first", "second"])
+
+
+def _outcomes(found: Curve | Map) -> list[str]:
+    pairs = zip(found.labels.ravel().tolist(), found.logits.ravel().tolist(), strict=True)
+    return [outcome(label, logit > 0) for label, logit in pairs]
 
 
 def _edges(values: np.ndarray) -> np.ndarray:

@@ -1,11 +1,11 @@
 """What figures of a string have along their axes: its tokens, and the parts of its logit."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import pandas as pd
 
 from dashboard.charts.model.readout import DIRECTIONS
+from seqcls.interpretability.attribution import Step
 from seqcls.interpretability.strings.asked import AskedModel, Letters
 
 DRAWN = 64
@@ -19,36 +19,15 @@ def with_margin(values: Sequence[float]) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def steps_frame(steps: pd.DataFrame, string: str) -> pd.DataFrame:
-    """The waterfall's rows: string, step, change, start, end, direction; the logit comes last.
-
-    Args:
-        steps: part, block, head, adds, logit.
-        string: its text.
-    """
+def steps_frame(steps: Sequence[Step], string: str) -> pd.DataFrame:
+    """The waterfall's rows: string, step, change, start, end, direction; the logit comes last."""
     rows = [
-        {
-            "step": _step_name(step),
-            "change": step["adds"],
-            "start": step["logit"] - step["adds"],
-            "end": step["logit"],
-            "direction": DIRECTIONS[int(step["adds"] < 0)],
-        }
-        for step in steps.to_dict("records")
+        (step.text, step.adds, step.logit - step.adds, step.logit, DIRECTIONS[step.adds < 0])
+        for step in steps
     ]
-    last = float(steps["logit"].iloc[-1])
-    rows.append(
-        {"step": "logit", "change": last, "start": 0.0, "end": last, "direction": DIRECTIONS[2]}
-    )
-    return pd.DataFrame(rows).assign(string=string)
-
-
-def _step_name(step: Mapping[Any, Any]) -> str:
-    block, head = step["block"], step["head"]
-    if pd.isna(block):
-        return str(step["part"])
-    part = f"head {head}" if not pd.isna(head) else str(step["part"])
-    return f"block {block}: {part}"
+    rows.append(("logit", steps[-1].logit, 0.0, steps[-1].logit, DIRECTIONS[2]))
+    columns = ["step", "change", "start", "end", "direction"]
+    return pd.DataFrame(rows, columns=columns).assign(string=string)
 
 
 def token_names(model: AskedModel, letters: Letters) -> list[str]:

@@ -8,9 +8,10 @@ import pandas as pd
 from dashboard.charts.model.circuits import matrix
 from dashboard.charts.model.losses import losses
 from dashboard.charts.model.parameters import magnitudes
-from dashboard.charts.model.readout import DIRECTIONS, waterfall
+from dashboard.charts.model.readout import waterfall
 from dashboard.figures.figure import Figure
 from dashboard.figures.history import Traces
+from dashboard.figures.string_axes import steps_frame
 from seqcls.interpretability.counts.attribution import direct_logit_attribution
 from seqcls.interpretability.counts.circuits import Circuits, circuits
 from seqcls.interpretability.counts.network import Network
@@ -93,29 +94,12 @@ def readouts(traces: Traces, epoch: int) -> Iterator[Figure]:
         "the feed-forward. The steps sum to the logit; above 0 the model predicts positive."
     )
     frames = [
-        readout_frame(networks[epoch], string).assign(string=string or "(empty)")
+        steps_frame(direct_logit_attribution(networks[epoch], string).steps, string or "(empty)")
         for string in traces.strings
     ]
     frame = pd.concat(frames, ignore_index=True)
     title = "The stream read out"
     yield Figure(16, title, "", note, frame, waterfall(frame, domain, title))
-
-
-def readout_frame(network: Network, string: str) -> pd.DataFrame:
-    """step, change, start, end, direction: the steps in order, and the logit last."""
-    read = direct_logit_attribution(network, string)
-    rows = [
-        {
-            "step": step.name,
-            "change": step.adds,
-            "start": step.logit - step.adds,
-            "end": step.logit,
-            "direction": DIRECTIONS[step.adds < 0],
-        }
-        for step in read.steps
-    ]
-    total = {"step": "logit", "change": read.logit, "start": 0.0, "end": read.logit}
-    return pd.DataFrame([*rows, {**total, "direction": DIRECTIONS[2]}])
 
 
 def _readout_domain(traces: Traces) -> tuple[float, float]:

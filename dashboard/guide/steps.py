@@ -9,14 +9,14 @@ from dashboard.figures.families import curve_frame, flips_frame
 from dashboard.guide.models import compare, failing, find, show_figures, to_model
 from dashboard.links import COMPARE_PAGE
 from dashboard.model.ablation import pruned
-from dashboard.model.breaking import curve_of
+from dashboard.model.breaking import answers_of
 from dashboard.model.drawing import stretch
 from dashboard.model.opened import OpenedModel
 from dashboard.model.why import explained
 from dashboard.text import verbatim
 from seqcls.interpretability.counts.explanation_text import explanation_text
-from seqcls.interpretability.counts.family import parse_family
-from seqcls.interpretability.counts.result_text import curve_text
+from seqcls.interpretability.families import Curve
+from seqcls.interpretability.family_text import family_text
 
 DEFAULT = "all_initializations"
 WIDER = "increased_dimensionality"
@@ -77,8 +77,9 @@ def why_they_differ() -> None:
         st.markdown(f"**Seed {seed}**: {verbatim(_leads(model))}")
     st.markdown("So one `a` among more and more `b`s is lost in the one and not in the other:")
     for model, seed in ((good, 5), (bad, 2)):
-        found = curve_of(model, parse_family("ab{n}", model.config.num_letters))
-        st.markdown(f"**Seed {seed}.** {verbatim(' '.join(curve_text(found)))}")
+        found = answers_of(model, "ab{n}")
+        assert isinstance(found, Curve)
+        st.markdown(f"**Seed {seed}.** {verbatim(' '.join(family_text(found)))}")
         chart = family_curve(curve_frame(found), flips_frame(found), found.limit, "n", "ab{n}")
         stretch(chart.properties(height=150), f"guide_family_{seed}")
     to_model(bad, "Type families of your own", view="Breaking point", family="ab{n}")
@@ -206,10 +207,10 @@ def heads() -> None:
     model = find(MORE_HEADS, 0)
     if model is None:
         return
-    steps = pruned(model, "heads")
-    spare = sum(step.cost.errors <= steps[0].cost.errors for step in steps[1:])
+    steps = pruned(model, dimensions=False)
+    spare = sum(step.errors <= steps[0].errors for step in steps[1:])
     st.markdown(
-        f"Most heads are spares, as switching them off shows: of the {steps[0].heads_left} of seed "
+        f"Most heads are spares, as switching them off shows: of the {len(steps) - 1} of seed "
         f"0, {spare} can go, the cheapest first, before the test shows an error more."
     )
     to_model(model, "Ablate heads of a model with 16", view="Ablation")

@@ -1,72 +1,63 @@
 """Ablation: what is left without some parts, what each head is worth, and what can go."""
 
-import numpy as np
+from operator import attrgetter
+
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import links
-from dashboard.charts.model.exact_ablations import (
-    accuracy_before_and_after,
-    head_ranking,
-    pruning_curve,
-)
-from dashboard.figures.exact_ablations import lengths_frame, pruning_frame, ranking_frame
+from dashboard.charts.model.ablations import accuracy_by_length, part_ranking, pruning_curve
+from dashboard.figures.ablations import lengths_frame, pruning_frame, ranking_frame
 from dashboard.model.choice import ABLATED, Chosen
 from dashboard.model.drawing import stretch
 from dashboard.model.opened import OpenedModel, remembered
-from seqcls.evaluation import DistinctStrings, distinct_test_strings
-from seqcls.interpretability.counts.ablation import Ablation, ablate, logits_after
+from seqcls.interpretability.ablation import Ablated, Ablation, AblationMethod, prune, rank
+from seqcls.interpretability.counts.ablation import CountedJudge, dimensions_of, heads_of
 from seqcls.interpretability.counts.network import Network
-from seqcls.interpretability.counts.pruning import prune, rank_heads
-from seqcls.tokens.strings import TokenStrings
+from seqcls.models.parts import Part
 
 FEW_PARTS = 8
 """Of so many heads and dimensions the pruning curve takes no time; of more, a button asks."""
 
-
-def _logits_of_strings(
-    network: Network, ablation: Ablation, strings: tuple[str, ...]
-) -> np.ndarray:
-    """Logits after ablation; a mean-ablated head's mean is that over the test strings."""
-    test = distinct_test_strings(network.problem.test)
-    counts = network.counts(strings)
-    labels = network.problem.count_task.labels_of_counts(counts)
-    both = np.concatenate([test.strings.counts, counts])
-    together = DistinctStrings(
-        TokenStrings.of_counts(counts.shape[1], both),
-        # They do not occur in the test set, and so have no part in its means.
-        occurrences=np.concatenate([test.occurrences, np.zeros(len(counts), dtype=np.int64)]),
-        targets=np.concatenate([test.labels, labels]),
-        texts=[*test.texts, *strings],
-    )
-    return logits_after(network, together, ablation)[len(test.labels) :]
+NAME = attrgetter("name")
+"""Of a part, of which there is one block."""
 
 
-logits_of_strings = remembered(_logits_of_strings)
-ablated = remembered(ablate)
-ranked = remembered(rank_heads)
-pruned = remembered(prune)
+def _judge(network: Network) -> CountedJudge:
+    return CountedJudge(network)
+
+
+def _ranked(network: Network, how: AblationMethod) -> tuple[Ablated, ...]:
+    return rank(CountedJudge(network), heads_of(network), how)
+
+
+def _pruned(network: Network, *, dimensions: bool) -> tuple[Ablated, ...]:
+    parts = heads_of(network) + (dimensions_of(network) if dimensions else ())
+    return tuple(prune(CountedJudge(network), parts))
+
+
+judge_of = remembered(_judge)
+ranked = remembered(_ranked)
+pruned = remembered(_pruned)
 
 
 def show(chosen: Chosen) -> None:
     """Heads and dimensions ablated, the ranking of heads, and the pruning curve."""
     model = chosen.model
-    heads = range(model.config.num_attention_heads)
-    dimensions = range(model.config.hidden_size)
+    heads, dimensions = heads_of(model.network), dimensions_of(model.network)
     zeroed, averaged, cut = (
         _parts(column, name, options)
         for column, name, options in zip(
             st.columns(3), ABLATED, (heads, heads, dimensions), strict=True
         )
     )
-    ablation = Ablation(frozenset(zeroed), frozenset(averaged) - frozenset(zeroed), frozenset(cut))
-    _outcome(model, ablation, chosen)
-    if len(heads):
+    zeros: Ablation = dict.fromkeys([*zeroed, *cut], "zero")
+    _outcome(model, {**dict.fromkeys(averaged, "mean"), **zeros}, chosen)
+    if heads:
         st.subheader("Ablating each head alone")
-        costs = {"zero": ranked(model, "zero"), "mean": ranked(model, "mean")}
-        unharmed = ablated(model, Ablation()).evaluation.wrong
-        stretch(head_ranking(ranking_frame(costs), unharmed), "head_ranking")
+        frame = ranking_frame({"zero": ranked(model, "zero"), "mean": ranked(model, "mean")}, NAME)
+        stretch(part_ranking(frame, judge_of(model).without({}).errors, "head"), "head_ranking")
     st.subheader("Greedy pruning")
     _pruning(model)
 
@@ -82,45 +73,46 @@ LABELS = {
 """What the boxes are called, by their names in the link."""
 
 
-def _parts(column: DeltaGenerator, name: str, options: range) -> list[int]:
+def _parts(column: DeltaGenerator, name: str, options: tuple[Part, ...]) -> list[Part]:
     """The parts to ablate, which the link names."""
     # The link decides: another run's names nothing of this.
-    st.session_state[name] = [part for part in links.linked(name) if part in options]
+    numbers = range(len(options))
+    st.session_state[name] = [part for part in links.linked(name) if part in numbers]
     label, told = LABELS[name]
-    return column.multiselect(
+    chosen = column.multiselect(
         label,
-        options,
+        numbers,
         key=name,
         placeholder="None",
         help=told,
         on_change=lambda: links.put(name, st.session_state[name]),
     )
+    return [options[number] for number in chosen]
 
 
 def _outcome(model: OpenedModel, ablation: Ablation, chosen: Chosen) -> None:
-    outcome = ablated(model, ablation)
-    before, after = (x.confusion for x in (outcome.before, outcome.evaluation))
+    judge = judge_of(model)
+    before, after = judge.without({}), judge.without(ablation)
     columns = st.columns(4)
     for column, name, counted in (
         (columns[0], "Test strings wrong", "wrong"),
         (columns[1], "False positives", "fp"),
         (columns[2], "False negatives", "fn"),
     ):
-        now, then = (getattr(x, counted) for x in (after, before))
+        now, then = (getattr(x.confusion, counted) for x in (after, before))
         column.metric(
             name, f"{now:,}", f"{now - then:+,}" if now != then else None, delta_color="inverse"
         )
-    changes = np.abs(outcome.logits - outcome.logits_before)
-    mean = float(np.average(changes, weights=outcome.occurrences))
-    columns[3].metric("Mean change of a logit", f"{mean:.3g}")
-    stretch(accuracy_before_and_after(lengths_frame(outcome)), "ablation_accuracy")
+    columns[3].metric("Mean change of a logit", f"{after.logit_change:.3g}")
+    frame = lengths_frame({"as trained": before, "ablated": after})
+    stretch(accuracy_by_length(frame, "letters"), "ablation_accuracy")
     _strings(model, ablation, chosen)
 
 
 def _strings(model: OpenedModel, ablation: Ablation, chosen: Chosen) -> None:
     network = model.network
-    before = network.logits(network.counts(chosen.strings))
-    after = logits_of_strings(model, ablation, chosen.strings)
+    counts = network.counts(chosen.strings)
+    before, after = network.logits(counts), judge_of(model).logits(counts, ablation)
     st.dataframe(
         pd.DataFrame(
             {"string": chosen.strings, "logit as trained": before, "ablated": after,
@@ -144,8 +136,8 @@ def _pruning(model: OpenedModel) -> None:
     ):
         return
     with st.spinner("Pruning", show_time=True):
-        steps = pruned(model)
-    stretch(pruning_curve(pruning_frame(steps)), "pruning")
+        steps = pruned(model, dimensions=True)
+    stretch(pruning_curve(pruning_frame(steps, NAME)), "pruning")
     st.caption(
         "Greedy pruning: each step removes the part whose removal leaves the fewest misclassified "
         "test strings. A removed head adds nothing; a removed dimension is zero throughout."

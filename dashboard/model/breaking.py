@@ -9,11 +9,10 @@ from dashboard.model.drawing import place, stretch
 from dashboard.model.opened import remembered
 from dashboard.text import verbatim
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.counts.family import Curve, Map, area, curve, parse_family
-from seqcls.interpretability.counts.result_text import curve_text, map_text
+from seqcls.interpretability.families import Curve, Map, answers
+from seqcls.interpretability.family_text import family_text
 
-curve_of = remembered(curve)
-area_of = remembered(area)
+answers_of = remembered(answers)
 
 
 def show(chosen: Chosen) -> None:
@@ -27,17 +26,22 @@ def show(chosen: Chosen) -> None:
         "c's), a{m}b{n}.",
     )
     try:
-        family = parse_family(text.strip(), chosen.model.network.num_letters)
-        if len(family.names) == 1:
-            _curve(curve_of(chosen.model, family))
-        else:
-            _map(area_of(chosen.model, family))
+        found = answers_of(chosen.model, text.strip())
     except InvalidStringError as error:
         st.error(verbatim(str(error)))
+        return
+    said, *rows = family_text(found)
+    if isinstance(found, Curve):
+        st.markdown(verbatim(" ".join([said, *rows])))
+        _curve(found)
+    else:
+        st.markdown(verbatim(said))
+        _map(found)
+        for row in rows:
+            st.markdown(f"- {verbatim(row)}")
 
 
 def _curve(found: Curve) -> None:
-    st.markdown(verbatim(" ".join(curve_text(found))))
     frame, name = curve_frame(found), found.family.names[0]
     chart = family_curve(frame, flips_frame(found), found.limit, name, found.family.text)
     stretch(chart, "family_logit")
@@ -46,13 +50,10 @@ def _curve(found: Curve) -> None:
 
 def _map(found: Map) -> None:
     first, second = found.family.names
-    said, *rows = map_text(found)
-    st.markdown(verbatim(said))
     chart = family_map(cells_frame(found), boundary_frame(found), (first, second))
     place(chart, "family_map")
     st.caption(
         "Colored where the model is wrong; the fainter, the nearer its logit is to 0. Dots are the "
-        f"exact boundary: for each {first} the {second} at which the answer changes."
+        f"{'exact boundary' if found.exact else 'changes that show'}: for each {first} the "
+        f"{second} at which the answer changes."
     )
-    for row in rows:
-        st.markdown(f"- {verbatim(row)}")

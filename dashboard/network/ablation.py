@@ -1,25 +1,22 @@
 """What the model can do without: each part ablated alone, by length, and pruned one by one."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import Any
 
-import pandas as pd
 import streamlit as st
 
-from dashboard.charts.model import ablations
+from dashboard.charts.model.ablations import accuracy_by_length, part_ranking, pruning_curve
 from dashboard.drawing import stretch
+from dashboard.figures.ablations import lengths_frame, pruning_frame, ranking_frame
 from dashboard.network.opened_string import say
 from seqcls.errors import SeqclsError
+from seqcls.interpretability.ablation import Ablated, prune, rank
 from seqcls.interpretability.strings.asked import AskedModel
-
-if TYPE_CHECKING:
-    from seqcls.interpretability.strings.ablation import Ablated
-    from seqcls.models.parts import Part
 
 SAMPLE = 200
 WAYS = {"zero": "zero: the part adds nothing", "mean": "mean: it adds its mean"}
-WIDTH = 10
-"""Lengths in one point."""
+TEXT = attrgetter("text")
+"""What a part is called."""
 
 
 def show(run_id: int, model: AskedModel) -> None:
@@ -43,15 +40,15 @@ def show(run_id: int, model: AskedModel) -> None:
         return
     whole, *ranked = found
     st.subheader("Without each part alone")
-    stretch(ablations.costs(_frame(ranked), whole.errors), "network costs")
+    frame = ranking_frame({str(way): ranked}, TEXT)
+    stretch(part_ranking(frame, whole.errors), "network costs")
     named = {own.parts[0].text: own for own in ranked}
     chosen = st.selectbox(
         "Accuracy by length without", list(named), key="without", bind="query-params"
     )
     if chosen is not None:
-        both = [("as trained", whole), (f"without {chosen}", named[chosen])]
-        by_length = pd.concat([_lengths(own).assign(model=name) for name, own in both])
-        stretch(ablations.accuracy_by_length(by_length), "network lengths")
+        frame = lengths_frame({"as trained": whole, f"without {chosen}": named[chosen]})
+        stretch(accuracy_by_length(frame), "network lengths")
     _pruned(run_id, model, str(way))
 
 
@@ -64,53 +61,19 @@ def _pruned(run_id: int, model: AskedModel, way: str) -> None:
     except SeqclsError as error:
         say(error)
         return
-    frame = _frame(steps).assign(removed=range(len(steps)))
-    stretch(ablations.pruning(frame), "network pruning")
+    stretch(pruning_curve(pruning_frame(steps, TEXT)), "network pruning")
 
 
 @st.cache_resource(show_spinner="Ablating", max_entries=32)
 def _ranked(key: Any, _model: AskedModel, way: Any) -> Any:  # noqa: ARG001 - which model
-    from seqcls.interpretability.strings.ablation import Judge, rank
+    from seqcls.interpretability.strings.ablation import SampledJudge, main_parts
 
-    judge = Judge(_model, SAMPLE)
-    return judge.without((), way), *rank(judge, _parts(_model), way)
+    judge = SampledJudge(_model, SAMPLE)
+    return judge.without({}), *rank(judge, main_parts(_model), way)
 
 
 @st.cache_resource(show_spinner="Pruning", max_entries=32)
 def _steps(key: Any, _model: AskedModel, way: Any) -> Any:  # noqa: ARG001 - which model
-    from seqcls.interpretability.strings.ablation import Judge, prune
+    from seqcls.interpretability.strings.ablation import SampledJudge, main_parts
 
-    return tuple(prune(Judge(_model, SAMPLE), _parts(_model), way))
-
-
-def _parts(model: AskedModel) -> "tuple[Part, ...]":
-    from seqcls.interpretability.strings.ablation import main_parts
-
-    return main_parts(model)
-
-
-def _frame(found: "Sequence[Ablated]") -> pd.DataFrame:
-    return pd.DataFrame(
-        [
-            {
-                "part": own.parts[-1].text if own.parts else "nothing",
-                "errors": own.errors,
-                "accuracy": own.accuracy,
-                "logit_change": own.logit_change,
-            }
-            for own in found
-        ]
-    )
-
-
-def _lengths(own: "Ablated") -> pd.DataFrame:
-    frame = pd.DataFrame({"at": own.lengths, "strings": own.strings, "right": own.right})
-    sums = frame.groupby((frame["at"] - 1) // WIDTH)[["strings", "right"]].sum()
-    middle = sums.index * WIDTH + 1 + (WIDTH - 1) / 2
-    return pd.DataFrame(
-        {
-            "length": middle,
-            "strings": sums["strings"],
-            "accuracy": sums["right"] / sums["strings"],
-        }
-    )
+    return tuple(prune(SampledJudge(_model, SAMPLE), main_parts(_model), way))

@@ -50,8 +50,7 @@ class Found:
         """What each part of a Transformer adds to the logit, as a waterfall draws it."""
         from seqcls.interpretability.strings.attribution import logit_steps
 
-        steps = state_frames.steps_frame(logit_steps(self.model, self.letters))
-        return steps_frame(steps, self.model.text(self.letters))
+        return steps_frame(logit_steps(self.model, self.letters), self.model.text(self.letters))
 
     @cached_property
     def prefixes(self) -> pd.DataFrame:

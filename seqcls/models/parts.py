@@ -1,12 +1,14 @@
 """What a model has: parts that can be ablated, and states that can be carried over."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from torch import Tensor
+if TYPE_CHECKING:
+    from torch import Tensor
 
-PartKind = Literal["head", "feed-forward", "unit"]
+PartKind = Literal["head", "feed-forward", "unit", "dimension"]
 PART_KINDS: tuple[PartKind, ...] = ("head", "feed-forward", "unit")
+"""Those that any model may name; a hidden dimension of the stream is ablated by letter counts."""
 
 
 @dataclass(frozen=True, order=True)
@@ -17,16 +19,20 @@ class Part:
     """Or layer, of a recurrent network."""
     kind: PartKind
     number: int = 0
-    """Of the head, or of the unit; a feed-forward is 0."""
+    """Of the head, the unit or the dimension; a feed-forward is 0."""
     of_layer: bool = False
 
     @property
     def text(self) -> str:
         """What it is called, such as `block 0, head 1`."""
-        where = f"{'layer' if self.of_layer else 'block'} {self.block}"
-        return f"{where}, {self.kind}" + ("" if self.kind == "feed-forward" else f" {self.number}")
+        return f"{'layer' if self.of_layer else 'block'} {self.block}, {self.name}"
 
-    def within(self, state: Tensor) -> Tensor:
+    @property
+    def name(self) -> str:
+        """What it is called where there is one block, such as `head 1`."""
+        return self.kind if self.kind == "feed-forward" else f"{self.kind} {self.number}"
+
+    def within(self, state: "Tensor") -> "Tensor":
         """The part's own share of the state that it is in, for all strings and positions."""
         if self.kind == "feed-forward":
             return state
@@ -65,7 +71,7 @@ class Site:
         part = f"head {self.head}" if self.head is not None else self.name
         return f"block {self.block}, {part}"
 
-    def within(self, state: Tensor) -> Tensor:
+    def within(self, state: "Tensor") -> "Tensor":
         """The site's own share of one of its states, for all strings and positions."""
         if self.head is not None:
             return state[:, self.head]

@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 
-from seqcls.interpretability.strings.attribution import Step
 from seqcls.interpretability.strings.patching import Patched
 from seqcls.interpretability.strings.states import Path, Patterns, Prefixes, Units
 
@@ -58,12 +57,6 @@ def pattern_runs(found: Patterns) -> pd.DataFrame:
     wholes = pieces[["block", "head"]].drop_duplicates()
     wholes = wholes.assign(query=0, rows=tokens, first=0, last=tokens - 1, weight=0.0)
     return pd.concat([wholes, pieces[pieces["weight"] > 0]], ignore_index=True)
-
-
-def steps_frame(found: tuple[Step, ...]) -> pd.DataFrame:
-    """part, block, head, adds (to the logit), logit (after it), in the order of computation."""
-    frame = pd.DataFrame([vars(step) for step in found])
-    return frame.astype({"block": "Int64", "head": "Int64"})
 
 
 def prefixes_frame(found: Prefixes) -> pd.DataFrame:

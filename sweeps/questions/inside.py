@@ -21,8 +21,8 @@ from sweeps.store.databases.engine import Store
 from sweeps.store.reading import queries
 
 if TYPE_CHECKING:
-    from seqcls.interpretability.strings.ablation import Ablated
-    from seqcls.interpretability.strings.attribution import Step
+    from seqcls.interpretability.ablation import Ablated
+    from seqcls.interpretability.attribution import Step
     from seqcls.interpretability.strings.patching import Patched
     from seqcls.interpretability.strings.states import Path, Patterns, Prefixes, Units
 
@@ -170,13 +170,14 @@ def ablate(
         UnknownRunError: as `minimal`.
         ConfigError: there is no such kind of part, or the model has none, or too many to prune.
     """
+    from seqcls.interpretability import ablation as judging
     from seqcls.interpretability.strings import ablation
     from seqcls.models.parts import PART_KINDS
 
     for text in kinds:
         if text not in PART_KINDS:
             raise ConfigError(f"--part {text}: expected {', '.join(PART_KINDS)}")
-    methods: dict[str, ablation.AblationMethod] = {"zero": "zero", "mean": "mean"}
+    methods: dict[str, judging.AblationMethod] = {"zero": "zero", "mean": "mean"}
     if how not in methods:
         raise ConfigError(f"--how {how}: expected zero or mean")
     method = methods[how]
@@ -186,11 +187,11 @@ def ablate(
     if not removed:
         run_id = queries.find_run(store.reader(), str(run))
         raise ConfigError(f"run {run_id} has no such part; leave --part out to see those it has")
-    judge = ablation.Judge(asked, sample or ablation.SAMPLE)
+    judge = ablation.SampledJudge(asked, sample or ablation.SAMPLE)
     if prune:
-        outcomes = tuple(ablation.prune(judge, removed, method))
+        outcomes = tuple(judging.prune(judge, removed, method))
     else:
-        outcomes = (judge.without((), method), *ablation.rank(judge, removed, method))
+        outcomes = (judge.without({}), *judging.rank(judge, removed, method))
     return Ablations(len(judge.targets), outcomes)
 
 

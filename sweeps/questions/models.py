@@ -15,17 +15,10 @@ from seqcls.exhaustive import unaffordable, verdicts
 from seqcls.interpretability.counts import explain as explaining
 from seqcls.interpretability.counts.cause import Explanation
 from seqcls.interpretability.counts.certification import Certification, certify
-from seqcls.interpretability.counts.family import Curve, Map, area, curve, parse_family
 from seqcls.interpretability.counts.network import Network
 from seqcls.interpretability.counts.obstacle import obstacle
+from seqcls.interpretability.families import Curve, Map, answers
 from seqcls.interpretability.strings.asked import AskedModel
-from seqcls.interpretability.strings.families import (
-    GroupCurve,
-    GroupMap,
-    group_curve,
-    group_map,
-    parse_groups,
-)
 from seqcls.interpretability.strings.verdict import string_verdict
 from seqcls.problem import resolve
 from seqcls.results import Verdict
@@ -136,9 +129,7 @@ def proofs(store: Store, run: int | str) -> Certification:
     return certify(_network(store, run, None, "verdict --beyond"))
 
 
-def family(
-    store: Store, run: int | str, strings: str, epoch: int | None = None
-) -> Curve | Map | GroupCurve | GroupMap:
+def family(store: Store, run: int | str, strings: str, epoch: int | None = None) -> Curve | Map:
     """Where the answer changes as the free counts of a family such as `<ab>{n}` grow.
 
     By letter counts where these decide, exactly and up to a million; else, or where the family has
@@ -148,13 +139,7 @@ def family(
         UnknownRunError: as `predict`.
         InvalidStringError: it is no family of this alphabet.
     """
-    asked = model(store, run, epoch)
-    if "<" in strings or obstacle(asked.problem) is not None:
-        groups = parse_groups(asked, strings)
-        return group_curve(asked, groups) if len(groups.names) == 1 else group_map(asked, groups)
-    network = Network.of(asked.problem, asked.weights)
-    parsed = parse_family(strings, asked.num_letters)
-    return curve(network, parsed) if len(parsed.names) == 1 else area(network, parsed)
+    return answers(model(store, run, epoch), strings)
 
 
 def verdict(store: Store, run: int | str) -> Verdict:

@@ -4,8 +4,9 @@ import random
 from collections.abc import Callable, Iterator
 
 from seqcls.config import RunConfig
-from seqcls.interpretability.counts.family import parse_family
+from seqcls.interpretability.family_notation import parse_family
 from seqcls.problem import configuration, resolve
+from seqcls.tokens.tokenizer import Tokenizer
 from sweeps.grid.spec import parse_spec
 from sweeps.grid.toml import parse_toml
 from sweeps.store.opening import locate
@@ -117,7 +118,7 @@ READ: dict[str, Callable[[str], object]] = {
         resolve(_REPORT).tokenizer.counts(text),
         resolve(_REPORT).tokenizer.encode(text),
     ),
-    "family": lambda text: parse_family(text, 3),
+    "family": lambda text: parse_family(Tokenizer("abc"), text),
     "toml": parse_toml,
     "database": locate,
     "specification": _spec,

@@ -10,8 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from seqcls.errors import ConfigError, InvalidStringError, PluginError, UnknownRunError
-from seqcls.interpretability.counts.family import Curve, Map
-from seqcls.interpretability.strings.families import GroupCurve
+from seqcls.interpretability.families import Curve, Map
 from sweeps import api
 from sweeps.cli.app import app
 from sweeps.store.databases.engine import Store
@@ -59,10 +58,14 @@ def test_a_cause_and_the_causes_of_a_sweep_agree(store: Store) -> None:
 def test_families_are_exact_where_letter_counts_decide(store: Store) -> None:
     curve = api.family(store, RUN, "ab{n}")
     assert isinstance(curve, Curve)
+    assert curve.limit is not None
     groups = api.family(store, RUN, "a<b>{n}")
-    assert isinstance(groups, GroupCurve)
+    assert isinstance(groups, Curve)
+    assert groups.limit is None
     assert groups.first_wrong == curve.first_wrong
-    assert isinstance(api.family(store, RUN, "a{m}b{n}"), Map)
+    grid = api.family(store, RUN, "a{m}b{n}")
+    assert isinstance(grid, Map)
+    assert grid.exact
 
 
 def test_figures_are_charts_that_a_notebook_shows(store: Store) -> None:

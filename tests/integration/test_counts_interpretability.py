@@ -11,13 +11,14 @@ import pytest
 
 from seqcls.interpretability.counts.activations import activations
 from seqcls.interpretability.counts.certification import certify
+from seqcls.interpretability.counts.deletions import minimal_string, removals, without_part
 from seqcls.interpretability.counts.errors import errors_up_to
 from seqcls.interpretability.counts.explain import explain
 from seqcls.interpretability.counts.explanation_text import explanation_text
-from seqcls.interpretability.counts.family import curve, parse_family
 from seqcls.interpretability.counts.mechanism import mechanism_of
-from seqcls.interpretability.counts.minimal import minimal_string, removals, without_part
 from seqcls.interpretability.counts.network import Network
+from seqcls.interpretability.families import curve
+from seqcls.interpretability.family_notation import parse_family
 from seqcls.problem import resolve
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries
@@ -184,9 +185,9 @@ def assert_smallest_parts_are_minimal(
 @pytest.mark.parametrize("text", ["ab{n}", "a{n}b", "abc{n}", "b{2}c{n}"])
 def test_the_flip_point_of_a_family_is_where_the_readable_model_flips(run: int, text: str) -> None:
     network = network_of(run)
-    found = curve(network, parse_family(text, 3))
-    start = found.logit[0] > 0
-    for flip in found.flips:
+    found = curve(network, parse_family(network.tokenizer, text))
+    start = found.logits[0] > 0
+    for flip in found.changes:
         counts = found.family.counts(np.array([[flip.n - 1], [flip.n]]))
         # The readable model with each letter's number in its scores, so that a million is no more.
         before, after = patched_logits(network, counts)
@@ -194,7 +195,7 @@ def test_the_flip_point_of_a_family_is_where_the_readable_model_flips(run: int, 
         assert (after > 0) == flip.answer
         start = flip.answer
     ends = true_logits(network, found.family.counts(found.n[:, None]))
-    assert ((ends > 0) == (found.logit > 0)).all()
+    assert ((ends > 0) == (found.logits > 0)).all()
 
 
 @pytest.mark.parametrize("run", [3, 5, 8, 16, 25, 39])

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from seqcls.errors import ConfigError
-from seqcls.interpretability.strings.ablation import Judge, parts_of, prune, rank
+from seqcls.interpretability.ablation import prune, rank
+from seqcls.interpretability.strings.ablation import SampledJudge, parts_of
 from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.models.parts import Part
 from seqcls.problem import resolve
@@ -21,7 +22,7 @@ def without(model: AskedModel, **zeros: tuple[str, Any]) -> np.ndarray:
     weights = {name: value.copy() for name, value in model.weights.items()}
     for name, where in zeros.values():
         weights[name][where] = 0
-    judge = Judge(model, 60)
+    judge = SampledJudge(model, 60)
     return AskedModel(model.problem, weights).ask(judge.strings).logits
 
 
@@ -29,20 +30,20 @@ def test_a_head_ablated_by_zero_is_a_head_whose_output_is_zero() -> None:
     model = untrained(**TWO_BLOCKS, **SMALL)
     size = model.config.attention_head_size
     expected = without(model, o=("blocks.1.attention.output.weight", np.s_[:, size : 2 * size]))
-    found = Judge(model, 60).outputs([Part(1, "head", 1)], "zero")
+    found = SampledJudge(model, 60).outputs({Part(1, "head", 1): "zero"})
     np.testing.assert_allclose(found, expected, atol=1e-10)
 
 
 def test_a_feed_forward_and_its_units_ablated_by_zero_add_nothing() -> None:
     model = untrained(**TWO_BLOCKS, **SMALL)
     name = "blocks.0.feed_forward.output.weight"
-    judge = Judge(model, 60)
-    unit = judge.outputs([Part(0, "unit", 2)], "zero")
+    judge = SampledJudge(model, 60)
+    unit = judge.outputs({Part(0, "unit", 2): "zero"})
     np.testing.assert_allclose(unit, without(model, o=(name, np.s_[:, 2])), atol=1e-10)
-    whole = judge.outputs([Part(0, "feed-forward")], "zero")
+    whole = judge.outputs({Part(0, "feed-forward"): "zero"})
     np.testing.assert_allclose(whole, without(model, o=(name, np.s_[:])), atol=1e-10)
     units = [Part(0, "unit", number) for number in range(4)]
-    np.testing.assert_allclose(judge.outputs(units, "zero"), whole, atol=1e-10)
+    np.testing.assert_allclose(judge.outputs(dict.fromkeys(units, "zero")), whole, atol=1e-10)
 
 
 def test_a_recurrent_unit_ablated_by_zero_is_a_unit_that_no_one_hears() -> None:
@@ -52,16 +53,16 @@ def test_a_recurrent_unit_ablated_by_zero_is_a_unit_that_no_one_hears() -> None:
         heard=("layers.0.state_weight", np.s_[:, 1]),
         read=("classifier.weight", np.s_[:, 1]),
     )
-    found = Judge(model, 60).outputs([Part(0, "unit", 1, True)], "zero")
+    found = SampledJudge(model, 60).outputs({Part(0, "unit", 1, True): "zero"})
     np.testing.assert_allclose(found, expected, atol=1e-10)
 
 
 @pytest.mark.parametrize("fields", [TWO_BLOCKS, LSTM])
 def test_without_no_part_a_model_is_what_it_was(fields: dict[str, Any]) -> None:
     model = untrained(**fields, **SMALL)
-    judge = Judge(model, 60)
+    judge = SampledJudge(model, 60)
     np.testing.assert_allclose(judge.before, model.ask(judge.strings).logits, atol=1e-10)
-    own = judge.without((), "mean")
+    own = judge.without({})
     assert own.logit_change == 0
     assert own.errors == int(model.ask(judge.strings).wrong.sum())
     assert own.strings.sum() == 60
@@ -75,15 +76,15 @@ def test_the_mean_of_a_part_that_never_changes_is_what_it_is() -> None:
     weights = {name: value.copy() for name, value in model.weights.items()}
     weights["embedding.weight"][:] = weights["embedding.weight"][2]
     same = AskedModel(resolve(model.config.model_copy(update={"positions": "none"})), weights)
-    judge = Judge(same, 60)
+    judge = SampledJudge(same, 60)
     for part in parts_of(same):
-        np.testing.assert_allclose(judge.outputs([part], "mean"), judge.before, atol=1e-10)
-    assert np.abs(judge.outputs([Part(0, "head", 0)], "zero") - judge.before).max() > 1e-6
+        np.testing.assert_allclose(judge.outputs({part: "mean"}), judge.before, atol=1e-10)
+    assert np.abs(judge.outputs({Part(0, "head", 0): "zero"}) - judge.before).max() > 1e-6
 
 
 def test_parts_are_ranked_by_what_they_cost_and_pruned_from_the_cheapest() -> None:
     model = untrained(**TWO_BLOCKS, **SMALL)
-    judge, heads = Judge(model, 60), parts_of(model, ["head"])
+    judge, heads = SampledJudge(model, 60), parts_of(model, ["head"])
     ranked = rank(judge, heads)
     assert {own.parts[0] for own in ranked} == {*heads}
     assert [own.errors for own in ranked] == sorted((x.errors for x in ranked), reverse=True)
@@ -97,4 +98,4 @@ def test_parts_are_ranked_by_what_they_cost_and_pruned_from_the_cheapest() -> No
 def test_more_parts_than_pruning_is_for_are_refused() -> None:
     model = untrained(**SMALL, feed_forward_size=30)
     with pytest.raises(ConfigError, match="at most 24; take heads"):
-        list(prune(Judge(model, 10), parts_of(model)))
+        list(prune(SampledJudge(model, 10), parts_of(model)))

@@ -7,11 +7,12 @@ import pytest
 import torch
 
 from seqcls.errors import ConfigError
-from seqcls.evaluation import distinct_test_strings
-from seqcls.interpretability.counts.ablation import Ablation, ablate
+from seqcls.evaluation import distinct_test_strings, evaluation_of
+from seqcls.interpretability.ablation import Ablation, AblationMethod, prune, rank
+from seqcls.interpretability.counts.ablation import CountedJudge, dimensions_of, heads_of
 from seqcls.interpretability.counts.errors import errors_up_to
 from seqcls.interpretability.counts.network import Network
-from seqcls.interpretability.counts.pruning import prune, rank_heads
+from seqcls.models.parts import Part
 from tests.unit.explained import patched_logits, random_network, true_logits
 
 FIELDS: dict[str, object] = {
@@ -24,116 +25,146 @@ FIELDS: dict[str, object] = {
 OUTPUT = "blocks.0.attention.output.weight"
 
 
+METHODS: tuple[AblationMethod, ...] = ("zero", "mean")
+
+
+def head(number: int) -> Part:
+    return Part(0, "head", number)
+
+
 def network_to_ablate() -> Network:
     return random_network(5, **FIELDS)
 
 
 def test_a_head_that_is_off_writes_nothing() -> None:
     network = network_to_ablate()
-    outcome = ablate(network, Ablation(zeroed=frozenset({1})))
+    judge = CountedJudge(network)
     weights = {name: value.copy() for name, value in network.weights.items()}
     weights[OUTPUT][:, 2:4] = 0
-    truth = true_logits(Network.of(network.problem, weights), outcome.counts)
-    np.testing.assert_allclose(outcome.logits, truth, atol=1e-10)
-    np.testing.assert_allclose(outcome.logits_before, true_logits(network, outcome.counts))
+    counts = judge.strings.counts
+    truth = true_logits(Network.of(network.problem, weights), counts)
+    np.testing.assert_allclose(judge.outputs({head(1): "zero"}), truth, atol=1e-10)
+    np.testing.assert_allclose(judge.before, true_logits(network, counts))
 
 
 def test_a_frozen_head_writes_its_mean_over_the_test_set() -> None:
     network = network_to_ablate()
-    outcome = ablate(network, Ablation(averaged=frozenset({0}), zeroed=frozenset({2})))
+    judge = CountedJudge(network)
+    counts = judge.strings.counts
     mixed: list[np.ndarray] = []
 
     def keep(state: np.ndarray) -> np.ndarray:
         mixed.append(state)
         return state
 
-    patched_logits(network, outcome.counts, {"blocks.0.attention.mixed_value": keep})
-    mean = np.repeat(mixed[0][:, 0, 0], outcome.occurrences, axis=0).mean(axis=0)
+    patched_logits(network, counts, {"blocks.0.attention.mixed_value": keep})
+    mean = np.repeat(mixed[0][:, 0, 0], judge.occurrences, axis=0).mean(axis=0)
 
     def freeze(state: np.ndarray) -> np.ndarray:
         state[:, 0, 0] = mean
         state[:, 2] = 0
         return state
 
-    truth = patched_logits(network, outcome.counts, {"blocks.0.attention.mixed_value": freeze})
-    np.testing.assert_allclose(outcome.logits, truth, atol=1e-10)
+    truth = patched_logits(network, counts, {"blocks.0.attention.mixed_value": freeze})
+    ablation: Ablation = {head(0): "mean", head(2): "zero"}
+    np.testing.assert_allclose(judge.outputs(ablation), truth, atol=1e-10)
+    # Strings of which there is none in the test set have no part in its means.
+    np.testing.assert_allclose(judge.logits(counts[:3], ablation), truth[:3], atol=1e-10)
 
 
 @pytest.mark.parametrize("norm", [{"layer_norm_eps": 0.0}, {"layer_norm": "rms"}])
 def test_a_dimension_that_is_off_is_zero_throughout(norm: dict[str, object]) -> None:
     network = random_network(5, **FIELDS, **norm)
-    outcome = ablate(network, Ablation(zeroed_dimensions=frozenset({0, 3})))
+    judge = CountedJudge(network)
+    cut: Ablation = {Part(0, "dimension", 0): "zero", Part(0, "dimension", 3): "zero"}
 
     def hide(state: np.ndarray) -> np.ndarray:
         state[..., [0, 3]] = 0
         return state
 
     stream = ("embedding", "blocks.0.attention.output", "blocks.0.feed_forward.output")
-    truth = patched_logits(network, outcome.counts, dict.fromkeys(stream, hide))
-    np.testing.assert_allclose(outcome.logits, truth, atol=1e-10)
+    truth = patched_logits(network, judge.strings.counts, dict.fromkeys(stream, hide))
+    np.testing.assert_allclose(judge.outputs(cut), truth, atol=1e-10)
 
 
 def test_an_outcome_counts_every_test_string() -> None:
     network = network_to_ablate()
-    outcome = ablate(network, Ablation(zeroed=frozenset({0, 1, 2})))
+    judge = CountedJudge(network)
+    none: Ablation = dict.fromkeys(heads_of(network), "zero")
+    found, whole = judge.without(none), judge.without({})
     test = distinct_test_strings(network.problem.test)
-    assert sum(outcome.evaluation.confusion) == sum(outcome.before.confusion) == 512
+    assert found.confusion is not None
+    assert whole.confusion is not None
+    assert sum(found.confusion) == sum(whole.confusion) == found.strings.sum() == 512
     # Without heads all strings are the same to it.
-    assert len(set(outcome.logits.tolist())) == 1
-    right = (outcome.logits > 0) == test.labels
-    confusion = outcome.evaluation.confusion
-    assert confusion.tn + confusion.tp == test.occurrences[right].sum()
-    unchanged = ablate(network, Ablation())
-    after, before = unchanged.evaluation, unchanged.before
-    assert after.confusion == before.confusion
-    np.testing.assert_array_equal(after.cells, before.cells)
-    np.testing.assert_array_equal(after.errors.numbers, before.errors.numbers)
-    np.testing.assert_array_equal(after.errors.logits, before.errors.logits)
+    logits = judge.outputs(none)
+    assert len(set(logits.tolist())) == 1
+    right = (logits > 0) == test.labels
+    confusion = found.confusion
+    assert confusion.tn + confusion.tp == test.occurrences[right].sum() == found.right.sum()
+    assert found.errors == confusion.wrong == 512 - found.right.sum()
+    for ablated, outputs in ((found, logits), (whole, network.logits(test.strings.counts))):
+        tested = evaluation_of(network.problem, test, outputs)
+        assert ablated.confusion == tested.confusion
+        assert ablated.accuracy == pytest.approx(1 - tested.wrong / 512)
+        np.testing.assert_array_equal(ablated.lengths, tested.lengths)
+        np.testing.assert_array_equal(ablated.strings, tested.tested_by_length)
+        np.testing.assert_array_equal(ablated.strings - ablated.right, tested.wrong_by_length)
+    np.testing.assert_array_equal(judge.before, network.logits(test.strings.counts))
 
 
 def test_heads_are_ranked_by_what_is_lost_without_them() -> None:
     network = network_to_ablate()
-    for how in ("zero", "mean"):
-        costs = rank_heads(network, how)
+    judge = CountedJudge(network)
+    for how in METHODS:
+        costs = rank(judge, heads_of(network), how)
         assert len(costs) == 3
         errors = [cost.errors for cost in costs]
         assert errors == sorted(errors, reverse=True)
         for cost in costs:
-            outcome = ablate(network, cost.ablation)
-            assert cost.confusion == outcome.evaluation.confusion
-            moved = np.abs(outcome.logits - outcome.logits_before)
-            mean = np.average(moved, weights=outcome.occurrences)
+            logits = judge.outputs(dict.fromkeys(cost.parts, how))
+            test = distinct_test_strings(network.problem.test)
+            assert cost.confusion == evaluation_of(network.problem, test, logits).confusion
+            mean = np.average(np.abs(logits - judge.before), weights=judge.occurrences)
             assert cost.logit_change == pytest.approx(mean)
 
 
 @pytest.mark.parametrize("parts", ["heads", "dimensions", "both"])
 def test_pruning_removes_the_cheapest_part_until_none_is_left(parts: str) -> None:
     network = network_to_ablate()
-    steps = prune(network, parts)  # type: ignore[arg-type]
-    heads, dimensions = (3 * (parts != "dimensions"), 4 * (parts != "heads"))
-    assert len(steps) == 1 + heads + dimensions
-    assert steps[0].removed is None
-    assert (steps[-1].heads_left, steps[-1].dimensions_left) == (3 - heads, 4 - dimensions)
+    judge = CountedJudge(network)
+    heads = heads_of(network) if parts != "dimensions" else ()
+    dimensions = dimensions_of(network) if parts != "heads" else ()
+    steps = list(prune(judge, heads + dimensions))
+    assert len(heads) == 3 * (parts != "dimensions")
+    assert len(dimensions) == 4 * (parts != "heads")
+    assert len(steps) == 1 + len(heads) + len(dimensions)
+    assert steps[0].parts == ()
+    assert set(steps[-1].parts) == {*heads, *dimensions}
+    test = distinct_test_strings(network.problem.test)
     for before, after in pairwise(steps):
-        assert before.cost.ablation.zeroed <= after.cost.ablation.zeroed
-        assert before.cost.ablation.zeroed_dimensions <= after.cost.ablation.zeroed_dimensions
-        assert after.cost.confusion == ablate(network, after.cost.ablation).evaluation.confusion
+        assert set(before.parts) < set(after.parts)
+        logits = judge.outputs(dict.fromkeys(after.parts, "zero"))
+        assert after.confusion == evaluation_of(network.problem, test, logits).confusion
     if parts == "heads":
-        dearest_first = rank_heads(network)
+        dearest_first = rank(judge, heads)
         cheapest = min(dearest_first, key=lambda cost: (cost.errors, cost.loss))
-        assert steps[1].cost == cheapest
+        assert steps[1].parts == cheapest.parts
+        assert (steps[1].errors, steps[1].loss) == (cheapest.errors, cheapest.loss)
+        assert steps[1].confusion == cheapest.confusion
+        assert steps[1].logit_change == cheapest.logit_change
 
 
 def test_the_loss_of_an_ablation_is_that_of_training() -> None:
     network = network_to_ablate()
-    cost = prune(network, "heads")[0].cost
+    loss_without_none = CountedJudge(network).without({}).loss
     test = distinct_test_strings(network.problem.test)
     logits = torch.from_numpy(true_logits(network, test.strings.counts))
     loss = torch.nn.functional.binary_cross_entropy_with_logits(
         logits, torch.from_numpy(test.labels).double(), torch.from_numpy(test.occurrences)
     )
     mean = float(loss) * len(logits) / test.occurrences.sum()
-    assert cost.loss == pytest.approx(mean)
+    assert loss_without_none == pytest.approx(mean)
 
 
 def test_all_errors_up_to_a_length_are_those_of_trying_every_multiset() -> None:

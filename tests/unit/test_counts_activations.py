@@ -104,7 +104,7 @@ def test_the_steps_of_the_stream_sum_to_the_logit(case: Case) -> None:
         assert sum(step.adds for step in found.steps) == pytest.approx(logit, rel=1e-9, abs=1e-9)
         assert found.steps[-1].logit == pytest.approx(logit, rel=1e-9, abs=1e-9)
         assert sum(found.units) == pytest.approx(found.steps[-1].adds, rel=1e-9, abs=1e-9)
-        names = [step.name for step in found.steps]
+        names = [step.text for step in found.steps]
         heads = [f"head {head}" for head in range(case.config.num_attention_heads)]
         assert names == ["embedding", *heads, "feed-forward"]
 

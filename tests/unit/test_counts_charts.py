@@ -5,17 +5,15 @@ import pytest
 
 from dashboard.charts.errors.families import family_curve, family_map, probability_curve
 from dashboard.charts.errors.misclassified import error_map, errors_by_length
-from dashboard.charts.model.exact_ablations import (
-    accuracy_before_and_after,
-    head_ranking,
-    pruning_curve,
-)
-from dashboard.figures import exact_ablations, families, misclassified
-from seqcls.interpretability.counts.ablation import Ablation, ablate
+from dashboard.charts.model.ablations import accuracy_by_length, part_ranking, pruning_curve
+from dashboard.figures import ablations, families, misclassified
+from dashboard.model.ablation import NAME
+from seqcls.interpretability.ablation import prune, rank
+from seqcls.interpretability.counts.ablation import CountedJudge, dimensions_of, heads_of
 from seqcls.interpretability.counts.errors import errors_up_to
-from seqcls.interpretability.counts.family import area, curve, parse_family
 from seqcls.interpretability.counts.network import Network
-from seqcls.interpretability.counts.pruning import prune, rank_heads
+from seqcls.interpretability.families import area, curve
+from seqcls.interpretability.family_notation import parse_family
 from tests.histories import shipped
 
 
@@ -29,7 +27,7 @@ def network() -> Network:
 def test_a_family_is_drawn_with_its_flip_its_limit_and_its_errors_in_red(
     network: Network,
 ) -> None:
-    found = curve(network, parse_family("ab{n}", 3))
+    found = curve(network, parse_family(network.tokenizer, "ab{n}"))
     frame, flips = families.curve_frame(found), families.flips_frame(found)
     assert flips["label"].tolist() == ["n = 66"]
     wrong = frame[frame["outcome"] == "false negative"]
@@ -43,11 +41,11 @@ def test_a_family_is_drawn_with_its_flip_its_limit_and_its_errors_in_red(
 
 
 def test_a_map_has_a_cell_for_each_pair_of_counts_and_the_boundary(network: Network) -> None:
-    found = area(network, parse_family("a{m}b{n}", 3), points=9)
+    found = area(network, parse_family(network.tokenizer, "a{m}b{n}"), points=9)
     cells, flips = families.cells_frame(found), families.boundary_frame(found)
     assert len(cells) == len(found.first) * len(found.second)
     cell = cells[(cells["first"] == 1) & (cells["second"] == found.second[-1])].iloc[0]
-    assert cell["logit"] == pytest.approx(found.logit[0, -1])
+    assert cell["logit"] == pytest.approx(found.logits[0, -1])
     assert cell["outcome"] == "false negative"
     assert (cells["x"] < cells["first"]).all()
     assert (cells["first"] < cells["x2"]).all()
@@ -73,27 +71,31 @@ def test_every_error_up_to_a_length_is_in_one_cell_of_the_picture(network: Netwo
 
 
 def test_ablation_is_drawn_before_and_after(network: Network) -> None:
-    outcome = ablate(network, Ablation(zeroed=frozenset({1})))
-    frame = exact_ablations.lengths_frame(outcome)
+    judge = CountedJudge(network)
+    found = judge.without({heads_of(network)[1]: "zero"})
+    frame = ablations.lengths_frame({"as trained": judge.without({}), "ablated": found})
     wrong = frame.groupby("model", sort=False)["wrong"].sum()
     assert wrong["as trained"] == 697
-    after = outcome.evaluation.confusion
+    after = found.confusion
+    assert after is not None
     assert wrong["ablated"] == after.fp + after.fn > 697
     assert frame.groupby("model")["strings"].sum().tolist() == [9984, 9984]
-    assert accuracy_before_and_after(frame).to_dict()["mark"]
+    assert accuracy_by_length(frame).to_dict()["mark"]
 
 
 def test_heads_are_ranked_and_pruning_ends_with_nothing_left(network: Network) -> None:
-    costs = {"zero": rank_heads(network, "zero"), "mean": rank_heads(network, "mean")}
-    ranking = exact_ablations.ranking_frame(costs)
+    judge, heads = CountedJudge(network), heads_of(network)
+    costs = {"zero": rank(judge, heads, "zero"), "mean": rank(judge, heads, "mean")}
+    ranking = ablations.ranking_frame(costs, NAME)
     off = ranking[ranking["way"] == "zero"]
     assert off["errors"].is_monotonic_decreasing
-    assert set(off["head"]) == {"head 0", "head 1"}
-    assert head_ranking(ranking, 697).to_dict()["layer"]
-    steps = exact_ablations.pruning_frame(prune(network))
+    assert set(off["part"]) == {"head 0", "head 1"}
+    assert part_ranking(ranking, 697).to_dict()["layer"]
+    parts = heads + dimensions_of(network)
+    steps = ablations.pruning_frame(list(prune(judge, parts)), NAME)
     assert steps["removed"].tolist() == [0, 1, 2, 3, 4]
     assert steps.loc[0, "errors"] == 697
-    assert (steps[["heads_left", "dimensions_left"]].iloc[-1] == 0).all()
+    assert (steps[["heads left", "dimensions left"]].iloc[-1] == 0).all()
     assert np.isfinite(steps["loss"]).all()
     rows = pruning_curve(steps).to_dict()["encoding"]["y"]
     assert rows["sort"] == list(dict.fromkeys(steps["part"])), "a name a row, none turned"

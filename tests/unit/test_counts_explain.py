@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability.counts.cause import Explanation, Removal
+from seqcls.interpretability.counts.deletions import without_part
 from seqcls.interpretability.counts.explain import explain
 from seqcls.interpretability.counts.explanation_text import explanation_text
-from seqcls.interpretability.counts.minimal import without_part
 from seqcls.interpretability.counts.network import Network
 from tests.unit.explained import counterfactual_logits, random_network, true_logits
 from tests.unit.test_counts_family import FIELDS

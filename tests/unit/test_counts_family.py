@@ -7,11 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.counts.family import MAX_COUNT, area, curve, parse_family
 from seqcls.interpretability.counts.lines import sign_changes
 from seqcls.interpretability.counts.network import Network
+from seqcls.interpretability.families import MAX_COUNT, area, curve
+from seqcls.interpretability.family_notation import parse_family
+from seqcls.tokens.tokenizer import Tokenizer
 from tests.unit.explained import random_network
 from tests.unit.networks import plain_model
+
+ABC = Tokenizer("abc")
 
 FIELDS = st.fixed_dictionaries(
     {
@@ -38,7 +42,7 @@ FIELDS = st.fixed_dictionaries(
 def test_a_family_is_its_fixed_and_its_free_counts(
     text: str, names: tuple[str, ...], fixed: tuple[int, ...], free: tuple[tuple[int, ...], ...]
 ) -> None:
-    family = parse_family(text, 3)
+    family = parse_family(ABC, text)
     assert (family.names, family.fixed, family.free) == (names, fixed, free)
     values = list(range(5, 5 + len(names)))
     spelled = random_network().tokenizer.counts(family.member(values))
@@ -57,7 +61,7 @@ def test_a_family_is_its_fixed_and_its_free_counts(
 )
 def test_what_is_no_family_is_refused_in_one_line(text: str, problem: str) -> None:
     with pytest.raises(InvalidStringError) as error:
-        parse_family(text, 3)
+        parse_family(ABC, text)
     assert problem in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -77,7 +81,7 @@ def flipping_network() -> Network:
     """A network that changes its answer for `ab{n}` somewhere."""
     for seed in range(100):
         network = random_network(seed, no_attend_cls=True, layer_norm_eps=0.0)
-        flips = curve(network, parse_family("ab{n}", 3)).flips
+        flips = curve(network, parse_family(ABC, "ab{n}")).changes
         if flips and 3 < flips[0].n < 500:
             return network
     raise AssertionError("no such network")
@@ -85,10 +89,10 @@ def flipping_network() -> Network:
 
 def test_the_answer_flips_where_that_of_the_readable_model_does() -> None:
     network = flipping_network()
-    found = curve(network, parse_family("ab{n}", 3))
+    found = curve(network, parse_family(ABC, "ab{n}"))
     weights = {name: torch.from_numpy(value) for name, value in network.weights.items()}
     model = plain_model(network.problem.network, weights)
-    for flip in found.flips[:1]:
+    for flip in found.changes[:1]:
         before, after = (
             float(model(torch.tensor([network.tokenizer.encode(f"ab{{{n}}}")])).detach())
             for n in (flip.n - 1, flip.n)
@@ -96,38 +100,38 @@ def test_the_answer_flips_where_that_of_the_readable_model_does() -> None:
         assert (before > 0) != (after > 0)
         assert (after > 0) == flip.answer
         assert (before, after) == pytest.approx((flip.logit_before, flip.logit), abs=1e-10)
-    assert found.label
-    assert found.first_wrong == (1 if found.logit[0] <= 0 else found.flips[0].n)
+    assert found.labels.all()
+    assert found.first_wrong == (1 if found.logits[0] <= 0 else found.changes[0].n)
 
 
 def test_a_curve_has_every_flip_among_its_points_and_ends_near_its_limit() -> None:
     network = flipping_network()
-    found = curve(network, parse_family("ab{n}", 3))
+    found = curve(network, parse_family(ABC, "ab{n}"))
     assert (found.n[0], found.n[-1]) == (1, MAX_COUNT)
-    signs = found.logit > 0
+    signs = found.logits > 0
     changes = found.n[1:][signs[1:] != signs[:-1]]
-    assert changes.tolist() == [flip.n for flip in found.flips]
+    assert changes.tolist() == [flip.n for flip in found.changes]
     far = network.logits(np.array([[1, 10**15, 0]]))[0]
     assert found.limit == pytest.approx(far, abs=1e-9)
-    np.testing.assert_allclose(found.probability, 1 / (1 + np.exp(-found.logit)))
+    np.testing.assert_allclose(found.probability, 1 / (1 + np.exp(-found.logits)))
 
 
 def test_a_map_has_a_boundary_and_is_made_of_curves() -> None:
     network = flipping_network()
-    found = area(network, parse_family("a{m}b{n}", 3), points=7)
-    assert found.logit.shape == (7, 7)
+    found = area(network, parse_family(ABC, "a{m}b{n}"), points=7)
+    assert found.logits.shape == (7, 7)
     for row, m in enumerate(found.first.tolist()):
-        alone = curve(network, parse_family(f"a{{{m}}}b{{n}}", 3))
-        assert found.boundary[row] == alone.flips
+        alone = curve(network, parse_family(ABC, f"a{{{m}}}b{{n}}"))
+        assert found.changes[row] == alone.changes
         on_curve = network.logits(np.array([[m, n, 0] for n in found.second.tolist()]))
-        np.testing.assert_allclose(found.logit[row], on_curve, rtol=1e-12)
+        np.testing.assert_allclose(found.logits[row], on_curve, rtol=1e-12)
     # Without CLS only proportions count: twice the a's, twice the b's.
-    assert found.boundary[0][0].n == pytest.approx(found.boundary[1][0].n / found.first[1], abs=2)
+    assert found.changes[0][0].n == pytest.approx(found.changes[1][0].n / found.first[1], abs=2)
 
 
 def test_one_free_count_is_a_curve_and_two_are_a_map() -> None:
     network = random_network()
     with pytest.raises(InvalidStringError, match="has two free counts; expected one"):
-        curve(network, parse_family("a{m}b{n}", 3))
+        curve(network, parse_family(ABC, "a{m}b{n}"))
     with pytest.raises(InvalidStringError, match="has one free count; expected two"):
-        area(network, parse_family("ab{n}", 3))
+        area(network, parse_family(ABC, "ab{n}"))

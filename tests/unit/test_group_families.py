@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.strings.families import group_curve, group_map, parse_groups
+from seqcls.interpretability.families import area, curve
+from seqcls.interpretability.family_notation import parse_family
 from tests.unit.asked import LSTM, untrained
 
 
 def test_groups_are_spelled_out() -> None:
     model = untrained(**LSTM)
-    family = parse_groups(model, "<01>{n}1{2}0{n}")
+    family = parse_family(model.tokenizer, "<01>{n}1{2}0{n}")
     assert family.letters(3) == (0, 1, 0, 1, 0, 1, 1, 1, 0, 0, 0)
     assert family.length(3) == 11
     assert family.names == ("n",)
@@ -18,13 +19,13 @@ def test_groups_are_spelled_out() -> None:
 
 def test_brackets_are_tokens_like_others() -> None:
     model = untrained(**{**LSTM, "task": "dyck"})
-    assert parse_groups(model, "({n}){n}").letters(2) == (0, 0, 1, 1)
+    assert parse_family(model.tokenizer, "({n}){n}").letters(2) == (0, 0, 1, 1)
 
 
 def test_every_change_is_between_neighbours() -> None:
     model = untrained(**LSTM)
     model.weights["classifier.bias"][:] -= model.answer((0, 1) * 3).logit
-    found = group_curve(model, parse_groups(model, "<01>{n}"), points=6)
+    found = curve(model, parse_family(model.tokenizer, "<01>{n}"), points=6)
     assert found.n[-1] == 2000
     rows = [model.answer((0, 1) * n) for n in found.n[:16].tolist()]
     np.testing.assert_allclose(found.logits[:16], [answer.logit for answer in rows])
@@ -38,10 +39,10 @@ def test_every_change_is_between_neighbours() -> None:
 def test_two_counts_are_asked_about_together() -> None:
     model = untrained(**LSTM)
     model.weights["classifier.bias"][:] -= model.answer((0,) * 9 + (1, 0) * 9).logit
-    family = parse_groups(model, "0{m}<10>{n}")
+    family = parse_family(model.tokenizer, "0{m}<10>{n}")
     assert family.names == ("m", "n")
     assert family.letters(2, 3) == (0, 0, 1, 0, 1, 0, 1, 0)
-    found = group_map(model, family, points=5)
+    found = area(model, family, points=5)
     assert found.first.tolist() == found.second.tolist()
     assert found.first[-1] == 2000
     for row, m in enumerate(found.first[:3].tolist()):
@@ -60,9 +61,9 @@ def test_two_counts_are_asked_about_together() -> None:
 def test_one_count_and_two_are_asked_for_by_their_own_functions() -> None:
     model = untrained(**LSTM)
     with pytest.raises(InvalidStringError, match="expected two"):
-        group_map(model, parse_groups(model, "0{n}"))
+        area(model, parse_family(model.tokenizer, "0{n}"))
     with pytest.raises(InvalidStringError, match="expected one"):
-        group_curve(model, parse_groups(model, "0{m}1{n}"))
+        curve(model, parse_family(model.tokenizer, "0{m}1{n}"))
 
 
 @pytest.mark.parametrize(
@@ -76,4 +77,4 @@ def test_one_count_and_two_are_asked_for_by_their_own_functions() -> None:
 )
 def test_what_is_no_family_is_refused(text: str, problem: str) -> None:
     with pytest.raises(InvalidStringError, match=problem):
-        parse_groups(untrained(**LSTM), text)
+        parse_family(untrained(**LSTM).tokenizer, text)

@@ -9,8 +9,9 @@ import pytest
 from seqcls.config import RunConfig
 from seqcls.engines.initial import draw_initial
 from seqcls.errors import StoreError
-from seqcls.interpretability.counts.family import curve, parse_family
 from seqcls.interpretability.counts.network import Network
+from seqcls.interpretability.families import curve
+from seqcls.interpretability.family_notation import parse_family
 from seqcls.parameters import weights_of
 from seqcls.problem import resolve
 from seqcls.results import Weights
@@ -67,6 +68,6 @@ def test_a_model_of_zeros_has_no_answer_that_changes() -> None:
     config = RunConfig()
     zeros = {name: np.zeros_like(value) for name, value in drawn(config).items()}
     network = Network.of(resolve(config), zeros)
-    found = curve(network, parse_family("ab{n}", network.num_letters))
-    assert found.flips == ()
+    found = curve(network, parse_family(network.tokenizer, "ab{n}"))
+    assert found.changes == ()
     assert found.limit == 0

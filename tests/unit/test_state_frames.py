@@ -2,6 +2,7 @@
 
 import pytest
 
+from dashboard.figures.string_axes import steps_frame
 from seqcls.interpretability.strings.attribution import logit_steps
 from seqcls.interpretability.strings.patching import patch
 from seqcls.interpretability.strings.states import (
@@ -15,7 +16,6 @@ from sweeps.analysis.state_frames import (
     patched_frame,
     path_frame,
     prefixes_frame,
-    steps_frame,
     units_frame,
 )
 from tests.unit.asked import LSTM, TWO_BLOCKS, untrained
@@ -29,8 +29,13 @@ def test_a_transformers_figures() -> None:
     assert len(attention) == 2 * 2 * 4 * 4
     row = attention.query("block == 1 and head == 0 and query == 3 and key == 2").iloc[0]
     assert (row["query_token"], row["key_token"]) == ("END", "1")
-    steps = steps_frame(logit_steps(model, STRING))
-    assert steps["part"].tolist() == ["embedding", *["head", "head", "feed-forward"] * 2]
+    steps = logit_steps(model, STRING)
+    parts = ["head", "head", "feed-forward"]
+    assert [step.part for step in steps] == ["embedding", *parts * 2]
+    frame = steps_frame(steps, "011")
+    blocks = [f"block {block}: {x}" for block in (0, 1) for x in ("head 0", "head 1", parts[2])]
+    assert frame["step"].tolist() == ["embedding", *blocks, "logit"]
+    assert frame["change"].iloc[-1] == frame["end"].iloc[-2] == steps[-1].logit
     found = patch(model, STRING, (0, 0, 1))
     frame = patched_frame(found)
     assert len(frame) == len(found.sites) * 4

@@ -138,10 +138,10 @@ def test_an_architecture_from_outside_is_looked_into_by_what_it_names() -> None:
     # Only where the strings differ does another embedding change anything.
     changed = [own != other for own, other in zip(BASE, SOURCE, strict=True)]
     assert (found.logits[0] != found.base_logit).tolist() == changed
-    judge, parts = ablation.Judge(model, 20), ablation.main_parts(model)
+    judge, parts = ablation.SampledJudge(model, 20), ablation.main_parts(model)
     assert [part.text for part in parts] == [f"block 0, unit {unit}" for unit in range(4)]
     assert np.abs(judge.before).max() > 3
-    np.testing.assert_array_equal(judge.outputs(parts, "zero"), 0.0)
+    np.testing.assert_array_equal(judge.outputs(dict.fromkeys(parts, "zero")), 0.0)
 
 
 @pytest.mark.usefixtures("bag")

@@ -16,14 +16,14 @@ HEIGHT = 260
 
 
 def family_curve(
-    curve: pd.DataFrame, flips: pd.DataFrame, limit: float, name: str, text: str
+    curve: pd.DataFrame, flips: pd.DataFrame, limit: float | None, name: str, text: str
 ) -> Drawing:
     """Logit against one free count, on a log scale.
 
     Args:
         curve: n, logit, probability, outcome.
         flips: n, logit, label (what to write beside the rule): where the answer changes.
-        limit: the logit as the count grows without end.
+        limit: the logit as the count grows without end, where it is known.
         name: of the count.
         text: the family, for the title.
     """
@@ -50,7 +50,10 @@ def family_curve(
             ],
         )
     )
-    ends = pd.DataFrame([{"logit": limit, "label": f"limit {limit:.3f}"}])
+    ends = pd.DataFrame(
+        [] if limit is None else [{"logit": limit, "label": f"limit {limit:.3f}"}],
+        columns=["logit", "label"],
+    )
     limit_rule = alt.Chart(ends).mark_rule(color=GREY, strokeDash=[2, 4]).encode(y="logit:Q")
     limit_text = (
         alt.Chart(ends)

@@ -8,12 +8,9 @@
     letter_orders(network, string)              does the order of the letters matter?
     explain(network, string)                    the cause, as data
     explanation_text(explain(network, string))  and in words
-    curve(network, parse_family("ab{n}"))       the breaking point of a family of strings
-    area(network, parse_family("a{m}b{n}"))     the same for two free counts
     errors_up_to(network, max_length)           where the misclassified multisets lie
     certify(network)                            what can be proved for all longer strings
-    ablate(network, Ablation(zeroed={0}))      heads and dimensions ablated
-    rank_heads(network), prune(network)         what can go, and at what cost
+    CountedJudge(network)                       what is left without heads and dimensions
 
 Pure functions of a configuration and weights: no database, no screen, and no PyTorch but in
 `letter_orders`.

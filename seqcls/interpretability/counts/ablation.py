@@ -1,86 +1,69 @@
-"""Parts of a network ablated, and what is left of it: exactly, on the test set.
+"""Heads and hidden dimensions ablated, exactly, judged by the whole test set.
 
-A zero-ablated head adds nothing; a mean-ablated one adds its mean over the test set, whatever the
-string. A zero-ablated hidden dimension is zero in the residual stream throughout.
+A hidden dimension that is ablated is zero in the residual stream throughout.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Float, Int64
 
-from seqcls.evaluation import DistinctStrings, distinct_test_strings, evaluation_of
+from seqcls.evaluation import distinct_test_strings
+from seqcls.interpretability.ablation import Ablation, Judge
 from seqcls.interpretability.counts.network import Network
-from seqcls.results import Evaluation
+from seqcls.models.parts import Part
 
 
-@dataclass(frozen=True)
-class Ablation:
-    """What is done to a network."""
-
-    zeroed: frozenset[int] = frozenset()
-    """Zero-ablated heads."""
-    averaged: frozenset[int] = frozenset()
-    """Mean-ablated heads."""
-    zeroed_dimensions: frozenset[int] = frozenset()
+def heads_of(network: Network) -> tuple[Part, ...]:
+    """A network's heads."""
+    return tuple(Part(0, "head", head) for head in range(network.config.num_attention_heads))
 
 
-@dataclass(frozen=True, eq=False)
-class AblationResult:
-    """What an ablation makes of the test set; one entry a distinct test string."""
-
-    ablation: Ablation
-    evaluation: Evaluation
-    """Confusion, accuracy by length and misclassified strings afterwards."""
-    before: Evaluation
-    counts: Int64[np.ndarray, "string letter"]
-    occurrences: Int64[np.ndarray, " string"]
-    positive: Bool[np.ndarray, " string"]
-    logits: Float[np.ndarray, " string"]
-    logits_before: Float[np.ndarray, " string"]
+def dimensions_of(network: Network) -> tuple[Part, ...]:
+    """The hidden dimensions of its stream, which can be ablated by zero."""
+    return tuple(Part(0, "dimension", number) for number in range(network.config.hidden_size))
 
 
-def ablate(network: Network, ablation: Ablation) -> AblationResult:
-    """The network after an ablation, tested as it was before."""
-    test = distinct_test_strings(network.problem.test)
-    before = network.logits(test.strings.counts)
-    after = logits_after(network, test, ablation)
-    return AblationResult(
-        ablation=ablation,
-        evaluation=evaluation_of(network.problem, test, after),
-        before=evaluation_of(network.problem, test, before),
-        counts=test.strings.counts,
-        occurrences=test.occurrences,
-        positive=test.labels,
-        logits=after,
-        logits_before=before,
-    )
+class CountedJudge(Judge):
+    """A network, and its test strings, each as often as it occurs."""
+
+    def __init__(self, network: Network) -> None:
+        test = distinct_test_strings(network.problem.test)
+        super().__init__(network.problem.kind, test.strings, test.targets, test.occurrences)
+        self._network = network
+
+    def outputs(self, ablation: Ablation) -> Float[np.ndarray, " string"]:
+        """Logits of the test strings after an ablation, in float64."""
+        return self.logits(self.strings.counts, ablation)
+
+    def logits(
+        self, counts: Int64[np.ndarray, "string letter"], ablation: Ablation
+    ) -> Float[np.ndarray, " string"]:
+        """Logits of any strings after an ablation; means are those over the test strings."""
+        ablated = without_dimensions(self._network, ablation)
+        occurrences = ablated.occurrences(counts)
+        states = np.tile(ablated.embedding[0], (len(counts), 1))
+        for head, part in enumerate(heads_of(ablated)):
+            how = ablation.get(part)
+            if how == "mean":
+                output = ablated.head_output(head, ablated.occurrences(self.strings.counts))
+                states += np.average(output, axis=0, weights=self.occurrences)
+            elif how is None:
+                states += ablated.head_output(head, occurrences)
+        return ablated.logits_after_attention(states)
+
+    def loss(self, outputs: Float[np.ndarray, " string"]) -> float:
+        """Mean binary cross entropy, in nats."""
+        signed = np.where(self.targets, -outputs, outputs)
+        return float(np.average(np.logaddexp(0, signed), weights=self.occurrences))
 
 
-def logits_after(
-    network: Network, test: DistinctStrings, ablation: Ablation
-) -> Float[np.ndarray, " string"]:
-    """Logits of the test strings after an ablation, in float64."""
-    ablated = without_dimensions(network, ablation.zeroed_dimensions)
-    occurrences = ablated.occurrences(test.strings.counts)
-    states = np.tile(ablated.embedding[0], (len(occurrences), 1))
-    for head in range(ablated.config.num_attention_heads):
-        if head in ablation.averaged:
-            output = ablated.head_output(head, occurrences)
-            states += np.average(output, axis=0, weights=test.occurrences)
-        elif head not in ablation.zeroed:
-            states += ablated.head_output(head, occurrences)
-    return ablated.logits_after_attention(states)
-
-
-def without_dimensions(network: Network, dimensions: frozenset[int]) -> Network:
-    """The network whose stream is zero in these hidden dimensions.
+def without_dimensions(network: Network, ablation: Ablation) -> Network:
+    """The network whose stream is zero in the hidden dimensions that are ablated.
 
     A norm still divides by the whole hidden size.
     """
-    if not dimensions:
+    off = sorted(part.number for part in ablation if part.kind == "dimension")
+    if not off:
         return network
-    off = sorted(dimensions)
     weights = {name: value.copy() for name, value in network.weights.items()}
     weights["embedding.weight"][:, off] = 0
     for name in ("attention.output", "feed_forward.output"):

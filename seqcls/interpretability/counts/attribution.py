@@ -8,21 +8,9 @@ feed-forward; they are inside the addends, as they act on this string, and nothi
 
 from dataclasses import dataclass
 
-import numpy as np
-
+from seqcls.interpretability.attribution import Step, summed
 from seqcls.interpretability.counts.activations import activations
 from seqcls.interpretability.counts.network import Network
-
-
-@dataclass(frozen=True)
-class Step:
-    """One part's share of the logit."""
-
-    name: str
-    """`embedding`, `head 0` and on, or `feed-forward`."""
-    adds: float
-    logit: float
-    """What the classifier would say if it read `CLS` here."""
 
 
 @dataclass(frozen=True)
@@ -46,18 +34,9 @@ def direct_logit_attribution(network: Network, string: str) -> LogitAttribution:
     output = network.weights["blocks.0.feed_forward.output.weight"]
     units = states.feed_forward_activation[0, 0] * (network.classifier @ output)
     heads = states.head_output[0, :, 0] @ network.classifier
-    adds = {
-        "embedding": float(network.embedding[0] @ network.classifier),
-        **{f"head {head}": float(value) for head, value in enumerate(heads)},
-        "feed-forward": float(units.sum()),
-    }
-    logits = np.cumsum(list(adds.values())).tolist()
-    return LogitAttribution(
-        string=string,
-        steps=tuple(
-            Step(name, value, logit)
-            for (name, value), logit in zip(adds.items(), logits, strict=True)
-        ),
-        units=tuple(units.tolist()),
-        logit=float(states.logit[0]),
-    )
+    adds = [
+        ("embedding", None, None, float(network.embedding[0] @ network.classifier)),
+        *(("head", None, head, float(value)) for head, value in enumerate(heads)),
+        ("feed-forward", None, None, float(units.sum())),
+    ]
+    return LogitAttribution(string, summed(adds), tuple(units.tolist()), float(states.logit[0]))

@@ -12,8 +12,13 @@ from seqcls.interpretability.counts.cause import (
     NearValue,
     ScoreGap,
 )
+from seqcls.interpretability.counts.deletions import (
+    additions,
+    minimal_string,
+    removals,
+    without_part,
+)
 from seqcls.interpretability.counts.mechanism import mechanism_of
-from seqcls.interpretability.counts.minimal import additions, minimal_string, removals, without_part
 from seqcls.interpretability.counts.network import Network, sigmoid
 from seqcls.interpretability.counts.obstacle import refuse
 

@@ -26,10 +26,10 @@ import numpy as np
 from jaxtyping import Float
 
 from seqcls.interpretability.counts.cause import Mechanism
-from seqcls.interpretability.counts.minimal import Counts
+from seqcls.interpretability.counts.counterfactuals import Counterfactuals
+from seqcls.interpretability.counts.deletions import Counts
 from seqcls.interpretability.counts.network import Network
 from seqcls.interpretability.counts.obstacle import refuse
-from seqcls.interpretability.counts.patching import Patching
 
 DEAF = 0.1
 FLOOR = 0.05
@@ -42,8 +42,8 @@ def mechanism_of(network: Network, counts: Counts) -> Mechanism:
         ConfigError: of this model or task it would not be true.
     """
     refuse(network.problem)
-    patching = Patching(network, np.array(counts, dtype=np.int64))
-    asked: tuple[Callable[[Patching], Iterator[Mechanism]], ...] = (
+    patching = Counterfactuals(network, np.array(counts, dtype=np.int64))
+    asked: tuple[Callable[[Counterfactuals], Iterator[Mechanism]], ...] = (
         (_on_one_letter_positive, _interference, _mixture, _saturation)
         if patching.wrong
         else (_dilution, _on_one_letter_negative, _pushed, _saturation)
@@ -56,7 +56,7 @@ def mechanism_of(network: Network, counts: Counts) -> Mechanism:
     return patching.mechanism("no single mechanism", together, patching.reference_logit)
 
 
-def _dilution(patching: Patching) -> Iterator[Mechanism]:
+def _dilution(patching: Counterfactuals) -> Iterator[Mechanism]:
     gains = patching.attention - patching.reference
     for head in patching.heads:
         for letter in patching.network.problem.required_letters:
@@ -78,7 +78,7 @@ def _dilution(patching: Patching) -> Iterator[Mechanism]:
             )
 
 
-def _on_one_letter_positive(patching: Patching) -> Iterator[Mechanism]:
+def _on_one_letter_positive(patching: Counterfactuals) -> Iterator[Mechanism]:
     letter = patching.favourite()
     if letter is None or not patching.counts[letter] or not patching.reference_fails:
         return
@@ -96,7 +96,7 @@ def _on_one_letter_positive(patching: Patching) -> Iterator[Mechanism]:
             )
 
 
-def _on_one_letter_negative(patching: Patching) -> Iterator[Mechanism]:
+def _on_one_letter_negative(patching: Counterfactuals) -> Iterator[Mechanism]:
     letter = patching.favourite()
     if letter is None or not patching.reference_fails:
         return
@@ -114,7 +114,7 @@ def _on_one_letter_negative(patching: Patching) -> Iterator[Mechanism]:
                 )
 
 
-def _interference(patching: Patching) -> Iterator[Mechanism]:
+def _interference(patching: Counterfactuals) -> Iterator[Mechanism]:
     for head in patching.heads:
         value = patching.network.value[head, 1:]
         for other in patching.missing:
@@ -133,7 +133,7 @@ def _interference(patching: Patching) -> Iterator[Mechanism]:
             )
 
 
-def _mixture(patching: Patching) -> Iterator[Mechanism]:
+def _mixture(patching: Counterfactuals) -> Iterator[Mechanism]:
     for head in patching.heads:
         value = patching.network.value[head]
         mixed, reference = (x[head] @ value for x in (patching.attention, patching.reference))
@@ -150,7 +150,7 @@ def _mixture(patching: Patching) -> Iterator[Mechanism]:
                 )
 
 
-def _pushed(patching: Patching) -> Iterator[Mechanism]:
+def _pushed(patching: Counterfactuals) -> Iterator[Mechanism]:
     if not patching.reference_fails:
         return
     for head in patching.heads:
@@ -165,7 +165,7 @@ def _pushed(patching: Patching) -> Iterator[Mechanism]:
                 )
 
 
-def _saturation(patching: Patching) -> Iterator[Mechanism]:
+def _saturation(patching: Counterfactuals) -> Iterator[Mechanism]:
     if patching.reference_fails:
         return
     network = patching.network

@@ -14,12 +14,12 @@ import numpy as np
 from jaxtyping import Float, Int64
 from scipy.special import ndtr
 
-from seqcls.config import RunConfig
 from seqcls.interpretability.counts.obstacle import refuse
+from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.parameters import weights_of
 from seqcls.problem import Problem
 from seqcls.results import Weights
-from seqcls.tokens.tokenizer import CLS, FIRST_LETTER, Tokenizer
+from seqcls.tokens.tokenizer import CLS, FIRST_LETTER
 
 CHUNK = 1 << 12
 """Strings computed at a time, so that their states stay in the processor's cache."""
@@ -39,12 +39,11 @@ class FeedForward:
 
 
 @dataclass(frozen=True, eq=False)
-class Network:
-    """What one model was trained for, its parameters, and all of it that no string changes."""
+class Network(AskedModel):
+    """A model, and all of it that no string changes.
 
-    problem: Problem
-    weights: Weights
-    """In float64, by the names of `seqcls.models.transformer.Transformer`."""
+    Its weights are in float64, by the names of `seqcls.models.transformer.Transformer`.
+    """
 
     @classmethod
     def of(cls, problem: Problem, weights: Weights | bytes) -> "Network":
@@ -57,19 +56,6 @@ class Network:
         refuse(problem, "states")
         named = weights_of(problem, weights) if isinstance(weights, bytes) else weights
         return cls(problem, {name: value.astype(np.float64) for name, value in named.items()})
-
-    @property
-    def config(self) -> RunConfig:
-        return self.problem.config
-
-    @property
-    def num_letters(self) -> int:
-        """Letters of the language's alphabet."""
-        return self.tokenizer.num_letters
-
-    @property
-    def tokenizer(self) -> Tokenizer:
-        return self.problem.tokenizer
 
     @cached_property
     def token_types(self) -> tuple[str, ...]:

@@ -6,10 +6,7 @@ import numpy as np
 
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability.counts.network import Network
-from seqcls.tokens.tokenizer import CLS
-
-MAX_LENGTH = 2_000
-"""Attention between all pairs of so many letters still fits into memory."""
+from seqcls.interpretability.strings.asked import MAX_LENGTH
 
 
 @dataclass(frozen=True)
@@ -32,7 +29,7 @@ def letter_orders(network: Network, string: str, *, orders: int = 8, seed: int =
     # Imported where it is used: PyTorch takes a second or two to load.
     import torch
 
-    from seqcls.models.transformer import Transformer
+    from seqcls.interpretability.strings.plain import ids_of, plain_model
 
     length = sum(network.tokenizer.counts(string))
     if length > MAX_LENGTH:
@@ -40,17 +37,15 @@ def letter_orders(network: Network, string: str, *, orders: int = 8, seed: int =
             f"{string[:60]!r} has {length:,} letters, more than the {MAX_LENGTH:,} that are "
             "read letter by letter; shorten it"
         )
-    letters = np.array(network.tokenizer.encode(string)[1:], dtype=np.int64)
+    letters = np.array(network.letters(string), dtype=np.int64)
     random = np.random.default_rng(seed)
-    rows = [letters, *(random.permutation(letters) for _ in range(orders))]
-    model = Transformer(network.problem.network).double().eval()
-    model.load_state_dict({k: torch.from_numpy(v) for k, v in network.weights.items()})
-    logits: list[float] = []
+    shuffled = [random.permutation(letters) for _ in range(orders)]
+    rows: list[list[int]] = [own.tolist() for own in (letters, *shuffled)]
+    model = plain_model(network)
     with torch.no_grad():
-        for row in rows:
-            logits += model(torch.from_numpy(np.insert(row, 0, CLS))[None]).tolist()
+        logits = [float(model(ids_of(network, [row]))) for row in rows]
     return Orders(
-        strings=tuple(network.tokenizer.decode(row.tolist()) for row in rows),
+        strings=tuple(map(network.text, rows)),
         logits=tuple(logits),
         spread=max(logits) - min(logits),
     )

@@ -1,9 +1,8 @@
-"""Families and proofs in plain sentences, and how numbers are written in all of them."""
+"""Proofs in plain sentences, and how numbers are written in all sentences."""
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from seqcls.interpretability.counts.certification import Certification, ShareInterval, SupportProof
-from seqcls.interpretability.counts.family import MAX_COUNT, Curve, Flip, Map
 from seqcls.interpretability.rounded import MOST_DIGITS, rounded, written
 
 
@@ -15,41 +14,6 @@ def number(x: float) -> str:
 def sign(positive: bool) -> str:
     """What a label or an answer is called."""
     return "positive" if positive else "negative"
-
-
-def curve_text(curve: Curve) -> tuple[str, ...]:
-    """Where the answer for a family with one free count changes."""
-    (name,) = curve.family.names
-    start = float(curve.logit[0])
-    said = [
-        f"{curve.family.text} is {sign(curve.label)} for every {name} from 1 on.",
-        f"With {name} = 1 the model predicts {_judged(start > 0, curve.label)} "
-        f"(logit {number(start)}).",
-    ]
-    said += [_flip(flip, name, curve.label) for flip in curve.flips]
-    if not curve.flips:
-        said.append(f"The answer is the same for every {name} up to {MAX_COUNT:,}.")
-    answer = _judged(curve.limit > 0, curve.label)
-    return (
-        *said,
-        f"As {name} grows without bound, the logit tends to {number(curve.limit)}: {answer}.",
-    )
-
-
-def map_text(found: Map) -> tuple[str, ...]:
-    """Where the answer for a family with two free counts changes, along some of its rows."""
-    first, second = found.family.names
-    said = [f"{found.family.text} is {sign(found.label)} for all {first} and {second} from 1 on."]
-    for row in range(0, len(found.first), max((len(found.first) - 1) // 6, 1)):
-        start = float(found.logit[row, 0])
-        flips = ", ".join(
-            f"{sign(flip.answer)} from {second} = {flip.n:,} on" for flip in found.boundary[row]
-        )
-        said.append(
-            f"With {first} = {found.first[row]:,}: {_judged(start > 0, found.label)} for "
-            f"{second} = 1; {flips or f'the same up to {second} = {MAX_COUNT:,}'}."
-        )
-    return tuple(said)
 
 
 def certification_text(found: Certification) -> tuple[str, ...]:
@@ -118,14 +82,3 @@ def _end(x: float, *, up: bool, digits: int = 3) -> tuple[Decimal, str]:
         return 1 - rest, f"1 - {written(rest)}"
     share = rounded(x, up=up, digits=digits)
     return share, written(share)
-
-
-def _flip(flip: Flip, name: str, label: bool) -> str:
-    return (
-        f"From {name} = {flip.n:,} on it predicts {_judged(flip.answer, label)} "
-        f"(logit {number(flip.logit_before)} before, {number(flip.logit)} then)."
-    )
-
-
-def _judged(answer: bool, label: bool) -> str:
-    return f"{sign(answer)} ({'correct' if answer == label else 'wrong'})"

@@ -1,22 +1,20 @@
-"""Ablation: what any model can do without, on a sample of its test strings.
+"""Parts of any model ablated, judged by a sample of its test strings, which are run.
 
-A part that is ablated by *zero* adds nothing; by *mean*, it has its mean over all tokens of the
-sample, whatever the string. Parts are a Transformer's heads, feed-forwards and their units, and a
-recurrent network's units, whose states are replaced after every token.
+Parts are a Transformer's heads, feed-forwards and their units, and a recurrent network's units,
+whose states are replaced after every token. Means are those over all tokens of the sample.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor
 
 from seqcls.errors import ConfigError
 from seqcls.evaluation import distinct_test_strings, readable_strings
+from seqcls.interpretability.ablation import Ablation, Judge
 from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.interpretability.strings.plain import PAIRS_AT_ONCE, Changing, plain_model
 from seqcls.models.base import Classifier, read_ids
@@ -24,31 +22,8 @@ from seqcls.models.parts import PART_KINDS, Part, PartKind
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import PAD
 
-AblationMethod = Literal["zero", "mean"]
 SAMPLE = 400
 """Distinct test strings that ablations are judged by, unless more are asked for."""
-
-MAX_PRUNED = 24
-"""Parts that greedy pruning begins with at most: it tries all that are left at every step."""
-
-
-@dataclass(frozen=True, eq=False)
-class Ablated:
-    """What is left of a model without some of its parts."""
-
-    parts: tuple[Part, ...]
-    errors: int
-    accuracy: float
-    """In [0, 1], each distinct string of the sample once."""
-    loss: float
-    """Mean binary cross entropy, in nats."""
-    logit_change: float
-    """Mean |change of the logit|."""
-    lengths: Int64[np.ndarray, " length"]
-    """Those of the sample's strings, ascending."""
-    strings: Int64[np.ndarray, " length"]
-    right: Int64[np.ndarray, " length"]
-    """How many strings of each length there are, and how many are answered rightly."""
 
 
 def parts_of(model: AskedModel, kinds: Iterable[PartKind] = PART_KINDS) -> tuple[Part, ...]:
@@ -75,42 +50,13 @@ def main_parts(model: AskedModel) -> tuple[Part, ...]:
     return parts_of(model, ("head", "feed-forward")) or parts_of(model)
 
 
-def rank(
-    judge: "Judge", parts: Sequence[Part], how: AblationMethod = "zero"
-) -> tuple[Ablated, ...]:
-    """What the model is without each part alone, the dearest first."""
-    found = [judge.without([part], how) for part in parts]
-    return tuple(sorted(found, key=lambda own: (-own.errors, -own.logit_change)))
+class SampledJudge(Judge):
+    """A model, and a sample of its distinct test strings, each of which counts once."""
 
-
-def prune(judge: "Judge", parts: Sequence[Part], how: AblationMethod = "zero") -> Iterator[Ablated]:
-    """Without more and more parts, each time that one which costs the fewest errors.
-
-    On a tie, the one with the least loss. The first has all parts (Michel, Levy & Neubig 2019, *Are
-    Sixteen Heads Really Better than One?*).
-
-    Raises:
-        ConfigError: more than `MAX_PRUNED` parts.
-    """
-    if len(parts) > MAX_PRUNED:
-        raise ConfigError(
-            f"{len(parts)} parts are too many to prune one by one: expected at most {MAX_PRUNED}; "
-            "take heads, or feed-forwards"
-        )
-    gone: tuple[Part, ...] = ()
-    yield judge.without(gone, how)
-    while len(gone) < len(parts):
-        tried = [judge.without((*gone, own), how) for own in parts if own not in gone]
-        best = min(tried, key=lambda own: (own.errors, own.loss))
-        gone = best.parts
-        yield best
-
-
-class Judge:
-    """A model and the strings that its ablations are judged by."""
+    max_pruned = 24
 
     def __init__(self, model: AskedModel, sample: int = SAMPLE) -> None:
-        """Takes a sample of the distinct test strings, spread evenly over their lengths.
+        """Takes strings that are spread evenly over their lengths.
 
         Args:
             model: the model; strings that it has no places for are left out.
@@ -121,52 +67,28 @@ class Judge:
         rows = rows[np.argsort(test.strings.lengths[rows], kind="stable")]
         if len(rows) > sample:
             rows = rows[len(rows) * np.arange(sample) // sample]
-        self.strings = test.strings.take(rows)
-        self.targets = test.targets[rows]
-        self._kind = model.problem.kind
-        self._own = plain_model(model)
-        self._batches = list(_batches(self._own, self.strings))
+        once = np.ones(len(rows), dtype=np.int64)
+        super().__init__(model.problem.kind, test.strings.take(rows), test.targets[rows], once)
+        self._model = plain_model(model)
+        self._batches = list(_batches(self._model, self.strings))
 
-    @cached_property
-    def before(self) -> Float[np.ndarray, " string"]:
-        """The logits, or margins, of the whole model."""
-        return self._kind.margins(self.outputs((), "zero"), self.targets)
+    def loss(self, outputs: Float[np.ndarray, "string *output"]) -> float:
+        """As `Judge.loss`."""
+        targets = torch.from_numpy(self.kind.encoded(self.targets, "float64"))
+        return float(self.kind.losses(torch.from_numpy(outputs), targets, "default").mean())
 
-    def without(self, parts: Sequence[Part], how: AblationMethod) -> Ablated:
-        """What is left without these parts."""
-        outputs = self.outputs(parts, how)
-        right = self._kind.answers(outputs) == self.targets
-        margins = self._kind.margins(outputs, self.targets)
-        lengths, rows = np.unique(self.strings.lengths, return_inverse=True)
-        return Ablated(
-            parts=tuple(parts),
-            errors=int((~right).sum()),
-            accuracy=float(right.mean()),
-            loss=self._loss(outputs),
-            logit_change=float(np.abs(margins - self.before).mean()),
-            lengths=lengths,
-            strings=np.bincount(rows, minlength=len(lengths)),
-            right=np.bincount(rows, right, len(lengths)).astype(np.int64),
-        )
-
-    def _loss(self, outputs: np.ndarray) -> float:
-        """The mean over the strings, in nats; no logit is scaled."""
-        targets = torch.from_numpy(self._kind.encoded(self.targets, "float64"))
-        losses = self._kind.losses(torch.from_numpy(outputs), targets, "default")
-        return float(losses.mean())
-
-    def outputs(
-        self, parts: Sequence[Part], how: AblationMethod
-    ) -> Float[np.ndarray, "string *output"]:
-        """What the head gives without these parts."""
-        values = {part: self._means[part] if how == "mean" else 0.0 for part in parts}
+    def outputs(self, ablation: Ablation) -> Float[np.ndarray, "string *output"]:
+        """As `Judge.outputs`."""
+        values = {
+            part: self._means[part] if how == "mean" else 0.0 for part, how in ablation.items()
+        }
         with torch.no_grad():
-            found = [_run(self._own, ids, values) for ids in self._batches]
+            found = [_run(self._model, ids, values) for ids in self._batches]
         return torch.cat(found).numpy()
 
     @cached_property
     def _means(self) -> "_Means":
-        return _Means(self._own, self._batches)
+        return _Means(self._model, self._batches)
 
 
 Value = Tensor | float

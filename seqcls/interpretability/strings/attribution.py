@@ -13,25 +13,13 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from seqcls.errors import ConfigError
+from seqcls.interpretability.attribution import Step, summed
 from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.interpretability.strings.plain import ids_of, plain_model
 from seqcls.models.heads import read_states
 from seqcls.models.transformer import Attention, Block, Transformer
 
 Hidden = Float[Tensor, "1 position hidden"]
-
-
-@dataclass(frozen=True)
-class Step:
-    """One part of a model and what it adds to the logit."""
-
-    part: str
-    """`embedding`, `head`, `feed-forward`, `bias` or `norm`."""
-    block: int | None
-    head: int | None
-    adds: float
-    logit: float
-    """What the logit would be if the classifier read the stream after this part."""
 
 
 @dataclass(frozen=True)
@@ -66,17 +54,16 @@ def logit_steps(model: AskedModel, letters: Sequence[int]) -> tuple[Step, ...]:
         )
     ids = ids_of(model, [letters])
     with torch.no_grad():
-        parts, bias = list(_parts(own, own.activations(ids))), own.classifier.bias
-        steps = []
-        total = 0.0
-        for part in parts:
-            read = read_states(own.config, part.states, ids)
-            adds = float((read @ own.classifier.weight.T).squeeze())
-            total += adds
-            steps.append(Step(part.name, part.block, part.head, adds, total))
+        parts, bias = _parts(own, own.activations(ids)), own.classifier.bias
+        adds = [(x.name, x.block, x.head, _read(own, x.states, ids)) for x in parts]
         if bias is not None:
-            steps.append(Step("bias", None, None, float(bias), total + float(bias)))
-    return tuple(steps)
+            adds.append(("bias", None, None, float(bias)))
+    return summed(adds)
+
+
+def _read(model: Transformer, states: Hidden, ids: Tensor) -> float:
+    """What the classifier makes of states, without its bias."""
+    return float((read_states(model.config, states, ids) @ model.classifier.weight.T).squeeze())
 
 
 def _parts(model: Transformer, states: dict[str, Tensor]) -> Iterator[_Part]:

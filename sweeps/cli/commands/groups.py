@@ -1,76 +1,48 @@
-"""Results on families of strings, as text and as data."""
+"""Families of strings as data."""
 
 from dataclasses import asdict
 from typing import Any
 
-from seqcls.interpretability.counts.result_text import number, sign
-from seqcls.interpretability.strings.families import Change, GroupCurve, GroupMap
+from seqcls.interpretability.families import Change, Curve, Map
 
 
-def curve_text(tried: GroupCurve) -> list[str]:
-    """Where the answer changes, and where it is wrong first."""
-    (name,) = tried.family.names
-    labels, logits = tried.labels.tolist(), tried.logits.tolist()
-    said = [
-        f"{len(labels)} strings of {tried.family.text} were run, {name} from {tried.n[0]} to "
-        f"{tried.n[-1]:,}; between them the answer may change unseen.",
-        f"With {name} = {tried.n[0]} it is {sign(labels[0])}, predicted {sign(logits[0] > 0)} "
-        f"(logit {number(logits[0])}).",
-        *(_change(change, name) for change in tried.changes),
-    ]
-    if tried.first_wrong is None:
-        return [*said, "Every string that was run is answered rightly."]
-    wrong = int(((tried.logits > 0) != tried.labels).sum())
-    return [
-        *said,
-        f"{wrong} of them are misclassified, the first with {name} = {tried.first_wrong:,}.",
-    ]
+def family_record(found: Curve | Map) -> dict[str, Any]:
+    """What programs read of a family: flips where letter counts decide, else what was tried."""
+    return _curve_record(found) if isinstance(found, Curve) else _map_record(found)
 
 
-def map_text(tried: GroupMap) -> list[str]:
-    """Where the answer changes along each row of the grid."""
-    first, second = tried.family.names
-    said = [
-        f"{tried.labels.size} strings of {tried.family.text} were run; "
-        f"{int(tried.wrong.sum())} of them are misclassified."
-    ]
-    for row, value in enumerate(tried.first.tolist()):
-        changes = ", ".join(
-            f"{sign(change.answer)} from {second} = {change.n:,} on"
-            for change in tried.changes[row]
-        )
-        start = sign(float(tried.logits[row, 0]) > 0)
-        wrong = int(tried.wrong[row].sum())
-        said.append(
-            f"{first} = {value:,}: predicted {start} for {second} = 1"
-            f"{'; ' + changes if changes else ', and no change seen'}; {wrong} misclassified"
-        )
-    return said
-
-
-def _change(change: Change, name: str) -> str:
-    return f"From {name} = {change.n:,} on it is predicted {sign(change.answer)}."
-
-
-def curve_record(tried: GroupCurve) -> dict[str, Any]:
+def _curve_record(found: Curve) -> dict[str, Any]:
+    tried = {"n": found.n.tolist(), "logit": found.logits.tolist()}
+    if found.limit is not None:
+        return {
+            "family": found.family.text,
+            "label": bool(found.labels[0]),
+            "flips": [asdict(own) for own in found.changes],
+            "limit": found.limit,
+            **tried,
+        }
     return {
-        "family": tried.family.text,
-        "n": tried.n.tolist(),
-        "label": tried.labels.tolist(),
-        "logit": tried.logits.tolist(),
-        "changes": [asdict(change) for change in tried.changes],
-        "first_wrong": tried.first_wrong,
+        "family": found.family.text,
+        "n": tried["n"],
+        "label": found.labels.tolist(),
+        "logit": tried["logit"],
+        "changes": [_change(own) for own in found.changes],
+        "first_wrong": found.first_wrong,
     }
 
 
-def map_record(tried: GroupMap) -> dict[str, Any]:
-    first, second = tried.family.names
-    known = [[None if x != x else x for x in row] for row in tried.logits.tolist()]
-    return {
-        "family": tried.family.text,
-        first: tried.first.tolist(),
-        second: tried.second.tolist(),
-        "label": tried.labels.tolist(),
-        "logit": known,
-        "changes": [[asdict(change) for change in row] for row in tried.changes],
-    }
+def _map_record(found: Map) -> dict[str, Any]:
+    first, second = found.family.names
+    family = {"family": found.family.text}
+    axes = {first: found.first.tolist(), second: found.second.tolist()}
+    logit = [[None if x != x else x for x in row] for row in found.logits.tolist()]
+    if found.exact:
+        flips = [[asdict(own) for own in row] for row in found.changes]
+        label = bool(found.labels[0, 0])
+        return {**family, "label": label, **axes, "logit": logit, "flips": flips}
+    changes = [[_change(own) for own in row] for row in found.changes]
+    return {**family, **axes, "label": found.labels.tolist(), "logit": logit, "changes": changes}
+
+
+def _change(own: Change) -> dict[str, Any]:
+    return {"n": own.n, "answer": own.answer}

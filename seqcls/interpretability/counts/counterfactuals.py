@@ -18,7 +18,7 @@ from seqcls.interpretability.mechanisms import MechanismName
 
 
 @dataclass(frozen=True, eq=False)
-class Patching:
+class Counterfactuals:
     """A misclassified string, and what the counterfactuals need of it."""
 
     network: Network

@@ -1,0 +1,75 @@
+"""What is left of a model without some of its parts, as data frames for their charts."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+import pandas as pd
+
+from seqcls.interpretability.ablation import Ablated
+from seqcls.models.parts import Part
+
+WIDTH = 10
+"""Lengths in one point."""
+
+Name = Callable[[Part], str]
+"""What a part is called."""
+
+
+def lengths_frame(models: Mapping[str, Ablated]) -> pd.DataFrame:
+    """model, length, lengths, strings, wrong, accuracy: of some models by their names."""
+    return pd.concat(
+        [_by_length(own).assign(model=name) for name, own in models.items()], ignore_index=True
+    )
+
+
+def _by_length(own: Ablated) -> pd.DataFrame:
+    counts = {"strings": own.strings, "wrong": own.strings - own.right}
+    sums = pd.DataFrame(counts).groupby((own.lengths - 1) // WIDTH).sum()
+    first = sums.index * WIDTH + 1
+    strings, wrong = sums["strings"], sums["wrong"]
+    return pd.DataFrame(
+        {
+            "length": first + (WIDTH - 1) / 2,
+            "lengths": [f"{low} to {low + WIDTH - 1}" for low in first],
+            "strings": strings,
+            "wrong": wrong,
+            "accuracy": 1 - wrong / strings,
+        }
+    )
+
+
+def ranking_frame(ranked: Mapping[str, Sequence[Ablated]], name: Name) -> pd.DataFrame:
+    """part, way, errors, accuracy, loss, logit_change: for each way, the dearest part first."""
+    return pd.DataFrame(
+        [
+            {"part": name(own.parts[0]), "way": way, **_costs(own)}
+            for way, found in ranked.items()
+            for own in found
+        ]
+    )
+
+
+def pruning_frame(steps: Sequence[Ablated], name: Name) -> pd.DataFrame:
+    """removed, part (the last), errors, accuracy, loss, logit_change, and of each kind how many.
+
+    Those are called `heads left` and so on.
+    """
+    kinds = Counter(part.kind for part in steps[-1].parts)
+    return pd.DataFrame(
+        [
+            {
+                "removed": len(own.parts),
+                "part": name(own.parts[-1]) if own.parts else "nothing",
+                **_costs(own),
+                **{
+                    f"{kind}s left": number - sum(part.kind == kind for part in own.parts)
+                    for kind, number in kinds.items()
+                },
+            }
+            for own in steps
+        ]
+    )
+
+
+def _costs(own: Ablated) -> dict[str, float]:
+    return {name: getattr(own, name) for name in ("errors", "accuracy", "loss", "logit_change")}
