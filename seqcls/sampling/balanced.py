@@ -1,19 +1,18 @@
 """Strings of any language, half of them positive, of uniform lengths."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import count
 from typing import ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8, UInt64
 
-from seqcls.config import PARTS
 from seqcls.errors import ConfigError
 from seqcls.kinds.base import Examples
 from seqcls.remembered import remembered
 from seqcls.sampling.base import Sampler
+from seqcls.sampling.drawn import DrawnByLength
 from seqcls.sampling.edits import edited, growth
 from seqcls.sampling.streams import stream
 from seqcls.tasks.base import BulkTask, LanguageTask, Task
@@ -35,9 +34,6 @@ SPARE_DRAWS = 2_000
 
 MAX_REPEATED_DRAWS = 200
 """Test strings that were trained on are drawn again so often at most."""
-
-MAX_TOKENS = 2**30
-"""Tokens that the strings of an epoch may have, each as long as the longest."""
 
 MAX_TRAINED = 10**9
 """Strings of all epochs that tests can be kept disjoint from: 8 bytes each, and a copy."""
@@ -83,7 +79,7 @@ class Training:
 
 
 @dataclass(frozen=True)
-class BalancedStrings:
+class BalancedStrings(DrawnByLength):
     """A string's label is a fair coin; its length is uniform; then the string is drawn.
 
     A positive string's length is uniform among those that have one, and then the string is
@@ -93,17 +89,9 @@ class BalancedStrings:
     Each is drawn again until it is negative, by `negative_lengths`: `redrawn`, length and all, so
     that most have lengths at which most strings are negative; `uniform`, of a length that is
     uniform among those that have a negative string, and kept.
-
-    The streams of training, validation and test differ where all settings are the same.
     """
 
     task: LanguageTask
-    part: str
-    min_length: int
-    max_length: int
-    size: int
-    batch_size: int
-    seed: int
     negatives: Literal["uniform", "edits", "mixed"]
     negative_lengths: Literal["redrawn", "uniform"] = "redrawn"
     train_set: Literal["fresh", "fixed"] = "fresh"
@@ -122,15 +110,7 @@ class BalancedStrings:
     }
 
     def __post_init__(self) -> None:
-        if self.min_length > self.max_length:
-            raise ConfigError(
-                f"min_length={self.min_length}: expected at most max_length={self.max_length}"
-            )
-        if self.size * self.max_length > MAX_TOKENS:
-            raise ConfigError(
-                f"size={self.size}: {self.size:,} strings of up to {self.max_length:,} tokens take "
-                f"more memory than {MAX_TOKENS:,} tokens; lower size or max_length"
-            )
+        super().__post_init__()
         for positive, label in ((True, "positive"), (False, "negative")):
             if not len(self._lengths[positive]):
                 raise ConfigError(
@@ -152,34 +132,12 @@ class BalancedStrings:
         return range(int(drawn.min()), int(drawn.max()) + 1)
 
     @property
-    def epoch_size(self) -> int:
-        return self.size
-
-    @property
     def repeats(self) -> bool:
         return self.train_set == "fixed"
 
     @property
     def _lengths(self) -> dict[bool, Lengths]:
         return _lengths(self.task, self.min_length, self.max_length)
-
-    def epochs(self) -> Iterator[Examples]:
-        """Epochs of `size` strings.
-
-        Raises:
-            ConfigError: nearly all strings of the allowed lengths were trained on, where they
-                must not be.
-        """
-        if not self.repeats:
-            for epoch in count():
-                yield self._epoch(self._generator(epoch))
-        first = self._epoch(self._generator(0))
-        yield first
-        for epoch in count(1):
-            yield first.take(self._generator(epoch).permutation(self.size))
-
-    def _generator(self, epoch: int) -> np.random.Generator:
-        return np.random.default_rng([self.seed, PARTS.index(self.part), epoch])
 
     def _epoch(self, rng: np.random.Generator) -> Examples:
         labels = rng.integers(2, size=self.size).astype(bool)

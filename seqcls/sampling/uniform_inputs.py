@@ -1,36 +1,25 @@
 """Inputs of any task that is no language, of uniform lengths."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import count
 from typing import ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Int64
 
-from seqcls.config import PARTS
 from seqcls.errors import ConfigError
 from seqcls.kinds import Examples, examples_of
-from seqcls.sampling.balanced import MAX_TOKENS
+from seqcls.sampling.drawn import DrawnByLength
 from seqcls.tasks.base import InputTask, Task
 from seqcls.tokens.strings import TokenStrings
 
 
 @dataclass(frozen=True)
-class UniformInputs:
-    """An input's length is uniform among those that have one; then the task draws it.
-
-    The streams of training, validation and test differ where all settings are the same.
-    """
+class UniformInputs(DrawnByLength):
+    """An input's length is uniform among those that have one; then the task draws it."""
 
     task: InputTask
-    part: str
-    min_length: int
-    max_length: int
-    size: int
-    batch_size: int
-    seed: int
     train_set: Literal["fresh", "fixed"] = "fresh"
 
     reads: ClassVar[frozenset[str]] = frozenset(
@@ -39,15 +28,7 @@ class UniformInputs:
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {"train": frozenset({"train_set"})}
 
     def __post_init__(self) -> None:
-        if self.min_length > self.max_length:
-            raise ConfigError(
-                f"min_length={self.min_length}: expected at most max_length={self.max_length}"
-            )
-        if self.size * self.max_length > MAX_TOKENS:
-            raise ConfigError(
-                f"size={self.size}: {self.size:,} strings of up to {self.max_length:,} tokens take "
-                f"more memory than {MAX_TOKENS:,} tokens; lower size or max_length"
-            )
+        super().__post_init__()
         if not len(self._lengths):
             raise ConfigError(
                 f"max_length={self.max_length}: no input has {self.min_length} to "
@@ -67,29 +48,12 @@ class UniformInputs:
         return range(int(self._lengths[0]), int(self._lengths[-1]) + 1)
 
     @property
-    def epoch_size(self) -> int:
-        return self.size
-
-    @property
     def repeats(self) -> bool:
         return self.train_set == "fixed"
 
     @property
     def _lengths(self) -> Int64[np.ndarray, " length"]:
         return _lengths(self.task, self.min_length, self.max_length)
-
-    def epochs(self) -> Iterator[Examples]:
-        """Epochs of `size` inputs."""
-        if not self.repeats:
-            for epoch in count():
-                yield self._epoch(self._generator(epoch))
-        first = self._epoch(self._generator(0))
-        yield first
-        for epoch in count(1):
-            yield first.take(self._generator(epoch).permutation(self.size))
-
-    def _generator(self, epoch: int) -> np.random.Generator:
-        return np.random.default_rng([self.seed, PARTS.index(self.part), epoch])
 
     def _epoch(self, rng: np.random.Generator) -> Examples:
         lengths = rng.choice(self._lengths, size=self.size).tolist()
