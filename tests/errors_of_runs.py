@@ -9,14 +9,14 @@ from collections.abc import Iterator
 
 import torch
 
-from seqcls.interpretability.strings.asked import MAX_LENGTH, AskedModel, Letters
 from seqcls.interpretability.strings.attribution import logit_steps
 from seqcls.interpretability.strings.minimal import minimal_failing
 from seqcls.interpretability.strings.nearest import nearest_right
 from seqcls.interpretability.strings.patching import patch
-from seqcls.interpretability.strings.plain import ids_of, plain_model
+from seqcls.interpretability.strings.readable_model import ids_of, plain_model
+from seqcls.interpretability.strings.trained_model import MAX_LENGTH, Letters, TrainedModel
 from seqcls.models.parts import Site
-from sweeps.analysis.opened_models import asked_model
+from sweeps.analysis.opened_models import trained_model
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries
@@ -40,7 +40,7 @@ def check_runs(store: Store, of_each: int) -> Counter[str]:
     checked = Counter[str]()
     runs = queries.runs(store)
     for run_id in runs.loc[(runs["state"] == "done") & (runs["errors"] > 0), "id"].astype(int):
-        model = asked_model(store, run_id)
+        model = trained_model(store, run_id)
         texts = string_queries.string_errors(store, run_id)["string"].unique().tolist()
         texts = sorted(texts, key=lambda own: (len(model.letters(own)), own))
         for text in texts[:: max(len(texts) // of_each, 1)][:of_each]:
@@ -50,7 +50,7 @@ def check_runs(store: Store, of_each: int) -> Counter[str]:
     return checked
 
 
-def _claims(model: AskedModel, letters: Letters) -> Iterator[tuple[str, bool]]:
+def _claims(model: TrainedModel, letters: Letters) -> Iterator[tuple[str, bool]]:
     logit = _logit(model, letters)
     if model.config.architecture == "transformer":
         last = logit_steps(model, letters)[-1].logit
@@ -68,7 +68,7 @@ def _claims(model: AskedModel, letters: Letters) -> Iterator[tuple[str, bool]]:
 
 
 def _claims_of_patching(
-    model: AskedModel, letters: Letters, logit: float
+    model: TrainedModel, letters: Letters, logit: float
 ) -> Iterator[tuple[str, bool]]:
     own = patch(model, letters, letters)
     yield "a string patched with itself stays", bool(abs(own.logits - logit).max() <= EXACT)
@@ -84,7 +84,7 @@ def _claims_of_patching(
         yield f"all of {site.name} patched gives the other's logit", given
 
 
-def _logit(model: AskedModel, letters: Letters) -> float:
+def _logit(model: TrainedModel, letters: Letters) -> float:
     with torch.no_grad():
         return float(plain_model(model)(ids_of(model, [letters])))
 

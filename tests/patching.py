@@ -5,14 +5,14 @@ from collections.abc import Sequence
 import torch
 
 from seqcls.errors import ConfigError
-from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.interpretability.strings.patching import _opened, _replaced
-from seqcls.interpretability.strings.plain import ids_of
+from seqcls.interpretability.strings.readable_model import ids_of
+from seqcls.interpretability.strings.trained_model import TrainedModel
 from seqcls.models.parts import Site
 
 
 def patch_everywhere(
-    model: AskedModel, base: Sequence[int], source: Sequence[int], site: Site
+    model: TrainedModel, base: Sequence[int], source: Sequence[int], site: Site
 ) -> float:
     """The base string's logit with one state at all places at once.
 

@@ -8,7 +8,6 @@ from dashboard.charts.model.readout import waterfall
 from dashboard.figures.figure import Figure
 from dashboard.figures.string_axes import DRAWN, steps_frame, token_names, with_letters, with_margin
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.strings.asked import AskedModel, Letters
 from seqcls.interpretability.strings.attribution import has_residual_stream, logit_steps
 from seqcls.interpretability.strings.states import (
     attention_patterns,
@@ -18,10 +17,11 @@ from seqcls.interpretability.strings.states import (
     principal_path,
     recurrent_units,
 )
+from seqcls.interpretability.strings.trained_model import Letters, TrainedModel
 from sweeps.analysis import state_frames
 
 
-def figures(model: AskedModel, strings: Sequence[str]) -> Iterator[Figure]:
+def figures(model: TrainedModel, strings: Sequence[str]) -> Iterator[Figure]:
     """What each part adds to the logit, each prefix's logit, attention or units, string by string.
 
     Args:
@@ -41,7 +41,7 @@ def figures(model: AskedModel, strings: Sequence[str]) -> Iterator[Figure]:
         yield from _of_string(model, letters)
 
 
-def _of_string(model: AskedModel, letters: Letters) -> Iterator[Figure]:
+def _of_string(model: TrainedModel, letters: Letters) -> Iterator[Figure]:
     text = model.text(letters) or "empty"
     figure = partial(Figure, None, panel=text)
     if has_residual_stream(model):
@@ -72,7 +72,7 @@ def _of_string(model: AskedModel, letters: Letters) -> Iterator[Figure]:
         yield from _units(model, letters, names)
 
 
-def _attention(model: AskedModel, letters: Letters, names: Sequence[str]) -> Iterator[Figure]:
+def _attention(model: TrainedModel, letters: Letters, names: Sequence[str]) -> Iterator[Figure]:
     text = model.text(letters) or "empty"
     frame = state_frames.attention_frame(attention_patterns(model, letters))
     frame = frame.assign(
@@ -90,7 +90,7 @@ def _attention(model: AskedModel, letters: Letters, names: Sequence[str]) -> Ite
         )
 
 
-def _units(model: AskedModel, letters: Letters, names: Sequence[str]) -> Iterator[Figure]:
+def _units(model: TrainedModel, letters: Letters, names: Sequence[str]) -> Iterator[Figure]:
     text = model.text(letters) or "empty"
     found = recurrent_units(model, letters)
     frame = state_frames.units_frame(found)

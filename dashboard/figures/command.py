@@ -14,7 +14,7 @@ from dashboard.figures.writing import write_figures
 from seqcls.errors import UnknownRunError
 from seqcls.interpretability.counts.obstacle import obstacle
 from seqcls.problem import resolve
-from sweeps.analysis.opened_models import asked_model
+from sweeps.analysis.opened_models import trained_model
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries
@@ -67,7 +67,7 @@ def drawn(store: Store, reference: str, strings: Sequence[str], epoch: int | Non
     """
     run_id = queries.find_run(store, reference)
     if obstacle(resolve(queries.run_config(store, run_id)), "labels") is not None:
-        return list(any_model.figures(asked_model(store, run_id, epoch), strings))
+        return list(any_model.figures(trained_model(store, run_id, epoch), strings))
     return _by_letter_counts(stored_model(store, run_id), strings, epoch)
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 
 from dashboard.charts.model.readout import DIRECTIONS
 from seqcls.interpretability.attribution import Step
-from seqcls.interpretability.strings.asked import AskedModel, Letters
+from seqcls.interpretability.strings.trained_model import Letters, TrainedModel
 
 DRAWN = 64
 """Tokens up to which attention and units are drawn; the logit after each prefix goes further."""
@@ -30,7 +30,7 @@ def steps_frame(steps: Sequence[Step], string: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns).assign(string=string)
 
 
-def token_names(model: AskedModel, letters: Letters) -> list[str]:
+def token_names(model: TrainedModel, letters: Letters) -> list[str]:
     """The tokens along the axis: what stands before the string, its letters, what stands after."""
     before = {"first": "CLS"}.get(model.config.readout, "")
     alphabet = model.tokenizer.alphabet
@@ -38,6 +38,6 @@ def token_names(model: AskedModel, letters: Letters) -> list[str]:
     return [before, *(alphabet[letter] for letter in letters), *after]
 
 
-def with_letters(model: AskedModel, places: "pd.Series[int]") -> "pd.Series[int]":
+def with_letters(model: TrainedModel, places: "pd.Series[int]") -> "pd.Series[int]":
     """The numbers of letters, from 1 on, at places that count from 0 and a `CLS`."""
     return places if model.config.readout == "first" else places + 1

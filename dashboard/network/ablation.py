@@ -11,7 +11,7 @@ from dashboard.figures.ablations import lengths_frame, pruning_frame, ranking_fr
 from dashboard.network.opened_string import say
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.ablation import Ablated, prune, rank
-from seqcls.interpretability.strings.asked import AskedModel
+from seqcls.interpretability.strings.trained_model import TrainedModel
 
 SAMPLE = 200
 WAYS = {"zero": "zero: the part adds nothing", "mean": "mean: it adds its mean"}
@@ -19,7 +19,7 @@ TEXT = attrgetter("text")
 """What a part is called."""
 
 
-def show(run_id: int, model: AskedModel) -> None:
+def show(run_id: int, model: TrainedModel) -> None:
     """Draws the section; it takes seconds, and so is asked for."""
     way = st.segmented_control(
         "Ablation",
@@ -52,7 +52,7 @@ def show(run_id: int, model: AskedModel) -> None:
     _pruned(run_id, model, str(way))
 
 
-def _pruned(run_id: int, model: AskedModel, way: str) -> None:
+def _pruned(run_id: int, model: TrainedModel, way: str) -> None:
     st.subheader("Pruning, the cheapest part first")
     if not st.toggle("Remove them one by one", key="prune", bind="query-params"):
         return
@@ -65,7 +65,7 @@ def _pruned(run_id: int, model: AskedModel, way: str) -> None:
 
 
 @st.cache_resource(show_spinner="Ablating", max_entries=32)
-def _ranked(key: Any, _model: AskedModel, way: Any) -> Any:  # noqa: ARG001 - which model
+def _ranked(key: Any, _model: TrainedModel, way: Any) -> Any:  # noqa: ARG001 - which model
     from seqcls.interpretability.strings.ablation import SampledJudge, main_parts
 
     judge = SampledJudge(_model, SAMPLE)
@@ -73,7 +73,7 @@ def _ranked(key: Any, _model: AskedModel, way: Any) -> Any:  # noqa: ARG001 - wh
 
 
 @st.cache_resource(show_spinner="Pruning", max_entries=32)
-def _steps(key: Any, _model: AskedModel, way: Any) -> Any:  # noqa: ARG001 - which model
+def _steps(key: Any, _model: TrainedModel, way: Any) -> Any:  # noqa: ARG001 - which model
     from seqcls.interpretability.strings.ablation import SampledJudge, main_parts
 
     return tuple(prune(SampledJudge(_model, SAMPLE), main_parts(_model), way))

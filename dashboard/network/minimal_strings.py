@@ -8,14 +8,14 @@ from dashboard.figures.string_axes import token_names, with_letters
 from dashboard.network.opened_string import NOTATION, look_at, say
 from dashboard.text import verbatim
 from seqcls.errors import SeqclsError
-from seqcls.interpretability.strings.asked import Answer, AskedModel, Letters
+from seqcls.interpretability.strings.trained_model import Answer, Letters, TrainedModel
 from sweeps.analysis import state_frames
 
 UNITS = 16
 """Of a recurrent network that are drawn where states are carried over."""
 
 
-def show_minimal(model: AskedModel, letters: Letters) -> None:
+def show_minimal(model: TrainedModel, letters: Letters) -> None:
     """What is left of a failing string, and the nearest string that is answered rightly."""
     from seqcls.interpretability.strings.minimal import minimal_failing
     from seqcls.interpretability.strings.nearest import nearest_right
@@ -42,7 +42,7 @@ def show_minimal(model: AskedModel, letters: Letters) -> None:
         say(error)
 
 
-def _shortest(model: AskedModel) -> None:
+def _shortest(model: TrainedModel) -> None:
     from seqcls.interpretability.strings.minimal import shortest_failing
     from sweeps.cli.commands.any_model import shortest_sentences
 
@@ -70,7 +70,7 @@ def _string(answer: Answer, key: str) -> None:
     )
 
 
-def show_patching(model: AskedModel, letters: Letters) -> None:
+def show_patching(model: TrainedModel, letters: Letters) -> None:
     """Which state, carried over from another string of the same length, turns the answer."""
     from seqcls.interpretability.strings.nearest import nearest_right
     from seqcls.interpretability.strings.patching import patch

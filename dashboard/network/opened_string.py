@@ -14,7 +14,7 @@ from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries
 
 if TYPE_CHECKING:
-    from seqcls.interpretability.strings.asked import AskedModel
+    from seqcls.interpretability.strings.trained_model import TrainedModel
 
 NOTATION = (
     "Any other string can be typed, token by token or shortened: a{5} is five times a, and <ab>{5} "
@@ -28,24 +28,24 @@ STRING = "string"
 """The parameter of the link."""
 
 
-def opened(run_id: int) -> "AskedModel":
+def opened(run_id: int) -> "TrainedModel":
     """The model of a run at its kept epoch.
 
     Raises:
         SeqclsError: the database cannot be read, or the run has no model.
     """
     store = open_reader()
-    model: AskedModel = _opened((store.location, queries.revision(store)), run_id)
+    model: TrainedModel = _opened((store.location, queries.revision(store)), run_id)
     return model
 
 
 @st.cache_resource(show_spinner="Opening the model", max_entries=16)
 def _opened(key: Any, run_id: int) -> Any:  # noqa: ARG001 - which database, in which state
     # Imported where it is used: PyTorch takes a second or two to load.
-    from sweeps.analysis.opened_models import ask_on_one_thread, asked_model
+    from sweeps.analysis.opened_models import ask_on_one_thread, trained_model
 
     ask_on_one_thread()
-    return asked_model(open_reader(), run_id)
+    return trained_model(open_reader(), run_id)
 
 
 def choose_string(config: RunConfig, errors: pd.DataFrame) -> str:

@@ -11,12 +11,12 @@ from dashboard.network import ablation, minimal_strings, states
 from dashboard.network.opened_string import choose_string, opened, say
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
-from seqcls.interpretability.strings.asked import AskedModel, Letters
+from seqcls.interpretability.strings.trained_model import Letters, TrainedModel
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries
 from sweeps.store.strings.string_queries import ErrorSearch
 
-OF_A_STRING: dict[str, Callable[[AskedModel, Letters], None]] = {
+OF_A_STRING: dict[str, Callable[[TrainedModel, Letters], None]] = {
     "States": states.show,
     "Minimal and nearest": minimal_strings.show_minimal,
     "Patching": minimal_strings.show_patching,
@@ -45,7 +45,7 @@ def show(run_id: int, config: RunConfig) -> None:
 
 @st.fragment
 def _of_a_string(
-    run_id: int, config: RunConfig, section: Callable[[AskedModel, Letters], None]
+    run_id: int, config: RunConfig, section: Callable[[TrainedModel, Letters], None]
 ) -> None:
     """A section and its string; where another is chosen, nothing else of the page is run again."""
     with concurrent_changes.redrawn_if_changed(part=True):
@@ -56,7 +56,7 @@ def _of_a_string(
             show_missing(error)
 
 
-def _section(run_id: int, string: str, section: Callable[[AskedModel, Letters], None]) -> None:
+def _section(run_id: int, string: str, section: Callable[[TrainedModel, Letters], None]) -> None:
     try:
         model = opened(run_id)
         letters = model.letters(string)
@@ -80,7 +80,7 @@ def show_section(name: str, run_id: int, string: str) -> None:
     _section(run_id, string, OF_A_STRING[name])
 
 
-def _states(run_id: int, model: AskedModel, letters: Letters) -> None:
+def _states(run_id: int, model: TrainedModel, letters: Letters) -> None:
     other = _second()
     if other is None:
         states.show(model, letters)
@@ -89,7 +89,7 @@ def _states(run_id: int, model: AskedModel, letters: Letters) -> None:
         states.show_beside((model, other[1]), names, letters)
 
 
-def _second() -> tuple[int, AskedModel] | None:
+def _second() -> tuple[int, TrainedModel] | None:
     """The model to show beside, as typed or linked; None where none is named or can be opened."""
     st.session_state[BESIDE] = st.query_params.get(BESIDE, "")
     typed = st.text_input(

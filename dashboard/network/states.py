@@ -16,7 +16,7 @@ from dashboard.network.opened_string import say
 from dashboard.network.string_results import Found
 from dashboard.text import verbatim
 from seqcls.errors import SeqclsError
-from seqcls.interpretability.strings.asked import AskedModel, Letters
+from seqcls.interpretability.strings.trained_model import Letters, TrainedModel
 from sweeps.analysis import state_frames
 
 NARROW = 320
@@ -46,12 +46,12 @@ class Look:
         return NARROW if self.name else WIDTH
 
 
-def show(model: AskedModel, letters: Letters) -> None:
+def show(model: TrainedModel, letters: Letters) -> None:
     """Draws the section for one string and one model."""
     _show([Found(model, letters)], [Look()])
 
 
-def show_beside(models: Sequence[AskedModel], names: Sequence[str], letters: Letters) -> None:
+def show_beside(models: Sequence[TrainedModel], names: Sequence[str], letters: Letters) -> None:
     """The same string through two models, side by side: the same figures with the same limits.
 
     Args:

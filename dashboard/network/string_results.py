@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from dashboard.figures.string_axes import steps_frame, token_names
-from seqcls.interpretability.strings.asked import AskedModel, Letters
+from seqcls.interpretability.strings.trained_model import Letters, TrainedModel
 from sweeps.analysis import state_frames
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Found:
     """A model and a string."""
 
-    model: AskedModel
+    model: TrainedModel
     letters: Letters
 
     @cached_property

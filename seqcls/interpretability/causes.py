@@ -3,7 +3,7 @@
 Where `seqcls.interpretability.counts` has an exact account of a model, every error's mechanism is
 shown by a counterfactual. The errors of other models are attributed by the first that holds. What
 is said of all strings is tried on the test strings and on all short ones: those no longer than the
-training's, as far as `seqcls.interpretability.strings.tried` tries them.
+training's, as far as `seqcls.interpretability.strings.tried_strings` tries them.
 
 - **order not seen**: the model sees letter counts alone, and a string with the same letters has the
   other label: it is wrong on one of the two, whatever it has learned;
@@ -51,7 +51,6 @@ from seqcls.interpretability.mechanisms import (
     RULE,
     SAMPLE,
 )
-from seqcls.interpretability.strings.asked import MAX_LENGTH, AskedModel, Letters
 from seqcls.interpretability.strings.dilution import Dilution, Head
 from seqcls.interpretability.strings.nearest import nearest_right
 from seqcls.interpretability.strings.rules import agreement, rules
@@ -61,7 +60,8 @@ from seqcls.interpretability.strings.same_letters import (
     sees_counts_alone,
 )
 from seqcls.interpretability.strings.separation import LENGTH, separations
-from seqcls.interpretability.strings.tried import (
+from seqcls.interpretability.strings.trained_model import MAX_LENGTH, Letters, TrainedModel
+from seqcls.interpretability.strings.tried_strings import (
     Tried,
     short_strings,
     shortest_short_error,
@@ -108,7 +108,7 @@ def summed_up(attributions: Sequence[Attribution]) -> list[Cause]:
 
 
 def attributions(
-    model: AskedModel, wrong: Sequence[str], sample: int = SAMPLE
+    model: TrainedModel, wrong: Sequence[str], sample: int = SAMPLE
 ) -> tuple[Attribution, ...]:
     """The causes of a sample of a model's errors.
 
@@ -154,7 +154,7 @@ def tokens_of(mechanism: Mechanism) -> str:
 
 
 def behaviours(
-    model: AskedModel, wrong: Sequence[str], picked: Sequence[str]
+    model: TrainedModel, wrong: Sequence[str], picked: Sequence[str]
 ) -> tuple[Attribution, ...]:
     """Which of some errors are diluted attention, and the behavioural groups of the others.
 
@@ -186,7 +186,7 @@ def behaviours(
     return tuple(found[string] for string in picked)
 
 
-def _not_seen(model: AskedModel, picked: Sequence[str]) -> dict[str, Attribution]:
+def _not_seen(model: TrainedModel, picked: Sequence[str]) -> dict[str, Attribution]:
     """The errors that no function of letter counts can avoid all of, where that is all it sees."""
     if not sees_counts_alone(model.problem):
         return {}
@@ -198,7 +198,7 @@ def _not_seen(model: AskedModel, picked: Sequence[str]) -> dict[str, Attribution
 
 
 def _diluted(
-    model: AskedModel, test: Tried, texts: Sequence[str], picked: Sequence[str]
+    model: TrainedModel, test: Tried, texts: Sequence[str], picked: Sequence[str]
 ) -> dict[str, Attribution]:
     """The errors that are right once attention is not diluted, where that spares right answers."""
     dilution = Dilution(model)
@@ -231,7 +231,7 @@ def _of_dilution(string: str, heads: tuple[Head, ...]) -> Attribution:
 _Group = tuple[Attribution, Bool[np.ndarray, " string"]]
 
 
-def _rule(model: AskedModel, test: Tried, short: Tried) -> Iterator[_Group]:
+def _rule(model: TrainedModel, test: Tried, short: Tried) -> Iterator[_Group]:
     """The rule that agrees best with the model, if any agrees well; the simplest of equals."""
     best: _Group | None = None
     most = 0.0
@@ -253,7 +253,7 @@ def _rule(model: AskedModel, test: Tried, short: Tried) -> Iterator[_Group]:
         yield best
 
 
-def _bounds(model: AskedModel, test: Tried, short: Tried, *, by_length: bool) -> Iterator[_Group]:
+def _bounds(model: TrainedModel, test: Tried, short: Tried, *, by_length: bool) -> Iterator[_Group]:
     """The bounds of features, and of the length where no short string is misclassified."""
     for separation in separations(model.task, test, short, by_length=by_length):
         name = BEYOND if separation.name == LENGTH else FEATURE
@@ -261,7 +261,7 @@ def _bounds(model: AskedModel, test: Tried, short: Tried, *, by_length: bool) ->
 
 
 def _other(
-    model: AskedModel, string: str, shortest: Letters | None, *, positive: bool
+    model: TrainedModel, string: str, shortest: Letters | None, *, positive: bool
 ) -> Attribution:
     """The group of an error that no rule and no bound accounts for."""
     letters = model.letters(string)
@@ -276,7 +276,7 @@ def _other(
     return Attribution(string, AS_SHORT, None, f"{kind}, the model's shortest error {named}")
 
 
-def _edit_of(model: AskedModel, before: Letters, after: Letters) -> str:
+def _edit_of(model: TrainedModel, before: Letters, after: Letters) -> str:
     """Such as `replace a by b`, `delete a` or `insert b`."""
     pairs = zip(before, after, strict=False)
     place = next((i for i, (x, y) in enumerate(pairs) if x != y), min(len(before), len(after)))

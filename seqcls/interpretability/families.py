@@ -18,7 +18,7 @@ from seqcls.interpretability.counts.lines import sign_changes
 from seqcls.interpretability.counts.network import Network, sigmoid
 from seqcls.interpretability.counts.obstacle import obstacle
 from seqcls.interpretability.family_notation import Family, parse_family
-from seqcls.interpretability.strings.asked import AskedModel
+from seqcls.interpretability.strings.trained_model import TrainedModel
 from seqcls.tokens.tokenizer import MAX_SPELLED_LENGTH
 
 MAX_COUNT = 1_000_000
@@ -91,7 +91,7 @@ class Map:
         return np.asarray(known & ((self.logits > 0) != self.labels))
 
 
-def answers(model: AskedModel, text: str) -> Curve | Map:
+def answers(model: TrainedModel, text: str) -> Curve | Map:
     """What a model says of the family that a text stands for: by letter counts where they decide.
 
     Raises:
@@ -103,7 +103,7 @@ def answers(model: AskedModel, text: str) -> Curve | Map:
     return curve(model, family) if len(family.names) == 1 else area(model, family)
 
 
-def curve(model: AskedModel, family: Family, *, points: int | None = None) -> Curve:
+def curve(model: TrainedModel, family: Family, *, points: int | None = None) -> Curve:
     """Labels, answers and changes of the answer of a family with one free count.
 
     By letter counts up to `MAX_COUNT`. Else the first sixteen values are tried, then others evenly
@@ -135,7 +135,7 @@ def curve(model: AskedModel, family: Family, *, points: int | None = None) -> Cu
     return Curve(family, n, _labels(network, counts), logits, changes, float(limit[0]))
 
 
-def area(model: AskedModel, family: Family, *, points: int | None = None) -> Map:
+def area(model: TrainedModel, family: Family, *, points: int | None = None) -> Map:
     """Labels and answers of a family with two free counts on a logarithmic grid, and the changes.
 
     Args:
@@ -163,7 +163,7 @@ def area(model: AskedModel, family: Family, *, points: int | None = None) -> Map
     return Map(family, grid, grid, labels.reshape(shape), logits.reshape(shape), changes, True)
 
 
-def _network(model: AskedModel, family: Family) -> Network | None:
+def _network(model: TrainedModel, family: Family) -> Network | None:
     """The model as a function of letter counts, where it is one and the family has no groups."""
     model.problem.require_language()
     if "<" in family.text or obstacle(model.problem) is not None:
@@ -196,7 +196,7 @@ def _counted_changes(network: Network, family: Family, first: int) -> tuple[Chan
     )
 
 
-def _tried_curve(model: AskedModel, family: Family, points: int) -> Curve:
+def _tried_curve(model: TrainedModel, family: Family, points: int) -> Curve:
     longest = _longest(family)
     known = _Known(model, family, ())
     first = np.arange(1, min(16, longest) + 1)
@@ -212,7 +212,7 @@ def _tried_curve(model: AskedModel, family: Family, points: int) -> Curve:
     return Curve(family, np.array(tried, dtype=np.int64), labels, logits, changes, None)
 
 
-def _tried_map(model: AskedModel, family: Family, points: int) -> Map:
+def _tried_map(model: TrainedModel, family: Family, points: int) -> Map:
     grid = _grid(_longest(family), points)
     values = grid.tolist()
     logits = np.full((len(grid), len(grid)), np.nan)
@@ -248,7 +248,7 @@ def _longest(family: Family) -> int:
 class _Known:
     """Answers for the strings of a family that were asked about so far, by the last count."""
 
-    def __init__(self, model: AskedModel, family: Family, before: tuple[int, ...]) -> None:
+    def __init__(self, model: TrainedModel, family: Family, before: tuple[int, ...]) -> None:
         self._model = model
         self._family = family
         self._before = before

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Int64
 
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.strings.asked import Letters
+from seqcls.interpretability.strings.trained_model import Letters
 from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer
 
 MAX_FIXED = 10**12

@@ -58,9 +58,9 @@ def causes_of(store: Store, run_id: int, wrong: Sequence[str], sample: int) -> l
     """
     # Imported where it is used: PyTorch takes a second or two to load.
     from seqcls.interpretability.causes import attributions, summed_up
-    from sweeps.analysis.opened_models import asked_model
+    from sweeps.analysis.opened_models import trained_model
 
-    return summed_up(attributions(asked_model(store, run_id), wrong, sample))
+    return summed_up(attributions(trained_model(store, run_id), wrong, sample))
 
 
 def leading(causes: pd.DataFrame) -> pd.DataFrame:

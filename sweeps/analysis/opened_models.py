@@ -1,6 +1,6 @@
 """Stored models, opened to be asked about any string of their language."""
 
-from seqcls.interpretability.strings.asked import AskedModel
+from seqcls.interpretability.strings.trained_model import TrainedModel
 from seqcls.parameters import weights_of
 from seqcls.problem import Problem, resolve
 from seqcls.results import Weights
@@ -9,14 +9,14 @@ from sweeps.store.reading import queries
 from sweeps.store.reading.models import of_run
 
 
-def asked_model(store: Store, run_id: int, epoch: int | None = None) -> AskedModel:
+def trained_model(store: Store, run_id: int, epoch: int | None = None) -> TrainedModel:
     """A run's model after an epoch; of the best epoch if none is named.
 
     Raises:
         UnknownRunError: the run has no such weights.
     """
     problem = resolve(queries.run_config(store, run_id))
-    return AskedModel(problem, stored_weights(store, run_id, problem, epoch))
+    return TrainedModel(problem, stored_weights(store, run_id, problem, epoch))
 
 
 def ask_on_one_thread() -> None:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from seqcls.errors import ConfigError, InvalidStringError
-from seqcls.interpretability.strings.asked import Answer, AskedModel, Letters
 from seqcls.interpretability.strings.minimal import (
     Minimal,
     Shortest,
@@ -16,6 +15,7 @@ from seqcls.interpretability.strings.minimal import (
 )
 from seqcls.interpretability.strings.nearest import Nearest, nearest_right
 from seqcls.interpretability.strings.rules import Rules, fitting_rules
+from seqcls.interpretability.strings.trained_model import Answer, Letters, TrainedModel
 from sweeps.questions.models import model
 from sweeps.store.databases.engine import Store
 from sweeps.store.reading import queries
@@ -195,7 +195,7 @@ def ablate(
     return Ablations(len(judge.targets), outcomes)
 
 
-def _nearest(asked: AskedModel, letters: Letters) -> Letters:
+def _nearest(asked: TrainedModel, letters: Letters) -> Letters:
     near = nearest_right(asked, letters, other_answer=True, same_length=True)
     if near.answer is None:
         raise InvalidStringError(

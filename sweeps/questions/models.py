@@ -18,11 +18,11 @@ from seqcls.interpretability.counts.certification import Certification, certify
 from seqcls.interpretability.counts.network import Network
 from seqcls.interpretability.counts.obstacle import obstacle
 from seqcls.interpretability.families import Curve, Map, answers
-from seqcls.interpretability.strings.asked import AskedModel
+from seqcls.interpretability.strings.trained_model import TrainedModel
 from seqcls.interpretability.strings.verdict import string_verdict
 from seqcls.problem import resolve
 from seqcls.results import Verdict
-from sweeps.analysis.opened_models import asked_model
+from sweeps.analysis.opened_models import trained_model
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import to_write
@@ -40,7 +40,7 @@ def config(store: Store, run: int | str) -> RunConfig:
     return queries.run_config(reader, queries.find_run(reader, str(run)))
 
 
-def model(store: Store, run: int | str, epoch: int | None = None) -> AskedModel:
+def model(store: Store, run: int | str, epoch: int | None = None) -> TrainedModel:
     """A run's model, to be asked about strings; `seqcls.interpretability.strings` looks inside.
 
     Args:
@@ -52,7 +52,7 @@ def model(store: Store, run: int | str, epoch: int | None = None) -> AskedModel:
         UnknownRunError: there is no such run, or it has no such weights.
     """
     reader = store.reader()
-    return asked_model(reader, queries.find_run(reader, str(run)), epoch)
+    return trained_model(reader, queries.find_run(reader, str(run)), epoch)
 
 
 def predict(
@@ -155,7 +155,7 @@ def verdict(store: Store, run: int | str) -> Verdict:
     stored = queries.verdict(reader, run_id)
     if stored is not None:
         return stored
-    asked = asked_model(reader, run_id)
+    asked = trained_model(reader, run_id)
     if unaffordable(asked.problem) is not None:
         tried = string_verdict(asked)
     else:

@@ -22,7 +22,7 @@ from seqcls.errors import ConfigError, PluginError
 from seqcls.evaluation import distinct_test_strings, logits_of
 from seqcls.kinds import KINDS
 from seqcls.problem import configuration, resolve
-from sweeps.analysis.opened_models import asked_model
+from sweeps.analysis.opened_models import trained_model
 from sweeps.cli.app import app as seqcls
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
@@ -76,7 +76,7 @@ def test_no_file_of_this_program_knows_of_it() -> None:
 def test_what_is_stored_is_what_the_models_say(db: Path) -> None:
     store = open_reader(str(db))
     for run_id in (int(RECURRENT), int(TRANSFORMER)):
-        model = asked_model(store, run_id)
+        model = trained_model(store, run_id)
         test = distinct_test_strings(model.problem.test)
         (outputs,) = logits_of(model.problem, [model.weights], test.strings)
         assert outputs.shape == (len(test.strings), 3)
@@ -191,7 +191,7 @@ def test_commands_explain_a_model(db: Path, run: str) -> None:
     assert "no single deletion fails" in minimal
     assert "margin" in told(db, "states", run, "0110").stdout
     assert "misclassified" in told(db, "ablate", run).stdout
-    letters = asked_model(open_reader(str(db)), int(run)).letters("011")
+    letters = trained_model(open_reader(str(db)), int(run)).letters("011")
     assert letters == (0, 1, 1)
     patched = json.loads(told(db, "patch", run, "0110", "--source", "0111", "--json").stdout)
     assert patched["base"]["label"] == "remainder 2"
@@ -200,7 +200,7 @@ def test_commands_explain_a_model(db: Path, run: str) -> None:
 
 def test_patching_everything_carries_the_whole_answer_over(db: Path) -> None:
     patched = json.loads(told(db, "patch", RECURRENT, "0110", "--source", "0111", "--json").stdout)
-    model = asked_model(open_reader(str(db)), int(RECURRENT))
+    model = trained_model(open_reader(str(db)), int(RECURRENT))
     # The last layer as a whole, after the last token: the source's answer, told by the base's.
     kind, task = model.problem.kind, model.task
     strings = model.ask_all([model.letters("0110"), model.letters("0111")]).strings

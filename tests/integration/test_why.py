@@ -15,7 +15,7 @@ from seqcls.interpretability.counts.explain import explain
 from seqcls.interpretability.counts.network import Network
 from seqcls.results import Cause, Confusion
 from sweeps.analysis import causes, rounding
-from sweeps.analysis.opened_models import asked_model
+from sweeps.analysis.opened_models import trained_model
 from sweeps.analysis.remedy_trials import mechanisms_of
 from sweeps.cli.app import app
 from sweeps.store import writer
@@ -50,7 +50,7 @@ def test_causes_of_the_report_are_those_of_the_page_string_by_string() -> None:
     failing = queries.runs(store, View(failing=True))
     assert len(failing) == 16
     for run_id in failing["id"]:
-        model = asked_model(store, run_id)
+        model = trained_model(store, run_id)
         network = Network.of(model.problem, model.weights)
         errors = string_queries.string_errors(store, run_id)
         found = attributions(model, errors["string"].tolist(), 6)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from seqcls.engines.initial import draw_initial
-from seqcls.interpretability.strings.asked import AskedModel
+from seqcls.interpretability.strings.trained_model import TrainedModel
 from seqcls.problem import configuration, resolve
 
 TWO_BLOCKS: dict[str, Any] = {
@@ -17,7 +17,7 @@ TWO_BLOCKS: dict[str, Any] = {
 LSTM: dict[str, Any] = {"architecture": "lstm", "readout": "last", "biases": True}
 
 
-def untrained(seed: int | None = None, **fields: Any) -> AskedModel:
+def untrained(seed: int | None = None, **fields: Any) -> TrainedModel:
     """A model that answers some strings one way and some the other, where no seed is named."""
     if seed is None:
         seed = 1 if "architecture" in fields else 3
@@ -30,4 +30,4 @@ def untrained(seed: int | None = None, **fields: Any) -> AskedModel:
             **fields,
         }
     )
-    return AskedModel(resolve(config), draw_initial([(resolve(config), seed)])[0])
+    return TrainedModel(resolve(config), draw_initial([(resolve(config), seed)])[0])

@@ -9,7 +9,7 @@ import pytest
 from seqcls.errors import ConfigError
 from seqcls.interpretability.ablation import prune, rank
 from seqcls.interpretability.strings.ablation import SampledJudge, parts_of
-from seqcls.interpretability.strings.asked import AskedModel
+from seqcls.interpretability.strings.trained_model import TrainedModel
 from seqcls.models.parts import Part
 from seqcls.problem import resolve
 from tests.unit.asked import LSTM, TWO_BLOCKS, untrained
@@ -17,13 +17,13 @@ from tests.unit.asked import LSTM, TWO_BLOCKS, untrained
 SMALL = {"test_size": 200, "test_max_length": 20}
 
 
-def without(model: AskedModel, **zeros: tuple[str, Any]) -> np.ndarray:
+def without(model: TrainedModel, **zeros: tuple[str, Any]) -> np.ndarray:
     """Logits of the sample where some rows or columns of a parameter are zero."""
     weights = {name: value.copy() for name, value in model.weights.items()}
     for name, where in zeros.values():
         weights[name][where] = 0
     judge = SampledJudge(model, 60)
-    return AskedModel(model.problem, weights).ask(judge.strings).logits
+    return TrainedModel(model.problem, weights).ask(judge.strings).logits
 
 
 def test_a_head_ablated_by_zero_is_a_head_whose_output_is_zero() -> None:
@@ -75,7 +75,7 @@ def test_the_mean_of_a_part_that_never_changes_is_what_it_is() -> None:
     model = untrained(**TWO_BLOCKS, **SMALL)
     weights = {name: value.copy() for name, value in model.weights.items()}
     weights["embedding.weight"][:] = weights["embedding.weight"][2]
-    same = AskedModel(resolve(model.config.model_copy(update={"positions": "none"})), weights)
+    same = TrainedModel(resolve(model.config.model_copy(update={"positions": "none"})), weights)
     judge = SampledJudge(same, 60)
     for part in parts_of(same):
         np.testing.assert_allclose(judge.outputs({part: "mean"}), judge.before, atol=1e-10)

@@ -10,11 +10,11 @@ import pytest
 from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.causes import Attribution, attributions, spread_evenly, summed_up
 from seqcls.interpretability.remedies import suggestions
-from seqcls.interpretability.strings.asked import Answers, AskedModel
 from seqcls.interpretability.strings.same_letters import (
     same_letters_other_label,
     sees_counts_alone,
 )
+from seqcls.interpretability.strings.trained_model import Answers, TrainedModel
 from seqcls.problem import configuration, resolve
 from seqcls.results import Cause
 from seqcls.tokens.strings import TokenStrings
@@ -35,7 +35,7 @@ Says = Callable[[TokenStrings], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
-class Saying(AskedModel):
+class Saying(TrainedModel):
     """A model that answers by a rule of ours."""
 
     says: Says = lambda own: own.lengths < 0
@@ -45,7 +45,7 @@ class Saying(AskedModel):
         return Answers(strings, self.problem.language.labels(strings), logits > 0, logits)
 
 
-def saying(says: Says, **fields: object) -> tuple[AskedModel, list[str]]:
+def saying(says: Says, **fields: object) -> tuple[TrainedModel, list[str]]:
     """A model that says positive where that holds, and its errors, the shortest first."""
     model = Saying(resolve(configuration({**PARITY, **LSTM, **fields})), {}, says)
     test = distinct_test_strings(model.problem.test)
@@ -70,7 +70,7 @@ def two_ones(strings: TokenStrings) -> np.ndarray:
     return np.asarray((ones(strings) == 2) & (strings.lengths == 2))
 
 
-def wrong_strings(positive: str) -> tuple[AskedModel, list[str]]:
+def wrong_strings(positive: str) -> tuple[TrainedModel, list[str]]:
     """A parity model that says positive where that holds, and its errors."""
     return saying(
         {
@@ -163,7 +163,7 @@ def test_a_trained_lstm_that_fails_at_trained_lengths_fails_by_no_length() -> No
         {"task": "dyck", "max_depth": 3, **LSTM, **lengths, **sizes, **trained_so}
     )
     (trained,) = train_group([(resolve(config), 2)])
-    model = AskedModel(resolve(config), trained.kept_weights)
+    model = TrainedModel(resolve(config), trained.kept_weights)
     deep = tuple(int(x) for x in "00001111")
     assert model.answer(deep).is_wrong
     test = distinct_test_strings(resolve(config).test)
@@ -211,7 +211,7 @@ def test_every_error_of_any_model_has_one_cause(fields: dict[str, Any]) -> None:
             assert _helps(model, own)
 
 
-def _helps(model: AskedModel, own: Attribution) -> bool:
+def _helps(model: TrainedModel, own: Attribution) -> bool:
     """Whether an edit of that kind makes the model answer otherwise, and rightly."""
     letters = model.letters(own.string)
     kind, *tokens = own.tokens.replace(" by", "").split()

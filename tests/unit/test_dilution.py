@@ -8,8 +8,8 @@ import torch
 
 from seqcls.config import RunConfig
 from seqcls.interpretability.causes import attributions
-from seqcls.interpretability.strings.asked import Answers, AskedModel
 from seqcls.interpretability.strings.dilution import Dilution, undiluted
+from seqcls.interpretability.strings.trained_model import Answers, TrainedModel
 from seqcls.models.entries import entry_of
 from seqcls.models.positions import POSITIONS
 from seqcls.problem import configuration, resolve
@@ -21,7 +21,7 @@ TRAINED, TESTED = 8, 64
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> AskedModel:
+def model(monkeypatch: pytest.MonkeyPatch) -> TrainedModel:
     """Whether a string begins with 1, with a threshold that the diluted logit falls below.
 
     Block 1's head at `CLS` attends to place 1 among all others; the threshold lies between its
@@ -34,12 +34,12 @@ def model(monkeypatch: pytest.MonkeyPatch) -> AskedModel:
     lengths = {"train_max_length": TRAINED, "test_max_length": TESTED, "test_size": 60}
     config = configuration({"task": "first", **own, **lengths})
     weights = {name: x.numpy() for name, x in parameters(written).items()}
-    whole = AskedModel(resolve(config), weights)
+    whole = TrainedModel(resolve(config), weights)
     middle = np.mean([whole.answer((1,) + (0,) * rest).logit for rest in (7, 15)])
-    return AskedModel(resolve(config), {**weights, "classifier.bias": np.array([-middle])})
+    return TrainedModel(resolve(config), {**weights, "classifier.bias": np.array([-middle])})
 
 
-def test_the_head_of_the_construction_is_named(model: AskedModel) -> None:
+def test_the_head_of_the_construction_is_named(model: TrainedModel) -> None:
     dilution = Dilution(model)
     for length in (20, 40, 64):
         string = (1, 0) * (length // 2)
@@ -52,7 +52,7 @@ def test_the_head_of_the_construction_is_named(model: AskedModel) -> None:
     assert dilution.cause_of((1, 0, 1), True) is None, "no longer than in training"
 
 
-def test_errors_of_a_diluted_model_are_attributed_to_its_head(model: AskedModel) -> None:
+def test_errors_of_a_diluted_model_are_attributed_to_its_head(model: TrainedModel) -> None:
     wrong = _wrong_test_strings(model)
     found = attributions(model, wrong)
     assert len(wrong) > 10
@@ -60,7 +60,7 @@ def test_errors_of_a_diluted_model_are_attributed_to_its_head(model: AskedModel)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class WrongOnOne(AskedModel):
+class WrongOnOne(TrainedModel):
     """The same, but wrong on one string of two letters."""
 
     def ask(self, strings: TokenStrings) -> Answers:
@@ -71,7 +71,7 @@ class WrongOnOne(AskedModel):
 
 
 def test_errors_of_a_model_that_fails_on_a_short_string_are_not_those_of_length(
-    model: AskedModel,
+    model: TrainedModel,
 ) -> None:
     wrong = _wrong_test_strings(model)
     found = attributions(WrongOnOne(resolve(model.config), model.weights), wrong)
@@ -79,14 +79,14 @@ def test_errors_of_a_model_that_fails_on_a_short_string_are_not_those_of_length(
     assert any(own.tokens.endswith("shortest error 01") for own in found)
 
 
-def test_a_model_that_says_the_contrary_is_not_diluted(model: AskedModel) -> None:
+def test_a_model_that_says_the_contrary_is_not_diluted(model: TrainedModel) -> None:
     turned = {name: -x if "classifier" in name else x for name, x in model.weights.items()}
     contrary = dataclasses.replace(model, weights=turned)
     wrong = _wrong_test_strings(contrary)
     assert not {own.mechanism for own in attributions(contrary, wrong)} & {"dilution"}
 
 
-def test_an_intervention_that_makes_right_answers_wrong_shows_nothing(model: AskedModel) -> None:
+def test_an_intervention_that_makes_right_answers_wrong_shows_nothing(model: TrainedModel) -> None:
     zeros = [(0, 1) * 20, (0,) * 40]
     assert Dilution(model).leaves(zeros, ((1, 0),))
     # What speaks for a 0 at the beginning makes this one say yes, and is diluted beyond 8 tokens.
@@ -116,7 +116,7 @@ def test_odds_are_those_beside_fewer_others() -> None:
         assert found[row].tolist() == pytest.approx(before.tolist()), "half of all attend, or all"
 
 
-def _wrong_test_strings(model: AskedModel) -> list[str]:
+def _wrong_test_strings(model: TrainedModel) -> list[str]:
 
     from seqcls.evaluation import distinct_test_strings
 

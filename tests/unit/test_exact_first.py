@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from seqcls.config import RunConfig
-from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.interpretability.strings.attribution import logit_steps
 from seqcls.interpretability.strings.patching import patch
+from seqcls.interpretability.strings.trained_model import TrainedModel
 from seqcls.models.entries import entry_of
 from seqcls.models.positions import POSITIONS
 from seqcls.problem import configuration, resolve
@@ -22,18 +22,20 @@ FROM_CLS, FROM_FIRST = 0, 1
 
 
 @pytest.fixture(params=EXACT["models"])
-def model(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AskedModel:
+def model(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> TrainedModel:
     monkeypatch.setattr(POSITIONS, "_own", {**POSITIONS._own, "flag": entry_of(Flag)})
     written = EXACT["models"][request.param]
     named = set(RunConfig.model_fields) - {"num_letters"}
     own = {name: value for name, value in network(written).model_dump().items() if name in named}
     config = configuration({"task": "first", **own})
-    return AskedModel(resolve(config), {name: x.numpy() for name, x in parameters(written).items()})
+    return TrainedModel(
+        resolve(config), {name: x.numpy() for name, x in parameters(written).items()}
+    )
 
 
 @pytest.mark.parametrize(("base", "source"), [("0110", "1110"), ("10", "00"), ("0", "1")])
 def test_patching_names_the_head_and_the_places_of_the_construction(
-    model: AskedModel, base: str, source: str
+    model: TrainedModel, base: str, source: str
 ) -> None:
     found = patch(model, model.letters(base), model.letters(source))
     flips = {(found.sites[site].text, int(place)) for site, place in np.argwhere(found.flips)}
@@ -45,7 +47,7 @@ def test_patching_names_the_head_and_the_places_of_the_construction(
 
 
 @pytest.mark.parametrize("string", ["0110", "1110", "1", "0", "01" * 20])
-def test_attribution_names_the_head_that_answers(model: AskedModel, string: str) -> None:
+def test_attribution_names_the_head_that_answers(model: TrainedModel, string: str) -> None:
     letters = model.letters(string)
     steps = logit_steps(model, letters)
     logit = model.answer(letters).logit

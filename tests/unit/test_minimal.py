@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.strings.asked import AskedModel, Letters
 from seqcls.interpretability.strings.enumeration import (
     affordable_length,
     all_strings,
@@ -18,12 +17,13 @@ from seqcls.interpretability.strings.minimal import (
     shortest_failing,
 )
 from seqcls.interpretability.strings.nearest import edited, nearest_right
+from seqcls.interpretability.strings.trained_model import Letters, TrainedModel
 from tests.unit.asked import LSTM, TWO_BLOCKS, untrained
 
 MODELS = pytest.mark.parametrize("fields", [TWO_BLOCKS, LSTM], ids=["transformer", "lstm"])
 
 
-def every(model: AskedModel, longest: int) -> dict[Letters, bool]:
+def every(model: TrainedModel, longest: int) -> dict[Letters, bool]:
     """Every string up to a length, and whether the model gets it wrong."""
     letters = range(model.num_letters)
     strings = [own for n in range(longest + 1) for own in itertools.product(letters, repeat=n)]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from seqcls.config import RunConfig
-from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.interpretability.strings.rules import candidates, fitting_rules
+from seqcls.interpretability.strings.trained_model import TrainedModel
 from seqcls.problem import configuration, resolve
 from seqcls.tokens.strings import TokenStrings
 from seqcls.training import train_group
@@ -56,7 +56,7 @@ PARITY = {
 def test_a_trained_one_layer_parity_model_says_positive_where_there_is_a_1() -> None:
     config: RunConfig = configuration(PARITY)
     (trained,) = train_group([(resolve(config), 0)], engine="strings")
-    found = fitting_rules(AskedModel(resolve(config), trained.kept_weights))
+    found = fitting_rules(TrainedModel(resolve(config), trained.kept_weights))
     agreeing = {rule.text for rule in found.rules if rule.agreement == found.best.agreement}
     assert found.best.agreement > 0.99
     assert "positive iff there is a 1" in agreeing

@@ -11,16 +11,16 @@ from torch import Tensor
 from seqcls.config import NetworkConfig
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.interpretability.strings import ablation, patching
-from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.interpretability.strings.attribution import logit_steps
 from seqcls.interpretability.strings.patching import patch
-from seqcls.interpretability.strings.plain import ids_of, plain_model, plain_network
+from seqcls.interpretability.strings.readable_model import ids_of, plain_model, plain_network
 from seqcls.interpretability.strings.states import (
     attention_patterns,
     prefix_logits,
     principal_path,
     recurrent_units,
 )
+from seqcls.interpretability.strings.trained_model import TrainedModel
 from seqcls.models.base import Classifier, Ids, Places, Recorder
 from seqcls.models.layers import Embedding, Linear, masked_mean
 from seqcls.models.parts import Part, Site
@@ -39,7 +39,7 @@ TRANSFORMERS: list[dict[str, Any]] = [
 BASE, SOURCE = (0, 1, 1, 0, 1), (0, 1, 0, 0, 0)
 
 
-def logit(model: AskedModel, letters: tuple[int, ...]) -> float:
+def logit(model: TrainedModel, letters: tuple[int, ...]) -> float:
     with torch.no_grad():
         return float(plain_model(model)(ids_of(model, [letters])))
 
@@ -122,7 +122,7 @@ class Bag(Classifier):
 
 @pytest.fixture
 def bag(monkeypatch: pytest.MonkeyPatch) -> Bag:
-    """A model of an architecture from outside, into which every `AskedModel` looks."""
+    """A model of an architecture from outside, into which every `TrainedModel` looks."""
     own = Bag(plain_network(untrained(**GRU))).double().requires_grad_(False)
     for value in own.parameters():
         value.copy_(torch.linspace(-1, 2, value.numel()).view_as(value))
@@ -166,7 +166,7 @@ def test_an_lstms_states_and_cells_are_carried_over_on_their_own() -> None:
     assert found.logits[2, -1] == pytest.approx(found.base_logit, abs=1e-12)
 
 
-def first_token_kept_by_unit_0() -> AskedModel:
+def first_token_kept_by_unit_0() -> TrainedModel:
     """A plain network: unit 0 keeps the sign of the first token, unit 1 that of the last one."""
     config = configuration(
         {
@@ -185,7 +185,7 @@ def first_token_kept_by_unit_0() -> AskedModel:
         "layers.0.state_weight": np.diag([10.0, 0.0]),
         "classifier.weight": np.array([[1.0, 0.01]]),
     }
-    return AskedModel(resolve(config), weights)
+    return TrainedModel(resolve(config), weights)
 
 
 def test_patching_names_the_unit_that_holds_what_decides() -> None:

@@ -16,7 +16,7 @@ from seqcls.interpretability.counts.certification import certify
 from seqcls.interpretability.counts.errors import errors_up_to
 from seqcls.interpretability.counts.network import Network
 from seqcls.interpretability.remedies import suggestions
-from seqcls.interpretability.strings.asked import AskedModel
+from seqcls.interpretability.strings.trained_model import TrainedModel
 from seqcls.interpretability.strings.verdict import checked_length, string_verdict
 from seqcls.problem import configuration, resolve
 from seqcls.results import Evaluation
@@ -70,7 +70,7 @@ def test_the_empty_string_is_tried_where_a_test_may_hold_it() -> None:
     assert (multisets_of(resolve(configuration(FROM_THREE))).sum(axis=1) > 0).all()
     assert (multisets_of(resolve(configuration(FIXED))).sum(axis=1) > 0).all()
     for config, shortest in ((with_it, 0), (configuration(FROM_THREE), 1)):
-        model = AskedModel(resolve(config), draw_initial([(resolve(config), 0)])[0])
+        model = TrainedModel(resolve(config), draw_initial([(resolve(config), 0)])[0])
         assert model.knows_the_empty_string == (shortest == 0)
         assert string_verdict(model, limit=6).inputs == 2 + 4 + (shortest == 0)
         (verdict,) = verdicts(resolve(config), [model.weights])
@@ -83,7 +83,7 @@ def test_all_strings_are_those_up_to_the_longest_tested() -> None:
     weights = draw_initial([(resolve(config), 0)])[0]
     (found,) = verdicts(resolve(config), [weights])
     assert (found.max_length, found.inputs) == (4, 34)
-    assert checked_length(AskedModel(resolve(config), weights)) == 4
+    assert checked_length(TrainedModel(resolve(config), weights)) == 4
     network = Network.of(resolve(config), weights)
     assert errors_up_to(network).max_length == 4
     assert certify(network).least_length == 5

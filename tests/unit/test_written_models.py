@@ -9,9 +9,9 @@ from itertools import product
 import pytest
 
 from seqcls.config import RunConfig
-from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.interpretability.strings.attribution import logit_steps
 from seqcls.interpretability.strings.patching import patch
+from seqcls.interpretability.strings.trained_model import TrainedModel
 from seqcls.models.entries import entry_of
 from seqcls.models.parts import Site
 from seqcls.models.positions import POSITIONS
@@ -23,17 +23,17 @@ READ = (Site("head", 1, 0), Site("attention", 1), Site("block", 1))
 
 
 @pytest.fixture(params=EXACT["models"])
-def written(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AskedModel:
+def written(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> TrainedModel:
     monkeypatch.setattr(POSITIONS, "_own", {**POSITIONS._own, "flag": entry_of(Flag)})
     model = EXACT["models"][request.param]
     own = network(model).model_dump()
     fields = {name: own[name] for name in own if name in RunConfig.model_fields}
     weights = {name: value.numpy() for name, value in parameters(model).items()}
-    return AskedModel(resolve(RunConfig(**{**fields, "task": "first"})), weights)
+    return TrainedModel(resolve(RunConfig(**{**fields, "task": "first"})), weights)
 
 
 def test_the_states_that_flip_the_answer_are_those_that_carry_the_mark(
-    written: AskedModel,
+    written: TrainedModel,
 ) -> None:
     found = patch(written, (0, 1, 1, 0, 1, 0), (1, 1, 1, 0, 1, 0))
     assert (found.base_logit > 0, found.source_logit > 0) == (False, True)
@@ -50,7 +50,7 @@ def test_the_states_that_flip_the_answer_are_those_that_carry_the_mark(
         assert flips == carrying
 
 
-def test_the_logit_comes_from_the_head_that_reads_the_mark(written: AskedModel) -> None:
+def test_the_logit_comes_from_the_head_that_reads_the_mark(written: TrainedModel) -> None:
     steps = logit_steps(written, (1, 0, 0, 1, 0))
     (head,) = [step for step in steps if (step.part, step.block) == ("head", 1)]
     assert head.adds == pytest.approx(steps[-1].logit, abs=1e-10)

@@ -15,7 +15,7 @@ from jaxtyping import Float, Int64
 from scipy.special import ndtr
 
 from seqcls.interpretability.counts.obstacle import refuse
-from seqcls.interpretability.strings.asked import AskedModel
+from seqcls.interpretability.strings.trained_model import TrainedModel
 from seqcls.parameters import weights_of
 from seqcls.problem import Problem
 from seqcls.results import Weights
@@ -39,7 +39,7 @@ class FeedForward:
 
 
 @dataclass(frozen=True, eq=False)
-class Network(AskedModel):
+class Network(TrainedModel):
     """A model, and all of it that no string changes.
 
     Its weights are in float64, by the names of `seqcls.models.transformer.Transformer`.

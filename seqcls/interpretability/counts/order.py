@@ -6,7 +6,7 @@ import numpy as np
 
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability.counts.network import Network
-from seqcls.interpretability.strings.asked import MAX_LENGTH
+from seqcls.interpretability.strings.trained_model import MAX_LENGTH
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ def letter_orders(network: Network, string: str, *, orders: int = 8, seed: int =
     # Imported where it is used: PyTorch takes a second or two to load.
     import torch
 
-    from seqcls.interpretability.strings.plain import ids_of, plain_model
+    from seqcls.interpretability.strings.readable_model import ids_of, plain_model
 
     length = sum(network.tokenizer.counts(string))
     if length > MAX_LENGTH:

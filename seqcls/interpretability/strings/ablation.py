@@ -15,8 +15,8 @@ from torch import Tensor
 from seqcls.errors import ConfigError
 from seqcls.evaluation import distinct_test_strings, readable_strings
 from seqcls.interpretability.ablation import Ablation, Judge
-from seqcls.interpretability.strings.asked import AskedModel
-from seqcls.interpretability.strings.plain import PAIRS_AT_ONCE, Changing, plain_model
+from seqcls.interpretability.strings.readable_model import PAIRS_AT_ONCE, Changing, plain_model
+from seqcls.interpretability.strings.trained_model import TrainedModel
 from seqcls.models.base import Classifier, read_ids
 from seqcls.models.parts import PART_KINDS, Part, PartKind
 from seqcls.tokens.strings import TokenStrings
@@ -26,7 +26,7 @@ SAMPLE = 400
 """Distinct test strings that ablations are judged by, unless more are asked for."""
 
 
-def parts_of(model: AskedModel, kinds: Iterable[PartKind] = PART_KINDS) -> tuple[Part, ...]:
+def parts_of(model: TrainedModel, kinds: Iterable[PartKind] = PART_KINDS) -> tuple[Part, ...]:
     """The parts that a model has of these kinds.
 
     Raises:
@@ -41,7 +41,7 @@ def parts_of(model: AskedModel, kinds: Iterable[PartKind] = PART_KINDS) -> tuple
     return tuple(own for own in parts if own.kind in wanted)
 
 
-def main_parts(model: AskedModel) -> tuple[Part, ...]:
+def main_parts(model: TrainedModel) -> tuple[Part, ...]:
     """A model's parts without units, of which there may be hundreds, where it has any others.
 
     Raises:
@@ -55,7 +55,7 @@ class SampledJudge(Judge):
 
     max_pruned = 24
 
-    def __init__(self, model: AskedModel, sample: int = SAMPLE) -> None:
+    def __init__(self, model: TrainedModel, sample: int = SAMPLE) -> None:
         """Takes strings that are spread evenly over their lengths.
 
         Args:

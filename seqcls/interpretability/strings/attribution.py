@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 from seqcls.errors import ConfigError
 from seqcls.interpretability.attribution import Step, summed
-from seqcls.interpretability.strings.asked import AskedModel
-from seqcls.interpretability.strings.plain import ids_of, plain_model
+from seqcls.interpretability.strings.readable_model import ids_of, plain_model
+from seqcls.interpretability.strings.trained_model import TrainedModel
 from seqcls.models.heads import read_states
 from seqcls.models.transformer import Attention, Block, Transformer
 
@@ -30,13 +30,13 @@ class _Part:
     states: Hidden
 
 
-def has_residual_stream(model: AskedModel) -> bool:
+def has_residual_stream(model: TrainedModel) -> bool:
     """Whether a model's logit is a sum of what its parts add to a residual stream."""
     one_logit = model.problem.network.num_outputs == 1
     return one_logit and isinstance(plain_model(model), Transformer)
 
 
-def logit_steps(model: AskedModel, letters: Sequence[int]) -> tuple[Step, ...]:
+def logit_steps(model: TrainedModel, letters: Sequence[int]) -> tuple[Step, ...]:
     """What each part adds to the logit of a string, in the order of the computation.
 
     The parts sum to the logit, in double precision.

@@ -16,8 +16,13 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from seqcls.interpretability.strings.asked import AskedModel, Letters
-from seqcls.interpretability.strings.plain import Changing, ids_of, plain_model, plain_network
+from seqcls.interpretability.strings.readable_model import (
+    Changing,
+    ids_of,
+    plain_model,
+    plain_network,
+)
+from seqcls.interpretability.strings.trained_model import Letters, TrainedModel
 from seqcls.models.transformer import Transformer, attendable_tokens
 
 ATTENDED = 0.9
@@ -44,7 +49,7 @@ class Diluted:
 class Dilution:
     """The intervention on a model."""
 
-    model: AskedModel
+    model: TrainedModel
 
     @cached_property
     def _plain(self) -> Transformer:

@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.strings.asked import Answer, AskedModel, Letters
 from seqcls.interpretability.strings.enumeration import MAX_STRINGS, affordable_length, all_strings
+from seqcls.interpretability.strings.trained_model import Answer, Letters, TrainedModel
 
 Fail = Callable[[Sequence[Letters]], Sequence[bool]]
 """Which of some strings fail."""
@@ -45,7 +45,7 @@ class Shortest:
     tried: int
 
 
-def minimal_failing(model: AskedModel, letters: Sequence[int]) -> Minimal:
+def minimal_failing(model: TrainedModel, letters: Sequence[int]) -> Minimal:
     """What is left of a failing string when no single token can be deleted and it still fails.
 
     Delta debugging (Zeller & Hildebrandt 2002) over tokens. What is right is asked of the language
@@ -92,7 +92,7 @@ def delta_debugged(string: Letters, fail: Fail) -> Letters:
     return string
 
 
-def shortest_failing(model: AskedModel, limit: int = MAX_STRINGS) -> Shortest:
+def shortest_failing(model: TrainedModel, limit: int = MAX_STRINGS) -> Shortest:
     """The shortest strings that a model misclassifies, found by trying all, the shortest first.
 
     Args:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
 
-from seqcls.interpretability.strings.asked import Answer, Answers, AskedModel, Letters
+from seqcls.interpretability.strings.trained_model import Answer, Answers, Letters, TrainedModel
 
 MAX_TRIED = 20_000
 """Strings that are tried at most: two edits of a long string are more than anyone waits for."""
@@ -28,7 +28,7 @@ class Nearest:
 
 
 def nearest_right(
-    model: AskedModel,
+    model: TrainedModel,
     letters: Sequence[int],
     *,
     other_answer: bool = False,

@@ -13,8 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from seqcls.errors import ConfigError, InvalidStringError
-from seqcls.interpretability.strings.asked import AskedModel
-from seqcls.interpretability.strings.plain import (
+from seqcls.interpretability.strings.readable_model import (
     PAIRS_AT_ONCE,
     Changing,
     ids_of,
@@ -22,6 +21,7 @@ from seqcls.interpretability.strings.plain import (
     token_names,
 )
 from seqcls.interpretability.strings.states import check_length
+from seqcls.interpretability.strings.trained_model import TrainedModel
 from seqcls.models.base import Classifier
 from seqcls.models.parts import Site
 from seqcls.tokens.strings import TokenStrings
@@ -71,7 +71,7 @@ class Patched:
             return np.where(way == 0, np.nan, (self.logits - self.base_logit) / way)
 
 
-def patch(model: AskedModel, base: Sequence[int], source: Sequence[int]) -> Patched:
+def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Patched:
     """Every state of the source at every place, put into the base's computation one at a time.
 
     Of a recurrent network what a layer keeps after a token is replaced: all of it, which gives the
@@ -104,7 +104,7 @@ def patch(model: AskedModel, base: Sequence[int], source: Sequence[int]) -> Patc
     return Patched(tokens[0], tokens[1], ends[0], ends[1], tuple(sites), np.stack(rows))
 
 
-def _margins(model: AskedModel, base: Sequence[int]) -> Callable[[Tensor], np.ndarray]:
+def _margins(model: TrainedModel, base: Sequence[int]) -> Callable[[Tensor], np.ndarray]:
     """The one number of each output that patching moves, told by what is right of the base."""
     kind = model.problem.kind
     target = kind.targets(model.task, TokenStrings.of_lists(model.num_letters, [base]))
@@ -116,7 +116,7 @@ def _margins(model: AskedModel, base: Sequence[int]) -> Callable[[Tensor], np.nd
 
 
 def _opened(
-    model: AskedModel, base: Sequence[int], source: Sequence[int]
+    model: TrainedModel, base: Sequence[int], source: Sequence[int]
 ) -> tuple[Classifier, Mapping[Site, tuple[str, ...]]]:
     """The readable model and its sites, where the strings fit each other."""
     _check_pair(model, base, source)
@@ -155,7 +155,7 @@ def _replaced(
     return model.run(ids, Changing(change), None)
 
 
-def _check_pair(model: AskedModel, base: Sequence[int], source: Sequence[int]) -> None:
+def _check_pair(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> None:
     if len(base) != len(source):
         raise InvalidStringError(
             f"{model.text(base)[:40]!r} has {len(base)} tokens and {model.text(source)[:40]!r} "

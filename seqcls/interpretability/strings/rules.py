@@ -23,7 +23,7 @@ from jaxtyping import Bool, Float, Int64, Integer, Real
 
 from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.rounded import between
-from seqcls.interpretability.strings.asked import AskedModel
+from seqcls.interpretability.strings.trained_model import TrainedModel
 from seqcls.tokens.strings import NO_LETTER, TokenStrings
 
 Says = Bool[np.ndarray, " string"]
@@ -72,7 +72,7 @@ class Rules:
         return self.rules[0]
 
 
-def fitting_rules(model: AskedModel) -> Rules:
+def fitting_rules(model: TrainedModel) -> Rules:
     """How well each rule predicts a model's answers on all of its test strings.
 
     Strings that the model has no places for are left out.

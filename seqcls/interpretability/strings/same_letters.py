@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from seqcls.counts.invariance import counts_suffice
-from seqcls.interpretability.strings.asked import Letters
-from seqcls.interpretability.strings.tried import Tried
+from seqcls.interpretability.strings.trained_model import Letters
+from seqcls.interpretability.strings.tried_strings import Tried
 from seqcls.problem import Problem
 from seqcls.remembered import remembered
 from seqcls.tokens.strings import TokenStrings

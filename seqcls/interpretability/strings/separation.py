@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from seqcls.interpretability.strings.rules import Bound, bounds
-from seqcls.interpretability.strings.tried import Tried
+from seqcls.interpretability.strings.tried_strings import Tried
 from seqcls.tasks import Task
 
 PARTS, HALFWAY = 0.9, 0.75

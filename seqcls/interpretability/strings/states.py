@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Float
 
 from seqcls.errors import ConfigError, InvalidStringError
-from seqcls.interpretability.strings.asked import AskedModel
-from seqcls.interpretability.strings.plain import ids_of, plain_model, token_names
+from seqcls.interpretability.strings.readable_model import ids_of, plain_model, token_names
+from seqcls.interpretability.strings.trained_model import TrainedModel
 from seqcls.models.positions import longest_readable
 
 MAX_TOKENS = 512
@@ -57,17 +57,17 @@ class Path:
     """The share of all variance along each axis."""
 
 
-def has_attention(model: AskedModel) -> bool:
+def has_attention(model: TrainedModel) -> bool:
     """Whether a model names attention weights."""
     return bool(plain_model(model).attention())
 
 
-def has_units(model: AskedModel) -> bool:
+def has_units(model: TrainedModel) -> bool:
     """Whether a model names the units of recurrent layers."""
     return bool(plain_model(model).units())
 
 
-def attention_patterns(model: AskedModel, letters: Sequence[int]) -> Patterns:
+def attention_patterns(model: TrainedModel, letters: Sequence[int]) -> Patterns:
     """The attention weights of every block and head for one string.
 
     Raises:
@@ -89,7 +89,7 @@ def attention_patterns(model: AskedModel, letters: Sequence[int]) -> Patterns:
     return Patterns(tokens, torch.stack(weights).numpy())
 
 
-def prefix_logits(model: AskedModel, letters: Sequence[int]) -> Prefixes:
+def prefix_logits(model: TrainedModel, letters: Sequence[int]) -> Prefixes:
     """The logit after every prefix of a string: where the decision is made.
 
     Raises:
@@ -101,7 +101,7 @@ def prefix_logits(model: AskedModel, letters: Sequence[int]) -> Prefixes:
     return Prefixes(tokens, answers.logits, np.array(model.said(answers.targets)))
 
 
-def recurrent_units(model: AskedModel, letters: Sequence[int]) -> Units:
+def recurrent_units(model: TrainedModel, letters: Sequence[int]) -> Units:
     """The state of every unit after every token, and every gate.
 
     Raises:
@@ -146,7 +146,7 @@ def principal_path(states: Float[np.ndarray, "position hidden"]) -> Path:
     return Path(points, (float(variance[0]), float(variance[1])))
 
 
-def check_length(model: AskedModel, letters: Sequence[int]) -> None:
+def check_length(model: TrainedModel, letters: Sequence[int]) -> None:
     """Refuses a string whose states are too many to be looked at.
 
     Raises:

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from seqcls.interpretability.strings.asked import AskedModel
 from seqcls.interpretability.strings.enumeration import MAX_STRINGS, affordable_length, all_strings
+from seqcls.interpretability.strings.trained_model import TrainedModel
 from seqcls.models.positions import longest_readable
 from seqcls.results import Verdict
 
 
-def checked_length(model: AskedModel, limit: int = MAX_STRINGS) -> int:
+def checked_length(model: TrainedModel, limit: int = MAX_STRINGS) -> int:
     """The greatest length up to which all strings are tried.
 
     No longer than the longest test string, nor than the model has places for.
@@ -20,7 +20,7 @@ def checked_length(model: AskedModel, limit: int = MAX_STRINGS) -> int:
     )
 
 
-def string_verdict(model: AskedModel, limit: int = MAX_STRINGS) -> Verdict:
+def string_verdict(model: TrainedModel, limit: int = MAX_STRINGS) -> Verdict:
     """What a model makes of every string up to the length at which no more than `limit` are.
 
     The empty string is one of them where a test may hold it.

@@ -10,8 +10,8 @@ from jaxtyping import Bool, Int64
 from seqcls.counts.invariance import counts_suffice
 from seqcls.evaluation import distinct_test_strings, readable_strings
 from seqcls.exhaustive import multisets_of, num_multisets
-from seqcls.interpretability.strings.asked import AskedModel, Letters
 from seqcls.interpretability.strings.enumeration import CHUNK, affordable_length, all_strings
+from seqcls.interpretability.strings.trained_model import Letters, TrainedModel
 from seqcls.sampling.streams import stream
 from seqcls.tasks.base import CountTask
 from seqcls.tokens.strings import NO_LETTER, TokenStrings
@@ -38,7 +38,7 @@ class Tried:
         return np.asarray(self.labels ^ self.wrong)
 
 
-def tested(model: AskedModel, wrong: Sequence[str]) -> tuple[Tried, list[str]]:
+def tested(model: TrainedModel, wrong: Sequence[str]) -> tuple[Tried, list[str]]:
     """The distinct test strings that the model was tested on, and their texts.
 
     Args:
@@ -52,7 +52,7 @@ def tested(model: AskedModel, wrong: Sequence[str]) -> tuple[Tried, list[str]]:
     return Tried(test.strings.take(rows), test.occurrences[rows], test.labels[rows], fails), texts
 
 
-def short_strings(model: AskedModel) -> Tried:
+def short_strings(model: TrainedModel) -> Tried:
     """All strings no longer than those of the training; at most `MAX_SHORT`, the shortest.
 
     Where letter counts decide what is right and what the model answers, each multiset once.
@@ -60,7 +60,7 @@ def short_strings(model: AskedModel) -> Tried:
     return _asked(model, _all_short(model))
 
 
-def shortest_short_error(model: AskedModel, *tried: Tried) -> Letters | None:
+def shortest_short_error(model: TrainedModel, *tried: Tried) -> Letters | None:
     """The shortest misclassified string that is no longer than those of the training, if any is.
 
     Args:
@@ -80,7 +80,7 @@ def shortest_short_error(model: AskedModel, *tried: Tried) -> Letters | None:
     return min(found, key=len, default=None)
 
 
-def _asked(model: AskedModel, strings: TokenStrings) -> Tried:
+def _asked(model: TrainedModel, strings: TokenStrings) -> Tried:
     starts = range(0, len(strings), CHUNK)
     answers = [model.ask(strings.take(slice(start, start + CHUNK))) for start in starts]
     known = np.flatnonzero(np.concatenate([own.known for own in answers]))
@@ -91,7 +91,7 @@ def _asked(model: AskedModel, strings: TokenStrings) -> Tried:
     return Tried(strings.take(known), np.ones(len(known), dtype=np.int64), labels, wrong)
 
 
-def _all_short(model: AskedModel) -> TokenStrings:
+def _all_short(model: TrainedModel) -> TokenStrings:
     problem, letters = model.problem, model.num_letters
     longest = problem.train.lengths[-1]
     blind = counts_suffice(problem.network, training=False) is None

@@ -74,7 +74,7 @@ class Answers:
 
 
 @dataclass(frozen=True, eq=False)
-class AskedModel:
+class TrainedModel:
     """What a model was trained for, and its weights. It answers as in its test: dropout is off."""
 
     problem: Problem
@@ -82,7 +82,7 @@ class AskedModel:
 
     def __repr__(self) -> str:
         changed = ", ".join(f"{name}={value!r}" for name, value in self.config.changed.items())
-        return f"<AskedModel {changed or 'of the default configuration'}>"
+        return f"<TrainedModel {changed or 'of the default configuration'}>"
 
     @property
     def config(self) -> RunConfig:

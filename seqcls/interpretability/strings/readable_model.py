@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from seqcls.config import NetworkConfig
-from seqcls.interpretability.strings.asked import AskedModel
+from seqcls.interpretability.strings.trained_model import TrainedModel
 from seqcls.models.base import Classifier, Recorder, read_ids
 from seqcls.models.initialization import make_model
 from seqcls.tokens.strings import TokenStrings
@@ -43,13 +43,13 @@ class Changing(Recorder):
         return Changing(self._change, f"{self._prefix}{name}.")
 
 
-def plain_network(model: AskedModel) -> NetworkConfig:
+def plain_network(model: TrainedModel) -> NetworkConfig:
     """The network's settings, in double precision."""
     return model.problem.network.model_copy(update={"precision": "float64"})
 
 
 @lru_cache(maxsize=8)
-def plain_model(model: AskedModel) -> Classifier:
+def plain_model(model: TrainedModel) -> Classifier:
     """The readable model; dropout is off. Made once for a model that is asked much."""
     own = make_model(plain_network(model)).to(torch.float64)
     weights = {name: torch.from_numpy(value.copy()) for name, value in model.weights.items()}
@@ -57,13 +57,13 @@ def plain_model(model: AskedModel) -> Classifier:
     return own.eval()
 
 
-def ids_of(model: AskedModel, strings: Sequence[Sequence[int]]) -> Tensor:
+def ids_of(model: TrainedModel, strings: Sequence[Sequence[int]]) -> Tensor:
     """The token ids that the model reads of strings, padded, of shape (string, position)."""
     own = TokenStrings.of_lists(model.num_letters, strings)
     return torch.from_numpy(read_ids(own, plain_network(model).readout)).long()
 
 
-def token_names(model: AskedModel, letters: Sequence[int]) -> list[str]:
+def token_names(model: TrainedModel, letters: Sequence[int]) -> list[str]:
     """What the model reads of a string, token by token."""
     special = SPECIAL.get(plain_network(model).readout, "")
     alphabet = model.tokenizer.alphabet
