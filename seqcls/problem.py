@@ -133,6 +133,11 @@ class Problem:
         assert isinstance(self.task, LanguageTask)
         return self.task
 
+    @property
+    def tries_empty(self) -> bool:
+        """Whether the empty string is tried where all are: where a test may hold it."""
+        return 0 in self.test.lengths
+
     def require_language(self) -> None:
         """Refuses a task whose answers are of another kind.
 

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 import torch
 
-from seqcls.interpretability.strings.attribution import logit_steps
-from seqcls.interpretability.strings.minimal import minimal_failing
-from seqcls.interpretability.strings.nearest import nearest_right
-from seqcls.interpretability.strings.patching import patch
-from seqcls.interpretability.strings.readable_model import ids_of, plain_model
-from seqcls.interpretability.strings.trained_model import MAX_LENGTH, Letters, TrainedModel
+from seqcls.interpretability.attribution.by_strings import logit_steps
+from seqcls.interpretability.minimal.minimal import minimal_failing
+from seqcls.interpretability.minimal.nearest import nearest_right
+from seqcls.interpretability.model.readable_model import ids_of, plain_model
+from seqcls.interpretability.model.trained_model import MAX_LENGTH, Letters, TrainedModel
+from seqcls.interpretability.patching import patch
 from seqcls.models.parts import Site
 from sweeps.analysis.opened_models import trained_model
 from sweeps.store.databases.engine import Store
@@ -60,7 +60,7 @@ def _claims(model: TrainedModel, letters: Letters) -> Iterator[tuple[str, bool]]
     if model.answer(letters).is_wrong and len(letters) <= MAX_LENGTH:
         found = model.letters(minimal_failing(model, letters).found.string)
         shorter = [found[:place] + found[place + 1 :] for place in range(len(found))]
-        least = 0 if model.knows_the_empty_string else 1
+        least = 0 if model.problem.tries_empty else 1
         shorter = [own for own in shorter if len(own) >= least]
         yield "the minimal string fails", model.answer(found).is_wrong
         still = bool(shorter) and bool(model.ask_all(shorter).wrong.any())

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import torch
 
 from seqcls.errors import ConfigError
-from seqcls.interpretability.strings.patching import _opened, _replaced
-from seqcls.interpretability.strings.readable_model import ids_of
-from seqcls.interpretability.strings.trained_model import TrainedModel
+from seqcls.interpretability.model.readable_model import ids_of
+from seqcls.interpretability.model.trained_model import TrainedModel
+from seqcls.interpretability.patching import _opened, _replaced
 from seqcls.models.parts import Site
 
 

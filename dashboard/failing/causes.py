@@ -7,7 +7,7 @@ from dashboard import data, drawing, links, names
 from dashboard.charts.errors.mechanisms import mechanism_grid
 from dashboard.failing import finding
 from dashboard.text import verbatim
-from seqcls.interpretability.mechanisms import SAMPLE
+from seqcls.interpretability.causes.mechanisms import SAMPLE
 from seqcls.problem import obstacle_of, resolve
 from sweeps.analysis import causes
 from sweeps.store.reading.selection import View

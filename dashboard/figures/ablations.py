@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 
-from seqcls.interpretability.ablation import Ablated
+from seqcls.interpretability.ablation.judge import Ablated
 from seqcls.models.parts import Part
 
 WIDTH = 10

@@ -8,8 +8,9 @@ from dashboard.charts.model.readout import waterfall
 from dashboard.figures.figure import Figure
 from dashboard.figures.string_axes import DRAWN, steps_frame, token_names, with_letters, with_margin
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.strings.attribution import has_residual_stream, logit_steps
-from seqcls.interpretability.strings.states import (
+from seqcls.interpretability.attribution.by_strings import has_residual_stream, logit_steps
+from seqcls.interpretability.model.trained_model import Letters, TrainedModel
+from seqcls.interpretability.states.by_strings import (
     attention_patterns,
     has_attention,
     has_units,
@@ -17,7 +18,6 @@ from seqcls.interpretability.strings.states import (
     principal_path,
     recurrent_units,
 )
-from seqcls.interpretability.strings.trained_model import Letters, TrainedModel
 from sweeps.analysis import state_frames
 
 

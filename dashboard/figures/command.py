@@ -12,7 +12,7 @@ from dashboard.figures.gallery import figures
 from dashboard.figures.history import History
 from dashboard.figures.writing import write_figures
 from seqcls.errors import UnknownRunError
-from seqcls.interpretability.counts.obstacle import obstacle
+from seqcls.interpretability.model.obstacle import obstacle
 from seqcls.problem import resolve
 from sweeps.analysis.opened_models import trained_model
 from sweeps.store.databases.engine import Store

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from dashboard.charts.style.encodings import outcome
-from seqcls.interpretability.families import Curve, Map
+from seqcls.interpretability.families.curves import Curve, Map
 
 SURE = 5.0
 """A logit that is drawn in full color: a probability of 0.7%, or of 99.3%."""

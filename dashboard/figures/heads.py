@@ -10,7 +10,7 @@ from dashboard.charts.model.states import token_states
 from dashboard.figures.figure import Figure, kept_share, points, view_of
 from dashboard.figures.history import Traces
 from dashboard.figures.projection import Projection
-from seqcls.interpretability.counts.activations import Activations
+from seqcls.interpretability.states.by_counts import Activations
 
 
 @dataclass(frozen=True, eq=False)

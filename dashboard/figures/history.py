@@ -10,8 +10,8 @@ import pandas as pd
 from dashboard.charts.style.encodings import outcome
 from dashboard.figures.projection import Projection, project
 from seqcls.config import RunConfig
-from seqcls.interpretability.counts.activations import Activations, activations
-from seqcls.interpretability.counts.network import Network
+from seqcls.interpretability.model.network import Network
+from seqcls.interpretability.states.by_counts import Activations, activations
 from seqcls.problem import resolve
 from sweeps.store.reading.models import StoredModel, of_run
 

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 
 from dashboard.charts.errors.misclassified import KINDS
-from seqcls.exhaustive import multisets_of
-from seqcls.interpretability.counts.errors import Errors
-from seqcls.interpretability.counts.network import Network
+from seqcls.interpretability.model.network import Network
+from seqcls.interpretability.multisets import multisets_of
+from seqcls.interpretability.verdicts.errors import Errors
 
 CELL = 5
 """Counts in a cell; the count 0 has cells of its own."""

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from dashboard.charts.model.readout import DIRECTIONS
-from seqcls.interpretability.attribution import Step
-from seqcls.interpretability.strings.trained_model import Letters, TrainedModel
+from seqcls.interpretability.attribution.steps import Step
+from seqcls.interpretability.model.trained_model import Letters, TrainedModel
 
 DRAWN = 64
 """Tokens up to which attention and units are drawn; the logit after each prefix goes further."""

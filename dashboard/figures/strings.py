@@ -11,7 +11,7 @@ from dashboard.charts.model.states import boundary, landmarks, string_states, th
 from dashboard.figures.figure import Figure, kept_share, points, view_of
 from dashboard.figures.history import Traces
 from dashboard.figures.projection import Projection
-from seqcls.interpretability.counts.activations import Activations
+from seqcls.interpretability.states.by_counts import Activations
 
 
 def attention_values(traces: Traces, epoch: int, heads: Sequence[int]) -> Iterator[Figure]:

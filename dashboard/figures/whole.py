@@ -12,9 +12,9 @@ from dashboard.charts.model.readout import waterfall
 from dashboard.figures.figure import Figure
 from dashboard.figures.history import Traces
 from dashboard.figures.string_axes import steps_frame
-from seqcls.interpretability.counts.attribution import direct_logit_attribution
-from seqcls.interpretability.counts.circuits import Circuits, circuits
-from seqcls.interpretability.counts.network import Network
+from seqcls.interpretability.attribution.by_counts import direct_logit_attribution
+from seqcls.interpretability.model.network import Network
+from seqcls.interpretability.states.circuits import Circuits, circuits
 from seqcls.problem import resolve
 
 ORDER = (

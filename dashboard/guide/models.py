@@ -8,13 +8,14 @@ import streamlit as st
 
 from dashboard import data
 from dashboard.charts.comparison.sweeps_compared import OUTCOMES, sweeps_compared
+from dashboard.drawing import stretch
 from dashboard.figures.gallery import figures
 from dashboard.links import COMPARE_PAGE, MODEL_PAGE
-from dashboard.model.drawing import draw, stretch
+from dashboard.model.drawing import draw
 from dashboard.model.opened import OpenedModel, open_model
 from dashboard.text import verbatim
 from seqcls.errors import StoreMissingError, UnknownRunError
-from seqcls.interpretability.counts.obstacle import obstacle
+from seqcls.interpretability.model.obstacle import obstacle
 from sweeps.grid.spec import load_specs
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries

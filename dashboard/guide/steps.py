@@ -5,18 +5,18 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.charts.errors.families import family_curve
+from dashboard.drawing import stretch
 from dashboard.figures.families import curve_frame, flips_frame
 from dashboard.guide.models import compare, failing, find, show_figures, to_model
 from dashboard.links import COMPARE_PAGE
 from dashboard.model.ablation import pruned
 from dashboard.model.breaking import answers_of
-from dashboard.model.drawing import stretch
 from dashboard.model.opened import OpenedModel
 from dashboard.model.why import explained
 from dashboard.text import verbatim
-from seqcls.interpretability.counts.explanation_text import explanation_text
-from seqcls.interpretability.families import Curve
-from seqcls.interpretability.family_text import family_text
+from seqcls.interpretability.explanations.text import explanation_text
+from seqcls.interpretability.families.curves import Curve
+from seqcls.interpretability.families.text import family_text
 
 DEFAULT = "all_initializations"
 WIDER = "increased_dimensionality"

@@ -1,6 +1,7 @@
 """Ablation: what is left without some parts, what each head is worth, and what can go."""
 
 from operator import attrgetter
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -8,13 +9,16 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import links
 from dashboard.charts.model.ablations import accuracy_by_length, part_ranking, pruning_curve
+from dashboard.drawing import stretch
 from dashboard.figures.ablations import lengths_frame, pruning_frame, ranking_frame
-from dashboard.model.choice import ABLATED, Chosen
-from dashboard.model.drawing import stretch
-from dashboard.model.opened import OpenedModel, remembered
-from seqcls.interpretability.ablation import Ablated, Ablation, AblationMethod, prune, rank
-from seqcls.interpretability.counts.ablation import CountedJudge, dimensions_of, heads_of
-from seqcls.interpretability.counts.network import Network
+from dashboard.model.choosing.run import ABLATED
+from dashboard.model.choosing.strings import Chosen
+from dashboard.model.opened import OpenedModel, remembered, say
+from seqcls.errors import SeqclsError
+from seqcls.interpretability.ablation.ablation import judge_of, prune, rank
+from seqcls.interpretability.ablation.by_counts import CountedJudge, dimensions_of, heads_of
+from seqcls.interpretability.ablation.judge import Ablated, Ablation, AblationMethod
+from seqcls.interpretability.model.trained_model import TrainedModel
 from seqcls.models.parts import Part
 
 FEW_PARTS = 8
@@ -24,26 +28,43 @@ NAME = attrgetter("name")
 """Of a part, of which there is one block."""
 
 
-def _judge(network: Network) -> CountedJudge:
-    return CountedJudge(network)
+TEXT = attrgetter("text")
+"""Of a part of any model."""
+
+SAMPLE = 200
+METHODS = {"zero": "zero: the part adds nothing", "mean": "mean: it adds its mean"}
 
 
-def _ranked(network: Network, how: AblationMethod) -> tuple[Ablated, ...]:
-    return rank(CountedJudge(network), heads_of(network), how)
+def _alone(model: TrainedModel, how: AblationMethod) -> tuple[Ablated, ...]:
+    """The whole model, and what it is without each part alone."""
+    judge = judge_of(model, SAMPLE)
+    return judge.without({}), *rank(judge, judge.parts, how)
 
 
-def _pruned(network: Network, *, dimensions: bool) -> tuple[Ablated, ...]:
-    parts = heads_of(network) + (dimensions_of(network) if dimensions else ())
-    return tuple(prune(CountedJudge(network), parts))
+def _pruned(
+    model: TrainedModel, how: AblationMethod = "zero", *, dimensions: bool = False
+) -> tuple[Ablated, ...]:
+    judge = judge_of(model, SAMPLE)
+    return tuple(prune(judge, judge.parts + (dimensions_of(model) if dimensions else ()), how))
 
 
-judge_of = remembered(_judge)
-ranked = remembered(_ranked)
+counted_judge = remembered(CountedJudge)
+alone = remembered(_alone)
 pruned = remembered(_pruned)
 
 
+@st.cache_resource(show_spinner="Ablating", max_entries=32)
+def _alone_by_strings(key: Any, _model: TrainedModel, how: Any) -> Any:  # noqa: ARG001 - which model
+    return _alone(_model, how)
+
+
+@st.cache_resource(show_spinner="Pruning", max_entries=32)
+def _pruned_by_strings(key: Any, _model: TrainedModel, how: Any) -> Any:  # noqa: ARG001 - which model
+    return _pruned(_model, how)
+
+
 def show(chosen: Chosen) -> None:
-    """Heads and dimensions ablated, the ranking of heads, and the pruning curve."""
+    """By letter counts: heads and dimensions ablated, the ranking of heads, the pruning curve."""
     model = chosen.model
     heads, dimensions = heads_of(model.network), dimensions_of(model.network)
     zeroed, averaged, cut = (
@@ -56,8 +77,9 @@ def show(chosen: Chosen) -> None:
     _outcome(model, {**dict.fromkeys(averaged, "mean"), **zeros}, chosen)
     if heads:
         st.subheader("Ablating each head alone")
-        frame = ranking_frame({"zero": ranked(model, "zero"), "mean": ranked(model, "mean")}, NAME)
-        stretch(part_ranking(frame, judge_of(model).without({}).errors, "head"), "head_ranking")
+        (whole, *zeroed_alone), (_, *averaged_alone) = alone(model, "zero"), alone(model, "mean")
+        frame = ranking_frame({"zero": zeroed_alone, "mean": averaged_alone}, NAME)
+        stretch(part_ranking(frame, whole.errors, "head"), "head_ranking")
     st.subheader("Greedy pruning")
     _pruning(model)
 
@@ -78,20 +100,20 @@ def _parts(column: DeltaGenerator, name: str, options: tuple[Part, ...]) -> list
     # The link decides: another run's names nothing of this.
     numbers = range(len(options))
     st.session_state[name] = [part for part in links.linked(name) if part in numbers]
-    label, told = LABELS[name]
+    label, help_text = LABELS[name]
     chosen = column.multiselect(
         label,
         numbers,
         key=name,
         placeholder="None",
-        help=told,
+        help=help_text,
         on_change=lambda: links.put(name, st.session_state[name]),
     )
     return [options[number] for number in chosen]
 
 
 def _outcome(model: OpenedModel, ablation: Ablation, chosen: Chosen) -> None:
-    judge = judge_of(model)
+    judge = counted_judge(model)
     before, after = judge.without({}), judge.without(ablation)
     columns = st.columns(4)
     for column, name, counted in (
@@ -112,7 +134,7 @@ def _outcome(model: OpenedModel, ablation: Ablation, chosen: Chosen) -> None:
 def _strings(model: OpenedModel, ablation: Ablation, chosen: Chosen) -> None:
     network = model.network
     counts = network.counts(chosen.strings)
-    before, after = network.logits(counts), judge_of(model).logits(counts, ablation)
+    before, after = network.logits(counts), counted_judge(model).logits(counts, ablation)
     st.dataframe(
         pd.DataFrame(
             {"string": chosen.strings, "logit as trained": before, "ablated": after,
@@ -142,3 +164,47 @@ def _pruning(model: OpenedModel) -> None:
         "Greedy pruning: each step removes the part whose removal leaves the fewest misclassified "
         "test strings. A removed head adds nothing; a removed dimension is zero throughout."
     )
+
+
+def show_by_strings(run_id: int, model: TrainedModel) -> None:
+    """Of any model, by a sample of strings that are run; it takes seconds, and so is asked for."""
+    how = st.segmented_control(
+        "Ablation",
+        list(METHODS),
+        format_func=lambda name: METHODS[name],
+        default="zero",
+        required=True,
+        key="way",
+        bind="query-params",
+    )
+    if not st.toggle("Ablate each part on its own", key="ablate", bind="query-params"):
+        st.caption(f"Measured on {SAMPLE} distinct test strings, spread evenly over their lengths.")
+        return
+    try:
+        whole, *ranked = _alone_by_strings((run_id, how), model, str(how))
+    except SeqclsError as error:
+        say(error)
+        return
+    st.subheader("Without each part alone")
+    frame = ranking_frame({str(how): ranked}, TEXT)
+    stretch(part_ranking(frame, whole.errors), "network costs")
+    named = {outcome.parts[0].text: outcome for outcome in ranked}
+    chosen = st.selectbox(
+        "Accuracy by length without", list(named), key="without", bind="query-params"
+    )
+    if chosen is not None:
+        frame = lengths_frame({"as trained": whole, f"without {chosen}": named[chosen]})
+        stretch(accuracy_by_length(frame), "network lengths")
+    _one_by_one(run_id, model, str(how))
+
+
+def _one_by_one(run_id: int, model: TrainedModel, how: str) -> None:
+    st.subheader("Pruning, the cheapest part first")
+    if not st.toggle("Remove them one by one", key="prune", bind="query-params"):
+        return
+    try:
+        steps = _pruned_by_strings((run_id, how), model, how)
+    except SeqclsError as error:
+        say(error)
+        return
+    stretch(pruning_curve(pruning_frame(steps, TEXT)), "network pruning")

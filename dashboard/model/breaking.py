@@ -3,14 +3,15 @@
 import streamlit as st
 
 from dashboard.charts.errors.families import family_curve, family_map, probability_curve
+from dashboard.drawing import place, stretch
 from dashboard.figures.families import boundary_frame, cells_frame, curve_frame, flips_frame
-from dashboard.model.choice import Chosen, examples
-from dashboard.model.drawing import place, stretch
+from dashboard.model.choosing.strings import Chosen, examples
 from dashboard.model.opened import remembered
 from dashboard.text import verbatim
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.families import Curve, Map, answers
-from seqcls.interpretability.family_text import family_text
+from seqcls.interpretability.families.curves import Curve, Map
+from seqcls.interpretability.families.families import answers
+from seqcls.interpretability.families.text import family_text
 
 answers_of = remembered(answers)
 

@@ -9,18 +9,8 @@ import streamlit as st
 from dashboard.charts.style.encodings import SIDE
 from dashboard.charts.style.keys import told_once, united
 from dashboard.charts.style.pointing import hint
-from dashboard.drawing import (
-    place,
-    place_spec,
-    placed,
-    show_keys,
-    stretch,
-    stretch_spec,
-    stretched,
-)
+from dashboard.drawing import place_spec, placed, show_keys, stretch_spec, stretched
 from dashboard.figures.figure import Figure
-
-__all__ = ["draw", "place", "stretch"]
 
 PLANE_WIDTH = SIDE + 75
 PLANES_IN_ROW = 2
@@ -39,15 +29,15 @@ def draw(figures: Iterable[Figure], prefix: str = "") -> None:
     drawn, keys = [], []
     for figure in figures:
         make = stretched if figure.is_line else placed
-        spec, own = told_once(make(figure.chart, f"{figure.panel}. {figure.note}"))
+        spec, its_keys = told_once(make(figure.chart, f"{figure.panel}. {figure.note}"))
         drawn.append((figure, spec))
-        keys += own
+        keys += its_keys
     show_keys(united(keys))
     if said := hint([spec for _, spec in drawn]):
         st.caption(said)
-    for together, some in groupby(drawn, key=lambda own: own[0].is_plane):
+    for together, some in groupby(drawn, key=lambda pair: pair[0].is_plane):
         with st.container(horizontal=together, gap="small"):
-            for _, panels in groupby(some, key=lambda own: (own[0].number, own[0].title)):
+            for _, panels in groupby(some, key=lambda pair: (pair[0].number, pair[0].title)):
                 _draw_one(list(panels), prefix)
 
 

@@ -4,13 +4,13 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.figures import gallery
-from dashboard.model.choice import Chosen
+from dashboard.model.choosing.strings import Chosen
 from dashboard.model.drawing import draw
 from dashboard.model.opened import remembered
 from dashboard.model.why import explained, heads_for
 from dashboard.text import verbatim
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.counts.order import letter_orders
+from seqcls.interpretability.states.letter_order import letter_orders
 
 orders = remembered(letter_orders)
 

@@ -8,8 +8,11 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import streamlit as st
 
 from dashboard.figures.history import History, Traces
+from dashboard.text import verbatim
 from seqcls.config import RunConfig
-from seqcls.interpretability.counts.network import Network
+from seqcls.errors import SeqclsError
+from seqcls.interpretability.model.network import Network
+from seqcls.interpretability.model.trained_model import TrainedModel
 from seqcls.problem import Problem, resolve
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries
@@ -49,11 +52,6 @@ class OpenedModel:
         history = self.stored if self.epoch else _history(self.key, with_initial=True)
         return history.networks[self.epoch]
 
-    @property
-    def kept(self) -> Network:
-        """The model that was tested."""
-        return self.stored.networks[self.stored.kept_epoch]
-
     def traces(self, strings: tuple[str, ...]) -> Traces:
         """Strings through the model at every epoch, the initial weights too."""
         return _traces(self.key, strings)
@@ -63,14 +61,37 @@ class OpenedModel:
 
 
 def open_model(run_id: int) -> OpenedModel:
-    """The model of a run at its kept epoch.
+    """The model of a run at its kept epoch, which letter counts give an account of.
 
     Raises:
         SeqclsError: the database cannot be read, or the run has no model.
     """
-    store = open_reader()
-    key = (store.location, queries.revision(store), run_id)
+    key = _key(run_id)
     return OpenedModel(key, run_id, _history(key, with_initial=False).kept_epoch)
+
+
+def open_any(run_id: int) -> TrainedModel:
+    """The model of a run at its kept epoch, of any architecture.
+
+    Raises:
+        SeqclsError: the database cannot be read, or the run has no model.
+    """
+    model: TrainedModel = _trained_model(_key(run_id))
+    return model
+
+
+def _key(run_id: int) -> Key:
+    store = open_reader()
+    return store.location, queries.revision(store), run_id
+
+
+@st.cache_resource(show_spinner="Opening the model", max_entries=16)
+def _trained_model(key: Key) -> Any:
+    # Imported where it is used: PyTorch takes a second or two to load.
+    from sweeps.analysis.opened_models import ask_on_one_thread, trained_model
+
+    ask_on_one_thread()
+    return trained_model(open_reader(), key[2])
 
 
 def remembered(
@@ -113,3 +134,8 @@ def _history(key: Key, *, with_initial: bool) -> History:
 @st.cache_resource(show_spinner=False, max_entries=64)
 def _traces(key: Key, strings: tuple[str, ...]) -> Traces:
     return _history(key, with_initial=True).through(strings)
+
+
+def say(error: SeqclsError) -> None:
+    """Says why a section shows nothing."""
+    st.info(verbatim(str(error)), icon=":material/info:")

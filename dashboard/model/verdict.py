@@ -5,18 +5,18 @@ import streamlit as st
 
 from dashboard.charts.errors.misclassified import MAP_SIDE, error_map, errors_by_length
 from dashboard.charts.style.heights import AXIS
+from dashboard.drawing import stretch
 from dashboard.figures.misclassified import cells_frame, lengths_frame, likeliest_letters
 from dashboard.languages import EMPTY
-from dashboard.model.choice import Chosen
-from dashboard.model.drawing import stretch
+from dashboard.model.choosing.strings import Chosen
 from dashboard.model.opened import OpenedModel, remembered
 from dashboard.text import verbatim
-from seqcls.exhaustive import tries_empty, unaffordable
-from seqcls.interpretability.counts.certification import Certification, SupportProof, certify
-from seqcls.interpretability.counts.errors import Errors, errors_up_to
-from seqcls.interpretability.counts.obstacle import obstacle
-from seqcls.interpretability.counts.result_text import certification_text
+from seqcls.interpretability.model.obstacle import obstacle
 from seqcls.interpretability.rounded import percent
+from seqcls.interpretability.verdicts.by_counts import unaffordable
+from seqcls.interpretability.verdicts.certification import Certification, SupportProof, certify
+from seqcls.interpretability.verdicts.errors import Errors, errors_up_to
+from seqcls.interpretability.verdicts.text import certification_text
 
 SHORTEST = 20
 
@@ -33,7 +33,7 @@ def show(chosen: Chosen) -> None:
         key="check_epoch",
     ):
         model = model.at(kept)
-    shortest = 0 if tries_empty(model.problem) else 1
+    shortest = 0 if model.problem.tries_empty else 1
     longest = model.problem.test.lengths[-1]
     st.subheader(f"All strings of {shortest} to {longest} letters")
     if (too_many := unaffordable(model.problem)) is not None:
@@ -53,7 +53,7 @@ def show(chosen: Chosen) -> None:
 def _exhaustive(model: OpenedModel) -> None:
     with st.spinner("Trying every string", show_time=True):
         errors = all_errors(model)
-    st.markdown(verbatim(errors_sentence(errors, tries_empty(model.problem))))
+    st.markdown(verbatim(errors_sentence(errors, model.problem.tries_empty)))
     if not errors.texts:
         return
     _picture(model, errors)

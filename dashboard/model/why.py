@@ -4,14 +4,14 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.figures import gallery
-from dashboard.model.choice import Chosen, explain_next
+from dashboard.model.choosing.strings import Chosen, look_at
 from dashboard.model.drawing import draw
 from dashboard.model.opened import OpenedModel, remembered
 from dashboard.text import verbatim
-from seqcls.interpretability.counts.cause import Explanation
-from seqcls.interpretability.counts.explain import explain
-from seqcls.interpretability.counts.explanation_text import explanation_text
-from seqcls.interpretability.counts.shares import causes
+from seqcls.interpretability.causes.shares import causes
+from seqcls.interpretability.explanations.explain import explain
+from seqcls.interpretability.explanations.explanation import Explanation
+from seqcls.interpretability.explanations.text import explanation_text
 
 EVIDENCE = (6, 8, 13)
 """The figures that an explanation is checked against."""
@@ -51,7 +51,7 @@ def _summary(chosen: Chosen) -> None:
         row.button(
             f"Explain {verbatim(share.shortest)}",
             key=f"explain {share.phrase}",
-            on_click=explain_next,
+            on_click=look_at,
             args=(share.shortest,),
         )
     every = "all" if found.examined == found.errors else f"{found.examined:,}, evenly picked, "

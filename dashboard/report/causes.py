@@ -10,8 +10,8 @@ from dashboard import data
 from dashboard.figures.history import History
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
-from seqcls.interpretability.counts.obstacle import obstacle
-from seqcls.interpretability.counts.shares import causes
+from seqcls.interpretability.causes.shares import causes
+from seqcls.interpretability.model.obstacle import obstacle
 from seqcls.problem import resolve
 from sweeps.store.databases.engine import Store
 from sweeps.store.reading.models import stored_model

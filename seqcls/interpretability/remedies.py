@@ -10,7 +10,7 @@ from typing import Any
 
 from seqcls.config import ANY_SAMPLER, PARTS, RunConfig, default_fields
 from seqcls.fields_read import fields_unread
-from seqcls.interpretability.mechanisms import AS_SHORT, BEHAVIOURS, BEYOND, FEATURE, LONGER
+from seqcls.interpretability.causes.mechanisms import AS_SHORT, BEHAVIOURS, BEYOND, FEATURE, LONGER
 from seqcls.problem import configuration, obstacle_of, resolve
 
 Value = Callable[[RunConfig], Any]

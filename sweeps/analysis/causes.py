@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 
 from seqcls.errors import ConfigError
-from seqcls.interpretability.mechanisms import ORDER, SAMPLE
+from seqcls.interpretability.causes.mechanisms import ORDER, SAMPLE
 from seqcls.problem import resolve
 from seqcls.results import Cause
 from sweeps.on_progress import OnProgress
@@ -57,7 +57,8 @@ def causes_of(store: Store, run_id: int, wrong: Sequence[str], sample: int) -> l
         sample: how many of them to look at.
     """
     # Imported where it is used: PyTorch takes a second or two to load.
-    from seqcls.interpretability.causes import attributions, summed_up
+    from seqcls.interpretability.causes.attributions import summed_up
+    from seqcls.interpretability.causes.causes import attributions
     from sweeps.analysis.opened_models import trained_model
 
     return summed_up(attributions(trained_model(store, run_id), wrong, sample))

@@ -1,6 +1,6 @@
 """Stored models, opened to be asked about any string of their language."""
 
-from seqcls.interpretability.strings.trained_model import TrainedModel
+from seqcls.interpretability.model.trained_model import TrainedModel
 from seqcls.parameters import weights_of
 from seqcls.problem import Problem, resolve
 from seqcls.results import Weights

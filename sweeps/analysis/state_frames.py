@@ -1,10 +1,10 @@
-"""One data frame a figure, of what `seqcls.interpretability.strings` finds. Pure functions."""
+"""One data frame a figure, of what `seqcls.interpretability.states` finds. Pure functions."""
 
 import numpy as np
 import pandas as pd
 
-from seqcls.interpretability.strings.patching import Patched
-from seqcls.interpretability.strings.states import Path, Patterns, Prefixes, Units
+from seqcls.interpretability.patching import Patched
+from seqcls.interpretability.states.by_strings import Path, Patterns, Prefixes, Units
 
 LEAST_WEIGHT = 0.00005
 WEIGHT_STEPS = 20

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from seqcls.interpretability.mechanisms import SAMPLE
+from seqcls.interpretability.causes.mechanisms import SAMPLE
 from sweeps.cli.options import AsJson, Db, Force, Run
 
 PANEL = "Why models fail"

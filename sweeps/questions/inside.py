@@ -7,24 +7,24 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from seqcls.errors import ConfigError, InvalidStringError
-from seqcls.interpretability.strings.minimal import (
+from seqcls.interpretability.minimal.minimal import (
     Minimal,
     Shortest,
     minimal_failing,
     shortest_failing,
 )
-from seqcls.interpretability.strings.nearest import Nearest, nearest_right
-from seqcls.interpretability.strings.rules import Rules, fitting_rules
-from seqcls.interpretability.strings.trained_model import Answer, Letters, TrainedModel
+from seqcls.interpretability.minimal.nearest import Nearest, nearest_right
+from seqcls.interpretability.model.trained_model import Answer, Letters, TrainedModel
+from seqcls.interpretability.rules import Rules, fitting_rules
 from sweeps.questions.models import model
 from sweeps.store.databases.engine import Store
 from sweeps.store.reading import queries
 
 if TYPE_CHECKING:
-    from seqcls.interpretability.ablation import Ablated
-    from seqcls.interpretability.attribution import Step
-    from seqcls.interpretability.strings.patching import Patched
-    from seqcls.interpretability.strings.states import Path, Patterns, Prefixes, Units
+    from seqcls.interpretability.ablation.judge import Ablated, AblationMethod
+    from seqcls.interpretability.attribution.steps import Step
+    from seqcls.interpretability.patching import Patched
+    from seqcls.interpretability.states.by_strings import Path, Patterns, Prefixes, Units
 
 
 class Reduced(NamedTuple):
@@ -101,8 +101,8 @@ def states(store: Store, run: int | str, string: str, epoch: int | None = None) 
         UnknownRunError: as `minimal`.
         InvalidStringError: the string is not of this alphabet, or has too many tokens.
     """
-    from seqcls.interpretability.strings import attribution
-    from seqcls.interpretability.strings import states as inside
+    from seqcls.interpretability.attribution import by_strings as attribution
+    from seqcls.interpretability.states import by_strings as inside
 
     asked = model(store, run, epoch)
     letters = asked.letters(string)
@@ -135,7 +135,7 @@ def patch(
         UnknownRunError: as `minimal`.
         InvalidStringError: no string of this alphabet, not of the same length, or none to be had.
     """
-    from seqcls.interpretability.strings import patching
+    from seqcls.interpretability import patching
 
     asked = model(store, run, epoch)
     letters = asked.letters(base)
@@ -170,28 +170,29 @@ def ablate(
         UnknownRunError: as `minimal`.
         ConfigError: there is no such kind of part, or the model has none, or too many to prune.
     """
-    from seqcls.interpretability import ablation as judging
-    from seqcls.interpretability.strings import ablation
+    from seqcls.interpretability.ablation.ablation import SAMPLE, rank
+    from seqcls.interpretability.ablation.ablation import prune as pruned
+    from seqcls.interpretability.ablation.by_strings import SampledJudge, main_parts, parts_of
     from seqcls.models.parts import PART_KINDS
 
     for text in kinds:
         if text not in PART_KINDS:
             raise ConfigError(f"--part {text}: expected {', '.join(PART_KINDS)}")
-    methods: dict[str, judging.AblationMethod] = {"zero": "zero", "mean": "mean"}
+    methods: dict[str, AblationMethod] = {"zero": "zero", "mean": "mean"}
     if how not in methods:
         raise ConfigError(f"--how {how}: expected zero or mean")
     method = methods[how]
     parts = [kind for kind in PART_KINDS if kind in kinds]
     asked = model(store, run, epoch)
-    removed = ablation.parts_of(asked, parts) if parts else ablation.main_parts(asked)
+    removed = parts_of(asked, parts) if parts else main_parts(asked)
     if not removed:
         run_id = queries.find_run(store.reader(), str(run))
         raise ConfigError(f"run {run_id} has no such part; leave --part out to see those it has")
-    judge = ablation.SampledJudge(asked, sample or ablation.SAMPLE)
+    judge = SampledJudge(asked, sample or SAMPLE)
     if prune:
-        outcomes = tuple(judging.prune(judge, removed, method))
+        outcomes = tuple(pruned(judge, removed, method))
     else:
-        outcomes = (judge.without({}), *judging.rank(judge, removed, method))
+        outcomes = (judge.without({}), *rank(judge, removed, method))
     return Ablations(len(judge.targets), outcomes)
 
 

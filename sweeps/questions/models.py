@@ -1,7 +1,7 @@
 """One model: its answers, why it gives them, and what holds of all strings.
 
-Where letter counts decide they are asked, exactly; else strings are, one by one. That is chosen
-here, and nowhere else.
+Where letter counts decide they are asked, exactly; else strings are, one by one: the questions of
+`seqcls.interpretability` choose.
 """
 
 from collections.abc import Sequence
@@ -11,15 +11,15 @@ import pandas as pd
 from seqcls import prediction
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError
-from seqcls.exhaustive import unaffordable, verdicts
-from seqcls.interpretability.counts import explain as explaining
-from seqcls.interpretability.counts.cause import Explanation
-from seqcls.interpretability.counts.certification import Certification, certify
-from seqcls.interpretability.counts.network import Network
-from seqcls.interpretability.counts.obstacle import obstacle
-from seqcls.interpretability.families import Curve, Map, answers
-from seqcls.interpretability.strings.trained_model import TrainedModel
-from seqcls.interpretability.strings.verdict import string_verdict
+from seqcls.interpretability.explanations import explain as explaining
+from seqcls.interpretability.explanations.explanation import Explanation
+from seqcls.interpretability.families.curves import Curve, Map
+from seqcls.interpretability.families.families import answers
+from seqcls.interpretability.model.network import Network
+from seqcls.interpretability.model.obstacle import obstacle
+from seqcls.interpretability.model.trained_model import TrainedModel
+from seqcls.interpretability.verdicts.certification import Certification, certify
+from seqcls.interpretability.verdicts.verdict import verdict_of
 from seqcls.problem import resolve
 from seqcls.results import Verdict
 from sweeps.analysis.opened_models import trained_model
@@ -41,7 +41,7 @@ def config(store: Store, run: int | str) -> RunConfig:
 
 
 def model(store: Store, run: int | str, epoch: int | None = None) -> TrainedModel:
-    """A run's model, to be asked about strings; `seqcls.interpretability.strings` looks inside.
+    """A run's model, to be asked about strings; `seqcls.interpretability` looks inside.
 
     Args:
         store: the database.
@@ -109,7 +109,7 @@ def predict(
 
 
 def explain(store: Store, run: int | str, string: str, epoch: int | None = None) -> Explanation:
-    """The cause of a model's answer; `seqcls.interpretability.counts.explanation_text` tells it.
+    """The cause of a model's answer; `seqcls.interpretability.explanations.text` tells it.
 
     Raises:
         UnknownRunError: as `predict`.
@@ -155,11 +155,7 @@ def verdict(store: Store, run: int | str) -> Verdict:
     stored = queries.verdict(reader, run_id)
     if stored is not None:
         return stored
-    asked = trained_model(reader, run_id)
-    if unaffordable(asked.problem) is not None:
-        tried = string_verdict(asked)
-    else:
-        (tried,) = verdicts(asked.problem, [asked.weights])
+    tried = verdict_of(trained_model(reader, run_id))
     writer.record_verdict(to_write(store), run_id, tried)
     return tried
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from seqcls.config import RunConfig, check_model_seed, default_fields
 from seqcls.errors import ConfigError, UnknownRunError
-from seqcls.interpretability.mechanisms import SAMPLE
+from seqcls.interpretability.causes.mechanisms import SAMPLE
 from seqcls.spelling import nearest
 from sweeps.analysis import remedy_trials, rounding
 from sweeps.analysis.causes import attribute

@@ -95,7 +95,7 @@ def _tested(
         return {}
     # Imported where it is used: a process that only hands out groups tests nothing.
     from seqcls.evaluation import evaluate
-    from seqcls.exhaustive import unaffordable, verdicts
+    from seqcls.interpretability.verdicts.by_counts import unaffordable, verdicts
 
     problem = job.group[0].problem
     kept = [member.kept_weights for member in complete]

@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Iterator
 
 from seqcls.config import RunConfig
-from seqcls.interpretability.family_notation import parse_family
+from seqcls.interpretability.families.notation import parse_family
 from seqcls.problem import configuration, resolve
 from seqcls.tokens.tokenizer import Tokenizer
 from sweeps.grid.spec import parse_spec

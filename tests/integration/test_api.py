@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from seqcls.errors import ConfigError, InvalidStringError, PluginError, UnknownRunError
-from seqcls.interpretability.families import Curve, Map
+from seqcls.interpretability.families.curves import Curve, Map
 from sweeps import api
 from sweeps.cli.app import app
 from sweeps.store.databases.engine import Store

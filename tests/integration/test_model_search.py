@@ -6,7 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from benchmarks.large import make_database
-from dashboard.model.choice import OFFERED_MODELS
+from dashboard.model.choosing.run import OFFERED_MODELS
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries
 from sweeps.store.reading.selection import View

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from seqcls.interpretability.causes import attributions, tokens_of
-from seqcls.interpretability.counts.explain import explain
-from seqcls.interpretability.counts.network import Network
+from seqcls.interpretability.causes.causes import attributions, tokens_of
+from seqcls.interpretability.explanations.explain import explain
+from seqcls.interpretability.model.network import Network
 from seqcls.results import Cause, Confusion
 from sweeps.analysis import causes, rounding
 from sweeps.analysis.opened_models import trained_model

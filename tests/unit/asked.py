@@ -3,7 +3,7 @@
 from typing import Any
 
 from seqcls.engines.initial import draw_initial
-from seqcls.interpretability.strings.trained_model import TrainedModel
+from seqcls.interpretability.model.trained_model import TrainedModel
 from seqcls.problem import configuration, resolve
 
 TWO_BLOCKS: dict[str, Any] = {

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from seqcls.config import RunConfig
 from seqcls.counts.forward import group_logits, log_counts
-from seqcls.interpretability.counts.cause import Mechanism
-from seqcls.interpretability.counts.network import Network
+from seqcls.interpretability.causes.mechanisms import Mechanism
+from seqcls.interpretability.model.network import Network
 from seqcls.models.base import Recorder
 from seqcls.models.transformer import Transformer
 from seqcls.problem import resolve

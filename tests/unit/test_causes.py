@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from seqcls.evaluation import distinct_test_strings
-from seqcls.interpretability.causes import Attribution, attributions, spread_evenly, summed_up
-from seqcls.interpretability.remedies import suggestions
-from seqcls.interpretability.strings.same_letters import (
+from seqcls.interpretability.causes.attributions import Attribution, spread_evenly, summed_up
+from seqcls.interpretability.causes.causes import attributions
+from seqcls.interpretability.causes.same_letters import (
     same_letters_other_label,
     sees_counts_alone,
 )
-from seqcls.interpretability.strings.trained_model import Answers, TrainedModel
+from seqcls.interpretability.model.trained_model import Answers, TrainedModel
+from seqcls.interpretability.remedies import suggestions
 from seqcls.problem import configuration, resolve
 from seqcls.results import Cause
 from seqcls.tokens.strings import TokenStrings

@@ -8,10 +8,11 @@ import torch
 
 from seqcls.errors import ConfigError
 from seqcls.evaluation import distinct_test_strings, evaluation_of
-from seqcls.interpretability.ablation import Ablation, AblationMethod, prune, rank
-from seqcls.interpretability.counts.ablation import CountedJudge, dimensions_of, heads_of
-from seqcls.interpretability.counts.errors import errors_up_to
-from seqcls.interpretability.counts.network import Network
+from seqcls.interpretability.ablation.ablation import prune, rank
+from seqcls.interpretability.ablation.by_counts import CountedJudge, dimensions_of, heads_of
+from seqcls.interpretability.ablation.judge import Ablation, AblationMethod
+from seqcls.interpretability.model.network import Network
+from seqcls.interpretability.verdicts.errors import errors_up_to
 from seqcls.models.parts import Part
 from tests.unit.explained import patched_logits, random_network, true_logits
 

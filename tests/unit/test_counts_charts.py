@@ -8,12 +8,12 @@ from dashboard.charts.errors.misclassified import error_map, errors_by_length
 from dashboard.charts.model.ablations import accuracy_by_length, part_ranking, pruning_curve
 from dashboard.figures import ablations, families, misclassified
 from dashboard.model.ablation import NAME
-from seqcls.interpretability.ablation import prune, rank
-from seqcls.interpretability.counts.ablation import CountedJudge, dimensions_of, heads_of
-from seqcls.interpretability.counts.errors import errors_up_to
-from seqcls.interpretability.counts.network import Network
-from seqcls.interpretability.families import area, curve
-from seqcls.interpretability.family_notation import parse_family
+from seqcls.interpretability.ablation.ablation import prune, rank
+from seqcls.interpretability.ablation.by_counts import CountedJudge, dimensions_of, heads_of
+from seqcls.interpretability.families.by_counts import area, curve
+from seqcls.interpretability.families.notation import parse_family
+from seqcls.interpretability.model.network import Network
+from seqcls.interpretability.verdicts.errors import errors_up_to
 from tests.histories import shipped
 
 

@@ -6,11 +6,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.counts.cause import Explanation, Removal
-from seqcls.interpretability.counts.deletions import without_part
-from seqcls.interpretability.counts.explain import explain
-from seqcls.interpretability.counts.explanation_text import explanation_text
-from seqcls.interpretability.counts.network import Network
+from seqcls.interpretability.explanations.explain import explain
+from seqcls.interpretability.explanations.explanation import Explanation
+from seqcls.interpretability.explanations.text import explanation_text
+from seqcls.interpretability.minimal.by_counts import Removal, without_part
+from seqcls.interpretability.model.network import Network
 from tests.unit.explained import counterfactual_logits, random_network, true_logits
 from tests.unit.test_counts_family import FIELDS
 

@@ -7,10 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.counts.lines import sign_changes
-from seqcls.interpretability.counts.network import Network
-from seqcls.interpretability.families import MAX_COUNT, area, curve
-from seqcls.interpretability.family_notation import parse_family
+from seqcls.interpretability.bounds.lines import sign_changes
+from seqcls.interpretability.families.by_counts import MAX_COUNT, area, curve
+from seqcls.interpretability.families.curves import Curve, Map
+from seqcls.interpretability.families.families import answers
+from seqcls.interpretability.families.notation import parse_family
+from seqcls.interpretability.model.network import Network
 from seqcls.tokens.tokenizer import Tokenizer
 from tests.unit.explained import random_network
 from tests.unit.networks import plain_model
@@ -131,7 +133,9 @@ def test_a_map_has_a_boundary_and_is_made_of_curves() -> None:
 
 def test_one_free_count_is_a_curve_and_two_are_a_map() -> None:
     network = random_network()
-    with pytest.raises(InvalidStringError, match="has two free counts; expected one"):
-        curve(network, parse_family(ABC, "a{m}b{n}"))
-    with pytest.raises(InvalidStringError, match="has one free count; expected two"):
-        area(network, parse_family(ABC, "ab{n}"))
+    found = answers(network, "ab{n}")
+    assert isinstance(found, Curve)
+    assert found.n[-1] == MAX_COUNT
+    found = answers(network, "a{m}b{n}")
+    assert isinstance(found, Map)
+    assert found.exact

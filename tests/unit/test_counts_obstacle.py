@@ -4,8 +4,8 @@ import pytest
 
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError
-from seqcls.interpretability.counts.network import Network
-from seqcls.interpretability.counts.obstacle import obstacle
+from seqcls.interpretability.model.network import Network
+from seqcls.interpretability.model.obstacle import obstacle
 from seqcls.problem import resolve
 
 

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from seqcls.config import RunConfig
-from seqcls.interpretability.causes import attributions
-from seqcls.interpretability.strings.dilution import Dilution, undiluted
-from seqcls.interpretability.strings.trained_model import Answers, TrainedModel
+from seqcls.interpretability.causes.causes import attributions
+from seqcls.interpretability.causes.dilution import Dilution, undiluted
+from seqcls.interpretability.model.trained_model import Answers, TrainedModel
 from seqcls.models.entries import entry_of
 from seqcls.models.positions import POSITIONS
 from seqcls.problem import configuration, resolve

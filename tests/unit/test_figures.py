@@ -12,8 +12,8 @@ from dashboard.figures.history import History
 from dashboard.figures.projection import project
 from seqcls.config import RunConfig
 from seqcls.engines.initial import draw_initial
-from seqcls.interpretability.counts.network import Network
-from seqcls.interpretability.counts.shares import causes
+from seqcls.interpretability.causes.shares import causes
+from seqcls.interpretability.model.network import Network
 from seqcls.problem import resolve
 from tests.histories import shipped
 

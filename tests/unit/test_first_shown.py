@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from dashboard.network.opened_string import first_shown
+from dashboard.model.choosing.strings import first_shown
 
 
 @pytest.mark.parametrize(

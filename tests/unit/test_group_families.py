@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.families import area, curve
-from seqcls.interpretability.family_notation import parse_family
+from seqcls.interpretability.families.by_strings import area, curve
+from seqcls.interpretability.families.curves import Curve, Map
+from seqcls.interpretability.families.families import answers
+from seqcls.interpretability.families.notation import parse_family
 from tests.unit.asked import LSTM, untrained
 
 
@@ -58,12 +60,14 @@ def test_two_counts_are_asked_about_together() -> None:
             assert (before.predicted, after.predicted) == (not own.answer, own.answer)
 
 
-def test_one_count_and_two_are_asked_for_by_their_own_functions() -> None:
+def test_one_count_is_a_curve_and_two_are_a_map_here_too() -> None:
     model = untrained(**LSTM)
-    with pytest.raises(InvalidStringError, match="expected two"):
-        area(model, parse_family(model.tokenizer, "0{n}"))
-    with pytest.raises(InvalidStringError, match="expected one"):
-        curve(model, parse_family(model.tokenizer, "0{m}1{n}"))
+    found = answers(model, "0{n}")
+    assert isinstance(found, Curve)
+    assert found.limit is None
+    found = answers(model, "0{m}1{n}")
+    assert isinstance(found, Map)
+    assert not found.exact
 
 
 @pytest.mark.parametrize(

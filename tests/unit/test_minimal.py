@@ -6,18 +6,18 @@ from typing import Any
 import pytest
 
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.strings.enumeration import (
+from seqcls.interpretability.enumeration import (
     affordable_length,
     all_strings,
     num_strings,
 )
-from seqcls.interpretability.strings.minimal import (
+from seqcls.interpretability.minimal.minimal import (
     delta_debugged,
     minimal_failing,
     shortest_failing,
 )
-from seqcls.interpretability.strings.nearest import edited, nearest_right
-from seqcls.interpretability.strings.trained_model import Letters, TrainedModel
+from seqcls.interpretability.minimal.nearest import edited, nearest_right
+from seqcls.interpretability.model.trained_model import Letters, TrainedModel
 from tests.unit.asked import LSTM, TWO_BLOCKS, untrained
 
 MODELS = pytest.mark.parametrize("fields", [TWO_BLOCKS, LSTM], ids=["transformer", "lstm"])
@@ -63,7 +63,7 @@ def test_a_string_that_is_answered_rightly_has_no_minimal_one() -> None:
 
 def test_a_string_that_was_never_in_a_test_is_not_looked_at() -> None:
     model = untrained(task="contains_all", test_sampler="variable_length", **LSTM)
-    assert not model.knows_the_empty_string
+    assert not model.problem.tries_empty
     (row, *_) = (own for own, wrong in every(model, 4).items() if wrong and len(own) > 2)
     assert minimal_failing(model, row).found.length >= 1
 
@@ -142,7 +142,7 @@ def test_of_strings_as_near_one_with_the_failing_strings_label_is_preferred(
         assert found.edits == nearest_right(model, string).edits
         assert found.answer is not None
         once = model.ask_all(list(edited(string, 2)))
-        flips = bool((once.right & (once.labels == given.label)).any())
+        flips = bool((once.right & (once.targets == given.label)).any())
         if found.edits == 1:
             assert (found.answer.label == given.label) == flips
             kinds.add(flips)

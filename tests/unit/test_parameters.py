@@ -9,9 +9,9 @@ import pytest
 from seqcls.config import RunConfig
 from seqcls.engines.initial import draw_initial
 from seqcls.errors import StoreError
-from seqcls.interpretability.counts.network import Network
-from seqcls.interpretability.families import curve
-from seqcls.interpretability.family_notation import parse_family
+from seqcls.interpretability.families.by_counts import curve
+from seqcls.interpretability.families.notation import parse_family
+from seqcls.interpretability.model.network import Network
 from seqcls.parameters import weights_of
 from seqcls.problem import resolve
 from seqcls.results import Weights

@@ -9,7 +9,7 @@ import vl_convert
 from dashboard.charts.model import token_states
 from dashboard.charts.model.heads import small_patterns
 from dashboard.charts.model.parts import Part, together
-from seqcls.interpretability.strings.states import Patterns
+from seqcls.interpretability.states.by_strings import Patterns
 from sweeps.analysis.state_frames import head_frame, pattern_runs
 
 

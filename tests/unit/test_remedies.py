@@ -3,7 +3,7 @@
 import pytest
 
 from seqcls.config import RunConfig
-from seqcls.interpretability.mechanisms import BEHAVIOURS
+from seqcls.interpretability.causes.mechanisms import BEHAVIOURS
 from seqcls.interpretability.remedies import REMEDIES, changed, suggestions
 from seqcls.problem import configuration
 

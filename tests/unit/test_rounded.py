@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seqcls.interpretability.counts.certification import Certification, SupportProof, prove
-from seqcls.interpretability.counts.result_text import certification_text
 from seqcls.interpretability.rounded import between, percent, rounded, written
-from seqcls.interpretability.strings.rules import bounds
+from seqcls.interpretability.rules import bounds
+from seqcls.interpretability.verdicts.certification import Certification, SupportProof, prove
+from seqcls.interpretability.verdicts.text import certification_text
 from tests.unit.explained import random_network
 
 POSITIVE = st.floats(1e-12, 1e12)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from seqcls.config import RunConfig
-from seqcls.interpretability.strings.rules import candidates, fitting_rules
-from seqcls.interpretability.strings.trained_model import TrainedModel
+from seqcls.interpretability.model.trained_model import TrainedModel
+from seqcls.interpretability.rules import fitting_rules, rules
 from seqcls.problem import configuration, resolve
 from seqcls.tokens.strings import TokenStrings
 from seqcls.training import train_group
@@ -14,8 +14,8 @@ from seqcls.training import train_group
 def says(text: str, strings: list[str]) -> list[bool]:
     own = TokenStrings.of_lists(2, [[int(x) for x in string] for string in strings])
     zeros = np.zeros(len(strings), dtype=bool)
-    rule = dict(candidates("01", own, zeros, zeros.astype(np.int64)))[text]
-    return [bool(positive) for positive in rule]
+    holds = dict(rules("01", own, zeros, zeros.astype(np.int64)))[text]
+    return [bool(positive) for positive in holds(own)]
 
 
 @pytest.mark.parametrize(

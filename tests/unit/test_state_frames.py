@@ -3,9 +3,9 @@
 import pytest
 
 from dashboard.figures.string_axes import steps_frame
-from seqcls.interpretability.strings.attribution import logit_steps
-from seqcls.interpretability.strings.patching import patch
-from seqcls.interpretability.strings.states import (
+from seqcls.interpretability.attribution.by_strings import logit_steps
+from seqcls.interpretability.patching import patch
+from seqcls.interpretability.states.by_strings import (
     attention_patterns,
     prefix_logits,
     principal_path,

@@ -10,17 +10,18 @@ from torch import Tensor
 
 from seqcls.config import NetworkConfig
 from seqcls.errors import ConfigError, InvalidStringError
-from seqcls.interpretability.strings import ablation, patching
-from seqcls.interpretability.strings.attribution import logit_steps
-from seqcls.interpretability.strings.patching import patch
-from seqcls.interpretability.strings.readable_model import ids_of, plain_model, plain_network
-from seqcls.interpretability.strings.states import (
+from seqcls.interpretability import patching
+from seqcls.interpretability.ablation import by_strings as ablation
+from seqcls.interpretability.attribution.by_strings import logit_steps
+from seqcls.interpretability.model.readable_model import ids_of, plain_model, plain_network
+from seqcls.interpretability.model.trained_model import TrainedModel
+from seqcls.interpretability.patching import patch
+from seqcls.interpretability.states.by_strings import (
     attention_patterns,
     prefix_logits,
     principal_path,
     recurrent_units,
 )
-from seqcls.interpretability.strings.trained_model import TrainedModel
 from seqcls.models.base import Classifier, Ids, Places, Recorder
 from seqcls.models.layers import Embedding, Linear, masked_mean
 from seqcls.models.parts import Part, Site

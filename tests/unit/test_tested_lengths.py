@@ -11,13 +11,14 @@ from dashboard.model.summary import verdict_sentence
 from seqcls.config import PARTS, RunConfig
 from seqcls.engines.initial import draw_initial
 from seqcls.evaluation import distinct_test_strings, evaluation_of
-from seqcls.exhaustive import multisets_of, unaffordable, verdicts
-from seqcls.interpretability.counts.certification import certify
-from seqcls.interpretability.counts.errors import errors_up_to
-from seqcls.interpretability.counts.network import Network
+from seqcls.interpretability.model.network import Network
+from seqcls.interpretability.model.trained_model import TrainedModel
+from seqcls.interpretability.multisets import multisets_of
 from seqcls.interpretability.remedies import suggestions
-from seqcls.interpretability.strings.trained_model import TrainedModel
-from seqcls.interpretability.strings.verdict import checked_length, string_verdict
+from seqcls.interpretability.verdicts.by_counts import unaffordable, verdicts
+from seqcls.interpretability.verdicts.by_strings import checked_length, string_verdict
+from seqcls.interpretability.verdicts.certification import certify
+from seqcls.interpretability.verdicts.errors import errors_up_to
 from seqcls.problem import configuration, resolve
 from seqcls.results import Evaluation
 from sweeps.grid.cost import mean_length
@@ -71,7 +72,7 @@ def test_the_empty_string_is_tried_where_a_test_may_hold_it() -> None:
     assert (multisets_of(resolve(configuration(FIXED))).sum(axis=1) > 0).all()
     for config, shortest in ((with_it, 0), (configuration(FROM_THREE), 1)):
         model = TrainedModel(resolve(config), draw_initial([(resolve(config), 0)])[0])
-        assert model.knows_the_empty_string == (shortest == 0)
+        assert model.problem.tries_empty == (shortest == 0)
         assert string_verdict(model, limit=6).inputs == 2 + 4 + (shortest == 0)
         (verdict,) = verdicts(resolve(config), [model.weights])
         assert verdict.inputs == len(multisets_of(resolve(config)))

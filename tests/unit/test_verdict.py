@@ -8,7 +8,8 @@ from seqcls.config import RunConfig
 from seqcls.engines.initial import draw_initial
 from seqcls.errors import DeviceError
 from seqcls.evaluation import logits_of
-from seqcls.exhaustive import all_multisets, num_multisets, unaffordable, verdicts
+from seqcls.interpretability.multisets import all_multisets, num_multisets
+from seqcls.interpretability.verdicts.by_counts import unaffordable, verdicts
 from seqcls.problem import resolve
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import LETTERS, Tokenizer

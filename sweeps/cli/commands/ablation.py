@@ -13,7 +13,7 @@ from sweeps.store.opening import open_reader
 from sweeps.store.reading.queries import find_run
 
 if TYPE_CHECKING:
-    from seqcls.interpretability.ablation import Ablated
+    from seqcls.interpretability.ablation.judge import Ablated
 
 
 def show_ablation(

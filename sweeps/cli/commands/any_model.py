@@ -7,9 +7,9 @@ from typing import Any
 
 import typer
 
-from seqcls.interpretability.strings.minimal import Shortest
-from seqcls.interpretability.strings.nearest import Nearest
-from seqcls.interpretability.strings.trained_model import Answer
+from seqcls.interpretability.minimal.minimal import Shortest
+from seqcls.interpretability.minimal.nearest import Nearest
+from seqcls.interpretability.model.trained_model import Answer
 from sweeps.cli.commands.opening import opened
 from sweeps.questions.inside import minimal, shortest
 

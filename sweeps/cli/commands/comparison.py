@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from seqcls.interpretability.rounded import percent
-from seqcls.interpretability.strings.rules import Rules
+from seqcls.interpretability.rules import Rules
 from sweeps.analysis.compared_configurations import Compared
 from sweeps.cli.commands.any_model import show
 from sweeps.cli.commands.opening import opened

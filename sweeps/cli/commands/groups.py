@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from seqcls.interpretability.families import Change, Curve, Map
+from seqcls.interpretability.families.curves import Change, Curve, Map
 
 
 def family_record(found: Curve | Map) -> dict[str, Any]:

@@ -3,11 +3,11 @@
 from dataclasses import asdict
 from typing import Any
 
-from seqcls.interpretability.counts.cause import Explanation
-from seqcls.interpretability.counts.certification import Certification, SupportProof
-from seqcls.interpretability.counts.explanation_text import explanation_text
-from seqcls.interpretability.counts.result_text import certification_text
-from seqcls.interpretability.family_text import family_text
+from seqcls.interpretability.explanations.explanation import Explanation
+from seqcls.interpretability.explanations.text import explanation_text
+from seqcls.interpretability.families.text import family_text
+from seqcls.interpretability.verdicts.certification import Certification, SupportProof
+from seqcls.interpretability.verdicts.text import certification_text
 from sweeps.cli.commands.any_model import show
 from sweeps.cli.commands.groups import family_record
 from sweeps.cli.commands.opening import opened

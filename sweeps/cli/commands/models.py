@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 import typer
 
-from seqcls.exhaustive import tries_empty
 from seqcls.problem import resolve
 from sweeps.analysis.configuration_lookup import condition
 from sweeps.cli.commands.opening import opened
@@ -103,7 +102,7 @@ def show_verdict(db: str | None, reference: str, as_json: bool) -> None:
     if as_json:
         print_json(pd.DataFrame([asdict(checked)]))
         return
-    empty = "with" if tries_empty(resolve(config(store, run_id))) else "without"
+    empty = "with" if resolve(config(store, run_id)).tries_empty else "without"
     wrong = checked.false_positives + checked.false_negatives
     typer.echo(
         f"run {run_id}: of {checked.inputs:,} {checked.unit}s up to length {checked.max_length}, "

@@ -12,8 +12,8 @@ from sweeps.cli.commands.printing import print_table
 from sweeps.questions.inside import Patches, States, patch, states
 
 if TYPE_CHECKING:
-    from seqcls.interpretability.strings.patching import Patched
-    from seqcls.interpretability.strings.states import Units
+    from seqcls.interpretability.patching import Patched
+    from seqcls.interpretability.states.by_strings import Units
 
 LISTED = 12
 """Places of patches that are printed; `--json` has them all."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, or_, select
 
 from seqcls.errors import UnknownRunError
-from seqcls.interpretability.mechanisms import is_exact
+from seqcls.interpretability.causes.mechanisms import is_exact
 from seqcls.results import Cause as Found
 from seqcls.results import Confusion
 from sweeps.store.databases.engine import Store

@@ -1,0 +1,131 @@
+"""What holds for any model, however it works: its answers, its errors and its training."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from dashboard import data, measures
+from dashboard.charts.model.losses import losses
+from dashboard.drawing import stretch
+from dashboard.failing import error_places
+from dashboard.figures.history import losses_by_part
+from dashboard.languages import first_strings
+from dashboard.model.choosing.strings import separated_by
+from dashboard.text import verbatim
+from seqcls.config import RunConfig
+from seqcls.errors import SeqclsError
+from seqcls.prediction import Prediction
+from seqcls.problem import Problem, resolve
+from sweeps.store.opening import open_reader
+from sweeps.store.reading import queries
+from sweeps.store.strings.string_queries import ErrorSearch
+
+LISTED = 200
+MOST_ASKED = 50
+
+
+def show(run_id: int, config: RunConfig) -> None:
+    """Strings to ask the model, what it got wrong in the test, and how its loss went."""
+    errors = data.string_errors(run_id, ErrorSearch())
+    _ask(run_id, config, errors)
+    _errors(run_id, config, errors)
+    _training(run_id, config)
+
+
+def _ask(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
+    st.subheader("Ask the model")
+    problem = resolve(config)
+    tokenizer = problem.tokenizer
+    first = [*errors["string"].head(3), *first_strings(problem.task, 3)]
+    typed = st.text_input(
+        f"Strings, separated by {separated_by(config)}",
+        tokenizer.line_of(dict.fromkeys(first)),
+        key=f"asked {run_id}",
+        help="a{100} is the letter a, a hundred times; <ab>{50} is ab, fifty times.",
+    )
+    strings = tuple(tokenizer.strings_of(typed)[:MOST_ASKED])
+    if not strings:
+        return
+    try:
+        targets = problem.kind.targets(problem.task, error_places.token_strings(config, strings))
+        predictions = _predictions(run_id, config, strings)
+    except SeqclsError as error:
+        st.error(verbatim(str(error)))
+        return
+    st.dataframe(
+        _answers(problem, strings, targets, predictions),
+        hide_index=True,
+        column_config={
+            **measures.string_columns(problem.kind),
+            "predicted": "Predicted",
+            "correct": st.column_config.CheckboxColumn("Correct"),
+            "margin": st.column_config.NumberColumn(
+                "Margin",
+                help="By how much the model prefers its answer to the next best one.",
+                format="%.4f",
+            ),
+        },
+    )
+
+
+def _answers(
+    problem: Problem, strings: Sequence[str], targets: np.ndarray, predicted: Sequence[Prediction]
+) -> pd.DataFrame:
+    """What is right of each string, and what the model says."""
+    said = problem.kind.texts(problem.task, targets)
+    if said is not None:
+        pairs = list(zip(said, predicted, strict=True))
+        return pd.DataFrame(
+            {
+                "string": strings,
+                "target": said,
+                "predicted": [prediction.answer for prediction in predicted],
+                "correct": [target == prediction.answer for target, prediction in pairs],
+                "margin": [prediction.logit for prediction in predicted],
+            }
+        )
+    labels, logits = targets.tolist(), [prediction.logit for prediction in predicted]
+    return pd.DataFrame(
+        {
+            "string": strings,
+            "label": [int(label) for label in labels],
+            "predicted": [int(logit > 0) for logit in logits],
+            "correct": [label == (logit > 0) for label, logit in zip(labels, logits, strict=True)],
+            "logit": logits,
+        }
+    )
+
+
+@st.cache_data(show_spinner="Asking", max_entries=64)
+def _predictions(run_id: int, _config: RunConfig, strings: tuple[str, ...]) -> list[Prediction]:
+    # Imported where it is used: PyTorch takes a second or two to load.
+    from seqcls.prediction import predict
+
+    weights = queries.weights(open_reader(), run_id)
+    return predict(resolve(_config), weights, strings)
+
+
+def _errors(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
+    st.subheader("Misclassified test strings")
+    if errors.empty:
+        st.success("There are none.")
+        return
+    error_places.show(run_id, errors, config)
+    st.dataframe(
+        errors.head(LISTED),
+        hide_index=True,
+        column_config=measures.string_columns(resolve(config).kind),
+        height=min(38 + 35 * len(errors), 320),
+    )
+
+
+def _training(run_id: int, config: RunConfig) -> None:
+    frame = losses_by_part(config, queries.epochs(open_reader(), run_id))
+    if frame.empty:
+        return
+    st.subheader("Training")
+    validated = frame[frame["part"] == "validation"].sort_values("loss")
+    kept = int(validated["epoch"].iloc[0])
+    stretch(losses(frame, kept, kept), "loss")

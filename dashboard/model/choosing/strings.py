@@ -1,0 +1,198 @@
+"""Which strings and which epoch the page shows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+import streamlit as st
+
+from dashboard.languages import first_strings, shortest_strings
+from dashboard.model.opened import OpenedModel
+from dashboard.text import verbatim
+from seqcls.config import REPORT_TASK, RunConfig
+from seqcls.errors import InvalidStringError
+from seqcls.problem import resolve
+from seqcls.tasks import LanguageTask
+
+NOTATION = (
+    "Any other string can be typed, token by token or shortened: a{5} is five times a, and <ab>{5} "
+    "five times ab."
+)
+
+OFFERED_ERRORS = 200
+"""A run's shortest errors, which are offered; any other string can be typed."""
+
+MOST_STRINGS = 8
+"""Strings that are drawn beside each other at most."""
+
+STRING = "string"
+"""The parameter of the link."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What the page shows of a run."""
+
+    model: OpenedModel
+    string: str
+    """The one that is explained."""
+    strings: tuple[str, ...]
+    """Those that are drawn, the explained one among them."""
+    errors: tuple[str, ...]
+    """The run's misclassified test strings, the shortest first."""
+
+
+def choose_view(model: OpenedModel, errors: pd.DataFrame) -> Chosen:
+    """The strings and the epoch, as typed or as the link says; what is wrong is said in a line.
+
+    Args:
+        model: at its kept epoch.
+        errors: its misclassified test strings, the shortest first.
+    """
+    left, middle, right = st.columns([2, 2, 3])
+    with left:
+        string = _explained(model.config, errors)
+    with middle:
+        others = _beside(model.config)
+    with right:
+        epoch = _epoch(model)
+    strings = [*others, string] if string not in others else others
+    if len(strings) > MOST_STRINGS:
+        st.error(f"{len(strings)} strings are too many to draw at once: expected {MOST_STRINGS}.")
+        strings = [*strings[: MOST_STRINGS - 1], string]
+    return Chosen(model.at(epoch), string, tuple(dict.fromkeys(strings)), tuple(errors["string"]))
+
+
+def choose_string(config: RunConfig, errors: pd.DataFrame) -> str:
+    """The string to look at, of any model, as chosen, typed or linked; an error is offered first.
+
+    Args:
+        config: the model's.
+        errors: its misclassified test strings, the shortest first.
+    """
+    offered = _offered(config, errors)
+    help_text = f"The model's own errors are offered, the shortest first. {NOTATION}"
+    return _chosen("String to look at", offered, first_shown(errors, offered), help_text)
+
+
+def first_shown(errors: pd.DataFrame, offered: Sequence[str]) -> str:
+    """The string that is looked at first: an error whose states can be shown, else an example.
+
+    Args:
+        errors: the model's misclassified test strings, the shortest first, with their lengths.
+        offered: errors and then examples.
+    """
+    from seqcls.interpretability.states.by_strings import MAX_TOKENS
+
+    if len(errors) and int(errors["length"].iloc[0]) > MAX_TOKENS:
+        return offered[-1]
+    return next(iter(offered), "")
+
+
+def look_at(string: str) -> None:
+    """Makes a string the one that the page is about, when a button is clicked."""
+    st.query_params[STRING] = string
+
+
+def _offered(config: RunConfig, errors: pd.DataFrame) -> list[str]:
+    return [*errors["string"].head(OFFERED_ERRORS).tolist(), *examples(config)[0]]
+
+
+def _chosen(label: str, offered: Sequence[str], first: str, help_text: str) -> str:
+    linked = from_link(STRING, first)
+    typed = st.selectbox(
+        label,
+        list(dict.fromkeys([*offered, linked])),
+        key=STRING,
+        on_change=into_link,
+        args=(STRING,),
+        accept_new_options=True,
+        help=help_text,
+    )
+    return typed or ""
+
+
+def _explained(config: RunConfig, errors: pd.DataFrame) -> str:
+    offered = _offered(config, errors)
+    help_text = (
+        "Offers the model's own errors, shortest first. You can type any other string: "
+        "ab{100} is an a and a hundred b's, <ab>{50} is ab fifty times."
+    )
+    chosen = _chosen("String to explain", offered, offered[0], help_text)
+    return _readable(config, chosen) or offered[0]
+
+
+def _beside(config: RunConfig) -> list[str]:
+    tokenizer = resolve(config).tokenizer
+    from_link("strings", tokenizer.line_of(examples(config)[0]))
+    typed = st.text_input(
+        "Strings beside it",
+        key="strings",
+        on_change=into_link,
+        args=("strings",),
+        help=f"Separated by {separated_by(config)}, as in `aac baac ab{{100}}c{{55}}`; a{{100}} is "
+        "a hundred a's, <ab>{50} is ab fifty times.",
+    )
+    return [
+        string for string in tokenizer.strings_of(typed) if _readable(config, string) is not None
+    ]
+
+
+def separated_by(config: RunConfig) -> str:
+    """What stands between strings that are typed in one line."""
+    return "two spaces" if resolve(config).tokenizer.separator else "spaces"
+
+
+def _epoch(model: OpenedModel) -> int:
+    kept = model.stored.kept_epoch
+    epochs = [0, *model.stored.networks]
+    linked = st.query_params.get("epoch", "")
+    st.session_state["epoch"] = next((x for x in epochs if str(x) == linked), kept)
+    return int(
+        st.select_slider(
+            f"Epoch (kept is {kept}; 0 is before training)",
+            epochs,
+            key="epoch",
+            on_change=into_link,
+            args=("epoch",),
+        )
+    )
+
+
+def from_link(name: str, otherwise: str) -> str:
+    """Sets a widget to what the link says. The link decides: another run's has nothing of this."""
+    value = st.query_params.get(name, otherwise)
+    st.session_state[name] = value
+    return value
+
+
+def into_link(name: str) -> None:
+    """Writes what a widget holds into the link."""
+    value = st.session_state[name]
+    st.query_params[name] = "" if value is None else str(value)
+
+
+def _readable(config: RunConfig, string: str) -> str | None:
+    try:
+        resolve(config).tokenizer.counts(string)
+    except InvalidStringError as error:
+        st.error(verbatim(str(error)))
+        return None
+    return string
+
+
+def examples(config: RunConfig) -> tuple[tuple[str, ...], str]:
+    """A short negative and a short positive string, and a family that may break.
+
+    The family is of tasks with required letters only.
+    """
+    task = resolve(config).task
+    required = config.required_letters
+    other = next((x for x in task.alphabet if x not in required), None)
+    if config.task == REPORT_TASK and other is not None:
+        negative = f"{required[0] * 2 if len(required) > 1 else other}{other}"
+        return (negative, f"{required[::-1]}{required[0]}{other}"), f"{required}{{n}}"
+    if not isinstance(task, LanguageTask):
+        return tuple(first_strings(task, 2)), f"{required}{{n}}"
+    positive, negative_ones = (list(filter(None, x)) for x in shortest_strings(task))
+    return (*negative_ones[-1:], *positive[-1:]), f"{required}{{n}}"

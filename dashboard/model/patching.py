@@ -1,0 +1,66 @@
+"""What turns the answer when states are carried over from another string."""
+
+import streamlit as st
+
+from dashboard.charts.model import token_states
+from dashboard.drawing import place_together
+from dashboard.figures.string_axes import token_names, with_letters
+from dashboard.model.choosing.strings import NOTATION
+from dashboard.model.opened import say
+from dashboard.text import verbatim
+from seqcls.errors import SeqclsError
+from seqcls.interpretability.minimal.nearest import nearest_right
+from seqcls.interpretability.model.trained_model import Letters, TrainedModel
+from seqcls.interpretability.patching import patch
+from sweeps.analysis import state_frames
+from sweeps.cli.commands.any_model import said_of
+from sweeps.cli.commands.states import LISTED, flip_table
+
+UNITS = 16
+"""Of a recurrent network that are drawn where states are carried over."""
+
+
+def show(model: TrainedModel, letters: Letters) -> None:
+    """Which state, carried over from another string of the same length, turns the answer."""
+    typed = st.text_input(
+        "Source string",
+        key=f"network_source {model.text(letters)}",
+        placeholder="nearest correct string of this length with the other prediction",
+        help="Its states are put in the place of the other's; it must have as many tokens. "
+        f"{NOTATION}",
+    )
+    try:
+        if typed:
+            source = model.letters(typed)
+        else:
+            nearest = nearest_right(model, letters, other_answer=True, same_length=True)
+            if nearest.answer is None:
+                st.info("No such string is within two substitutions. Type one of the same length.")
+                return
+            source = nearest.letters
+        found = patch(model, letters, source)
+        ends = [verbatim(said_of(model.answer(string))) for string in (letters, source)]
+    except SeqclsError as error:
+        say(error)
+        return
+    st.markdown(f"Base: {ends[0]}.  \nSource: {ends[1]}.")
+    frame = state_frames.patched_frame(found, UNITS)
+    frame = frame.assign(letter=with_letters(model, frame["place"]))
+    names = token_names(model, letters)
+    drawing = token_states.patched(frame, names, found.base_logit, found.source_logit)
+    place_together([drawing], "network patched")
+    st.caption(
+        "Activation patching: each cell is the base string's logit with one state at one position "
+        "replaced by the source string's. A dot marks those that flip the prediction; a state that "
+        "carries the whole difference restores the source string's logit."
+    )
+    if any(site.is_whole for site in found.sites):
+        st.caption(
+            "What a layer keeps as a whole carries over all that was read so far; which unit holds "
+            f"what decides, its own row shows. Drawn are the {UNITS} units at most that restore "
+            "most of the source's logit."
+        )
+    flips = flip_table(found)
+    if not flips.empty:
+        st.subheader("States that flip the prediction")
+        st.dataframe(flips.head(LISTED), hide_index=True, width="content")

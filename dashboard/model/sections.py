@@ -1,0 +1,124 @@
+"""The sections of the page Model: those that letter counts give, and those of any model."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+import streamlit as st
+
+from dashboard import concurrent_changes, data
+from dashboard.model import ablation, answers, breaking, figures_tab, verdict, why
+from dashboard.model.choosing.run import show_missing
+from dashboard.model.choosing.strings import Chosen, choose_string, choose_view
+from dashboard.model.opened import open_any, open_model, say
+from dashboard.text import verbatim
+from seqcls.config import RunConfig
+from seqcls.errors import SeqclsError
+from seqcls.interpretability.model.obstacle import Needs, obstacle
+from seqcls.problem import resolve
+from sweeps.store.strings.string_queries import ErrorSearch
+
+ANSWERS, ABLATION = "Answers", "Ablation"
+
+BY_COUNTS: dict[str, tuple[Callable[[Chosen], None], Needs]] = {
+    "Why": (why.show, "required letters"),
+    "Figures": (figures_tab.show, "labels"),
+    "Breaking point": (breaking.show, "required letters"),
+    "All strings": (verdict.show, "labels"),
+    ABLATION: (ablation.show, "labels"),
+}
+"""Each with what it rests on."""
+
+OF_A_STRING = STATES, MINIMAL, PATCHING = "States", "Minimal and nearest", "Patching"
+"""Those of one string and any model."""
+
+
+def show(run_id: int, config: RunConfig) -> None:
+    """Draws the sections that hold for a model, and says which do not; PyTorch is loaded late."""
+    problem = resolve(config)
+    absent = {name: obstacle(problem, needs) for name, (_, needs) in BY_COUNTS.items()}
+    sections = {name: section for name, (section, _) in BY_COUNTS.items() if absent[name] is None}
+    if sections:
+        _say_what_is_absent(absent)
+        _show_by_counts(run_id, config, sections)
+    else:
+        # Any model can be ablated; without letter counts that is done in another way.
+        _say_what_is_absent({**absent, ABLATION: None})
+        _show_any(run_id, config)
+
+
+def _show_by_counts(
+    run_id: int, config: RunConfig, by_counts: Mapping[str, Callable[[Chosen], None]]
+) -> None:
+    chosen = choose_view(open_model(run_id), data.string_errors(run_id, ErrorSearch()))
+    sections = {name: partial(section, chosen) for name, section in by_counts.items()}
+    of_a_string: Sequence[str] = [STATES]
+    if len(by_counts) < len(BY_COUNTS):
+        sections = {ANSWERS: partial(answers.show, run_id, config), **sections}
+        of_a_string = OF_A_STRING
+    _show_tabs(sections | {name: partial(_of_chosen, name, run_id, chosen) for name in of_a_string})
+
+
+def _show_any(run_id: int, config: RunConfig) -> None:
+    _show_tabs(
+        {
+            ANSWERS: partial(answers.show, run_id, config),
+            **{name: partial(_of_a_string, run_id, config, name) for name in OF_A_STRING},
+            ABLATION: lambda: ablation.show_by_strings(run_id, open_any(run_id)),
+        }
+    )
+
+
+def _show_tabs(sections: Mapping[str, Callable[[], None]]) -> None:
+    tabs = st.tabs(list(sections), key="view", bind="query-params")
+    for tab, section in zip(tabs, sections.values(), strict=True):
+        if tab.open:
+            with tab:
+                section()
+
+
+def _of_chosen(name: str, run_id: int, chosen: Chosen) -> None:
+    """A section that holds of any model, at the string that was chosen."""
+    if chosen.model.epoch != chosen.model.stored.kept_epoch:
+        st.caption("This is the model at the kept epoch.")
+    _section(run_id, chosen.string, name)
+
+
+@st.fragment
+def _of_a_string(run_id: int, config: RunConfig, name: str) -> None:
+    """A section and its string; where another is chosen, nothing else of the page is run again."""
+    with concurrent_changes.redrawn_if_changed(part=True):
+        try:
+            string = choose_string(config, data.string_errors(run_id, ErrorSearch()))
+            _section(run_id, string, name)
+        except SeqclsError as error:
+            show_missing(error)
+
+
+def _section(run_id: int, string: str, name: str) -> None:
+    try:
+        model = open_any(run_id)
+        letters = model.letters(string)
+    except SeqclsError as error:
+        say(error)
+        return
+    # Imported where it is used: PyTorch takes a second or two to load.
+    from dashboard.model import minimal, patching, states
+
+    if name == STATES:
+        states.show(run_id, model, letters)
+    elif name == MINIMAL:
+        minimal.show(model, letters)
+    else:
+        patching.show(model, letters)
+
+
+def _say_what_is_absent(absent: Mapping[str, str | None]) -> None:
+    """Which parts of the page do not hold for this model, and why."""
+    for reason in dict.fromkeys(filter(None, absent.values())):
+        names = [name for name, given in absent.items() if given == reason]
+        listed = ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else names[0]
+        st.info(
+            f"Sections that rest on letter counts are left out: {listed}. Reason: "
+            f"{verbatim(reason)}.",
+            icon=":material/info:",
+        )

@@ -1,0 +1,86 @@
+"""What one model makes of one string, each thing computed once, when it is first asked for."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import pandas as pd
+
+from dashboard.figures.string_axes import steps_frame, token_names
+from seqcls.interpretability.attribution.by_strings import has_residual_stream, logit_steps
+from seqcls.interpretability.model.trained_model import Letters, TrainedModel
+from seqcls.interpretability.states.by_strings import (
+    Patterns,
+    Units,
+    attention_patterns,
+    has_attention,
+    has_units,
+    prefix_logits,
+    recurrent_units,
+)
+from sweeps.analysis import state_frames
+
+
+@dataclass(frozen=True, eq=False)
+class StringResults:
+    """A model and a string."""
+
+    model: TrainedModel
+    letters: Letters
+
+    @cached_property
+    def has_residual_stream(self) -> bool:
+        return has_residual_stream(self.model)
+
+    @cached_property
+    def has_attention(self) -> bool:
+        return has_attention(self.model)
+
+    @cached_property
+    def has_units(self) -> bool:
+        return has_units(self.model)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The tokens along the axis."""
+        return token_names(self.model, self.letters)
+
+    @cached_property
+    def steps(self) -> pd.DataFrame:
+        """What each part of a Transformer adds to the logit, as a waterfall draws it."""
+        return steps_frame(logit_steps(self.model, self.letters), self.model.text(self.letters))
+
+    @cached_property
+    def prefixes(self) -> pd.DataFrame:
+        """The logit after every prefix: length, token, logit, label."""
+        return state_frames.prefixes_frame(prefix_logits(self.model, self.letters))
+
+    @cached_property
+    def patterns(self) -> Patterns:
+        """What every token attends to.
+
+        Raises:
+            ConfigError: the model is no Transformer.
+        """
+        return attention_patterns(self.model, self.letters)
+
+    @cached_property
+    def units(self) -> Units:
+        """The states of a recurrent network.
+
+        Raises:
+            ConfigError: the model is none.
+        """
+        return recurrent_units(self.model, self.letters)
+
+    def logit_ends(self) -> Iterator[float]:
+        """Every sum of parts of the logit; none without a residual stream."""
+        if self.has_residual_stream:
+            yield from self.steps[["start", "end"]].to_numpy().ravel().tolist()
+
+    def reaches(self) -> dict[str, float]:
+        """The greatest value of each recurrent state; of what is not recurrent none."""
+        if not self.has_units:
+            return {}
+        values = {"state": self.units.states, **self.units.gates}
+        return {name: float(abs(states).max()) for name, states in values.items() if states.size}

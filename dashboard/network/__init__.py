@@ -1,1 +1,0 @@
-"""Sections of the page Model that hold for a model of any architecture."""

@@ -1,0 +1,115 @@
+"""What is left of a model without some of its parts, judged by strings.
+
+A part that is ablated by *zero* adds nothing; by *mean*, it has its mean over the test strings,
+whatever the string.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float, Int64
+
+from seqcls.kinds import Kind
+from seqcls.models.parts import Part
+from seqcls.results import Confusion
+from seqcls.tokens.strings import TokenStrings
+
+AblationMethod = Literal["zero", "mean"]
+Ablation = Mapping[Part, AblationMethod]
+"""Which parts are ablated, and how."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ablated:
+    """What is left of a model without some of its parts."""
+
+    parts: tuple[Part, ...]
+    errors: int
+    accuracy: float
+    """In [0, 1]."""
+    confusion: Confusion | None
+    """Of a language."""
+    loss: float
+    """Mean over the strings, in nats."""
+    logit_change: float
+    """Mean |change of the logit|."""
+    lengths: Int64[np.ndarray, " length"]
+    """Those of the strings, ascending."""
+    strings: Int64[np.ndarray, " length"]
+    right: Int64[np.ndarray, " length"]
+    """How many strings of each length there are, and how many are answered rightly."""
+
+
+class Judge(ABC):
+    """A model's strings, by which what is left of it is judged."""
+
+    max_pruned: float = math.inf
+    """Parts that greedy pruning begins with at most: it tries all that are left at every step."""
+
+    def __init__(
+        self,
+        kind: Kind,
+        strings: TokenStrings,
+        targets: np.ndarray,
+        occurrences: Int64[np.ndarray, " string"],
+    ) -> None:
+        """Takes distinct strings, what is right of each, and how often each counts."""
+        self.kind = kind
+        self.strings = strings
+        self.targets = targets
+        self.occurrences = occurrences
+
+    @property
+    @abstractmethod
+    def parts(self) -> tuple[Part, ...]:
+        """Those to ablate one by one, where none are named."""
+
+    @abstractmethod
+    def outputs(self, ablation: Ablation) -> Float[np.ndarray, "string *output"]:
+        """What the head gives without these parts."""
+
+    @abstractmethod
+    def loss(self, outputs: Float[np.ndarray, "string *output"]) -> float:
+        """The mean over the strings, in nats; no logit is scaled."""
+
+    @cached_property
+    def before(self) -> Float[np.ndarray, " string"]:
+        """The logits, or margins, of the whole model."""
+        return self.kind.margins(self.outputs({}), self.targets)
+
+    def without(self, ablation: Ablation) -> Ablated:
+        """What is left without these parts."""
+        outputs, times = self.outputs(ablation), self.occurrences
+        answers = self.kind.answers(outputs)
+        wrong = np.flatnonzero(answers != self.targets)
+        change = np.abs(self.kind.margins(outputs, self.targets) - self.before)
+        lengths, rows, strings = self._lengths
+        wrong_by_length = np.bincount(rows[wrong], times[wrong], len(lengths)).astype(np.int64)
+        return Ablated(
+            parts=tuple(ablation),
+            errors=int(wrong_by_length.sum()),
+            accuracy=float((strings - wrong_by_length).sum() / strings.sum()),
+            confusion=self._confusion(answers),
+            loss=self.loss(outputs),
+            logit_change=float(np.average(change, weights=times)),
+            lengths=lengths,
+            strings=strings,
+            right=strings - wrong_by_length,
+        )
+
+    def _confusion(self, answers: np.ndarray) -> Confusion | None:
+        if not self.kind.cells:
+            return None
+        cells = np.bincount(self.kind.cell(answers, self.targets), self.occurrences, 4)
+        return Confusion(*cells.astype(np.int64).tolist())
+
+    @cached_property
+    def _lengths(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Those that there are, the place of each string's among them, and how many have it."""
+        lengths, rows = np.unique(self.strings.lengths, return_inverse=True)
+        return lengths, rows, np.bincount(rows, self.occurrences).astype(np.int64)

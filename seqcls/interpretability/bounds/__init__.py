@@ -1,0 +1,1 @@
+"""Proved bounds of a logit, and where its sign changes."""

@@ -1,0 +1,1 @@
+"""Why errors are errors."""

@@ -1,0 +1,204 @@
+"""Why errors of any model are errors: diluted attention, or what they have in common.
+
+Each is attributed by the first that holds. What is said of all strings is tried on the test strings
+and on all short ones: those no longer than the training's, as far as
+`seqcls.interpretability.causes.tried_strings` tries them.
+
+- **order not seen**: the model sees letter counts alone, and a string with the same letters has the
+  other label: it is wrong on one of the two, whatever it has learned;
+- **dilution** of a Transformer that is right on all short strings, shown by an intervention on its
+  attention (`seqcls.interpretability.causes.dilution`) that answers the error rightly and leaves
+  test strings beyond the training's lengths that are answered rightly so;
+- **constant answer**: it gives all test strings, and nearly all short ones, the same answer;
+- **simple rule**: one rule of the fixed list in `seqcls.interpretability.rules` says what
+  the model says on at least `AGREES` of all test strings, and of the short ones, and on at least
+  `EXPLAINS` of its errors among either;
+- **errors by a feature**: they lie beyond a bound of a feature of the task, and what is answered
+  rightly on the other side (`seqcls.interpretability.causes.separation`);
+- **errors beyond a bound**: likewise, a bound of the length, which tells errors from right answers
+  better than any feature, of a model that is right on all short strings;
+- **order not seen**, too, of a model that sees letter counts alone and fails so on a short string;
+- **one edit away**: of at most `EDITED` tokens, and a string one edit away is answered otherwise,
+  and rightly; which edit is told;
+- **longer than in training**, of a model that is right on all short strings, else **not only longer
+  than in training**, with the shortest error: false positives and negatives apart.
+
+A behaviour says what the errors have in common, not what makes them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Bool
+
+from seqcls.interpretability.causes.attributions import Attribution, spread_evenly
+from seqcls.interpretability.causes.dilution import Dilution, Head
+from seqcls.interpretability.causes.mechanisms import (
+    ALL_HEADS,
+    AS_SHORT,
+    BEYOND,
+    CONSTANT,
+    DILUTION,
+    FEATURE,
+    LONGER,
+    ONE_EDIT,
+    ORDER,
+    RULE,
+)
+from seqcls.interpretability.causes.same_letters import (
+    first_not_seen,
+    same_letters_other_label,
+    sees_counts_alone,
+)
+from seqcls.interpretability.causes.separation import LENGTH, separations
+from seqcls.interpretability.causes.tried_strings import (
+    Tried,
+    short_strings,
+    shortest_short_error,
+    tested,
+)
+from seqcls.interpretability.minimal.nearest import nearest_right
+from seqcls.interpretability.model.trained_model import MAX_LENGTH, Letters, TrainedModel
+from seqcls.interpretability.rules import agreement, rules
+
+AGREES, EXPLAINS = 0.99, 0.9
+EDITED = 16
+
+CONTROLS = 20
+"""Rightly answered strings on which an intervention is tried beside the error."""
+
+
+def behaviours(
+    model: TrainedModel, wrong: Sequence[str], picked: Sequence[str]
+) -> tuple[Attribution, ...]:
+    """Which of some errors are diluted attention, and the behavioural groups of the others.
+
+    Args:
+        model: the model.
+        wrong: all test strings that it misclassifies.
+        picked: those to attribute.
+    """
+    test, texts = tested(model, wrong)
+    short = short_strings(model)
+    shortest = shortest_short_error(model, short, test)
+    unseen = first_not_seen(model.problem, short)
+    groups = [*_rule(model, test, short), *_bounds(model, test, short, by_length=shortest is None)]
+    places = {text: place for place, text in enumerate(texts)}
+    found = _not_seen(model, picked)
+    if shortest is None:
+        found |= _diluted(model, test, texts, [string for string in picked if string not in found])
+    for string in picked:
+        place = places[string]
+        first = next((attribution for attribution, holds in groups if holds[place]), None)
+        if string in found:
+            continue
+        if first is not None:
+            found[string] = replace(first, string=string)
+        elif unseen is not None:
+            found[string] = Attribution(string, ORDER, None, f"as in {model.text(unseen)}")
+        else:
+            found[string] = _other(model, string, shortest, positive=bool(test.predicted[place]))
+    return tuple(found[string] for string in picked)
+
+
+def _not_seen(model: TrainedModel, picked: Sequence[str]) -> dict[str, Attribution]:
+    """The errors that no function of letter counts can avoid all of, where that is all it sees."""
+    if not sees_counts_alone(model.problem):
+        return {}
+    twins = (
+        (string, same_letters_other_label(model.problem, model.letters(string)))
+        for string in dict.fromkeys(picked)
+    )
+    return {string: Attribution(string, ORDER) for string, twin in twins if twin is not None}
+
+
+def _diluted(
+    model: TrainedModel, test: Tried, texts: Sequence[str], picked: Sequence[str]
+) -> dict[str, Attribution]:
+    """The errors that are right once attention is not diluted, where that spares right answers."""
+    dilution = Dilution(model)
+    lengths = test.strings.lengths
+    fits = (lengths > dilution.longest_trained) & (lengths <= MAX_LENGTH)
+    right = np.flatnonzero(fits & ~test.wrong).tolist()
+    spread = [right[place] for place in spread_evenly(len(right), CONTROLS)]
+    controls = [model.letters(texts[row]) for row in spread]
+    label_of = {texts[row]: bool(test.labels[row]) for row in np.flatnonzero(fits).tolist()}
+    spares: dict[tuple[Head, ...], bool] = {}
+    found = {}
+    for string in dict.fromkeys(x for x in picked if x in label_of):
+        cause = dilution.cause_of(model.letters(string), label_of[string])
+        if cause is None:
+            continue
+        if cause.heads not in spares:
+            spares[cause.heads] = dilution.leaves(controls, cause.heads)
+        if spares[cause.heads]:
+            found[string] = _of_dilution(string, cause.heads)
+    return found
+
+
+def _of_dilution(string: str, heads: tuple[Head, ...]) -> Attribution:
+    if len(heads) > 1:
+        return Attribution(string, DILUTION, None, ALL_HEADS)
+    ((block, head),) = heads
+    return Attribution(string, DILUTION, head, f"block {block}")
+
+
+_Group = tuple[Attribution, Bool[np.ndarray, " string"]]
+
+
+def _rule(model: TrainedModel, test: Tried, short: Tried) -> Iterator[_Group]:
+    """The rule that agrees best with the model, if any agrees well; the simplest of equals."""
+    best: _Group | None = None
+    most = 0.0
+    for text, holds in rules(model.tokenizer.alphabet, test.strings, test.predicted, test.times):
+        constant = text.startswith("always")
+        says = holds(test.strings)
+        share = agreement(text, says, test.predicted, test.times).agreement
+        if share < (1 if constant else AGREES) or share <= most:
+            continue
+        same = says == test.predicted
+        same_of_short = holds(short.strings) == short.predicted
+        explained = [
+            alike for alike in (same[test.wrong], same_of_short[short.wrong]) if len(alike)
+        ]
+        if same_of_short.mean() >= AGREES and all(alike.mean() >= EXPLAINS for alike in explained):
+            best = Attribution("", CONSTANT if constant else RULE, None, text, share), same
+            most = share
+    if best is not None:
+        yield best
+
+
+def _bounds(model: TrainedModel, test: Tried, short: Tried, *, by_length: bool) -> Iterator[_Group]:
+    """The bounds of features, and of the length where no short string is misclassified."""
+    for separation in separations(model.task, test, short, by_length=by_length):
+        name = BEYOND if separation.name == LENGTH else FEATURE
+        yield Attribution("", name, None, separation.text), separation.beyond
+
+
+def _other(
+    model: TrainedModel, string: str, shortest: Letters | None, *, positive: bool
+) -> Attribution:
+    """The group of an error that no rule and no bound accounts for."""
+    letters = model.letters(string)
+    if len(letters) <= EDITED:
+        nearest = nearest_right(model, letters, other_answer=True, max_edits=1)
+        if nearest.answer is not None:
+            return Attribution(string, ONE_EDIT, None, _edit_of(model, letters, nearest.letters))
+    kind = "false positives" if positive else "false negatives"
+    if shortest is None:
+        return Attribution(string, LONGER, None, kind)
+    named = model.text(shortest) or "the empty string"
+    return Attribution(string, AS_SHORT, None, f"{kind}, the model's shortest error {named}")
+
+
+def _edit_of(model: TrainedModel, before: Letters, after: Letters) -> str:
+    """Such as `replace a by b`, `delete a` or `insert b`."""
+    pairs = zip(before, after, strict=False)
+    place = next((i for i, (x, y) in enumerate(pairs) if x != y), min(len(before), len(after)))
+    alphabet = model.tokenizer.alphabet
+    if len(after) < len(before):
+        return f"delete {alphabet[before[place]]}"
+    if len(after) > len(before):
+        return f"insert {alphabet[after[place]]}"
+    return f"replace {alphabet[before[place]]} by {alphabet[after[place]]}"

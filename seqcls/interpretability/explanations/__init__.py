@@ -1,0 +1,1 @@
+"""Why a model answers one string as it does."""

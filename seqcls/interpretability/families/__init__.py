@@ -1,0 +1,1 @@
+"""Strings with free counts."""

@@ -1,0 +1,1 @@
+"""The smallest strings that fail, and the nearest that do not."""

@@ -1,0 +1,138 @@
+"""Minimal failing strings: by deleting tokens, and by trying all strings, the shortest first."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from seqcls.errors import InvalidStringError
+from seqcls.interpretability.enumeration import MAX_STRINGS, affordable_length, all_strings
+from seqcls.interpretability.model.trained_model import Answer, Letters, TrainedModel
+
+Fail = Callable[[Sequence[Letters]], Sequence[bool]]
+"""Which of some strings fail."""
+
+AT_ONCE = 64
+"""Strings that are tried in one step: most steps need only the first few."""
+
+MAX_SHOWN = 20
+"""Shortest failing strings that are named; the others are counted."""
+
+
+@dataclass(frozen=True)
+class Minimal:
+    """A failing string and what delta debugging leaves of it."""
+
+    given: Answer
+    found: Answer
+    tried: int
+    """How many strings the model was asked on the way."""
+
+
+@dataclass(frozen=True)
+class Shortest:
+    """The shortest strings that a model misclassifies."""
+
+    answers: tuple[Answer, ...]
+    """At most `MAX_SHOWN`, in the order of the alphabet; none where none fails."""
+    count: int
+    """How many fail of that length."""
+    length: int | None
+    """Tokens of the shortest; None where no string up to `max_length` fails."""
+    max_length: int
+    """All strings up to this length would have been tried."""
+    tried: int
+
+
+def minimal_failing(model: TrainedModel, letters: Sequence[int]) -> Minimal:
+    """What is left of a failing string when no single token can be deleted and it still fails.
+
+    Delta debugging (Zeller & Hildebrandt 2002) over tokens. What is right is asked of the language
+    anew for every string that is tried, so the result may be of the other label.
+
+    Raises:
+        InvalidStringError: the string is answered rightly, or is too long for the model.
+    """
+    given = model.answer(letters)
+    if not given.is_wrong:
+        raise InvalidStringError(
+            f"{given.string[:60]!r} is classified correctly; expected a string that the model gets "
+            "wrong, such as `seqcls errors` lists"
+        )
+    tried = 0
+    least = 0 if model.problem.tries_empty else 1
+
+    def fail(strings: Sequence[Letters]) -> list[bool]:
+        nonlocal tried
+        tried += len(strings)
+        wrong: list[bool] = model.ask_all(strings).wrong.tolist()
+        return [fails and len(s) >= least for fails, s in zip(wrong, strings, strict=True)]
+
+    found = delta_debugged(tuple(letters), fail)
+    return Minimal(given, model.answer(found), tried)
+
+
+def delta_debugged(string: Letters, fail: Fail) -> Letters:
+    """A part of a failing string that fails, while with any single token less it does not."""
+    parts = 2
+    while string:
+        pieces = _pieces(string, min(parts, len(string)))
+        found = _first(fail, [piece for piece in pieces if len(piece) < len(string)])
+        if found is not None:
+            string, parts = found, 2
+            continue
+        found = _first(fail, _without_each(pieces))
+        if found is not None:
+            string, parts = found, max(parts - 1, 2)
+        elif parts >= len(string):
+            return string
+        else:
+            parts *= 2
+    return string
+
+
+def shortest_failing(model: TrainedModel, limit: int = MAX_STRINGS) -> Shortest:
+    """The shortest strings that a model misclassifies, found by trying all, the shortest first.
+
+    Args:
+        model: the model.
+        limit: strings that are tried at most; lengths are tried as a whole or not at all.
+    """
+    longest = affordable_length(model.num_letters, limit)
+    tried = 0
+    length: int | None = None
+    failing: list[np.ndarray] = []
+    for strings in all_strings(model.num_letters, longest, empty=model.problem.tries_empty):
+        tokens = int(strings.lengths[0])
+        if length is not None and tokens > length:
+            break
+        tried += len(strings)
+        wrong = np.flatnonzero(model.ask(strings).wrong)
+        if len(wrong):
+            length = tokens
+            failing.extend(strings.letters[wrong])
+    shown = tuple(model.answer(tuple(row.tolist())) for row in failing[:MAX_SHOWN])
+    return Shortest(shown, len(failing), length, longest, tried)
+
+
+def _pieces(string: Letters, parts: int) -> list[Letters]:
+    ends = [len(string) * part // parts for part in range(parts + 1)]
+    return [string[start:end] for start, end in pairwise(ends)]
+
+
+def _without_each(pieces: Sequence[Letters]) -> Iterator[Letters]:
+    for left_out in range(len(pieces)):
+        kept = (piece for number, piece in enumerate(pieces) if number != left_out)
+        yield tuple(letter for piece in kept for letter in piece)
+
+
+def _first(fail: Fail, strings: Iterator[Letters] | Sequence[Letters]) -> Letters | None:
+    """The first of the strings that fails."""
+    waiting = list(strings)
+    for start in range(0, len(waiting), AT_ONCE):
+        batch = waiting[start : start + AT_ONCE]
+        for string, fails in zip(batch, fail(batch), strict=True):
+            if fails:
+                return string
+    return None

@@ -1,0 +1,147 @@
+"""A trained model of any architecture, asked about strings of its language."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from seqcls.config import RunConfig
+from seqcls.errors import InvalidStringError
+from seqcls.evaluation import logits_of
+from seqcls.problem import Problem
+from seqcls.results import Weights
+from seqcls.tasks import Task
+from seqcls.tokens.strings import TokenStrings
+from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer
+
+Letters = tuple[int, ...]
+"""One string by the numbers of its letters."""
+
+MAX_LENGTH = 2_000
+"""Tokens of a string that is worked on token by token: attention between all pairs still fits."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the language and the model say of one string."""
+
+    string: str
+    length: int
+    label: bool | str
+    """What is right: of a language its label, else the target as text."""
+    logit: float
+    """Or the margin of another kind."""
+    predicted: bool | str
+    """What the model says, likewise."""
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether the model misclassifies it."""
+        return self.predicted != self.label
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What the language and the model say of many strings."""
+
+    strings: TokenStrings
+    targets: np.ndarray
+    """What is right: of languages their labels."""
+    predicted: np.ndarray
+    """What the model says: of languages whether the logit is positive."""
+    logits: Float[np.ndarray, " string"]
+    """Or the margins of another kind. NaN where the model has no places for so long a string: it
+    is neither right nor wrong."""
+
+    @property
+    def known(self) -> Bool[np.ndarray, " string"]:
+        return np.asarray(~np.isnan(self.logits))
+
+    @property
+    def wrong(self) -> Bool[np.ndarray, " string"]:
+        return np.asarray(self.known & (self.predicted != self.targets))
+
+    @property
+    def right(self) -> Bool[np.ndarray, " string"]:
+        return np.asarray(self.known & (self.predicted == self.targets))
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedModel:
+    """What a model was trained for, and its weights. It answers as in its test: dropout is off."""
+
+    problem: Problem
+    weights: Weights
+
+    def __repr__(self) -> str:
+        changed = ", ".join(f"{name}={value!r}" for name, value in self.config.changed.items())
+        return f"<TrainedModel {changed or 'of the default configuration'}>"
+
+    @property
+    def config(self) -> RunConfig:
+        return self.problem.config
+
+    @property
+    def task(self) -> Task:
+        return self.problem.task
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return self.problem.tokenizer
+
+    @property
+    def num_letters(self) -> int:
+        return self.tokenizer.num_letters
+
+    def letters(self, text: str) -> Letters:
+        """The letters of a string in the usual notation.
+
+        Raises:
+            InvalidStringError: it is not of this alphabet, or longer than `MAX_LENGTH`.
+        """
+        length = sum(count for _, count in self.tokenizer.pieces(text))
+        if length > MAX_LENGTH:
+            raise InvalidStringError(
+                f"{text[:60]!r} has {length:,} tokens, more than the {MAX_LENGTH:,} that are "
+                "looked at one by one; shorten it"
+            )
+        return tuple(x - FIRST_LETTER for x in self.tokenizer.encode(text)[1:])
+
+    def text(self, letters: Sequence[int]) -> str:
+        """The string with these letters, in the usual notation."""
+        return self.tokenizer.decode([FIRST_LETTER + letter for letter in letters])
+
+    def ask(self, strings: TokenStrings) -> Answers:
+        """Labels and answers of strings."""
+        kind = self.problem.kind
+        outputs = logits_of(self.problem.without_dropout, [self.weights], strings)[0]
+        targets = kind.targets(self.task, strings)
+        margins = kind.margins(outputs, targets).astype(np.float64)
+        return Answers(strings, targets, kind.answers(outputs), margins)
+
+    def ask_all(self, strings: Sequence[Sequence[int]]) -> Answers:
+        """Labels and answers of strings given by their letters."""
+        return self.ask(TokenStrings.of_lists(self.num_letters, strings))
+
+    def answer(self, letters: Sequence[int]) -> Answer:
+        """Label and answer of one string.
+
+        Raises:
+            InvalidStringError: the model has no places for so long a string.
+        """
+        answers = self.ask_all([letters])
+        if not answers.known[0]:
+            raise InvalidStringError(
+                f"{self.text(letters)[:60]!r} is longer than the model has places for "
+                f"(positions={self.config.positions!r}); shorten it"
+            )
+        label, predicted = self.said(answers.targets)[0], self.said(answers.predicted)[0]
+        logit = float(answers.logits[0])
+        return Answer(self.text(letters), len(letters), label, logit, predicted)
+
+    def said(self, answers: np.ndarray) -> Sequence[bool | str]:
+        """Targets or answers as they are told: bits of a language, else text."""
+        texts = self.problem.kind.texts(self.task, answers)
+        bits: list[bool] = answers.tolist()
+        return bits if texts is None else texts

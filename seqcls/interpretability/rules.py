@@ -1,0 +1,255 @@
+"""Simple rules that a model may follow: a fixed list, tried on all test strings.
+
+Each rule says of a string whether it is positive, by something that is easily seen in it. That a
+rule agrees with a model on every string shows what the model does on them, not how it does it. The
+list, simplest first, each also with the answers exchanged where that is another rule:
+
+1. always the same answer;
+2. a token occurs; more than once; every token of the alphabet occurs;
+3. the first, or the last, token is a given one;
+4. the first and the last token are the same; two equal tokens stand beside one another;
+5. the number of a token, or the length, is odd;
+6. there are more of one token than of another;
+7. the length, the number of a token or its share is above a bound: the bound that agrees best.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int64, Integer, Real
+
+from seqcls.evaluation import distinct_test_strings
+from seqcls.interpretability.model.trained_model import TrainedModel
+from seqcls.interpretability.rounded import between
+from seqcls.tokens.strings import NO_LETTER, TokenStrings
+
+Says = Bool[np.ndarray, " string"]
+Holds = Callable[[TokenStrings], Says]
+Values = Callable[[TokenStrings], Real[np.ndarray, " string"]]
+
+
+class Bound(NamedTuple):
+    """Whether a number is above a value, or at most it."""
+
+    value: float
+    above: bool
+
+    def says(self, values: Real[np.ndarray, " string"]) -> Says:
+        """Whose numbers lie beyond it."""
+        return np.asarray((values > self.value) == self.above)
+
+    def __str__(self) -> str:
+        number = int(self.value) if self.value.is_integer() else self.value
+        return f"{'above' if self.above else 'at most'} {number}"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule and how well it agrees with a model's answers on the test strings."""
+
+    text: str
+    """Such as `positive iff no 1 at all`."""
+    agreement: float
+    """The share of test strings, each counted as often as it occurs, in [0, 1]."""
+    on_positive: float | None
+    """The same among strings that the model says are positive; None where there are none."""
+    on_negative: float | None
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Every rule of the list, the best first; of equally good ones the simplest."""
+
+    rules: tuple[Rule, ...]
+    strings: int
+    """Test strings that were tried."""
+
+    @property
+    def best(self) -> Rule:
+        return self.rules[0]
+
+
+def fitting_rules(model: TrainedModel) -> Rules:
+    """How well each rule predicts a model's answers on all of its test strings.
+
+    Strings that the model has no places for are left out.
+    """
+    model.problem.require_language()
+    test = distinct_test_strings(model.problem.test)
+    answers = model.ask(test.strings)
+    known = np.flatnonzero(answers.known)
+    strings, times = test.strings.take(known), test.occurrences[known]
+    predicted = answers.predicted[known]
+    found = [
+        agreement(text, holds(strings), predicted, times)
+        for text, holds in rules(model.tokenizer.alphabet, strings, predicted, times)
+    ]
+    # A stable sort: of equally good rules the simpler one stays before the other.
+    ranked = sorted(found, key=lambda rule: -rule.agreement)
+    return Rules(tuple(ranked), int(times.sum()))
+
+
+def rules(
+    alphabet: Sequence[str],
+    strings: TokenStrings,
+    predicted: Says,
+    times: Int64[np.ndarray, " string"],
+) -> Iterator[tuple[str, Holds]]:
+    """Every rule in words, with what it says of any strings; the simplest first.
+
+    Args:
+        alphabet: the tokens.
+        strings: what the rules are tried on.
+        predicted: the model's answers, by which bounds are chosen.
+        times: how often each string counts.
+    """
+    yield "always positive", lambda strings: np.ones(len(strings), dtype=bool)
+    yield "always negative", lambda strings: np.zeros(len(strings), dtype=bool)
+    yield from _occurrences(alphabet)
+    yield from _ends(alphabet)
+    quantities = list(_quantities(alphabet))
+    for name, values in quantities[: 1 + len(alphabet)]:
+        odd = f"positive iff {name} is odd", f"positive iff {name} is even"
+        yield from _either(*odd, _odd(values))
+    for x, y in combinations(range(len(alphabet)), 2):
+        for more, less in ((x, y), (y, x)):
+            text = f"more {alphabet[more]} than {alphabet[less]}"
+            holds = _more(more, less)
+            yield from _either(f"positive iff {text}", f"positive iff not {text}", holds)
+    for name, values in quantities:
+        for bound in bounds(values(strings).astype(float), predicted, times):
+            yield f"positive iff {name} is {bound}", _beyond(bound, values)
+
+
+def _either(yes: str, no: str, holds: Holds) -> Iterator[tuple[str, Holds]]:
+    """A rule, and the one with the answers exchanged."""
+    yield yes, holds
+    yield no, lambda strings: ~holds(strings)
+
+
+def _occurrences(alphabet: Sequence[str]) -> Iterator[tuple[str, Holds]]:
+    for number, letter in enumerate(alphabet):
+        yield from _either(
+            f"positive iff there is a {letter}",
+            f"positive iff no {letter} at all",
+            _beyond(Bound(0, above=True), _number_of(number)),
+        )
+        yield from _either(
+            f"positive iff there are two {letter} or more",
+            f"positive iff there is at most one {letter}",
+            _beyond(Bound(1, above=True), _number_of(number)),
+        )
+    yield from _either(
+        "positive iff every token of the alphabet occurs",
+        "positive iff not every token of the alphabet occurs",
+        lambda strings: np.asarray((strings.counts > 0).all(axis=1)),
+    )
+
+
+def _ends(alphabet: Sequence[str]) -> Iterator[tuple[str, Holds]]:
+    for place, ends in (("first", _first), ("last", _last)):
+        for number, letter in enumerate(alphabet):
+            yield from _either(
+                f"positive iff the {place} token is {letter}",
+                f"positive iff the {place} token is not {letter}",
+                _is(ends, number),
+            )
+    for text, holds in (
+        ("the first and the last token are the same", _same_ends),
+        ("two equal tokens stand beside one another", _doubled),
+    ):
+        yield from _either(f"positive iff {text}", f"positive iff not: {text}", holds)
+
+
+def _first(strings: TokenStrings) -> Integer[np.ndarray, " string"]:
+    """`NO_LETTER` of the empty string, as `_last`."""
+    letters = strings.letters
+    return letters[:, 0] if letters.shape[1] else np.full(len(strings), NO_LETTER)
+
+
+def _last(strings: TokenStrings) -> Integer[np.ndarray, " string"]:
+    if not strings.letters.shape[1]:
+        return _first(strings)
+    ends = np.maximum(strings.lengths - 1, 0)
+    return np.asarray(strings.letters[np.arange(len(strings)), ends])
+
+
+def _same_ends(strings: TokenStrings) -> Says:
+    return np.asarray(_first(strings) == _last(strings))
+
+
+def _doubled(strings: TokenStrings) -> Says:
+    letters = strings.letters
+    beside = (letters[:, 1:] == letters[:, :-1]) & (letters[:, 1:] != NO_LETTER)
+    return np.asarray(beside.any(axis=1))
+
+
+def _quantities(alphabet: Sequence[str]) -> Iterator[tuple[str, Values]]:
+    """The length and the numbers of tokens; then their shares."""
+    yield "the length", lambda strings: strings.lengths
+    for number, letter in enumerate(alphabet):
+        yield f"the number of {letter}", _number_of(number)
+    for number, letter in enumerate(alphabet):
+        yield f"the share of {letter}", _share_of(number)
+
+
+def _number_of(letter: int) -> Values:
+    return lambda strings: strings.counts[:, letter]
+
+
+def _share_of(letter: int) -> Values:
+    return lambda strings: strings.counts[:, letter] / np.maximum(strings.lengths, 1)
+
+
+def _odd(values: Values) -> Holds:
+    return lambda strings: np.asarray(values(strings) % 2 == 1)
+
+
+def _is(values: Values, number: int) -> Holds:
+    return lambda strings: np.asarray(values(strings) == number)
+
+
+def _more(letter: int, other: int) -> Holds:
+    return lambda strings: np.asarray(strings.counts[:, letter] > strings.counts[:, other])
+
+
+def _beyond(bound: Bound, values: Values) -> Holds:
+    return lambda strings: bound.says(values(strings))
+
+
+def bounds(
+    values: Float[np.ndarray, " string"],
+    predicted: Says,
+    times: Real[np.ndarray, " string"],
+) -> Iterator[Bound]:
+    """The bound that agrees best, with the positive strings above it, and likewise below."""
+    known, rows = np.unique(values, return_inverse=True)
+    if len(known) < 2:
+        return
+    positive = np.bincount(rows, times * predicted, len(known))
+    negative = np.bincount(rows, times * ~predicted, len(known))
+    # Agreeing with "above the k-th value": negatives up to it, and positives beyond it.
+    above = np.cumsum(negative)[:-1] + positive.sum() - np.cumsum(positive)[:-1]
+    for agreeing, over in ((above, True), (times.sum() - above, False)):
+        place = int(agreeing.argmax())
+        # The number that is printed is the one that is tried.
+        yield Bound(float(between(*known[place : place + 2])), above=over)
+
+
+def agreement(text: str, says: Says, predicted: Says, times: Int64[np.ndarray, " string"]) -> Rule:
+    """How well what a rule says of strings agrees with a model's answers."""
+    same = says == predicted
+    return Rule(
+        text,
+        float(times[same].sum() / max(times.sum(), 1)),
+        _share(same, predicted, times),
+        _share(same, ~predicted, times),
+    )
+
+
+def _share(same: Says, of: Says, times: Int64[np.ndarray, " string"]) -> float | None:
+    total = int(times[of].sum())
+    return float(times[same & of].sum() / total) if total else None

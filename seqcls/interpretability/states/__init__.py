@@ -1,0 +1,1 @@
+"""The states that strings pass through."""

@@ -1,0 +1,166 @@
+"""States of any model along one string, in double precision."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from seqcls.errors import ConfigError, InvalidStringError
+from seqcls.interpretability.model.readable_model import ids_of, plain_model, token_names
+from seqcls.interpretability.model.trained_model import TrainedModel
+from seqcls.models.positions import longest_readable
+
+MAX_TOKENS = 512
+"""Tokens of a string whose every state, or every prefix, is looked at."""
+
+
+@dataclass(frozen=True, eq=False)
+class Patterns:
+    """What every token attends to, in every head."""
+
+    tokens: tuple[str, ...]
+    """As the model reads them, its own token included."""
+    weights: Float[np.ndarray, "block head position position"]
+    """Row: the token that attends; column: what it attends to. Rows sum to 1, or to 0 where there
+    is nothing to attend to."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prefixes:
+    """A string's prefixes, the empty one first, each asked about as a string of its own."""
+
+    tokens: tuple[str, ...]
+    """The last token of each prefix; of the empty one none."""
+    logits: Float[np.ndarray, " prefix"]
+    labels: np.ndarray
+    """Of a language; else the targets as text."""
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """A recurrent network's states after every token that it reads."""
+
+    tokens: tuple[str, ...]
+    states: Float[np.ndarray, "layer position hidden"]
+    gates: dict[str, Float[np.ndarray, "layer position hidden"]]
+    """By name; an LSTM's `cell` among them. None for a plain network."""
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """States along a string in the plane in which they vary most."""
+
+    points: Float[np.ndarray, "position 2"]
+    shares: tuple[float, float]
+    """The share of all variance along each axis."""
+
+
+def has_attention(model: TrainedModel) -> bool:
+    """Whether a model names attention weights."""
+    return bool(plain_model(model).attention())
+
+
+def has_units(model: TrainedModel) -> bool:
+    """Whether a model names the units of recurrent layers."""
+    return bool(plain_model(model).units())
+
+
+def attention_patterns(model: TrainedModel, letters: Sequence[int]) -> Patterns:
+    """The attention weights of every block and head for one string.
+
+    Raises:
+        ConfigError: the model is no Transformer.
+        InvalidStringError: the string is longer than `MAX_TOKENS`.
+    """
+    blocks = plain_model(model).attention()
+    if not blocks:
+        raise ConfigError(
+            f"architecture={model.config.architecture!r} has no attention; look at its units "
+            "along the string instead"
+        )
+    kept = _activations(model, letters)
+    weights = [kept[block][0] for block in blocks]
+    tokens = tuple(token_names(model, letters))
+    return Patterns(tokens, torch.stack(weights).numpy())
+
+
+def prefix_logits(model: TrainedModel, letters: Sequence[int]) -> Prefixes:
+    """The logit after every prefix of a string: where the decision is made.
+
+    Raises:
+        InvalidStringError: the string is longer than `MAX_TOKENS`.
+    """
+    check_length(model, letters)
+    answers = model.ask_all([tuple(letters[:end]) for end in range(len(letters) + 1)])
+    tokens = ("", *(model.tokenizer.alphabet[letter] for letter in letters))
+    return Prefixes(tokens, answers.logits, np.array(model.said(answers.targets)))
+
+
+def recurrent_units(model: TrainedModel, letters: Sequence[int]) -> Units:
+    """The state of every unit after every token, and every gate.
+
+    Raises:
+        ConfigError: the model is not recurrent.
+        InvalidStringError: the string is longer than `MAX_TOKENS`.
+    """
+    layers = plain_model(model).units()
+    if not layers:
+        raise ConfigError(
+            f"architecture={model.config.architecture!r} is not recurrent; look at its attention "
+            "and at what its parts add to the logit instead"
+        )
+    kept = _activations(model, letters)
+
+    def of_layers(name: str) -> np.ndarray:
+        return torch.stack([kept[layer[name]][0] for layer in layers]).numpy()
+
+    gates = {name: of_layers(name) for name in layers[0] if name != "state"}
+    return Units(tuple(token_names(model, letters)), of_layers("state"), gates)
+
+
+def principal_path(states: Float[np.ndarray, "position hidden"]) -> Path:
+    """States in their first two principal components, each turned so that its largest is positive.
+
+    With fewer than two directions the others are zero.
+    """
+    centered = states - states.mean(axis=0, keepdims=True) if len(states) else states
+    left, sizes, _ = np.linalg.svd(centered, full_matrices=False)
+    points = np.zeros((len(states), 2))
+    kept = min(2, len(sizes))
+    points[:, :kept] = left[:, :kept] * sizes[:kept]
+    if len(points):
+        largest = np.abs(points).argmax(axis=0)
+        points *= np.where(points[largest, np.arange(2)] < 0, -1.0, 1.0)
+    variance = np.zeros(2)
+    total = float((sizes**2).sum())
+    if total > 0:
+        variance[:kept] = sizes[:kept] ** 2 / total
+    return Path(points, (float(variance[0]), float(variance[1])))
+
+
+def _activations(model: TrainedModel, letters: Sequence[int]) -> dict[str, Tensor]:
+    check_length(model, letters)
+    with torch.no_grad():
+        return plain_model(model).activations(ids_of(model, [letters]))
+
+
+def check_length(model: TrainedModel, letters: Sequence[int]) -> None:
+    """Refuses a string whose states are too many to be looked at.
+
+    Raises:
+        InvalidStringError: it is longer than `MAX_TOKENS`, or than the model has places for.
+    """
+    if len(letters) > MAX_TOKENS:
+        raise InvalidStringError(
+            f"{model.text(letters)[:60]!r} has {len(letters):,} tokens, more than the "
+            f"{MAX_TOKENS} whose states are looked at; shorten it"
+        )
+    end = longest_readable(model.problem.network)
+    if end is not None and len(letters) > end:
+        raise InvalidStringError(
+            f"{model.text(letters)[:60]!r} has {len(letters):,} tokens, more than the {end} places "
+            f"that the model has (positions={model.config.positions!r}); shorten it"
+        )
