@@ -73,7 +73,7 @@ def alone(seeds: int) -> None:
     runs = [PlannedRun(seed, RunConfig(), seed, False, False) for seed in range(seeds)]
     waiting = [make_job(group, "auto", "auto") for group in make_groups(runs)]
     left = len(waiting)
-    with executors.start(os.cpu_count() or 1, None, lambda *_: None) as executor:
+    with closing(executors.start(os.cpu_count() or 1, None, lambda *_: None)) as executor:
         while left:
             while waiting and executor.free > 0:
                 executor.begin(waiting.pop(0))

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import pandas as pd
@@ -14,6 +14,7 @@ from dashboard.server.shared_answers import ANSWERS
 from seqcls.errors import SeqclsError, StoreDamagedError, StoreMissingError
 from sweeps.analysis import remedy_trials
 from sweeps.grid.spec import parse_spec
+from sweeps.questions import sweeping
 from sweeps.statistics import importance as weighed
 from sweeps.statistics import medians as summed
 from sweeps.store.databases.engine import Store
@@ -25,7 +26,7 @@ from sweeps.store.results import explained
 from sweeps.store.runs import notes
 from sweeps.store.strings import string_queries
 from sweeps.work import progress as progressing
-from sweeps.work.estimate import Estimate, estimate
+from sweeps.work.estimate import Estimate
 from sweeps.work.progress import SweepProgress
 
 PAGE_SECONDS = 30.0
@@ -180,11 +181,10 @@ trials = cached(remedy_trials.trials)
 worst_models = cached(overview.worst_models)
 
 
-def _estimated(store: Store, submitted: tuple[str, ...], workers: int) -> Estimate:
-    return estimate(store, [parse_spec(json.loads(text)) for text in submitted], workers)
-
-
-estimated = cached(_estimated)
+@cached
+def estimated(store: Store, submitted: tuple[str, ...], workers: int) -> Estimate:
+    """As `sweeping.estimate`, of specifications as they were submitted."""
+    return sweeping.estimate(store, [parse_spec(json.loads(text)) for text in submitted], workers)
 
 
 @shared
@@ -194,12 +194,10 @@ def medians(view: View, listed: int) -> pd.DataFrame:
     return summed.medians(models(view), listed)
 
 
-def _read_settings(config_ids: tuple[int, ...]) -> pd.DataFrame:
+@partial(shared, of=overview.configs_revision)
+def read_settings(config_ids: tuple[int, ...]) -> pd.DataFrame:
     """The settings that differ, missing where a configuration does not read them."""
     return weighed.without_unread(settings().loc[list(config_ids)], some_configs(config_ids))
-
-
-read_settings = shared(_read_settings, overview.configs_revision)
 
 
 @shared

@@ -1,10 +1,8 @@
 """Charts onto the page, in the colors of its theme."""
 
 import html
-import json
 import pickle
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
@@ -17,7 +15,6 @@ from streamlit.delta_generator import DeltaGenerator
 from dashboard import layout
 from dashboard.charts.model.parts import Part, together
 from dashboard.charts.style.encodings import Drawing
-from dashboard.charts.style.heights import height_of, width_of
 from dashboard.charts.style.keys import Key
 from dashboard.charts.style.panels import apart
 from dashboard.charts.style.themes import DARK, LIGHT, Ground, described, themed
@@ -48,16 +45,8 @@ def spec_of(chart: Drawing, says: str = "") -> dict[str, Any]:
     return _said(_spec(chart, ground()), says)
 
 
-@dataclass(frozen=True)
-class Built:
-    """A chart as it is sent, and so many pixels high."""
-
-    spec: dict[str, Any]
-    height: int
-
-
-def built(builder: Callable[..., Drawing], *given: Any) -> Built:
-    """A chart that is built of the same data only once, whichever session shows it.
+def built(builder: Callable[..., Drawing], *given: Any) -> dict[str, Any]:
+    """A chart as it is sent, which is built of the same data only once, whichever session shows it.
 
     Args:
         builder: a function of a module, which depends on nothing but what it is given.
@@ -65,20 +54,16 @@ def built(builder: Callable[..., Drawing], *given: Any) -> Built:
     """
     name, on = f"{builder.__module__}.{builder.__qualname__}", ground()
     data = sha256(pickle.dumps((given, on), pickle.HIGHEST_PROTOCOL)).digest()
-    return ANSWERS.answer((name, data), lambda: _built(_spec(builder(*given), on)))
+    return ANSWERS.answer((name, data), lambda: _with_bytes(_spec(builder(*given), on)))
 
 
-def _built(spec: dict[str, Any]) -> Built:
-    height = spec.get("height", 0)
-    # Rows are turned into what is sent here rather than each time that the chart is shown.
+def _with_bytes(spec: dict[str, Any]) -> dict[str, Any]:
+    """Rows are turned into what is sent once rather than each time that the chart is shown."""
     rows = spec.get("datasets", {}).items()
-    sent = {name: convert_anything_to_arrow_bytes(records) for name, records in rows}
-    # Its height is that of all of it.
-    pixels = height if isinstance(height, int) else height_of(spec)
-    return Built({**spec, "datasets": sent}, pixels)
+    return {**spec, "datasets": {name: convert_anything_to_arrow_bytes(x) for name, x in rows}}
 
 
-def _spec(chart: Drawing | alt.VConcatChart, on: Ground) -> dict[str, Any]:
+def _spec(chart: Drawing, on: Ground) -> dict[str, Any]:
     # Not validated again, which would take half of the page's time; tests do that.
     return _light(themed(chart.to_dict(validate=False), on))
 
@@ -98,12 +83,14 @@ def _light(spec: dict[str, Any]) -> dict[str, Any]:
     return {
         **spec,
         "config": {**config, "mark": marks},
-        "usermeta": {"embedOptions": {"renderer": "canvas"}},
+        "usermeta": {**spec.get("usermeta", {}), "embedOptions": {"renderer": "canvas"}},
     }
 
 
-def show(chart: Drawing | Built, key: str, *, says: str = "", click: str | None = None) -> Any:
-    """A chart as wide as its container.
+def show(
+    chart: Drawing | dict[str, Any], key: str, *, says: str = "", click: str | None = None
+) -> Any:
+    """A chart as wide as its container, whose height is that of all of it.
 
     Args:
         chart: what is drawn, as it is or as `built`.
@@ -114,9 +101,8 @@ def show(chart: Drawing | Built, key: str, *, says: str = "", click: str | None 
     Returns:
         The selections, where there is any to make.
     """
-    drawn = chart if isinstance(chart, Built) else _built(spec_of(chart))
-    spec = _said(drawn.spec, says)
-    with _room(key, drawn.height):
+    spec = _said(chart if isinstance(chart, dict) else spec_of(chart), says)
+    with _place_of(key, spec.get("height", 0)):
         if click is None:
             return st.vega_lite_chart(spec, key=key)
         return st.vega_lite_chart(spec, key=key, on_select="rerun", selection_mode=[click])
@@ -136,12 +122,12 @@ def unfolded(rows: int, label: str, key: str) -> DeltaGenerator | None:
     return folded if folded.open else None
 
 
-def place(chart: Drawing, key: str, says: str = "") -> None:
+def place(chart: Drawing, key: str) -> None:
     """A chart at its own size: stretched, its two scales would no longer be equal.
 
     Panels are side by side as far as the page is wide.
     """
-    place_spec(placed(chart, says), key)
+    place_spec(placed(chart), key)
 
 
 def placed(chart: Drawing, says: str = "") -> dict[str, Any]:
@@ -155,20 +141,19 @@ def place_spec(spec: dict[str, Any], key: str) -> None:
     if len(panels) == 1:
         _place(spec, key)
         return
-    # The first panel's legend is above or below it: the panels are aligned all the same.
-    above = '"orient": "top"' in json.dumps(panels[0].get("layer", panels[0].get("encoding")))
     with st.container():
         if title := described(spec):
             st.markdown(f"**{title}**")
-        with st.container(
-            horizontal=True, gap="small", vertical_alignment="bottom" if above else "top"
-        ):
+        # Aligned at the top: the first alone may have a legend, which is below it.
+        with st.container(horizontal=True, gap="small", vertical_alignment="top"):
             for number, panel in enumerate(panels):
                 _place(panel, f"{key} {number}")
 
 
 def _place(spec: dict[str, Any], key: str) -> None:
-    with _room(key, height_of(spec), width_of(spec)):
+    width = spec.get("spec", spec).get("width", 0)
+    # As many columns of cells as there are take a width that only the browser knows.
+    with _place_of(key, _reserved(spec), width if isinstance(width, int) else 0):
         st.vega_lite_chart(spec, width="content", key=key)
 
 
@@ -180,15 +165,20 @@ def place_together(parts: Sequence[Part], key: str) -> None:
     _place({**themed(spec, ground()), "datasets": datasets}, key)
 
 
-def _room(key: str, height: int, width: int = 0) -> DeltaGenerator:
+def _reserved(spec: dict[str, Any]) -> int:
+    """Pixels that a chart states with `reserved`; 0 if it states none."""
+    return int(spec.get("usermeta", {}).get("height", 0))
+
+
+def _place_of(key: str, height: int, width: int = 0) -> DeltaGenerator:
     """The place of a chart, kept until it is drawn; as wide as the page where no width is given."""
     place = layout.room(f"room of {key}", height, width)
     return st.container(key=place, width="content" if width else "stretch")
 
 
-def stretch(chart: Drawing, key: str, says: str = "") -> None:
+def stretch(chart: Drawing, key: str) -> None:
     """A chart as wide as the page; its height is that of the plot, axes and legend come on top."""
-    stretch_spec(stretched(chart, says), key)
+    stretch_spec(stretched(chart), key)
 
 
 def stretched(chart: Drawing, says: str = "") -> dict[str, Any]:
@@ -199,7 +189,7 @@ def stretched(chart: Drawing, says: str = "") -> dict[str, Any]:
 
 def stretch_spec(spec: dict[str, Any], key: str) -> None:
     """As `stretch`, of a chart as it is sent."""
-    with _room(key, height_of(spec)):
+    with _place_of(key, _reserved(spec)):
         st.vega_lite_chart(spec, key=key)
 
 
@@ -207,9 +197,9 @@ SYMBOLS = {"triangle-down": "▼", "triangle-up": "▲", "square": "■", "diamo
 
 
 def show_keys(keys: Sequence[Key]) -> None:
-    """What colors and shapes mean, above the charts that it holds for."""
+    """What colors and shapes mean, once each, above the charts that it holds for."""
     if keys:
-        st.html(f'<div class="keys">{"".join(map(_key, keys))}</div>')
+        st.html(f'<div class="keys">{"".join(map(_key, dict.fromkeys(keys)))}</div>')
 
 
 def _key(key: Key) -> str:

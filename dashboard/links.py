@@ -15,6 +15,8 @@ SWITCHED = "switched"
 LAST_PAGE = "last page"
 CHOSEN = "settings that were clicked"
 
+Mode = Literal["multi-row", "single-row", "single-row-required"]
+
 
 def linked(param: str) -> list[int]:
     """The whole numbers that the link gives for a parameter."""
@@ -54,9 +56,9 @@ def selectable(
     ids: Sequence[int],
     param: str,
     *,
-    mode: Literal["multi-row", "single-row", "single-row-required"],
+    mode: Mode,
     columns: Any,
-    height: int | Literal["auto"] = "auto",
+    height: int,
 ) -> list[int]:
     """A table whose selected rows are in the link.
 
@@ -74,19 +76,9 @@ def selectable(
     """
     before = linked(param)
     rows = [place for place, row_id in enumerate(ids) if row_id in before]
-    selected = st.dataframe(
-        frame,
-        column_config=columns,
-        hide_index=True,
-        placeholder="",
-        height=height,
-        on_select="rerun",
-        selection_mode=mode,
-        selection_default={"selection": {"rows": rows}},
-        # Rows are selected by their place: other rows are another table.
-        key=f"{param}-{sha256(repr(list(ids)).encode()).hexdigest()[:16]}",
-    )
-    chosen = [ids[row] for row in selected["selection"]["rows"] if row < len(ids)]
+    # Rows are selected by their place: other rows are another table.
+    key = f"{param}-{sha256(repr(list(ids)).encode()).hexdigest()[:16]}"
+    chosen = [ids[row] for row in _selected(frame, rows, mode, columns, height, key)]
     if not chosen and not rows:
         return before
     put(param, chosen)
@@ -110,22 +102,35 @@ def texts(
         The selected text; None where no row is selected.
     """
     rows = [place for place, value in enumerate(values) if value == st.query_params.get(param)]
-    selected = st.dataframe(
-        frame,
-        column_config=columns,
-        hide_index=True,
-        height=height,
-        on_select="rerun",
-        selection_mode="single-row",
-        selection_default={"selection": {"rows": rows[:1]}},
-        key=key,
-    )
-    chosen = [values[row] for row in selected["selection"]["rows"] if row < len(values)]
+    chosen = [values[x] for x in _selected(frame, rows[:1], "single-row", columns, height, key)]
     if chosen:
         st.query_params[param] = chosen[0]
     elif rows:
         del st.query_params[param]
     return chosen[0] if chosen else None
+
+
+def _selected(
+    frame: pd.DataFrame,
+    rows: Sequence[int],
+    mode: Mode,
+    columns: Any,
+    height: int,
+    key: str,
+) -> list[int]:
+    """A table with these rows selected at first; those that are now."""
+    selected = st.dataframe(
+        frame,
+        column_config=columns,
+        hide_index=True,
+        placeholder="",
+        height=height,
+        on_select="rerun",
+        selection_mode=mode,
+        selection_default={"selection": {"rows": list(rows)}},
+        key=key,
+    )
+    return [row for row in selected["selection"]["rows"] if row < len(frame)]
 
 
 def open_clicked(event: Any, param: str) -> None:
@@ -168,7 +173,7 @@ def was_switched() -> bool:
     return bool(st.session_state.pop(SWITCHED, False))
 
 
-def to_model(run_id: int, label: str, string: str | None = None) -> None:
-    """A link to the page that looks inside a model, at a string if one is named."""
-    wanted = {"run": str(run_id)} | ({} if string is None else {"string": string})
+def to_model(run_id: int, label: str, **query: str) -> None:
+    """A link to the page that looks inside a model, at what the query names."""
+    wanted = {"run": str(run_id), **query}
     st.page_link(MODEL_PAGE, label=label, icon=":material/search:", query_params=wanted)

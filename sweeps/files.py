@@ -50,7 +50,7 @@ def refuse_taken(paths: Iterable[Path], *, force: bool = False) -> None:
             continue
         except (OSError, UnicodeEncodeError) as error:
             raise _refusal(path, error) from None
-        is_ours = _is_own(path)
+        is_ours = _is_of_this_program(path)
         if is_ours and force:
             continue
         advice = "move it or name another"
@@ -96,7 +96,7 @@ def _refusal(path: Path, error: OSError | UnicodeEncodeError) -> ConfigError | M
     return ConfigError(f"cannot write {str(path)!r}: {reason}; name another place")
 
 
-def _is_own(path: Path) -> bool:
+def _is_of_this_program(path: Path) -> bool:
     if not stat.S_ISREG(path.lstat().st_mode):
         return False
     with suppress(OSError), path.open("rb") as file:

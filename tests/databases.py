@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from alembic.command import upgrade as alembic_upgrade
 from sqlalchemy import make_url, text
@@ -17,6 +18,7 @@ from sweeps.store.databases import postgres
 from sweeps.store.databases.engine import Store
 from sweeps.store.migrate import alembic_config
 from sweeps.store.opening import open_writer
+from sweeps.work.progress import counts
 
 
 @pytest.fixture(scope="session")
@@ -30,6 +32,12 @@ def made_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def store(made_file: Path, tmp_path: Path) -> Store:
     return open_writer(str(shutil.copy(made_file, tmp_path / "test.db")))
+
+
+def stored_sweeps(store: Store) -> pd.DataFrame:
+    """The sweeps in the order of their making: id, name, state, runs."""
+    rows = [(one.id, one.name, one.state, one.total) for one in counts(store)]
+    return pd.DataFrame(rows, columns=["id", "name", "state", "runs"])
 
 
 @pytest.fixture(scope="session")

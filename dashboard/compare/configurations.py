@@ -6,22 +6,6 @@ from dashboard import data, names
 from sweeps.statistics.intervals import wilson
 from sweeps.store.reading.selection import View
 
-MEASURES = [
-    "seeds",
-    "unfinished",
-    "failed",
-    "failing",
-    "failing_share",
-    "failing_interval",
-    "failing_seeds",
-    "median_accuracy",
-    "interval",
-    "median_solved_length",
-    "false_positives",
-    "false_negatives",
-]
-
-
 MAX_LISTED = 12
 """Seeds that are named in a cell of the table."""
 
@@ -31,8 +15,10 @@ def table(view: View) -> pd.DataFrame:
     """One row a configuration that the view leaves, the worst first.
 
     Returns:
-        config_id, sweeps (names, joined), `MEASURES`, and the settings that differ. Measures
-        without a finished run are missing. Shares and medians are of all seeds in scope.
+        config_id; seeds, unfinished, failed; failing, failing_share, failing_interval,
+        failing_seeds; median_accuracy, interval, median_solved_length; false_positives,
+        false_negatives; sweeps (names, joined), and the settings that differ. What no finished run
+        tells is missing. Shares and medians are of all seeds in scope.
     """
     counts = data.configurations(view)
     summed = _with_medians(counts, data.medians(view, MAX_LISTED))
@@ -44,9 +30,8 @@ def table(view: View) -> pd.DataFrame:
     )
     config_ids = summed["config_id"].tolist()
     summed["sweeps"] = names.sweep_names(config_ids, data.memberships()).to_numpy()
-    settings = data.settings().loc[config_ids].reset_index(drop=True)
-    settings = settings.loc[:, [name for name in settings if settings[name].nunique() > 1]]
-    return summed[["config_id", "sweeps", *MEASURES]].join(settings)
+    settings = names.settings_that_differ(config_ids).reset_index(drop=True)
+    return summed.drop(columns="picked").join(settings)
 
 
 def _with_medians(counts: pd.DataFrame, medians: pd.DataFrame) -> pd.DataFrame:

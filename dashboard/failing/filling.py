@@ -20,7 +20,7 @@ def fill(run_id: int, config: RunConfig, trial: Trial) -> None:
     state = st.session_state
     panel.clear()
     state[panel.PANEL] = True
-    state[panel.KIND] = panel.OWN
+    state[panel.KIND] = panel.CUSTOM
     state[start.KEY] = f"Model {run_id}"
     state["launch_name"] = trial.spec.name
     state["launch_seeds"] = ", ".join(map(str, json.loads(trial.spec.submitted)["model_seeds"]))

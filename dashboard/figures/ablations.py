@@ -18,13 +18,14 @@ Name = Callable[[Part], str]
 def lengths_frame(models: Mapping[str, Ablated]) -> pd.DataFrame:
     """model, length, lengths, strings, wrong, accuracy: of some models by their names."""
     return pd.concat(
-        [_by_length(own).assign(model=name) for name, own in models.items()], ignore_index=True
+        [_by_length(ablated).assign(model=name) for name, ablated in models.items()],
+        ignore_index=True,
     )
 
 
-def _by_length(own: Ablated) -> pd.DataFrame:
-    counts = {"strings": own.strings, "wrong": own.strings - own.right}
-    sums = pd.DataFrame(counts).groupby((own.lengths - 1) // WIDTH).sum()
+def _by_length(ablated: Ablated) -> pd.DataFrame:
+    counts = {"strings": ablated.strings, "wrong": ablated.strings - ablated.right}
+    sums = pd.DataFrame(counts).groupby((ablated.lengths - 1) // WIDTH).sum()
     first = sums.index * WIDTH + 1
     strings, wrong = sums["strings"], sums["wrong"]
     return pd.DataFrame(
@@ -42,9 +43,9 @@ def ranking_frame(ranked: Mapping[str, Sequence[Ablated]], name: Name) -> pd.Dat
     """part, way, errors, accuracy, loss, logit_change: for each way, the dearest part first."""
     return pd.DataFrame(
         [
-            {"part": name(own.parts[0]), "way": way, **_costs(own)}
+            {"part": name(ablated.parts[0]), "way": way, **_costs(ablated)}
             for way, found in ranked.items()
-            for own in found
+            for ablated in found
         ]
     )
 
@@ -58,18 +59,18 @@ def pruning_frame(steps: Sequence[Ablated], name: Name) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                "removed": len(own.parts),
-                "part": name(own.parts[-1]) if own.parts else "nothing",
-                **_costs(own),
+                "removed": len(ablated.parts),
+                "part": name(ablated.parts[-1]) if ablated.parts else "nothing",
+                **_costs(ablated),
                 **{
-                    f"{kind}s left": number - sum(part.kind == kind for part in own.parts)
+                    f"{kind}s left": number - sum(part.kind == kind for part in ablated.parts)
                     for kind, number in kinds.items()
                 },
             }
-            for own in steps
+            for ablated in steps
         ]
     )
 
 
-def _costs(own: Ablated) -> dict[str, float]:
-    return {name: getattr(own, name) for name in ("errors", "accuracy", "loss", "logit_change")}
+def _costs(ablated: Ablated) -> dict[str, float]:
+    return {name: getattr(ablated, name) for name in ("errors", "accuracy", "loss", "logit_change")}

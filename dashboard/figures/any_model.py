@@ -78,15 +78,15 @@ def _attention(model: TrainedModel, letters: Letters, names: Sequence[str]) -> I
     frame = frame.assign(
         letter=with_letters(model, frame["key"]), query=with_letters(model, frame["query"])
     ).drop(columns="key")
-    for (block, head), own in frame.groupby(["block", "head"]):
+    for (block, head), of_head in frame.groupby(["block", "head"]):
         title = f"block {block}, head {head}"
         yield Figure(
             None,
             "Attention weights",
             f"{title}, {text}",
             "What each token attends to: each row sums to 1.",
-            own,
-            token_states.attention_matrix(own, names, title).chart,
+            of_head,
+            token_states.attention_matrix(of_head, names, title).chart,
         )
 
 
@@ -95,11 +95,11 @@ def _units(model: TrainedModel, letters: Letters, names: Sequence[str]) -> Itera
     found = recurrent_units(model, letters)
     frame = state_frames.units_frame(found)
     frame = frame.assign(letter=with_letters(model, frame["place"]))
-    for (layer, state), own in frame.groupby(["layer", "state"]):
+    for (layer, state), of_layer in frame.groupby(["layer", "state"]):
         title = f"layer {layer}: {str(state).replace('_', ' ')}"
-        chart = token_states.unit_states(own, names, title).chart
+        chart = token_states.unit_states(of_layer, names, title).chart
         note = "Each unit after every token."
-        yield Figure(None, "Units", f"{title}, {text}", note, own, chart)
+        yield Figure(None, "Units", f"{title}, {text}", note, of_layer, chart)
     for layer, states in enumerate(found.states):
         path = principal_path(states)
         points = state_frames.path_frame(path, found.tokens)

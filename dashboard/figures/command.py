@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import altair as alt
 import typer
 
 from dashboard.figures import any_model
@@ -50,7 +51,11 @@ def write_all(
 
 def charts(store: Store, run: int | str, strings: Sequence[str], epoch: int | None) -> list[Any]:
     """What `sweeps.api.figures` hands out."""
-    return [figure.chart for figure in drawn(store, str(run), strings, epoch)]
+    found = [figure.chart.copy(deep=False) for figure in drawn(store, str(run), strings, epoch)]
+    for chart in found:
+        # Pages alone read it, and charts with it could not be concatenated.
+        chart.usermeta = alt.Undefined
+    return found
 
 
 def drawn(store: Store, reference: str, strings: Sequence[str], epoch: int | None) -> list[Figure]:

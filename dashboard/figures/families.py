@@ -25,8 +25,8 @@ def curve_frame(curve: Curve) -> pd.DataFrame:
 def flips_frame(curve: Curve) -> pd.DataFrame:
     """n, logit, label: where the answer changes."""
     rows = [
-        {"n": own.n, "logit": own.logit, "label": f"{curve.family.names[0]} = {own.n:,}"}
-        for own in curve.changes
+        {"n": change.n, "logit": change.logit, "label": f"{curve.family.names[0]} = {change.n:,}"}
+        for change in curve.changes
     ]
     return pd.DataFrame(rows, columns=["n", "logit", "label"])
 
@@ -54,9 +54,9 @@ def cells_frame(found: Map) -> pd.DataFrame:
 def boundary_frame(found: Map) -> pd.DataFrame:
     """first, second: for each value of the first count where over the second the answer changes."""
     rows = [
-        {"first": int(value), "second": own.n}
+        {"first": int(value), "second": change.n}
         for value, changes in zip(found.first, found.changes, strict=True)
-        for own in changes
+        for change in changes
     ]
     return pd.DataFrame(rows, columns=["first", "second"])
 

@@ -57,10 +57,6 @@ class History:
         states = {epoch: activations(net, strings) for epoch, net in self.networks.items()}
         return Traces(self, tuple(strings), states)
 
-    def losses_by_part(self) -> pd.DataFrame:
-        """As the function of this name."""
-        return losses_by_part(self.config, self.losses)
-
 
 def losses_by_part(config: RunConfig, losses: pd.DataFrame) -> pd.DataFrame:
     """One row an epoch and part: epoch, part, loss (mean nats a string), sum (nats).

@@ -97,5 +97,5 @@ def _string_tokens(
     counts = now.counts[string][present].tolist()
     names = [f"{t}{{{n}}}" if n > 1 else t for t, n in zip(tokens, counts, strict=True)]
     shown = traces.strings[string] or "(empty)"
-    own = states(now, string)[present]
-    return points(projection, own, token=tokens, name=names, row=shown, panel=shown)
+    drawn = states(now, string)[present]
+    return points(projection, drawn, token=tokens, name=names, row=shown, panel=shown)

@@ -10,7 +10,7 @@ from dashboard.charts.model.losses import losses
 from dashboard.charts.model.parameters import magnitudes
 from dashboard.charts.model.readout import waterfall
 from dashboard.figures.figure import Figure
-from dashboard.figures.history import Traces
+from dashboard.figures.history import Traces, losses_by_part
 from dashboard.figures.string_axes import steps_frame
 from seqcls.interpretability.attribution.by_counts import direct_logit_attribution
 from seqcls.interpretability.model.network import Network
@@ -37,7 +37,7 @@ SMALLEST = 1e-4
 def loss_by_epoch(traces: Traces, epoch: int) -> Iterator[Figure]:
     """1: training and validation loss."""
     history = traces.history
-    frame = history.losses_by_part()
+    frame = losses_by_part(history.config, history.losses)
     if frame.empty:
         return
     validated, tested = (

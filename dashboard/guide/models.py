@@ -10,7 +10,7 @@ from dashboard import data
 from dashboard.charts.comparison.sweeps_compared import OUTCOMES, sweeps_compared
 from dashboard.drawing import stretch
 from dashboard.figures.gallery import figures
-from dashboard.links import COMPARE_PAGE, MODEL_PAGE
+from dashboard.links import COMPARE_PAGE
 from dashboard.model.drawing import draw
 from dashboard.model.opened import OpenedModel, open_model
 from dashboard.text import verbatim
@@ -20,11 +20,6 @@ from sweeps.grid.spec import load_specs
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries
 from sweeps.store.reading.selection import View
-
-
-def has_models(sweep: str) -> bool:
-    """Whether any finished model of a sweep of the report is there."""
-    return not _of_report(sweep).empty
 
 
 def find(sweep: str, model_seed: int) -> OpenedModel | None:
@@ -67,12 +62,6 @@ def show_figures(
     draw(figures(model.traces(tuple(strings)), model.epoch, heads, numbers), prefix)
 
 
-def to_model(model: OpenedModel, label: str, **query: str) -> None:
-    """A link to the page Model, at what the step is about."""
-    params = {"run": str(model.run_id), **query}
-    st.page_link(MODEL_PAGE, label=label, icon=":material/search:", query_params=params)
-
-
 def compare(sweeps: Sequence[str], key: str) -> pd.DataFrame:
     """The models of some sweeps as a chart, with a link to the page that compares them.
 
@@ -98,12 +87,12 @@ def compare(sweeps: Sequence[str], key: str) -> pd.DataFrame:
 
 
 def _models(sweeps: Sequence[str]) -> pd.DataFrame:
-    frames = [_of_report(name).assign(sweep=name) for name in sweeps]
+    frames = [of_report(name).assign(sweep=name) for name in sweeps]
     frame = pd.concat(frames, ignore_index=True)
     return frame.assign(outcome=[OUTCOMES[wrong == 0] for wrong in frame["errors"]])
 
 
-def _of_report(sweep: str) -> pd.DataFrame:
+def of_report(sweep: str) -> pd.DataFrame:
     """The finished models of a sweep that are the report's."""
     models = data.models(View(sweeps=(sweep,)))
     configs = data.some_configs(tuple(models["config_id"].unique().tolist()))

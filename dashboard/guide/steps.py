@@ -7,8 +7,8 @@ import streamlit as st
 from dashboard.charts.errors.families import family_curve
 from dashboard.drawing import stretch
 from dashboard.figures.families import curve_frame, flips_frame
-from dashboard.guide.models import compare, failing, find, show_figures, to_model
-from dashboard.links import COMPARE_PAGE
+from dashboard.guide.models import compare, failing, find, show_figures
+from dashboard.links import COMPARE_PAGE, to_model
 from dashboard.model.ablation import pruned
 from dashboard.model.breaking import answers_of
 from dashboard.model.opened import OpenedModel
@@ -60,7 +60,7 @@ def one_string() -> None:
     show_figures(model, ("aac", "baac"), (10, 13), "guide_one")
     logits = model.network.logits(model.network.counts(("aac", "baac"))).tolist()
     st.markdown(f"The logits are {logits[0]:.4f} and {logits[1]:.4f}: no, and yes.")
-    to_model(model, "Follow the strings through all figures", view="Figures", string="baac")
+    to_model(model.run_id, "Follow the strings through all figures", view="Figures", string="baac")
 
 
 def why_they_differ() -> None:
@@ -80,9 +80,9 @@ def why_they_differ() -> None:
         found = answers_of(model, "ab{n}")
         assert isinstance(found, Curve)
         st.markdown(f"**Seed {seed}.** {verbatim(' '.join(family_text(found)))}")
-        chart = family_curve(curve_frame(found), flips_frame(found), found.limit, "n", "ab{n}")
-        stretch(chart.properties(height=150), f"guide_family_{seed}")
-    to_model(bad, "Type families of your own", view="Breaking point", family="ab{n}")
+        chart = family_curve(curve_frame(found), flips_frame(found), found.limit, "n", "ab{n}", 150)
+        stretch(chart, f"guide_family_{seed}")
+    to_model(bad.run_id, "Type families of your own", view="Breaking point", family="ab{n}")
 
 
 def _leads(model: OpenedModel) -> str:
@@ -109,7 +109,7 @@ def two_ways_to_fail() -> None:
     for string in ("ab{100}c{55}", "b{2}c{152}"):
         for sentence in explanation_text(explained(model, string))[:2]:
             st.markdown(f"- {verbatim(sentence)}")
-        to_model(model, f"Why {verbatim(string)} fails", string=string)
+        to_model(model.run_id, f"Why {verbatim(string)} fails", string=string)
     st.markdown(
         "The values of head 0 tell the second story: that of `c` lies near that of `a`, so that "
         "many `c`s pull the mean towards what an `a` would have given."
@@ -173,7 +173,7 @@ def initialization() -> None:
     st.markdown("How large the parameters are, and how they grow, can be seen epoch by epoch:")
     model = find(SMALLER_START, 2)
     if model is not None:
-        to_model(model, "Magnitudes of all parameters", view="Figures", group="Training")
+        to_model(model.run_id, "Magnitudes of all parameters", view="Figures", group="Training")
 
 
 def dimension() -> None:
@@ -191,7 +191,7 @@ def dimension() -> None:
     string = "b{5}c{5}"
     for sentence in explanation_text(explained(model, string))[:2]:
         st.markdown(f"- {verbatim(sentence)}")
-    to_model(model, "Look at this model", string=string)
+    to_model(model.run_id, "Look at this model", string=string)
 
 
 def heads() -> None:
@@ -213,7 +213,7 @@ def heads() -> None:
         f"Most heads are spares, as switching them off shows: of the {len(steps) - 1} of seed "
         f"0, {spare} can go, the cheapest first, before the test shows an error more."
     )
-    to_model(model, "Ablate heads of a model with 16", view="Ablation")
+    to_model(model.run_id, "Ablate heads of a model with 16", view="Ablation")
 
 
 STEPS = {

@@ -68,7 +68,9 @@ class _Form:
         if field in self.recommended:
             return self.recommended[field]
         if not self.begin.names_field(field):
-            return [fields.own_value(field, self.values("task")[0] if field != "task" else None)]
+            return [
+                fields.default_value(field, self.values("task")[0] if field != "task" else None)
+            ]
         return self.begin.values(field)
 
     def head(self) -> None:

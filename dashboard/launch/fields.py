@@ -4,15 +4,15 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import product
 from typing import Any, Literal, get_args, get_origin
 
-from pydantic import TypeAdapter, ValidationError
-
 from seqcls.config import ANY_SAMPLER, PARTS, REPORT_TASK, RunConfig, default_fields
+from seqcls.errors import ConfigError
 from seqcls.fields_read import read_by_network, read_by_some_networks
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
 from seqcls.problem import language_or_reason
 from seqcls.sampling import SAMPLERS
 from seqcls.tasks import TASKS
+from sweeps.analysis.configuration_lookup import value_of
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "Task": (
@@ -68,7 +68,7 @@ Values = Callable[[str], list[Any]]
 """The values that are chosen for a field; its own one where none is."""
 
 
-def own_value(field: str, task: Any) -> Any:
+def default_value(field: str, task: Any) -> Any:
     """What a field is where nothing is chosen for it."""
     if field in {f"{part}_sampler" for part in PARTS} and task != REPORT_TASK:
         return ANY_SAMPLER
@@ -153,12 +153,10 @@ def typed(field: str, value: Any) -> tuple[list[Any], str | None]:
     """
     if not isinstance(value, str) or field in TYPED:
         return [value], None
-    annotation: Any = RunConfig.model_fields[field].annotation
     values: list[Any] = []
     for text in filter(None, map(str.strip, value.split(","))):
         try:
-            values.append(TypeAdapter(annotation).validate_strings(text))
-        except ValidationError as error:
-            expected = error.errors()[0]["msg"].removeprefix("Input should be ")
-            return values, f"{field}={text!r}: expected {expected}"
+            values.append(value_of(field, text, f"{field}={text!r}"))
+        except ConfigError as error:
+            return values, str(error)
     return values, None

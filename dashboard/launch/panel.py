@@ -12,18 +12,17 @@ from dashboard import data
 from dashboard.launch import custom
 from dashboard.sweeps_page import sweep_actions
 from seqcls.errors import SeqclsError
-from seqcls.problem import resolve
 from sweeps.durations import spoken
 from sweeps.grid.spec import SweepSpec, load_specs, shipped_names
+from sweeps.questions import sweeping
 from sweeps.store.opening import existing, open_reader, why_unreadable
 from sweeps.store.reading import sweep_queries
-from sweeps.work import memory
-from sweeps.work.estimate import Estimate, estimate
+from sweeps.work.estimate import Estimate
 
 TOKEN = "launch token"
 PANEL = "launch"
 KIND = "launch_kind"
-OWN = "Your own"
+CUSTOM = "Your own"
 DRAWN_ANEW = (KIND, "launch_preset", "launch_button")
 """What has no state, or is there whatever is trained."""
 
@@ -37,7 +36,7 @@ def show() -> None:
     with panel:
         choices: dict[str, Callable[[], list[SweepSpec]]] = {
             "Preset": _preset,
-            OWN: custom.show,
+            CUSTOM: custom.show,
         }
         kind = st.segmented_control(
             "What to train",
@@ -47,7 +46,7 @@ def show() -> None:
             key=KIND,
             label_visibility="collapsed",
         )
-        if kind != OWN:
+        if kind != CUSTOM:
             _keep()
         try:
             with st.spinner("Reading the settings", show_time=True):
@@ -100,8 +99,7 @@ def _offer(specs: list[SweepSpec]) -> None:
         )
     else:
         st.markdown(f"**{expected.runs:,} models**, all trained already.")
-    problems = (resolve(config) for spec in specs for config in spec.configs())
-    if missing and (short := memory.warning(problems, _workers())):
+    if missing and (short := sweeping.memory_warning(specs, _workers())):
         st.warning(short)
     stored = _stored(specs)
     if stored == "as it is" and missing:
@@ -123,7 +121,7 @@ def _launch(specs: list[SweepSpec], token: str) -> None:
     sweep_actions.launch(specs, token)
     # The next launch is another one, also of the same specification.
     st.session_state[TOKEN] = uuid.uuid4().hex
-    if st.session_state.get(KIND) == OWN:
+    if st.session_state.get(KIND) == CUSTOM:
         # What was entered stays, to be changed and launched again as another sweep.
         st.session_state["launch_name"] = _free_name(specs[0].name)
     # Closed, so that what was launched is seen going on.
@@ -143,7 +141,7 @@ def _free_name(name: str) -> str:
 
 def _estimate(specs: list[SweepSpec]) -> Estimate:
     if existing() is None:
-        return estimate(None, specs, _workers())
+        return sweeping.estimate(None, specs, _workers())
     return data.estimated(tuple(spec.submitted for spec in specs), _workers())
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard import data, names
-from dashboard.launch.fields import own_value
+from dashboard.launch.fields import default_value
 from seqcls.canonical import canonical_json
 from seqcls.config import ANY_SAMPLER, PARTS, RunConfig
 from sweeps.grid.spec import load_specs
@@ -39,7 +39,7 @@ class Start:
         of_each = [x[field] for x in self.spec.get("configurations", []) if field in x]
         if of_each:
             return list({canonical_json(value): value for value in of_each}.values())
-        return [own_value(field, None if field == "task" else self.values("task")[0])]
+        return [default_value(field, None if field == "task" else self.values("task")[0])]
 
     def names_field(self, field: str) -> bool:
         """Whether it says anything of a field."""

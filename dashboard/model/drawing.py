@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard.charts.style.encodings import SIDE
-from dashboard.charts.style.keys import told_once, united
+from dashboard.charts.style.keys import told_once
 from dashboard.charts.style.pointing import hint
 from dashboard.drawing import place_spec, placed, show_keys, stretch_spec, stretched
 from dashboard.figures.figure import Figure
@@ -32,7 +32,7 @@ def draw(figures: Iterable[Figure], prefix: str = "") -> None:
         spec, its_keys = told_once(make(figure.chart, f"{figure.panel}. {figure.note}"))
         drawn.append((figure, spec))
         keys += its_keys
-    show_keys(united(keys))
+    show_keys(keys)
     if said := hint([spec for _, spec in drawn]):
         st.caption(said)
     for together, some in groupby(drawn, key=lambda pair: pair[0].is_plane):

@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.charts.errors.misclassified import MAP_SIDE, error_map, errors_by_length
-from dashboard.charts.style.heights import AXIS
+from dashboard.charts.style.encodings import AXIS
 from dashboard.drawing import stretch
 from dashboard.figures.misclassified import cells_frame, lengths_frame, likeliest_letters
 from dashboard.languages import EMPTY

@@ -14,7 +14,7 @@ from dashboard.charts.comparison.seed_grid import seed_grid
 from dashboard.charts.style.colors import OKABE_ITO
 from dashboard.charts.style.encodings import Drawing
 from dashboard.charts.style.themes import LIGHT, themed
-from dashboard.compare import configurations
+from dashboard.compare import configurations, drawn_models
 from dashboard.compare.lengths import limits, points
 from dashboard.report.causes import why
 from dashboard.text import models_fail
@@ -69,7 +69,7 @@ def _page(store: Store, record: sweep_queries.SweepRecord) -> str | None:
         _head(record, models),
         _section("Configurations", f'<div class="wide">{_table(table)}</div>', _worst_first(table)),
         _section("Accuracy by string length", _svg(_by_length(shown, named))),
-        _section("Seed by seed", *map(_svg, _by_seed(shown, named))),
+        _section("Seed by seed", *map(_svg, _by_seed(view, named))),
         _section("Why models fail", *why(store, shown, named, MAX_EXPLAINED)),
         _section("Specification", f"<pre>{html.escape(toml_of(record.spec))}</pre>"),
     ]
@@ -128,11 +128,8 @@ def _by_length(models: pd.DataFrame, named: dict[int, str]) -> Drawing:
     return accuracy_by_length(seeds, medians, limits(tuple(few)), "Accuracy").properties(height=320)
 
 
-def _by_seed(models: pd.DataFrame, named: dict[int, str]) -> list[Drawing]:
-    seeds = models.drop(columns=["failing", "picked"]).assign(
-        configuration=models["config_id"].map(named),
-        jitter=(models["model_seed"] * 0.618034) % 1 * 2 - 1,
-    )
+def _by_seed(view: View, named: dict[int, str]) -> list[Drawing]:
+    seeds = drawn_models.by_seed(view, tuple(named), None)
     order = list(named.values())
     return [
         every_seed(seeds, order).properties(height=alt.Step(40)),

@@ -101,9 +101,9 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
 def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
     """The table of configurations; returns the rows to draw."""
     st.subheader("Configurations")
-    named, own_settings = _identified(table)
-    first = [named] if named == SWEEPS or len(own_settings) > FEW_SETTINGS else own_settings
-    others = [name for name in own_settings if name not in first]
+    named, settings = _identified(table)
+    first = [named] if named == SWEEPS or len(settings) > FEW_SETTINGS else settings
+    others = [name for name in settings if name not in first]
     results = [x for x in RESULTS if x not in RARE or table[x].any()]
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption("Worst first. Select rows to draw only those.")
@@ -219,9 +219,7 @@ def _by_seed(chosen: pd.DataFrame, view: View) -> None:
             "the best."
         )
     most = MAX_MODELS if number > MAX_MODELS else None
-    models = drawn_models.models(view, _ids(chosen), most).drop(columns=["failing", "picked"])
-    # Spread by the seed, so that the same models always lie at the same place.
-    models["jitter"] = (models["model_seed"] * 0.618034) % 1 * 2 - 1
+    models = drawn_models.by_seed(view, _ids(chosen), most)
     named = list(names.configuration_names(_ids(chosen)).values())
     strip = drawing.built(every_seed.every_seed, models, named)
     clicked = drawing.show(strip, "every_seed", click=every_seed.CLICKED)

@@ -177,7 +177,7 @@ def _strings(run_id: int, view: View, kind: Kind | None) -> None:
         key=f"strings of {run_id} {search} {page}",
     )
     if string is not None:
-        links.to_model(run_id, "Look inside this model at the selected string", string)
+        links.to_model(run_id, "Look inside this model at the selected string", string=string)
 
 
 def _breaking(view: View, number: int) -> None:

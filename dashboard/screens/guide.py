@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dashboard import data
-from dashboard.guide.models import has_models
+from dashboard.guide.models import of_report
 from dashboard.guide.steps import DEFAULT, STEPS
 from seqcls.errors import SeqclsError
 
@@ -15,7 +15,7 @@ def show() -> None:
         "in eight steps, with its models as your database has them."
     )
     try:
-        if not has_models(DEFAULT):
+        if of_report(DEFAULT).empty:
             st.info(
                 "This database has none of the report's models, of which the guide speaks. "
                 "`seqcls sweep report` trains them."

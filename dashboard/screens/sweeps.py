@@ -13,6 +13,7 @@ from dashboard.text import models_fail
 from seqcls.errors import SeqclsError
 from sweeps.durations import spoken
 from sweeps.grid.written_spec import toml_of
+from sweeps.processes import background_worker
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import sweep_queries
 from sweeps.store.reading.sweep_queries import SweepOutcome
@@ -209,13 +210,13 @@ def _edit_as_new(name: str) -> None:
     """Opens the launch panel on a copy of the sweep, with nothing of what was entered before."""
     panel.clear()
     st.session_state[panel.PANEL] = True
-    st.session_state[panel.KIND] = panel.OWN
+    st.session_state[panel.KIND] = panel.CUSTOM
     st.session_state[start.KEY] = start.of_sweep(name)
     st.session_state["launch_name"] = f"{name}_2"
 
 
 def _log(sweep_id: int) -> None:
-    log = sweep_actions.read_log(sweep_id)
+    log = background_worker.read_log(open_reader(), sweep_id)
     with st.expander("Log of the worker"):
         if log is None:
             st.caption("No worker was started for this sweep from a page.")

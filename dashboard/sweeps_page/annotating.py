@@ -1,14 +1,12 @@
 """A sweep's title, note and tags, its archive, and views that are saved by name."""
 
-from collections.abc import Callable
 from urllib.parse import parse_qs, urlencode
 
 import streamlit as st
 
 from dashboard import data, links
-from dashboard.sweeps_page import sweep_actions
+from dashboard.sweeps_page.sweep_actions import write
 from dashboard.text import verbatim
-from sweeps.store.databases.engine import Store
 from sweeps.store.runs import notes
 from sweeps.store.runs.notes import Note, View
 
@@ -52,8 +50,8 @@ def archive_button(sweep_id: int, note: Note) -> None:
         "Take out of the archive" if archived else "Archive",
         key=f"archive {sweep_id}",
         icon=":material/unarchive:" if archived else ":material/archive:",
-        on_click=_archive,
-        args=(sweep_id, not archived),
+        on_click=write,
+        args=(lambda store: notes.archive(store, sweep_id, not archived),),
         help="An archived sweep is hidden from lists and filters. Nothing of it is deleted.",
     )
 
@@ -92,8 +90,8 @@ def _view(view: View) -> None:
         icon=":material/close:",
         help="Delete this view.",
         type="tertiary",
-        on_click=_forget,
-        args=(view.name,),
+        on_click=write,
+        args=(lambda store: notes.delete_view(store, view.name),),
     )
 
 
@@ -101,22 +99,10 @@ def _write(sweep_id: int) -> None:
     title, note, tags = (
         st.session_state[f"{x} {sweep_id}"] for x in ("title", "note_text", "tags")
     )
-    _do(lambda store: notes.write_note(store, sweep_id, title, note, tags))
-
-
-def _archive(sweep_id: int, archived: bool) -> None:
-    _do(lambda store: notes.archive(store, sweep_id, archived))
+    write(lambda store: notes.write_note(store, sweep_id, title, note, tags))
 
 
 def _save(page: str, query: str) -> None:
     name = st.session_state["view_name"]
-    _do(lambda store: notes.save_view(store, View(name, page, query)))
+    write(lambda store: notes.save_view(store, View(name, page, query)))
     st.session_state["view_name"] = ""
-
-
-def _forget(name: str) -> None:
-    _do(lambda store: notes.delete_view(store, name))
-
-
-def _do(write: Callable[[Store], None]) -> None:
-    sweep_actions.write(write)

@@ -9,7 +9,7 @@ from sweeps.grid.spec import SweepSpec
 from sweeps.processes import background_worker
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
-from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.opening import open_writer
 from sweeps.store.reading import sweep_queries
 from sweeps.store.schema.tables import SweepState
 
@@ -24,12 +24,12 @@ def launch(specs: Sequence[SweepSpec], token: str) -> None:
         ids = {writer.submit(store, spec, f"{token} {spec.name}"): spec.name for spec in specs}
         background_worker.start_worker(store, ids)
 
-    _try(do)
+    write(do)
 
 
 def stop(sweep_id: int) -> None:
     """Has workers begin no more runs of the sweep."""
-    _try(lambda store: writer.stop(store, [sweep_id]))
+    write(lambda store: writer.stop(store, [sweep_id]))
 
 
 def resume(sweep_id: int, name: str) -> None:
@@ -40,7 +40,7 @@ def resume(sweep_id: int, name: str) -> None:
         writer.resume(store, [sweep_id])
         background_worker.start_worker(store, {sweep_id: name}, anyway=stopped)
 
-    _try(do)
+    write(do)
 
 
 def retry(sweep_id: int, name: str) -> None:
@@ -50,7 +50,7 @@ def retry(sweep_id: int, name: str) -> None:
         writer.retry(store, [sweep_id])
         background_worker.start_worker(store, {sweep_id: name})
 
-    _try(do)
+    write(do)
 
 
 def delete(sweep_id: int) -> None:
@@ -60,12 +60,7 @@ def delete(sweep_id: int) -> None:
         writer.delete(store, sweep_id)
         background_worker.forget(store, sweep_id)
 
-    _try(do)
-
-
-def write(do: Callable[[Store], None]) -> None:
-    """Writes anything else; what is wrong with it is said on the page."""
-    _try(do)
+    write(do)
 
 
 def say_problem() -> None:
@@ -80,12 +75,8 @@ def is_attended(store: Store, sweep_id: int, running: int) -> bool:
     return running > 0 or background_worker.has_worker(store, sweep_id)
 
 
-def read_log(sweep_id: int) -> str | None:
-    """The end of the log of the sweep's last worker that a page started."""
-    return background_worker.read_log(open_reader(), sweep_id)
-
-
-def _try(do: Callable[[Store], None]) -> None:
+def write(do: Callable[[Store], object]) -> None:
+    """Writes anything; what is wrong with it is said on the page."""
     try:
         do(open_writer())
     except (SeqclsError, OSError) as error:

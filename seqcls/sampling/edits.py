@@ -21,7 +21,7 @@ def edited(
     that were drawn before, uniform below 3, are taken as they are.
     """
     total = int(edits.sum())
-    own_kinds = iter((rng.integers(3, size=total) if kinds is None else kinds).tolist())
+    operations = iter((rng.integers(3, size=total) if kinds is None else kinds).tolist())
     places = iter(rng.random(total).tolist())
     letters = iter(rng.integers(strings.num_letters, size=total).tolist())
     shifts = iter(rng.integers(1, max(strings.num_letters, 2), size=total).tolist())
@@ -32,7 +32,7 @@ def edited(
     ):
         string = row[:length].tobytes()
         for _ in range(number):
-            kind, share, letter, shift = next(own_kinds), next(places), next(letters), next(shifts)
+            kind, share, letter, shift = next(operations), next(places), next(letters), next(shifts)
             place = int(share * (len(string) + (kind == _INSERT)))
             before, after = string[:place], string[place + (kind != _INSERT) :]
             if kind == _INSERT:

@@ -8,7 +8,6 @@ from seqcls.errors import ConfigError
 from seqcls.interpretability.causes.mechanisms import ORDER, SAMPLE
 from seqcls.problem import resolve
 from seqcls.results import Cause
-from sweeps.on_progress import OnProgress
 from sweeps.statistics.intervals import wilson
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
@@ -18,19 +17,13 @@ from sweeps.store.schema.tables import RunState
 from sweeps.store.strings import string_queries
 
 
-def attribute(
-    store: Store,
-    run_ids: Sequence[int],
-    sample: int = SAMPLE,
-    on_progress: OnProgress | None = None,
-) -> int:
+def attribute(store: Store, run_ids: Sequence[int], sample: int = SAMPLE) -> int:
     """Attributes the errors of finished runs and stores the causes, where not stored already.
 
     Args:
         store: the database, open for writing.
         run_ids: failing runs.
         sample: errors of each that are looked at, spread evenly from the shortest to the longest.
-        on_progress: called after every run.
 
     Returns:
         How many runs were attributed now. One whose task is no language has no causes.
@@ -40,10 +33,8 @@ def attribute(
     """
     reader = store.reader()
     waiting = list(_not_attributed(reader, _of_languages(reader, run_ids), sample))
-    for done, (run_id, wrong) in enumerate(waiting):
+    for run_id, wrong in waiting:
         writer.record_causes(store, run_id, causes_of(reader, run_id, wrong, sample))
-        if on_progress is not None:
-            on_progress(done + 1, len(waiting))
     return len(waiting)
 
 

@@ -9,7 +9,8 @@ from seqcls.errors import UnknownRunError
 from seqcls.problem import strings_read
 from sweeps.analysis.configuration_lookup import config_meant
 from sweeps.results.summaries import differing_fields
-from sweeps.statistics.seed_by_seed import Comparison, by_length, compare, string_differences
+from sweeps.statistics import seed_by_seed
+from sweeps.statistics.seed_by_seed import Comparison, by_length, string_differences
 from sweeps.store.databases.engine import Store
 from sweeps.store.reading import queries
 from sweeps.store.schema.tables import RunState
@@ -39,19 +40,19 @@ class Compared:
         return f"<Compared {self.names[0]}: {a} fail; {self.names[1]}: {b} fail>"
 
 
-def compare_configs(store: Store, a: str, b: str, width: int = 1) -> Compared:
-    """Compares two configurations by all their finished runs, seed by seed where seeds agree.
+def compare(store: Store, a: str, b: str) -> Compared:
+    """Two configurations, seed by seed where seeds agree; differences are the first less the other.
 
     Args:
-        store: where to read.
-        a: what `sweeps.analysis.configuration_lookup.config_meant` takes.
+        store: the database.
+        a: a sweep of one configuration, `heads:hidden_size=16`, or a run, as `seqcls compare` does.
         b: likewise.
-        width: lengths that make one row of `lengths`.
 
     Raises:
         UnknownRunError: there is no such configuration, or no run of it is finished.
         ConfigError: a field or a value that there is not.
     """
+    store = store.reader()
     ids = (config_meant(store, a), config_meant(store, b))
     frame = queries.runs(store)
     frame = frame[frame["state"] == RunState.DONE]
@@ -69,8 +70,8 @@ def compare_configs(store: Store, a: str, b: str, width: int = 1) -> Compared:
         names=(a, b),
         config_ids=ids,
         fields=fields,
-        comparison=compare(*(_outcomes(runs) for runs in sides)),
-        lengths=by_length(lengths[0], lengths[1], width),
+        comparison=seed_by_seed.compare(*(outcomes_of(runs) for runs in sides)),
+        lengths=by_length(*lengths),
         strings=string_differences(strings[0], strings[1]) if same_strings else None,
     )
 
@@ -82,8 +83,10 @@ def _finished(frame: pd.DataFrame, config_id: int, name: str) -> pd.DataFrame:
     return runs
 
 
-def _outcomes(runs: pd.DataFrame) -> pd.DataFrame:
-    return runs[["model_seed", "accuracy", "errors"]].astype({"accuracy": float, "errors": int})
+def outcomes_of(runs: pd.DataFrame) -> pd.DataFrame:
+    """Of each seed that is done: model_seed, accuracy, errors."""
+    once = runs[runs["state"] == RunState.DONE].drop_duplicates("model_seed")
+    return once[["model_seed", "accuracy", "errors"]].astype({"accuracy": float, "errors": int})
 
 
 def _ids(runs: pd.DataFrame) -> list[int]:

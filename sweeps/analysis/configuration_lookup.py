@@ -57,9 +57,23 @@ def condition(text: str, said: str) -> tuple[str, Any]:
         raise ConfigError(f"{said}: {nearest(name, list(default_fields()))}")
     if not equals:
         raise ConfigError(f"{said}: expected FIELD=VALUE, as in hidden_size=16")
-    annotation: Any = RunConfig.model_fields[name].annotation
+    return name, value_of(name, value, said)
+
+
+def value_of(field: str, text: str, said: str) -> Any:
+    """A value of a field, from text.
+
+    Args:
+        field: of the configuration.
+        text: the value alone.
+        said: where it was written, which messages begin with.
+
+    Raises:
+        ConfigError: the field does not have that value.
+    """
+    annotation: Any = RunConfig.model_fields[field].annotation
     try:
-        return name, TypeAdapter(annotation).validate_strings(value)
+        return TypeAdapter(annotation).validate_strings(text)
     except ValidationError as error:
         expected = error.errors()[0]["msg"].removeprefix("Input should be ")
         raise ConfigError(f"{said}: expected {expected}") from None

@@ -21,7 +21,6 @@ from sweeps.store.schema.tables import RunState
 from sweeps.store.strings.arrow import ERRORS, LENGTHS, Strings, errors_of, lengths_of
 
 WRITERS: dict[str, Any] = {"csv": pa.csv.CSVWriter, "parquet": pa.parquet.ParquetWriter}
-FORMATS = tuple(WRITERS)
 
 
 def export(
@@ -51,39 +50,36 @@ def export(
         MachineError: the disk is full.
         StoreError: the database cannot be read.
     """
-    if kind not in FORMATS:
-        raise ConfigError(f"format {kind!r}: expected {' or '.join(FORMATS)}")
+    if kind not in WRITERS:
+        raise ConfigError(f"format {kind!r}: expected {' or '.join(WRITERS)}")
     paths = {name: folder / f"{name}.{kind}" for name in ("runs", "lengths", "errors")}
     refuse_taken(paths.values(), force=force)
     frame = _plain(queries.runs(store, wanted))
     # Of runs that are done: what is stored of them does not change while this goes on.
     ids = frame.loc[frame["state"] == RunState.DONE, "id"].tolist()
     with whole_files(folder, force=force) as new:
-        rows = _write_all(new, kind, frame, _Results(store, ids, on_progress))
+        rows = _write_all(new, kind, frame, _results(store, ids, on_progress))
     return {path: rows[name] for name, path in paths.items()}
 
 
-class _Results:
+def _results(
+    store: Store, ids: Sequence[int], on_progress: OnProgress | None
+) -> Iterator[dict[str, pa.Table]]:
     """The results of runs, a part after another."""
-
-    def __init__(self, store: Store, ids: Sequence[int], on_progress: OnProgress | None) -> None:
-        self._store = store
-        self._ids = ids
-        self._on_progress = on_progress
-
-    def __iter__(self) -> Iterator[dict[str, pa.Table]]:
-        strings = Strings()
-        for start in range(0, len(self._ids), RUNS_AT_ONCE):
-            some = self._ids[start : start + RUNS_AT_ONCE]
-            with self._store.begin() as connection:
-                lengths = lengths_of(connection, some)
-                errors = errors_of(connection, some, strings)
-            yield {"lengths": lengths, "errors": errors}
-            if self._on_progress is not None:
-                self._on_progress(start + len(some), len(self._ids))
+    strings = Strings()
+    for start in range(0, len(ids), RUNS_AT_ONCE):
+        some = ids[start : start + RUNS_AT_ONCE]
+        with store.begin() as connection:
+            lengths = lengths_of(connection, some)
+            errors = errors_of(connection, some, strings)
+        yield {"lengths": lengths, "errors": errors}
+        if on_progress is not None:
+            on_progress(start + len(some), len(ids))
 
 
-def _write_all(folder: Path, kind: str, frame: pd.DataFrame, results: _Results) -> dict[str, int]:
+def _write_all(
+    folder: Path, kind: str, frame: pd.DataFrame, results: Iterator[dict[str, pa.Table]]
+) -> dict[str, int]:
     runs = pa.Table.from_pandas(frame, preserve_index=False)
     schemas = {"runs": runs.schema, "lengths": LENGTHS, "errors": ERRORS}
     rows = dict.fromkeys(schemas, 0)

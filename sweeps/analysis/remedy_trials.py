@@ -11,12 +11,11 @@ from seqcls.fields_read import fields_unread
 from seqcls.interpretability.causes.mechanisms import ORDER
 from seqcls.interpretability.remedies import Suggestion, changed, named_fields, suggestions
 from seqcls.problem import obstacle_of
-from sweeps.analysis import causes
+from sweeps.analysis.compared_configurations import outcomes_of
 from sweeps.grid.spec import SweepSpec, parse_spec
 from sweeps.statistics.seed_by_seed import Comparison, compare
 from sweeps.store.databases.engine import Store
 from sweeps.store.reading import queries
-from sweeps.store.results import explained
 from sweeps.store.schema.tables import RunState
 
 
@@ -47,7 +46,7 @@ def trials(store: Store, run_id: int, mechanisms: Sequence[str]) -> tuple[Trial,
     alike = runs[runs["config_id"] == runs.set_index("id").loc[run_id, "config_id"]]
     config = queries.run_config(store, run_id)
     seeds = sorted(int(seed) for seed in alike["model_seed"])
-    outcomes = _outcomes(alike)
+    before = outcomes_of(alike)
     by_meaning = _by_meaning(queries.configs(store))
     found = []
     for suggestion in suggestions(config, mechanisms):
@@ -57,7 +56,7 @@ def trials(store: Store, run_id: int, mechanisms: Sequence[str]) -> tuple[Trial,
         states = tried["state"].value_counts()
         waiting = int(states.get(RunState.QUEUED, 0) + states.get(RunState.RUNNING, 0))
         lost = int(states.get(RunState.FAILED, 0))
-        found.append(Trial(suggestion, spec, _compared(tried, outcomes), waiting, lost))
+        found.append(Trial(suggestion, spec, _compared(tried, before), waiting, lost))
     return tuple(found)
 
 
@@ -85,22 +84,6 @@ def mechanisms_of(found: pd.DataFrame) -> list[str]:
     shares = found.groupby("mechanism", sort=False)["share"].sum()
     ranked = shares.sort_values(ascending=False, kind="stable").index
     return sorted(map(str, ranked), key=lambda name: name != ORDER)
-
-
-def stored_mechanisms(store: Store, run_id: int) -> list[str]:
-    """The mechanisms that are stored of a run; none where its errors were not attributed."""
-    return mechanisms_of(explained.causes(store, [run_id]))
-
-
-def found_mechanisms(store: Store, run_id: int) -> list[str]:
-    """The mechanisms of a run, as stored, or else attributed and stored.
-
-    Args:
-        store: the database, open for writing.
-        run_id: a finished run.
-    """
-    causes.attribute(store, [run_id])
-    return stored_mechanisms(store.reader(), run_id)
 
 
 def trial_spec(config: RunConfig, suggestion: Suggestion, seeds: Sequence[int]) -> SweepSpec:
@@ -149,11 +132,5 @@ def _came_of_it(comparison: Comparison) -> str:
 
 
 def _compared(tried: pd.DataFrame, before: pd.DataFrame) -> Comparison | None:
-    outcomes = _outcomes(tried)
+    outcomes = outcomes_of(tried)
     return None if outcomes.empty or before.empty else compare(outcomes, before)
-
-
-def _outcomes(runs: pd.DataFrame) -> pd.DataFrame:
-    """Of each seed that is done: model_seed, accuracy, errors."""
-    once = runs[runs["state"] == RunState.DONE].drop_duplicates("model_seed")
-    return once[["model_seed", "accuracy", "errors"]].astype({"accuracy": float, "errors": int})

@@ -8,12 +8,12 @@ says decides what comes of it, and another machine or engine may make something 
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 
-from seqcls.config import RunConfig
+from seqcls.config import RunConfig, default_fields
 from seqcls.errors import UnknownRunError
 from seqcls.problem import resolve
 from seqcls.results import Confusion, Weights
-from sweeps.on_progress import OnProgress
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.reading import queries
@@ -25,19 +25,39 @@ TIMES = 8
 DOUBLE = "float64"
 
 
-def perturb(
-    store: Store,
-    run_ids: Sequence[int],
-    times: int = TIMES,
-    on_progress: OnProgress | None = None,
-) -> None:
+def in_both_precisions(store: Store) -> pd.DataFrame:
+    """Runs that are stored in single and in double precision, and whether rounding decides them.
+
+    Returns:
+        One row a pair of finished runs that differ in nothing but `precision`: run_id_float32,
+        run_id_float64, model_seed, sweeps, the cells of both (as tn_float32 and so on), and
+        sensitive, true where the confusion matrices differ.
+    """
+    done = queries.runs(store.reader())
+    done = done[done["state"] == RunState.DONE]
+    single, double = (done[done["precision"] == x] for x in ("float32", "float64"))
+    alike = [*(name for name in default_fields() if name != "precision"), "model_seed"]
+    kept = ["id", "tn", "fp", "fn", "tp"]
+    pairs = single[[*alike, *kept, "sweeps"]].merge(
+        double[[*alike, *kept]], on=alike, suffixes=("_float32", "_float64")
+    )
+    pairs["sensitive"] = [
+        any(pair[f"{cell}_float32"] != pair[f"{cell}_float64"] for cell in kept[1:])
+        for pair in pairs.to_dict("records")
+    ]
+    pairs = pairs.rename(columns={f"id_{x}": f"run_id_{x}" for x in ("float32", "float64")})
+    ids = ["run_id_float32", "run_id_float64", "model_seed", "sweeps"]
+    cells = [f"{cell}_{x}" for x in ("float32", "float64") for cell in kept[1:]]
+    return pairs[[*ids, *cells, "sensitive"]]
+
+
+def perturb(store: Store, run_ids: Sequence[int], times: int = TIMES) -> None:
     """Trains finished runs again with other rounding, and stores the results.
 
     Args:
         store: the database, open for writing.
         run_ids: finished runs.
         times: how often each is trained again from moved values, all together in one group.
-        on_progress: called after every run.
 
     Raises:
         UnknownRunError: one is not finished.
@@ -51,13 +71,11 @@ def perturb(
             raise UnknownRunError(f"run {run_id} is {known[run_id]['state']}, not finished")
         # What is kept of each training is its confusion.
         resolve(queries.run_config(reader, run_id)).require_language()
-    for done, run_id in enumerate(run_ids):
+    for run_id in run_ids:
         seed, engine = known[run_id]["model_seed"], known[run_id]["engine"]
         config = queries.run_config(reader, run_id)
         outcomes = perturbed(config, int(seed), times, engine=str(engine))
         writer.record_perturbations(store, run_id, outcomes)
-        if on_progress is not None:
-            on_progress(done + 1, len(run_ids))
 
 
 def perturbed(
@@ -100,11 +118,6 @@ def _trained(
     if not kept:
         return []
     return [tested.confusion for tested in evaluate(problem, kept, engine=engine)]
-
-
-def trainings(precision: str, times: int) -> int:
-    """How many outcomes `perturbed` has where no training diverges."""
-    return times + (precision != DOUBLE)
 
 
 def moved_values(weights: Weights, rng: np.random.Generator) -> Weights:

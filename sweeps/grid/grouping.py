@@ -62,9 +62,9 @@ def make_groups(
         key = (alike, run.every_epoch, run.verdict, size)
         by_key.setdefault(key, []).append(run)
     groups = [
-        tuple(own_runs[start : start + size])
-        for (*_, size), own_runs in by_key.items()
-        for start in range(0, len(own_runs), size)
+        tuple(runs_alike[start : start + size])
+        for (*_, size), runs_alike in by_key.items()
+        for start in range(0, len(runs_alike), size)
     ]
     return sorted(groups, key=_expected_cost, reverse=True)
 

@@ -166,17 +166,9 @@ def spec_as_written(data: Mapping[str, Any]) -> SweepSpec:
     # First, since a specification that cannot be stored has no text to show either.
     submitted = _json(data)
     written = WrittenSpec.of(data)
-    spec = SweepSpec(
-        name=written.name,
-        description=written.description,
-        model_seeds=written.model_seeds,
-        checkpoints=written.checkpoints,
-        verdict=written.verdict,
-        fixed=written.fixed,
-        axes=written.axes,
-        configurations=tuple(written.configurations),
-        submitted=submitted,
-    )
+    # A tuple: a specification is not changed any more.
+    given = dict(written) | {"configurations": tuple(written.configurations)}
+    spec = SweepSpec(**given, submitted=submitted)
     _refuse_twice_given(spec)
     if spec.num_runs() > MAX_RUNS:
         raise SpecError(

@@ -42,12 +42,12 @@ _EXPECTED: dict[tuple[str, bool], str] = {
 }
 """What a value is to be, by its key and by whether it stands inside the key's own."""
 
-_OWN = "seqcls"
+_WITH_TEXT = "seqcls"
 """The type of the problems that bring a text of their own."""
 
 
 def _problem(text: str) -> PydanticCustomError:
-    return PydanticCustomError(_OWN, "{text}", {"text": text})
+    return PydanticCustomError(_WITH_TEXT, "{text}", {"text": text})
 
 
 def _storable(text: str) -> str:
@@ -133,7 +133,7 @@ def _told(data: Mapping[str, Any], problem: ErrorDetails) -> str:
     key, *inner = problem["loc"]
     if problem["type"] == "extra_forbidden":
         return f"unknown key {key!r}: {nearest(str(key), list(WrittenSpec.model_fields))}"
-    if problem["type"] == _OWN:
+    if problem["type"] == _WITH_TEXT:
         text = problem["msg"]
     else:
         text = f"expected {_EXPECTED[str(key), bool(inner)]}"

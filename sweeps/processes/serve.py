@@ -22,7 +22,7 @@ from sweeps.store.databases.default import DB_VARIABLE
 ADDRESS = "127.0.0.1"
 
 
-OWN = (ADDRESS, "localhost", "::1")
+THIS_MACHINE = (ADDRESS, "localhost", "::1")
 """Addresses that nobody but this machine reaches."""
 
 TRIED = 20
@@ -101,7 +101,7 @@ def _is_taken(host: str, port: int) -> bool:
 
 
 def _warn_of_others(host: str) -> None:
-    if host in OWN:
+    if host in THIS_MACHINE:
         return
     typer.echo(
         f"seqcls: --host {host}: there is no login. Anyone who can reach this address can read the "

@@ -11,7 +11,8 @@ from seqcls.interpretability.causes.mechanisms import SAMPLE
 from seqcls.spelling import nearest
 from sweeps.analysis import remedy_trials, rounding
 from sweeps.analysis.causes import attribute
-from sweeps.analysis.compared_configurations import Compared, compare_configs
+from sweeps.analysis.compared_configurations import compare as compare
+from sweeps.analysis.rounding import in_both_precisions as in_both_precisions
 from sweeps.results.summaries import differing_fields
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import to_write
@@ -128,21 +129,6 @@ def errors_of_run(store: Store, run: int | str, sort: str = "length") -> pd.Data
     return frame.sort_values([sort, *(name for name in SORTS if name != sort)])
 
 
-def compare(store: Store, a: str, b: str) -> Compared:
-    """Two configurations, seed by seed where seeds agree; differences are the first less the other.
-
-    Args:
-        store: the database.
-        a: a sweep of one configuration, `heads:hidden_size=16`, or a run, as `seqcls compare` does.
-        b: likewise.
-
-    Raises:
-        UnknownRunError: there is no such configuration, or no run of it is finished.
-        ConfigError: a field or a value that there is not.
-    """
-    return compare_configs(store.reader(), a, b)
-
-
 def causes(store: Store, sweep: str, sample: int = SAMPLE) -> pd.DataFrame:
     """Why the failing runs of a sweep fail: as stored, or else found and stored.
 
@@ -185,9 +171,11 @@ def helps(store: Store, run: int | str) -> Help:
     run_id = queries.find_run(reader, str(run))
     # A run without a model says so here, before anything is attributed.
     queries.weights(reader, run_id)
-    mechanisms = remedy_trials.stored_mechanisms(reader, run_id)
-    if not mechanisms and len(string_queries.string_errors(reader, run_id)):
-        mechanisms = remedy_trials.found_mechanisms(to_write(store), run_id)
+    stored = explained.causes(reader, [run_id])
+    if stored.empty and len(string_queries.string_errors(reader, run_id)):
+        attribute(to_write(store), [run_id])
+        stored = explained.causes(reader, [run_id])
+    mechanisms = remedy_trials.mechanisms_of(stored)
     return Help(mechanisms, remedy_trials.trials(reader, run_id, mechanisms))
 
 
@@ -217,7 +205,8 @@ def sensitive(
     waiting = [
         run_id
         for run_id in ids
-        if known.get(run_id, 0) != rounding.trainings(str(precision[run_id]), times)
+        # As many as there are where no training diverges.
+        if known.get(run_id, 0) != times + (precision[run_id] != rounding.DOUBLE)
     ]
     if waiting:
         rounding.perturb(to_write(store), waiting, times)
@@ -225,18 +214,9 @@ def sensitive(
     return outcomes[outcomes["run_id"].isin(ids)]
 
 
-def in_both_precisions(store: Store) -> pd.DataFrame:
-    """Runs that are stored in single and in double precision, and whether rounding decides them.
-
-    Returns:
-        As `sweeps.store.reading.queries.sensitive`.
-    """
-    return queries.sensitive(store.reader())
-
-
 def _finished(store: Store, reference: str) -> Iterator[int]:
     """The finished runs of a sweep, or the one run of that reference."""
-    if reference in set(sweep_queries.sweeps(store)["name"]):
+    if reference in sweep_queries.specifications(store):
         members = queries.runs(store, View((reference,)))
         yield from (int(x) for x in members.loc[members["state"] == RunState.DONE, "id"])
         return

@@ -51,26 +51,21 @@ class Outcomes:
         return found
 
 
-def failing_difference(
-    a: Sequence[Outcomes], b: Sequence[Outcomes], *, paired: bool, confidence: float = CONFIDENCE
-) -> Interval:
+def failing_difference(a: Sequence[Outcomes], b: Sequence[Outcomes], *, paired: bool) -> Interval:
     """The mean failing share of the first configurations less that of the second, by Newcombe.
 
     Args:
         a: whether each seed fails (0 or 1).
         b: likewise.
         paired: whether each configuration has the same seeds as the one at its place in the other.
-        confidence: of the interval.
     """
     if paired:
         pairs = [table_of(*pair) for pair in zip(a, b, strict=True)]
-        return paired_newcombe(_together(pairs), confidence)
-    return newcombe(_counted(a), _counted(b), confidence)
+        return paired_newcombe(_together(pairs))
+    return newcombe(_counted(a), _counted(b))
 
 
-def median_difference(
-    a: Sequence[Outcomes], b: Sequence[Outcomes], confidence: float = CONFIDENCE
-) -> Interval:
+def median_difference(a: Sequence[Outcomes], b: Sequence[Outcomes]) -> Interval:
     """The mean median of the first configurations less that of the second, by bootstrap.
 
     Seeds are drawn, the same in configurations that have the same, so that those are compared seed
@@ -81,7 +76,7 @@ def median_difference(
     if min(len(x.seeds) for x in (*a, *b)) < FEWEST:
         return Interval(value, np.nan, np.nan)
     first, second = (np.mean([x.medians for x in side], axis=0) for side in (a, b))
-    outside = (1 - confidence) / 2
+    outside = (1 - CONFIDENCE) / 2
     low, high = np.quantile(first - second, [outside, 1 - outside])
     return Interval(value, float(low), float(high))
 

@@ -31,21 +31,6 @@ MEASURES = {
     "Failing share": Measure("failing", fails=True),
 }
 
-COLUMNS = [
-    "fields",
-    "field",
-    "moves",
-    "low",
-    "high",
-    "worst",
-    "at_worst",
-    "best",
-    "at_best",
-    "values",
-    "paired",
-    "alike",
-]
-
 
 def without_unread(settings: pd.DataFrame, configs: Mapping[int, RunConfig]) -> pd.DataFrame:
     """Settings, missing where the configuration's own language and network do not read them.
@@ -89,7 +74,7 @@ def importance(models: pd.DataFrame, settings: pd.DataFrame, measure: Measure) -
     }
     known = settings.loc[list(outcomes)]
     rows = [_row(names, known, outcomes, measure) for names in _together(known)]
-    frame = pd.DataFrame(rows, columns=COLUMNS)
+    frame = pd.DataFrame(rows or {"moves": []})
     return frame.sort_values("moves", ascending=False, kind="stable", ignore_index=True)
 
 

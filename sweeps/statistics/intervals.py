@@ -9,7 +9,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate and the interval that holds the truth at the confidence asked for."""
+    """An estimate and the interval that holds the truth at `CONFIDENCE`."""
 
     value: float
     low: float
@@ -33,12 +33,12 @@ class Table:
         return self.both + self.only_first + self.only_second + self.none
 
 
-def wilson(count: float, n: float, confidence: float = CONFIDENCE) -> Interval:
+def wilson(count: float, n: float) -> Interval:
     """A share and its score interval (Wilson 1927); of no observations anything is possible."""
     if n == 0:
         return Interval(math.nan, 0.0, 1.0)
     share = count / n
-    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
     middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     reach = z * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
     # At the ends rounding may leave the share itself just outside.
@@ -47,24 +47,21 @@ def wilson(count: float, n: float, confidence: float = CONFIDENCE) -> Interval:
     )
 
 
-def newcombe(
-    first: tuple[float, float], second: tuple[float, float], confidence: float = CONFIDENCE
-) -> Interval:
+def newcombe(first: tuple[float, float], second: tuple[float, float]) -> Interval:
     """The first share less the second, of independent samples (Newcombe 1998a, method 10).
 
     Args:
         first: how many, of how many.
         second: likewise.
-        confidence: of the interval.
     """
-    return _hybrid(wilson(*first, confidence), wilson(*second, confidence), 0.0)
+    return _hybrid(wilson(*first), wilson(*second), 0.0)
 
 
-def paired_newcombe(table: Table, confidence: float = CONFIDENCE) -> Interval:
+def paired_newcombe(table: Table) -> Interval:
     """The first share less the second, of pairs (Newcombe 1998b, method 10)."""
     n = table.pairs
-    first = wilson(table.both + table.only_first, n, confidence)
-    second = wilson(table.both + table.only_second, n, confidence)
+    first = wilson(table.both + table.only_first, n)
+    second = wilson(table.both + table.only_second, n)
     return _hybrid(first, second, _correlation(table))
 
 

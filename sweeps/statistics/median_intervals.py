@@ -10,6 +10,8 @@ import pandas as pd
 from sweeps.statistics.intervals import CONFIDENCE
 
 RESAMPLES = 2000
+"""How often the members of each group are drawn."""
+
 FEWEST = 6
 """Values that a median needs for an interval of 95%. Between the least and the greatest of n lies
 the median of what they are drawn from with probability 1 - 2^(1 - n) (David & Nagaraja 2003, 7.1):
@@ -19,9 +21,7 @@ CHUNK = 256
 """Groups whose resampled medians are in memory at the same time."""
 
 
-def median_intervals(
-    frame: pd.DataFrame, value: str, by: Sequence[str], resamples: int = RESAMPLES
-) -> pd.DataFrame:
+def median_intervals(frame: pd.DataFrame, value: str, by: Sequence[str]) -> pd.DataFrame:
     """The median of each group, with its percentile bootstrap interval (Efron 1979).
 
     The members of each group are drawn with replacement, as many as there are; the interval holds
@@ -31,7 +31,6 @@ def median_intervals(
         frame: one row a value; rows without one count in no group.
         value: the column that is summed up.
         by: the columns that make the groups.
-        resamples: how often each group is drawn.
 
     Returns:
         One row a group, sorted: the columns of `by`, n (values), median, low, high. A group of
@@ -48,37 +47,35 @@ def median_intervals(
     for size in np.unique(sizes[sizes >= FEWEST]):
         alike = np.flatnonzero(sizes == size)
         members = values[starts[alike, None] + np.arange(size)]
-        interval[alike] = intervals_of(members, resamples)
+        interval[alike] = intervals_of(members)
     summary["low"], summary["high"] = interval.T
     return summary.reset_index()
 
 
-def intervals_of(
-    members: npt.NDArray[np.float64], resamples: int = RESAMPLES
-) -> npt.NDArray[np.float64]:
+def intervals_of(members: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """As `median_intervals`, of each row of sorted members: low and high, of shape (row, 2)."""
     found = np.full((len(members), 2), np.nan)
     if members.shape[1] >= FEWEST:
         for start in range(0, len(members), CHUNK):
             chosen = slice(start, start + CHUNK)
-            found[chosen] = _intervals(members[chosen], resamples)
+            found[chosen] = _intervals(members[chosen])
     return found
 
 
-def _intervals(members: npt.NDArray[np.float64], resamples: int) -> npt.NDArray[np.float64]:
+def _intervals(members: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Low and high of each row of sorted members, of shape (row, 2)."""
-    drawn = members[:, _middle_ranks(members.shape[1], resamples)].mean(axis=2)
+    drawn = members[:, _middle_ranks(members.shape[1])].mean(axis=2)
     outside = (1 - CONFIDENCE) / 2
     low, high = np.quantile(drawn, [outside, 1 - outside], axis=1)
     return np.stack([low, high], axis=1)
 
 
 @lru_cache(maxsize=64)
-def _middle_ranks(size: int, resamples: int) -> npt.NDArray[np.int64]:
+def _middle_ranks(size: int) -> npt.NDArray[np.int64]:
     """The ranks of the two middle members of each draw, of shape (resample, 2).
 
     Drawn values are as sorted as their ranks, so nothing but these two has to be looked up.
     """
     generator = np.random.default_rng(0)
-    ranks = np.sort(generator.integers(size, size=(resamples, size)), axis=1)
+    ranks = np.sort(generator.integers(size, size=(RESAMPLES, size)), axis=1)
     return ranks[:, [(size - 1) // 2, size // 2]]

@@ -64,21 +64,20 @@ def compare(a: pd.DataFrame, b: pd.DataFrame) -> Comparison:
     )
 
 
-def by_length(a: pd.DataFrame, b: pd.DataFrame, width: int = 1) -> pd.DataFrame:
+def by_length(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
     """The accuracy of both at every length, and their difference over the seeds that both have.
 
     Args:
         a: one row a run and length of the first: model_seed, length, tested, wrong (strings).
         b: likewise of the second.
-        width: lengths that make one row.
 
     Returns:
-        One row a length of which both have strings: length (the first of its row), seeds,
+        One row a length of which both have strings: length, seeds,
         accuracy_a and accuracy_b (means over seeds, in [0, 1]), difference, low and high (the
         interval of the mean difference by Student's t; missing with fewer than two seeds).
     """
-    pairs = _accuracy_by_length(a, width).merge(
-        _accuracy_by_length(b, width), on=["model_seed", "length"], suffixes=("_a", "_b")
+    pairs = _accuracy_by_length(a).merge(
+        _accuracy_by_length(b), on=["model_seed", "length"], suffixes=("_a", "_b")
     )
     pairs["difference"] = pairs["accuracy_a"] - pairs["accuracy_b"]
     groups = pairs.groupby("length", sort=True)
@@ -115,9 +114,7 @@ def string_differences(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
     return counts.drop(columns="order").reset_index(drop=True)
 
 
-def _accuracy_by_length(scores: pd.DataFrame, width: int) -> pd.DataFrame:
-    binned = scores.assign(length=(scores["length"] - 1) // width * width + 1)
-    binned["length"] = binned["length"].clip(lower=0)
-    counts = binned.groupby(["model_seed", "length"])[["tested", "wrong"]].sum()
+def _accuracy_by_length(scores: pd.DataFrame) -> pd.DataFrame:
+    counts = scores.groupby(["model_seed", "length"])[["tested", "wrong"]].sum()
     right = (counts["tested"] - counts["wrong"]) / counts["tested"]
     return right.rename("accuracy").reset_index()

@@ -8,7 +8,7 @@ from pathlib import Path
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from seqcls.errors import StoreError, StoreMissingError, StoreVersionError
+from seqcls.errors import StoreDamagedError, StoreError, StoreMissingError, StoreVersionError
 from sweeps.store.databases import postgres, sqlite
 from sweeps.store.databases.default import DB_VARIABLE, DEFAULT_DB
 from sweeps.store.databases.engine import SCHEMA_VERSION, Store, schema_version
@@ -118,7 +118,8 @@ def open_writer(db: str | None = None, *, any_version: bool = False) -> Store:
         if store.path is not None:
             from sweeps.store.integrity import trust
 
-            trust.refuse_to_write(store.path, store.name)
+            if (reason := trust.why_not_written(store.path, store.name)) is not None:
+                raise StoreDamagedError(reason)
     return store
 
 

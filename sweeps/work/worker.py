@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
@@ -87,7 +88,7 @@ def work(
 
     with (
         gentle_interruption() as interruption,
-        executors.start(how.workers, how.dask, group_went_on) as executor,
+        closing(executors.start(how.workers, how.dask, group_went_on)) as executor,
         store.kept_open(),
     ):
         worker_id = writer.register_worker(store)

@@ -10,13 +10,12 @@ import pytest
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reading import sweep_queries
 from sweeps.store.verification import verify
 from sweeps.work.options import WorkOptions
 from sweeps.work.worker import work
 from tests.app import PAGES, open_app
 from tests.conftest import SHORT
-from tests.databases import spec
+from tests.databases import spec, stored_sweeps
 
 FIXED = {**SHORT, "max_num_epochs": 1}
 
@@ -38,7 +37,7 @@ def change(store: Store, over: threading.Event, changes: list[str]) -> None:
     generator = random.Random(1)
     numbers = count(10)
     while not over.wait(0.3):
-        known = sweep_queries.sweeps(store.reader())["id"].tolist()
+        known = stored_sweeps(store.reader())["id"].tolist()
         if len(known) > 1 and generator.random() < 0.6:
             writer.delete(store, generator.choice(known))
             changes.append("deleted")

@@ -10,10 +10,9 @@ from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
-from sweeps.store.reading import sweep_queries
 from sweeps.store.verification import verify
 from tests.conftest import ROOT, SHORT
-from tests.databases import rows
+from tests.databases import rows, stored_sweeps
 
 WIDE = parse_spec(
     {
@@ -58,5 +57,5 @@ def test_each_of_200_runs_is_recorded_once_by_many_workers(any_db: str, long: bo
             recorded += int(re.findall(r"trained (\d+) runs", stdout)[0])
         assert recorded == 200
         check(store)
-        assert sweep_queries.sweeps(store)["state"].tolist() == ["done"]
+        assert stored_sweeps(store)["state"].tolist() == ["done"]
         assert writer.delete(store, sweep_id) == 200

@@ -70,6 +70,7 @@ def test_families_are_exact_where_letter_counts_decide(store: Store) -> None:
 
 def test_figures_are_charts_that_a_notebook_shows(store: Store) -> None:
     charts = api.figures(store, RUN, ["aac", "baac"])
+    assert (charts[0] | charts[7]).to_dict()["hconcat"], "charts may stand beside each other"
     assert all("vegaEmbed" in chart._repr_mimebundle_()["text/html"] for chart in charts)
     specs = {_title(spec): spec for spec in (chart.to_dict() for chart in charts)}
     assert list(specs)[:2] == ["Loss by epoch", "Token embeddings"]

@@ -18,7 +18,7 @@ from sweeps.store import migrate, verification, writer
 from sweeps.store.databases.engine import Store, schema_version
 from sweeps.store.migrate import upgrade_with_backup
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reading import queries, sweep_queries
+from sweeps.store.reading import queries
 from sweeps.store.reading.selection import View
 from sweeps.store.runs.claiming import GRACE_SECONDS
 from sweeps.store.schema.tables import now
@@ -27,7 +27,7 @@ from sweeps.store.verification import verify
 from tests.chaos.contents import contents
 from tests.chaos.damaged import seeming, unchecked
 from tests.conftest import ASSETS, ROOT
-from tests.databases import fill_server, rows, spec
+from tests.databases import fill_server, rows, spec, stored_sweeps
 from tests.integration.test_store import claimed, outcomes
 
 OLD = sorted((ASSETS / "databases").glob("*.db"))
@@ -102,10 +102,10 @@ def test_different_results_for_the_same_run_are_said_and_ours_are_kept(
 
 def test_results_of_another_database_end_what_waits_here(store: Store, other: Store) -> None:
     writer.submit(store, spec())
-    assert sweep_queries.sweeps(store)["state"].tolist() == ["queued"]
+    assert stored_sweeps(store)["state"].tolist() == ["queued"]
     merged = writer.merge(store, filled(other))
     assert merged.results == 3
-    assert sweep_queries.sweeps(store)["state"].tolist() == ["done"]
+    assert stored_sweeps(store)["state"].tolist() == ["done"]
     assert contents(store) == contents(other)
 
 
@@ -131,8 +131,8 @@ def test_a_sweep_of_the_same_name_and_other_runs_gets_another_name(
     filled(other, model_seeds=[7, 8, 9])
     assert writer.merge(store, other).renamed == {"s": "s (other)"}
     assert writer.merge(store, other).renamed == {"s": "s (other)"}
-    assert sweep_queries.sweeps(store)["name"].tolist() == ["s", "s (other)"]
-    assert sweep_queries.sweeps(store)["runs"].tolist() == [3, 3]
+    assert stored_sweeps(store)["name"].tolist() == ["s", "s (other)"]
+    assert stored_sweeps(store)["runs"].tolist() == [3, 3]
     assert verify(store).damages == []
 
 

@@ -9,7 +9,7 @@ import pytest
 from dashboard.charts.comparison.importance import written
 from dashboard.compare.cells import cells_of
 from dashboard.failing import causes, error_places
-from sweeps.analysis.compared_configurations import compare_configs
+from sweeps.analysis.compared_configurations import compare
 from sweeps.cli.commands.comparison import comparison_sentences
 from sweeps.grid.spec import parse_spec
 from sweeps.statistics.importance import MEASURES, importance, without_unread
@@ -126,7 +126,7 @@ def test_the_page_and_the_command_give_one_interval_for_one_difference(db: Path)
     store = open_reader(str(db))
     configs = queries.configs(store)
     pair = [i for i, own in configs.items() if own.task == "first" and own.test_size == 200]
-    compared = compare_configs(store, "first:positions=none", "first:positions=rotary")
+    compared = compare(store, "first:positions=none", "first:positions=rotary")
     command = compared.comparison
     told = "\n".join(comparison_sentences(compared))
     for method in ("(95%, Wilson: ", "(95%, Newcombe: ", "(95%, bootstrap over seeds: "):

@@ -17,10 +17,11 @@ from seqcls.tokens.tokenizer import LETTERS, Tokenizer
 from seqcls.weights import from_bytes
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader
-from sweeps.store.reading import queries, sweep_queries
+from sweeps.store.reading import queries
 from sweeps.store.strings import string_queries
 from tests.commands import run_main
 from tests.conftest import LONG, ROOT, asset
+from tests.databases import stored_sweeps
 
 SHIPPED = ROOT / "runs.db"
 SPECS = ROOT / "sweeps" / "grid" / "specs" / "report"
@@ -109,7 +110,7 @@ def test_the_whole_report_is_there(store: Store) -> None:
     runs = queries.runs(store)
     assert len(runs) == 43
     assert set(runs["state"]) == {"done"}
-    assert sweep_queries.sweeps(store)["runs"].sum() == 45  # two models stand in two sweeps
+    assert stored_sweeps(store)["runs"].sum() == 45  # two models stand in two sweeps
     initializations = runs[["all_initializations" in names for names in runs["sweeps"]]]
     assert initializations[initializations["errors"] == 0]["model_seed"].tolist() == [5]
 

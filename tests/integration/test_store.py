@@ -26,7 +26,7 @@ from sweeps.store.reading.selection import View
 from sweeps.store.results.stored import read_runs
 from sweeps.store.runs import queued
 from tests.conftest import ROOT
-from tests.databases import rows, spec
+from tests.databases import rows, spec, stored_sweeps
 
 
 def outcome(number: int, run: PlannedRun | None = None) -> RunResult:
@@ -101,7 +101,7 @@ def test_sweeps_share_the_runs_that_both_ask_for(store: Store) -> None:
     writer.submit(store, spec(name="t", checkpoints="every_epoch", model_seeds=[2, 3]))
     runs = queries.runs(store)
     assert runs["sweeps"].tolist() == [("s",), ("s",), ("s", "t"), ("t",)]
-    sweep_ids = sweep_queries.sweeps(store)["id"].tolist()
+    sweep_ids = stored_sweeps(store)["id"].tolist()
     planned = {run.model_seed: run.every_epoch for run in queued.queued_runs(store, sweep_ids)}
     assert planned == {0: False, 1: False, 2: True, 3: True}
 
@@ -117,7 +117,7 @@ def test_a_groups_results_and_states_are_one_transaction(store: Store) -> None:
     assert writer.record(store, claim, outcomes(claim)) == 3
     assert set(queries.runs(store)["state"]) == {"done"}
     assert rows(store, "SELECT count(*) FROM length_score") == [(6,)]
-    assert sweep_queries.sweeps(store)["state"].tolist() == ["done"]
+    assert stored_sweeps(store)["state"].tolist() == ["done"]
 
 
 def test_a_run_is_claimed_by_one_worker_only(store: Store) -> None:

@@ -22,7 +22,7 @@ from sweeps.work.options import WorkOptions
 from sweeps.work.progress import progress
 from sweeps.work.worker import work
 from tests.conftest import SHORT
-from tests.databases import rows, spec
+from tests.databases import rows, spec, stored_sweeps
 from tests.integration.test_store import claimed, outcome
 
 
@@ -38,7 +38,7 @@ def states(store: Store) -> list[str]:
 def test_a_launch_token_that_is_used_twice_launches_once(store: Store) -> None:
     first = writer.submit(store, spec(), launch_token="click")
     assert writer.submit(store, spec(name="other"), launch_token="click") == first
-    assert sweep_queries.sweeps(store)["name"].tolist() == ["s"]
+    assert stored_sweeps(store)["name"].tolist() == ["s"]
 
 
 def test_submitting_at_the_same_moment_makes_one_sweep(any_db: str) -> None:
@@ -53,14 +53,14 @@ def test_of_a_stopped_sweep_nothing_is_begun_until_it_is_resumed(store: Store) -
     sweep_id = writer.submit(store, spec())
     (group,) = make_groups(queued.queued_runs(store, [sweep_id]))
     writer.stop(store, [sweep_id])
-    assert sweep_queries.sweeps(store)["state"].tolist() == ["stopped"]
+    assert stored_sweeps(store)["state"].tolist() == ["stopped"]
     assert queued.queued_runs(store, [sweep_id]) == []
     worker_id = writer.register_worker(store)
     assert writer.claim(store, worker_id, group) is None
     writer.resume(store, [sweep_id])
-    assert sweep_queries.sweeps(store)["state"].tolist() == ["queued"]
+    assert stored_sweeps(store)["state"].tolist() == ["queued"]
     assert writer.claim(store, worker_id, group) is not None
-    assert sweep_queries.sweeps(store)["state"].tolist() == ["running"]
+    assert stored_sweeps(store)["state"].tolist() == ["running"]
 
 
 def test_a_run_goes_on_where_one_of_its_sweeps_does(store: Store) -> None:
@@ -76,9 +76,9 @@ def test_a_sweep_that_is_stopped_when_all_is_done_is_done(store: Store) -> None:
     sweep_id = writer.submit(store, spec())
     _, claim = claimed(store, sweep_id)
     writer.stop(store, [sweep_id])
-    assert sweep_queries.sweeps(store)["state"].tolist() == ["stopped"]
+    assert stored_sweeps(store)["state"].tolist() == ["stopped"]
     writer.record(store, claim, [outcome(n) for n in range(3)])
-    assert sweep_queries.sweeps(store)["state"].tolist() == ["done"]
+    assert stored_sweeps(store)["state"].tolist() == ["done"]
 
 
 def test_retrying_queues_failed_runs_only_and_gives_them_three_attempts_again(
@@ -91,7 +91,7 @@ def test_retrying_queues_failed_runs_only_and_gives_them_three_attempts_again(
     assert states(store) == ["failed", "queued"]
     assert writer.retry(store, [sweep_id]) == 1
     assert states(store) == ["queued", "queued"]
-    assert sweep_queries.sweeps(store)["state"].tolist() == ["queued"]
+    assert stored_sweeps(store)["state"].tolist() == ["queued"]
     assert queries.runs(store)["error"].isna().all()
     for _ in range(3):
         assert states(store)[0] == "queued"
@@ -111,7 +111,7 @@ def test_deleting_a_sweep_keeps_the_runs_that_another_has(store: Store) -> None:
     assert sweep_queries.runs_of_one_sweep_only(store, first) == 2
     assert writer.delete(store, first) == 2
     assert queries.runs(store)["model_seed"].tolist() == [2, 3]
-    assert sweep_queries.sweeps(store)["name"].tolist() == ["t"]
+    assert stored_sweeps(store)["name"].tolist() == ["t"]
     assert rows(store, "SELECT DISTINCT run_id FROM epoch") == [(3,)]
     assert writer.delete(store, sweep_queries.find_sweep(store, "t")) == 2
     for table in ("run", "config", "sweep", "sweep_run", "epoch", "length_score", "error_pack"):
@@ -219,7 +219,7 @@ def test_a_sweep_stopped_from_elsewhere_ends_its_worker_and_goes_on_later(any_db
     worked = work(store, [sweep_id], WorkOptions(0), stop_when_going)
     assert (worked.recorded, worked.abandoned, worked.signal) == (0, 1, None)
     assert states(store) == ["queued"]
-    assert sweep_queries.sweeps(store)["state"].tolist() == ["stopped"]
+    assert stored_sweeps(store)["state"].tolist() == ["stopped"]
     assert rows(store, "SELECT count(*) FROM worker WHERE ended_at IS NULL") == [(0,)]
 
 

@@ -1,11 +1,13 @@
 """Charts are functions of their frames."""
 
 import json
+import re
 from typing import Any
 
 import altair as alt
 import pandas as pd
 import pytest
+import vl_convert
 
 from dashboard.charts.comparison.accuracy_by_length import CLICKED as CLICKED_LINE
 from dashboard.charts.comparison.accuracy_by_length import accuracy_by_length
@@ -17,8 +19,10 @@ from dashboard.charts.comparison.seed_grid import CLICKED as CLICKED_CELL
 from dashboard.charts.comparison.seed_grid import seed_grid
 from dashboard.charts.errors.errors_by_length import errors_by_length
 from dashboard.charts.errors.features import feature_plane
+from dashboard.charts.model.ablations import pruning_curve
+from dashboard.charts.model.attention import attention_weights
+from dashboard.charts.model.readout import DIRECTIONS, steps_of_one
 from dashboard.charts.style.colors import FALSE_NEGATIVE, FALSE_POSITIVE, GREY
-from dashboard.charts.style.heights import height_of
 from dashboard.charts.style.scales import LABEL_LETTERS, row_height, rows
 
 MODELS = pd.DataFrame(
@@ -266,31 +270,50 @@ def test_models_in_training_are_dashed_and_end_in_a_point() -> None:
     assert dashed["encoding"]["color"] == ends["encoding"]["color"]
 
 
-@pytest.mark.parametrize(
-    ("chart", "least", "most"),
-    [
-        (alt.Chart(MODELS).mark_bar().encode(x="accuracy:Q").properties(height=100), 130, 170),
-        (
-            alt.Chart(MODELS)
-            .mark_bar()
-            .encode(x="accuracy:Q", y="run_id:N")
-            .properties(height=alt.Step(20), title="Title"),
-            150,
-            190,
-        ),
-        (
-            alt.Chart(MODELS)
-            .mark_bar()
-            .encode(x="accuracy:Q", y="run_id:N")
-            .properties(height=alt.Step(20))
-            .facet("configuration:N", columns=1),
-            140,
-            200,
-        ),
-    ],
-    ids=["plain", "rows", "panels"],
+ATTENDED = pd.DataFrame(
+    {
+        "string": ["ab", "ab", "b"],
+        "head": "head 0",
+        "token": ["a", "b", "b"],
+        "count": 1,
+        "label": ["a x 1", "b x 1", "b x 1"],
+        "score": [0.5, -0.5, 0.1],
+        "weight": [0.7, 0.3, 1.0],
+    }
 )
-def test_the_place_that_is_kept_for_a_chart_is_about_as_high_as_it_is(
-    chart: alt.Chart, least: int, most: int
-) -> None:
-    assert least <= height_of(chart.to_dict()) <= most
+STEPS = pd.DataFrame(
+    {
+        "string": "ab",
+        "step": ["start", "logit"],
+        "change": [0.5, -0.871],
+        "start": [0, 0],
+        "end": [0.5, -0.871],
+        "direction": [DIRECTIONS[0], DIRECTIONS[2]],
+    }
+)
+REMOVED = pd.DataFrame(
+    {
+        "removed": [1, 2, 3],
+        "part": ["a", "b", "c"],
+        "errors": [0, 5, 70],
+        "accuracy": 0.9,
+        "loss": 0.1,
+        "logit_change": 0.2,
+    }
+)
+
+
+@pytest.mark.parametrize(
+    "chart",
+    [
+        attention_weights(ATTENDED, "ab", "Title"),
+        pruning_curve(REMOVED),
+        steps_of_one(STEPS, None).chart,
+    ],
+    ids=["panels", "rows", "plot"],
+)
+def test_a_chart_reserves_about_as_much_of_the_page_as_it_takes(chart: alt.LayerChart) -> None:
+    spec = chart.to_dict()
+    drawn = re.search(r'height="(\d+)"', vl_convert.vegalite_to_svg(spec))
+    assert drawn is not None
+    assert 0.6 * int(drawn[1]) <= spec["usermeta"]["height"] <= int(drawn[1])

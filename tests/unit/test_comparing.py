@@ -183,13 +183,13 @@ def test_accuracy_by_length_has_the_difference_and_its_band() -> None:
         )
         for errors in ([0, 1, 2], [4, 4, 4])
     )
-    found = by_length(a, b, width=2)
-    assert found["length"].tolist() == [1, 3]
-    assert found["seeds"].tolist() == [3, 3]
+    found = by_length(a, b)
+    assert found["length"].tolist() == [1, 2, 3]
+    assert found["seeds"].tolist() == [3, 3, 3]
     expected = stats.ttest_rel([1, 0.9, 0.8], [0.6, 0.6, 0.6]).confidence_interval(0.95)
-    assert found["difference"].tolist() == pytest.approx([0.3, 0.3])
-    assert found["low"].tolist() == pytest.approx([expected.low] * 2)
-    assert found["high"].tolist() == pytest.approx([expected.high] * 2)
+    assert found["difference"].tolist() == pytest.approx([0.3] * 3)
+    assert found["low"].tolist() == pytest.approx([expected.low] * 3)
+    assert found["high"].tolist() == pytest.approx([expected.high] * 3)
 
 
 def test_strings_that_one_gets_wrong_more_often_are_listed() -> None:

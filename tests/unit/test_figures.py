@@ -8,7 +8,7 @@ import pytest
 
 from dashboard.figures.figure import Figure
 from dashboard.figures.gallery import GROUPS, NUMBERS, figures
-from dashboard.figures.history import History
+from dashboard.figures.history import History, losses_by_part
 from dashboard.figures.projection import project
 from seqcls.config import RunConfig
 from seqcls.engines.initial import draw_initial
@@ -197,10 +197,11 @@ def test_every_figure_belongs_to_a_group() -> None:
 
 
 def test_losses_are_means_over_the_strings_of_an_epoch() -> None:
-    frame = shipped(GOOD).losses_by_part()
+    good, whole = shipped(GOOD), shipped("all_fixed_length_sequences/0")
+    frame = losses_by_part(good.config, good.losses)
     means = frame.assign(strings=frame["sum"] / frame["loss"]).groupby("part")["strings"]
     assert means.max().to_dict() == pytest.approx({"training": 9984, "validation": 960})
-    everything = shipped("all_fixed_length_sequences/0").losses_by_part()
+    everything = losses_by_part(whole.config, whole.losses)
     training = everything[everything["part"] == "training"]
     assert (training["sum"] / training["loss"]).tolist() == pytest.approx([19_683] * 21)
 

@@ -6,7 +6,7 @@ import pytest
 
 from dashboard.languages import shortest_strings
 from dashboard.launch.custom import seeds_of
-from dashboard.launch.fields import GROUPS, offered, options, own_value, typed
+from dashboard.launch.fields import GROUPS, default_value, offered, options, typed
 from dashboard.launch.start import Start
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError
@@ -20,7 +20,7 @@ def chosen(**fields: Any) -> set[str]:
     """The fields that are offered where these are chosen."""
     values = {name: value if isinstance(value, list) else [value] for name, value in fields.items()}
     task = values.get("task", [None])[0] or "contains_all"
-    groups = offered(lambda name: values.get(name, [own_value(name, task)]))
+    groups = offered(lambda name: values.get(name, [default_value(name, task)]))
     return {name for names in groups.values() for name in names}
 
 
@@ -57,7 +57,7 @@ def test_what_is_offered_is_never_refused_as_unread(task: str) -> None:
 
 def test_only_samplers_that_can_serve_the_task_are_offered() -> None:
     def values(name: str) -> list[Any]:
-        return [{"task": "parity"}.get(name, own_value(name, "parity"))]
+        return [{"task": "parity"}.get(name, default_value(name, "parity"))]
 
     assert options("train_sampler", values) == ["balanced_strings", "fixed_length"]
 

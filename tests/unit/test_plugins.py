@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dashboard.launch.fields import offered, options, own_value
+from dashboard.launch.fields import default_value, offered, options
 from seqcls import fields_read
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, PluginError, named
@@ -267,7 +267,7 @@ def test_what_is_no_language_is_one_line_and_spoils_no_other(
     # What is asked of all parts there are leaves it out.
     assert "bracket_types" in fields_read.fields_unread(configuration({"task": "parity"}))
     chosen = {"task": "odd"}
-    assert "task" in offered(lambda field: [chosen.get(field, own_value(field, "odd"))])["Task"]
+    assert "task" in offered(lambda field: [chosen.get(field, default_value(field, "odd"))])["Task"]
     assert options("train_sampler", lambda field: [chosen.get(field)])
 
 
@@ -308,7 +308,7 @@ def test_an_architecture_from_outside_reads_what_it_names(install: Install) -> N
 
     # The launch panel, importance and remedies.
     def panel(field: str) -> list[Any]:
-        return [{"architecture": "silent"}.get(field, own_value(field, "parity"))]
+        return [{"architecture": "silent"}.get(field, default_value(field, "parity"))]
 
     assert not HEADS & set(offered(panel)["Network"])
     assert "hidden_size" in offered(panel)["Network"]

@@ -7,7 +7,12 @@ import pandas as pd
 
 from dashboard.charts.style.colors import GREY, INK, OKABE_ITO
 from dashboard.charts.style.lookup import chart_of
-from dashboard.charts.style.scales import LABEL_LINE_HEIGHT, legend_height, lines_in_legend, titled
+from dashboard.charts.style.scales import (
+    LABEL_LINE_HEIGHT,
+    configuration_color,
+    legend_height,
+    titled,
+)
 
 PLOT_HEIGHT = 340
 FURNITURE_HEIGHT = 150
@@ -36,20 +41,7 @@ def accuracy_by_length(
     """
     names = list(dict.fromkeys(medians["configuration"]))
     color_of = colors or dict(zip(names, OKABE_ITO, strict=False))
-    color = alt.Color(
-        "configuration:N",
-        title="Configuration",
-        sort=names,
-        scale=alt.Scale(domain=names, range=[color_of[name] for name in names]),
-        legend=alt.Legend(
-            orient="bottom",
-            columns=1,
-            labelExpr=lines_in_legend(names),
-            labelLimit=0,
-            symbolOpacity=1,
-            symbolStrokeWidth=3,
-        ),
-    )
+    color = configuration_color({name: color_of[name] for name in names})
     lines, summed = chart_of(seeds, names), chart_of(medians, names)
     axis = alt.Axis(tickMinStep=1, format=",.0f")
     x = alt.X("middle:Q", title="String length (letters)", scale=alt.Scale(zero=True), axis=axis)
@@ -80,22 +72,16 @@ def _y(field: str, measure: str) -> alt.Y:
 
 def _band(medians: alt.Chart, x: alt.X, color: alt.Color) -> alt.Chart:
     # Without a legend entry of its own: the band has the color of its line.
-    chart: alt.Chart = medians.mark_area(opacity=0.15).encode(
-        x, alt.Y("low:Q"), alt.Y2("high:Q"), color
-    )
-    return chart
+    return medians.mark_area(opacity=0.15).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), color)
 
 
 def _seeds(seeds: alt.Chart, x: alt.X, color: alt.Color, measure: str) -> alt.Chart:
     lines = seeds.mark_line(strokeWidth=1)
-    chart: alt.Chart = lines.encode(x, _y("value", measure), color, alt.Detail("run_id:N"))
-    return chart
+    return lines.encode(x, _y("value", measure), color, alt.Detail("run_id:N"))
 
 
 def _medians(medians: alt.Chart, x: alt.X, color: alt.Color, measure: str) -> alt.Chart:
-    line = medians.mark_line(strokeWidth=3.5)
-    chart: alt.Chart = line.encode(x, _y("median", measure), color)
-    return chart
+    return medians.mark_line(strokeWidth=3.5).encode(x, _y("median", measure), color)
 
 
 def _targets(seeds: alt.Chart, x: alt.X, measure: str) -> alt.Chart:
@@ -104,7 +90,7 @@ def _targets(seeds: alt.Chart, x: alt.X, measure: str) -> alt.Chart:
         name="pointed", fields=["run_id"], on="pointerover", clear="pointerout", empty=False
     )
     clicked = alt.selection_point(name=CLICKED, fields=["run_id"], empty=False)
-    chart: alt.Chart = (
+    return (
         seeds.mark_point(size=120, filled=True, color=GREY)
         .encode(
             x,
@@ -120,7 +106,6 @@ def _targets(seeds: alt.Chart, x: alt.X, measure: str) -> alt.Chart:
         )
         .add_params(pointed, clicked)
     )
-    return chart
 
 
 def _limits(limits: pd.DataFrame) -> list[alt.Chart]:

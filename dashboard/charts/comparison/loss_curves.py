@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 
 from dashboard.charts.style.encodings import Drawing
-from dashboard.charts.style.scales import legend_height, lines_in_legend, titled
+from dashboard.charts.style.scales import configuration_color, legend_height, titled
 
 PLOT_HEIGHT, FURNITURE = 240, 110
 STATES_ROW = 40
@@ -26,23 +26,11 @@ def loss_curves(frame: pd.DataFrame, colors: Mapping[str, str]) -> Drawing:
     # A logarithm needs more than zero.
     drawn = frame[frame["loss"] > 0]
     states = [state for state in DASHES if (frame["state"] == state).any()]
-    color = alt.Color(
-        "configuration:N",
-        title="Configuration",
-        scale=alt.Scale(domain=list(colors), range=list(colors.values())),
-        legend=alt.Legend(
-            orient="bottom",
-            columns=1,
-            labelExpr=lines_in_legend(list(colors)),
-            labelLimit=0,
-            symbolStrokeWidth=3,
-        ),
-    )
     base = alt.Chart(drawn).encode(
         x=alt.X("epoch:Q", title="Epoch", axis=alt.Axis(tickMinStep=1, format="d")),
         y=alt.Y("loss:Q", title="Nats per string (log)", scale=alt.Scale(type="log")),
         detail="run_id:N",
-        color=color,
+        color=configuration_color(colors),
         tooltip=[
             alt.Tooltip("configuration:N", title="Configuration"),
             alt.Tooltip("model_seed:Q", title="Model seed"),
@@ -57,7 +45,7 @@ def loss_curves(frame: pd.DataFrame, colors: Mapping[str, str]) -> Drawing:
         legend=alt.Legend(orient="top", titleOrient="left", symbolStrokeWidth=2, symbolSize=400),
     )
     finished = alt.datum.state == FINISHED
-    lines: alt.Chart = base.mark_line(strokeWidth=1.2, point=alt.OverlayMarkDef(size=12))
+    lines = base.mark_line(strokeWidth=1.2, point=alt.OverlayMarkDef(size=12))
     height = PLOT_HEIGHT + FURNITURE + legend_height(list(colors))
     chart: Drawing = lines
     if states != [FINISHED]:

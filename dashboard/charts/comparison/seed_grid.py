@@ -34,7 +34,7 @@ def seed_grid(models: pd.DataFrame, names: list[str]) -> alt.Chart:
         scale=alt.Scale(scheme=LOW_TO_HIGH, domain=[lowest, 1]),
         legend=alt.Legend(format="~%", tickCount=3, orient="bottom", gradientLength=150),
     )
-    chart: alt.Chart = (
+    return (
         chart_of(models, names)
         .mark_rect(cornerRadius=2, stroke=GREY)
         .encode(
@@ -56,4 +56,3 @@ def seed_grid(models: pd.DataFrame, names: list[str]) -> alt.Chart:
             height=row_height(names, ROW_HEIGHT) * len(names) + FURNITURE_HEIGHT, title=title
         )
     )
-    return chart

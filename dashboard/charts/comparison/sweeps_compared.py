@@ -4,7 +4,7 @@ import altair as alt
 import pandas as pd
 
 from dashboard.charts.style.colors import GREY, OKABE_ITO
-from dashboard.charts.style.encodings import Drawing
+from dashboard.charts.style.encodings import Drawing, reserved
 
 ROW = 44
 OUTCOMES = ("fails", "generalizes")
@@ -49,4 +49,7 @@ def sweeps_compared(frame: pd.DataFrame) -> Drawing:
             ],
         )
     )
-    return chart.properties(height=ROW * len(names), title="Every model of these sweeps")
+    height = ROW * len(names)
+    return chart.properties(
+        height=height, title="Every model of these sweeps", **reserved(height, legend=True)
+    )

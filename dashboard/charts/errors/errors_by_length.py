@@ -15,7 +15,7 @@ def errors_by_length(errors: pd.DataFrame) -> alt.Chart:
         errors: first_length and last_length of each bar, lengths (as text), kind, strings
             (misclassified), tested (strings of that label and those lengths), rate in [0, 1].
     """
-    chart: alt.Chart = (
+    return (
         alt.Chart(errors)
         .mark_bar()
         .encode(
@@ -39,4 +39,3 @@ def errors_by_length(errors: pd.DataFrame) -> alt.Chart:
         .transform_calculate(after=alt.datum.last_length + 1)
         .properties(height=HEIGHT, title=titled("Errors by length"))
     )
-    return chart

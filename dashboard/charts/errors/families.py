@@ -10,13 +10,19 @@ from dashboard.charts.style.encodings import (
     SIDE,
     Drawing,
     outcome_colors,
+    reserved,
 )
 
 HEIGHT = 260
 
 
 def family_curve(
-    curve: pd.DataFrame, flips: pd.DataFrame, limit: float | None, name: str, text: str
+    curve: pd.DataFrame,
+    flips: pd.DataFrame,
+    limit: float | None,
+    name: str,
+    text: str,
+    height: int = HEIGHT,
 ) -> Drawing:
     """Logit against one free count, on a log scale.
 
@@ -26,13 +32,9 @@ def family_curve(
         limit: the logit as the count grows without end, where it is known.
         name: of the count.
         text: the family, for the title.
+        height: pixels of the plot.
     """
-    x = alt.X(
-        "n:Q",
-        title=f"{name}, the free count (log)",
-        scale=alt.Scale(type="log", nice=False),
-        axis=alt.Axis(format="~s"),
-    )
+    x = _counted(alt.X, "n", f"{name}, the free count")
     y = alt.Y("logit:Q", title="Logit (positive above 0)")
     line = alt.Chart().mark_line(color=GREY, strokeWidth=1.5).encode(x, y)
     dots = (
@@ -62,7 +64,9 @@ def family_curve(
     )
     zero = alt.Chart().mark_rule(color=GREY, strokeWidth=0.5).encode(y=alt.datum(0))
     layers = [zero, limit_rule, line, dots, limit_text, *_flip_marks(flips)]
-    return alt.layer(*layers, data=curve).properties(height=HEIGHT, title=f"The family {text}")
+    return alt.layer(*layers, data=curve).properties(
+        height=height, title=f"The family {text}", **reserved(height, legend=True)
+    )
 
 
 def probability_curve(curve: pd.DataFrame, name: str) -> Drawing:
@@ -73,12 +77,7 @@ def probability_curve(curve: pd.DataFrame, name: str) -> Drawing:
         name: of the count.
     """
     base = alt.Chart(curve).encode(
-        alt.X(
-            "n:Q",
-            title=f"{name}, the free count (log)",
-            scale=alt.Scale(type="log", nice=False),
-            axis=alt.Axis(format="~s"),
-        ),
+        _counted(alt.X, "n", f"{name}, the free count"),
         alt.Y(
             "probability:Q",
             title="Probability",
@@ -95,7 +94,9 @@ def probability_curve(curve: pd.DataFrame, name: str) -> Drawing:
         ],
     )
     line = base.mark_line(color=GREY, strokeWidth=1.5)
-    return alt.layer(half, line, dots, data=curve).properties(height=HEIGHT // 2)
+    return alt.layer(half, line, dots, data=curve).properties(
+        height=HEIGHT // 2, **reserved(HEIGHT // 2)
+    )
 
 
 def family_map(cells: pd.DataFrame, flips: pd.DataFrame, names: tuple[str, str]) -> Drawing:
@@ -107,15 +108,7 @@ def family_map(cells: pd.DataFrame, flips: pd.DataFrame, names: tuple[str, str])
         flips: first, second: where the answer changes.
         names: of the two counts, the first one along the horizontal axis.
     """
-    x, y = (
-        channel(
-            f"{axis}:Q",
-            title=f"{name} (log)",
-            scale=alt.Scale(type="log", nice=False),
-            axis=alt.Axis(format="~s"),
-        )
-        for channel, axis, name in ((alt.X, "x", names[0]), (alt.Y, "y", names[1]))
-    )
+    x, y = _counted(alt.X, "x", names[0]), _counted(alt.Y, "y", names[1])
     rectangles = (
         alt.Chart(cells)
         .mark_rect()
@@ -152,7 +145,19 @@ def family_map(cells: pd.DataFrame, flips: pd.DataFrame, names: tuple[str, str])
         )
     )
     side = int(1.3 * SIDE)
-    return alt.layer(rectangles, boundary).properties(width=side, height=side)
+    return alt.layer(rectangles, boundary).properties(
+        width=side, height=side, **reserved(side, legend=True)
+    )
+
+
+def _counted(channel: type[alt.X] | type[alt.Y], field: str, name: str) -> alt.X | alt.Y:
+    """An axis of counts on a log scale."""
+    return channel(
+        f"{field}:Q",
+        title=f"{name} (log)",
+        scale=alt.Scale(type="log", nice=False),
+        axis=alt.Axis(format="~s"),
+    )
 
 
 def _flip_marks(flips: pd.DataFrame) -> list[alt.Chart]:

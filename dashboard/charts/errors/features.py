@@ -18,7 +18,7 @@ def feature_plane(errors: pd.DataFrame, x: str, y: str) -> alt.Chart:
         x: the name of the first, along the horizontal axis, such as `a's` or `nesting depth`.
         y: the name of the second, along the vertical axis.
     """
-    chart: alt.Chart = (
+    return (
         alt.Chart(errors)
         .mark_point(size=40, filled=True, opacity=0.8)
         .encode(
@@ -38,7 +38,6 @@ def feature_plane(errors: pd.DataFrame, x: str, y: str) -> alt.Chart:
         )
         .properties(height=HEIGHT, title=titled(f"Errors by {x} and {y}"))
     )
-    return chart
 
 
 def _counted(values: "pd.Series[Any]", name: str) -> dict[str, Any]:

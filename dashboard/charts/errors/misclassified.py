@@ -4,7 +4,7 @@ import altair as alt
 import pandas as pd
 
 from dashboard.charts.style.colors import FALSE_NEGATIVE, FALSE_POSITIVE
-from dashboard.charts.style.encodings import SIDE, Drawing
+from dashboard.charts.style.encodings import SIDE, Drawing, reserved
 
 KINDS = ("false positive", "false negative")
 HEIGHT = 220
@@ -36,7 +36,7 @@ def error_map(cells: pd.DataFrame, letters: tuple[str, str], longest: int, title
     scale = alt.Scale(domain=[int(min(0, cells[["x", "y"]].min().min())), longest], nice=False)
     axis = alt.Axis(values=list(range(0, longest + 1, max(1, longest // 10))))
     first, second = letters
-    chart: alt.Chart = (
+    return (
         alt.Chart(cells)
         .mark_rect()
         .encode(
@@ -59,8 +59,8 @@ def error_map(cells: pd.DataFrame, letters: tuple[str, str], longest: int, title
                 alt.Tooltip("share:Q", title="Share of such strings", format=".1%"),
             ],
         )
+        .properties(height=MAP_SIDE, title=title, **reserved(MAP_SIDE, legend=True))
     )
-    return chart.properties(height=MAP_SIDE, title=title)
 
 
 def errors_by_length(frame: pd.DataFrame, longest: int) -> Drawing:
@@ -70,7 +70,7 @@ def errors_by_length(frame: pd.DataFrame, longest: int) -> Drawing:
         frame: length, kind, errors.
         longest: length that was tried.
     """
-    chart: alt.Chart = (
+    return (
         alt.Chart(frame)
         .mark_bar(width=3)
         .encode(
@@ -87,5 +87,5 @@ def errors_by_length(frame: pd.DataFrame, longest: int) -> Drawing:
                 alt.Tooltip("errors:Q", title="Multisets", format=","),
             ],
         )
+        .properties(height=HEIGHT, title="By length", **reserved(HEIGHT, legend=True))
     )
-    return chart.properties(height=HEIGHT, title="By length")

@@ -4,10 +4,11 @@ import altair as alt
 import pandas as pd
 
 from dashboard.charts.style.colors import GREY, OKABE_ITO
-from dashboard.charts.style.encodings import Drawing
+from dashboard.charts.style.encodings import Drawing, reserved
 from dashboard.charts.style.scales import titled
 
 HEIGHT = 260
+BAR, ROW = 14, 18
 WAYS = ("zero", "mean")
 
 COSTS = [
@@ -27,7 +28,7 @@ def accuracy_by_length(frame: pd.DataFrame, tokens: str = "tokens") -> Drawing:
         tokens: what they are called.
     """
     names = list(dict.fromkeys(frame["model"]))
-    chart: alt.Chart = (
+    return (
         alt.Chart(frame)
         .mark_line(point=True)
         .encode(
@@ -52,8 +53,8 @@ def accuracy_by_length(frame: pd.DataFrame, tokens: str = "tokens") -> Drawing:
                 alt.Tooltip("strings:Q", title="Test strings"),
             ],
         )
+        .properties(height=HEIGHT, title="Accuracy by length", **reserved(HEIGHT, legend=True))
     )
-    return chart.properties(height=HEIGHT, title="Accuracy by length")
 
 
 def part_ranking(frame: pd.DataFrame, errors_as_trained: int, what: str = "part") -> Drawing:
@@ -92,7 +93,9 @@ def part_ranking(frame: pd.DataFrame, errors_as_trained: int, what: str = "part"
         .encode(x="errors:Q")
     )
     title = titled(f"What each {what}'s removal costs", subtitle="Dashed: the model as trained.")
-    return alt.layer(bars, rule).properties(height=alt.Step(14), title=title)
+    return alt.layer(bars, rule).properties(
+        height=alt.Step(BAR), title=title, **reserved(BAR * len(frame), legend=True)
+    )
 
 
 def pruning_curve(frame: pd.DataFrame) -> Drawing:
@@ -117,4 +120,8 @@ def pruning_curve(frame: pd.DataFrame) -> Drawing:
         ],
     )
     line: alt.Chart = base.mark_line(point=True, color=OKABE_ITO[0])
-    return line.properties(height=alt.Step(18), title="Pruning, the cheapest part first")
+    return line.properties(
+        height=alt.Step(ROW),
+        title="Pruning, the cheapest part first",
+        **reserved(ROW * len(parts)),
+    )

@@ -6,8 +6,8 @@ import altair as alt
 import pandas as pd
 
 from dashboard.charts.style.colors import INK
-from dashboard.charts.style.encodings import Drawing, by_panel, token_colors
-from dashboard.charts.style.pointing import TOKEN, row_frames
+from dashboard.charts.style.encodings import Drawing, by_panel, reserved, token_colors
+from dashboard.charts.style.pointing import row_frames
 
 WIDTH = 250
 ROW = 24
@@ -46,11 +46,10 @@ def attention_weights(frame: pd.DataFrame, tokens: Sequence[str], title: str) ->
     texts = texts.transform_calculate(
         text="format(datum.weight, '.3f') + '  (score ' + format(datum.score, '.2f') + ')'"
     )
-    cell = alt.layer(row_frames(base, TOKEN), bars, texts, data=frame).properties(
+    cell = alt.layer(row_frames(base), bars, texts, data=frame).properties(
         width=WIDTH, height=alt.Step(ROW)
     )
     string = alt.Row(**by_panel(frame, "string"))
     string = string.header(labelAngle=0, labelAlign="left", labelLimit=160, labelFontSize=13)
-    facets = cell.facet(row=string, spacing=12)
-    drawing: Drawing = facets.resolve_scale(y="independent").properties(title=title)
-    return drawing
+    facets = cell.facet(row=string, spacing=12).resolve_scale(y="independent")
+    return facets.properties(title=title, **reserved(ROW * len(frame)))

@@ -6,7 +6,7 @@ from typing import Literal
 import altair as alt
 import pandas as pd
 
-from dashboard.charts.style.encodings import Drawing, by_panel
+from dashboard.charts.style.encodings import Drawing, by_panel, reserved
 from dashboard.charts.style.pointing import TOKEN, framed, pointed
 from dashboard.charts.style.scales import readable_on
 
@@ -63,5 +63,7 @@ def matrix(
     grid = alt.layer(cells, texts, frames, data=frame).properties(**size)
     grid = grid.transform_calculate(token=f"datum.{attended}")
     panels = grid.facet(alt.Facet(**by_panel(frame, "head")), columns=2, spacing=24)
-    drawing: Drawing = panels.resolve_scale(y="independent")
-    return drawing
+    # Each panel is drawn alone.
+    return panels.resolve_scale(y="independent").properties(
+        **reserved(ROW * frame["row"].nunique())
+    )

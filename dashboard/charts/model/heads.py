@@ -53,7 +53,7 @@ def _small_patterns(heads: int, blocks: int, side: int) -> Layers:
 def _axes(heads: int, blocks: int) -> list[alt.X | alt.Y | alt.X2 | alt.Y2]:
     def named(kind: str, number: int) -> alt.Axis:
         return alt.Axis(
-            values=[own + FILLED / 2 for own in range(number)],
+            values=[place + FILLED / 2 for place in range(number)],
             labelExpr=f"'{kind} ' + floor(datum.value)",
             orient="top" if kind == "head" else "left",
             grid=False,

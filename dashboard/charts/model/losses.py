@@ -4,9 +4,10 @@ import altair as alt
 import pandas as pd
 
 from dashboard.charts.style.colors import GREY, INK, OKABE_ITO
-from dashboard.charts.style.encodings import SIDE, Drawing
+from dashboard.charts.style.encodings import SIDE, Drawing, reserved
 
 PARTS = ("training", "validation")
+HEIGHT = 300
 
 
 def losses(frame: pd.DataFrame, kept_epoch: int | None, shown_epoch: int) -> Drawing:
@@ -46,7 +47,7 @@ def losses(frame: pd.DataFrame, kept_epoch: int | None, shown_epoch: int) -> Dra
         )
     )
     return alt.layer(lines, *_marks(kept_epoch, shown_epoch)).properties(
-        width=2 * SIDE, height=300, title="Loss by epoch"
+        width=2 * SIDE, height=HEIGHT, title="Loss by epoch", **reserved(HEIGHT)
     )
 
 

@@ -4,7 +4,7 @@ import altair as alt
 import pandas as pd
 
 from dashboard.charts.style.colors import GREY, OKABE_ITO
-from dashboard.charts.style.encodings import SIDE, Domain, Drawing
+from dashboard.charts.style.encodings import SIDE, Domain, Drawing, reserved
 
 ROW = 30
 
@@ -58,4 +58,5 @@ def magnitudes(frame: pd.DataFrame, domain: Domain) -> Drawing:
         width=2 * SIDE - 160,
         height=alt.Step(ROW),
         title="How large the parameters are (dot: root mean square)",
+        **reserved(ROW * len(names)),
     )

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import altair as alt
 import pandas as pd
 
+from dashboard.charts.style.encodings import AXIS, reserved
 from dashboard.charts.style.pointing import framed
 
 WIDTH = 640
@@ -53,8 +54,8 @@ class Part:
     def chart(self) -> Layers:
         """The part alone, with its data."""
         rows = {name: frame.to_dict("records") for name, frame in self.data.items()}
-        whole: Layers = self.looks(*self.shape).properties(datasets=rows)
-        return whole
+        drawn = self.looks(*self.shape)
+        return drawn.properties(datasets=rows, **reserved(drawn.height))
 
 
 def together(parts: Sequence[Part]) -> dict[str, Any]:
@@ -75,9 +76,11 @@ def _template(
     with warnings.catch_warnings():
         # That the parts share one mark is what is meant.
         warnings.filterwarnings("ignore", "Automatically deduplicated selection parameter")
-        whole = alt.vconcat(*(build(*shape) for build, shape in looks), spacing=14)
+        charts = [build(*shape) for build, shape in looks]
+        whole = alt.vconcat(*charts, spacing=14)
     spec: dict[str, Any] = whole.resolve_scale(color="independent").to_dict(validate=False)
-    return spec
+    between = AXIS * (len(charts) - 1)
+    return spec | reserved(sum(chart.height for chart in charts) + between)
 
 
 def tokens_frame(names: Names) -> pd.DataFrame:
@@ -95,8 +98,7 @@ def reached_by(field: str, limits: Limits | None) -> pd.DataFrame:
 
 def unseen(name: str) -> alt.Chart:
     """Marks of the data set with this name that only its axis knows of."""
-    drawn: alt.Chart = chart_of(name).mark_rule(opacity=0, aria=False)
-    return drawn
+    return chart_of(name).mark_rule(opacity=0, aria=False)
 
 
 def chart_of(name: str) -> alt.Chart:

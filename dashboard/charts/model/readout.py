@@ -5,7 +5,7 @@ import pandas as pd
 
 from dashboard.charts.model.parts import Layers, Limits, Part, reached_by, unseen
 from dashboard.charts.style.colors import AWAY, GREY, INK, TOWARDS
-from dashboard.charts.style.encodings import Domain, Drawing, by_panel
+from dashboard.charts.style.encodings import Domain, Drawing, by_panel, reserved
 
 ROW = 26
 WIDTH = 210
@@ -29,7 +29,11 @@ def waterfall(frame: pd.DataFrame, domain: Domain, title: str) -> Drawing:
     layers = _steps(alt.Scale(domain=domain, nice=False))
     panel = alt.layer(*layers).properties(width=WIDTH, height=alt.Step(ROW), data=frame)
     facet = alt.Facet(**by_panel(frame, "string", WIDTH))
-    return panel.facet(facet, columns=2, spacing=ROOM_FOR_TEXT).properties(title=title)
+    # Each panel is drawn alone.
+    rows = ROW * frame["step"].nunique()
+    return panel.facet(facet, columns=2, spacing=ROOM_FOR_TEXT).properties(
+        title=title, **reserved(rows)
+    )
 
 
 def steps_of_one(frame: pd.DataFrame, limits: Limits | None) -> Part:

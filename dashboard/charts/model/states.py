@@ -1,7 +1,6 @@
 """Vectors of a model as points: on number lines, or as arrows in a plane with equal scales."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import altair as alt
 import pandas as pd
@@ -16,6 +15,7 @@ from dashboard.charts.style.encodings import (
     by_panel,
     outcome_colors,
     outcome_shapes,
+    reserved,
     token_colors,
 )
 from dashboard.charts.style.labels import with_places, with_room
@@ -86,10 +86,10 @@ def _states(
     if "panel" in points and len(view.domains) == 2:
         facet = alt.Facet(**by_panel(points, "panel", SMALL_SIDE))
         drawn = drawing.properties(**size).facet(facet, columns=PANELS_IN_ROW, spacing=16)
-        return drawn.properties(title=title)
+        return drawn.properties(title=title, **reserved(SMALL_SIDE))
     # What is one of several panels has its name behind a colon.
-    own = titled(title, letters=TITLE_LETTERS) if ": " in title else titled(title)
-    return drawing.properties(title=own, **size)
+    broken = titled(title, letters=TITLE_LETTERS) if ": " in title else titled(title)
+    return drawing.properties(title=broken, **size, **reserved(size["height"]))
 
 
 def _number_lines(
@@ -130,25 +130,23 @@ def _arrows(
 
 def _names(base: alt.Chart) -> alt.Chart:
     """Names where `with_places` has found room; the others are in the tooltip alone."""
-    named: alt.Chart = (
+    return (
         base.mark_text(fontSize=12, color=INK)
         .encode(x="name_x:Q", y="name_y:Q", text="name:N", color=alt.value(INK))
         .transform_filter("isValid(datum.name_x)")
     )
-    return named
 
 
 def _turned(heads: alt.Chart) -> alt.Chart:
     """Arrow heads that point away from the origin: the scales are equal, and so is the angle."""
-    turned: Any = heads.transform_calculate(angle="atan2(datum.x, datum.y) * 180 / PI")
-    drawn: alt.Chart = turned.encode(angle=alt.Angle("angle:Q", scale=None))
-    return drawn
+    return heads.transform_calculate(angle="atan2(datum.x, datum.y) * 180 / PI").encode(
+        angle=alt.Angle("angle:Q", scale=None)
+    )
 
 
 def _zero(channel: str) -> alt.Chart:
     zero = {"x": alt.datum(0)} if channel == "x" else {"y": alt.datum(0)}
-    rule: alt.Chart = alt.Chart().mark_rule(color=GREY, strokeWidth=0.5).encode(**zero)
-    return rule
+    return alt.Chart().mark_rule(color=GREY, strokeWidth=0.5).encode(**zero)
 
 
 def boundary(view: View, direction: tuple[float, float]) -> list[alt.Chart]:
@@ -201,17 +199,18 @@ def landmarks(points: pd.DataFrame, view: View) -> list[alt.Chart]:
         view: the axes.
     """
     # Stroke and fill, not color: the scale and the legend of color are those of the strings.
-    colored = points.assign(color=colors_of(points["token"].tolist()))
-    base = alt.Chart(colored).encode(axis(view, 0, alt.X))
-    fill = alt.Fill("color:N", scale=None)
+    tokens = points["token"].tolist()
+    colors = alt.Scale(domain=tokens, range=colors_of(tokens))
+    base = alt.Chart(points).encode(axis(view, 0, alt.X))
     if len(view.domains) == 1:
         wide = alt.when(pointed(TOKEN)).then(alt.value(5)).otherwise(alt.value(2))
         rules = base.mark_rule(opacity=1).encode(strokeWidth=wide).add_params(pointed(TOKEN))
         texts = base.mark_text(fontWeight="bold", fontSize=13)
         return [
-            rules.encode(stroke=alt.Stroke("color:N", scale=None)),
+            rules.encode(stroke=alt.Stroke("token:N", scale=colors, legend=None)),
             texts.encode(y=alt.value(-8), text="token:N", color=alt.value(INK)),
         ]
+    fill = alt.Fill("token:N", scale=colors, legend=None)
     placed = base.encode(axis(view, 1, alt.Y), fill)
     texts = placed.mark_text(dy=-10, fontWeight="bold", fontSize=13).encode(
         text="token:N", color=alt.value(INK)

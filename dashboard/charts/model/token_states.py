@@ -120,25 +120,26 @@ def attention_matrix(frame: pd.DataFrame, names: Names, title: str, room: int = 
 
 def _attention_matrix(tokens: Places, title: str, room: int) -> Layers:
     rows = alt.Scale(domain=list(range(tokens.number)))
-    cells = (
-        chart_of("attention")
-        .mark_rect()
-        .encode(
-            x=token_axis(tokens, "Token attended to"),
-            y=alt.Y("query:O", scale=rows, axis=named("Token that attends")),
-            color=weight_color(),
-            tooltip=[
-                alt.Tooltip("attends:N", title="Attends"),
-                alt.Tooltip("to:N", title="To"),
-                alt.Tooltip("weight:Q", title="Weight", format=".4f"),
-            ],
-        )
-        .add_params(pointed())
+    cells = chart_of("attention").encode(
+        x=token_axis(tokens, "Token attended to"),
+        y=alt.Y("query:O", scale=rows, axis=named("Token that attends")),
+        color=weight_color(),
+        tooltip=[
+            alt.Tooltip("attends:N", title="Attends"),
+            alt.Tooltip("to:N", title="To"),
+            alt.Tooltip("weight:Q", title="Weight", format=".4f"),
+        ],
     )
-    return alt.layer(cells, marked()).properties(
-        width=width_of(tokens.number, room),
-        height=max(ROW * tokens.number, 60),
-        title=titled(title),
+    return _grid(tokens, room, cells, rows=tokens.number).properties(title=titled(title))
+
+
+def _grid(
+    tokens: Places, room: int, cells: alt.Chart, *above: alt.Chart, rows: int, most: int = 10_000
+) -> Layers:
+    """Cells that can be pointed at, in so many rows, and what lies above them."""
+    rectangles = cells.mark_rect().add_params(pointed())
+    return alt.layer(rectangles, *above, marked()).properties(
+        width=width_of(tokens.number, room), height=min(max(ROW * rows, 60), most)
     )
 
 
@@ -191,26 +192,17 @@ def rounded_up(value: float) -> float:
 
 def _unit_states(tokens: Places, units: int, title: str, reach: float, room: int) -> Layers:
     scale = alt.Scale(domain=[-reach, 0, reach], range=[AWAY, "#ffffff", TOWARDS])
-    cells = (
-        chart_of("units")
-        .mark_rect()
-        .encode(
-            x=token_axis(tokens),
-            y=alt.Y("unit:O", title="Unit", axis=alt.Axis(labelOverlap=True)),
-            color=alt.Color("value:Q", title="Value", scale=scale),
-            tooltip=[
-                alt.Tooltip("after:N", title="After"),
-                alt.Tooltip("unit:O", title="Unit"),
-                alt.Tooltip("value:Q", title="Value", format=".4f"),
-            ],
-        )
-        .add_params(pointed())
+    cells = chart_of("units").encode(
+        x=token_axis(tokens),
+        y=alt.Y("unit:O", title="Unit", axis=alt.Axis(labelOverlap=True)),
+        color=alt.Color("value:Q", title="Value", scale=scale),
+        tooltip=[
+            alt.Tooltip("after:N", title="After"),
+            alt.Tooltip("unit:O", title="Unit"),
+            alt.Tooltip("value:Q", title="Value", format=".4f"),
+        ],
     )
-    return alt.layer(cells, marked()).properties(
-        width=width_of(tokens.number, room),
-        height=min(max(ROW * units, 60), 420),
-        title=titled(title),
-    )
+    return _grid(tokens, room, cells, rows=units, most=420).properties(title=titled(title))
 
 
 def state_path(frame: pd.DataFrame, shares: tuple[float, float], room: int = WIDTH) -> Part:
@@ -285,24 +277,18 @@ def _patched(tokens: Places, sites: tuple[str, ...], reach: float) -> Layers:
         x=token_axis(tokens),
         y=alt.Y("site:N", title=None, sort=list(sites), axis=alt.Axis(labelLimit=200)),
     )
-    rectangles = (
-        cells.mark_rect()
-        .encode(
-            color=alt.Color("logit:Q", title="Logit", scale=scale),
-            tooltip=[
-                alt.Tooltip("site:N", title="State"),
-                alt.Tooltip("base_token:N", title="Token"),
-                alt.Tooltip("source_token:N", title="Source token"),
-                alt.Tooltip("logit:Q", title="Patched logit", format=".4f"),
-                alt.Tooltip("flips:N", title="Flips the prediction"),
-            ],
-        )
-        .add_params(pointed())
+    colored = cells.encode(
+        color=alt.Color("logit:Q", title="Logit", scale=scale),
+        tooltip=[
+            alt.Tooltip("site:N", title="State"),
+            alt.Tooltip("base_token:N", title="Token"),
+            alt.Tooltip("source_token:N", title="Source token"),
+            alt.Tooltip("logit:Q", title="Patched logit", format=".4f"),
+            alt.Tooltip("flips:N", title="Flips the prediction"),
+        ],
     )
     turned = cells.transform_filter("datum.flips").mark_text(text="●", fontSize=9, color="black")
-    return alt.layer(rectangles, turned, marked()).properties(
-        width=width_of(tokens.number), height=max(ROW * len(sites), 60)
-    )
+    return _grid(tokens, WIDTH, colored, turned, rows=len(sites))
 
 
 def _outcome(label: bool, predicted: bool) -> str:

@@ -1,1 +1,1 @@
-"""What charts share: colors, scales, labels, heights, pointing."""
+"""What charts share: colors, scales, labels, pointing."""

@@ -24,6 +24,10 @@ Drawing = alt.Chart | alt.LayerChart | alt.FacetChart
 """What the builders of charts return."""
 
 
+AXIS, TITLE, LEGEND = 50, 28, 60
+"""Pixels around a plot: an axis with its title, a title, a legend above."""
+
+
 @dataclass(frozen=True)
 class View:
     """The axes of a drawing: one is a number line, two are a plane."""
@@ -38,6 +42,16 @@ def outcome(label: bool, answer: bool) -> str:
     if label:
         return "true positive" if answer else "false negative"
     return "false positive" if answer else "true negative"
+
+
+def reserved(plot: float, *, legend: bool = False) -> dict[str, Any]:
+    """What a chart states of its height on the page, rather too little: kept until it is drawn.
+
+    Args:
+        plot: pixels of its plots from top to bottom; a title and an axis come on top.
+        legend: whether a legend does, too.
+    """
+    return {"usermeta": {"height": round(TITLE + LEGEND * legend + plot + AXIS)}}
 
 
 def by_panel(frame: pd.DataFrame, field: str, limit: int = 200) -> dict[str, Any]:
@@ -59,14 +73,14 @@ def axis(view: View, number: int, channel: type[alt.X] | type[alt.Y]) -> alt.X |
     )
 
 
-def token_colors(tokens: Sequence[str], *, legend: bool = True) -> alt.Color:
+def token_colors(tokens: Sequence[str]) -> alt.Color:
     """Each token in its color, in the order of the vocabulary."""
     return alt.Color(
         "token:N",
         title="Token",
         sort=list(tokens),
         scale=alt.Scale(domain=list(tokens), range=colors_of(tokens)),
-        legend=alt.Legend(orient="top", symbolOpacity=1) if legend else None,
+        legend=alt.Legend(orient="top", symbolOpacity=1),
     )
 
 
@@ -80,11 +94,11 @@ def outcome_colors(*, legend: bool = True) -> alt.Color:
     )
 
 
-def outcome_shapes(*, legend: bool = True) -> alt.Shape:
+def outcome_shapes() -> alt.Shape:
     """Strings in the language point up, the others down."""
     return alt.Shape(
         "outcome:N",
         title="String",
         scale=alt.Scale(domain=OUTCOMES, range=OUTCOME_SHAPES),
-        legend=alt.Legend(orient="top", columns=2, symbolOpacity=1) if legend else None,
+        legend=alt.Legend(orient="top", columns=2, symbolOpacity=1),
     )

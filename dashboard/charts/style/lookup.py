@@ -19,7 +19,6 @@ def chart_of(frame: pd.DataFrame, names: Sequence[str]) -> alt.Chart:
     numbered = frame.drop(columns=NAMED).assign(**{NUMBER: places})
     # Looked up: as an expression, the list of names would be gone through for every row.
     table = pd.DataFrame({NUMBER: range(len(names)), NAMED: list(names)})
-    chart: alt.Chart = alt.Chart(numbered).transform_lookup(
+    return alt.Chart(numbered).transform_lookup(
         lookup=NUMBER, from_=alt.LookupData(data=table, key=NUMBER, fields=[NAMED])
     )
-    return chart

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from dashboard.charts.style.keys import with_channels
+
 OF_FACETS = ("facet", "columns", "spacing", "resolve", "spec", "title", "align", "bounds", "center")
 KEYS = ("color", "fill", "stroke", "shape", "opacity")
 """Channels that have a legend."""
@@ -23,7 +25,7 @@ def apart(spec: dict[str, Any]) -> list[dict[str, Any]]:
     common = {key: value for key, value in spec.items() if key not in OF_FACETS}
     panels = []
     for place, name in enumerate(names):
-        inner = spec["spec"] if place == 0 else _without_legends(spec["spec"])
+        inner = spec["spec"] if place == 0 else with_channels(spec["spec"], _without_legend)
         condition = {"filter": {"field": facet["field"], "equal": name}}
         panel = {**common, **inner, "transform": [condition, *inner.get("transform", [])]}
         panel["title"] = {"text": str(name), "fontWeight": "normal", "fontSize": 13}
@@ -32,15 +34,5 @@ def apart(spec: dict[str, Any]) -> list[dict[str, Any]]:
     return panels
 
 
-def _without_legends(spec: dict[str, Any]) -> dict[str, Any]:
-    bare = dict(spec)
-    if "encoding" in spec:
-        bare["encoding"] = {
-            channel: {**definition, "legend": None}
-            if channel in KEYS and "field" in definition
-            else definition
-            for channel, definition in spec["encoding"].items()
-        }
-    if "layer" in spec:
-        bare["layer"] = [_without_legends(layer) for layer in spec["layer"]]
-    return bare
+def _without_legend(name: str, channel: Any) -> Any:
+    return channel | {"legend": None} if name in KEYS and "field" in channel else channel

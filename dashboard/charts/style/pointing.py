@@ -46,22 +46,20 @@ def framed(chart: alt.Chart, field: str = LETTER) -> alt.Chart:
 
     One mark of its own: asked of each cell whether it is pointed at, a browser would be slow.
     """
-    drawn: alt.Chart = chart.mark_rect(
+    return chart.mark_rect(
         fillOpacity=0, stroke=FALSE_NEGATIVE, strokeWidth=WIDTH
     ).transform_filter(pointed(field))
-    return drawn
 
 
-def row_frames(chart: alt.Chart, field: str) -> alt.Chart:
+def row_frames(chart: alt.Chart) -> alt.Chart:
     """Every row of a chart of few, which can be pointed at as a whole; the frame is seen then."""
-    seen = alt.when(pointed(field)).then(alt.value(1)).otherwise(alt.value(0))
-    drawn: alt.Chart = (
+    seen = alt.when(pointed(TOKEN)).then(alt.value(1)).otherwise(alt.value(0))
+    return (
         # Its rows are not filtered, which would make others of them, with a scale of their own.
         chart.mark_rect(fillOpacity=0, stroke=FALSE_NEGATIVE, strokeWidth=WIDTH)
         .encode(strokeOpacity=seen)
-        .add_params(pointed(field))
+        .add_params(pointed(TOKEN))
     )
-    return drawn
 
 
 def hint(specs: Sequence[dict[str, Any]]) -> str:
@@ -77,7 +75,6 @@ def hint(specs: Sequence[dict[str, Any]]) -> str:
 
 def ringed(chart: alt.Chart, field: str) -> alt.Chart:
     """A ring around the points of a chart that are pointed at; the chart has no colors yet."""
-    drawn: alt.Chart = chart.mark_point(
+    return chart.mark_point(
         filled=False, size=RING, color=FALSE_NEGATIVE, strokeWidth=WIDTH, opacity=1
     ).transform_filter(pointed(field))
-    return drawn

@@ -2,7 +2,7 @@
 
 import json
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import altair as alt
@@ -75,9 +75,27 @@ def rows(names: Sequence[str], field: str = "configuration", *, grid: bool = Tru
     return alt.Y(f"{field}:N", title=None, sort=list(names), scale=spaced, axis=axis)
 
 
-def lines_in_legend(names: Sequence[str]) -> str:
-    """The expression of a legend's labels: names of several parts in lines that fit a window."""
-    return f"({json.dumps({name: _broken(name) for name in names})})[datum.label]"
+def configuration_color(colors: Mapping[str, str]) -> alt.Color:
+    """Each configuration in its color, named below the chart in lines that fit a window.
+
+    Args:
+        colors: of each configuration, in order.
+    """
+    lines = json.dumps({name: _broken(name) for name in colors})
+    return alt.Color(
+        "configuration:N",
+        title="Configuration",
+        sort=list(colors),
+        scale=alt.Scale(domain=list(colors), range=list(colors.values())),
+        legend=alt.Legend(
+            orient="bottom",
+            columns=1,
+            labelExpr=f"({lines})[datum.label]",
+            labelLimit=0,
+            symbolOpacity=1,
+            symbolStrokeWidth=3,
+        ),
+    )
 
 
 def row_height(names: Sequence[str], least: int) -> int:

@@ -54,24 +54,16 @@ def _one_line(text: str | list[str]) -> str:
 
 def _turned(value: Any, ground: Ground) -> Any:
     if isinstance(value, dict):
-        turned = {key: _turned(inner, ground) for key, inner in value.items() if key != "datasets"}
+        turned = {
+            key: inner if key == "datasets" else _turned(inner, ground)
+            for key, inner in value.items()
+        }
         if turned.get("scheme") == LOW_TO_HIGH:
             turned["scheme"] = {"name": LOW_TO_HIGH, "extent": list(ground.amounts)}
-        if "datasets" in value:
-            turned["datasets"] = {
-                name: _colored(rows, ground) for name, rows in value["datasets"].items()
-            }
         return turned
     if isinstance(value, list):
         return [_turned(item, ground) for item in value]
     return ground.colors.get(value, value) if isinstance(value, str) else value
-
-
-def _colored(rows: Any, ground: Ground) -> Any:
-    """The rows of a data set with the ground's colors, which only columns named `color` have."""
-    if not (rows and isinstance(rows, list) and "color" in rows[0]):
-        return rows
-    return [row | {"color": ground.colors.get(row["color"], row["color"])} for row in rows]
 
 
 def _text(ground: Ground) -> dict[str, Any]:

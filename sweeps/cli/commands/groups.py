@@ -17,7 +17,7 @@ def _curve_record(found: Curve) -> dict[str, Any]:
         return {
             "family": found.family.text,
             "label": bool(found.labels[0]),
-            "flips": [asdict(own) for own in found.changes],
+            "flips": [asdict(change) for change in found.changes],
             "limit": found.limit,
             **tried,
         }
@@ -26,7 +26,7 @@ def _curve_record(found: Curve) -> dict[str, Any]:
         "n": tried["n"],
         "label": found.labels.tolist(),
         "logit": tried["logit"],
-        "changes": [_change(own) for own in found.changes],
+        "changes": [_change(change) for change in found.changes],
         "first_wrong": found.first_wrong,
     }
 
@@ -37,12 +37,12 @@ def _map_record(found: Map) -> dict[str, Any]:
     axes = {first: found.first.tolist(), second: found.second.tolist()}
     logit = [[None if x != x else x for x in row] for row in found.logits.tolist()]
     if found.exact:
-        flips = [[asdict(own) for own in row] for row in found.changes]
+        flips = [[asdict(change) for change in row] for row in found.changes]
         label = bool(found.labels[0, 0])
         return {**family, "label": label, **axes, "logit": logit, "flips": flips}
-    changes = [[_change(own) for own in row] for row in found.changes]
+    changes = [[_change(change) for change in row] for row in found.changes]
     return {**family, **axes, "label": found.labels.tolist(), "logit": logit, "changes": changes}
 
 
-def _change(own: Change) -> dict[str, Any]:
-    return {"n": own.n, "answer": own.answer}
+def _change(change: Change) -> dict[str, Any]:
+    return {"n": change.n, "answer": change.answer}

@@ -58,17 +58,15 @@ def _engine(
     arguments: dict[str, object] = {}
     if "connect_timeout" not in url.query:
         arguments["connect_timeout"] = CONNECT_SECONDS
-    if read_only:
-        options = url.query.get("options", "")
-        limit = ""
-        if most_seconds is not None:
-            # Zero would mean no limit.
-            limit = f" -c statement_timeout={max(1, round(1e3 * most_seconds))}ms"
-        arguments["options"] = f"{options} -c default_transaction_read_only=on{limit}"
+    options = ["default_transaction_read_only=on"] if read_only else []
+    # Zero would mean no limit.
+    if most_seconds is not None:
+        options.append(f"statement_timeout={max(1, round(1e3 * most_seconds))}ms")
     if busy_seconds is not None:
-        options = url.query.get("options", "")
-        arguments["options"] = f"{options} -c lock_timeout={max(1, round(1e3 * busy_seconds))}ms"
+        options.append(f"lock_timeout={max(1, round(1e3 * busy_seconds))}ms")
         arguments["connect_timeout"] = HURRIED_CONNECT_SECONDS
+    if options:
+        arguments["options"] = " -c ".join([str(url.query.get("options", "")), *options])
     # What a reader reads in one transaction is of one moment, as in SQLite.
     isolation = "REPEATABLE READ" if read_only else "READ COMMITTED"
     # NullPool: workers hold no connection while they train.

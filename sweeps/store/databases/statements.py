@@ -58,7 +58,7 @@ def one_of(column: Any, values: Iterable[int]) -> ColumnElement[bool]:
     return found
 
 
-def own_insert(connection: Connection, table: type[Base]) -> Any:
+def upsert(connection: Connection, table: type[Base]) -> Any:
     """An INSERT with the `ON CONFLICT` that the database has."""
     # Only that of this database: to load PostgreSQL's takes a file's processes 20 ms each.
     dialect = importlib.import_module(f"sqlalchemy.dialects.{connection.dialect.name}")
@@ -68,7 +68,7 @@ def own_insert(connection: Connection, table: type[Base]) -> Any:
 def insert_new(connection: Connection, table: type[Base], rows: Sequence[dict[str, Any]]) -> None:
     """Inserts those rows that break no unique constraint, and leaves out the others."""
     if rows:
-        connection.execute(own_insert(connection, table).on_conflict_do_nothing(), list(rows))
+        connection.execute(upsert(connection, table).on_conflict_do_nothing(), list(rows))
 
 
 def ids_of(

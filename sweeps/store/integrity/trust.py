@@ -43,7 +43,7 @@ def survey_of(path: Path) -> Survey | None:
     _opened[location] = None
     if location not in _suspected and _checks_itself(path):
         return None
-    state = _state(location)
+    state = state_of(location)
     known = _surveys.get(location)
     if known is not None and known[0] == state:
         return known[1]
@@ -60,7 +60,7 @@ def survey_of(path: Path) -> Survey | None:
 def is_still_sound(path: Path) -> bool:
     """Whether the file is known to be this program's and unchanged since it was checked."""
     location = path.absolute()
-    if location in _suspected or _sound.get(location) != _state(location):
+    if location in _suspected or _sound.get(location) != state_of(location):
         return False
     _opened[location] = None
     return True
@@ -71,25 +71,10 @@ def found_sound(path: Path, before: _State) -> None:
     _sound[path.absolute()] = before
 
 
-def state_of(path: Path) -> _State:
-    """The state of a file, which changes when something is written into it."""
-    return _state(path.absolute())
-
-
 def said_of(name: str, found: Survey) -> str:
     """What is damaged, in one line."""
     more = f" and {len(found.lines) - 1:,} more" if len(found.lines) > 1 else ""
     return f"{name!r} is damaged and shown without: {found.lines[0]}{more}; {ADVICE}"
-
-
-def refuse_to_write(path: Path, name: str) -> None:
-    """Refuses a file whose tables would take anything.
-
-    Raises:
-        StoreError: it is one.
-    """
-    if (reason := why_not_written(path, name)) is not None:
-        raise StoreDamagedError(reason)
 
 
 def why_not_written(path: Path, name: str) -> str | None:
@@ -110,7 +95,7 @@ def learns_of_damage() -> bool:
     """
     learnt = False
     for path in list(_opened):
-        state = _state(path)
+        state = state_of(path)
         if path in _surveys and _surveys[path][0] == state:
             continue
         try:
@@ -157,7 +142,8 @@ def _checks_itself(path: Path) -> bool:
     return layout.checks_itself
 
 
-def _state(path: Path) -> _State:
+def state_of(path: Path) -> _State:
+    """The state of a file, which changes when something is written into it."""
     found = []
     for file in (path, path.with_name(f"{path.name}-wal")):
         try:

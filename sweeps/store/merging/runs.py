@@ -107,12 +107,12 @@ class _Part:
         new = [key for key in seeded.values() if key not in before]
         self._queue(new)
         here = before | self._here(new)
-        own_ids = {their_id: here[key][0] for their_id, key in seeded.items()}
+        our_ids = {their_id: here[key][0] for their_id, key in seeded.items()}
         states = {their_id: before[key][1] for their_id, key in seeded.items() if key in before}
         done = [their_id for their_id, (_, run) in theirs.items() if run.state == RunState.DONE]
         waiting = [run_id for run_id in theirs if run_id not in set(done) and run_id not in states]
         self._merged.waiting += len(waiting)
-        self._copy_failures({run_id: own_ids[run_id] for run_id in waiting})
+        self._copy_failures({run_id: our_ids[run_id] for run_id in waiting})
         whole = {
             stored.run["id"]: stored
             for stored in read_runs(self._source, done)
@@ -120,10 +120,10 @@ class _Part:
         }
         known = [run_id for run_id in whole if states.get(run_id) == RunState.DONE]
         self._copy_results(
-            {own_ids[run_id]: whole[run_id] for run_id in whole if run_id not in set(known)}
+            {our_ids[run_id]: whole[run_id] for run_id in whole if run_id not in set(known)}
         )
-        self._compare({own_ids[run_id]: whole[run_id] for run_id in known})
-        return own_ids
+        self._compare({our_ids[run_id]: whole[run_id] for run_id in known})
+        return our_ids
 
     def _here(self, seeded: Collection[Seeded]) -> dict[Seeded, tuple[int, str]]:
         """Those of these runs that are here, with id and state."""
@@ -147,28 +147,28 @@ class _Part:
         self._merged.damaged.append(f"run {run['id']} (model seed {run['model_seed']})")
         return False
 
-    def _copy_failures(self, own_ids: Mapping[int, int]) -> None:
+    def _copy_failures(self, our_ids: Mapping[int, int]) -> None:
         """Failed runs fail here too; by their ids there, those here."""
-        failed = select(Run.__table__).where(one_of(Run.id, own_ids), Run.state == RunState.FAILED)
+        failed = select(Run.__table__).where(one_of(Run.id, our_ids), Run.state == RunState.FAILED)
         names = ("state", "attempt", "failures", "started_at", "finished_at", "error")
         rows = self._source.execute(failed).mappings().all()
-        self._update([(own_ids[row["id"]], {name: row[name] for name in names}) for row in rows])
+        self._update([(our_ids[row["id"]], {name: row[name] for name in names}) for row in rows])
         query = select(Failure.__table__).where(one_of(Failure.run_id, [row["id"] for row in rows]))
         failures = self._source.execute(query).mappings()
         insert_new(
-            self._target, Failure, [{**row, "run_id": own_ids[row["run_id"]]} for row in failures]
+            self._target, Failure, [{**row, "run_id": our_ids[row["run_id"]]} for row in failures]
         )
 
     def _copy_results(self, runs: Mapping[int, StoredRun]) -> None:
         """Stores results of runs; by their ids here."""
         for table in RESULT_TABLES:
             self._target.execute(delete(table).where(one_of(table.run_id, runs)))
-            rows = [row for own_id, stored in runs.items() for row in stored.rows(table, own_id)]
+            rows = [row for our_id, stored in runs.items() for row in stored.rows(table, our_id)]
             insert_rows(self._target, table, rows)
         self._update(
             [
-                (own_id, {"worker_id": None, **{name: stored.run[name] for name in _KEPT_COLUMNS}})
-                for own_id, stored in runs.items()
+                (our_id, {"worker_id": None, **{name: stored.run[name] for name in _KEPT_COLUMNS}})
+                for our_id, stored in runs.items()
             ]
         )
         self._copy_verdicts(runs)
@@ -179,8 +179,8 @@ class _Part:
     def _copy_verdicts(self, runs: Mapping[int, StoredRun]) -> None:
         """Adds exhaustive checks that fit their digest, where there is none here."""
         checks = [
-            {**stored.verdict, "run_id": own_id}
-            for own_id, stored in runs.items()
+            {**stored.verdict, "run_id": our_id}
+            for our_id, stored in runs.items()
             if stored.verdict is not None and stored.verdict_digest() == stored.verdict["digest"]
         ]
         insert_new(self._target, Verdict, checks)
@@ -191,16 +191,16 @@ class _Part:
         self._update([(run_id, {"verdict_digest": digest}) for run_id, digest in rows])
 
     def _copy_explained(self, runs: Mapping[int, StoredRun]) -> None:
-        own_ids = {stored.run["id"]: own_id for own_id, stored in runs.items()}
-        copy_explained(self._source, self._target, own_ids)
+        our_ids = {stored.run["id"]: our_id for our_id, stored in runs.items()}
+        copy_explained(self._source, self._target, our_ids)
 
     def _update(self, changes: Sequence[tuple[int, Mapping[str, Any]]]) -> None:
         """Changes the same columns of several runs."""
         if changes:
             names: dict[str, Any] = {name: bindparam(f"new_{name}") for name in changes[0][1]}
-            statement = update(Run).where(Run.id == bindparam("own_id")).values(names)
+            statement = update(Run).where(Run.id == bindparam("our_id")).values(names)
             rows = [
-                {"own_id": run_id, **{f"new_{name}": value for name, value in values.items()}}
+                {"our_id": run_id, **{f"new_{name}": value for name, value in values.items()}}
                 for run_id, values in changes
             ]
             self._target.execute(statement, rows)
@@ -209,14 +209,14 @@ class _Part:
         """Notes what results of runs that are finished here too differ in; by ids here."""
         same: dict[int, StoredRun] = {}
         for ours in read_runs(self._target, list(runs)):
-            own_id = ours.run["id"]
-            differing = list(_differences(ours, runs[own_id]))
+            our_id = ours.run["id"]
+            differing = list(_differences(ours, runs[our_id]))
             if not differing:
-                same[own_id] = runs[own_id]
+                same[our_id] = runs[our_id]
                 continue
             matrix = "differs" if "confusion matrix" in differing else "is the same"
             self._merged.conflicts.append(
-                f"run {own_id} (model seed {ours.run['model_seed']}): {', '.join(differing)} "
+                f"run {our_id} (model seed {ours.run['model_seed']}): {', '.join(differing)} "
                 f"differ, the confusion matrix {matrix}"
             )
         self._merged.same += len(same)

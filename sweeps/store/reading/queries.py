@@ -224,32 +224,6 @@ def verdict(store: Store, run_id: int) -> results.Verdict | None:
     return None if row is None else results.Verdict(*row[1:-1])
 
 
-def sensitive(store: Store) -> "pd.DataFrame":
-    """Runs that are stored in single and in double precision, and whether rounding decides them.
-
-    Returns:
-        One row a pair of finished runs that differ in nothing but `precision`: run_id_float32,
-        run_id_float64, model_seed, sweeps, the cells of both (as tn_float32 and so on), and
-        sensitive, true where the confusion matrices differ.
-    """
-    done = runs(store)
-    done = done[done["state"] == RunState.DONE]
-    single, double = (done[done["precision"] == x] for x in ("float32", "float64"))
-    alike = [*(name for name in default_fields() if name != "precision"), "model_seed"]
-    kept = ["id", "tn", "fp", "fn", "tp"]
-    pairs = single[[*alike, *kept, "sweeps"]].merge(
-        double[[*alike, *kept]], on=alike, suffixes=("_float32", "_float64")
-    )
-    pairs["sensitive"] = [
-        any(pair[f"{cell}_float32"] != pair[f"{cell}_float64"] for cell in kept[1:])
-        for pair in pairs.to_dict("records")
-    ]
-    pairs = pairs.rename(columns={f"id_{x}": f"run_id_{x}" for x in ("float32", "float64")})
-    ids = ["run_id_float32", "run_id_float64", "model_seed", "sweeps"]
-    cells = [f"{cell}_{x}" for x in ("float32", "float64") for cell in kept[1:]]
-    return pairs[[*ids, *cells, "sensitive"]]
-
-
 def _runs_query(
     view: View, fields: Mapping[str, Any], configs: Mapping[int, Mapping[str, Any]]
 ) -> Select[*tuple[Any, ...]]:

@@ -21,27 +21,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def sweeps(store: Store) -> "pd.DataFrame":
-    """The sweeps in the order of their making: id, name, description, state, runs, done, failed."""
-    count = func.count(Run.id)
-    query = (
-        select(
-            Sweep.id,
-            Sweep.name,
-            Sweep.description,
-            Sweep.state,
-            count.label("runs"),
-            count.filter(Run.state == RunState.DONE).label("done"),
-            count.filter(Run.state == RunState.FAILED).label("failed"),
-        )
-        .outerjoin(SweepRun, SweepRun.sweep_id == Sweep.id)
-        .outerjoin(Run, Run.id == SweepRun.run_id)
-        .group_by(Sweep.id)
-        .order_by(Sweep.id)
-    )
-    return frame(store, query)
-
-
 def find_sweep(store: Store, name: str) -> int:
     """The id of the sweep of that name.
 

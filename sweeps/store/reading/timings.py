@@ -1,7 +1,8 @@
 """Reads of how long finished runs took, and of which runs are finished."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import select
 
@@ -40,14 +41,14 @@ def timings(store: Store) -> tuple[list[Timing], dict[str, RunConfig]]:
     """What all finished runs took, and their configurations by key."""
     query = (
         select(
-            Config.id,
             Config.key,
-            Config.json,
             Run.train_seconds,
             Run.worker_id,
             Run.started_at,
             Run.finished_at,
             Worker.host,
+            Config.id,
+            Config.json,
         )
         .join(Run, Run.config_id == Config.id)
         .outerjoin(Worker, Worker.id == Run.worker_id)
@@ -55,17 +56,7 @@ def timings(store: Store) -> tuple[list[Timing], dict[str, RunConfig]]:
         .where(Run.started_at.is_not(None), Run.finished_at.is_not(None))
     )
     with store.begin() as connection:
-        rows = connection.execute(query).all()
+        rows: Sequence[Any] = connection.execute(query).all()
         one_each = {row.key: row for row in rows}
         configs = {key: config_of(row.id, row.json) for key, row in one_each.items()}
-    return [
-        Timing(
-            row.key,
-            float(row.train_seconds or 0),
-            row.worker_id,
-            str(row.started_at),
-            str(row.finished_at),
-            row.host,
-        )
-        for row in rows
-    ], configs
+    return [Timing(*row[:-2]) for row in rows], configs

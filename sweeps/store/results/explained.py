@@ -98,39 +98,39 @@ def sensitivity(store: Store) -> "pd.DataFrame":
     import pandas as pd
 
     cells = (getattr(Run, cell) for cell in CELLS)
-    stored = select(Run.id.label("run_id"), Run.wrong.label("own"), *cells)
+    stored = select(Run.id.label("run_id"), Run.wrong.label("as_trained"), *cells)
     again = perturbations(store)
     runs = frame(store, stored.where(one_of(Run.id, set(again["run_id"]))))
-    both = again.merge(runs, on="run_id", suffixes=("", "_own"))
-    differs = sum((both[cell] != both[f"{cell}_own"]).astype(int) for cell in CELLS)
+    both = again.merge(runs, on="run_id", suffixes=("", "_as_trained"))
+    differs = sum((both[cell] != both[f"{cell}_as_trained"]).astype(int) for cell in CELLS)
     both = both.assign(differs=differs > 0, wrong=both["fp"] + both["fn"])
     groups = both.groupby("run_id")
     summary = pd.DataFrame(
         {
             "times": groups.size(),
-            "wrong": groups["own"].first(),
-            "least": groups[["wrong", "own"]].min().min(axis=1),
-            "most": groups[["wrong", "own"]].max().max(axis=1),
+            "wrong": groups["as_trained"].first(),
+            "least": groups[["wrong", "as_trained"]].min().min(axis=1),
+            "most": groups[["wrong", "as_trained"]].max().max(axis=1),
             "sensitive": groups["differs"].any(),
         }
     )
     return summary.reset_index()
 
 
-def copy_explained(source: Connection, target: Connection, own_ids: Mapping[int, int]) -> None:
+def copy_explained(source: Connection, target: Connection, target_ids: Mapping[int, int]) -> None:
     """Copies causes and perturbations of runs that have the same results in both databases.
 
     Args:
         source: the database that is read.
         target: the database that is written; what it has of a run stays.
-        own_ids: run ids in the target by those in the source.
+        target_ids: run ids in the target by those in the source.
     """
     for table in (Cause, Perturbation):
-        here = select(table.run_id).where(one_of(table.run_id, own_ids.values())).distinct()
+        here = select(table.run_id).where(one_of(table.run_id, target_ids.values())).distinct()
         known = set(target.scalars(here))
-        rows = source.execute(select(table.__table__).where(one_of(table.run_id, own_ids)))
-        theirs = [(own_ids[row["run_id"]], row) for row in rows.mappings()]
-        new = [{**row, "run_id": own_id} for own_id, row in theirs if own_id not in known]
+        rows = source.execute(select(table.__table__).where(one_of(table.run_id, target_ids)))
+        theirs = [(target_ids[row["run_id"]], row) for row in rows.mappings()]
+        new = [{**row, "run_id": target_id} for target_id, row in theirs if target_id not in known]
         insert_new(target, table, new)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, case, delete, func, select, update
 
-from sweeps.store.databases.statements import chunks, one_of, own_insert
+from sweeps.store.databases.statements import chunks, one_of, upsert
 from sweeps.store.schema.tables import COUNTS, LengthScore, LengthSum, Run, RunState
 
 KEYS = [column.name for column in LengthSum.__table__.primary_key]
@@ -15,7 +15,7 @@ SUMMED = [column.name for column in LengthSum.__table__.columns if not column.pr
 def raise_sums(connection: Connection, run_ids: Iterable[int]) -> None:
     """Adds finished runs whose results were just stored, in the same transaction."""
     for ids in chunks(run_ids):
-        adding = own_insert(connection, LengthSum).from_select([*KEYS, *SUMMED], _sums_of(ids))
+        adding = upsert(connection, LengthSum).from_select([*KEYS, *SUMMED], _sums_of(ids))
         raised = {name: getattr(LengthSum, name) + adding.excluded[name] for name in SUMMED}
         connection.execute(adding.on_conflict_do_update(index_elements=KEYS, set_=raised))
 

@@ -187,7 +187,7 @@ def _insert_results(connection: Connection, done: Sequence[tuple[PlannedRun, Run
 
 def _done(run_id: int, outcome: RunResult) -> dict[str, Any]:
     return {
-        "own_id": run_id,
+        "updated_id": run_id,
         "state": RunState.DONE,
         "error": None,
         "finished_at": now(),
@@ -202,9 +202,9 @@ def _done(run_id: int, outcome: RunResult) -> dict[str, Any]:
 @cache
 def _update_of(names: tuple[str, ...]) -> Update:
     """What puts these columns into a run's row; making it takes longer than doing it."""
-    own_id, *changed = names
+    updated_id, *changed = names
     values: dict[str, Any] = {name: bindparam(name) for name in changed}
-    return update(Run).where(Run.id == bindparam(own_id)).values(values)
+    return update(Run).where(Run.id == bindparam(updated_id)).values(values)
 
 
 def _insert_verdict(

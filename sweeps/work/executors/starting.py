@@ -1,14 +1,10 @@
-"""Chooses the executor, starts it and ends it."""
-
-from collections.abc import Iterator
-from contextlib import contextmanager
+"""Which executor trains: this process, processes of this machine, or a Dask cluster."""
 
 from sweeps.work.executors.interface import Executor, OnJobProgress
 
 
-@contextmanager
-def start(workers: int, dask: str | None, on_progress: OnJobProgress) -> Iterator[Executor]:
-    """The executor that these arguments choose, until the block ends.
+def start(workers: int, dask: str | None, on_progress: OnJobProgress) -> Executor:
+    """The executor that these arguments choose; to be closed by the caller.
 
     Args:
         workers: processes of this machine to train in; with 0, this process trains itself.
@@ -18,14 +14,6 @@ def start(workers: int, dask: str | None, on_progress: OnJobProgress) -> Iterato
     Raises:
         ClusterError: the cluster cannot be reached.
     """
-    executor = _executor(workers, dask, on_progress)
-    try:
-        yield executor
-    finally:
-        executor.close()
-
-
-def _executor(workers: int, dask: str | None, on_progress: OnJobProgress) -> Executor:
     # Each is imported where it is used: Dask takes half a second to load, and may be missing.
     if dask is not None:
         from sweeps.work.executors.dask_cluster import DaskCluster
