@@ -1,8 +1,8 @@
-"""The plain engine's cost of a training step and model, against PyTorch's own layers."""
+"""What a training step of a model costs where strings are read token by token, by engine."""
 
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -20,45 +20,60 @@ STEPS = 40
 REPEATS = 5
 MEMBERS = 2
 
+
+def _transformer(width: int, blocks: int, heads: int = 2, **fields: Any) -> dict[str, Any]:
+    sizes = {"hidden_size": width, "num_attention_heads": heads, "num_blocks": blocks}
+    return {**sizes, "attention_head_size": width // heads, **fields}
+
+
+def _lstm(width: int, layers: int = 1) -> dict[str, Any]:
+    return {
+        "architecture": "lstm", "hidden_size": width, "readout": "last", "num_blocks": layers,
+    }  # fmt: skip
+
+
 CASES: dict[str, dict[str, Any]] = {
-    "width 16, 1 head": {"hidden_size": 16, "num_attention_heads": 1, "attention_head_size": 16},
-    "width 16, 2 heads": {"hidden_size": 16, "num_attention_heads": 2, "attention_head_size": 8},
-    "width 16, 2 blocks": {
-        "hidden_size": 16,
-        "num_attention_heads": 2,
-        "attention_head_size": 8,
-        "num_blocks": 2,
-    },
-    "width 32, 2 blocks, mean": {
-        "hidden_size": 32,
-        "num_attention_heads": 2,
-        "attention_head_size": 16,
-        "num_blocks": 2,
-        "readout": "mean",
-    },
-    "LSTM of 32": {"architecture": "lstm", "hidden_size": 32, "readout": "last"},
-    "LSTM of 16, 2 layers": {
-        "architecture": "lstm",
-        "hidden_size": 16,
-        "readout": "last",
-        "num_blocks": 2,
-    },
+    "width 16, 1 head": _transformer(16, 1, heads=1),
+    "width 16, 2 heads": _transformer(16, 1),
+    "width 16, mean": _transformer(16, 1, readout="mean"),
+    "width 16, 2 blocks": _transformer(16, 2),
+    "width 32, 2 blocks": _transformer(32, 2),
+    "width 32, 2 blocks, mean": _transformer(32, 2, readout="mean"),
+    "width 64, 2 blocks": _transformer(64, 2),
+    "LSTM of 16": _lstm(16),
+    "LSTM of 16, 2 layers": _lstm(16, 2),
+    "LSTM of 32": _lstm(32),
+    "LSTM of 64": _lstm(64),
 }
+WIDE: dict[str, dict[str, Any]] = {
+    "width 128, 2 blocks": _transformer(128, 2),
+    "width 160, 2 blocks": _transformer(160, 2),
+    "width 192, 2 blocks": _transformer(192, 2),
+    "LSTM of 256": _lstm(256),
+    "LSTM of 512": _lstm(512),
+}
+"""Those about as wide as the widest that the engine `lanes` trains."""
 
 
-def main() -> None:
-    """Prints microseconds per step and model, and the ratio to PyTorch's own layers."""
+def main(cases: Mapping[str, dict[str, Any]] = CASES) -> None:
+    """Prints microseconds per step and model, and the ratios."""
     torch.set_num_threads(1)
-    print("the plain engine: microseconds per step and model, 64 strings of 0 to 40 tokens")
-    print(f"  {'':<26} {'torch.nn':>9} {'seqcls':>9}  ratio")
-    for name, fields in CASES.items():
+    print("strings token by token: microseconds per step and model, 64 strings of 0 to 40 tokens")
+    print(f"  {'':<26} {'torch.nn':>9} {'strings':>9}  ratio {'lanes':>9}  lanes / strings")
+    for name, fields in cases.items():
         config = _config(fields)
-        theirs, ours = _medians(
+        members = [(resolve(config), seed) for seed in range(MEMBERS)]
+        theirs, strings, lanes = _medians(
             partial(_pytorch_epoch, config),
-            partial(train_group, [(resolve(config), x) for x in range(MEMBERS)], engine="strings"),
+            partial(train_group, members, engine="strings"),
+            partial(train_group, members, engine="lanes"),
         )
-        ours /= MEMBERS
-        print(f"  {name:<26} {theirs:>9.0f} {ours:>9.0f} {ours / theirs:>6.2f}", flush=True)
+        strings, lanes = strings / MEMBERS, lanes / MEMBERS
+        print(
+            f"  {name:<26} {theirs:>9.0f} {strings:>9.0f} {strings / theirs:>6.2f} {lanes:>9.0f} "
+            f"{lanes / strings:>9.3f}",
+            flush=True,
+        )
 
 
 def _config(fields: dict[str, Any]) -> RunConfig:

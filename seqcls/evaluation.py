@@ -92,10 +92,11 @@ def logits_of(
 ) -> Float[np.ndarray, "member string *output"]:
     """Logits of models of one shape for strings; positive means label 1.
 
-    Dropout is off. Engine and device are as for `seqcls.training.train_group`. Strings beyond the
+    Dropout is off. Engine and device are as for `seqcls.training.train_group`, but `auto` takes no
+    engine that would have to be compiled first. Strings beyond the
     places that the models know, about which they cannot be asked, have none but NaN.
     """
-    chosen = engine_named(choose_engine(problem, engine, device).name)
+    chosen = engine_named(choose_engine(problem, engine, device, ready=True).name)
     readable = readable_strings(problem, strings)
     if readable.all():
         return chosen.logits(problem, weights, strings, device=device)

@@ -22,7 +22,7 @@ def train_group(
     Args:
         members: problems, whose configurations have the same `group_key`, and model seeds.
         engine: as for `seqcls.engines.choice.choose_engine`.
-        device: `auto`, `cpu` or `cuda`; the fused engine runs on the CPU.
+        device: `auto`, `cpu` or `cuda`; the compiled engines run on the CPU.
         every_epoch: keep the weights of every epoch instead of the best one's.
         progress: called after every epoch.
         initial: the members' initial parameters, as `draw_initial` gives them. Without them the

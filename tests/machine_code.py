@@ -7,21 +7,40 @@ import os
 from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 
-from seqcls.engines.fused.ahead import compile_ahead
-from seqcls.engines.fused.machine_code import MEAN, TABLES, is_compiled
+from seqcls.engines.compiled.machine_code import (
+    FUSED,
+    MEAN,
+    RECURRENT,
+    TABLES,
+    TRANSFORMER,
+    is_compiled,
+)
+from seqcls.engines.fused import ahead as fused
+from seqcls.engines.lanes import ahead as lanes
 from sweeps.processes.garbage import collect_seldom
 
 
 def main() -> None:
-    missing = [
-        (precision, part)
-        # Those that take the longest first.
-        for part, precision in product((TABLES, "", MEAN), ("float32", "float64"))
-        if not is_compiled(precision, part)
+    # Those that take the longest first.
+    parts = [*product((TABLES, FUSED), ("float32", "float64"))]
+    parts += [
+        (TRANSFORMER, "float32"),
+        (MEAN, "float32"),
+        (MEAN, "float64"),
+        (RECURRENT, "float32"),
     ]
+    missing = [(part, precision) for part, precision in parts if not is_compiled(precision, part)]
     with ProcessPoolExecutor(os.cpu_count(), initializer=collect_seldom) as processes:
-        for compiled in [processes.submit(compile_ahead, *one) for one in missing]:
+        for compiled in [processes.submit(compile_part, *one) for one in missing]:
             compiled.result()
+
+
+def compile_part(part: str, precision: str) -> None:
+    """Compiles a part of one of the engines."""
+    if part in (TRANSFORMER, RECURRENT):
+        lanes.compile_ahead(part)
+    else:
+        fused.compile_ahead(precision, part)
 
 
 if __name__ == "__main__":

@@ -62,6 +62,10 @@ class Engine(Protocol):
         """
         ...
 
+    def is_ready(self, problem: Problem) -> bool:
+        """Whether it can answer without making first what this machine keeps."""
+        ...
+
     def parameter_shapes(self, config: NetworkConfig) -> Mapping[str, tuple[int, ...]] | None:
         """The shapes of a model's parameters by name, where PyTorch is not needed to know them."""
         ...

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 from seqcls.engines.base import Engine
 from seqcls.engines.fused.engine import Fused
+from seqcls.engines.lanes.engine import Lanes
 from seqcls.engines.pytorch import PyTorchCounts, PyTorchStrings
 from seqcls.errors import EngineError
 from seqcls.problem import Problem
 
-ENGINES: tuple[Engine, ...] = (Fused(), PyTorchCounts(), PyTorchStrings())
+ENGINES: tuple[Engine, ...] = (Fused(), PyTorchCounts(), Lanes(), PyTorchStrings())
 """The fastest first: the first without an obstacle is taken, once for a group."""
 
 PYTORCH = ("counts", "strings")
@@ -26,13 +27,16 @@ class Choice:
         return f"{self.name}: {self.reason}"
 
 
-def choose_engine(problem: Problem, engine: str = "auto", device: str = "auto") -> Choice:
+def choose_engine(
+    problem: Problem, engine: str = "auto", device: str = "auto", *, ready: bool = False
+) -> Choice:
     """The engine that trains a problem's models.
 
     Args:
         problem: what is to be trained for.
         engine: `auto`, the name of one, or `torch` for any that computes with PyTorch.
         device: `auto`, `cpu` or `cuda`.
+        ready: of `auto`, only those that need not be compiled first.
 
     Raises:
         EngineError: the name is unknown, or the engine that is forced cannot do it.
@@ -43,7 +47,10 @@ def choose_engine(problem: Problem, engine: str = "auto", device: str = "auto") 
         raise EngineError(f"engine {engine!r}: expected {', '.join(wanted)}")
     obstacles: list[str] = []
     for name in wanted[engine]:
-        obstacle = engine_named(name).obstacle(problem, device)
+        candidate = engine_named(name)
+        obstacle = candidate.obstacle(problem, device)
+        if obstacle is None and ready and engine == "auto" and not candidate.is_ready(problem):
+            obstacle = f"engine {name!r} is not compiled yet"
         if obstacle is None:
             return Choice(name, _reason(problem, engine, obstacles))
         obstacles.append(obstacle)

@@ -37,6 +37,11 @@ class _PyTorch(ABC):
         """As `Engine.prepare`: nothing is kept."""
         del problems
 
+    def is_ready(self, problem: Problem) -> bool:
+        """As `Engine.is_ready`."""
+        del problem
+        return True
+
     def parameter_shapes(self, config: NetworkConfig) -> None:
         """As `Engine.parameter_shapes`: only PyTorch knows them."""
         del config

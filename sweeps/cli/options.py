@@ -42,8 +42,8 @@ Spec = Annotated[
         show_default=False,
     ),
 ]
-Engine = Annotated[str, typer.Option(help="auto, fused or torch.")]
-Device = Annotated[str, typer.Option(help="auto, cpu or cuda; the fused engine needs no GPU.")]
+Engine = Annotated[str, typer.Option(help="auto, fused, lanes or torch.")]
+Device = Annotated[str, typer.Option(help="auto, cpu or cuda; compiled engines need no GPU.")]
 Precision = Annotated[
     str | None,
     typer.Option(

@@ -160,11 +160,11 @@ def test_losses_wait_for_no_busy_database(store: Store, told: writer.Claim) -> N
     assert len(rows(store, EPOCHS)) == len(STORED) + 1
 
 
-PLAIN = {**SHORT, "num_blocks": 2, "positions": "sinusoidal"}
+PLAIN = {**SHORT, "num_blocks": 2, "positions": "sinusoidal", "dropout_rate": 0.1}
 
 
 def plain(store: Store, epochs: int) -> int:
-    """A sweep of two Transformers that are trained string by string, for so many epochs."""
+    """A sweep of two Transformers that are trained side by side, for so many epochs."""
     fixed = {**PLAIN, "max_num_epochs": epochs, "min_num_epochs": epochs}
     return writer.submit(store, parse_spec({"name": "s", "model_seeds": "0..1", "fixed": fixed}))
 

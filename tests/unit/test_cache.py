@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from seqcls import cache
-from seqcls.engines.fused.machine_code import is_compiled, machine_code_folder
+from seqcls.engines.compiled.machine_code import FUSED, is_compiled, machine_code_folder
 from seqcls.problem import resolve
 from seqcls.sampling.streams import Stream
 from sweeps.cli.app import app
@@ -64,11 +64,11 @@ def test_the_cache_is_shown_and_cleared(folder: Path) -> None:
 
 def made_anew(source: Path) -> int:
     """Compiles the function of a file as the engine's entries are, and calls it."""
-    from seqcls.engines.fused.compiling import entry
+    from seqcls.engines.compiled.compiling import entry
 
     space: dict[str, int] = {}
     exec(compile(source.read_text(), str(source), "exec"), space)
-    return int(entry(space["twice"])(21))
+    return int(entry(FUSED)(space["twice"])(21))
 
 
 @pytest.mark.slow
@@ -78,16 +78,16 @@ def test_damaged_machine_code_is_thrown_away_and_compiled_again(
     source = tmp_path / "doubling.py"
     source.write_text("def twice(x):\n    return 2 * x\n")
     assert made_anew(source) == 42
-    machine_code_folder().joinpath("float32.compiled").touch()
-    assert is_compiled("float32")
+    machine_code_folder(FUSED).joinpath("float32.compiled").touch()
+    assert is_compiled("float32", FUSED)
     whole = {path: path.read_bytes() for path in folder.rglob("*.nb[ci]")}
     assert len(whole) == 2
     for path, content in whole.items():
         for damaged in (b"", content[: len(content) // 2], b"x" * len(content)):
             path.write_bytes(damaged)
             assert made_anew(source) == 42
-            assert is_compiled("float32")
+            assert is_compiled("float32", FUSED)
             path.write_bytes(damaged)
-            assert not is_compiled("float32")
+            assert not is_compiled("float32", FUSED)
             assert not path.exists()
             assert made_anew(source) == 42

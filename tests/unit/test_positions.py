@@ -14,8 +14,8 @@ from seqcls.evaluation import drawn_test_set, evaluate
 from seqcls.models.base import read_ids
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.positions import POSITIONS
-from seqcls.models.positions.alibi import slopes
 from seqcls.models.positions.base import Positions
+from seqcls.models.positions.numbers import slopes
 from seqcls.models.positions.places import TrainingPlaces, places_of
 from seqcls.models.positions.relative import buckets
 from seqcls.prediction import predict

@@ -1,16 +1,16 @@
 """Machine code of the fused engine, compiled before processes need it that would each compile."""
 
 from seqcls.config import RunConfig
-from seqcls.engines.fused.machine_code import MEAN, TABLES, mark_compiled
+from seqcls.engines.compiled.machine_code import MEAN, TABLES, mark_compiled
 from seqcls.problem import resolve
 
 
-def compile_ahead(precision: str, part: str = "") -> None:
+def compile_ahead(precision: str, part: str) -> None:
     """Compiles what training and testing at a precision need, so that no other process has to.
 
     Args:
         precision: `float32` or `float64`.
-        part: of the engine, as `seqcls.engines.fused.machine_code` calls them.
+        part: of the engine, as `seqcls.engines.compiled.machine_code` calls them.
     """
     config = RunConfig.from_mapping(
         {
@@ -23,9 +23,10 @@ def compile_ahead(precision: str, part: str = "") -> None:
         }
     )
     # Imported where it is used: this is what loads PyTorch and Numba.
-    from seqcls.engines.fused.training import train_fused
-    from seqcls.engines.initial import draw_initial
+    from seqcls.engines.compiled.training import train_one_by_one
+    from seqcls.engines.fused.training import program_of
 
-    members = [(resolve(config), 0)]
-    train_fused(members, draw_initial(members), every_epoch=False, progress=lambda *_: None)
+    train_one_by_one(
+        [(resolve(config), 0)], None, program_of, every_epoch=False, progress=lambda *_: None
+    )
     mark_compiled(precision, part)

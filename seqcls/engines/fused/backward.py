@@ -2,8 +2,8 @@
 
 import math
 
+from seqcls.engines.compiled.compiling import inlined
 from seqcls.engines.fused.buffers import TILE
-from seqcls.engines.fused.compiling import inlined
 from seqcls.engines.fused.forward import add, dot
 
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seqcls.engines.fused.compiling import allocating
+from seqcls.engines.compiled.compiling import allocating
 
 TILE = 64
 """Strings computed at once: enough to fill vectors, few enough to stay in the fastest cache."""

@@ -9,8 +9,8 @@ functions are therefore polynomials, with as many terms as the precision needs:
 
     log(1 + x) = 2 artanh(x / (2 + x)) by its Taylor series,  0 <= x <= 1
 
-The coefficients of P are those of `seqcls.engines.fused.erfc`. A test holds both precisions against
-`math`.
+The coefficients of P are those of `seqcls.engines.compiled.erfc`. A test holds both precisions
+against `math`.
 """
 
 import math
@@ -20,7 +20,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from seqcls.engines.fused.erfc import ERFC_DOUBLE, ERFC_SINGLE
+from seqcls.engines.compiled.erfc import ERFC_DOUBLE, ERFC_SINGLE
 
 # The exponent's bias, the bits of the mantissa, the terms of exp and of artanh, the coefficients of
 # P, the lowest power first. LOG_2 is in two parts, so that k log 2 loses nothing.

@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from seqcls.config import NetworkConfig
 from seqcls.engines.base import Member, Progress
-from seqcls.engines.fused.machine_code import is_compiled, part_of
+from seqcls.engines.compiled.machine_code import FUSED, MEAN, TABLES, is_compiled, is_ready
 from seqcls.engines.fused.packing import parameter_shapes
 from seqcls.engines.fused.tables.places import ADDED, SCHEMES
 from seqcls.problem import Problem
@@ -47,6 +47,10 @@ class Fused:
 
                 ahead.compile_ahead(precision, part)
 
+    def is_ready(self, problem: Problem) -> bool:
+        """As `Engine.is_ready`."""
+        return is_ready(problem.network.precision, part_of(problem.network))
+
     def parameter_shapes(self, config: NetworkConfig) -> Mapping[str, tuple[int, ...]]:
         """As `Engine.parameter_shapes`."""
         return parameter_shapes(config)
@@ -66,13 +70,12 @@ class Fused:
     ) -> list[TrainedMember]:
         """As `Engine.train`. Drawing initial parameters loads PyTorch."""
         del device
-        from seqcls.engines.fused.training import train_fused
+        from seqcls.engines.compiled.training import train_one_by_one
+        from seqcls.engines.fused.training import program_of
 
-        if initial is None:
-            from seqcls.engines.initial import draw_initial
-
-            initial = draw_initial(members)
-        return train_fused(members, initial, every_epoch=every_epoch, progress=progress)
+        return train_one_by_one(
+            members, initial, program_of, every_epoch=every_epoch, progress=progress
+        )
 
     def logits(
         self,
@@ -93,6 +96,13 @@ class Fused:
         from seqcls.engines.fused.tables.program import table_logits
 
         return table_logits(network, [pack(network, own) for own in weights], strings)
+
+
+def part_of(config: NetworkConfig) -> str:
+    """The part that trains a network which the engine can train."""
+    if config.readout == "mean":
+        return MEAN
+    return FUSED if config.positions == "none" else TABLES
 
 
 def _not_compiled(config: NetworkConfig) -> str | None:

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
+from seqcls.engines.compiled.compiling import inlined
 from seqcls.engines.fused.buffers import TILE
-from seqcls.engines.fused.compiling import inlined
 from seqcls.engines.fused.elementary import exp_row, normal_rows
 
 

@@ -33,15 +33,16 @@ in the order of the tiles, each within a tile as the compiler arranged it once f
 
 import numpy as np
 
-from seqcls.engines.fused.adamw import adamw
+from seqcls.engines.compiled.adamw import adamw
+from seqcls.engines.compiled.compiling import entry
+from seqcls.engines.compiled.machine_code import FUSED
 from seqcls.engines.fused.backward import backward, types_backward
 from seqcls.engines.fused.buffers import new_tile, new_token_types, views
-from seqcls.engines.fused.compiling import entry
 from seqcls.engines.fused.forward import copy, forward, types_forward
 from seqcls.engines.fused.loss import losses
 
 
-@entry
+@entry(FUSED)
 def train_epoch(
     flat, moments, step, update, shape, exponents, counts, factors, targets, weights, ends
 ):
@@ -82,7 +83,7 @@ def train_epoch(
     return total
 
 
-@entry
+@entry(FUSED)
 def evaluate(flat, shape, exponents, counts, factors, targets, weights, logits):
     """Writes the logits of strings to `logits` (tile, T); returns the sum of their losses.
 

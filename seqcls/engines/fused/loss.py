@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from seqcls.engines.compiled.compiling import inlined
 from seqcls.engines.fused.buffers import TILE
-from seqcls.engines.fused.compiling import inlined
 from seqcls.engines.fused.elementary import cross_entropy_row, exp_row
 
 

@@ -79,3 +79,18 @@ def _has(config: NetworkConfig, name: str) -> bool:
     if name.endswith("norm.bias"):
         return config.has_norms and config.layer_norm == "nn"
     return True
+
+
+class Packed:
+    """How a network's parameters are packed for the fused engine."""
+
+    def __init__(self, network: NetworkConfig) -> None:
+        self._network = network
+
+    def pack(self, weights: Weights) -> Float[np.ndarray, " parameter"]:
+        """As `Program.pack`."""
+        return pack(self._network, weights)
+
+    def unpack(self, flat: Float[np.ndarray, " parameter"]) -> Weights:
+        """As `Program.unpack`."""
+        return unpack(self._network, flat)

@@ -37,9 +37,8 @@ def plain_logits(model: Classifier, batch: Batch) -> Outputs:
 class OneByOne:
     """As `seqcls.engines.computation.Computation`, for any model.
 
-    Stacking full blocks gains nothing on a core: they are bound by arithmetic. Each member has a
-    stream of dropout of its own, which begins at the seed of training as in the report's program,
-    so it drops the same whoever trains beside it.
+    Each member has a stream of dropout of its own, which begins at the seed of training as in the
+    report's program, so it drops the same whoever trains beside it.
     """
 
     def __init__(

@@ -52,7 +52,7 @@ def verdicts(
     counts = strings.counts
     positive = problem.count_task.labels_of_counts(counts)
     # Without dropout, which is off here, any engine that trains by letter counts can answer.
-    by = "auto" if engine == "strings" else engine
+    by = "auto" if engine in ("lanes", "strings") else engine
     # One model at a time: each has more than a million logits.
     found = []
     for member_weights in weights:

@@ -1,5 +1,11 @@
 """Numbers of position schemes that compiled code needs too, without loading PyTorch."""
 
+import math
+from functools import lru_cache
+
+import numpy as np
+from jaxtyping import Float, Int64
+
 BUCKETS = 32
 """Of `relative`: ranges of distances that are told apart, each with a row of its table."""
 
@@ -9,3 +15,71 @@ FARTHEST = 128
 TRAINING, TESTING = 1, 2
 """Streams of randomized places, apart from each other, and from those that draw strings from the
 same seeds."""
+
+
+def training_generator(seed: int) -> np.random.Generator:
+    """What draws the places of a run's batches."""
+    return np.random.default_rng((seed, TRAINING))
+
+
+def drawn_places(
+    rng: np.random.Generator, position_range: int, tokens: int
+) -> Int64[np.ndarray, " token"]:
+    """The places of so many tokens in training: a sorted sample, without replacement."""
+    return np.sort(rng.choice(position_range, tokens, replace=False))
+
+
+def tested_places(position_range: int, seed: int, tokens: int) -> Int64[np.ndarray, " token"]:
+    """The places of every string of so many tokens when nothing is learned."""
+    return np.sort(_order(position_range, seed)[:tokens])
+
+
+@lru_cache(maxsize=16)
+def _order(places: int, seed: int) -> Int64[np.ndarray, " place"]:
+    """All places in the order in which ever longer strings take them."""
+    return np.random.default_rng((seed, TESTING)).permutation(places)
+
+
+def angles(
+    places: Int64[np.ndarray, "*row token"], size: int
+) -> Float[np.ndarray, "*row token pair"]:
+    """Each place times 10000^(-2k / size), for every k below half of it (Vaswani et al. 2017)."""
+    return places[..., None] * 10_000.0 ** (-np.arange(0, size, 2) / max(size, 1))
+
+
+def waves(
+    places: Int64[np.ndarray, "*row token"], size: int
+) -> Float[np.ndarray, "*row token size"]:
+    """Sines, then cosines, of the angles; of an odd size the last cosine has no room."""
+    turned = angles(places, size)
+    return np.concatenate([np.sin(turned), np.cos(turned)], axis=-1)[..., :size]
+
+
+def slopes(heads: int) -> list[float]:
+    """2^(-8(h+1)/H) for each head h of H, a power of two (Press et al. 2022).
+
+    For another number of heads those of the power of two below, then every other one of twice
+    that power, as in the authors' program.
+    """
+    if heads == 0:
+        return []
+    below = 2 ** int(math.log2(heads))
+    first = [2 ** (-8 * (head + 1) / below) for head in range(below)]
+    between = [2 ** (-8 * (head + 1) / (2 * below)) for head in range(0, 2 * below, 2)]
+    return first + between[: heads - below]
+
+
+def buckets(distances: np.ndarray, *, both_directions: bool) -> np.ndarray:
+    """The bucket of each distance, of the attended place minus the reader's."""
+    size, after = BUCKETS, np.zeros_like(distances)
+    if both_directions:
+        size //= 2
+        after = (distances > 0) * size
+        distances = np.abs(distances)
+    else:
+        distances = np.maximum(-distances, 0)
+    single = size // 2
+    share = np.log(np.maximum(distances, single) / single) / math.log(FARTHEST / single)
+    far = np.minimum(single + (share * (size - single)).astype(np.int64), size - 1)
+    found: np.ndarray = after + np.where(distances < single, distances, far)
+    return found

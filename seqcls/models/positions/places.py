@@ -5,15 +5,13 @@ draws it anew for every batch. In testing a string's places depend only on its l
 of their own, so they are the same whichever strings are tested with it.
 """
 
-from functools import lru_cache
-
 import numpy as np
 import torch
 from jaxtyping import Int64, Integer
 from torch import Tensor
 
 from seqcls.config import NetworkConfig
-from seqcls.models.positions.numbers import TESTING, TRAINING
+from seqcls.models.positions.numbers import drawn_places, tested_places, training_generator
 from seqcls.tokens.tokenizer import PAD
 
 
@@ -22,14 +20,13 @@ class TrainingPlaces:
 
     def __init__(self, config: NetworkConfig, seed: int) -> None:
         self._range = config.position_range
-        self._rng = np.random.default_rng((seed, TRAINING))
+        self._rng = training_generator(seed)
 
     def draw(self, tokens: int) -> Int64[Tensor, "1 position"] | None:
         """The places of the next batch, whose longest string has so many tokens as it is read."""
         if not self._range:
             return None
-        drawn = self._rng.choice(self._range, tokens, replace=False)
-        return torch.from_numpy(np.sort(drawn)).unsqueeze(0)
+        return torch.from_numpy(drawn_places(self._rng, self._range, tokens)).unsqueeze(0)
 
 
 def places_of(
@@ -41,14 +38,7 @@ def places_of(
     lengths = (ids != PAD).sum(dim=1)
     known, rows = lengths.unique(return_inverse=True)
     places = np.zeros((len(known), ids.shape[1]), dtype=np.int64)
-    order = _order(config.position_range, config.place_seed)
     for row, length in zip(places, known.tolist(), strict=True):
-        drawn = np.sort(order[:length])
+        drawn = tested_places(config.position_range, config.place_seed, length)
         row[: len(drawn)] = drawn
     return torch.from_numpy(places).to(ids.device)[rows]
-
-
-@lru_cache(maxsize=16)
-def _order(places: int, seed: int) -> Int64[np.ndarray, " place"]:
-    """All places in the order in which ever longer strings take them."""
-    return np.random.default_rng((seed, TESTING)).permutation(places)

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from seqcls.engines.compiled.compiling import allocating
 from seqcls.engines.fused.buffers import TILE, TokenTypes
-from seqcls.engines.fused.compiling import allocating
 
 
 class Mean(NamedTuple):

@@ -11,20 +11,16 @@ n_qs / n_s D logit_s in the place of D logit_s. The mean of no tokens is the zer
 empty string only the classifier's bias is left.
 """
 
-from functools import partial
-
 import numpy as np
 
-from seqcls.engines.fused.adamw import adamw
+from seqcls.engines.compiled.adamw import adamw
+from seqcls.engines.compiled.compiling import entry, inlined
+from seqcls.engines.compiled.machine_code import MEAN
 from seqcls.engines.fused.backward import backward, types_backward
 from seqcls.engines.fused.buffers import TILE, new_tile, views
-from seqcls.engines.fused.compiling import entry, inlined
 from seqcls.engines.fused.forward import copy, forward, types_forward
 from seqcls.engines.fused.loss import losses
-from seqcls.engines.fused.machine_code import MEAN
 from seqcls.engines.fused.mean.buffers import new_mean, reader
-
-mean_entry = partial(entry, part=MEAN)
 
 
 @inlined
@@ -52,7 +48,7 @@ def add_logits(letter, tile, mean):
         mean.logit[s] += mean.shares[letter, s] * tile.logit[s]
 
 
-@mean_entry
+@entry(MEAN)
 def train_epoch(
     flat, moments, step, update, shape, exponents, counts, factors, targets, weights, ends
 ):
@@ -94,7 +90,7 @@ def train_epoch(
     return total
 
 
-@mean_entry
+@entry(MEAN)
 def evaluate(flat, shape, exponents, counts, factors, targets, weights, logits):
     """As `seqcls.engines.fused.kernel.evaluate`."""
     p = views(flat, shape)

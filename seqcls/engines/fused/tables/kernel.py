@@ -6,24 +6,20 @@ add nothing to embeddings, even one key and value for each token are enough, and
 depend on the place. All else is `seqcls.engines.fused.kernel`.
 """
 
-from functools import partial
-
 import numpy as np
 
-from seqcls.engines.fused.adamw import adamw
+from seqcls.engines.compiled.adamw import adamw
+from seqcls.engines.compiled.compiling import entry
+from seqcls.engines.compiled.machine_code import TABLES
 from seqcls.engines.fused.buffers import new_tile, new_token_types, views
-from seqcls.engines.fused.compiling import entry
 from seqcls.engines.fused.forward import copy
 from seqcls.engines.fused.loss import losses
-from seqcls.engines.fused.machine_code import TABLES
 from seqcls.engines.fused.tables.buffers import new_table
 from seqcls.engines.fused.tables.rows import rows_backward, rows_forward
 from seqcls.engines.fused.tables.strings import strings_backward, strings_forward
 
-table_entry = partial(entry, part=TABLES)
 
-
-@table_entry
+@entry(TABLES)
 def train_table_epoch(
     flat,
     moments,
@@ -88,7 +84,7 @@ def train_table_epoch(
     return total
 
 
-@table_entry
+@entry(TABLES)
 def evaluate_table(
     flat,
     shape,

@@ -4,7 +4,6 @@ Places are counted from the reader's, whose own comes first: those of the letter
 order of their distance. The definitions are those of `seqcls.models.positions`, and tested so.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +11,14 @@ from jaxtyping import Float, Int64
 
 from seqcls.config import NetworkConfig
 from seqcls.engines.fused.learned import learned_places
-from seqcls.models.positions.numbers import BUCKETS, FARTHEST, TESTING, TRAINING
+from seqcls.models.positions.numbers import (
+    angles,
+    buckets,
+    drawn_places,
+    slopes,
+    tested_places,
+    waves,
+)
 
 SINUSOIDAL, LEARNT, ROTARY, ALIBI, RELATIVE = range(5)
 SCHEMES = {
@@ -68,63 +74,25 @@ def training_places(
     """The places of batches whose longest strings have so many letters, drawn one by one."""
     places = np.zeros((len(letters), most + 1), np.int64)
     for row, length in zip(places, letters, strict=True):
-        drawn = np.sort(rng.choice(config.position_range, length + 1, replace=False))
-        row[: len(drawn)] = drawn
+        row[: length + 1] = drawn_places(rng, config.position_range, length + 1)
     return places
-
-
-def training_generator(seed: int) -> np.random.Generator:
-    """What draws the places of a run's batches."""
-    return np.random.default_rng((seed, TRAINING))
 
 
 def testing_places(config: NetworkConfig, letters: int) -> Int64[np.ndarray, "1 place"]:
     """The places of every string of so many letters when nothing is learned."""
-    order = np.random.default_rng((config.place_seed, TESTING)).permutation(config.position_range)
-    return np.sort(order[: letters + 1])[None]
+    return tested_places(config.position_range, config.place_seed, letters + 1)[None]
 
 
 def _waves(config: NetworkConfig, places: np.ndarray) -> np.ndarray:
-    hidden = config.hidden_size
-    frequencies = 10_000.0 ** (-np.arange(0, hidden, 2) / hidden)
-    angles = places[:, None, :] * frequencies[:, None]
-    return np.concatenate([np.sin(angles), np.cos(angles)], axis=1)[:, :hidden]
+    return waves(places, config.hidden_size).swapaxes(1, 2)
 
 
 def _turns(config: NetworkConfig, distances: np.ndarray) -> np.ndarray:
-    pairs = config.attention_head_size // 2
-    frequencies = 10_000.0 ** (-np.arange(pairs) / max(pairs, 1))
-    angles = distances[:, None, :] * frequencies[:, None]
-    return np.concatenate([np.cos(angles), np.sin(angles)], axis=1)
+    turned = angles(distances, config.attention_head_size).swapaxes(1, 2)
+    return np.concatenate([np.cos(turned), np.sin(turned)], axis=1)
 
 
 def _biases(config: NetworkConfig, distances: np.ndarray) -> np.ndarray:
     slope: np.ndarray = np.array(slopes(config.num_attention_heads))
     biases: np.ndarray = -np.abs(distances)[:, None, :] * slope[:, None]
     return biases
-
-
-def slopes(heads: int) -> list[float]:
-    """2^(-8(h+1)/H) for each head h of H; other numbers than powers of two as the authors do."""
-    if heads == 0:
-        return []
-    below = 2 ** int(math.log2(heads))
-    first = [2 ** (-8 * (head + 1) / below) for head in range(below)]
-    between = [2 ** (-8 * (head + 1) / (2 * below)) for head in range(0, 2 * below, 2)]
-    return first + between[: heads - below]
-
-
-def buckets(distances: np.ndarray, *, both_directions: bool) -> np.ndarray:
-    """The bucket of each distance, of the attended place minus the reader's."""
-    size, after = BUCKETS, np.zeros_like(distances)
-    if both_directions:
-        size //= 2
-        after = (distances > 0) * size
-        distances = np.abs(distances)
-    else:
-        distances = np.maximum(-distances, 0)
-    single = size // 2
-    share = np.log(np.maximum(distances, single) / single) / math.log(FARTHEST / single)
-    far = np.minimum(single + (share * (size - single)).astype(np.int64), size - 1)
-    found: np.ndarray = after + np.where(distances < single, distances, far)
-    return found

@@ -6,9 +6,11 @@ import numpy as np
 from jaxtyping import Float
 
 from seqcls.config import NetworkConfig
-from seqcls.engines.fused.adamw import Update
+from seqcls.engines.compiled.adamw import Update
+from seqcls.engines.compiled.training import Flat
 from seqcls.engines.fused.buffers import TILE, Shape
 from seqcls.engines.fused.learned import learned_places
+from seqcls.engines.fused.packing import Packed
 from seqcls.engines.fused.shapes import integers, shape_of, training_shape
 from seqcls.engines.fused.tables.kernel import evaluate_table, train_table_epoch
 from seqcls.engines.fused.tables.places import (
@@ -17,7 +19,6 @@ from seqcls.engines.fused.tables.places import (
     Places,
     fixed_places,
     places_of,
-    training_generator,
     training_places,
 )
 from seqcls.engines.fused.tables.tiles import (
@@ -27,6 +28,7 @@ from seqcls.engines.fused.tables.tiles import (
     questions,
     validation_questions,
 )
+from seqcls.models.positions.numbers import training_generator
 from seqcls.problem import Problem
 from seqcls.tokens.strings import TokenStrings
 
@@ -34,11 +36,11 @@ COLUMNS = 32
 """Rows are filled up to a multiple of it, so that loops over them are whole vectors."""
 
 
-class TableProgram:
+class TableProgram(Packed):
     """One member's epochs and validation."""
 
     def __init__(self, problem: Problem) -> None:
-        self._network = problem.network
+        super().__init__(problem.network)
         self._shape = training_shape(problem)
         self._train = problem.train
         self._validation = validation_questions(self._network, problem.validation)
@@ -46,7 +48,7 @@ class TableProgram:
         self._scratch = np.empty(TILE, integers(self._network))
 
     def epoch(
-        self, flat: np.ndarray, moments: np.ndarray, steps: int, update: Update, number: int
+        self, flat: Flat, moments: np.ndarray, steps: int, update: Update, number: int
     ) -> tuple[float, int]:
         """Trains for an epoch, in place; the sum of its losses, and how many steps it had."""
         tiles = epoch_letter_tiles(self._network, self._train, number)
@@ -64,7 +66,7 @@ class TableProgram:
         )
         return loss, len(tiles.ends)
 
-    def validation_loss(self, flat: np.ndarray) -> float:
+    def validation_loss(self, flat: Flat) -> float:
         """The sum of the losses over the validation strings."""
         logits = np.zeros(sum(len(own.strings) for own in self._validation), flat.dtype)
         return sum(answer(self._network, self._shape, flat, x, logits) for x in self._validation)

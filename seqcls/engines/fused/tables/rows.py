@@ -2,13 +2,13 @@
 
 import math
 
+from seqcls.engines.compiled.compiling import inlined
 from seqcls.engines.fused.backward import (
     effect_backward,
     embedding_backward,
     project_backward,
     states_backward,
 )
-from seqcls.engines.fused.compiling import inlined
 from seqcls.engines.fused.forward import add, dot, project, types_forward
 from seqcls.engines.fused.tables.places import ALIBI, LEARNT, RELATIVE, ROTARY, SINUSOIDAL
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from seqcls.engines.compiled.compiling import inlined
 from seqcls.engines.fused.backward import read_backward
 from seqcls.engines.fused.buffers import TILE
-from seqcls.engines.fused.compiling import inlined
 from seqcls.engines.fused.elementary import exp_row
 from seqcls.engines.fused.forward import add, dot, read
 from seqcls.engines.fused.tables.rows import is_added

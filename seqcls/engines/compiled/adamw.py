@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from seqcls.engines.fused.compiling import inlined
+from seqcls.engines.compiled.compiling import inlined
 
 BETA_1, BETA_2, ADAM_EPS = 0.9, 0.999, 1e-8
 """PyTorch's defaults."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from numba.core.caching import IndexDataCacheFile
 
-from seqcls.engines.fused.machine_code import is_whole
+from seqcls.engines.compiled.machine_code import is_whole
 
 
 class CheckedFiles(IndexDataCacheFile):

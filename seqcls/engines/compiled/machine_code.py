@@ -1,4 +1,4 @@
-"""Where the fused engine's machine code is kept, and whether there is any yet.
+"""Where machine code is kept, and whether there is any yet.
 
 Numba is not loaded to know it.
 """
@@ -8,37 +8,36 @@ import hashlib
 from pathlib import Path
 
 from seqcls.cache import cache_folder
-from seqcls.config import NetworkConfig
 
-TABLES = "tables"
-"""The part for networks with positions."""
-MEAN = "mean"
-"""The part for networks that read the mean of all states. All others use what stands here itself.
-"""
+FUSED = "fused"
+"""The part of the fused engine for networks that know letter counts alone."""
+TABLES = "fused/tables"
+"""Its part for networks with positions."""
+MEAN = "fused/mean"
+"""Its part for networks that read the mean of all states."""
+TRANSFORMER = "lanes/transformer"
+RECURRENT = "lanes/recurrent"
+"""The parts of the engine of lanes."""
 
 
-def machine_code_folder(part: str = "") -> Path:
-    """The folder of the machine code of what stands here, or in a folder of this one.
+def machine_code_folder(part: str) -> Path:
+    """The folder of a part's machine code.
 
     Numba would notice a change of the file that a compiled function stands in, not of those that it
     calls, so the folder is named by the source of all.
+
+    Args:
+        part: the folder of its source, from that of all engines.
     """
-    here = Path(__file__).parent
-    sources = sorted(here.glob("*.py"))
-    if part:
-        sources += sorted((here / part).glob("*.py"))
+    engines = Path(__file__).parent.parent
+    inside = Path(part)
+    folders = (Path("compiled"), *reversed(inside.parents[:-1]), inside)
+    sources = [path for folder in folders for path in sorted((engines / folder).glob("*.py"))]
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     return cache_folder() / "compiled" / digest[:16]
 
 
-def part_of(config: NetworkConfig) -> str:
-    """The part that trains a network which the engine can train."""
-    if config.readout == "mean":
-        return MEAN
-    return "" if config.positions == "none" else TABLES
-
-
-def is_compiled(precision: str, part: str = "") -> bool:
+def is_compiled(precision: str, part: str) -> bool:
     """Whether this machine has kept a part's machine code for a precision; damaged files go."""
     if not _mark(precision, part).exists():
         return False
@@ -48,6 +47,16 @@ def is_compiled(precision: str, part: str = "") -> bool:
         with contextlib.suppress(OSError):
             path.unlink()
     return not damaged
+
+
+_READY: set[tuple[str, str]] = set()
+
+
+def is_ready(precision: str, part: str) -> bool:
+    """As `is_compiled`, but not looked at again once it was."""
+    if (precision, part) not in _READY and is_compiled(precision, part):
+        _READY.add((precision, part))
+    return (precision, part) in _READY
 
 
 def is_whole(path: Path) -> bool:
@@ -60,7 +69,7 @@ def is_whole(path: Path) -> bool:
     return hashlib.sha256(content[:-size]).digest() == content[-size:]
 
 
-def mark_compiled(precision: str, part: str = "") -> None:
+def mark_compiled(precision: str, part: str) -> None:
     """Keeps that a part's machine code for a precision is there."""
     try:
         _mark(precision, part).touch()

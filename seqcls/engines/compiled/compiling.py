@@ -1,15 +1,15 @@
-"""How the fused engine is compiled, and where its machine code is kept."""
+"""How functions are compiled, and where its machine code is kept."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
 import numba
 from numba import njit
 
-from seqcls.engines.fused.checked_files import CheckedFiles
-from seqcls.engines.fused.machine_code import machine_code_folder
+from seqcls.engines.compiled.checked_files import CheckedFiles
+from seqcls.engines.compiled.machine_code import machine_code_folder
 
 
 @contextmanager
@@ -53,21 +53,24 @@ inlined = njit(**INLINED)
 allocating = njit(**{**INLINED, "_nrt": True})
 
 
-def entry(function: Any, part: str = "") -> Any:
+def entry(part: str) -> Callable[[Any], Any]:
     """Compiles a function that Python calls; its machine code is kept for the next process.
 
     Args:
-        function: the function.
-        part: the folder that it stands in, within this one.
+        part: which folder of source it is made of, as `machine_code_folder` takes it.
     """
-    config: Any = numba.config
-    before = config.CACHE_DIR
-    config.CACHE_DIR = str(machine_code_folder(part))
-    try:
-        compiled = njit(**OPTIONS, cache=True, nogil=True)(function)
-    finally:
-        config.CACHE_DIR = before
-    _check_files(compiled._cache)
+
+    def compiled(function: Any) -> Any:
+        config: Any = numba.config
+        before = config.CACHE_DIR
+        config.CACHE_DIR = str(machine_code_folder(part))
+        try:
+            compiled = njit(**OPTIONS, cache=True, nogil=True)(function)
+        finally:
+            config.CACHE_DIR = before
+        _check_files(compiled._cache)
+        return compiled
+
     return compiled
 
 

@@ -1,0 +1,1 @@
+"""What the compiled engines share: how they are compiled, where that is kept, and AdamW."""

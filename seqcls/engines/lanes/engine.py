@@ -1,0 +1,133 @@
+"""The engine of lanes as one among others."""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from seqcls.config import NetworkConfig
+from seqcls.engines.base import Member, Progress
+from seqcls.engines.compiled.machine_code import (
+    RECURRENT,
+    TRANSFORMER,
+    is_compiled,
+    is_ready,
+)
+from seqcls.engines.lanes.packing import shapes
+from seqcls.problem import Problem
+from seqcls.results import TrainedMember, Weights
+from seqcls.tokens.strings import TokenStrings
+
+_log = logging.getLogger(__name__)
+
+WIDEST = {"transformer": 128, "rnn": 512, "gru": 512, "lstm": 512}
+"""By architecture, the widest hidden state that it trains: beyond, PyTorch's matrix products are as
+fast. Measured by `benchmarks.plain`, `WIDE`, with 64 strings of 0 to 40 tokens."""
+
+MOST_TOKENS = 64
+"""Of an alphabet: each token type costs as much as a number of the hidden state."""
+
+POSITIONS = ("none", "sinusoidal", "learned", "rotary", "alibi", "relative")
+
+
+class Lanes:
+    """One member after another in compiled code, with a string in each lane of a vector."""
+
+    name = "lanes"
+    by_counts = False
+    one_thread = True
+    wants_initial = True
+
+    def obstacle(self, problem: Problem, device: str) -> str | None:
+        """Why it cannot train and test this; None where it can."""
+        if device == "cuda":
+            return "device='cuda' is no CPU"
+        return problem.no_language or _not_compiled(problem.network)
+
+    def group_size(self, problem: Problem) -> int:
+        """Few: members are trained one after another, and small groups keep all cores at work."""
+        del problem
+        return 16
+
+    def prepare(self, problems: Iterable[Problem]) -> None:
+        """As `Engine.prepare`: compiles what has not been compiled here."""
+        for part in sorted({part_of(problem.network) for problem in problems}):
+            if not is_compiled("float32", part):
+                _log.warning("compiling for this machine (%s), once: about 20 seconds", part)
+                from seqcls.engines.lanes import ahead
+
+                ahead.compile_ahead(part)
+
+    def is_ready(self, problem: Problem) -> bool:
+        """As `Engine.is_ready`."""
+        return is_ready("float32", part_of(problem.network))
+
+    def parameter_shapes(self, config: NetworkConfig) -> Mapping[str, tuple[int, ...]]:
+        """As `Engine.parameter_shapes`."""
+        if config.architecture == "transformer":
+            from seqcls.engines.lanes.transformer import sizes as transformer
+
+            return shapes(transformer.slots_of(config))
+        from seqcls.engines.lanes.recurrent import sizes as recurrent
+
+        return shapes(recurrent.slots_of(config))
+
+    def load(self) -> None:
+        """As `Engine.load`."""
+        import seqcls.engines.compiled.training
+        import seqcls.engines.lanes.groups  # noqa: F401
+
+    def train(
+        self,
+        members: Sequence[Member],
+        initial: Sequence[Weights] | None,
+        *,
+        every_epoch: bool,
+        progress: Progress,
+        device: str,
+    ) -> list[TrainedMember]:
+        """As `Engine.train`. Drawing initial parameters loads PyTorch."""
+        del device
+        from seqcls.engines.compiled.training import train_one_by_one
+        from seqcls.engines.lanes.programs import program_of
+
+        return train_one_by_one(
+            members, initial, program_of, every_epoch=every_epoch, progress=progress
+        )
+
+    def logits(
+        self,
+        problem: Problem,
+        weights: Sequence[Weights],
+        strings: TokenStrings,
+        *,
+        device: str,
+    ) -> Float[np.ndarray, "member string"]:
+        """As `Engine.logits`."""
+        del device
+        from seqcls.engines.lanes.programs import lane_logits
+
+        return lane_logits(problem.network, weights, strings)
+
+
+def part_of(config: NetworkConfig) -> str:
+    """The part that trains a network which the engine can train."""
+    return TRANSFORMER if config.architecture == "transformer" else RECURRENT
+
+
+def _not_compiled(config: NetworkConfig) -> str | None:
+    if config.architecture not in WIDEST:
+        return f"architecture={config.architecture!r} is not compiled"
+    if config.positions not in POSITIONS:
+        return f"positions={config.positions!r} are not compiled"
+    if config.precision != "float32":
+        return f"precision={config.precision!r} has half the lanes, and is not compiled"
+    if config.dropout_rate > 0:
+        return f"dropout_rate={config.dropout_rate} is not compiled"
+    if config.num_letters > MOST_TOKENS:
+        return f"an alphabet of {config.num_letters} tokens: up to {MOST_TOKENS} are compiled"
+    widest = WIDEST[config.architecture]
+    if config.hidden_size > widest:
+        return f"hidden_size={config.hidden_size}: up to {widest} it is faster than PyTorch"
+    return None

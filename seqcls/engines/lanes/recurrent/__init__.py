@@ -1,0 +1,1 @@
+"""RNN, GRU and LSTM, all groups of a batch side by side."""

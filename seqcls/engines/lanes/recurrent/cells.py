@@ -1,0 +1,111 @@
+r"""The cells of recurrent networks, at one token of some groups, forward and backward.
+
+    RNN     h = tanh(g)
+    GRU     r, z = sigmoid(g + u)    n = tanh(g + r u)    h = (1 - z) n + z h'
+    LSTM    i, f, o = sigmoid(g)    m = tanh(g)    c = f c' + i m    h = o tanh(c)
+
+h' and c' are the state and the cell before, g what the input gives to each gate, and with RNN and
+LSTM what the state before gives as well; with GRU that is u, since r comes between.
+"""
+
+import numpy as np
+
+from seqcls.engines.lanes.compiling import kernel
+from seqcls.engines.lanes.elementary import sigmoid, tanh
+from seqcls.engines.lanes.vector import fma, load, store
+
+ONE = np.float32(1)
+
+
+@kernel
+def rnn(rows, width, a, g0, gates_row, h0, row):
+    """Writes the states; the gates become what the gradient needs."""
+    for r in range(rows):
+        for i in range(width):
+            state = tanh(load(a, g0 + r * gates_row + i))
+            store(a, g0 + r * gates_row + i, state)
+            store(a, h0 + r * row + i, state)
+
+
+@kernel
+def rnn_gradient(rows, width, a, g0, dg0, gates_row, dh0, row):
+    """Writes D g, given D h of each row."""
+    for r in range(rows):
+        for i in range(width):
+            state = load(a, g0 + r * gates_row + i)
+            slope = ONE - state * state
+            store(a, dg0 + r * gates_row + i, load(a, dh0 + r * row + i) * slope)
+
+
+@kernel
+def gru(rows, width, a, g0, u0, gates_row, before0, h0, row):
+    """Writes the states; the gates become r, z and n."""
+    for r in range(rows):
+        for i in range(width):
+            g, u = g0 + r * gates_row + i, u0 + r * gates_row + i
+            reset = sigmoid(load(a, g) + load(a, u))
+            update = sigmoid(load(a, g + width) + load(a, u + width))
+            candidate = tanh(fma(reset, load(a, u + 2 * width), load(a, g + 2 * width)))
+            before = load(a, before0 + r * row + i)
+            store(a, g, reset)
+            store(a, g + width, update)
+            store(a, g + 2 * width, candidate)
+            store(a, h0 + r * row + i, fma(update, before - candidate, candidate))
+
+
+@kernel
+def gru_gradient(rows, width, a, g0, u0, dg0, du0, gates_row, before0, dh0, row):
+    """Writes D g and D u, given D h; what of D h' does not come by u replaces D h."""
+    for r in range(rows):
+        for i in range(width):
+            at = r * gates_row + i
+            reset, update = load(a, g0 + at), load(a, g0 + at + width)
+            candidate, from_state = load(a, g0 + at + 2 * width), load(a, u0 + at + 2 * width)
+            d = load(a, dh0 + r * row + i)
+            d_candidate = d * (ONE - update) * (ONE - candidate * candidate)
+            d_reset = d_candidate * from_state * reset * (ONE - reset)
+            before = load(a, before0 + r * row + i)
+            d_update = d * (before - candidate) * update * (ONE - update)
+            store(a, dg0 + at, d_reset)
+            store(a, dg0 + at + width, d_update)
+            store(a, dg0 + at + 2 * width, d_candidate)
+            store(a, du0 + at, d_reset)
+            store(a, du0 + at + width, d_update)
+            store(a, du0 + at + 2 * width, d_candidate * reset)
+            store(a, dh0 + r * row + i, d * update)
+
+
+@kernel
+def lstm(rows, width, a, g0, gates_row, before0, c0, tanh0, h0, row):
+    """Writes states and cells; the gates become i, f, m and o."""
+    for r in range(rows):
+        for i in range(width):
+            g, at = g0 + r * gates_row + i, r * row + i
+            take, keep = sigmoid(load(a, g)), sigmoid(load(a, g + width))
+            candidate, give = tanh(load(a, g + 2 * width)), sigmoid(load(a, g + 3 * width))
+            cell = fma(keep, load(a, before0 + at), take * candidate)
+            shown = tanh(cell)
+            store(a, g, take)
+            store(a, g + width, keep)
+            store(a, g + 2 * width, candidate)
+            store(a, g + 3 * width, give)
+            store(a, c0 + at, cell)
+            store(a, tanh0 + at, shown)
+            store(a, h0 + at, give * shown)
+
+
+@kernel
+def lstm_gradient(rows, width, a, g0, dg0, gates_row, before0, tanh0, dh0, dc0, row):
+    """Writes D g, given D h and D c; D c' replaces D c."""
+    for r in range(rows):
+        for i in range(width):
+            g, at = r * gates_row + i, r * row + i
+            take, keep = load(a, g0 + g), load(a, g0 + g + width)
+            candidate, give = load(a, g0 + g + 2 * width), load(a, g0 + g + 3 * width)
+            shown, d = load(a, tanh0 + at), load(a, dh0 + at)
+            d_cell = fma(d * give, ONE - shown * shown, load(a, dc0 + at))
+            store(a, dg0 + g, d_cell * candidate * take * (ONE - take))
+            store(a, dg0 + g + width, d_cell * load(a, before0 + at) * keep * (ONE - keep))
+            store(a, dg0 + g + 2 * width, d_cell * take * (ONE - candidate * candidate))
+            store(a, dg0 + g + 3 * width, d * shown * give * (ONE - give))
+            store(a, dc0 + at, d_cell * keep)

@@ -1,0 +1,168 @@
+"""The sizes of a recurrent network, and where its parameters and states stand, for compiled code.
+
+Widths are filled up to multiples of 4, as those of Transformers.
+"""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Int64
+
+from seqcls.config import NetworkConfig
+from seqcls.engines.lanes.packing import Slots, filled
+
+RNN, GRU, LSTM = range(3)
+CELLS = {"rnn": RNN, "gru": GRU, "lstm": LSTM}
+GATES = {"rnn": 1, "gru": 3, "lstm": 4}
+
+
+class Sizes(NamedTuple):
+    """Sizes and switches."""
+
+    cell: int
+    types: int
+    """Token types that have an embedding: CLS and the letters; filled up to `type_width`."""
+    type_width: int
+    hidden: int
+    width: int
+    """The hidden size, filled up."""
+    gates: int
+    """The width of all gates beside one another."""
+    layers: int
+    biases: bool
+    mean: bool
+    """Whether the mean of all states is read, else the last one."""
+    scaled_loss: bool
+
+
+class Parameters(NamedTuple):
+    """Where parameters begin; of a layer those of the first, the next being `layer_size` on."""
+
+    embedding: int
+    layer_size: int
+    input_weight: int
+    state_weight: int
+    input_bias: int
+    state_bias: int
+    classifier: int
+    classifier_bias: int
+    size: int
+
+
+class States(NamedTuple):
+    """Where states begin, counted in vectors; of a layer those of the first.
+
+    A row is a group at a token. There are as many as groups have tokens, token by token; at each
+    token the groups whose strings have not ended, the longest first.
+    """
+
+    rows: int
+    types: int
+    is_token: int
+    read: int
+    read_gradient: int
+    share: int
+    zero: int
+    """A state of zeros for each group: before the first token."""
+    state_gradient: int
+    """One for each group."""
+    cell_gradient: int
+    output_gradient: int
+    """One for each row."""
+    input_gates_gradient: int
+    state_gates_gradient: int
+    """The same as the one before, but of a GRU."""
+    layer_size: int
+    gates: int
+    from_state: int
+    """Of a GRU: what the state before gives to the gates."""
+    state: int
+    previous: int
+    """The state before, row by row."""
+    cell: int
+    cell_tanh: int
+    size: int
+
+
+def sizes_of(config: NetworkConfig, *, scaled_loss: bool = False) -> Sizes:
+    """A network's sizes and switches."""
+    types, width = config.num_letters + 1, filled(config.hidden_size)
+    return Sizes(
+        cell=CELLS[config.architecture],
+        types=types,
+        type_width=filled(types),
+        hidden=config.hidden_size,
+        width=width,
+        gates=GATES[config.architecture] * width,
+        layers=config.num_blocks,
+        biases=config.biases,
+        mean=config.readout == "mean",
+        scaled_loss=scaled_loss,
+    )
+
+
+@lru_cache(maxsize=64)
+def parameters_of(config: NetworkConfig) -> Parameters:
+    """Where a network's parameters stand."""
+    s = sizes_of(config)
+    layer = [s.gates * s.width, s.gates * s.width, s.gates, s.gates]
+    embedding = s.type_width * s.width
+    starts = (embedding + np.cumsum([0, *layer[:-1]])).tolist()
+    classifier = embedding + s.layers * sum(layer)
+    bias = classifier + s.width
+    return Parameters._make([0, sum(layer), *starts, classifier, bias, bias + 4])
+
+
+@lru_cache(maxsize=64)
+def slots_of(config: NetworkConfig) -> Slots:
+    """Of each parameter by name, the places of its values."""
+    return dict(_slots(config, sizes_of(config), parameters_of(config)))
+
+
+def _slots(
+    config: NetworkConfig, s: Sizes, p: Parameters
+) -> Iterator[tuple[str, Int64[np.ndarray, "..."]]]:
+    hidden = np.arange(s.hidden)
+    gates = np.add.outer(np.arange(GATES[config.architecture]) * s.width, hidden).reshape(-1)
+    yield "embedding.weight", p.embedding + np.add.outer(np.arange(s.types) * s.width, hidden)
+    for layer in range(s.layers):
+        inside, moved = f"layers.{layer}.", layer * p.layer_size
+        matrix = np.add.outer(gates * s.width, hidden)
+        yield f"{inside}input_weight", moved + p.input_weight + matrix
+        yield f"{inside}state_weight", moved + p.state_weight + matrix
+        if s.biases:
+            yield f"{inside}input_bias", moved + p.input_bias + gates
+            yield f"{inside}state_bias", moved + p.state_bias + gates
+    yield "classifier.weight", (p.classifier + hidden)[None]
+    if s.biases:
+        yield "classifier.bias", np.array([p.classifier_bias])
+
+
+def states_of(s: Sizes, rows: int, groups: int) -> States:
+    """Where the states of a batch stand.
+
+    Args:
+        s: the network's sizes.
+        rows: as `States` counts them.
+        groups: so many at most.
+    """
+    # One vector more in every row: rows that are a power of two apart share lines of the cache.
+    width, gates = s.width + 1, s.gates + 1
+    gru, lstm = s.cell == GRU, s.cell == LSTM
+    layer = [
+        rows * gates, rows * gates * gru, rows * width, rows * width, rows * width * lstm,
+        rows * width * lstm,
+    ]  # fmt: skip
+    common = [
+        rows * (s.type_width + 1), rows, groups * width, groups * width, groups, groups * width,
+        groups * width, groups * width, rows * width, rows * gates, rows * gates * gru,
+    ]  # fmt: skip
+    starts = np.cumsum([0, *common]).tolist()
+    first = starts.pop()
+    if not gru:
+        starts[-1] = starts[-2]
+    layers = (first + np.cumsum([0, *layer[:-1]])).tolist()
+    size = sum(layer)
+    return States._make([rows, *starts, size, *layers, first + s.layers * size])

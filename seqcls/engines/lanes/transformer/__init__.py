@@ -1,0 +1,1 @@
+"""Transformers of any depth, one group of strings after another."""

@@ -1,0 +1,282 @@
+"""The sizes of a Transformer, and where its parameters and states stand, for compiled code.
+
+Widths are filled up to multiples of 4 with parameters that are zero and stay so: what they would
+add to anything is zero, and so are their gradients.
+"""
+
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Int64
+
+from seqcls.config import NetworkConfig
+from seqcls.engines.lanes.packing import Slots, filled
+from seqcls.models.positions import table_size
+from seqcls.models.positions.numbers import BUCKETS
+
+FIRST, LAST, MEAN = range(3)
+READOUTS = {"first": FIRST, "last": LAST, "mean": MEAN}
+NORMS = {"none": 0, "rms": 1, "nn": 2}
+NOWHERE, ADDED, LEARNED, ROTARY, ALIBI, RELATIVE = range(6)
+SCHEMES = {
+    "none": NOWHERE,
+    "sinusoidal": ADDED,
+    "learned": LEARNED,
+    "rotary": ROTARY,
+    "alibi": ALIBI,
+    "relative": RELATIVE,
+}
+
+QUERIES = 32
+"""Queries whose scores are computed at once."""
+
+
+class Sizes(NamedTuple):
+    """Sizes and switches."""
+
+    types: int
+    """Token types that have an embedding: CLS and the letters; filled up to `type_width`."""
+    type_width: int
+    hidden: int
+    width: int
+    """The hidden size, filled up."""
+    heads: int
+    head_size: int
+    head_width: int
+    joined: int
+    """The heads' widths together."""
+    inner: int
+    """The feed-forward size, filled up."""
+    blocks: int
+    norm: int
+    eps: float
+    norms_last: bool
+    relu: bool
+    biases: bool
+    causal: bool
+    no_attend_cls: bool
+    log_length: bool
+    readout: int
+    scheme: int
+    scaled_loss: bool
+
+
+class Parameters(NamedTuple):
+    """Where parameters begin; of a block those of the first, the next being `block_size` on."""
+
+    embedding: int
+    block_size: int
+    attention_norm: int
+    attention_norm_bias: int
+    query_key_value: int
+    """Rows: each head's query, filled up; then keys, then values."""
+    query_key_value_bias: int
+    output: int
+    output_bias: int
+    feed_forward_norm: int
+    feed_forward_norm_bias: int
+    inner: int
+    inner_bias: int
+    outer: int
+    outer_bias: int
+    classifier: int
+    classifier_bias: int
+    table: int
+    """The learned table of places or of distances."""
+    size: int
+
+
+class States(NamedTuple):
+    """Where states begin, counted in vectors; those of a block, the next being `block_size` on.
+
+    In training every block's are kept; else all blocks share them.
+    """
+
+    tokens: int
+    """Most tokens of a string."""
+    types: int
+    is_token: int
+    mask: int
+    """What is added to scores of each key: 0, or a number below all where it is not attended to."""
+    factor: int
+    """What queries are multiplied with: of each place, then of those that alone are read."""
+    turns: int
+    """Of each place, then of those that alone are read, cosines and sines of each pair."""
+    distance_gradient: int
+    read: int
+    read_gradient: int
+    read_state: int
+    read_normed: int
+    gradient: int
+    normed_gradient: int
+    mixed_gradient: int
+    inner_gradient: int
+    heads_gradient: int
+    scores_gradient: int
+    norm_sums: int
+    block_size: int
+    state: int
+    attention_normed: int
+    attention_units: int
+    attention_scales: int
+    heads: int
+    scores: int
+    mixed: int
+    after_attention: int
+    feed_forward_normed: int
+    feed_forward_units: int
+    feed_forward_scales: int
+    inner: int
+    inner_slopes: int
+    last_state: int
+    """The output of the last block."""
+    size: int
+
+
+def sizes_of(config: NetworkConfig, *, scaled_loss: bool = False) -> Sizes:
+    """A network's sizes and switches."""
+    types = config.num_letters + 1
+    heads, head_width = config.num_attention_heads, filled(config.attention_head_size)
+    return Sizes(
+        types=types,
+        type_width=filled(types),
+        hidden=config.hidden_size,
+        width=filled(config.hidden_size),
+        heads=heads,
+        head_size=config.attention_head_size,
+        head_width=head_width,
+        joined=heads * head_width,
+        inner=filled(config.feed_forward_size),
+        blocks=config.num_blocks,
+        norm=NORMS[config.layer_norm if config.has_norms else "none"],
+        eps=config.layer_norm_eps,
+        norms_last=config.norm_placement == "post",
+        relu=config.activation == "relu",
+        biases=config.biases,
+        causal=config.attention_mask == "causal",
+        no_attend_cls=config.no_attend_cls,
+        log_length=config.attention_scale == "log_length",
+        readout=READOUTS[config.readout],
+        scheme=SCHEMES[config.positions],
+        scaled_loss=scaled_loss,
+    )
+
+
+def table_shape(config: NetworkConfig) -> tuple[int, int]:
+    """Rows and columns of the learned table of places; no rows where none is learned."""
+    if config.positions == "learned":
+        return table_size(config) or 0, config.hidden_size
+    if config.positions == "relative":
+        return BUCKETS, config.num_attention_heads
+    return 0, 0
+
+
+@lru_cache(maxsize=64)
+def parameters_of(config: NetworkConfig) -> Parameters:
+    """Where a network's parameters stand."""
+    s = sizes_of(config)
+    block = [
+        s.width, s.width, 3 * s.joined * s.width, 3 * s.joined, s.width * s.joined, s.width,
+        s.width, s.width, s.inner * s.width, s.inner, s.width * s.inner, s.width,
+    ]  # fmt: skip
+    embedding = s.type_width * s.width
+    starts = (embedding + np.cumsum([0, *block[:-1]])).tolist()
+    classifier = embedding + s.blocks * sum(block)
+    rows, columns = table_shape(config)
+    table = classifier + s.width + 4
+    # Rows of a table of distances are as long as there are heads.
+    size = table + rows * (s.width if config.positions == "learned" else columns)
+    return Parameters._make([0, sum(block), *starts, classifier, classifier + s.width, table, size])
+
+
+@lru_cache(maxsize=64)
+def slots_of(config: NetworkConfig) -> Slots:
+    """Of each parameter by name, the places of its values."""
+    return dict(_slots(config, sizes_of(config), parameters_of(config)))
+
+
+def _slots(
+    config: NetworkConfig, s: Sizes, p: Parameters
+) -> Iterator[tuple[str, Int64[np.ndarray, "..."]]]:
+    def rows_of(start: int, rows: np.ndarray, columns: np.ndarray, width: int) -> np.ndarray:
+        return np.asarray(start + np.add.outer(rows * width, columns))
+
+    hidden, inner = np.arange(s.hidden), np.arange(config.feed_forward_size)
+    heads = np.add.outer(np.arange(s.heads) * s.head_width, np.arange(s.head_size)).reshape(-1)
+    yield "embedding.weight", rows_of(p.embedding, np.arange(s.types), hidden, s.width)
+    for number in range(s.blocks):
+        block, moved = f"blocks.{number}.", number * p.block_size
+        norms = (
+            ("attention_norm", p.attention_norm, p.attention_norm_bias),
+            ("feed_forward_norm", p.feed_forward_norm, p.feed_forward_norm_bias),
+        )
+        for name, weight, bias in norms:
+            if config.has_norms:
+                yield f"{block}{name}.weight", moved + weight + hidden
+            if config.has_norms and config.layer_norm == "nn":
+                yield f"{block}{name}.bias", moved + bias + hidden
+        layers = [
+            (f"attention.{name}", p.query_key_value, heads + part * s.joined, hidden, s.width,
+             p.query_key_value_bias)
+            for part, name in enumerate(("query", "key", "value"))
+        ] + [
+            ("attention.output", p.output, hidden, heads, s.joined, p.output_bias),
+            ("feed_forward.input", p.inner, inner, hidden, s.width, p.inner_bias),
+            ("feed_forward.output", p.outer, hidden, inner, s.inner, p.outer_bias),
+        ]  # fmt: skip
+        for name, weight, rows, columns, width, bias in layers:
+            yield f"{block}{name}.weight", rows_of(moved + weight, rows, columns, width)
+            if config.biases:
+                yield f"{block}{name}.bias", moved + bias + rows
+    yield "classifier.weight", (p.classifier + hidden)[None]
+    if config.biases:
+        yield "classifier.bias", np.array([p.classifier_bias])
+    rows, columns = table_shape(config)
+    if rows:
+        width = s.width if config.positions == "learned" else columns
+        yield "positions.table.weight", rows_of(p.table, np.arange(rows), np.arange(columns), width)
+
+
+def states_of(s: Sizes, tokens: int, *, training: bool) -> States:
+    """Where the states of a group of strings stand.
+
+    Args:
+        s: the network's sizes.
+        tokens: of the longest string; filled up here.
+        training: whether what the gradients need is kept.
+    """
+    tokens = filled(tokens)
+    # One vector more in every row: rows that are a power of two apart share lines of the cache.
+    width, heads, joined, inner = s.width + 1, 3 * s.joined + 1, s.joined + 1, s.inner + 1
+    queries = tokens if training else min(tokens, QUERIES)
+    block = [
+        tokens * width, tokens * width, tokens * width, tokens, tokens * heads,
+        (s.heads if training else 1) * queries * (tokens + 1), tokens * joined, tokens * width,
+        tokens * width, tokens * width, tokens, tokens * inner, tokens * inner,
+    ]  # fmt: skip
+    common = [
+        tokens * (s.type_width + 1), tokens, tokens, tokens + 1, (tokens + 1) * s.head_size,
+        BUCKETS * s.heads, s.width, s.width, width, width, tokens * width, tokens * width,
+        tokens * joined, tokens * inner, tokens * heads, min(tokens, QUERIES) * (tokens + 1),
+        2 * s.hidden,
+    ]  # fmt: skip
+    starts = np.cumsum([0, *common]).tolist()
+    first = starts.pop()
+    size = sum(block) if training else 0
+    blocks = (first + np.cumsum([0, *block[:-1]])).tolist()
+    end = first + (s.blocks * size if training else sum(block))
+    last = end if training else blocks[0]
+    return States._make([tokens, *starts, size, *blocks, last, end + tokens * width])
+
+
+def pairs_of(config: NetworkConfig) -> int:
+    """Pairs of each head that rotary positions turn."""
+    return config.attention_head_size // 2
+
+
+def score_factor(config: NetworkConfig) -> float:
+    """What scores are multiplied by, whatever a string's length."""
+    return 1 / math.sqrt(max(config.attention_head_size, 1))
