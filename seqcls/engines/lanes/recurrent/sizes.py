@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Int64
 
 from seqcls.config import NetworkConfig
-from seqcls.engines.lanes.packing import Slots, filled
+from seqcls.engines.lanes.packing import Slots, filled, one_after_another
 
 RNN, GRU, LSTM = range(3)
 CELLS = {"rnn": RNN, "gru": GRU, "lstm": LSTM}
@@ -107,12 +107,22 @@ def sizes_of(config: NetworkConfig, *, scaled_loss: bool = False) -> Sizes:
 def parameters_of(config: NetworkConfig) -> Parameters:
     """Where a network's parameters stand."""
     s = sizes_of(config)
-    layer = [s.gates * s.width, s.gates * s.width, s.gates, s.gates]
-    embedding = s.type_width * s.width
-    starts = (embedding + np.cumsum([0, *layer[:-1]])).tolist()
-    classifier = embedding + s.layers * sum(layer)
-    bias = classifier + s.width
-    return Parameters._make([0, sum(layer), *starts, classifier, bias, bias + 4])
+    layer = {
+        "input_weight": s.gates * s.width,
+        "state_weight": s.gates * s.width,
+        "input_bias": s.gates,
+        "state_bias": s.gates,
+    }
+    size, embedding = sum(layer.values()), s.type_width * s.width
+    classifier = embedding + s.layers * size
+    return Parameters(
+        embedding=0,
+        layer_size=size,
+        **one_after_another(layer, embedding),
+        classifier=classifier,
+        classifier_bias=classifier + s.width,
+        size=classifier + s.width + filled(1),
+    )
 
 
 @lru_cache(maxsize=64)
@@ -151,18 +161,29 @@ def states_of(s: Sizes, rows: int, groups: int) -> States:
     # One vector more in every row: rows that are a power of two apart share lines of the cache.
     width, gates = s.width + 1, s.gates + 1
     gru, lstm = s.cell == GRU, s.cell == LSTM
-    layer = [
-        rows * gates, rows * gates * gru, rows * width, rows * width, rows * width * lstm,
-        rows * width * lstm,
-    ]  # fmt: skip
-    common = [
-        rows * (s.type_width + 1), rows, groups * width, groups * width, groups, groups * width,
-        groups * width, groups * width, rows * width, rows * gates, rows * gates * gru,
-    ]  # fmt: skip
-    starts = np.cumsum([0, *common]).tolist()
-    first = starts.pop()
+    common = {
+        "types": rows * (s.type_width + 1),
+        "is_token": rows,
+        "read": groups * width,
+        "read_gradient": groups * width,
+        "share": groups,
+        "zero": groups * width,
+        "state_gradient": groups * width,
+        "cell_gradient": groups * width,
+        "output_gradient": rows * width,
+        "input_gates_gradient": rows * gates,
+        "state_gates_gradient": rows * gates * gru,
+    }
+    layer = {
+        "gates": rows * gates,
+        "from_state": rows * gates * gru,
+        "state": rows * width,
+        "previous": rows * width,
+        "cell": rows * width * lstm,
+        "cell_tanh": rows * width * lstm,
+    }
+    starts, first, size = one_after_another(common), sum(common.values()), sum(layer.values())
     if not gru:
-        starts[-1] = starts[-2]
-    layers = (first + np.cumsum([0, *layer[:-1]])).tolist()
-    size = sum(layer)
-    return States._make([rows, *starts, size, *layers, first + s.layers * size])
+        starts["state_gates_gradient"] = starts["input_gates_gradient"]
+    layers, end = one_after_another(layer, first), first + s.layers * size
+    return States(rows=rows, **starts, layer_size=size, **layers, size=end)

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Int64
 
 from seqcls.config import NetworkConfig
-from seqcls.engines.lanes.packing import Slots, filled
+from seqcls.engines.lanes.packing import Slots, filled, one_after_another
 from seqcls.models.positions import table_size
 from seqcls.models.positions.numbers import BUCKETS
 
@@ -178,18 +178,32 @@ def table_shape(config: NetworkConfig) -> tuple[int, int]:
 def parameters_of(config: NetworkConfig) -> Parameters:
     """Where a network's parameters stand."""
     s = sizes_of(config)
-    block = [
-        s.width, s.width, 3 * s.joined * s.width, 3 * s.joined, s.width * s.joined, s.width,
-        s.width, s.width, s.inner * s.width, s.inner, s.width * s.inner, s.width,
-    ]  # fmt: skip
-    embedding = s.type_width * s.width
-    starts = (embedding + np.cumsum([0, *block[:-1]])).tolist()
-    classifier = embedding + s.blocks * sum(block)
+    block = {
+        "attention_norm": s.width,
+        "attention_norm_bias": s.width,
+        "query_key_value": 3 * s.joined * s.width,
+        "query_key_value_bias": 3 * s.joined,
+        "output": s.width * s.joined,
+        "output_bias": s.width,
+        "feed_forward_norm": s.width,
+        "feed_forward_norm_bias": s.width,
+        "inner": s.inner * s.width,
+        "inner_bias": s.inner,
+        "outer": s.width * s.inner,
+        "outer_bias": s.width,
+    }
+    block_size, embedding = sum(block.values()), s.type_width * s.width
     rows, columns = table_shape(config)
-    table = classifier + s.width + 4
-    # Rows of a table of distances are as long as there are heads.
-    size = table + rows * (s.width if config.positions == "learned" else columns)
-    return Parameters._make([0, sum(block), *starts, classifier, classifier + s.width, table, size])
+    after = {
+        "classifier": s.width,
+        "classifier_bias": filled(1),
+        # Rows of a table of distances are as long as there are heads.
+        "table": rows * (s.width if config.positions == "learned" else columns),
+    }
+    starts = one_after_another(after, embedding + s.blocks * block_size)
+    end = starts["table"] + after["table"]
+    blocks = one_after_another(block, embedding)
+    return Parameters(embedding=0, block_size=block_size, **blocks, **starts, size=end)
 
 
 @lru_cache(maxsize=64)
@@ -251,30 +265,51 @@ def states_of(s: Sizes, tokens: int, *, training: bool) -> States:
     tokens = filled(tokens)
     # One vector more in every row: rows that are a power of two apart share lines of the cache.
     width, heads, joined, inner = s.width + 1, 3 * s.joined + 1, s.joined + 1, s.inner + 1
-    queries = tokens if training else min(tokens, QUERIES)
-    block = [
-        tokens * width, tokens * width, tokens * width, tokens, tokens * heads,
-        (s.heads if training else 1) * queries * (tokens + 1), tokens * joined, tokens * width,
-        tokens * width, tokens * width, tokens, tokens * inner, tokens * inner,
-    ]  # fmt: skip
-    common = [
-        tokens * (s.type_width + 1), tokens, tokens, tokens + 1, (tokens + 1) * s.head_size,
-        BUCKETS * s.heads, s.width, s.width, width, width, tokens * width, tokens * width,
-        tokens * joined, tokens * inner, tokens * heads, min(tokens, QUERIES) * (tokens + 1),
-        2 * s.hidden,
-    ]  # fmt: skip
-    starts = np.cumsum([0, *common]).tolist()
-    first = starts.pop()
-    size = sum(block) if training else 0
-    blocks = (first + np.cumsum([0, *block[:-1]])).tolist()
-    end = first + (s.blocks * size if training else sum(block))
-    last = end if training else blocks[0]
-    return States._make([tokens, *starts, size, *blocks, last, end + tokens * width])
-
-
-def pairs_of(config: NetworkConfig) -> int:
-    """Pairs of each head that rotary positions turn."""
-    return config.attention_head_size // 2
+    queries, tile = tokens if training else min(tokens, QUERIES), min(tokens, QUERIES)
+    common = {
+        "types": tokens * (s.type_width + 1),
+        "is_token": tokens,
+        "mask": tokens,
+        "factor": tokens + 1,
+        "turns": (tokens + 1) * s.head_size,
+        "distance_gradient": BUCKETS * s.heads,
+        "read": s.width,
+        "read_gradient": s.width,
+        "read_state": width,
+        "read_normed": width,
+        "gradient": tokens * width,
+        "normed_gradient": tokens * width,
+        "mixed_gradient": tokens * joined,
+        "inner_gradient": tokens * inner,
+        "heads_gradient": tokens * heads,
+        "scores_gradient": tile * (tokens + 1),
+        "norm_sums": 2 * s.hidden,
+    }
+    block = {
+        "state": tokens * width,
+        "attention_normed": tokens * width,
+        "attention_units": tokens * width,
+        "attention_scales": tokens,
+        "heads": tokens * heads,
+        "scores": (s.heads if training else 1) * queries * (tokens + 1),
+        "mixed": tokens * joined,
+        "after_attention": tokens * width,
+        "feed_forward_normed": tokens * width,
+        "feed_forward_units": tokens * width,
+        "feed_forward_scales": tokens,
+        "inner": tokens * inner,
+        "inner_slopes": tokens * inner,
+    }
+    first, size = sum(common.values()), sum(block.values())
+    last = first + s.blocks * size if training else first
+    return States(
+        tokens=tokens,
+        **one_after_another(common),
+        block_size=size if training else 0,
+        **one_after_another(block, first),
+        last_state=last,
+        size=max(last + tokens * width, first + size),
+    )
 
 
 def score_factor(config: NetworkConfig) -> float:
