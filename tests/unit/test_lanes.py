@@ -276,6 +276,7 @@ def test_what_is_not_compiled_is_said(fields: dict[str, Any], reason: str) -> No
 
 def test_answering_waits_for_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = training(OTHERS["lstm"])
+    monkeypatch.setattr(machine_code, "_READY", {("float32", machine_code.RECURRENT)})
     assert choose_engine(problem, ready=True).name == "lanes"
     monkeypatch.setenv("SEQCLS_CACHE", str(tmp_path))
     monkeypatch.setattr(machine_code, "_READY", set())
