@@ -32,6 +32,22 @@ class Batch:
         return (self.ids != PAD).sum(dim=1)
 
     @cached_property
+    def token_rows(self) -> Int64[Tensor, " token"]:
+        """Where the tokens stand among the positions of all strings, string by string."""
+        return self._rows(1)
+
+    @cached_property
+    def head_rows(self) -> Int64[Tensor, " token_head"]:
+        """Where the heads of each token stand among the positions of all strings' heads."""
+        return self._rows(self.config.num_attention_heads)
+
+    def _rows(self, heads: int) -> Int64[Tensor, " token_head"]:
+        strings, width = self.ids.shape
+        rows = torch.arange(strings * heads * width, device=self.ids.device)
+        by_position = rows.view(strings, heads, width).transpose(1, 2)
+        return by_position[self.ids != PAD].flatten()
+
+    @cached_property
     def attendable(self) -> Bool[Tensor, "string #position position"]:
         return attendable_tokens(self.config, self.ids)
 
@@ -61,6 +77,11 @@ class Batch:
         if self.config.readout == "first":
             return torch.zeros_like(self.lengths)
         return self.lengths - 1
+
+    @cached_property
+    def read_tokens(self) -> Int64[Tensor, " string"]:
+        """Likewise, among the tokens."""
+        return self.lengths.cumsum(0) - self.lengths + self.read_rows
 
 
 def training_batches(

@@ -1,40 +1,41 @@
-"""The Transformer's logits without unread states: the last block only where it is read.
+"""The Transformer's logits without unread states: none of padding, the last block only where read.
 
 The same function as `seqcls.models.transformer`, which says what is computed; here no state has a
-name, and a batch's masks are made once for all blocks and members.
+name, and a batch's masks are made once for all blocks and members. The tokens of all strings stand
+in one array, one string after another; only attention spreads them over strings and positions.
 """
 
 import math
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.nn import functional
 
 from seqcls.engines.strings.batches import Batch
-from seqcls.models.base import Outputs, Places
-from seqcls.models.layers import Linear, masked_mean
-from seqcls.models.positions.base import Bias, Positions
+from seqcls.models.base import Outputs
+from seqcls.models.layers import masked_mean
+from seqcls.models.positions.base import Bias, Heads, Places, Positions
 from seqcls.models.transformer import Attention, Block, Transformer
 from seqcls.tokens.tokenizer import PAD
 
-Hidden = Float[Tensor, "string position hidden"]
+Hidden = Float[Tensor, "token hidden"]
 
 
 def transformer_logits(model: Transformer, batch: Batch) -> Outputs:
     """As `Transformer.forward`, without dropout."""
-    states = model.positions.embed(model.embedding(batch.ids), batch.places)
+    embedded = model.positions.embed(model.embedding(batch.ids), batch.places)
+    states = embedded.flatten(0, 1).index_select(0, batch.token_rows)
     everywhere = _Queries(batch, model.positions)
     *before, last = model.blocks
     for block in before:
         states = _block(block, states, states, everywhere)
     if batch.config.readout == "mean":
         states = _block(last, states, states, everywhere)
-        read = masked_mean(states, batch.ids != PAD)
+        read = masked_mean(_spread(states, batch.token_rows, batch.ids.shape), batch.ids != PAD)
     else:
-        rows = batch.read_rows
-        read_states = states[torch.arange(len(rows), device=rows.device), rows].unsqueeze(1)
-        read = _block(last, read_states, states, everywhere.only_read()).squeeze(1)
+        read_states = states.index_select(0, batch.read_tokens)
+        read = _block(last, read_states, states, everywhere.only_read())
     logits: Tensor = model.classifier(read).squeeze(-1)
     return logits
 
@@ -44,30 +45,42 @@ class _Queries:
 
     def __init__(self, batch: Batch, positions: Positions, *, only_read: bool = False) -> None:
         self.positions = positions
-        self._batch = batch
+        self.batch = batch
         self._only_read = only_read
-        self.keys = batch.places
         self.places = self._own(batch.places)
         self.scale = None if batch.scale is None else self._rows(batch.scale)
         self.idle = None if batch.idle is None else self._rows(batch.idle)
         mask = self._rows(batch.mask)
-        bias: Bias | None = positions.bias(self.places, self.keys)
+        bias: Bias | None = positions.bias(self.places, batch.places)
         self.bias = mask if bias is None else mask + bias
 
     def only_read(self) -> "_Queries":
         """Those at which the logit is read."""
-        return _Queries(self._batch, self.positions, only_read=True)
+        return _Queries(self.batch, self.positions, only_read=True)
+
+    def heads(self, states: Hidden) -> Heads:
+        """The heads of the attending tokens."""
+        if self._only_read:
+            return states.view(len(states), *_sizes(self.batch)).unsqueeze(2)
+        return _heads(states, self.batch)
+
+    def tokens(self, heads: Heads) -> Hidden:
+        """The attending tokens of which these are the heads."""
+        if self._only_read:
+            return heads.flatten(1)
+        rows = heads.flatten(0, 2).index_select(0, self.batch.head_rows)
+        return rows.view(len(self.batch.token_rows), math.prod(_sizes(self.batch)))
 
     def _own(self, places: Places) -> Places:
         if not self._only_read:
             return places
-        return places.expand(len(self._batch.ids), -1).gather(1, self._batch.read_rows[:, None])
+        return places.expand(len(self.batch.ids), -1).gather(1, self.batch.read_rows[:, None])
 
     def _rows(self, values: Tensor) -> Tensor:
         """Of values with the axes string, head, query and another, those of the own queries."""
         if not self._only_read or values.shape[2] == 1:
             return values
-        rows = self._batch.read_rows
+        rows = self.batch.read_rows
         return values[torch.arange(len(rows), device=rows.device), :, rows].unsqueeze(2)
 
 
@@ -92,19 +105,34 @@ def _feed_forward(block: Block, states: Hidden) -> Hidden:
 
 
 def _attention(layer: Attention, query_states: Hidden, states: Hidden, queries: _Queries) -> Hidden:
-    def split(linear: Linear, states: Hidden) -> Tensor:
-        heads: Tensor = linear(states).unflatten(2, layer.heads)
-        return heads.transpose(1, 2)
-
-    positions = queries.positions
-    query = positions.rotate(split(layer.query, query_states), queries.places)
-    key = positions.rotate(split(layer.key, states), queries.keys)
-    value = split(layer.value, states)
+    positions, batch = queries.positions, queries.batch
+    query = positions.rotate(queries.heads(layer.query(query_states)), queries.places)
+    key = positions.rotate(_heads(layer.key(states), batch), batch.places)
+    value = _heads(layer.value(states), batch)
     factor = 1 / math.sqrt(layer.heads[1])
     query = query * (factor if queries.scale is None else factor * queries.scale)
     weights = functional.softmax(query @ key.mT + queries.bias, dim=-1)
     mixed = weights @ value
     if queries.idle is not None:
         mixed = mixed.masked_fill(queries.idle, 0.0)
-    output: Tensor = layer.output(mixed.transpose(1, 2).flatten(2))
+    output: Tensor = layer.output(queries.tokens(mixed))
     return output
+
+
+def _heads(states: Hidden, batch: Batch) -> Heads:
+    """The heads of all tokens by string and position."""
+    heads, size = _sizes(batch)
+    strings, width = batch.ids.shape
+    return _spread(states.reshape(-1, size), batch.head_rows, (strings, heads, width))
+
+
+def _sizes(batch: Batch) -> tuple[int, int]:
+    return batch.config.num_attention_heads, batch.config.attention_head_size
+
+
+def _spread(
+    states: Float[Tensor, "row size"], rows: Int64[Tensor, " row"], shape: tuple[int, ...]
+) -> Float[Tensor, "*shape size"]:
+    """An array of that shape with the states in these of its rows; zeros for padding."""
+    zeros = states.new_zeros(()).expand(math.prod(shape), states.shape[1])
+    return zeros.index_copy(0, rows, states).view(*shape, states.shape[1])
