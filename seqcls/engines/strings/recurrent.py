@@ -3,6 +3,7 @@
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn import functional
 
 from seqcls.engines.strings.batches import Batch
 from seqcls.models.base import Outputs
@@ -13,20 +14,30 @@ from seqcls.models.recurrent import Cell, GRUCell, LSTMCell, Recurrent
 def recurrent_logits(model: Recurrent, batch: Batch) -> Outputs:
     """As `Recurrent.forward`, without dropout."""
     # One place after another is how the kernels go through memory.
-    states = model.embedding(batch.ids.T)
+    ids = batch.ids.T
+    table: Tensor | None = None
+    if len(model.embedding.weight) >= batch.config.hidden_size:
+        states = model.embedding(ids)
+    else:
+        # Every token's product with the first layer's input weight is computed once and looked up.
+        table = model.embedding.weight
+        states = functional.one_hot(ids.long(), len(table)).to(table.dtype)
     for layer in model.layers:
-        states = _layer(layer, states)
+        states = _layer(layer, states, table)
+        table = None
     read = read_states(batch.config, states.transpose(0, 1), batch.ids)
     return model.head(read)
 
 
 def _layer(
-    layer: Cell, states: Float[Tensor, "position string hidden"]
+    layer: Cell, states: Float[Tensor, "position string input"], table: Tensor | None
 ) -> Float[Tensor, "position string hidden"]:
+    start = states.new_zeros(1, states.shape[1], layer.state_weight.shape[1])
     if not len(states):
-        return states
+        return start[:0]
     weights: list[Tensor] = list(layer.parameters())
-    start = states.new_zeros(1, states.shape[1], states.shape[2])
+    if table is not None:
+        weights[0] = layer.input_weight @ table.T
     settings = (layer.input_bias is not None, 1, 0.0, torch.is_grad_enabled(), False, False)
     if isinstance(layer, LSTMCell):
         return torch.lstm(states, (start, start), weights, *settings)[0]
