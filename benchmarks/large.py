@@ -56,7 +56,7 @@ def make_database(
     store = open_writer(db)
     spec = {"name": "large", "model_seeds": f"0..{seeds - 1}", "axes": dict(axes)}
     writer.submit(store, parse_spec(spec))
-    drawn = _Drawn(generator, errors)
+    drawn = Drawn(generator, errors)
     with store.begin() as connection:
         store_test_set(connection, RunConfig(), drawn.test_set)
         runs = connection.execute(
@@ -69,7 +69,7 @@ def make_database(
     return store
 
 
-def _finish(store: Store, runs: Sequence[Any], drawn: "_Drawn") -> None:
+def _finish(store: Store, runs: Sequence[Any], drawn: "Drawn") -> None:
     rows: dict[type[Base], list[Any]] = {}
     done = []
     for run_id, seed, key in runs:
@@ -88,7 +88,7 @@ def _finish(store: Store, runs: Sequence[Any], drawn: "_Drawn") -> None:
         raise_sums(connection, [run_id for run_id, *_ in runs])
 
 
-class _Drawn:
+class Drawn:
     """Results drawn at random but as a whole consistent."""
 
     def __init__(self, generator: np.random.Generator, errors: int) -> None:

@@ -73,20 +73,29 @@ class Window:
 
 
 def main(db: str | None = None) -> None:
-    """Prints each page's seconds, cold and warm, what was sent, and the server's memory."""
+    """Prints what `measure` does, of a database that is made first if it is missing."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(db) if db else Path(folder) / "large.db"
+        make_if_missing(path)
+        measure(str(path))
+
+
+def measure(db: str) -> None:
+    """Prints each page's seconds, cold and warm, what was sent, and the server's memory.
+
+    Args:
+        db: a file, or the URL of a server's database.
+    """
     executable = find_browser()
     if executable is None:
         print("pages: no browser on this machine, so nothing is measured")
         return
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(db) if db else Path(folder) / "large.db"
-        make_if_missing(path)
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
-            _baseline(browser, path)
-            colds = {name: _cold(browser, path, where) for name, where in PAGES.items()}
-            _warm(browser, path, colds)
-            browser.close()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
+        _baseline(browser, db)
+        colds = {name: _cold(browser, db, where) for name, where in PAGES.items()}
+        _warm(browser, db, colds)
+        browser.close()
 
 
 def make_if_missing(path: Path) -> None:
@@ -100,18 +109,18 @@ def make_if_missing(path: Path) -> None:
     print(f"pages on {runs:,} runs, {runs * LENGTHS:,} lengths, {errors:,} errors")
 
 
-def _baseline(browser: Browser, db: Path) -> None:
+def _baseline(browser: Browser, db: str) -> None:
     """The page that asks the database for the least: what the browser and Streamlit take."""
     shown = _cold(browser, db, "guide")
     print(f"  {'Guide (for comparison)':28} cold {shown}", flush=True)
 
 
-def _cold(browser: Browser, db: Path, where: str) -> Shown:
+def _cold(browser: Browser, db: str, where: str) -> Shown:
     with serve(db) as server, browser_window(browser, server) as window:
         return _opened(window, f"{server.url}/{where}")
 
 
-def _warm(browser: Browser, db: Path, colds: dict[str, Shown]) -> None:
+def _warm(browser: Browser, db: str, colds: dict[str, Shown]) -> None:
     """One server shows every page again; prints all that is known of each."""
     with serve(db) as server:
         for where in (*PAGES.values(), *FILTERED.values()):

@@ -45,7 +45,7 @@ class Server:
 
 
 @contextmanager
-def serve(db: Path) -> Iterator[Server]:
+def serve(db: Path | str) -> Iterator[Server]:
     """`seqcls dashboard` on a free port of this machine; stopped afterwards."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

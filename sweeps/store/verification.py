@@ -10,7 +10,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, exists, func, select
 
 from seqcls.canonical import canonical_json
 from seqcls.config import RunConfig, default_fields
@@ -266,7 +266,8 @@ def _is_time(text: str | None) -> bool:
 def _rows_without_run(store: Store) -> Iterator[Damage]:
     with store.begin() as connection:
         for table in RESULT_TABLES:
-            lost = select(func.count()).where(table.run_id.not_in(select(Run.id)))
+            has_run = exists().where(Run.id == table.run_id)
+            lost = select(func.count()).select_from(table).where(~has_run)
             if number := connection.scalar(lost):
                 yield Damage(table.__tablename__, f"{number} rows belong to no run")
 

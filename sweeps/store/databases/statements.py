@@ -18,6 +18,7 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.orm import aliased
 
 from sweeps.store.schema.tables import (
     Base,
@@ -99,6 +100,13 @@ def sweeps_of(connection: Connection, runs: Select[int]) -> list[int]:
     """The sweeps that any of these runs belongs to."""
     query = select(SweepRun.sweep_id).where(SweepRun.run_id.in_(runs)).distinct()
     return list(connection.scalars(query.order_by(SweepRun.sweep_id)))
+
+
+def in_another_sweep() -> ColumnElement[bool]:
+    """Whether the run of a row of `sweep_run` belongs to a second sweep, too."""
+    other = aliased(SweepRun)
+    # EXISTS throughout: PostgreSQL goes through all of a long NOT IN (SELECT ...) for every row.
+    return exists().where(other.run_id == SweepRun.run_id, other.sweep_id != SweepRun.sweep_id)
 
 
 def wanted_of(connection: Connection, run_ids: Sequence[int]) -> dict[int, tuple[bool, bool]]:

@@ -13,6 +13,7 @@ from sweeps.grid.spec import SweepSpec
 from sweeps.store.databases.bulk import fetched
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.frames import frame
+from sweeps.store.databases.statements import in_another_sweep
 from sweeps.store.reading.selection import accuracy
 from sweeps.store.schema.tables import Failure, Revision, Run, RunState, Sweep, SweepRun
 
@@ -55,11 +56,10 @@ def missing_runs(store: Store, specs: Iterable[SweepSpec]) -> int | None:
 
 def runs_of_one_sweep_only(store: Store, sweep_id: int) -> int:
     """How many runs this sweep has and no other."""
-    shared = select(SweepRun.run_id).where(SweepRun.sweep_id != sweep_id)
     query = (
         select(func.count())
         .select_from(SweepRun)
-        .where(SweepRun.sweep_id == sweep_id, SweepRun.run_id.not_in(shared))
+        .where(SweepRun.sweep_id == sweep_id, ~in_another_sweep())
     )
     with store.begin() as connection:
         return connection.scalars(query).one()

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, delete, exists, func, insert, or_, select
 
 from seqcls.errors import UnknownRunError
 from seqcls.interpretability.causes.mechanisms import is_exact
@@ -137,8 +137,8 @@ def copy_explained(source: Connection, target: Connection, target_ids: Mapping[i
 def misfits(connection: Connection) -> Iterator[tuple[str, str]]:
     """What does not fit the runs that it is about: what, and how that shows."""
     for table in (Cause, Perturbation):
-        done = select(Run.id).where(Run.state == RunState.DONE)
-        lost = select(table.run_id).where(table.run_id.not_in(done)).distinct()
+        is_done = exists().where(Run.id == table.run_id, Run.state == RunState.DONE)
+        lost = select(table.run_id).where(~is_done).distinct()
         for run_id in connection.scalars(lost.order_by(table.run_id)):
             yield table.__tablename__, f"it has rows of run {run_id}, which is not finished"
     shares = select(Cause.run_id).group_by(Cause.run_id)

@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, insert, literal, select, update
+from sqlalchemy import Connection, exists, insert, literal, select, update
 from sqlalchemy import delete as delete_rows
 
 from seqcls.canonical import canonical_json
@@ -12,7 +12,14 @@ from seqcls.testset import test_set_json, test_set_key
 from sweeps.grid.spec import SweepSpec
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.postgres import take_turns
-from sweeps.store.databases.statements import chunks, ids_of, insert_new, inserted_id, update_states
+from sweeps.store.databases.statements import (
+    chunks,
+    ids_of,
+    in_another_sweep,
+    insert_new,
+    inserted_id,
+    update_states,
+)
 from sweeps.store.results.sums import lower_sums
 from sweeps.store.runs import notes
 from sweeps.store.schema.tables import (
@@ -124,8 +131,7 @@ def delete(store: Store, sweep_id: int) -> int:
     with store.change("configs", "members") as connection:
         take_turns(connection)
         members = select(SweepRun.run_id).where(SweepRun.sweep_id == sweep_id)
-        shared = select(SweepRun.run_id).where(SweepRun.sweep_id != sweep_id)
-        doomed = connection.scalars(members.where(SweepRun.run_id.not_in(shared))).all()
+        doomed = connection.scalars(members.where(~in_another_sweep())).all()
         _lock_runs(connection, doomed)
         connection.execute(delete_rows(SweepRun).where(SweepRun.sweep_id == sweep_id))
         _delete_runs(connection, doomed)
@@ -142,7 +148,7 @@ def _left_over(connection: Connection, run_ids: Sequence[int]) -> list[int]:
             Run.id.in_(ids),
             Run.state == RunState.QUEUED,
             Run.attempt == 0,
-            Run.id.not_in(select(SweepRun.run_id)),
+            ~exists().where(SweepRun.run_id == Run.id),
         )
         found += connection.scalars(query.order_by(Run.id).with_for_update())
     return found
@@ -163,8 +169,8 @@ def _delete_runs(connection: Connection, run_ids: Sequence[int]) -> None:
             connection.execute(delete_rows(table).where(table.run_id.in_(ids)))
         connection.execute(delete_rows(Run).where(Run.id.in_(ids)))
     if run_ids:
-        used = select(Run.config_id)
-        connection.execute(delete_rows(Config).where(Config.id.not_in(used)))
+        used = exists().where(Run.config_id == Config.id)
+        connection.execute(delete_rows(Config).where(~used))
         tested = select(Config.test_set_id).where(Config.test_set_id.is_not(None))
         connection.execute(delete_rows(TestString).where(TestString.test_set_id.not_in(tested)))
         connection.execute(delete_rows(TestSet).where(TestSet.id.not_in(tested)))
