@@ -12,7 +12,9 @@ from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.reading import sweep_queries
 from sweeps.store.verification import verify
+from tests.conftest import SHORT
 from tests.databases import spec
+from tests.integration.test_store import claimed, outcomes
 
 
 @contextmanager
@@ -21,7 +23,7 @@ def planned() -> Iterator[list[str]]:
     plans: list[str] = []
 
     def explain(connection: Connection, _: Any, sql: str, values: Any, *__: Any) -> None:
-        if sql.split()[0] in ("SELECT", "UPDATE", "DELETE"):
+        if sql.split()[0] in ("SELECT", "INSERT", "UPDATE", "DELETE"):
             one = values[0] if isinstance(values, list) and values else values
             with connection.connection.cursor() as cursor:
                 cursor.execute(f"EXPLAIN {sql}", one)
@@ -51,3 +53,24 @@ def test_no_statement_goes_through_all_runs_for_every_run(cramped: Store) -> Non
     assert len(plans) > 30
     # Of a subquery that is not hashed every row is compared, for every row outside.
     assert [plan for plan in plans if "= (SubPlan" in plan] == []
+
+
+def test_a_commit_reads_no_run_but_its_own(cramped: Store) -> None:
+    """However many are done, and however many wait in other sweeps."""
+    with cramped.begin() as connection:
+        connection.exec_driver_sql("UPDATE run SET state = 'done' WHERE id <= 5000")
+        connection.exec_driver_sql("ANALYZE")
+    sweep_id = writer.submit(cramped, spec(name="last", fixed=SHORT))
+    with planned() as plans:
+        _, claim = claimed(cramped, sweep_id)
+        assert writer.record(cramped, claim, outcomes(claim)) == 3
+    states = [plan for plan in plans if "UPDATE sweep" in plan]
+    assert len(states) == 2
+    for plan in states:
+        looked_for = [line for line in plan.splitlines() if "Index Cond: ((state = " in line]
+        assert looked_for
+        assert all("(id >= " in line and "(id <= " in line for line in looked_for)
+        assert "Seq Scan on run" not in plan
+    sums = [plan for plan in plans if "INSERT INTO length_sum" in plan]
+    assert len(sums) == 1
+    assert "Seq Scan on run" not in sums[0]

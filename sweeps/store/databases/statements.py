@@ -15,6 +15,7 @@ from sqlalchemy import (
     case,
     delete,
     exists,
+    func,
     select,
     update,
 )
@@ -148,6 +149,20 @@ def update_states(connection: Connection, sweep_ids: Iterable[int]) -> None:
 
 
 def _has_run(state: RunState) -> ColumnElement[bool]:
-    # From the few runs of a state to their sweeps, so that what is done long ago costs nothing.
+    """Whether the sweep of a row of `sweep` has a run in this state.
+
+    From the few runs of a state to their sweeps, so that what is done long ago costs nothing; and
+    only from runs as old as its own, so that what waits in other sweeps costs nothing either.
+    """
+    member = aliased(SweepRun)
+    first, last = (
+        select(end(member.run_id)).where(member.sweep_id == Sweep.id).scalar_subquery()
+        for end in (func.min, func.max)
+    )
     belongs = exists().where(SweepRun.sweep_id == Sweep.id, SweepRun.run_id == Run.id)
-    return exists().where(Run.state == state, belongs.correlate(Run, Sweep))
+    return exists().where(
+        Run.state == state,
+        Run.id >= first.correlate(Sweep),
+        Run.id <= last.correlate(Sweep),
+        belongs.correlate(Run, Sweep),
+    )

@@ -59,4 +59,8 @@ def _sums_of(run_ids: Iterable[int] | None) -> Select[*tuple[Any, ...]]:
         # In one order, so that two workers that end at once do not wait for each other for ever.
         .order_by(Run.config_id, LengthScore.length)
     )
-    return query if run_ids is None else query.where(one_of(LengthScore.run_id, run_ids))
+    if run_ids is None:
+        return query
+    ids = list(run_ids)
+    # Of both tables: PostgreSQL would go through all runs to join those of a few rows.
+    return query.where(one_of(LengthScore.run_id, ids), one_of(Run.id, ids))
