@@ -1,7 +1,7 @@
 """How PostgreSQL does what is asked of it, where that decides how long a large database takes."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import pytest
@@ -25,7 +25,7 @@ def planned() -> Iterator[list[str]]:
     def explain(connection: Connection, _: Any, sql: str, values: Any, *__: Any) -> None:
         if sql.split()[0] in ("SELECT", "INSERT", "UPDATE", "DELETE"):
             one = values[0] if isinstance(values, list) and values else values
-            with connection.connection.cursor() as cursor:
+            with closing(connection.connection.cursor()) as cursor:
                 cursor.execute(f"EXPLAIN {sql}", one)
                 plans.append("\n".join([sql, *(line for (line,) in cursor.fetchall())]))
 
