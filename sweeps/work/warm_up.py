@@ -1,12 +1,17 @@
 """What this machine needs before its processes train."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from threading import Thread
 
 from seqcls.cache import CACHE_VARIABLE, cache_folder
 from seqcls.engines.choice import choose_engine, engine_named
 from seqcls.errors import DeviceError, MachineError
 from seqcls.problem import Problem
+from sweeps.work.options import WorkOptions
+
+WAIT_SECONDS = 0.2
+"""How long a worker that has nothing else to do waits at a time."""
 
 
 def check_device(device: str) -> None:
@@ -24,20 +29,81 @@ def check_device(device: str) -> None:
         choose_device(device)
 
 
-def prepare(problems: Iterable[Problem], engine: str, device: str, dask: str | None) -> None:
-    """Has engines make what they need here, such as machine code, so that no worker process has to.
+class Preparation:
+    """What engines need here, such as machine code, made once so that no worker process has to.
 
-    Raises:
-        EngineError: the engine that was asked for cannot train one of these.
-        MachineError: machine code cannot be kept.
+    It is made beside the training of models whose engines are ready, except where this process
+    trains itself. A Dask cluster's machines see to themselves.
     """
-    by_engine: dict[str, list[Problem]] = {}
-    for problem in problems:
-        by_engine.setdefault(choose_engine(problem, engine, device).name, []).append(problem)
-    if dask is None:
-        with _room_for_machine_code():
-            for name, engine_problems in by_engine.items():
-                engine_named(name).prepare(engine_problems)
+
+    def __init__(self, how: WorkOptions) -> None:
+        self._how = how
+        self._thread: Thread | None = None
+        self._error: Exception | None = None
+
+    def begin(self, problems: Iterable[Problem]) -> None:
+        """Begins to make what training these needs and is missing.
+
+        Raises:
+            EngineError: the engine that was asked for cannot train one of these.
+            MachineError: machine code cannot be kept.
+        """
+        missing: dict[str, list[Problem]] = {}
+        for problem in problems:
+            name = choose_engine(problem, self._how.engine, self._how.device).name
+            if not engine_named(name).is_ready(problem):
+                missing.setdefault(name, []).append(problem)
+        if not missing or self._how.dask is not None:
+            return
+        self.end()
+        if self._how.workers == 0:
+            _prepare(missing)
+            return
+        self._thread = Thread(target=self._make, args=(missing,))
+        self._thread.start()
+
+    def is_ready(self, problem: Problem) -> bool:
+        """Whether what training this needs is there, or nothing more is being made.
+
+        Raises:
+            MachineError: it could not be made.
+        """
+        if self._thread is None or not self._thread.is_alive():
+            self.end()
+            return True
+        chosen = choose_engine(problem, self._how.engine, self._how.device)
+        return engine_named(chosen.name).is_ready(problem)
+
+    def wait(self) -> None:
+        """Waits a moment for what is being made."""
+        if self._thread is not None:
+            self._thread.join(WAIT_SECONDS)
+
+    def end(self) -> None:
+        """Waits until everything is made.
+
+        Raises:
+            MachineError: it could not be made.
+        """
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        if (error := self._error) is not None:
+            self._error = None
+            raise error
+
+    def _make(self, missing: Mapping[str, Sequence[Problem]]) -> None:
+        try:
+            _prepare(missing)
+        except Exception as error:
+            # Raised by the worker itself, which ends with it.
+            self._error = error
+
+
+def _prepare(missing: Mapping[str, Sequence[Problem]]) -> None:
+    with _room_for_machine_code():
+        for name, problems in missing.items():
+            engine_named(name).prepare(problems)
 
 
 @contextmanager

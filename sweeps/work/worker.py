@@ -28,7 +28,7 @@ from sweeps.work.heartbeat import BEAT_SECONDS, heartbeat
 from sweeps.work.jobs import Job, make_job
 from sweeps.work.live_losses import LiveLosses
 from sweeps.work.options import WorkOptions, WorkSummary
-from sweeps.work.warm_up import check_device, prepare
+from sweeps.work.warm_up import Preparation, check_device
 
 NEARLY_DONE_SECONDS = 5.0
 """A group that will end so soon is finished after a stop; any other is left for the next worker."""
@@ -158,6 +158,7 @@ class _Worker:
         self._interruption = interruption
         self._waiting: list[RunGroup] = []
         self._held: dict[int, _Held] = {}
+        self._preparation = Preparation(how)
         self._looked = self._planned = 0.0
         self._awake = (time.monotonic(), time.time())
         self._woke = -WAKING_SECONDS
@@ -168,17 +169,27 @@ class _Worker:
     def run(self) -> None:
         self._plan()
         while self._goes_on():
-            while self._waiting and self._executor.free > 0:
-                self._begin(self._waiting.pop(0))
+            while self._executor.free > 0 and (group := self._next_group()) is not None:
+                self._begin(group)
             if self._held:
                 self._end_some()
+            elif self._waiting:
+                self._preparation.wait()
             self._look()
             if not self._waiting and not self._is_ending() and self._should_plan():
                 self._plan()
         self.worked.signal = self._interruption.signal
 
+    def _next_group(self) -> RunGroup | None:
+        """The first waiting group whose engine has what it needs; None while there is none."""
+        for place, group in enumerate(self._waiting):
+            if self._preparation.is_ready(group[0].problem):
+                return self._waiting.pop(place)
+        return None
+
     def end(self) -> None:
         """Gives back what is left, and says that this worker has ended."""
+        self._preparation.end()
         self._patiently(partial(writer.end_worker, self._store, self._worker_id))
 
     def _goes_on(self) -> bool:
@@ -208,8 +219,7 @@ class _Worker:
         queued = self._patiently(partial(queued_runs, self._reader, self._sweep_ids))
         self._waiting = make_groups(queued, self._how.engine, self._how.device)
         if queued:
-            problems = {run.config.key: run.problem for run in queued}
-            prepare(problems.values(), self._how.engine, self._how.device, self._how.dask)
+            self._preparation.begin({run.config.key: run.problem for run in queued}.values())
             self._executor.expect([self._choice(group).name for group in self._waiting])
         in_training = sum(len(held.claim.runs) for held in self._held.values())
         self._progress.expect(len(queued) + in_training)

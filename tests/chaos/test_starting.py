@@ -120,8 +120,9 @@ def test_a_machine_without_room_ends_the_worker_and_charges_nothing(
     assert uncharged(queued)
 
 
+@pytest.mark.parametrize("workers", [0, 1])
 def test_machine_code_that_cannot_be_kept_is_said_with_its_folder(
-    queued: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    queued: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, workers: int
 ) -> None:
     def full(*_: str) -> None:
         raise OSError(28, "No space left on device")
@@ -129,7 +130,7 @@ def test_machine_code_that_cannot_be_kept_is_said_with_its_folder(
     monkeypatch.setenv("SEQCLS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(ahead, "compile_ahead", full)
     with pytest.raises(MachineError, match=r"cache'.*No space left.*SEQCLS_CACHE"):
-        work(queued, None, WorkOptions(0))
+        work(queued, None, WorkOptions(workers))
     assert uncharged(queued)
 
 

@@ -3,6 +3,8 @@
 import os
 import signal
 import sqlite3
+import threading
+import time
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +16,7 @@ from sqlalchemy import event
 import sweeps.store.databases.sqlite
 import sweeps.work.executors.in_process
 from seqcls.engines.base import Progress
+from seqcls.engines.lanes.engine import Lanes
 from seqcls.errors import MachineError, StoreBusyError, StoreUnavailableError
 from sweeps.grid.spec import parse_spec
 from sweeps.results.run_result import RunResult
@@ -53,6 +56,33 @@ def test_a_run_that_raises_is_tried_three_times_and_takes_no_other_with_it(
     assert rows(store, "SELECT attempt, reason FROM failure WHERE run_id = 4 ORDER BY 1") == [
         (attempt, "MemoryError: no more") for attempt in (1, 2, 3)
     ]
+
+
+def test_machine_code_is_made_beside_the_training_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_writer(str(tmp_path / "x.db"))
+    fixed = {**SHORT, "num_blocks": 2, "positions": "alibi"}
+    # Dropout is for PyTorch, which needs nothing.
+    spec = {"name": "s", "model_seeds": [0], "fixed": fixed, "axes": {"dropout_rate": [0.0, 0.1]}}
+    made = threading.Event()
+    done_before: list[int] = []
+
+    def prepare(*_: object) -> None:
+        end = time.monotonic() + 100
+        while not done_before and time.monotonic() < end:
+            time.sleep(0.05)
+            done_before.extend(
+                run for (run,) in rows(store, "SELECT id FROM run WHERE state = 'done'")
+            )
+        made.set()
+
+    monkeypatch.setattr(Lanes, "prepare", prepare)
+    monkeypatch.setattr(Lanes, "is_ready", lambda *_: made.is_set())
+    assert work(store, [writer.submit(store, parse_spec(spec))], WorkOptions(1)).recorded == 2
+    engines = queries.runs(store).set_index("id")["engine"]
+    assert sorted(engines) == ["lanes", "strings"]
+    assert [engines[run] for run in done_before] == ["strings"]
 
 
 def test_an_interrupted_group_is_queued_again(

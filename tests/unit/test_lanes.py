@@ -12,6 +12,7 @@ import torch
 from hypothesis import given, settings
 from torch.nn.functional import binary_cross_entropy_with_logits
 
+from seqcls.cache import cache_folder
 from seqcls.config import NetworkConfig
 from seqcls.engines.choice import choose_engine
 from seqcls.engines.compiled import machine_code
@@ -276,10 +277,10 @@ def test_what_is_not_compiled_is_said(fields: dict[str, Any], reason: str) -> No
 
 def test_answering_waits_for_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = training(OTHERS["lstm"])
-    monkeypatch.setattr(machine_code, "_READY", {("float32", machine_code.RECURRENT)})
+    known = (cache_folder(), "float32", machine_code.RECURRENT)
+    monkeypatch.setattr(machine_code, "_READY", {known})
     assert choose_engine(problem, ready=True).name == "lanes"
     monkeypatch.setenv("SEQCLS_CACHE", str(tmp_path))
-    monkeypatch.setattr(machine_code, "_READY", set())
     choice = choose_engine(problem, ready=True)
     assert str(choice) == "strings: engine 'lanes' is not compiled yet"
     assert choose_engine(problem).name == "lanes"

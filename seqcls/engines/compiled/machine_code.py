@@ -49,14 +49,15 @@ def is_compiled(precision: str, part: str) -> bool:
     return not damaged
 
 
-_READY: set[tuple[str, str]] = set()
+_READY: set[tuple[Path, str, str]] = set()
 
 
 def is_ready(precision: str, part: str) -> bool:
     """As `is_compiled`, but not looked at again once it was."""
-    if (precision, part) not in _READY and is_compiled(precision, part):
-        _READY.add((precision, part))
-    return (precision, part) in _READY
+    key = (cache_folder(), precision, part)
+    if key not in _READY and is_compiled(precision, part):
+        _READY.add(key)
+    return key in _READY
 
 
 def is_whole(path: Path) -> bool:
