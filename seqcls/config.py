@@ -76,7 +76,8 @@ class _NetworkFields(_Settings):
     """0 means no norm at all."""
     no_attend_cls: bool = False
     dropout_rate: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    embeddings_init_strategy: Literal["default", "linear_like"] = "default"
+    embeddings_init_strategy: Literal["default", "linear_like", "gpt2"] = "default"
+    """`gpt2`: of all weights, as Radford et al. (2019) draw them."""
     attention_init_strategy: InitStrategy = "default"
     feed_forward_init_strategy: InitStrategy = "default"
     precision: Literal["float32", "float64"] = "float32"
@@ -85,6 +86,9 @@ class _NetworkFields(_Settings):
     num_blocks: Annotated[int, Field(ge=1, le=64)] = 1
     """Blocks of a Transformer; layers of a recurrent network."""
     positions: Name = "none"
+    position_draw: Literal["sorted", "shifted"] = "sorted"
+    """Of `learned` places in training: `shifted` moves each string's by one offset, drawn so that
+    it still fits a table for the longest test string."""
     position_range: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     """Above 0, places are drawn from so many, anew for every batch (Ruoss et al. 2023)."""
     attention_mask: Literal["full", "causal"] = "full"
@@ -95,8 +99,13 @@ class _NetworkFields(_Settings):
     """`log_length`: scores times ln N as well, N the tokens that the model reads; with a causal
     mask those up to the one that attends."""
     norm_placement: Literal["pre", "post"] = "pre"
-    activation: Literal["gelu", "relu"] = "gelu"
+    activation: Literal["gelu", "relu", "gelu_tanh"] = "gelu"
+    """`gelu_tanh`: the approximation by tanh (Hendrycks & Gimpel 2016)."""
     biases: bool = False
+    final_norm: bool = False
+    """Whether the last block's output is normalized once more."""
+    tied_embeddings: bool = False
+    """Whether the head's weights are the embeddings: of transductions alone."""
 
     @property
     def has_norms(self) -> bool:
@@ -115,6 +124,11 @@ class NetworkConfig(_NetworkFields):
     """Numbers that the head gives of a string."""
     trained_length: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     """Tokens of the longest string that it is trained on."""
+    tested_length: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    """Tokens of the longest string that it is tested on, with `position_draw` `shifted`."""
+    head: Literal["string", "output", "all"] = "string"
+    """What the head answers: one thing of each string, every token of its output, or in training
+    those of its input too."""
     place_seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
     """Draws the places of tested strings, with `position_range`."""
 
@@ -146,6 +160,22 @@ class RunConfig(_NetworkFields):
     bracket_types: Annotated[int, Field(ge=1, le=2)] = 1
     max_depth: Annotated[int, Field(ge=0, le=10_000)] = 0
     """Brackets open at once in `dyck`; 0 means no limit."""
+    num_tokens: Annotated[int, Field(ge=1, le=200)] = 2
+    """Tokens that inputs of `copy`, `reverse`, `duplicate` and `sort` may hold."""
+    distinct: bool = False
+    """Whether no input of these holds a token twice."""
+    base: Literal[2, 10] = 2
+    """Of the numbers of arithmetic tasks."""
+    digit_order: Literal["most_first", "least_first"] = "most_first"
+    operand_lengths: Literal["free", "equal"] = "free"
+    """`equal`: operands are padded with zeros to one length."""
+    replacement: Annotated[str, Field(max_length=1_000)] = ""
+    """What `rewrite` puts in the place of every match of `pattern`."""
+    loss_on: Literal["output", "all"] = "output"
+    """Which tokens a transduction's training loss counts: `all` has the input's too."""
+    decoding: Literal["greedy", "beam"] = "greedy"
+    beam_width: Annotated[int, Field(ge=1, le=1_000)] = 5
+    """Outputs that `beam` keeps at once."""
     plugins: Annotated[str, Field(max_length=1_000)] = ""
     """Names and versions of the packages that results depend on; `seqcls.problem` fills them in."""
 
@@ -188,13 +218,15 @@ class RunConfig(_NetworkFields):
 
     train_loss: Literal["default", "sigmoid_scaled"] = "default"
     learning_rate: Annotated[float, Field(gt=0, le=10)] = 1e-2
-    final_learning_rate_factor: Annotated[float, Field(gt=0, le=1)] = 0.5
+    final_learning_rate_factor: Annotated[float, Field(ge=0, le=1)] = 0.5
     """What is left of the learning rate after `max_num_epochs` epochs."""
     max_num_epochs: Annotated[int, Field(ge=1, le=100_000)] = 30
     min_num_epochs: Annotated[int, Field(ge=0, le=100_000)] = 5
     patience: Annotated[int, Field(ge=1, le=100_000)] = 3
     min_validation_loss: Annotated[float, Field(ge=0)] = 0.05
     """Training stops below this sum over the validation strings, in nats."""
+    stop_when_right: bool = False
+    """Whether training stops after the first epoch with every validation output right."""
     weight_decay: Annotated[float, Field(ge=0, le=10)] = 0.01
     gradient_clip: Annotated[float, Field(ge=0, le=1e6)] = 0.0
     """The largest norm of a member's gradient; 0 means no limit."""

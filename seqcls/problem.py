@@ -299,11 +299,13 @@ def _check_read(config: RunConfig) -> None:
     for part in PARTS:
         sampler = SAMPLERS[getattr(config, f"{part}_sampler")]
         read[f"{part}_sampler"] = set(_settings_read(sampler, part).values())
+    read["kind"] = set(KINDS[kind_name(TASKS[config.task])].reads)
     read["architecture"] = set(_named("architecture", config.architecture, MODELS).reads)
     read["positions"] = set(_named("positions", config.positions, POSITIONS).reads)
     for name, readers in _READERS.items():
         if name in config.changed and not any(name in read[reader] for reader in readers):
-            by = ", ".join(f"{reader} {getattr(config, reader)!r}" for reader in readers)
+            named = {**dict(config), "kind": kind_name(TASKS[config.task])}
+            by = ", ".join(f"{reader} {named[reader]!r}" for reader in readers)
             raise ConfigError(f"{name}={config.changed[name]!r}: not read by {by}; leave it out")
 
 
@@ -315,6 +317,16 @@ _READERS: dict[str, tuple[str, ...]] = {
     "formula": ("task",),
     "bracket_types": ("task",),
     "max_depth": ("task",),
+    "num_tokens": ("task",),
+    "distinct": ("task",),
+    "base": ("task",),
+    "digit_order": ("task",),
+    "operand_lengths": ("task",),
+    "replacement": ("task",),
+    "loss_on": ("kind",),
+    "decoding": ("kind",),
+    "beam_width": ("kind",),
+    "stop_when_right": ("kind",),
     "train_min_length": ("train_sampler",),
     "validation_min_length": ("validation_sampler",),
     "test_min_length": ("test_sampler",),
@@ -325,12 +337,15 @@ _READERS: dict[str, tuple[str, ...]] = {
     "num_blocks": ("architecture",),
     "positions": ("architecture",),
     "position_range": ("positions",),
+    "position_draw": ("positions",),
     "attention_mask": ("architecture",),
     "readout": ("architecture",),
     "attention_scale": ("architecture",),
     "norm_placement": ("architecture",),
     "activation": ("architecture",),
     "biases": ("architecture",),
+    "final_norm": ("architecture",),
+    "tied_embeddings": ("architecture",),
 }
 """Fields later than the first version's, and the fields that name who may read them. One that
 none of them reads has to keep its default."""

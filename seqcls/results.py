@@ -1,5 +1,6 @@
 """What training and testing make of a run: plain values that need no PyTorch to be read."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -76,10 +77,33 @@ class StringErrors:
     numbers: Int64[np.ndarray, " error"]
     """Of the test set's strings, ascending."""
     logits: Float[np.ndarray, " error"]
-    """In the precision of the model; for tasks that are no languages, the margins of their kind."""
+    """In the precision of the model. For tasks that are no languages the margins of their kind: of
+    transductions the log-probability of the target."""
 
     def __len__(self) -> int:
         return len(self.numbers)
+
+
+ErrorKind = Literal["stopped early", "went on", "repeats", "wrong token"]
+"""How a wrong output of a transduction differs from its target, the first that holds: a proper
+prefix of it, a continuation of it, a loop at its end, or anything else."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """What an evaluation of a transduction says beside which strings are wrong."""
+
+    right_length_given: Int64[np.ndarray, " length"]
+    """Test strings of each length whose output is the target where its length is imposed."""
+    edits: Int64[np.ndarray, " length"]
+    """Edit distances between outputs and targets, summed over the test strings of each length."""
+    target_tokens: Int64[np.ndarray, " length"]
+    """Tokens of their targets; edits over these is the token error rate."""
+    texts: Sequence[str]
+    """The output of each misclassified string, in the order of their numbers."""
+    first_wrong: Int64[np.ndarray, " error"]
+    """Where output and target part: tokens before are the same."""
+    error_kinds: Sequence[ErrorKind]
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +126,8 @@ class Evaluation:
     """
     test_set: str
     """The digest of the test set's strings: by it numbers mean the same wherever they are read."""
+    outputs: Outputs | None = None
+    """Of a transduction; None for all other kinds."""
 
     @classmethod
     def of_cells(

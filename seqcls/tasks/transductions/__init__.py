@@ -1,0 +1,1 @@
+"""Tasks whose answer is a string: copy, reverse, sort, add."""
