@@ -8,11 +8,13 @@ import numpy as np
 from jaxtyping import Bool, Float, Int64
 
 from seqcls.engines.choice import choose_engine, engine_named
-from seqcls.kinds import KINDS, kind_name
+from seqcls.errors import ConfigError
+from seqcls.kinds import KINDS, Examples, kind_name
+from seqcls.kinds.transduction import output_texts, target_lengths
 from seqcls.models.positions import longest_readable
 from seqcls.problem import Problem
 from seqcls.remembered import remembered
-from seqcls.results import Evaluation, StringErrors, Weights
+from seqcls.results import Evaluation, Outputs, StringErrors, Weights
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
 from seqcls.testset import TestSet
@@ -54,6 +56,11 @@ class DistinctStrings:
             self.occurrences[self._order],
             self.target_texts and [self.target_texts[row] for row in self._order],
         )
+
+    def in_order(self, chosen: Bool[np.ndarray, " string"]) -> Int64[np.ndarray, " row"]:
+        """The rows of some strings, in the order of their numbers."""
+        rows = np.flatnonzero(chosen)
+        return rows[np.argsort(self.numbers[rows])]
 
     @cached_property
     def _order(self) -> list[int]:
@@ -129,6 +136,8 @@ def evaluate(
         device: likewise.
     """
     test = distinct_test_strings(problem.test)
+    if problem.network.head != "string":
+        return [_written(problem, member, test) for member in weights]
     logits = logits_of(problem, weights, test.strings, engine=engine, device=device)
     return [evaluation_of(problem, test, member_logits) for member_logits in logits]
 
@@ -148,8 +157,7 @@ def evaluation_of(
     table = np.bincount(width * lengths + cell, times, width * (int(lengths.max()) + 1))
     counts = table.astype(np.int64).reshape(-1, width)
     tested = np.flatnonzero(counts.any(axis=1))
-    wrong = np.flatnonzero(is_wrong)
-    wrong = wrong[np.argsort(test.numbers[wrong])]
+    wrong = test.in_order(is_wrong)
     return Evaluation(
         lengths=tested,
         tested_by_length=counts[tested].sum(axis=1),
@@ -158,6 +166,43 @@ def evaluation_of(
         errors=StringErrors(test.numbers[wrong], kind.margins(outputs[wrong], targets[wrong])),
         solved_length=_solved_length(problem, lengths[wrong]),
         test_set=test.test_set.digest,
+    )
+
+
+def _written(problem: Problem, weights: Weights, test: DistinctStrings) -> Evaluation:
+    """What a model's outputs for the test strings make of it."""
+    from seqcls.decoding.judging import judge, letter_rows, readable_inputs
+
+    every = Examples(test.strings, test.targets)
+    rows = np.flatnonzero(readable_inputs(problem, every))
+    if not len(rows):
+        raise ConfigError(
+            f"positions={problem.config.positions!r}: the models have places for no test string "
+            "with its target; train on longer strings, or test shorter ones"
+        )
+    examples = every.take(rows)
+    judged = judge(problem, weights, examples)
+    lengths, times = examples.strings.lengths, test.occurrences[rows]
+    tested = np.unique(lengths)
+    order = np.argsort(test.numbers[rows[judged.is_wrong]])
+    outputs = letter_rows([judged.outputs[error] for error in order])
+    wrong = rows[judged.is_wrong][order]
+    return Evaluation(
+        lengths=tested,
+        tested_by_length=_per_length(lengths, times, tested),
+        wrong_by_length=_per_length(lengths, times * judged.is_wrong, tested),
+        cells=None,
+        errors=StringErrors(test.numbers[wrong], judged.log_probability[judged.is_wrong][order]),
+        solved_length=_solved_length(problem, test.strings.lengths[wrong]),
+        test_set=test.test_set.digest,
+        outputs=Outputs(
+            right_length_given=_per_length(lengths, times * judged.right_length_given, tested),
+            edits=_per_length(lengths, times * judged.edits, tested),
+            target_tokens=_per_length(lengths, times * target_lengths(examples.targets), tested),
+            texts=output_texts(problem.tokenizer, outputs),
+            first_wrong=judged.first_wrong[order],
+            error_kinds=[judged.error_kinds[error] for error in order],
+        ),
     )
 
 
@@ -175,9 +220,7 @@ def _solved_length(problem: Problem, wrong: Int64[np.ndarray, " error"]) -> int:
     """The greatest length up to which all are right, given those of the errors."""
     if len(wrong):
         return int(wrong.min()) - 1
-    end = longest_readable(problem.network)
-    longest = problem.test.lengths[-1]
-    return longest if end is None else min(end, longest)
+    return problem.longest_tested
 
 
 def drawn_test_set(problem: Problem) -> TestSet:

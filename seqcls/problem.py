@@ -6,7 +6,7 @@ Here a configuration's names are looked up, and nowhere else: what is made of th
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 from seqcls.config import ANY_SAMPLER, PARTS, REPORT_TASK, NetworkConfig, RunConfig, default_fields
@@ -16,7 +16,7 @@ from seqcls.kinds.membership import Membership
 from seqcls.kinds.outside import check_kind
 from seqcls.models import MODELS
 from seqcls.models.fitting import check_network
-from seqcls.models.positions import POSITIONS
+from seqcls.models.positions import POSITIONS, longest_readable
 from seqcls.plugins import check_packages, packages_of
 from seqcls.sampling import SAMPLERS, Sampler
 from seqcls.sampling.balanced import Training
@@ -43,14 +43,17 @@ def configuration(fields: Mapping[str, Any]) -> RunConfig:
 
 
 def _with_samplers(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Fields with the samplers of the task's kind, where they name none."""
+    """Fields with the samplers and the mask of the task's kind, where they name none."""
     name = str(fields.get("task", REPORT_TASK))
     if name not in TASKS or (kind := kind_name(TASKS[name])) not in KINDS:
         return fields
-    sampler = KINDS[kind].sampler
+    sampler, defaults = KINDS[kind].sampler, KINDS[kind].defaults
     if sampler == KINDS["membership"].sampler:
         return fields
-    return {**{f"{part}_sampler": sampler for part in PARTS}, **fields}
+    architecture = str(fields.get("architecture", "transformer"))
+    read = MODELS[architecture].reads if architecture in MODELS else ()
+    network = {name: value for name, value in defaults.items() if name in read}
+    return {**{f"{part}_sampler": sampler for part in PARTS}, **network, **fields}
 
 
 def plugins_of(config: RunConfig) -> str:
@@ -72,7 +75,7 @@ def check(config: RunConfig) -> None:
     """
     problem = resolve(config)
     _check_read(config)
-    check_network(problem.network, {x: problem.sampler(x).lengths[-1] for x in PARTS})
+    check_network(problem.network, {x: problem.longest_reading(x) for x in PARTS})
 
 
 def obstacle_of(fields: RunConfig | Mapping[str, Any]) -> str | None:
@@ -111,6 +114,19 @@ class Problem:
     def sampler(self, part: str) -> Sampler:
         """How the strings of `train`, `validation` or `test` are drawn."""
         return {"train": self.train, "validation": self.validation, "test": self.test}[part]
+
+    def longest_reading(self, part: str) -> int:
+        """Tokens that models read at most of the strings of a part, a special one left out."""
+        return self.kind.longest_reading(self.task, self.sampler(part).lengths[-1])
+
+    @cached_property
+    def longest_tested(self) -> int:
+        """Tokens of the longest test string that models have places for."""
+        lengths, end = self.test.lengths, longest_readable(self.network)
+        if end is None:
+            return lengths[-1]
+        read = partial(self.kind.longest_reading, self.task)
+        return max((length for length in lengths if read(length) <= end), default=0)
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
@@ -356,9 +372,8 @@ def _network(config: RunConfig, task: Task, kind: Kind, train: Sampler) -> Netwo
     return NetworkConfig(
         **{
             **settings,
-            "num_letters": len(task.alphabet),
-            "num_outputs": kind.num_outputs(task),
-            "trained_length": train.lengths[-1],
+            **kind.network(task, dict(config)),
+            "trained_length": kind.longest_reading(task, train.lengths[-1]),
             "place_seed": config.test_seed if config.position_range else 0,
         }
     )

@@ -1,7 +1,7 @@
 """How the members of a group compute their logits and gradients: what each way answers."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int64
@@ -9,8 +9,16 @@ from torch import Tensor
 
 from seqcls.tokens.strings import TokenStrings
 
-Losses = Callable[[Float[Tensor, "..."]], Float[Tensor, "*member string"]]
-"""The loss of every string of one batch, from what the head gives of each."""
+
+class Losses(NamedTuple):
+    """The loss of every string of one batch, from what the head gives of each."""
+
+    of: Callable[[Float[Tensor, "..."]], Float[Tensor, "*member string"]]
+    units: int
+    """By what their sum is divided, to be trained on."""
+
+    def __call__(self, outputs: Float[Tensor, "..."]) -> Float[Tensor, "*member string"]:
+        return self.of(outputs)
 
 
 @runtime_checkable

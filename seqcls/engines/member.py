@@ -27,7 +27,12 @@ class MemberTraining:
         self._every_epoch = every_epoch
 
     def goes_on_after(
-        self, train_loss: float, validation_loss: float, weights: Callable[[], Weights]
+        self,
+        train_loss: float,
+        validation_loss: float,
+        weights: Callable[[], Weights],
+        *,
+        all_right: bool = False,
     ) -> bool:
         """Takes an epoch's losses; False where training ends with it.
 
@@ -35,6 +40,7 @@ class MemberTraining:
             train_loss: the sum over the epoch's strings, in nats.
             validation_loss: the sum over the validation strings.
             weights: gives the member's parameters now, where they are to be kept.
+            all_right: every validation string; asked where training stops then.
         """
         result = self.result
         epoch = result.epochs + 1
@@ -45,7 +51,8 @@ class MemberTraining:
             return False
         result.train_losses.append(train_loss)
         result.validation_losses.append(validation_loss)
-        stops = self._stopping.stops_after(validation_loss)
+        right = all_right and self.problem.config.stop_when_right
+        stops = self._stopping.stops_after(validation_loss, right=right)
         result.best_epoch = self._stopping.best_epoch
         if self._every_epoch:
             result.weights[epoch] = weights()

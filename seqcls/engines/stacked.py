@@ -21,6 +21,7 @@ from seqcls.errors import DeviceError
 from seqcls.kinds import Examples
 from seqcls.results import EpochLosses, TrainedMember, Weights
 from seqcls.sampling.streams import stream
+from seqcls.tokens.strings import TokenStrings
 
 
 def choose_device(name: str) -> torch.device:
@@ -51,6 +52,7 @@ class GroupTraining:
     ) -> None:
         problem = members[0][0]
         self.config = problem.config
+        self.problem = problem
         self.kind = problem.kind
         self.device = device
         self.members = [
@@ -70,42 +72,54 @@ class GroupTraining:
             epoch += 1
             self.group.set_learning_rate(learning_rate(self.config, epoch))
             train_losses = self._train_epoch(self.training.epoch(epoch - 1))
-            ended = self._end_epoch(train_losses, self._validation_losses(), started)
+            ended = self._end_epoch(train_losses, *self._validate(), started)
             stopped = len(self.members) - len(self.rows)
             progress(stopped + len(self.rows) * epoch / self.config.max_num_epochs, ended)
         return [member.result for member in self.members]
 
     def _losses(self, targets: Num[Tensor, "string ..."]) -> Losses:
-        return partial(self.kind.losses, targets=targets, train_loss=self.config.train_loss)
+        of = partial(self.kind.losses, targets=targets, train_loss=self.config.train_loss)
+        return Losses(of, self.kind.units(targets))
 
     def _targets(self, examples: Examples) -> Num[Tensor, "string ..."]:
-        encoded = self.kind.encoded(examples.targets, self.config.precision)
+        encoded = self.kind.encoded(self.problem.task, examples, self.problem.network)
         return torch.from_numpy(encoded).to(self.device)
+
+    def _read(self, examples: Examples) -> TokenStrings:
+        return self.kind.reading(self.problem.task, examples)
 
     def _train_epoch(self, strings: Examples) -> list[float]:
         targets = self._targets(strings).split(self.config.train_batch_size)
         sums = torch.zeros(len(self.group), dtype=torch.float64, device=self.device)
         for batch, batch_targets in zip(
-            self.computation.batches(strings.strings), targets, strict=True
+            self.computation.batches(self._read(strings)), targets, strict=True
         ):
-            sums += self.computation.backward(batch, self._losses(batch_targets)) * len(
-                batch_targets
-            )
+            losses = self._losses(batch_targets)
+            sums += self.computation.backward(batch, losses) * losses.units
             self.group.step()
         return sums.tolist()
 
-    def _validation_losses(self) -> list[float]:
+    def _validate(self) -> tuple[list[float], list[bool]]:
+        """Each member's loss of the validation strings, and whether it gets all of them right."""
         # Dropout is off here.
         targets = self._targets(self.validation)
         dtype = getattr(torch, self.config.precision)
         sums = torch.zeros(len(self.group), dtype=dtype, device=self.device)
-        for rows, piece in self.computation.pieces(self.validation.strings):
+        right = torch.ones(len(self.group), dtype=torch.bool, device=self.device)
+        for rows, piece in self.computation.pieces(self._read(self.validation)):
             piece_targets = targets[torch.from_numpy(rows).to(self.device)]
-            sums += self._losses(piece_targets)(self.computation.logits(piece)).sum(dim=1)
-        return sums.tolist()
+            outputs = self.computation.logits(piece)
+            sums += self._losses(piece_targets)(outputs).sum(dim=1)
+            if self.config.stop_when_right:
+                right &= self.kind.are_right(outputs, piece_targets).all(dim=1)
+        return sums.tolist(), right.tolist()
 
     def _end_epoch(
-        self, train_losses: list[float], validation_losses: list[float], started: float
+        self,
+        train_losses: list[float],
+        validation_losses: list[float],
+        all_right: list[bool],
+        started: float,
     ) -> list[EpochLosses]:
         values = {
             name: value.detach().cpu().numpy() for name, value in self.group.parameters.items()
@@ -117,7 +131,8 @@ class GroupTraining:
             member.result.train_seconds += seconds
             member_values = {name: value[row] for name, value in values.items()}
             weights = partial(_copied, member_values)
-            if member.goes_on_after(train_losses[row], validation_losses[row], weights):
+            losses = (train_losses[row], validation_losses[row])
+            if member.goes_on_after(*losses, weights, all_right=all_right[row]):
                 going_on.append(row)
             ended += member.last_epoch()
         self._keep_rows(going_on)

@@ -23,10 +23,16 @@ class EarlyStopping:
     def __post_init__(self) -> None:
         self._patience = self.config.patience
 
-    def stops_after(self, loss: float) -> bool:
-        """Takes the next epoch's validation loss; True where training ends with it."""
+    def stops_after(self, loss: float, *, right: bool = False) -> bool:
+        """Takes the next epoch's validation loss; True where training ends with it.
+
+        Where all is `right` it ends, and that epoch's model is kept.
+        """
         self.losses.append(loss)
         epoch = len(self.losses)
+        if right:
+            self.best_epoch = epoch
+            return True
         if loss < self.losses[self.best_epoch - 1]:
             self.best_epoch = epoch
         if epoch >= self.config.max_num_epochs:

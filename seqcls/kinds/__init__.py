@@ -2,11 +2,14 @@
 
 from seqcls.kinds.base import ACCURACY, ErrorColumn, Examples, Kind, Measure
 from seqcls.kinds.membership import Membership
+from seqcls.kinds.transduction import Transduction
 from seqcls.plugins import Registry
 from seqcls.tasks.base import Task
 from seqcls.tokens.strings import TokenStrings
 
-KINDS: Registry[type[Kind]] = Registry("seqcls.kinds", {"membership": Membership})
+KINDS: Registry[type[Kind]] = Registry(
+    "seqcls.kinds", {"membership": Membership, "transduction": Transduction}
+)
 
 __all__ = [
     "ACCURACY",

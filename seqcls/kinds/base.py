@@ -1,12 +1,13 @@
 """What every kind of answer says of itself: targets, loss, judgment, what is shown of errors."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from jaxtyping import Bool, Float, Int64
 
+from seqcls.config import NetworkConfig
 from seqcls.tasks.base import Task
 from seqcls.tokens.strings import TokenStrings
 
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Targets = np.ndarray
-"""Of each string what is right: of a language its label, of shape (string)."""
+"""Of each string what is right: of a language its label, of shape (string); of a transduction the
+letters of its output, `NO_LETTER` after their end: (string, target_position)."""
 
 Outputs = np.ndarray
 """Of each string the numbers that a model's head gives: (string), or (string, output)."""
@@ -67,12 +69,18 @@ class ErrorColumn:
 
 
 class Kind(Protocol):
-    """One kind of answer. Its constructor takes nothing; it holds no state."""
+    """One kind of answer. Its constructor takes nothing; it holds no state.
+
+    One whose models read a string and answer it at once is a subclass of
+    `seqcls.kinds.one_answer.OneAnswer`, which says so.
+    """
 
     reads: ClassVar[frozenset[str]]
     """Fields of a configuration that it reads; none where it is fixed."""
     sampler: ClassVar[str]
     """What draws its strings where a configuration names none."""
+    defaults: ClassVar[Mapping[str, Any]]
+    """Fields whose value, where a configuration gives none, is another than for languages."""
     cells: ClassVar[tuple[str, ...]]
     """Columns of counts that are stored beside `tested` and `wrong`; may be none."""
 
@@ -84,8 +92,33 @@ class Kind(Protocol):
         """What is right of each string."""
         ...
 
-    def encoded(self, targets: Targets, precision: str) -> np.ndarray:
-        """The targets as `losses` takes them."""
+    def network(self, task: Task, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What a task asks of a network: its tokens, its head and what the head gives.
+
+        Args:
+            task: one of this kind.
+            fields: of the configuration.
+        """
+        ...
+
+    def reading(self, task: Task, examples: Examples) -> TokenStrings:
+        """What models read of examples in training, a special token before or after left out."""
+        ...
+
+    def longest_reading(self, task: Task, length: int) -> int:
+        """Tokens that are read at most of a string of up to that length."""
+        ...
+
+    def encoded(self, task: Task, examples: Examples, network: NetworkConfig) -> np.ndarray:
+        """The targets as `losses` takes them, a row for each string."""
+        ...
+
+    def units(self, targets: "Tensor") -> int:
+        """By what the summed losses of a batch are divided to be trained on; targets encoded."""
+        ...
+
+    def are_right(self, outputs: "Tensor", targets: "Tensor") -> "Bool[Tensor, '*member string']":
+        """Which strings are answered right, by the outputs of their targets."""
         ...
 
     def losses(
@@ -94,7 +127,9 @@ class Kind(Protocol):
         """Each string's loss in nats.
 
         Args:
-            outputs: of the head: (*member, string), with one more axis where there are several.
+            outputs: of the head: (*member, string), with one more axis where there are several;
+                of a head that answers token by token (*member, token, output), of all strings
+                one after another.
             targets: encoded, of the same strings: (string).
             train_loss: the field of the configuration.
         """

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from jaxtyping import Bool, Float, Int64
 
-from seqcls.kinds.base import ACCURACY, ErrorColumn, Measure
+from seqcls.config import NetworkConfig
+from seqcls.kinds.base import ACCURACY, ErrorColumn, Examples, Measure
+from seqcls.kinds.one_answer import OneAnswer
 from seqcls.tasks.base import Task
 from seqcls.tokens.strings import TokenStrings
 
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-class Membership:
+class Membership(OneAnswer):
     """Answers of languages; a positive logit means that the string is in it."""
 
     reads: ClassVar[frozenset[str]] = frozenset()
@@ -31,9 +33,12 @@ class Membership:
         labels: np.ndarray = task.labels(strings)
         return labels
 
-    def encoded(self, targets: np.ndarray, precision: str) -> Float[np.ndarray, " string"]:
+    def encoded(
+        self, task: Task, examples: Examples, network: NetworkConfig
+    ) -> Float[np.ndarray, " string"]:
         """As `Kind.encoded`: 0 and 1."""
-        return targets.astype(precision)
+        del task
+        return examples.labels.astype(network.precision)
 
     def losses(
         self, outputs: "Tensor", targets: "Tensor", train_loss: str

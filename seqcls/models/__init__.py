@@ -9,6 +9,15 @@ from seqcls.plugins import Registry
 
 
 def _no_blind_readout(config: NetworkConfig) -> str | None:
+    if config.head != "string":
+        if config.attention_mask != "causal":
+            return (
+                f"attention_mask={config.attention_mask!r}: an output is written from left to "
+                "right; use 'causal'"
+            )
+        return _no_readout(config)
+    if config.tied_embeddings:
+        return _TIED
     if config.readout == "first" and config.attention_mask == "causal":
         return (
             "readout='first' with attention_mask='causal': CLS stands before the string and has "
@@ -17,7 +26,21 @@ def _no_blind_readout(config: NetworkConfig) -> str | None:
     return None
 
 
+_TIED = "tied_embeddings=True: the one answer of a string is no token; leave it out"
+
+
+def _no_readout(config: NetworkConfig) -> str | None:
+    """Why a head that answers token by token cannot have settings of one that answers once."""
+    if config.readout != "first":
+        return f"readout={config.readout!r}: an output is read at every place; leave it out"
+    return None
+
+
 def _no_first_readout(config: NetworkConfig) -> str | None:
+    if config.head != "string":
+        return _no_readout(config)
+    if config.tied_embeddings:
+        return _TIED
     if config.readout == "first":
         return (
             f"readout='first' with architecture={config.architecture!r}: CLS stands before the "
@@ -36,6 +59,7 @@ _OF_TRANSFORMERS = frozenset(
         "norm_placement",
         "activation",
         "biases",
+        "tied_embeddings",
     }
 )
 
@@ -52,7 +76,7 @@ OF_ATTENTION = frozenset(
 def _recurrent(name: str, gates: int) -> Entry:
     return Entry(
         f"seqcls.models.recurrent:{name}",
-        frozenset({"num_blocks", "readout", "biases"}),
+        frozenset({"num_blocks", "readout", "biases", "tied_embeddings"}),
         _no_first_readout,
         several_outputs=True,
         sizes=recurrent(gates),

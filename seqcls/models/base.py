@@ -22,7 +22,8 @@ Places = Integer[Tensor, "#string position"]
 
 
 Outputs = Float[Tensor, "string *output"]
-"""What the head gives of each string: one logit, or `num_outputs` numbers."""
+"""What the head gives of each string: one logit, or `num_outputs` numbers; of an output as many of
+every token, (string, position, output)."""
 
 
 class Recorder:

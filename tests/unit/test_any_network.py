@@ -81,7 +81,7 @@ def test_the_shortest_way_gives_the_plain_models_logits_and_gradients(
     strings = TokenStrings.of_lists(case.config.num_letters, case.strings)
     tested = all_logits(computation, strings, len(case.members))
     share = torch.linspace(-1, 2, len(case.strings), dtype=torch.float64)
-    losses: Losses = lambda logits: logits * share  # noqa: E731
+    losses = Losses(lambda logits: logits * share, len(case.strings))
     (batch,) = computation.batches(strings)
     means = computation.backward(batch, losses)
     for row, own in enumerate(case.members):

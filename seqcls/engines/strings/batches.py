@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int64, Integer
 from torch import Tensor
 
 from seqcls.config import NetworkConfig
+from seqcls.kinds.transduction import separator_id
 from seqcls.models.base import Ids, Places, read_ids
 from seqcls.models.positions.places import TrainingPlaces, places_of
 from seqcls.models.reading import special_tokens
@@ -46,6 +47,19 @@ class Batch:
         rows = torch.arange(strings * heads * width, device=self.ids.device)
         by_position = rows.view(strings, heads, width).transpose(1, 2)
         return by_position[self.ids != PAD].flatten()
+
+    @cached_property
+    def is_asked(self) -> Bool[Tensor, "string position"]:
+        """At which tokens a head that answers token by token is asked for the next one."""
+        read = self.ids != PAD
+        if self.config.head == "all":
+            return read
+        return read & ((self.ids == separator_id(self.config)).cumsum(dim=1) > 0)
+
+    @cached_property
+    def asked_tokens(self) -> Int64[Tensor, " token"]:
+        """Likewise, their places among the tokens."""
+        return self.is_asked[self.ids != PAD].nonzero()[:, 0]
 
     @cached_property
     def attendable(self) -> Bool[Tensor, "string #position position"]:
@@ -136,7 +150,8 @@ def trimmed_ids(
 
 def _fits(config: NetworkConfig, strings: int, width: int) -> bool:
     heads = max(config.num_attention_heads, 1)
-    widest = max(4 * config.hidden_size, config.feed_forward_size)
+    answers = config.num_outputs if config.head != "string" else 0
+    widest = max(4 * config.hidden_size, config.feed_forward_size, 2 * answers)
     return (
         strings * width * width * heads <= PAIRS_AT_ONCE
         and strings * width * widest <= STATES_AT_ONCE

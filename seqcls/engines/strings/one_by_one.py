@@ -30,8 +30,12 @@ def plain_logits(model: Classifier, batch: Batch) -> Outputs:
         return transformer_logits(model, batch)
     if type(model) in (RNN, GRU, LSTM) and isinstance(model, Recurrent):
         return recurrent_logits(model, batch)
-    logits: Tensor = model(batch.ids, batch.places)
-    return logits
+    return _asked(model(batch.ids, batch.places), batch)
+
+
+def _asked(outputs: Outputs, batch: Batch) -> Outputs:
+    """Outputs of the tokens that are asked for, where a head answers token by token."""
+    return outputs if batch.config.head == "string" else outputs[batch.is_asked]
 
 
 class OneByOne:
@@ -77,10 +81,10 @@ class OneByOne:
         self._flat.forget_gradients()
         for model in self.models:
             if self._config.dropout_rate > 0:
-                logits = model.train()(batch.ids, batch.places)
+                logits = _asked(model.train()(batch.ids, batch.places), batch)
             else:
                 logits = plain_logits(model, batch)
-            mean = losses(logits).mean()
+            mean = losses(logits).sum() / losses.units
             mean.backward()
             means.append(mean.detach())
         return torch.stack(means)

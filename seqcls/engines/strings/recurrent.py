@@ -25,6 +25,8 @@ def recurrent_logits(model: Recurrent, batch: Batch) -> Outputs:
     for layer in model.layers:
         states = _layer(layer, states, table)
         table = None
+    if batch.config.head != "string":
+        return model.head(states.transpose(0, 1)[batch.is_asked])
     read = read_states(batch.config, states.transpose(0, 1), batch.ids)
     return model.head(read)
 

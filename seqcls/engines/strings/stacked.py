@@ -58,7 +58,7 @@ class Stacked:
 
     def backward(self, batch: Batch, losses: Losses) -> Float[Tensor, " member"]:
         """Each member's mean loss, its gradients left with the group's parameters."""
-        means = losses(self._all(batch)).mean(dim=1)
+        means = losses(self._all(batch)).sum(dim=1) / losses.units
         for value in self._group.parameters.values():
             value.grad = None
         means.sum().backward()

@@ -30,14 +30,16 @@ def transformer_logits(model: Transformer, batch: Batch) -> Outputs:
     *before, last = model.blocks
     for block in before:
         states = _block(block, states, states, everywhere)
+    if batch.config.head != "string":
+        states = _block(last, states, states, everywhere)
+        return model.head(states.index_select(0, batch.asked_tokens))
     if batch.config.readout == "mean":
         states = _block(last, states, states, everywhere)
         read = masked_mean(_spread(states, batch.token_rows, batch.ids.shape), batch.ids != PAD)
     else:
         read_states = states.index_select(0, batch.read_tokens)
         read = _block(last, read_states, states, everywhere.only_read())
-    logits: Tensor = model.classifier(read).squeeze(-1)
-    return logits
+    return model.head(read)
 
 
 class _Queries:

@@ -15,8 +15,14 @@ from torch import Tensor
 from seqcls.errors import ConfigError
 from seqcls.evaluation import distinct_test_strings, readable_strings
 from seqcls.interpretability.ablation.judge import Ablation, Judge
-from seqcls.interpretability.model.readable_model import PAIRS_AT_ONCE, Changing, plain_model
+from seqcls.interpretability.model.readable_model import (
+    PAIRS_AT_ONCE,
+    Changing,
+    plain_model,
+    plain_network,
+)
 from seqcls.interpretability.model.trained_model import TrainedModel
+from seqcls.kinds import Examples
 from seqcls.models.base import Classifier, read_ids
 from seqcls.models.parts import PART_KINDS, Part, PartKind
 from seqcls.tokens.strings import TokenStrings
@@ -77,7 +83,9 @@ class SampledJudge(Judge):
 
     def loss(self, outputs: Float[np.ndarray, "string *output"]) -> float:
         """As `Judge.loss`."""
-        targets = torch.from_numpy(self.kind.encoded(self.targets, "float64"))
+        examples = Examples(self.strings, self.targets)
+        encoded = self.kind.encoded(self._asked.task, examples, plain_network(self._asked))
+        targets = torch.from_numpy(encoded)
         return float(self.kind.losses(torch.from_numpy(outputs), targets, "default").mean())
 
     def outputs(self, ablation: Ablation) -> Float[np.ndarray, "string *output"]:

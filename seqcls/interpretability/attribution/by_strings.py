@@ -54,6 +54,7 @@ def logit_steps(model: TrainedModel, letters: Sequence[int]) -> tuple[Step, ...]
         )
     ids = ids_of(model, [letters])
     with torch.no_grad():
+        assert network.classifier is not None
         parts, bias = _parts(network, network.activations(ids)), network.classifier.bias
         adds = [(x.name, x.block, x.head, _read(network, x.states, ids)) for x in parts]
         if bias is not None:
@@ -63,6 +64,7 @@ def logit_steps(model: TrainedModel, letters: Sequence[int]) -> tuple[Step, ...]
 
 def _read(model: Transformer, states: Hidden, ids: Tensor) -> float:
     """What the classifier makes of states, without its bias."""
+    assert model.classifier is not None
     return float((read_states(model.config, states, ids) @ model.classifier.weight.T).squeeze())
 
 

@@ -9,9 +9,10 @@ from typing import ClassVar
 import numpy as np
 
 from seqcls.kinds import ErrorColumn, Measure
+from seqcls.kinds.one_answer import OneAnswer
 
 
-class Remainder:
+class Remainder(OneAnswer):
     """One of several classes."""
 
     reads: ClassVar = frozenset()
@@ -24,9 +25,9 @@ class Remainder:
     def targets(self, task, strings):
         return task.targets(strings)
 
-    def encoded(self, targets, precision):
-        del precision
-        return targets
+    def encoded(self, task, examples, network):
+        del task, network
+        return examples.targets
 
     def losses(self, outputs, targets, train_loss):
         from torch.nn import functional

@@ -1,0 +1,57 @@
+"""What kinds share whose models read a string and answer it at once."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from jaxtyping import Bool
+
+from seqcls.kinds.base import Examples
+from seqcls.tasks.base import Task
+from seqcls.tokens.strings import TokenStrings
+
+if TYPE_CHECKING:
+    import torch
+
+
+class OneAnswer(ABC):
+    """Models read the string itself, and their head answers it once."""
+
+    defaults: ClassVar[Mapping[str, Any]] = {}
+
+    @abstractmethod
+    def num_outputs(self, task: Task) -> int:
+        """As `Kind.num_outputs`."""
+
+    @abstractmethod
+    def answers(self, outputs: np.ndarray) -> np.ndarray:
+        """As `Kind.answers`."""
+
+    def network(self, task: Task, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """As `Kind.network`."""
+        del fields
+        return {"num_letters": len(task.alphabet), "num_outputs": self.num_outputs(task)}
+
+    def reading(self, task: Task, examples: Examples) -> TokenStrings:
+        """As `Kind.reading`: the string."""
+        del task
+        return examples.strings
+
+    def longest_reading(self, task: Task, length: int) -> int:
+        """As `Kind.longest_reading`: its length."""
+        del task
+        return length
+
+    def units(self, targets: "torch.Tensor") -> int:
+        """As `Kind.units`: the number of strings."""
+        return len(targets)
+
+    def are_right(
+        self, outputs: "torch.Tensor", targets: "torch.Tensor"
+    ) -> "Bool[torch.Tensor, '*member string']":
+        """As `Kind.are_right`."""
+        import torch
+
+        answers = torch.from_numpy(self.answers(outputs.detach().cpu().numpy()))
+        return answers.to(targets.device) == targets

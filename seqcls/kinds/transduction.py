@@ -1,0 +1,215 @@
+"""Transduction: which string is right? Written token by token, each read off its own logits.
+
+One stream: a model reads `CLS x SEP y` from left to right, x the input and y the target. From `SEP`
+on it predicts the next token: y, then `END`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from jaxtyping import Bool, Float, Int64
+
+from seqcls.config import NetworkConfig
+from seqcls.kinds.base import ErrorColumn, Examples, Measure
+from seqcls.tasks.base import Task
+from seqcls.tokens.strings import NO_LETTER, TokenStrings
+from seqcls.tokens.tokenizer import CLS, FIRST_LETTER, PAD, Tokenizer
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+NO_TARGET = -1
+"""Stands among encoded targets where nothing is predicted."""
+
+SPECIAL_LETTERS = 2
+"""`SEP` and `END`, which follow the alphabet's tokens in this order."""
+
+
+def separator_id(network: NetworkConfig) -> int:
+    """The token id of `SEP`."""
+    return network.vocabulary_size - 2
+
+
+def end_id(network: NetworkConfig) -> int:
+    """The token id of `END`."""
+    return network.vocabulary_size - 1
+
+
+class Transduction:
+    """Answers of transductions: strings."""
+
+    reads: ClassVar[frozenset[str]] = frozenset(
+        {"loss_on", "decoding", "beam_width", "stop_when_right"}
+    )
+    sampler: ClassVar[str] = "uniform_inputs"
+    defaults: ClassVar[Mapping[str, Any]] = {"attention_mask": "causal"}
+    cells: ClassVar[tuple[str, ...]] = ()
+
+    def num_outputs(self, task: Task) -> int:
+        """As `Kind.num_outputs`, of every token: one for each token id."""
+        return FIRST_LETTER + len(task.alphabet) + SPECIAL_LETTERS
+
+    def network(self, task: Task, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """As `Kind.network`."""
+        return {
+            "num_letters": len(task.alphabet) + SPECIAL_LETTERS,
+            "num_outputs": self.num_outputs(task),
+            "head": fields["loss_on"],
+        }
+
+    def targets(self, task: Any, strings: TokenStrings) -> np.ndarray:
+        """As `Kind.targets`: letters, `NO_LETTER` after each end."""
+        found: np.ndarray = task.targets(strings)
+        return found
+
+    def reading(self, task: Task, examples: Examples) -> TokenStrings:
+        """As `Kind.reading`: the input, `SEP`, and the target without `END`."""
+        inputs, targets = examples.strings, examples.targets
+        before, after = inputs.lengths, target_lengths(targets)
+        lengths = before + 1 + after
+        letters = np.full((len(inputs), int(lengths.max(initial=0))), NO_LETTER, dtype=np.uint8)
+        rows, places = np.nonzero(inputs.letters != NO_LETTER)
+        letters[rows, places] = inputs.letters[rows, places]
+        letters[np.arange(len(inputs)), before] = len(task.alphabet)
+        rows, places = np.nonzero(targets != NO_LETTER)
+        letters[rows, before[rows] + 1 + places] = targets[rows, places]
+        return TokenStrings(len(task.alphabet) + SPECIAL_LETTERS, lengths, letters)
+
+    def longest_reading(self, task: Any, length: int) -> int:
+        """As `Kind.longest_reading`."""
+        longest: int = task.longest_target(length)
+        return length + 1 + longest
+
+    def encoded(
+        self, task: Task, examples: Examples, network: NetworkConfig
+    ) -> Int64[np.ndarray, "string place"]:
+        """As `Kind.encoded`: token ids in the order in which they are predicted, `NO_TARGET` after.
+
+        Of the head `output` those of target and `END`; of `all` those of the input and `SEP` too.
+        """
+        lengths, ids = target_lengths(examples.targets), _ids(examples.targets)
+        if network.head == "all":
+            read = self.reading(task, examples)
+            lengths, ids = read.lengths, _ids(read.letters)
+        ids = np.pad(ids, ((0, 0), (0, 1)), constant_values=NO_TARGET)
+        ids[np.arange(len(ids)), lengths] = end_id(network)
+        return ids
+
+    def losses(
+        self, outputs: "Tensor", targets: "Tensor", train_loss: str
+    ) -> "Float[Tensor, '*member string']":
+        """As `Kind.losses`: each string's cross entropies, summed over the tokens predicted."""
+        del train_loss
+        asked = targets != NO_TARGET
+        scores = outputs.log_softmax(dim=-1)
+        chosen = targets[asked].expand(scores.shape[:-1]).unsqueeze(-1)
+        return -_per_string(scores.gather(-1, chosen).squeeze(-1), asked)
+
+    def units(self, targets: "Tensor") -> int:
+        """As `Kind.units`: the tokens predicted."""
+        return int((targets != NO_TARGET).sum())
+
+    def are_right(self, outputs: "Tensor", targets: "Tensor") -> "Bool[Tensor, '*member string']":
+        """As `Kind.are_right`: every token of target and `END` has the highest output."""
+        asked = targets != NO_TARGET
+        said = writable(outputs).argmax(dim=-1)
+        missed = (said != targets[asked]) & of_output(targets, outputs.shape[-1])
+        return _per_string(missed.to(outputs.dtype), asked) == 0
+
+    def are_right_length_given(
+        self, outputs: "Tensor", targets: "Tensor"
+    ) -> "Bool[Tensor, '*member string']":
+        """As `are_right`, where `END` is written after the target's length and never before."""
+        asked, end = targets != NO_TARGET, outputs.shape[-1] - 1
+        wanted = targets[asked]
+        missed = (writable(outputs)[..., :end].argmax(dim=-1) != wanted) & (wanted != end)
+        missed = missed & of_output(targets, outputs.shape[-1])
+        return _per_string(missed.to(outputs.dtype), asked) == 0
+
+    def answers(self, outputs: np.ndarray) -> np.ndarray:
+        """As `Kind.answers`; asked of `seqcls.decoding`, which writes outputs."""
+        raise NotImplementedError
+
+    def cell(self, answers: np.ndarray, targets: np.ndarray) -> Int64[np.ndarray, " string"]:
+        """As `Kind.cell`; never asked."""
+        raise NotImplementedError
+
+    def margins(self, outputs: np.ndarray, targets: np.ndarray) -> Float[np.ndarray, " string"]:
+        """As `Kind.margins`; asked of `seqcls.decoding`, which knows log-probabilities."""
+        raise NotImplementedError
+
+    def texts(self, task: Task, answers: np.ndarray) -> Sequence[str]:
+        """As `Kind.texts`: in the notation of strings."""
+        return output_texts(Tokenizer(task.alphabet), answers)
+
+    def measures(self) -> tuple[Measure, ...]:
+        """As `Kind.measures`."""
+        return (
+            Measure(
+                "accuracy",
+                "Exact match",
+                "Share of a model's test strings whose output is the target, END included.",
+            ),
+            Measure(
+                "right_length_given",
+                "Exact match, length given",
+                "Share whose output is the target where the target's length is imposed.",
+            ),
+            Measure(
+                "token_error_rate",
+                "Token error rate",
+                "Edit distances between outputs and targets over the tokens of the targets.",
+            ),
+        )
+
+    def error_columns(self) -> tuple[ErrorColumn, ...]:
+        """As `Kind.error_columns`."""
+        return (
+            ErrorColumn("target", "Target", "The string that is right."),
+            ErrorColumn("output", "Output", "The string that the model writes."),
+            ErrorColumn("error_kind", "Error", "How output and target differ."),
+            ErrorColumn("first_wrong", "Right tokens", "Tokens before the first that differs."),
+            ErrorColumn(
+                "logit", "Log-probability", "Of the target, in nats: 0 where the model is sure."
+            ),
+        )
+
+
+def output_texts(tokenizer: Tokenizer, outputs: np.ndarray) -> list[str]:
+    """Outputs, as targets are written, in the notation of strings."""
+    rows = zip(_ids(outputs).tolist(), target_lengths(outputs).tolist(), strict=True)
+    return [tokenizer.decode(ids[:length]) for ids, length in rows]
+
+
+def writable(outputs: "Float[Tensor, '*token output']") -> "Float[Tensor, '*token output']":
+    """The head's outputs, those of `CLS`, `PAD` and `SEP` the least: no output has such tokens."""
+    outputs = outputs.clone()
+    outputs[..., [CLS, PAD, outputs.shape[-1] - 2]] = -np.inf
+    return outputs
+
+
+def target_lengths(letters: np.ndarray) -> Int64[np.ndarray, " string"]:
+    """Tokens of each target."""
+    return np.asarray((letters != NO_LETTER).sum(axis=1), dtype=np.int64)
+
+
+def of_output(targets: "Tensor", vocabulary: int) -> "Bool[Tensor, ' token']":
+    """Which of the tokens predicted follow `SEP`: all, but with the head `all`."""
+    asked = targets != NO_TARGET
+    separators = (targets == vocabulary - 2).int()
+    # A token stands after SEP where no SEP stands at its place or after it.
+    return (separators.flip(1).cumsum(1).flip(1) == 0)[asked]
+
+
+def _ids(letters: np.ndarray) -> Int64[np.ndarray, "string position"]:
+    return np.where(letters == NO_LETTER, NO_TARGET, letters.astype(np.int64) + FIRST_LETTER)
+
+
+def _per_string(
+    values: "Float[Tensor, '*member token']", asked: "Bool[Tensor, 'string place']"
+) -> "Float[Tensor, '*member string']":
+    """Sums over the tokens of each string, of values of all strings one after another."""
+    rows = asked.nonzero()[:, 0]
+    sums = values.new_zeros(*values.shape[:-1], len(asked))
+    return sums.index_add(-1, rows, values)
