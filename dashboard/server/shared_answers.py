@@ -7,8 +7,10 @@ from threading import Lock
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
-MOST_BYTES = 128 * 2**20
-"""Of all answers; of a hundred thousand models, the largest take 7 MB."""
+import psutil
+
+MOST_BYTES = min(2**30, psutil.virtual_memory().total // 16)
+"""Of all answers; of a hundred thousand models, the largest take 7 MB, of a million 70."""
 
 Answer = TypeVar("Answer")
 
