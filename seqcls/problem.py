@@ -164,6 +164,13 @@ class Problem:
             raise ConfigError(f"this analysis is of languages, and {reason}")
 
     @property
+    def many_answers(self) -> str | None:
+        """Why analyses of one answer do not apply to the task; None if it has one a string."""
+        if self.network.head == "string":
+            return None
+        return f"task={self.config.task!r} is answered token by token, and this is of one answer"
+
+    @property
     def no_language(self) -> str | None:
         """Why analyses of languages do not apply to the task; None if it is a language."""
         if isinstance(self.kind, Membership):

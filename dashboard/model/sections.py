@@ -42,7 +42,8 @@ def show(run_id: int, config: RunConfig) -> None:
         _show_by_counts(run_id, config, sections)
     else:
         # Any model can be ablated; without letter counts that is done in another way.
-        _say_what_is_absent({**absent, ABLATION: None})
+        of_one_answer = dict.fromkeys((STATES, PATCHING, ABLATION), problem.many_answers)
+        _say_what_is_absent({**absent, **of_one_answer})
         _show_any(run_id, config)
 
 
@@ -59,13 +60,14 @@ def _show_by_counts(
 
 
 def _show_any(run_id: int, config: RunConfig) -> None:
-    _show_tabs(
-        {
-            ANSWERS: partial(answers.show, run_id, config),
-            **{name: partial(_of_a_string, run_id, config, name) for name in OF_A_STRING},
-            ABLATION: lambda: ablation.show_by_strings(run_id, open_any(run_id)),
-        }
-    )
+    sections: dict[str, Callable[[], None]] = {ANSWERS: partial(answers.show, run_id, config)}
+    reason = resolve(config).many_answers
+    for name in OF_A_STRING:
+        if reason is None or name == MINIMAL:
+            sections[name] = partial(_of_a_string, run_id, config, name)
+    if reason is None:
+        sections[ABLATION] = lambda: ablation.show_by_strings(run_id, open_any(run_id))
+    _show_tabs(sections)
 
 
 def _show_tabs(sections: Mapping[str, Callable[[], None]]) -> None:
@@ -118,7 +120,7 @@ def _say_what_is_absent(absent: Mapping[str, str | None]) -> None:
         names = [name for name, given in absent.items() if given == reason]
         listed = ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else names[0]
         st.info(
-            f"Sections that rest on letter counts are left out: {listed}. Reason: "
+            f"These sections do not hold for this model, and are left out: {listed}. Reason: "
             f"{verbatim(reason)}.",
             icon=":material/info:",
         )

@@ -129,7 +129,8 @@ def written_beams(
     """The outputs for each input, the likeliest first.
 
     Args:
-        problem: as for `judge`; so are `weights`.
+        problem: what it was trained for: a transduction.
+        weights: its parameters.
         inputs: strings that the model has places for.
         width: of the beam; None for greedy decoding.
     """

@@ -67,7 +67,10 @@ def beam(
     continuations is. With a width of 1 that is `greedy`.
 
     Args:
-        model: as for `greedy`; so are `ids`, `limits` and `end`.
+        model: its head answers token by token; dropout is off.
+        ids: what it reads first, `PAD` after each.
+        limits: tokens of each output at most, at least 1.
+        end: the id of `END`.
         width: outputs that are kept.
     """
     stepper, outputs = start(model, ids, int(limits.max()))

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from seqcls.config import NetworkConfig
+from seqcls.errors import ConfigError
 from seqcls.interpretability.model.trained_model import TrainedModel
 from seqcls.models.base import Classifier, Recorder, read_ids
 from seqcls.models.initialization import make_model
@@ -44,7 +45,13 @@ class Changing(Recorder):
 
 
 def plain_network(model: TrainedModel) -> NetworkConfig:
-    """The network's settings, in double precision."""
+    """The network's settings, in double precision.
+
+    Raises:
+        ConfigError: its models answer token by token, and what asks is of one answer.
+    """
+    if model.problem.many_answers:
+        raise ConfigError(model.problem.many_answers)
     return model.problem.network.model_copy(update={"precision": "float64"})
 
 

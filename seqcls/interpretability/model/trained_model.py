@@ -9,10 +9,11 @@ from jaxtyping import Bool, Float
 from seqcls.config import RunConfig
 from seqcls.errors import InvalidStringError
 from seqcls.evaluation import logits_of
+from seqcls.kinds import Examples
 from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.tasks import Task
-from seqcls.tokens.strings import TokenStrings
+from seqcls.tokens.strings import NO_LETTER, TokenStrings
 from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer
 
 Letters = tuple[int, ...]
@@ -51,8 +52,10 @@ class Answers:
     predicted: np.ndarray
     """What the model says: of languages whether the logit is positive."""
     logits: Float[np.ndarray, " string"]
-    """Or the margins of another kind. NaN where the model has no places for so long a string: it
-    is neither right nor wrong."""
+    """Or the margins of another kind; of outputs the targets' log-probabilities.
+
+    NaN where the model has no places for so long a string: it is neither right nor wrong.
+    """
 
     @property
     def known(self) -> Bool[np.ndarray, " string"]:
@@ -60,11 +63,16 @@ class Answers:
 
     @property
     def wrong(self) -> Bool[np.ndarray, " string"]:
-        return np.asarray(self.known & (self.predicted != self.targets))
+        return np.asarray(self.known & self._differ)
 
     @property
     def right(self) -> Bool[np.ndarray, " string"]:
-        return np.asarray(self.known & (self.predicted == self.targets))
+        return np.asarray(self.known & ~self._differ)
+
+    @property
+    def _differ(self) -> Bool[np.ndarray, " string"]:
+        differ = self.predicted != self.targets
+        return np.asarray(differ.reshape(len(differ), -1).any(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,11 +122,30 @@ class TrainedModel:
 
     def ask(self, strings: TokenStrings) -> Answers:
         """Labels and answers of strings."""
+        if self.problem.network.head != "string":
+            return self._outputs(strings)
         kind = self.problem.kind
         outputs = logits_of(self.problem.without_dropout, [self.weights], strings)[0]
         targets = kind.targets(self.task, strings)
         margins = kind.margins(outputs, targets).astype(np.float64)
         return Answers(strings, targets, kind.answers(outputs), margins)
+
+    def _outputs(self, strings: TokenStrings) -> Answers:
+        """As `ask`, of a transduction; the logits are the targets' log-probabilities."""
+        # PyTorch, which takes a second or two to load.
+        from seqcls.decoding.judging import judge, letter_rows, readable_inputs
+
+        every = Examples(strings, self.problem.kind.targets(self.task, strings))
+        known = np.flatnonzero(readable_inputs(self.problem, every))
+        judged = judge(self.problem, self.weights, every.take(known))
+        wrong = letter_rows(judged.outputs)
+        width = max(every.targets.shape[1], wrong.shape[1])
+        targets = _widened(every.targets, width)
+        predicted = targets.copy()
+        predicted[known[judged.is_wrong]] = _widened(wrong, width)
+        logits = np.full(len(strings), np.nan)
+        logits[known] = judged.log_probability
+        return Answers(strings, targets, predicted, logits)
 
     def ask_all(self, strings: Sequence[Sequence[int]]) -> Answers:
         """Labels and answers of strings given by their letters."""
@@ -145,3 +172,7 @@ class TrainedModel:
         texts = self.problem.kind.texts(self.task, answers)
         bits: list[bool] = answers.tolist()
         return bits if texts is None else texts
+
+
+def _widened(letters: np.ndarray, width: int) -> np.ndarray:
+    return np.pad(letters, ((0, 0), (0, width - letters.shape[1])), constant_values=NO_LETTER)
