@@ -10,6 +10,7 @@ import numpy as np
 from seqcls.counts.invariance import counts_suffice
 from seqcls.errors import InvalidStringError
 from seqcls.evaluation import logits_of
+from seqcls.models.positions import longest_readable
 from seqcls.parameters import weights_of
 from seqcls.problem import Problem
 from seqcls.tasks import CountTask
@@ -99,7 +100,8 @@ def _in_order(tokenizer: Tokenizer, strings: Sequence[str], counted: TokenString
 def _no_answer(problem: Problem, string: str) -> str:
     return (
         f"{string[:60]!r} is longer than the model has places for "
-        f"(positions={problem.network.positions!r}): expected no more tokens than it was trained on"
+        f"(positions={problem.network.positions!r}): expected at most "
+        f"{longest_readable(problem.network)} tokens"
     )
 
 

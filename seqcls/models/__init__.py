@@ -8,12 +8,21 @@ from seqcls.models.sizes import TRANSFORMER, recurrent
 from seqcls.plugins import Registry
 
 
-def _no_blind_readout(config: NetworkConfig) -> str | None:
+def _no_transformer(config: NetworkConfig) -> str | None:
     if config.readout == "first" and config.attention_mask == "causal":
         return (
             "readout='first' with attention_mask='causal': CLS stands before the string and has "
             "read nothing of it; use readout='last' or 'mean'"
         )
+    if config.final_norm and not config.has_norms:
+        return "final_norm=True with layer_norm_eps=0, which means no norm at all; leave one out"
+    if config.embeddings_init_strategy == "gpt2":
+        for name in ("attention_init_strategy", "feed_forward_init_strategy"):
+            if (value := getattr(config, name)) != "default":
+                return (
+                    f"{name}={value!r} with embeddings_init_strategy='gpt2', which draws all "
+                    "weights; leave one out"
+                )
     return None
 
 
@@ -36,6 +45,7 @@ _OF_TRANSFORMERS = frozenset(
         "norm_placement",
         "activation",
         "biases",
+        "final_norm",
     }
 )
 
@@ -63,7 +73,7 @@ _OWN: Mapping[str, Entry] = {
     "transformer": Entry(
         "seqcls.models.transformer:Transformer",
         _OF_TRANSFORMERS | OF_ATTENTION,
-        _no_blind_readout,
+        _no_transformer,
         several_outputs=True,
         sizes=TRANSFORMER,
     ),

@@ -31,13 +31,18 @@ def transformer_logits(model: Transformer, batch: Batch) -> Outputs:
     for block in before:
         states = _block(block, states, states, everywhere)
     if batch.config.readout == "mean":
-        states = _block(last, states, states, everywhere)
+        states = _normed(model, _block(last, states, states, everywhere))
         read = masked_mean(_spread(states, batch.token_rows, batch.ids.shape), batch.ids != PAD)
     else:
         read_states = states.index_select(0, batch.read_tokens)
-        read = _block(last, read_states, states, everywhere.only_read())
+        read = _normed(model, _block(last, read_states, states, everywhere.only_read()))
     logits: Tensor = model.classifier(read).squeeze(-1)
     return logits
+
+
+def _normed(model: Transformer, states: Hidden) -> Hidden:
+    """The last block's output after the norm that may follow it."""
+    return states if model.final_norm is None else model.final_norm(states)
 
 
 class _Queries:
