@@ -112,6 +112,7 @@ def test_training_a_group_is_training_plain_models_one_by_one(
         {"positions": "rotary", "position_range": 60, "num_blocks": 2, "gradient_clip": 0.1},
         {"positions": "learned", "position_range": 60, "weight_decay": 0.5},
         {"positions": "learned", "position_draw": "shifted", "embeddings_init_strategy": "gpt2"},
+        {"positions": "learned", "position_draw": "shifted", "dropout_rate": 0.3},
         {"positions": "relative", "norm_placement": "post", "activation": "relu"},
         {"activation": "gelu_tanh", "final_norm": True, "final_learning_rate_factor": 0.0},
         {"positions": "alibi", "position_range": 60, "dropout_rate": 0.3},
