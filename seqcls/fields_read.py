@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 from seqcls.config import PARTS, RunConfig, default_fields
+from seqcls.kinds import KINDS, kind_name
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
 from seqcls.problem import strings_read
@@ -22,7 +23,14 @@ def fields_unread(config: RunConfig) -> frozenset[str]:
     for part in PARTS:
         read |= set(strings_read(config, part))
     read |= read_by_network(config.architecture, config.positions)
+    read |= read_by_kind(config.task)
     return _read_by_some() - read
+
+
+def read_by_kind(task: str) -> frozenset[str]:
+    """The fields that answers of this task's kind read and others may not."""
+    kind = kind_name(TASKS[task])
+    return KINDS[kind].reads if kind in KINDS else frozenset()
 
 
 def read_by_network(architecture: str, positions: str) -> frozenset[str]:
@@ -55,6 +63,7 @@ def language_of(fields: Mapping[str, Any]) -> str:
 def _read_by_some() -> frozenset[str]:
     """The fields that some read and others do not."""
     fields = set(read_by_some_networks() | _read_by_some_tasks())
+    fields = fields.union(*(KINDS[name].reads for name in KINDS.usable()))
     for sampler in SAMPLERS.values():
         names = frozenset(sampler.reads).union(*sampler.reads_of_part.values())
         fields |= {x for name in names for x in (name, *(f"{part}_{name}" for part in PARTS))}

@@ -8,13 +8,17 @@ from itertools import repeat
 import numpy as np
 
 from seqcls.counts.invariance import counts_suffice
-from seqcls.errors import InvalidStringError
+from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import logits_of
+from seqcls.models.positions import longest_readable
 from seqcls.parameters import weights_of
 from seqcls.problem import Problem
 from seqcls.tasks import CountTask
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer
+
+MOST_BEAMS = 1_000
+"""Outputs that beam search keeps at most."""
 
 MAX_LENGTH = 10_000
 """Tokens of a string that is read token by token: attention between all pairs still fits into
@@ -26,11 +30,23 @@ class Prediction:
     """What a model says of a string; a positive logit means that it is in the language."""
 
     logit: float
-    """Or, of a task that is no language, the margin of the answer."""
+    """Or, of a task that is no language, the margin of the answer; of an output its
+    log-probability, in nats."""
     probability: float
-    """That the string is in the language; NaN for a task that is none."""
+    """That the string is in the language; of an output its own; else NaN."""
     answer: str | None = None
     """As text, for a task that is no language."""
+
+
+@dataclass(frozen=True)
+class WrittenOutput:
+    """An output that a model may write for an input."""
+
+    text: str
+    ended: bool
+    """Whether the model ended it; else it was cut off."""
+    log_probability: float
+    """In nats, that of `END` included where it came."""
 
 
 def predict(
@@ -47,14 +63,25 @@ def predict(
     Raises:
         InvalidStringError: a string not of this alphabet, or one that the model cannot be asked.
     """
+    if problem.network.head != "string":
+        best = [found[0] if found else None for found in outputs(problem, weights, strings)]
+        for string, output in zip(strings, best, strict=True):
+            if output is None and not partial:
+                raise InvalidStringError(_no_answer(problem, string))
+        return [
+            Prediction(math.nan, math.nan)
+            if output is None
+            else Prediction(output.log_probability, math.exp(output.log_probability), output.text)
+            for output in best
+        ]
     tokenizer = problem.tokenizer
     typed = _by_counts(tokenizer, strings)
     # Dropout is off when a model answers, so it does not keep counts from being enough.
     if counts_suffice(problem.network, training=False) is not None:
         typed = _in_order(tokenizer, strings, typed)
-    outputs = logits_of(problem.without_dropout, [weights_of(problem, weights)], typed)[0]
-    answers = problem.kind.answers(outputs)
-    logits = problem.kind.margins(outputs, answers).tolist()
+    given = logits_of(problem.without_dropout, [weights_of(problem, weights)], typed)[0]
+    answers = problem.kind.answers(given)
+    logits = problem.kind.margins(given, answers).tolist()
     for string, logit in zip(strings, logits, strict=True):
         if math.isnan(logit) and not partial:
             raise InvalidStringError(_no_answer(problem, string))
@@ -62,6 +89,54 @@ def predict(
     if texts is None:
         return [Prediction(logit, _sigmoid(logit)) for logit in logits]
     return [Prediction(*fields) for fields in zip(logits, repeat(math.nan), texts, strict=False)]
+
+
+def outputs(
+    problem: Problem, weights: bytes, strings: Sequence[str], beam_width: int | None = None
+) -> list[list[WrittenOutput]]:
+    """What a model writes for each input, the likeliest first; nothing where it has no places.
+
+    Args:
+        problem: what the model was trained for.
+        weights: its parameters, as safetensors bytes.
+        strings: inputs in the notation of `seqcls.tokens.tokenizer`.
+        beam_width: outputs that beam search keeps; None for the decoding of the configuration,
+            which gives one.
+
+    Raises:
+        ConfigError: the task is no transduction, or there is no such beam.
+        InvalidStringError: a string not of this alphabet, or that is no input of the task.
+    """
+    if problem.network.head == "string":
+        raise ConfigError(
+            f"task={problem.config.task!r} is no transduction: its models write no outputs"
+        )
+    if beam_width is not None and not 1 <= beam_width <= MOST_BEAMS:
+        raise ConfigError(f"beam {beam_width}: expected 1 to {MOST_BEAMS:,} outputs")
+    # PyTorch, which takes a second or two to load.
+    from seqcls.decoding.judging import best_written, letter_rows, written_beams
+
+    tokenizer = problem.tokenizer
+    inputs = _in_order(tokenizer, strings, _by_counts(tokenizer, strings))
+    problem.kind.targets(problem.task, inputs)
+    parameters = weights_of(problem, weights)
+    end = longest_readable(problem.network)
+    rows = np.flatnonzero(inputs.lengths + 1 <= (np.inf if end is None else end))
+    known = inputs.take(rows)
+    found: list[list[WrittenOutput]] = [[] for _ in strings]
+    written = (
+        [[output] for output in best_written(problem, parameters, known)]
+        if beam_width is None
+        else written_beams(problem, parameters, known, beam_width)
+    )
+    for row, some in zip(rows.tolist(), written, strict=True):
+        letters = [[token - FIRST_LETTER for token in output.tokens] for output in some]
+        texts = problem.kind.texts(problem.task, letter_rows(letters)) or ()
+        found[row] = [
+            WrittenOutput(text, output.ended, output.log_probability)
+            for text, output in zip(texts, some, strict=True)
+        ]
+    return found
 
 
 def target_of(problem: Problem, string: str) -> bool | str | None:
@@ -99,7 +174,8 @@ def _in_order(tokenizer: Tokenizer, strings: Sequence[str], counted: TokenString
 def _no_answer(problem: Problem, string: str) -> str:
     return (
         f"{string[:60]!r} is longer than the model has places for "
-        f"(positions={problem.network.positions!r}): expected no more tokens than it was trained on"
+        f"(positions={problem.network.positions!r}): expected at most "
+        f"{longest_readable(problem.network)} tokens"
     )
 
 

@@ -215,14 +215,16 @@ def _resolved(config: RunConfig) -> Problem:
     task = language(config.task, dict(config))
     kind = _kind(task)
     train = _sampler(config, task, "train", None)
+    validation = _sampler(config, task, "validation", train)
+    test = _sampler(config, task, "test", train)
     return Problem(
         config=config,
         task=task,
         kind=kind,
         train=train,
-        validation=_sampler(config, task, "validation", train),
-        test=_sampler(config, task, "test", train),
-        network=_network(config, task, kind, train),
+        validation=validation,
+        test=test,
+        network=_network(config, task, kind, train, test),
     )
 
 
@@ -325,7 +327,7 @@ def _check_read(config: RunConfig) -> None:
     read["kind"] = set(KINDS[kind_name(TASKS[config.task])].reads)
     read["architecture"] = set(_named("architecture", config.architecture, MODELS).reads)
     read["positions"] = set(_named("positions", config.positions, POSITIONS).reads)
-    for name, readers in _READERS.items():
+    for name, readers in READERS.items():
         if name in config.changed and not any(name in read[reader] for reader in readers):
             named = {**dict(config), "kind": kind_name(TASKS[config.task])}
             by = ", ".join(f"{reader} {named[reader]!r}" for reader in readers)
@@ -334,7 +336,7 @@ def _check_read(config: RunConfig) -> None:
 
 _SAMPLERS = tuple(f"{part}_sampler" for part in PARTS)
 
-_READERS: dict[str, tuple[str, ...]] = {
+READERS: dict[str, tuple[str, ...]] = {
     "alphabet": ("task",),
     "pattern": ("task",),
     "formula": ("task",),
@@ -374,13 +376,17 @@ _READERS: dict[str, tuple[str, ...]] = {
 none of them reads has to keep its default."""
 
 
-def _network(config: RunConfig, task: Task, kind: Kind, train: Sampler) -> NetworkConfig:
+def _network(
+    config: RunConfig, task: Task, kind: Kind, train: Sampler, test: Sampler
+) -> NetworkConfig:
     settings = {x: getattr(config, x) for x in NetworkConfig.model_fields if x in _SHARED}
+    tested = kind.longest_reading(task, test.lengths[-1])
     return NetworkConfig(
         **{
             **settings,
             **kind.network(task, dict(config)),
             "trained_length": kind.longest_reading(task, train.lengths[-1]),
+            "tested_length": tested if config.position_draw == "shifted" else 0,
             "place_seed": config.test_seed if config.position_range else 0,
         }
     )

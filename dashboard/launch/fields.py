@@ -6,18 +6,19 @@ from typing import Any, Literal, get_args, get_origin
 
 from seqcls.config import ANY_SAMPLER, PARTS, REPORT_TASK, RunConfig, default_fields
 from seqcls.errors import ConfigError
-from seqcls.fields_read import read_by_network, read_by_some_networks
+from seqcls.fields_read import read_by_kind, read_by_network, read_by_some_networks
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
-from seqcls.problem import language_or_reason
+from seqcls.problem import READERS, language_or_reason
 from seqcls.sampling import SAMPLERS
 from seqcls.tasks import TASKS
 from sweeps.analysis.configuration_lookup import value_of
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "Task": (
-        "task", "alphabet", "pattern", "formula", "bracket_types", "max_depth",
-        "num_letters", "required_letters",
+        "task", "alphabet", "pattern", "replacement", "formula", "bracket_types", "max_depth",
+        "num_letters", "required_letters", "num_tokens", "distinct", "base", "digit_order",
+        "operand_lengths", "decoding", "beam_width",
     ),
     "Strings": (
         "train_max_length", "test_max_length", "negatives", "negative_lengths", "train_set",
@@ -31,28 +32,29 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "Network": (
         "architecture", "hidden_size", "num_attention_heads", "num_blocks", "positions",
-        "position_range", "readout", "attention_mask", "attention_head_size",
-        "feed_forward_size", "layer_norm", "layer_norm_eps", "norm_placement",
+        "position_range", "position_draw", "readout", "attention_mask", "attention_head_size",
+        "feed_forward_size", "layer_norm", "layer_norm_eps", "norm_placement", "final_norm",
         "no_attend_cls", "attention_scale", "activation", "biases", "dropout_rate",
         "embeddings_init_strategy", "attention_init_strategy", "feed_forward_init_strategy",
-        "precision",
+        "tied_embeddings", "precision",
     ),
     "Training": (
         "learning_rate", "max_num_epochs", "final_learning_rate_factor", "train_loss",
-        "min_num_epochs", "patience", "min_validation_loss", "weight_decay", "gradient_clip",
+        "min_num_epochs", "patience", "min_validation_loss", "stop_when_right",
+        "weight_decay", "gradient_clip", "loss_on",
     ),
 }  # fmt: skip
 """Every field but `plugins`, which is filled in, those first that are asked for most."""
 
 USUAL = {
-    "Task": GROUPS["Task"],
+    "Task": tuple(x for x in GROUPS["Task"] if x not in ("decoding", "beam_width")),
     "Strings": ("train_max_length", "test_max_length"),
     "Network": ("architecture", "hidden_size", "num_attention_heads", "num_blocks"),
     "Training": (),
 }
 """The settings that are offered at once; the others of a group can be added."""
 
-TYPED = frozenset({"alphabet", "pattern", "formula", "required_letters"})
+TYPED = frozenset({"alphabet", "pattern", "replacement", "formula", "required_letters"})
 """Settings that are typed, one value at a time."""
 
 REGISTERED: dict[str, Mapping[str, Any]] = {
@@ -78,12 +80,13 @@ def default_value(field: str, task: Any) -> Any:
 def offered(values: Values) -> dict[str, list[str]]:
     """The fields of each group that everything chosen reads, in the order of `GROUPS`."""
     read = _read_by_task(values) | _read_by_samplers(values) | _read_by_network(values)
-    read |= set(GROUPS["Training"])
+    read |= set(GROUPS["Training"]) - set(READERS)
     return {group: [name for name in names if name in read] for group, names in GROUPS.items()}
 
 
 def _read_by_task(values: Values) -> set[str]:
-    return {"task"} | _by_all(frozenset(TASKS[name].reads) for name in TASKS.usable(values("task")))
+    tasks = TASKS.usable(values("task"))
+    return {"task"} | _by_all(TASKS[name].reads | read_by_kind(name) for name in tasks)
 
 
 def _read_by_samplers(values: Values) -> set[str]:
@@ -99,7 +102,7 @@ def _read_by_samplers(values: Values) -> set[str]:
 
 
 def _read_by_network(values: Values) -> set[str]:
-    read = set(GROUPS["Network"]) - read_by_some_networks()
+    read = set(GROUPS["Network"]) - read_by_some_networks() - set(READERS)
     kinds = product(MODELS.usable(values("architecture")), POSITIONS.usable(values("positions")))
     return read | _by_all(read_by_network(*kind) for kind in kinds)
 

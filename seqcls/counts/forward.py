@@ -23,6 +23,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from seqcls.config import NetworkConfig
+from seqcls.models.layers import activation_of
 from seqcls.tokens.tokenizer import CLS, FIRST_LETTER
 
 Parameters = Mapping[str, Tensor]
@@ -63,6 +64,8 @@ def group_logits(
         block = _Block(config, parameters, f"blocks.{number}.", tokens)
         reads_place = number == config.num_blocks - 1 and config.readout != "mean"
         states = block.output(states[:, :, :1] if reads_place else states, states)
+    if config.final_norm:
+        states = _normed(config, parameters, "final_norm", states)
     mean = config.readout == "mean"
     read = (tokens.shares @ states).squeeze(2) if mean else states[:, :, 0]
     logits = read @ parameters["classifier.weight"].mT
@@ -140,9 +143,7 @@ class _Block:
 
     def _feed_forward(self, states: Attending) -> Attending:
         inner = self._linear("feed_forward.input", states)
-        relu = self._config.activation == "relu"
-        active = functional.relu(inner) if relu else functional.gelu(inner)
-        return self._linear("feed_forward.output", active)
+        return self._linear("feed_forward.output", activation_of(self._config)(inner))
 
     def _linear(
         self, name: str, states: Float[Tensor, "member string token_type input"]
@@ -154,14 +155,18 @@ class _Block:
         return mapped
 
     def _norm(self, name: str, states: States) -> States:
-        if not self._config.has_norms:
-            return states
-        weight = self._parameters[f"{self._prefix}{name}.weight"][:, None, None]
-        shape, eps = (self._config.hidden_size,), self._config.layer_norm_eps
-        if self._config.layer_norm == "rms":
-            return functional.rms_norm(states, shape, eps=eps) * weight
-        bias = self._parameters[f"{self._prefix}{name}.bias"][:, None, None]
-        return functional.layer_norm(states, shape, eps=eps) * weight + bias
+        return _normed(self._config, self._parameters, self._prefix + name, states)
+
+
+def _normed(config: NetworkConfig, parameters: Parameters, name: str, states: States) -> States:
+    if not config.has_norms:
+        return states
+    weight = parameters[f"{name}.weight"][:, None, None]
+    shape, eps = (config.hidden_size,), config.layer_norm_eps
+    if config.layer_norm == "rms":
+        return functional.rms_norm(states, shape, eps=eps) * weight
+    bias = parameters[f"{name}.bias"][:, None, None]
+    return functional.layer_norm(states, shape, eps=eps) * weight + bias
 
 
 def _mixed(

@@ -57,8 +57,9 @@ class TransformerStepper:
         for number, block in enumerate(model.blocks):
             states = self._block(number, block, states, hidden)
         self._lengths = self._lengths + 1
-        outputs: Tensor = model.head(states)
-        return outputs[:, 0]
+        if model.final_norm is not None:
+            states = model.final_norm(states)
+        return model.head(states[:, 0])
 
     def take(self, rows: Int64[Tensor, " row"]) -> None:
         """As `Stepper.take`."""

@@ -141,8 +141,8 @@ def _of_an_lstm(config: RunConfig) -> dict[str, Any]:
 
 
 _TRANSFORMERS = (
-    *("positions", "position_range", "attention_mask", "attention_scale"),
-    *("norm_placement", "activation"),
+    *("positions", "position_range", "position_draw", "attention_mask", "attention_scale"),
+    *("norm_placement", "activation", "final_norm"),
 )
 
 

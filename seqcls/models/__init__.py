@@ -8,43 +8,50 @@ from seqcls.models.sizes import TRANSFORMER, recurrent
 from seqcls.plugins import Registry
 
 
-def _no_blind_readout(config: NetworkConfig) -> str | None:
-    if config.head != "string":
-        if config.attention_mask != "causal":
-            return (
-                f"attention_mask={config.attention_mask!r}: an output is written from left to "
-                "right; use 'causal'"
-            )
-        return _no_readout(config)
-    if config.tied_embeddings:
-        return _TIED
-    if config.readout == "first" and config.attention_mask == "causal":
+def _no_transformer(config: NetworkConfig) -> str | None:
+    if (reason := _no_head(config, blind=config.attention_mask == "causal")) is not None:
+        return reason
+    if config.head != "string" and config.attention_mask != "causal":
         return (
-            "readout='first' with attention_mask='causal': CLS stands before the string and has "
-            "read nothing of it; use readout='last' or 'mean'"
+            f"attention_mask={config.attention_mask!r}: an output is written from left to right; "
+            "use 'causal'"
         )
+    if config.final_norm and not config.has_norms:
+        return "final_norm=True with layer_norm_eps=0, which means no norm at all; leave one out"
+    if config.embeddings_init_strategy == "gpt2":
+        for name in ("attention_init_strategy", "feed_forward_init_strategy"):
+            if (value := getattr(config, name)) != "default":
+                return (
+                    f"{name}={value!r} with embeddings_init_strategy='gpt2', which draws all "
+                    "weights; leave one out"
+                )
     return None
 
 
-_TIED = "tied_embeddings=True: the one answer of a string is no token; leave it out"
+def _no_recurrent(config: NetworkConfig) -> str | None:
+    return _no_head(config, blind=True)
 
 
-def _no_readout(config: NetworkConfig) -> str | None:
-    """Why a head that answers token by token cannot have settings of one that answers once."""
-    if config.readout != "first":
-        return f"readout={config.readout!r}: an output is read at every place; leave it out"
-    return None
+def _no_head(config: NetworkConfig, *, blind: bool) -> str | None:
+    """Why a head cannot be as it is said to be.
 
-
-def _no_first_readout(config: NetworkConfig) -> str | None:
+    Args:
+        config: the network.
+        blind: whether `CLS` before a string reads nothing of it.
+    """
     if config.head != "string":
-        return _no_readout(config)
+        if config.readout == "first":
+            return None
+        return f"readout={config.readout!r}: an output is read at every place; leave it out"
     if config.tied_embeddings:
-        return _TIED
-    if config.readout == "first":
+        return "tied_embeddings=True: the one answer of a string is no token; leave it out"
+    if config.readout == "first" and blind:
+        by = "attention_mask='causal'"
+        if config.architecture != "transformer":
+            by = f"architecture={config.architecture!r}"
         return (
-            f"readout='first' with architecture={config.architecture!r}: CLS stands before the "
-            "string and has read nothing of it; use readout='last' or 'mean'"
+            f"readout='first' with {by}: CLS stands before the string and has read nothing of it; "
+            "use readout='last' or 'mean'"
         )
     return None
 
@@ -60,6 +67,7 @@ _OF_TRANSFORMERS = frozenset(
         "activation",
         "biases",
         "tied_embeddings",
+        "final_norm",
     }
 )
 
@@ -77,7 +85,7 @@ def _recurrent(name: str, gates: int) -> Entry:
     return Entry(
         f"seqcls.models.recurrent:{name}",
         frozenset({"num_blocks", "readout", "biases", "tied_embeddings"}),
-        _no_first_readout,
+        _no_recurrent,
         several_outputs=True,
         sizes=recurrent(gates),
     )
@@ -87,7 +95,7 @@ _OWN: Mapping[str, Entry] = {
     "transformer": Entry(
         "seqcls.models.transformer:Transformer",
         _OF_TRANSFORMERS | OF_ATTENTION,
-        _no_blind_readout,
+        _no_transformer,
         several_outputs=True,
         sizes=TRANSFORMER,
     ),

@@ -42,7 +42,8 @@ def check_network(config: NetworkConfig, longest: Mapping[str, int]) -> None:
             )
         # In testing those strings are not asked about, and their lengths have no number.
         if part != "test":
+            known = "trained on or tested" if config.tested_length else "trained on"
             raise ConfigError(
                 f"{part}_max_length={length}: positions={config.positions!r} ends at {end}, the "
-                f"longest string trained on; lower {part}_max_length to it"
+                f"longest string {known}; lower {part}_max_length to it"
             )

@@ -18,6 +18,8 @@ from seqcls.tokens.tokenizer import PAD
 Draw = tuple[Callable[..., Any], Tensor]
 """How a parameter is drawn, and the parameter."""
 
+GPT2_DEVIATION = 0.02
+
 
 def make_model(config: NetworkConfig) -> Classifier:
     """A model of the configuration's architecture, its values still undefined."""
@@ -32,6 +34,9 @@ def initial_parameters(config: NetworkConfig, model_seed: int) -> dict[str, Tens
     generator of their own. They are made in float32 whatever the precision, so that a run in
     float64 starts from the same model. Biases and what belongs to positions are drawn last: the
     other parameters are what they would be without.
+
+    With `embeddings_init_strategy` `gpt2` every weight is drawn once, in the order of the layers,
+    those of positions last; biases are 0.
     """
     generator = torch.Generator().manual_seed(model_seed)
     with torch.random.fork_rng(devices=[]):
@@ -62,8 +67,20 @@ def _uniform(size: int) -> Callable[..., Any]:
     return lambda weight, **generator: nn.init.uniform_(weight, -bound, bound, **generator)
 
 
+def _normal(deviation: float) -> Callable[..., Any]:
+    return lambda weight, **generator: nn.init.normal_(weight, 0.0, deviation, **generator)
+
+
+def _zeros(weight: Tensor, **generator: Any) -> None:
+    del generator
+    nn.init.zeros_(weight)
+
+
 def _draws(config: NetworkConfig, model: Classifier) -> Iterator[Draw]:
     positions = set(model.positions.modules()) if isinstance(model, Transformer) else set()
+    if config.embeddings_init_strategy == "gpt2":
+        yield from _gpt2_draws(config, model)
+        return
     modules = [module for module in model.modules() if module not in positions]
     for module in modules:
         yield from _default_draws(module)
@@ -74,6 +91,20 @@ def _draws(config: NetworkConfig, model: Classifier) -> Iterator[Draw]:
     for module in model.modules():
         if module in positions:
             yield from _default_draws(module)
+
+
+def _gpt2_draws(config: NetworkConfig, model: Classifier) -> Iterator[Draw]:
+    """Those of Radford et al. (2019): what adds to the residual stream is narrower with depth."""
+    blocks = model.blocks if isinstance(model, Transformer) else ()
+    adding = {x for block in blocks for x in (block.attention.output, block.feed_forward.output)}
+    for module in model.modules():
+        if not isinstance(module, Embedding | Linear | Cell):
+            continue
+        deviation = GPT2_DEVIATION
+        if module in adding:
+            deviation /= math.sqrt(2 * config.num_blocks)
+        for value in module.parameters():
+            yield _zeros if value.ndim == 1 else _normal(deviation), value
 
 
 def _default_draws(module: nn.Module) -> Iterator[Draw]:

@@ -1,5 +1,8 @@
 """The layers that models are made of, their values left to `seqcls.models.initialization`."""
 
+from collections.abc import Callable
+from functools import partial
+
 import torch
 from jaxtyping import Bool, Float, Integer
 from torch import Tensor, nn
@@ -50,8 +53,18 @@ class Embedding(nn.Module):
         return functional.embedding(ids, self.weight)
 
 
+def activation_of(config: NetworkConfig) -> Callable[[Tensor], Tensor]:
+    """The function between the two halves of a feed-forward, number by number."""
+    known: dict[str, Callable[[Tensor], Tensor]] = {
+        "gelu": functional.gelu,
+        "gelu_tanh": partial(functional.gelu, approximate="tanh"),
+        "relu": functional.relu,
+    }
+    return known[config.activation]
+
+
 def make_norm(config: NetworkConfig) -> nn.Module:
-    """The norm of each half of a block: `weight * x / sqrt(mean(x^2) + eps)` for `rms`."""
+    """A norm over the hidden numbers: `weight * x / sqrt(mean(x^2) + eps)` for `rms`."""
     if not config.has_norms:
         return nn.Identity()
     kind: type[nn.RMSNorm | nn.LayerNorm]

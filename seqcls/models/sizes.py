@@ -32,9 +32,9 @@ def recurrent(gates: int) -> Sizes:
 
 def _transformer_parameters(config: NetworkConfig) -> int:
     rows = 4 * _mixed(config) + 2 * config.feed_forward_size
-    if config.has_norms:
-        rows += 4 if config.layer_norm == "nn" else 2
-    return config.num_blocks * rows * config.hidden_size
+    norm = (2 if config.layer_norm == "nn" else 1) if config.has_norms else 0
+    rows += 2 * norm
+    return (config.num_blocks * rows + config.final_norm * norm) * config.hidden_size
 
 
 def _transformer_products(config: NetworkConfig, tokens: float) -> float:

@@ -10,7 +10,6 @@ from typing import cast
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
-from torch.nn import functional
 
 from seqcls.config import NetworkConfig
 from seqcls.models.base import Ids, Outputs, Places, Recorder
@@ -19,6 +18,7 @@ from seqcls.models.layers import (
     Dropout,
     Embedding,
     Linear,
+    activation_of,
     make_norm,
     masked_softmax,
 )
@@ -73,13 +73,13 @@ class Attention(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """Linear, exact GELU or ReLU, linear."""
+    """Linear, GELU (exact, or by tanh) or ReLU, linear."""
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
         hidden, inner = config.hidden_size, config.feed_forward_size
         self.input = Linear(hidden, inner, bias=config.biases)
-        self.activation = functional.relu if config.activation == "relu" else functional.gelu
+        self.activation = activation_of(config)
         self.output = Linear(inner, hidden, bias=config.biases)
         self.dropout = Dropout(config.dropout_rate)
 
@@ -139,6 +139,7 @@ class Transformer(BodyAndHead):
         self.embedding = Embedding(config.vocabulary_size, config.hidden_size)
         blocks = nn.ModuleList([Block(config) for _ in range(config.num_blocks)])
         self.blocks = cast("Iterable[Block]", blocks)
+        self.final_norm = make_norm(config) if config.final_norm else None
         self.classifier = make_head(config)
         self.dropout = Dropout(config.dropout_rate)
         self.positions: Positions = POSITIONS[config.positions].load()(config)
@@ -153,7 +154,9 @@ class Transformer(BodyAndHead):
         for number, block in enumerate(self.blocks):
             inside = record.within(f"blocks.{number}")
             states = block(states, attendable, scale, self.positions, places, inside)
-        return states
+        if self.final_norm is None:
+            return states
+        return record("final_norm", self.final_norm(states))
 
     def head(self, read: Float[Tensor, "string hidden"]) -> Outputs:
         """As `BodyAndHead.head`, of what dropout leaves."""

@@ -1,6 +1,6 @@
 """Which configuration a user means."""
 
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -72,6 +72,9 @@ def value_of(field: str, text: str, said: str) -> Any:
         ConfigError: the field does not have that value.
     """
     annotation: Any = RunConfig.model_fields[field].annotation
+    named = {str(x): x for x in get_args(annotation)} if get_origin(annotation) is Literal else {}
+    if text in named:
+        return named[text]
     try:
         return TypeAdapter(annotation).validate_strings(text)
     except ValidationError as error:

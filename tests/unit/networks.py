@@ -25,8 +25,9 @@ def network_configs(draw: st.DrawFn, *, any_depth: bool = False) -> NetworkConfi
             "readout": draw(st.sampled_from(["first", "last", "mean"])),
             "attention_scale": draw(st.sampled_from(["sqrt", "log_length"])),
             "norm_placement": draw(st.sampled_from(["pre", "post"])),
-            "activation": draw(st.sampled_from(["gelu", "relu"])),
+            "activation": draw(st.sampled_from(["gelu", "relu", "gelu_tanh"])),
             "biases": draw(st.booleans()),
+            "final_norm": draw(st.booleans()),
         }
     return NetworkConfig(
         num_letters=draw(st.integers(1, 26)),
@@ -91,8 +92,11 @@ def cases(draw: st.DrawFn, *, any_depth: bool = False) -> Case:
 
 
 @st.composite
-def ordered_networks(draw: st.DrawFn) -> NetworkConfig:
-    """Any network that there is, whether letter counts suffice or not, in float64."""
+def ordered_networks(draw: st.DrawFn, *, compiled: bool = False) -> NetworkConfig:
+    """Any network that there is, whether letter counts suffice or not, in float64.
+
+    With `compiled` only those that an engine of compiled code may have.
+    """
     architecture = draw(st.sampled_from(["transformer", "transformer", "rnn", "gru", "lstm"]))
     transformer = architecture == "transformer"
     more: dict[str, Any] = {}
@@ -100,15 +104,21 @@ def ordered_networks(draw: st.DrawFn) -> NetworkConfig:
     if transformer:
         positions = draw(st.sampled_from(sorted(POSITIONS)))
         mask = draw(st.sampled_from(["full", "causal"]))
-        randomized = "position_range" in POSITIONS[positions].reads and draw(st.booleans())
+        reads = POSITIONS[positions].reads
+        randomized = "position_range" in reads and draw(st.booleans())
+        shifted = "position_draw" in reads and not (randomized or compiled) and draw(st.booleans())
         more = {
             "positions": positions,
             "position_range": 40 if randomized else 0,
+            "position_draw": "shifted" if shifted else "sorted",
             "attention_mask": mask,
             "attention_head_size": 2 * draw(st.integers(1, 3)),
             "attention_scale": draw(st.sampled_from(["sqrt", "log_length"])),
             "norm_placement": draw(st.sampled_from(["pre", "post"])),
-            "activation": draw(st.sampled_from(["gelu", "relu"])),
+            "activation": draw(
+                st.sampled_from(["gelu", "relu", *([] if compiled else ["gelu_tanh"])])
+            ),
+            "final_norm": not compiled and draw(st.booleans()),
             "no_attend_cls": draw(st.booleans()),
         }
     blind = not transformer or mask == "causal"
@@ -130,9 +140,9 @@ def ordered_networks(draw: st.DrawFn) -> NetworkConfig:
 
 
 @st.composite
-def ordered_cases(draw: st.DrawFn) -> Case:
+def ordered_cases(draw: st.DrawFn, *, compiled: bool = False) -> Case:
     """A network of any kind with members whose parameters are random, and strings."""
-    config = draw(ordered_networks())
+    config = draw(ordered_networks(compiled=compiled))
     members = [initial_parameters(config, seed) for seed in range(draw(st.integers(1, 2)))]
     letter = st.integers(0, config.num_letters - 1)
     strings = draw(st.lists(st.lists(letter, max_size=12), min_size=1, max_size=5))

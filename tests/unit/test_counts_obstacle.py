@@ -28,7 +28,9 @@ def test_the_reports_models_have_no_obstacle() -> None:
         ({"attention_scale": "log_length"}, "attention_scale='log_length': this analysis"),
         ({"norm_placement": "post"}, "norm_placement='post': this analysis"),
         ({"activation": "relu"}, "activation='relu': this analysis is of models with GELU"),
+        ({"activation": "gelu_tanh"}, "activation='gelu_tanh': this analysis is of models with"),
         ({"biases": True}, "biases=True: this analysis is of models with no biases"),
+        ({"final_norm": True}, "final_norm=True: this analysis is of models with no norm after"),
     ],
 )
 def test_a_network_that_is_another_is_refused_by_the_name_of_its_setting(

@@ -2,14 +2,14 @@
 
 import re
 import tomllib
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import pytest
 
 from seqcls.config import RunConfig, default_fields
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
-from seqcls.problem import configuration, resolve
+from seqcls.problem import READERS, configuration, resolve
 from seqcls.tasks import TASKS
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import FIRST_LETTER
@@ -32,6 +32,11 @@ def rows(page: str) -> dict[str, list[str]]:
 
 
 TABLE = rows(LANGUAGES)
+CHOICES = {
+    name: get_args(field.annotation)
+    for name, field in RunConfig.model_fields.items()
+    if get_origin(field.annotation) is Literal
+}
 
 
 def test_every_language_has_a_row() -> None:
@@ -63,6 +68,13 @@ def test_the_page_on_models_names_what_there_is() -> None:
     table = rows(MODELS_PAGE)
     assert set(re.findall(r"`(\w+)`", table["architecture"][0])) == set(MODELS)
     assert set(re.findall(r"`(\w+)`", table["positions"][0])) == set(POSITIONS)
-    for field in ("attention_mask", "readout", "attention_scale", "norm_placement", "activation"):
-        for value in re.findall(r"`(\w+)`", table[field][0]):
-            assert getattr(RunConfig.from_mapping({field: value}), field) == value
+    for field, choices in CHOICES.items():
+        if field in table and field != "precision":
+            assert set(re.findall(r"`(\w+)`", table[field][0])) == set(choices), field
+    assert {"attention_mask", "readout", "activation", "position_draw"} <= set(table)
+
+
+def test_every_later_field_is_described_on_some_page() -> None:
+    pages = "".join(page.read_text() for page in (ROOT / "docs").glob("*.md"))
+    for field in READERS:
+        assert f"`{field}`" in pages or f"`{field} = " in pages, field

@@ -47,7 +47,7 @@ def single(config: NetworkConfig) -> NetworkConfig:
 
 
 @pytest.mark.slow
-@given(case=ordered_cases())
+@given(case=ordered_cases(compiled=True))
 @settings(max_examples=150)
 def test_logits_are_those_of_the_plain_model(case: Case) -> None:
     model = plain_model(case.config, case.members[0])
@@ -83,7 +83,7 @@ def gradients(
 
 
 @pytest.mark.slow
-@given(case=ordered_cases())
+@given(case=ordered_cases(compiled=True))
 @settings(max_examples=150)
 def test_gradients_are_those_of_autograd_in_double_precision(case: Case) -> None:
     config = single(case.config)
@@ -92,8 +92,7 @@ def test_gradients_are_those_of_autograd_in_double_precision(case: Case) -> None
     strings = TokenStrings.of_lists(config.num_letters, case.strings)
     targets = np.arange(len(strings)) % 3 == 0
     groups = make_groups(config.readout, strings, targets, [np.arange(len(strings))])
-    drawn = TrainingPlaces(case.config, 5).draw(case.ids.shape[1])
-    places = torch.arange(case.ids.shape[1])[None] if drawn is None else drawn
+    places = TrainingPlaces(case.config, 5).draw(case.ids)
     count, tokens, _ = groups.strings.ids.shape
     rows = np.zeros(count, np.int64)
     tables = None

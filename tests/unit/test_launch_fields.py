@@ -10,6 +10,7 @@ from dashboard.launch.fields import GROUPS, default_value, offered, options, typ
 from dashboard.launch.start import Start
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError
+from seqcls.kinds import kind_name
 from seqcls.problem import configuration, resolve
 from seqcls.tasks import TASKS
 from seqcls.tasks.regular import Regular
@@ -43,9 +44,20 @@ def test_only_settings_that_the_network_reads_are_offered() -> None:
     assert "position_range" not in chosen()
     assert "position_range" in chosen(positions="rotary")
     assert "position_range" not in chosen(positions="relative")
+    assert "position_draw" in chosen(positions="learned")
+    assert "position_draw" not in chosen(positions="rotary")
     recurrent = chosen(architecture="lstm")
     assert {"hidden_size", "num_blocks", "readout", "biases"} <= recurrent
     assert not {"positions", "num_attention_heads", "attention_mask", "layer_norm"} & recurrent
+    assert "final_norm" in chosen()
+    assert "final_norm" not in recurrent
+
+
+def test_what_only_transductions_read_is_not_offered_for_languages() -> None:
+    of_transductions = {"loss_on", "decoding", "beam_width", "stop_when_right", "tied_embeddings"}
+    for task in TASKS.usable():
+        if kind_name(TASKS[task]) == "membership":
+            assert not of_transductions & chosen(task=task)
 
 
 @pytest.mark.parametrize("task", sorted(set(TASKS) - {"regular", "counting"}))
@@ -71,6 +83,7 @@ def test_seeds_are_understood_as_people_write_them(text: str, seeds: Any) -> Non
 
 def test_several_values_are_typed_at_once() -> None:
     assert typed("hidden_size", "2, 4,8") == ([2, 4, 8], None)
+    assert typed("base", "10, 2") == ([10, 2], None)
     _, reason = typed("hidden_size", "2, x")
     assert reason
     assert reason.startswith("hidden_size='x': expected")

@@ -18,6 +18,7 @@ MODELS = [
     {"num_attention_heads": 3, "attention_head_size": 4, "layer_norm": "nn"},
     {"positions": "learned", "hidden_size": 3, "train_max_length": 7},
     {"positions": "learned", "position_range": 500},
+    {"positions": "learned", "position_draw": "shifted", "final_norm": True, "num_blocks": 2},
     {"layer_norm_eps": 0.0, "precision": "float64", "num_attention_heads": 0},
 ]
 

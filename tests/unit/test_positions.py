@@ -27,6 +27,7 @@ from tests.conftest import SHORT
 from tests.unit.networks import plain_model
 
 DOUBLE = torch.float64
+SHIFTED = {"positions": "learned", "position_draw": "shifted"}
 
 
 def scheme(**fields: Any) -> Positions:
@@ -97,15 +98,15 @@ def test_a_learned_table_has_the_places_of_the_longest_training_string() -> None
 def test_training_draws_new_places_for_every_batch_and_the_same_for_the_same_seed() -> None:
     config = NetworkConfig(positions="alibi", position_range=50)
     one, same, other = (TrainingPlaces(config, seed) for seed in (1, 1, 2))
-    drawn = [one.draw(20) for _ in range(3)]
+    ids = torch.full((2, 20), CLS)
+    drawn = [one.draw(ids) for _ in range(3)]
     for own in drawn:
-        assert own is not None
         assert torch.equal(own, own.unique().unsqueeze(0)), "sorted, and none twice"
         assert 0 <= own.min() <= own.max() < 50
-        assert torch.equal(own, same.draw(20))  # type: ignore[arg-type]
-    assert not torch.equal(drawn[0], drawn[1])  # type: ignore[arg-type]
-    assert not torch.equal(drawn[0], other.draw(20))  # type: ignore[arg-type]
-    assert one.draw(50).tolist() == [list(range(50))]  # type: ignore[union-attr]
+        assert torch.equal(own, same.draw(ids))
+    assert not torch.equal(drawn[0], drawn[1])
+    assert not torch.equal(drawn[0], other.draw(ids))
+    assert one.draw(torch.full((1, 50), CLS)).tolist() == [list(range(50))]
 
 
 def test_tested_places_depend_on_the_length_and_the_seed_of_testing_alone() -> None:
@@ -132,6 +133,33 @@ def test_tested_places_depend_on_the_length_and_the_seed_of_testing_alone() -> N
         ),
         ({"positions": "none", "position_range": 500}, "position_range=500: not read by positions"),
         ({"positions": "relative", "position_range": 500}, "position_range=500: not read by"),
+        (
+            {**SHIFTED, "position_range": 50},
+            "position_range=50 with position_draw='shifted': places are drawn one way or the other",
+        ),
+        (
+            {**SHIFTED, "validation_max_length": 40, "test_max_length": 30},
+            "validation_max_length=40: .* ends at 30, the longest string trained on or tested",
+        ),
+        (
+            {"positions": "alibi", "position_draw": "shifted"},
+            "position_draw='shifted': not read by positions 'alibi'; leave it out",
+        ),
+        (
+            {"final_norm": True, "layer_norm_eps": 0.0},
+            "final_norm=True with layer_norm_eps=0, which means no norm at all; leave one out",
+        ),
+        (
+            {"architecture": "gru", "readout": "last", "final_norm": True},
+            "final_norm=True: not read by architecture 'gru'; leave it out",
+        ),
+        (
+            {
+                "embeddings_init_strategy": "gpt2",
+                "feed_forward_init_strategy": "output_fan_out",
+            },
+            "feed_forward_init_strategy='output_fan_out' with embeddings_init_strategy='gpt2'",
+        ),
         ({"attention_mask": "causal"}, "readout='first' with attention_mask='causal': CLS stands"),
         ({"architecture": "lstm"}, "readout='first' with architecture='lstm': CLS stands before"),
         (

@@ -36,6 +36,8 @@ TRANSFORMERS: list[dict[str, Any]] = [
     {**TWO_BLOCKS, "biases": True, "norm_placement": "post", "layer_norm": "nn"},
     {**TWO_BLOCKS, "readout": "mean", "norm_placement": "post", "positions": "rotary"},
     {"num_attention_heads": 3, "biases": True, "feed_forward_size": 3, "layer_norm": "nn"},
+    {**TWO_BLOCKS, "final_norm": True, "layer_norm": "nn", "activation": "gelu_tanh"},
+    {"final_norm": True, "readout": "mean", "positions": "rotary", "attention_head_size": 2},
 ]
 BASE, SOURCE = (0, 1, 1, 0, 1), (0, 1, 0, 0, 0)
 

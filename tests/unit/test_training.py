@@ -45,7 +45,8 @@ def plainly_trained(config: RunConfig, seed: int) -> tuple[Classifier, list[floa
 
     def loss(drawn: Examples) -> torch.Tensor:
         ids = torch.from_numpy(read_ids(drawn.strings, config.readout)).int()
-        own = places.draw(int((ids != PAD).sum(dim=1).max())) if model.training else None
+        longest = int((ids != PAD).sum(dim=1).max())
+        own = places.draw(ids[:, :longest]) if model.training else None
         if own is not None:
             own = nn.functional.pad(own, (0, ids.shape[1] - own.shape[1]))
         logits = model(ids, own)
@@ -110,7 +111,10 @@ def test_training_a_group_is_training_plain_models_one_by_one(
         {"positions": "sinusoidal", "attention_mask": "causal", "readout": "last"},
         {"positions": "rotary", "position_range": 60, "num_blocks": 2, "gradient_clip": 0.1},
         {"positions": "learned", "position_range": 60, "weight_decay": 0.5},
+        {"positions": "learned", "position_draw": "shifted", "embeddings_init_strategy": "gpt2"},
+        {"positions": "learned", "position_draw": "shifted", "dropout_rate": 0.3},
         {"positions": "relative", "norm_placement": "post", "activation": "relu"},
+        {"activation": "gelu_tanh", "final_norm": True, "final_learning_rate_factor": 0.0},
         {"positions": "alibi", "position_range": 60, "dropout_rate": 0.3},
         {"architecture": "rnn", "readout": "last", "biases": True, "gradient_clip": 0.1},
         {"architecture": "gru", "readout": "mean", "num_blocks": 2},

@@ -8,6 +8,7 @@ from jaxtyping import Float
 
 from seqcls.config import NetworkConfig
 from seqcls.engines.base import Member, Progress
+from seqcls.engines.compiled.left_out import left_out
 from seqcls.engines.compiled.machine_code import (
     RECURRENT,
     TRANSFORMER,
@@ -130,4 +131,4 @@ def _not_compiled(config: NetworkConfig) -> str | None:
     widest = WIDEST[config.architecture]
     if config.hidden_size > widest:
         return f"hidden_size={config.hidden_size}: up to {widest} it is faster than PyTorch"
-    return None
+    return left_out(config)

@@ -108,10 +108,7 @@ def training_batches(
     """An epoch's batches, in order."""
     for start in range(0, len(strings), batch_size):
         ids = trimmed_ids(config, strings, slice(start, start + batch_size))
-        drawn = places.draw(ids.shape[1])
-        if drawn is None:
-            drawn = places_of(config, ids)
-        yield Batch(config, ids.to(device), drawn.to(device))
+        yield Batch(config, ids.to(device), places.draw(ids).to(device))
 
 
 PAIRS_AT_ONCE = 2**22

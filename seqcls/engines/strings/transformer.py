@@ -31,15 +31,20 @@ def transformer_logits(model: Transformer, batch: Batch) -> Outputs:
     for block in before:
         states = _block(block, states, states, everywhere)
     if batch.config.head != "string":
-        states = _block(last, states, states, everywhere)
-        return model.head(states.index_select(0, batch.asked_tokens))
+        states = _block(last, states, states, everywhere).index_select(0, batch.asked_tokens)
+        return model.head(_normed(model, states))
     if batch.config.readout == "mean":
-        states = _block(last, states, states, everywhere)
+        states = _normed(model, _block(last, states, states, everywhere))
         read = masked_mean(_spread(states, batch.token_rows, batch.ids.shape), batch.ids != PAD)
     else:
         read_states = states.index_select(0, batch.read_tokens)
-        read = _block(last, read_states, states, everywhere.only_read())
+        read = _normed(model, _block(last, read_states, states, everywhere.only_read()))
     return model.head(read)
+
+
+def _normed(model: Transformer, states: Hidden) -> Hidden:
+    """The last block's output after the norm that may follow it."""
+    return states if model.final_norm is None else model.final_norm(states)
 
 
 class _Queries:

@@ -1,8 +1,9 @@
 """Direct logit attribution: what every part of a Transformer adds to the logit.
 
 The logit is linear in the residual stream at the readout place. With the norms after each sum
-(`norm_placement = "post"`) what is added is scaled by every later norm, which is held at the scale
-that it has for this string, so the parts still sum to the logit exactly.
+(`norm_placement = "post"`), or one after the last block (`final_norm`), what is added is scaled by
+every later norm, which is held at the scale that it has for this string, so the parts still sum to
+the logit exactly.
 """
 
 from collections.abc import Iterator, Sequence
@@ -81,6 +82,9 @@ def _parts(model: Transformer, states: dict[str, Tensor]) -> Iterator[_Part]:
         if not block.norms_first:
             before = states[f"{inside}after_feed_forward"]
             found = _normalized(found, block.feed_forward_norm, before, number)
+    if model.final_norm is not None:
+        (*_, last) = model.sites().values()
+        found = _normalized(found, model.final_norm, states[last[0]], None)
     yield from found
 
 
@@ -105,7 +109,9 @@ def _feed_forward(block: Block, active: Tensor, number: int) -> list[_Part]:
     return found
 
 
-def _normalized(parts: list[_Part], norm: nn.Module, before: Hidden, block: int) -> list[_Part]:
+def _normalized(
+    parts: list[_Part], norm: nn.Module, before: Hidden, block: int | None
+) -> list[_Part]:
     """The parts after a norm whose scale is what it is for their sum."""
     if isinstance(norm, nn.Identity):
         return parts

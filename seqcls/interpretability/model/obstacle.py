@@ -23,6 +23,7 @@ _AS_WRITTEN: tuple[tuple[str, object, str], ...] = (
     ("norm_placement", "pre", "norms before attention and feed-forward"),
     ("activation", "gelu", "GELU"),
     ("biases", False, "no biases"),
+    ("final_norm", False, "no norm after the last block"),
 )
 
 

@@ -19,8 +19,18 @@ def _even_head_size(config: NetworkConfig) -> str | None:
     )
 
 
-def _longest_trained(config: NetworkConfig) -> int:
-    return config.trained_length + special_tokens(config)
+def _drawn_once(config: NetworkConfig) -> str | None:
+    if config.position_range and config.position_draw == "shifted":
+        return (
+            f"position_range={config.position_range} with position_draw='shifted': places are "
+            "drawn one way or the other; leave one out"
+        )
+    return None
+
+
+def _longest(config: NetworkConfig) -> int:
+    # Of tested strings the length is known only where training shifts places to theirs.
+    return max(config.trained_length, config.tested_length) + special_tokens(config)
 
 
 _HERE = "seqcls.models.positions"
@@ -28,7 +38,9 @@ _HERE = "seqcls.models.positions"
 _OWN: Mapping[str, Entry] = {
     "none": Entry(f"{_HERE}.base:Positions"),
     "sinusoidal": Entry(f"{_HERE}.sinusoidal:Sinusoidal", _RANDOMIZED),
-    "learned": Entry(f"{_HERE}.learned:Learned", _RANDOMIZED, table_size=_longest_trained),
+    "learned": Entry(
+        f"{_HERE}.learned:Learned", _RANDOMIZED | {"position_draw"}, _drawn_once, _longest
+    ),
     "rotary": Entry(f"{_HERE}.rotary:Rotary", _RANDOMIZED, _even_head_size),
     "alibi": Entry(f"{_HERE}.alibi:Alibi", _RANDOMIZED),
     "relative": Entry(f"{_HERE}.relative:Relative"),

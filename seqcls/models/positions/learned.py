@@ -1,4 +1,4 @@
-"""A learned vector for every place up to the longest string trained on."""
+"""A learned vector for every place up to the longest string trained on, or tested."""
 
 from torch import Tensor
 
@@ -11,7 +11,8 @@ from seqcls.models.positions.base import Places, Positions, States
 class Learned(Positions):
     """A table of as many places as the longest training string has tokens, as the model reads it.
 
-    With `position_range` there are so many. Beyond its end the model cannot be asked.
+    With `position_range` there are so many; with `position_draw` `shifted` as many as the longest
+    test string needs, where that is longer. Beyond its end the model cannot be asked.
     """
 
     def __init__(self, config: NetworkConfig) -> None:

@@ -1,8 +1,11 @@
-"""Places of tokens: one after another, or drawn at random (Ruoss et al. 2023).
+"""Places of tokens: one after another, or drawn at random.
 
-With `position_range` n tokens get a sorted sample, without replacement, of so many places. Training
-draws it anew for every batch. In testing a string's places depend only on its length and on a seed
-of their own, so they are the same whichever strings are tested with it.
+With `position_range` n tokens get a sorted sample, without replacement, of so many places (Ruoss et
+al. 2023). Training draws it anew for every batch. In testing a string's places depend only on its
+length and on a seed of their own, so they are the same whichever strings are tested with it.
+
+With `position_draw` `shifted` training moves each string's places by one offset, drawn anew every
+time, uniform among those with which they still fit the table; testing moves none.
 """
 
 import numpy as np
@@ -11,6 +14,7 @@ from jaxtyping import Int64, Integer
 from torch import Tensor
 
 from seqcls.config import NetworkConfig
+from seqcls.models.positions import table_size
 from seqcls.models.positions.numbers import drawn_places, tested_places, training_generator
 from seqcls.tokens.tokenizer import PAD
 
@@ -19,14 +23,23 @@ class TrainingPlaces:
     """The places of one batch after another; the members of a group share them as their strings."""
 
     def __init__(self, config: NetworkConfig, seed: int) -> None:
-        self._range = config.position_range
+        self._config = config
         self._rng = training_generator(seed)
 
-    def draw(self, tokens: int) -> Int64[Tensor, "1 position"] | None:
-        """The places of the next batch, whose longest string has so many tokens as it is read."""
-        if not self._range:
-            return None
-        return torch.from_numpy(drawn_places(self._rng, self._range, tokens)).unsqueeze(0)
+    def draw(self, ids: Integer[Tensor, "string position"]) -> Int64[Tensor, "#string position"]:
+        """The places of the next batch, no wider than the longest of its strings as it is read."""
+        config = self._config
+        if config.position_range:
+            drawn = drawn_places(self._rng, config.position_range, ids.shape[1])
+            return torch.from_numpy(drawn).unsqueeze(0)
+        places = places_of(config, ids)
+        if config.position_draw == "sorted":
+            return places
+        size = table_size(config)
+        assert size is not None
+        left = size - (ids != PAD).sum(dim=1).numpy()
+        offsets = self._rng.integers(0, left, endpoint=True)
+        return places + torch.from_numpy(offsets).unsqueeze(1)
 
 
 def places_of(
