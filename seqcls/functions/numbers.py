@@ -30,3 +30,11 @@ def written(number: int, base: int, *, least_first: bool) -> str:
     """A number in base 2 or 10, without zeros that change nothing."""
     digits = f"{number:b}" if base == 2 else str(number)
     return digits[::-1] if least_first else digits
+
+
+def num_carries(x: int, y: int, base: int) -> int:
+    """How often a sum carries: each carry takes `base` from the digits' sum and adds 1 to it."""
+    x_digits, y_digits, sum_digits = (
+        sum(map(int, written(number, base, least_first=False))) for number in (x, y, x + y)
+    )
+    return (x_digits + y_digits - sum_digits) // (base - 1)
