@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args, get_origin
 from seqcls.config import ANY_SAMPLER, PARTS, REPORT_TASK, RunConfig, default_fields
 from seqcls.errors import ConfigError
 from seqcls.fields_read import read_by_network, read_by_some_networks
+from seqcls.kinds import KINDS, kind_name
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
 from seqcls.problem import language_or_reason
@@ -18,6 +19,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Task": (
         "task", "alphabet", "pattern", "formula", "bracket_types", "max_depth",
         "num_letters", "required_letters",
+        "num_tokens", "distinct", "base", "digit_order", "operand_lengths", "replacement",
     ),
     "Strings": (
         "train_max_length", "test_max_length", "negatives", "negative_lengths", "train_set",
@@ -52,7 +54,7 @@ USUAL = {
 }
 """The settings that are offered at once; the others of a group can be added."""
 
-TYPED = frozenset({"alphabet", "pattern", "formula", "required_letters"})
+TYPED = frozenset({"alphabet", "pattern", "formula", "replacement", "required_letters"})
 """Settings that are typed, one value at a time."""
 
 REGISTERED: dict[str, Mapping[str, Any]] = {
@@ -71,7 +73,8 @@ Values = Callable[[str], list[Any]]
 def default_value(field: str, task: Any) -> Any:
     """What a field is where nothing is chosen for it."""
     if field in {f"{part}_sampler" for part in PARTS} and task != REPORT_TASK:
-        return ANY_SAMPLER
+        kinds = [kind_name(TASKS[name]) for name in TASKS.usable([task])]
+        return next((KINDS[kind].sampler for kind in KINDS.usable(kinds)), ANY_SAMPLER)
     return default_fields()[field]
 
 

@@ -14,6 +14,8 @@ from seqcls.tokens.tokenizer import Tokenizer
 
 LetterRow = UInt8[np.ndarray, " position"]
 Places = Int64[np.ndarray, " position"]
+TargetRow = UInt8[np.ndarray, " target_position"]
+TargetPlaces = Int64[np.ndarray, " target_position"]
 
 MOST_COUNTED = 8
 """Tokens of an alphabet that are features each."""
@@ -36,7 +38,7 @@ class Transduction(ABC):
         """The tokens: text, one character each, or a tuple; a letter's number is its place here."""
 
     @abstractmethod
-    def target(self, letters: LetterRow) -> LetterRow:
+    def target(self, letters: LetterRow) -> TargetRow:
         """What is right of one input.
 
         Raises:
@@ -59,7 +61,7 @@ class Transduction(ABC):
         """Tokens that the target of an input of up to that length may have at most."""
         return length
 
-    def targets(self, strings: TokenStrings) -> UInt8[np.ndarray, "string position"]:
+    def targets(self, strings: TokenStrings) -> UInt8[np.ndarray, "string target_position"]:
         """What is right of each input: letters, `NO_LETTER` after each end.
 
         Raises:
@@ -89,8 +91,8 @@ class Transduction(ABC):
         return "the task does not say which tokens of its inputs and outputs belong together"
 
     def couples(
-        self, input_letters: LetterRow, target_letters: LetterRow
-    ) -> tuple[Places, Places] | None:
+        self, input_letters: LetterRow, target_letters: TargetRow
+    ) -> tuple[Places, TargetPlaces] | None:
         """Numbers of places, which tokens that belong together share (Cho et al. 2024).
 
         Args:
@@ -118,7 +120,7 @@ class OfText(Transduction):
     def answer(self, text: str) -> str | None:
         """What is right of an input that is not empty; None where the text is no input."""
 
-    def target(self, letters: LetterRow) -> LetterRow:
+    def target(self, letters: LetterRow) -> TargetRow:
         alphabet = "".join(self.alphabet)
         text = "".join([alphabet[letter] for letter in letters.tolist()])
         found = self.answer(text) if text else None

@@ -9,7 +9,14 @@ import numpy as np
 
 from seqcls.errors import InvalidStringError
 from seqcls.functions.rearranging import ascending, backwards, odds_first, same, twice
-from seqcls.tasks.transductions.base import LetterRow, Places, Transduction, numbered_tokens
+from seqcls.tasks.transductions.base import (
+    LetterRow,
+    Places,
+    TargetPlaces,
+    TargetRow,
+    Transduction,
+    numbered_tokens,
+)
 
 
 @dataclass(frozen=True)
@@ -29,7 +36,7 @@ class OfTokens(Transduction):
     def rearranged(self, tokens: Sequence[Any]) -> list[Any]:
         """What is right of an input."""
 
-    def target(self, letters: LetterRow) -> LetterRow:
+    def target(self, letters: LetterRow) -> TargetRow:
         tokens = letters.tolist()
         if not tokens:
             raise InvalidStringError("expected at least one token")
@@ -51,8 +58,8 @@ class OfTokens(Transduction):
 
     @property
     def _inputs(self) -> str:
-        what = "that holds none twice" if self.distinct else "of them"
-        return f"{self.num_tokens} tokens, and a string {what}"
+        distinct = ", none with a token twice" if self.distinct else ""
+        return f"Strings over an alphabet of {self.num_tokens}{distinct}"
 
 
 class Moved(OfTokens):
@@ -61,7 +68,9 @@ class Moved(OfTokens):
     def coupling_obstacle(self) -> None:
         """A token belongs together with its copies."""
 
-    def couples(self, input_letters: LetterRow, target_letters: LetterRow) -> tuple[Places, Places]:
+    def couples(
+        self, input_letters: LetterRow, target_letters: TargetRow
+    ) -> tuple[Places, TargetPlaces]:
         """As the base class says; tokens after the target's last stand alone."""
         places = np.arange(1, len(input_letters) + 1)
         moved = self.rearranged(places.tolist())[: len(target_letters)]

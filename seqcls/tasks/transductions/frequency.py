@@ -8,7 +8,7 @@ import numpy as np
 
 from seqcls.errors import InvalidStringError
 from seqcls.tasks.language import random_bits
-from seqcls.tasks.transductions.base import LetterRow, Transduction
+from seqcls.tasks.transductions.base import LetterRow, TargetRow, Transduction
 from seqcls.tokens.tokenizer import LETTERS
 
 
@@ -22,7 +22,7 @@ class _Unique(Transduction):
     def alphabet(self) -> str:
         """One character a token."""
 
-    def target(self, letters: LetterRow) -> LetterRow:
+    def target(self, letters: LetterRow) -> TargetRow:
         return np.array([_most_frequent(letters)], dtype=np.uint8)
 
     def has_input(self, length: int) -> bool:
@@ -61,7 +61,7 @@ class InterleavedMajority(Transduction):
 
     alphabet = "01"
 
-    def target(self, letters: LetterRow) -> LetterRow:
+    def target(self, letters: LetterRow) -> TargetRow:
         if not self.has_input(len(letters)):
             raise InvalidStringError("expected three strings of one length, token by token in turn")
         return np.array([_most_frequent(letters[x::3]) for x in range(3)], dtype=np.uint8)
@@ -89,7 +89,7 @@ class ParityWord(Transduction):
     order_sensitive: ClassVar[bool] = False
     alphabet = "01"
 
-    def target(self, letters: LetterRow) -> LetterRow:
+    def target(self, letters: LetterRow) -> TargetRow:
         if not len(letters):
             raise InvalidStringError("expected at least one bit")
         return np.array([np.count_nonzero(letters) % 2], dtype=np.uint8)

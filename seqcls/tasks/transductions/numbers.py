@@ -10,7 +10,7 @@ import numpy as np
 
 from seqcls.functions.numbers import between, num_carries, value, written
 from seqcls.tasks.language import texts
-from seqcls.tasks.transductions.base import LetterRow, OfText, Places
+from seqcls.tasks.transductions.base import LetterRow, OfText, Places, TargetPlaces, TargetRow
 from seqcls.tokens.strings import TokenStrings
 
 LONGEST = 4_000
@@ -172,8 +172,8 @@ class Addition(OfOperands):
         )
 
     def couples(
-        self, input_letters: LetterRow, target_letters: LetterRow
-    ) -> tuple[Places, Places] | None:
+        self, input_letters: LetterRow, target_letters: TargetRow
+    ) -> tuple[Places, TargetPlaces] | None:
         """Digits of one weight share its number, 1 that of the ones; the marks stand alone."""
         if self.coupling_obstacle() is not None:
             return None

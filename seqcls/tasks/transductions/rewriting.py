@@ -9,7 +9,7 @@ import numpy as np
 
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.functions.rewriting import Rewriter
-from seqcls.tasks.transductions.base import LetterRow, Transduction
+from seqcls.tasks.transductions.base import LetterRow, TargetRow, Transduction
 from seqcls.tokens.alphabets import check_alphabet, tokens_of
 from seqcls.tokens.strings import TokenStrings
 
@@ -41,7 +41,7 @@ class Rewrite(Transduction):
     def _spelled(self, letters: LetterRow) -> list[str]:
         return [self.alphabet[letter] for letter in letters.tolist()]
 
-    def target(self, letters: LetterRow) -> LetterRow:
+    def target(self, letters: LetterRow) -> TargetRow:
         if not len(letters):
             raise InvalidStringError("expected at least one token")
         numbers = {token: number for number, token in enumerate(self.alphabet)}
