@@ -73,7 +73,8 @@ Values = Callable[[str], list[Any]]
 def default_value(field: str, task: Any) -> Any:
     """What a field is where nothing is chosen for it."""
     if field in {f"{part}_sampler" for part in PARTS} and task != REPORT_TASK:
-        return ANY_SAMPLER
+        kinds = [kind_name(TASKS[name]) for name in TASKS.usable([task])]
+        return next((KINDS[kind].sampler for kind in KINDS.usable(kinds)), ANY_SAMPLER)
     return default_fields()[field]
 
 
