@@ -140,7 +140,7 @@ def test_plain_sql_of_the_docs_asks_for_them(store: Store) -> None:
     counted: dict[int, list[float]] = {}
     for _, length, tested, wrong, given, edits, tokens in summed(store):
         counted[length] = [1 - wrong / tested, given / tested, edits / tokens]
-    assert {length: own for length, *own in by_length} == {
+    assert {length: [*map(float, own)] for length, *own in by_length} == {
         length: pytest.approx(own) for length, own in counted.items()
     }
     of_kinds = Counter(kind for _, _, kind in GIVEN)
