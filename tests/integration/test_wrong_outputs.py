@@ -4,6 +4,7 @@ Their results are made by hand, on the strings and targets of a task of a packag
 """
 
 import json
+import re
 import shutil
 import sqlite3
 from collections import Counter
@@ -15,9 +16,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 from seqcls.errors import StoreDamagedError, StoreError
 from sweeps.analysis.export import export
+from sweeps.cli.app import app as seqcls
 from sweeps.results.digest import OUTPUT_COUNTS
 from sweeps.results.run_result import RunResult
 from sweeps.store import writer
@@ -322,6 +325,21 @@ def test_a_runs_wrong_strings_are_listed_with_what_was_given(store: Store) -> No
     assert string_queries.string_errors(store, 1).empty
     broken = string_queries.breaking_strings(store, View(), limit=5)
     assert set(broken.strings["kind"]) == {"wrong"}
+
+
+def test_commands_say_them(other: Store) -> None:
+    filled(other, fixed=TASK)
+    told = CliRunner().invoke(seqcls, ["errors", "2", "--db", other.name, "--wide"])
+    assert told.exit_code == 0, told.output
+    names = "string kind length target output first_wrong log_probability occurrences"
+    assert names in " ".join(told.stdout.split())
+    for output, place, kind in GIVEN:
+        shown = re.escape(output or '""')
+        assert re.search(rf"{kind} +\d+ +remainder \d +{shown} +{place} +-\d", told.stdout)
+    (first, *_) = json.loads(
+        CliRunner().invoke(seqcls, ["errors", "2", "--db", other.name, "--json"]).stdout
+    )
+    assert (first["output"], first["first_wrong"], first["error_kind"]) in GIVEN
 
 
 @pytest.mark.parametrize("width", [1, 7])
