@@ -69,8 +69,8 @@ def problem_of(**fields: Any) -> Problem:
 def random_weights(problem: Problem, seed: int = 0) -> Weights:
     """Weights of some size, so that outputs differ."""
     drawn = initial_parameters(problem.network, seed)
-    small = problem.config.embeddings_init_strategy == "gpt2"
-    return {name: value.numpy() * (40 if small else 2) for name, value in drawn.items()}
+    factor = 40 if problem.config.embeddings_init_strategy == "gpt2" else 5
+    return {name: value.numpy() * factor for name, value in drawn.items()}
 
 
 def model_of(problem: Problem, weights: Weights) -> Classifier:
@@ -171,12 +171,10 @@ def test_an_evaluation_says_what_is_written() -> None:
     assert found.tested == len(examples)
     assert found.wrong == sum(wrong) > 0
     assert found.outputs is not None
-    assert set(found.outputs.texts) == {x.answer for x, bad in zip(said, wrong, strict=True) if bad}
-    distances = [
-        edits(list(str(x.answer)), list(text)) for x, text in zip(said, texts, strict=True)
-    ]
-    # Notation with counts is shorter than the string.
-    assert found.outputs.edits.sum() >= sum(bool(x) for x in distances)
+    written = {x.answer for x, is_wrong in zip(said, wrong, strict=True) if is_wrong}
+    assert set(found.outputs.texts) == written
+    # One each at least.
+    assert found.outputs.edits.sum() >= found.wrong
     assert found.outputs.target_tokens.sum() == examples.strings.lengths.sum()
     assert (found.outputs.right_length_given <= found.tested_by_length).all()
     assert len(found.errors) == len(found.outputs.texts) == len(found.outputs.error_kinds)
