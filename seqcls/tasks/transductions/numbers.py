@@ -230,7 +230,7 @@ class SquareRoot(OfNumbers):
 
 @dataclass(frozen=True)
 class ModularSum(OfText):
-    """`385` becomes `6`: the sum of the digits modulo the base."""
+    """`0111` becomes `1`: the sum of the digits modulo the base."""
 
     base: int = 2
 
