@@ -4,6 +4,7 @@ import re
 import tomllib
 from typing import Any, Literal, get_args, get_origin
 
+import numpy as np
 import pytest
 
 from seqcls.config import RunConfig, default_fields
@@ -15,13 +16,15 @@ from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import FIRST_LETTER
 from sweeps.grid.spec import parse_spec
 from tests.conftest import ROOT
-from tests.tasks import LANGUAGES
+from tests.tasks import LANGUAGES, TRANSDUCTIONS
 
 LANGUAGES_PAGE = (ROOT / "docs" / "languages.md").read_text()
+TRANSDUCTIONS_PAGE = (ROOT / "docs" / "transductions.md").read_text()
 MODELS_PAGE = (ROOT / "docs" / "models.md").read_text()
 SETTINGS: dict[str, dict[str, Any]] = {
     "counting": {"alphabet": "ab", "formula": "a % 2 == 0"},
     "regular": {"alphabet": "ab", "pattern": "(ab)*"},
+    "rewrite": {"alphabet": "abc", "pattern": "a(b+)", "replacement": r"\1a"},
 }
 
 
@@ -58,6 +61,25 @@ def test_the_examples_of_a_language_have_their_labels(name: str) -> None:
     letters = [[x - FIRST_LETTER for x in tokenizer.encode(text)[1:]] for text in texts]
     strings = TokenStrings.of_lists(len(alphabet), letters)
     assert resolve(config).language.labels(strings).tolist() == [True, False]
+
+
+def test_every_transduction_has_a_row() -> None:
+    assert sorted(rows(TRANSDUCTIONS_PAGE)) == TRANSDUCTIONS
+
+
+@pytest.mark.parametrize("name", TRANSDUCTIONS)
+def test_the_examples_of_a_transduction_are_right(name: str) -> None:
+    _, _, fields, shown, becomes = rows(TRANSDUCTIONS_PAGE)[name]
+    assert set(re.findall(r"`(\w+)`", fields)) == TASKS[name].reads <= set(default_fields())
+    defaults = {field: default_fields()[field] for field in TASKS[name].reads}
+    makes: Any = TASKS[name]
+    task = makes(**{**defaults, **SETTINGS.get(name, {})})
+    words = re.search(r"`([^`]*)` becomes `([^`]*)`", str(type(task).__doc__))
+    assert words
+    for text, right in (words.groups(), (shown.strip("`"), becomes.strip("`"))):
+        letters = [task.alphabet.index(token) for token in text]
+        found = task.target(np.array(letters, dtype=np.uint8)).tolist()
+        assert "".join(task.alphabet[letter] for letter in found) == right
 
 
 def test_the_specifications_shown_can_be_trained() -> None:

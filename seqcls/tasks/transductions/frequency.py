@@ -57,7 +57,7 @@ class BinaryMajority(_Unique):
 
 @dataclass(frozen=True)
 class InterleavedMajority(Transduction):
-    """`101110` becomes `110`: the majorities of bits 1, 4, ..., of 2, 5, ... and of 3, 6, ...."""
+    """`100110101` becomes `100`: of bits 1, 4, ..., of 2, 5, ... and of 3, 6, ... the majority."""
 
     alphabet = "01"
 

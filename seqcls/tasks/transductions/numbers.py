@@ -50,8 +50,11 @@ class OfNumbers(OfText):
     @property
     def _form(self) -> str:
         names = "".join(name + mark for name, mark in zip("xy", self.marks, strict=False))
-        order = "least" if self._least_first else "most"
-        return f"{names} with digits 0 to {self.base - 1}, {order} significant first, {self._zeros}"
+        return f"{names} with digits 0 to {self.base - 1}, {self._order}, {self._zeros}"
+
+    @property
+    def _order(self) -> str:
+        return f"{'least' if self._least_first else 'most'} significant first"
 
     @property
     def _zeros(self) -> str:
@@ -138,7 +141,7 @@ class OfOperands(OfNumbers):
     @property
     def _operands(self) -> str:
         length = "Numbers padded to one length" if self._is_equal else "Two numbers"
-        return f"{length} in base {self.base}, {self.digit_order.partition('_')[0]} digit first"
+        return f"{length} in base {self.base}, {self._order}"
 
 
 @dataclass(frozen=True)
@@ -221,16 +224,15 @@ class SquareRoot(OfNumbers):
         return length // 2
 
     def describe(self) -> str:
-        order = self.digit_order.partition("_")[0]
         return (
-            f"A number in base {self.base}, {order} digit first: the output is its square root, "
+            f"A number in base {self.base}, {self._order}: the output is its square root, "
             "rounded down."
         )
 
 
 @dataclass(frozen=True)
 class ModularSum(OfText):
-    """`385` becomes `6`: the sum of the digits modulo the base."""
+    """`0111` becomes `1`: the sum of the digits modulo the base."""
 
     base: int = 2
 

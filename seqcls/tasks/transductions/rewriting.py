@@ -16,7 +16,7 @@ from seqcls.tokens.strings import TokenStrings
 
 @dataclass(frozen=True)
 class Rewrite(Transduction):
-    r"""With the pattern `a(b+)` and the replacement `\1a`, `cabb` becomes `cbba`."""
+    r"""`cabb` becomes `cbba` with the pattern `a(b+)` and the replacement `\1a`."""
 
     alphabet: Sequence[str] = ""
     pattern: str = ""
