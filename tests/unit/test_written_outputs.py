@@ -69,7 +69,7 @@ def problem_of(**fields: Any) -> Problem:
 def random_weights(problem: Problem, seed: int = 0) -> Weights:
     """Weights of some size, so that outputs differ."""
     drawn = initial_parameters(problem.network, seed)
-    factor = 40 if problem.config.embeddings_init_strategy == "gpt2" else 5
+    factor = 40 if problem.config.embeddings_init_strategy == "gpt2" else 3
     return {name: value.numpy() * factor for name, value in drawn.items()}
 
 
