@@ -136,6 +136,13 @@ def test_the_view_has_a_row_for_each_wrong_string(store: Store) -> None:
     assert {row[3] for row in found} <= {f"remainder {n}" for n in range(3)}
 
 
+def test_the_view_reads_the_outputs_of_a_run_once(other: Store) -> None:
+    plan = rows(filled(other, fixed=TASK), "EXPLAIN QUERY PLAN SELECT * FROM wrong_output")
+    steps = [step for *_, step in plan]
+    # Else they would be read for every string of the test set.
+    assert "SEARCH said USING PRIMARY KEY (test_set_id=? AND number=?)" in steps
+
+
 def test_plain_sql_of_the_docs_asks_for_them(store: Store) -> None:
     page = (DOCS / "database.md").read_text()
     queries_shown = [x.text for x in blocks_of(page) if x.title == "Transductions"]

@@ -26,7 +26,7 @@ SELECT wrong.run_id, said.string, said.length, said.target, {output} AS output,
 FROM ({errors}) AS wrong
 JOIN run ON run.id = wrong.run_id
 JOIN config ON config.id = run.config_id
-JOIN test_string AS said
+{join} test_string AS said
     ON said.test_set_id = config.test_set_id AND said.number = wrong.number
 """
 
@@ -105,11 +105,14 @@ def wrong_output_view(dialect: str) -> str:
         placed = " place.value AS output,"
         errors = _sqlite_errors("place.key", _SQLITE_OUTPUTS, "output, ", placed)
         parts = [f"json_extract(wrong.output, '$[{part}]')" for part in range(3)]
+        # Else SQLite may read all outputs again for each string of the test set.
+        join = "CROSS JOIN"
     else:
+        join = "JOIN"
         errors = _postgres_errors(_POSTGRES_OUTPUTS, "output, ", " output,")
         parts = ["wrong.output ->> 0", "(wrong.output ->> 1)::integer", "wrong.output ->> 2"]
     names = ("output", "first_wrong", "error_kind")
-    return _WRONG_OUTPUT.format(errors=errors, **dict(zip(names, parts, strict=True)))
+    return _WRONG_OUTPUT.format(errors=errors, join=join, **dict(zip(names, parts, strict=True)))
 
 
 def _sqlite_errors(place: str, places: str, kept: str = "", placed: str = "") -> str:
