@@ -151,17 +151,18 @@ class RunConfig(_NetworkFields):
     task: Name = REPORT_TASK
     required_letters: str = "ab"
     alphabet: Annotated[str, Field(max_length=MAX_LETTERS)] = ""
-    """The tokens of `regular` and `counting`, one character each; of `counting` also names with a
-    space between, such as `push pop a`."""
+    """The tokens of `regular`, `counting` and `rewrite`, one character each; of the last two also
+    names with a space between, such as `push pop a`."""
     pattern: Annotated[str, Field(max_length=1_000)] = ""
-    """The regular expression of `regular`."""
+    """The regular expression of `regular`, or what `rewrite` replaces."""
     formula: Annotated[str, Field(max_length=1_000)] = ""
     """The formula over letter counts of `counting`."""
     bracket_types: Annotated[int, Field(ge=1, le=2)] = 1
     max_depth: Annotated[int, Field(ge=0, le=10_000)] = 0
     """Brackets open at once in `dyck`; 0 means no limit."""
     num_tokens: Annotated[int, Field(ge=1, le=200)] = 2
-    """Tokens that inputs of `copy`, `reverse`, `duplicate` and `sort` may hold."""
+    """Tokens that inputs of `copy`, `reverse`, `duplicate`, `sort` and `write_odds_first` may
+    hold."""
     distinct: bool = False
     """Whether no input of these holds a token twice."""
     base: Literal[2, 10] = 2
@@ -170,7 +171,7 @@ class RunConfig(_NetworkFields):
     operand_lengths: Literal["free", "equal"] = "free"
     """`equal`: operands are padded with zeros to one length."""
     replacement: Annotated[str, Field(max_length=1_000)] = ""
-    """What `rewrite` puts in the place of every match of `pattern`."""
+    r"""What `rewrite` puts in the place of every match of `pattern`; `\1` is its first group."""
     loss_on: Literal["output", "all"] = "output"
     """Which tokens a transduction's training loss counts: `all` has the input's too."""
     decoding: Literal["greedy", "beam"] = "greedy"

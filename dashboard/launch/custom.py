@@ -19,15 +19,17 @@ from sweeps.grid.written_spec import CHECKPOINTS
 SUCH_AS = {
     "alphabet": "such as ab",
     "pattern": "such as (ab)*",
-    "replacement": "such as b",
     "formula": "such as a % 2 == 0",
+    "replacement": r"such as b or \1; nothing deletes",
 }
 MEANING = {
-    "alphabet": "The letters that strings are made of, one character each; in counting also names, "
-    "with a space between: push pop a.",
-    "pattern": "A regular expression: letters, * + ? | and parentheses. It matches whole strings.",
-    "replacement": "What is put in the place of every match of the pattern.",
+    "alphabet": "The letters that strings are made of, one character each; in counting and rewrite "
+    "also names, with a space between: push pop a.",
+    "pattern": "A regular expression: letters, * + ? | and parentheses. It matches whole strings; "
+    "in rewrite, what is replaced.",
     "formula": "Letters stand for how often they occur: a > b, a % 2 == 0, a == b and c <= 3.",
+    "replacement": r"What stands in the place of each match; \1 is what the pattern's first "
+    "parentheses hold.",
 }
 FIRST_ALPHABET = "ab"
 

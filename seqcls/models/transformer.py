@@ -189,7 +189,7 @@ class Transformer(BodyAndHead):
             return states
         return record("final_norm", self.final_norm(states))
 
-    def head(self, read: Float[Tensor, "string hidden"]) -> Outputs:
+    def head(self, read: Float[Tensor, "*string hidden"]) -> Outputs:
         """As `BodyAndHead.head`, of what dropout leaves."""
         return super().head(self.dropout(read))
 

@@ -1,4 +1,4 @@
-"""The languages to learn, one a file. A new one is a file and a line here."""
+"""The tasks to learn: languages and transductions. A new one is a file and a line here."""
 
 from seqcls.plugins import Registry
 from seqcls.tasks.base import CountTask, InputTask, LanguageTask, Task
@@ -17,6 +17,17 @@ from seqcls.tasks.parity import Parity
 from seqcls.tasks.regular import Regular
 from seqcls.tasks.repeat_01 import Repeat01
 from seqcls.tasks.stack_manipulation import StackManipulation
+from seqcls.tasks.transductions.copying import Copy, Duplicate, Reverse, Sort, WriteOddsFirst
+from seqcls.tasks.transductions.frequency import (
+    BinaryMajority,
+    InterleavedMajority,
+    MostFrequent,
+    ParityWord,
+)
+from seqcls.tasks.transductions.modular import WritePlace, WriteValue
+from seqcls.tasks.transductions.numbers import Addition, ModularSum, Multiplication, SquareRoot
+from seqcls.tasks.transductions.rewriting import Rewrite
+from seqcls.tasks.transductions.stack import WriteStack
 from seqcls.tasks.unmarked_reversal import UnmarkedReversal
 
 _OWN: dict[str, type[Task]] = {
@@ -41,6 +52,23 @@ _OWN: dict[str, type[Task]] = {
     "binary_addition": BinaryAddition,
     "binary_multiplication": BinaryMultiplication,
     "compute_sqrt": ComputeSqrt,
+    "copy": Copy,
+    "reverse": Reverse,
+    "duplicate": Duplicate,
+    "sort": Sort,
+    "write_odds_first": WriteOddsFirst,
+    "write_stack": WriteStack,
+    "write_place": WritePlace,
+    "write_value": WriteValue,
+    "most_frequent": MostFrequent,
+    "binary_majority": BinaryMajority,
+    "interleaved_majority": InterleavedMajority,
+    "parity_word": ParityWord,
+    "addition": Addition,
+    "multiplication": Multiplication,
+    "square_root": SquareRoot,
+    "modular_sum": ModularSum,
+    "rewrite": Rewrite,
 }
 
 TASKS: Registry[type[Task]] = Registry("seqcls.tasks", _OWN)

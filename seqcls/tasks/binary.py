@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64, Int64
 
+from seqcls.functions.numbers import between, value
 from seqcls.remembered import remembered
 from seqcls.tasks.drawing import below, bits_of, choose
 from seqcls.tasks.language import Language, LetterRow
@@ -116,16 +117,8 @@ class ComputeSqrt(Language):
 
 def _numbers(text: str, marks: str) -> list[int] | None:
     """The numbers that are written between the marks; None where the text is not of that form."""
-    parts = []
-    for mark in marks:
-        part, found, text = text.partition(mark)
-        if not found:
-            return None
-        parts.append(part)
-    parts.append(text)
-    if not all(parts) or any(part.strip("01") for part in parts):
-        return None
-    return [int(part[::-1], 2) for part in parts]
+    parts = between(text, marks, "01")
+    return None if parts is None else [value(part, 2, least_first=True) for part in parts]
 
 
 def _written(numbers: list[tuple[int, int]]) -> LetterRow:

@@ -5,10 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from seqcls.functions.modular import MOVES, place_after
 from seqcls.tasks.language import Language, LetterRow
-
-MOVES = "+-="
-PLACES = 5
 
 _SHAPE = re.compile(r"[-+=]*[0-4]")
 
@@ -25,7 +23,7 @@ class CycleNavigation(Language):
     def accepts(self, text: str) -> bool:
         if _SHAPE.fullmatch(text) is None:
             return False
-        return (text.count("+") - text.count("-")) % PLACES == int(text[-1])
+        return place_after(text[:-1]) == int(text[-1])
 
     def has_positive(self, length: int) -> bool:
         return length > 0
@@ -33,9 +31,8 @@ class CycleNavigation(Language):
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
         """Uniform: the moves are, and determine the last token."""
         letters = rng.integers(len(MOVES), size=length, dtype=np.uint8)
-        moves = letters[:-1]
-        place = (np.count_nonzero(moves == 0) - np.count_nonzero(moves == 1)) % PLACES
-        letters[-1] = len(MOVES) + place
+        moves = "".join([MOVES[letter] for letter in letters[:-1].tolist()])
+        letters[-1] = len(MOVES) + place_after(moves)
         return letters
 
     def describe(self) -> str:

@@ -1,10 +1,13 @@
 """Is what follows the mark `#` the right rearrangement of what stands before it?"""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from seqcls.functions.rearranging import ascending, backwards, odds_first, same
 from seqcls.tasks.language import Language, LetterRow
 
 MARK = "#"
@@ -14,17 +17,13 @@ class Marked(Language):
     """u#f(u), for a rearrangement f of the tokens of u."""
 
     @abstractmethod
-    def rearranged(self, text: str) -> str:
+    def rearranged(self, tokens: Sequence[Any]) -> list[Any]:
         """What has to follow the mark."""
-
-    @abstractmethod
-    def rearranged_letters(self, letters: LetterRow) -> LetterRow:
-        """The same, of letters."""
 
     def accepts(self, text: str) -> bool:
         middle = len(text) // 2
         before, mark, after = text[:middle], text[middle : middle + 1], text[middle + 1 :]
-        return mark == MARK and MARK not in before and after == self.rearranged(before)
+        return mark == MARK and MARK not in before and list(after) == self.rearranged(before)
 
     def has_positive(self, length: int) -> bool:
         return length % 2 == 1
@@ -33,8 +32,8 @@ class Marked(Language):
         """Uniform: what stands before the mark is."""
         mark = self.alphabet.index(MARK)
         before = rng.integers(mark, size=length // 2, dtype=np.uint8)
-        after = self.rearranged_letters(before)
-        return np.concatenate([before, np.array([mark], dtype=np.uint8), after])
+        after = self.rearranged(before.tolist())
+        return np.array([*before, mark, *after], dtype=np.uint8)
 
 
 @dataclass(frozen=True)
@@ -46,11 +45,8 @@ class MarkedReversal(Marked):
 
     alphabet = "01" + MARK
 
-    def rearranged(self, text: str) -> str:
-        return text[::-1]
-
-    def rearranged_letters(self, letters: LetterRow) -> LetterRow:
-        return letters[::-1]
+    def rearranged(self, tokens: Sequence[Any]) -> list[Any]:
+        return backwards(tokens)
 
     def describe(self) -> str:
         return "Bits, a #, and the same bits backwards: such strings are positive."
@@ -65,11 +61,8 @@ class MarkedCopy(Marked):
 
     alphabet = "01" + MARK
 
-    def rearranged(self, text: str) -> str:
-        return text
-
-    def rearranged_letters(self, letters: LetterRow) -> LetterRow:
-        return letters
+    def rearranged(self, tokens: Sequence[Any]) -> list[Any]:
+        return same(tokens)
 
     def describe(self) -> str:
         return "Bits, a #, and the same bits again: such strings are positive."
@@ -84,11 +77,8 @@ class OddsFirst(Marked):
 
     alphabet = "01" + MARK
 
-    def rearranged(self, text: str) -> str:
-        return text[0::2] + text[1::2]
-
-    def rearranged_letters(self, letters: LetterRow) -> LetterRow:
-        return np.concatenate([letters[0::2], letters[1::2]])
+    def rearranged(self, tokens: Sequence[Any]) -> list[Any]:
+        return odds_first(tokens)
 
     def describe(self) -> str:
         return "Bits, a #, and the same bits, those at odd places first: such strings are positive."
@@ -103,11 +93,8 @@ class BucketSort(Marked):
 
     alphabet = "12345" + MARK
 
-    def rearranged(self, text: str) -> str:
-        return "".join(sorted(text))
-
-    def rearranged_letters(self, letters: LetterRow) -> LetterRow:
-        return np.sort(letters)
+    def rearranged(self, tokens: Sequence[Any]) -> list[Any]:
+        return ascending(tokens)
 
     def describe(self) -> str:
         return "Digits, a #, and the same digits in ascending order: such strings are positive."

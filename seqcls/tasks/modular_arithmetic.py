@@ -1,16 +1,11 @@
 """Is the equation true, from left to right and modulo 5?"""
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
 
+from seqcls.functions.modular import MODULUS, OPERATORS, expression_value
 from seqcls.tasks.language import Language, LetterRow
-
-OPERATORS = "+-*"
-MODULUS = 5
-
-_SHAPE = re.compile(r"[0-4](?:[-+*][0-4])*=[0-4]")
 
 
 @dataclass(frozen=True)
@@ -23,7 +18,9 @@ class ModularArithmetic(Language):
     alphabet = OPERATORS + "=01234"
 
     def accepts(self, text: str) -> bool:
-        return _SHAPE.fullmatch(text) is not None and _value(text[:-2]) == int(text[-1])
+        left, mark, right = text.partition("=")
+        value = expression_value(left)
+        return bool(mark) and value is not None and right == str(value)
 
     def has_positive(self, length: int) -> bool:
         return length >= 3 and length % 2 == 1
@@ -35,21 +32,10 @@ class ModularArithmetic(Language):
         letters[1::2] = rng.integers(len(OPERATORS), size=length // 2)
         letters[-2] = len(OPERATORS)
         left = "".join([self.alphabet[letter] for letter in letters[:-2].tolist()])
-        letters[-1] = len(OPERATORS) + 1 + _value(left)
+        value = expression_value(left)
+        assert value is not None
+        letters[-1] = len(OPERATORS) + 1 + value
         return letters
 
     def describe(self) -> str:
         return "Equations that are true when worked out from left to right, modulo 5, are positive."
-
-
-def _value(left: str) -> int:
-    value = int(left[0])
-    for operator, digit in zip(left[1::2], left[2::2], strict=True):
-        if operator == "+":
-            value += int(digit)
-        elif operator == "-":
-            value -= int(digit)
-        else:
-            # The only way to grow: kept small.
-            value = value * int(digit) % MODULUS
-    return value % MODULUS

@@ -81,7 +81,7 @@ def check_inputs(task: InputTask, lengths: range) -> None:
     strings = TokenStrings.of_lists(len(task.alphabet), rows)
     _check_features(task, strings)
     targets = task.targets(strings)
-    if not isinstance(targets, np.ndarray) or targets.shape != (DRAWS,):
+    if not isinstance(targets, np.ndarray) or targets.shape[:1] != (DRAWS,):
         raise UnfitError(f"gives targets as {targets!r:.60}, expected an array of one a string")
 
 

@@ -1,17 +1,16 @@
 """Is what follows `#` the stack that the operations leave, read from its top?"""
 
 import math
-import re
 from dataclasses import dataclass
 
 import numpy as np
 
+from seqcls.functions.stack import stack_after
 from seqcls.remembered import remembered
 from seqcls.tasks.drawing import choose
 from seqcls.tasks.language import Language, LetterRow, random_bits
 from seqcls.tasks.paths import first_passage
 
-_SHAPE = re.compile(r"([01]*)((?:-|\+[01])*)#([01]*)")
 _PUSH, _POP, _MARK = 2, 3, 4
 
 
@@ -26,19 +25,8 @@ class StackManipulation(Language):
     alphabet = "01+-#"
 
     def accepts(self, text: str) -> bool:
-        shape = _SHAPE.fullmatch(text)
-        if shape is None:
-            return False
-        stack = list(shape[1])
-        # A pushed bit stands for its push: only pops are written otherwise.
-        for operation in shape[2].replace("+", ""):
-            if operation != "-":
-                stack.append(operation)
-            elif stack:
-                stack.pop()
-            else:
-                return False
-        return "".join(reversed(stack)) == shape[3]
+        before, mark, after = text.partition("#")
+        return bool(mark) and stack_after(before) == after
 
     def has_positive(self, length: int) -> bool:
         # Two tokens for each bit of the first stack, three for each push, whatever is popped.

@@ -93,12 +93,19 @@ def runs(
 
 
 def lengths(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
-    """The confusion of runs at every length: run_id, length, tn, fp, fn, tp (strings)."""
+    """Results of runs at every length: run_id, length, tn, fp, fn, tp, tested, wrong (strings).
+
+    Of transductions right_length_given (strings), edits and target_tokens besides.
+    """
     return queries.length_scores(store.reader(), [int(run_id) for run_id in run_ids])
 
 
 def errors(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
-    """Misclassified test strings: run_id, string, length, label, logit (nats), occurrences."""
+    """Misclassified test strings: run_id, string, length, label, logit (nats), occurrences.
+
+    Of tasks that are no languages target besides; of transductions output, first_wrong (tokens),
+    log_probability (of the target, in nats) and error_kind.
+    """
     return string_queries.errors_of(store.reader(), [int(run_id) for run_id in run_ids])
 
 

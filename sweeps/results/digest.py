@@ -5,7 +5,7 @@ It covers named columns, so a column added later changes no digest.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -35,6 +35,14 @@ _CELLS = ("tn", "fp", "fn", "tp")
 _COUNTED = ("tested", "wrong")
 """What takes the place of these, where there are none."""
 
+OUTPUT_COUNTS = ("right_length_given", "edits", "target_tokens")
+"""What is counted at each length of transductions besides."""
+
+Output = tuple[str, int, str]
+"""Of a misclassified string of a transduction: the output as text, where it and the target part,
+and the kind of the error.
+"""
+
 Columns = Mapping[str, np.ndarray]
 """The columns of one run's rows in a table, by name."""
 
@@ -46,6 +54,7 @@ def run_digest(
     tables: Mapping[str, Columns],
     checkpoints: Mapping[int, bytes],
     test_set: str,
+    outputs: Sequence[Output] | None = None,
 ) -> str:
     """The digest of one run's results: the version and 64 hexadecimal digits.
 
@@ -56,6 +65,7 @@ def run_digest(
         tables: at least `COLUMNS`, rows in ascending order of each table's first column.
         checkpoints: weights by epoch.
         test_set: the digest of the test set that errors refer to.
+        outputs: of a transduction, one for each error; `tables` then have its `OUTPUT_COUNTS`.
     """
     has_cells = all(run[name] is not None for name in _CELLS)
     weights = sorted((epoch, _sha256(blob)) for epoch, blob in checkpoints.items())
@@ -69,11 +79,18 @@ def run_digest(
     hasher = hashlib.sha256(canonical_json(head).encode())
     for table, columns in COLUMNS.items():
         for name in _covered(columns, has_cells):
-            packed, values = columns.get(name, "<i8"), tables[table][name]
-            hasher.update(f"{table}.{name} {len(values)}\n".encode())
-            # Adding zero makes -0.0 what it equals: databases do not keep its sign.
-            hasher.update((values.astype(packed) + 0).tobytes())
+            hasher.update(_packed(table, name, tables[table][name], columns.get(name, "<i8")))
+    if outputs is not None:
+        for name in OUTPUT_COUNTS:
+            hasher.update(_packed("length_score", name, tables["length_score"][name], "<i8"))
+        hasher.update(f"output_pack {canonical_json(outputs)}\n".encode())
     return f"{VERSION if has_cells else OTHER_KINDS}:{hasher.hexdigest()}"
+
+
+def _packed(table: str, name: str, values: np.ndarray, kind: str) -> bytes:
+    """A column of a table, with its name and length."""
+    # Adding zero makes -0.0 what it equals: databases do not keep its sign.
+    return f"{table}.{name} {len(values)}\n".encode() + (values.astype(kind) + 0).tobytes()
 
 
 def _covered(columns: Iterable[str], has_cells: bool) -> list[str]:

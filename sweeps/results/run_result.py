@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from seqcls.results import Confusion, Evaluation, Verdict
-from sweeps.results.digest import Columns, run_digest
+from sweeps.results.digest import OUTPUT_COUNTS, Columns, Output, run_digest
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,9 @@ class RunResult:
         cells = dict.fromkeys(Confusion._fields, none)
         if found.cells is not None:
             cells = dict(zip(Confusion._fields, found.cells.T, strict=True))
+        counts = dict.fromkeys(OUTPUT_COUNTS, none)
+        if found.outputs is not None:
+            counts = {name: getattr(found.outputs, name) for name in OUTPUT_COUNTS}
         return {
             "epoch": {
                 "epoch": np.arange(1, len(self.train_losses) + 1),
@@ -67,9 +70,18 @@ class RunResult:
                 **cells,
                 "tested": found.tested_by_length,
                 "wrong": found.wrong_by_length,
+                **counts,
             },
             "string_error": {"number": found.errors.numbers, "logit": found.errors.logits},
         }
+
+    def outputs(self) -> list[Output] | None:
+        """What a transduction gave for each misclassified string; None of other kinds."""
+        assert self.evaluation is not None
+        if (found := self.evaluation.outputs) is None:
+            return None
+        places = found.first_wrong.tolist()
+        return list(zip(found.texts, places, found.error_kinds, strict=True))
 
     def sealed(self, config_key: str, model_seed: int) -> Self:
         """The same with the digest of its results, by which what is stored of them is checked."""
@@ -82,5 +94,6 @@ class RunResult:
             self.tables(),
             self.checkpoints,
             self.evaluation.test_set,
+            self.outputs(),
         )
         return replace(self, digest=digest)

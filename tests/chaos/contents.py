@@ -19,7 +19,7 @@ _QUERIES = {
         "JOIN run ON run.id = run_id JOIN config ON config.id = config_id"
     ),
     "test_string": (
-        "SELECT key, number, string, length, label, occurrences FROM test_string "
+        "SELECT key, number, string, length, label, occurrences, target FROM test_string "
         "JOIN test_set ON test_set.id = test_set_id"
     ),
     **{
@@ -30,9 +30,11 @@ _QUERIES = {
         for table, columns in {
             "epoch": "epoch, train_loss, validation_loss",
             "length_score": "length, length_score.tn, length_score.fp, length_score.fn, "
-            "length_score.tp, length_score.tested, length_score.wrong",
+            "length_score.tp, length_score.tested, length_score.wrong, "
+            "right_length_given, edits, target_tokens",
             # As they are stored: to write them out in SQL takes most of a second for 12,000.
             "error_pack": "numbers, logits",
+            "output_pack": "outputs",
             "checkpoint": "epoch, weights",
             "verdict": "max_length, unit, inputs, false_positives, false_negatives, shortest_error",
         }.items()

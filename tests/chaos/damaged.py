@@ -14,6 +14,7 @@ from sweeps.store.results.explained import SHORT_TRIED
 from sweeps.store.schema.tables import Base
 from sweeps.work.options import WorkOptions
 from sweeps.work.worker import work
+from tests import transductions
 from tests.conftest import SHORT
 
 SPEC: dict[str, Any] = {
@@ -60,6 +61,9 @@ COLUMNS = [
 OTHER = {**SPEC, "name": "other", "axes": {}, "fixed": {**SPEC["fixed"], "test_seed": 5}}
 """A sweep whose runs share no row with those of the first."""
 
+OUTPUTS: dict[str, Any] = {"model_seeds": [0, 1], "fixed": {**SPEC["fixed"], "test_seed": 6}}
+"""One whose results are as those of a transduction: a run without errors, and one with some."""
+
 OTHERS = {
     "cause": f"(SELECT min(id) FROM run), 0, 'constant answer{SHORT_TRIED}', NULL, '', 1.0, 5, 0.5",
     "perturbation": "(SELECT min(id) FROM run), 0, 111, 0, 145, 0",
@@ -71,9 +75,11 @@ OTHERS = {
 
 
 def make(path: Path) -> Path:
-    """Two sweeps whose runs are done, and one of which one failed and one waits."""
+    """Three sweeps whose runs are done, and one of which one failed and one waits."""
     store = open_writer(str(path))
-    work(store, [writer.submit(store, parse_spec(spec)) for spec in (SPEC, OTHER)], WorkOptions(0))
+    work(store, [writer.submit(store, parse_spec(SPEC))], WorkOptions(0))
+    transductions.filled(store, **OUTPUTS)
+    work(store, [writer.submit(store, parse_spec(OTHER))], WorkOptions(0))
     writer.submit(store, parse_spec({**SPEC, "name": "waiting", "model_seeds": [7]}))
     with store.begin() as connection:
         for table, values in OTHERS.items():

@@ -15,9 +15,10 @@ from sweeps.store.opening import open_reader, open_writer, pack
 from sweeps.store.verification import verify
 from sweeps.work.options import WorkOptions
 from sweeps.work.worker import work
+from tests import transductions
 from tests.conftest import SHORT
 
-SPEC = {
+SPEC: dict[str, Any] = {
     "name": "flips",
     "description": "Small, with every kind of row.",
     "model_seeds": [0, 1],
@@ -38,6 +39,7 @@ RESULTS = {
     "test_set": "*",
     "test_string": "*",
     "error_pack": "*",
+    "output_pack": "*",
     "checkpoint": "*",
     "verdict": "*",
 }
@@ -68,6 +70,7 @@ def test_every_flip_that_changes_a_result_is_named(tmp_path: Path, long: bool) -
     path = tmp_path / "x.db"
     store = open_writer(str(path))
     work(store, [writer.submit(store, parse_spec(SPEC))], WorkOptions(0))
+    transductions.filled(store, fixed={**SPEC["fixed"], "test_seed": 6})
     pack(str(path))
     whole, before = path.read_bytes(), stored(path)
     assert not finds_damage(path)

@@ -229,10 +229,17 @@ def test_exported_files_hold_what_the_database_does(tmp_path: Path, kind: str) -
     read = pd.read_csv if kind == "csv" else pd.read_parquet
     frames = {path.stem: read(path) for path in written}
     ids = queries.runs(shipped)["id"].tolist()
-    pd.testing.assert_frame_equal(frames["lengths"], queries.length_scores(shipped, ids))
+    scores = queries.length_scores(shipped, ids)
+    pd.testing.assert_frame_equal(frames["lengths"][list(scores)], scores)
+    of_outputs = list(frames["lengths"])[len(scores.columns) :]
+    assert of_outputs == ["right_length_given", "edits", "target_tokens"]
+    assert frames["lengths"][of_outputs].isna().all(axis=None)
     errors = string_queries.errors_of(shipped, ids)
     assert frames["errors"]["string"].tolist() == errors["string"].tolist()
     assert frames["errors"]["logit"].tolist() == errors["logit"].tolist()
+    of_outputs = ["target", "output", "first_wrong", "log_probability", "error_kind"]
+    assert list(frames["errors"]) == [*errors, *of_outputs]
+    assert frames["errors"][of_outputs].isna().all(axis=None)
     assert frames["runs"]["accuracy"].tolist() == queries.runs(shipped)["accuracy"].tolist()
     with pytest.raises(ConfigError, match="is there; move it"):
         export(shipped, tmp_path / "out", kind, View())
@@ -241,7 +248,8 @@ def test_exported_files_hold_what_the_database_does(tmp_path: Path, kind: str) -
 def test_an_export_of_nothing_has_its_columns(tmp_path: Path, other: Store) -> None:
     assert set(export(other, tmp_path / "out", "csv", View()).values()) == {0}
     assert list(pd.read_csv(tmp_path / "out" / "lengths.csv")) == [
-        *("run_id", "length", "tn", "fp", "fn", "tp", "tested", "wrong")
+        *("run_id", "length", "tn", "fp", "fn", "tp", "tested", "wrong"),
+        *("right_length_given", "edits", "target_tokens"),
     ]
     with pytest.raises(ConfigError, match="format 'xls': expected csv or parquet"):
         export(other, tmp_path / "out2", "xls", View())

@@ -34,6 +34,15 @@ def store(any_db: str) -> Store:
         "UPDATE worker SET pid = -5",
         "UPDATE epoch SET train_loss = 'much'",
         "UPDATE run SET epochs = 'many'",
+        "UPDATE length_score SET edits = 1",
+        "UPDATE length_score SET right_length_given = -1, edits = 0, target_tokens = 0",
+        "UPDATE length_sum SET target_tokens = 5",
+        "UPDATE length_sum SET right_length_given = 0, edits = 'many', target_tokens = 0",
+        "INSERT INTO output_pack VALUES (1, 'no array')",
+        "INSERT INTO output_pack VALUES (1, '[]')",
+        "INSERT INTO output_pack VALUES (1, '{}')",
+        "INSERT INTO output_pack VALUES (1, NULL)",
+        "INSERT INTO output_pack VALUES (99, '[1]')",
     ],
 )
 def test_a_value_that_means_nothing_is_refused_by_the_database(store: Store, change: str) -> None:
@@ -95,7 +104,8 @@ def test_every_write_raises_the_revision_and_a_heartbeat_does_not(store: Store) 
 def test_a_column_that_is_added_later_damages_nothing(store: Store) -> None:
     filled(store)
     with store.begin() as connection:
-        for table in ("run", "epoch", "length_score", "error_pack", "test_string", "checkpoint"):
+        results = ("epoch", "length_score", "error_pack", "output_pack", "checkpoint")
+        for table in ("run", "test_string", *results):
             statement = f"ALTER TABLE {table} ADD COLUMN later INTEGER DEFAULT 7"
             connection.exec_driver_sql(statement)
     assert verify(store).damages == []

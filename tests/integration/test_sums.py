@@ -121,8 +121,8 @@ def test_merging_raises_the_sums_by_what_is_taken_over(store: Store, tmp_path: A
         "DELETE FROM length_sum WHERE length = 1",
         "UPDATE length_sum SET wrong = wrong + 1 WHERE length = 10",
         "UPDATE length_sum SET tested = 0 WHERE length = 10",
-        "INSERT INTO length_sum SELECT config_id, 99, 1, 0, 1, 0, 0, 0, 1, 0 FROM length_sum "
-        "WHERE length = 1",
+        "INSERT INTO length_sum SELECT config_id, 99, 1, 0, 1, 0, 0, 0, 1, 0, NULL, NULL, NULL "
+        "FROM length_sum WHERE length = 1",
     ],
 )
 def test_sums_that_are_wrong_are_named_and_hinder_no_deletion(store: Store, change: str) -> None:

@@ -13,9 +13,9 @@ from seqcls.problem import configuration, resolve
 from seqcls.sampling import Sampler
 from seqcls.sampling.balanced import fingerprints
 from seqcls.sampling.edits import edited
-from seqcls.tasks import TASKS
 from seqcls.tasks.language import texts
 from seqcls.tokens.strings import TokenStrings
+from tests.tasks import LANGUAGES
 from tests.unit.test_languages import SMALL
 
 
@@ -32,7 +32,7 @@ def spelled(drawn: Examples) -> list[str]:
 
 
 @pytest.mark.parametrize("negatives", ["uniform", "edits", "mixed"])
-@pytest.mark.parametrize("name", sorted(TASKS))
+@pytest.mark.parametrize("name", LANGUAGES)
 def test_strings_of_every_language_are_balanced_and_rightly_labelled(
     name: str, negatives: str
 ) -> None:

@@ -4,6 +4,7 @@ import re
 import tomllib
 from typing import Any, Literal, get_args, get_origin
 
+import numpy as np
 import pytest
 
 from seqcls.config import RunConfig, default_fields
@@ -15,12 +16,15 @@ from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import FIRST_LETTER
 from sweeps.grid.spec import parse_spec
 from tests.conftest import ROOT
+from tests.tasks import LANGUAGES, TRANSDUCTIONS
 
-LANGUAGES = (ROOT / "docs" / "languages.md").read_text()
+LANGUAGES_PAGE = (ROOT / "docs" / "languages.md").read_text()
+TRANSDUCTIONS_PAGE = (ROOT / "docs" / "transductions.md").read_text()
 MODELS_PAGE = (ROOT / "docs" / "models.md").read_text()
 SETTINGS: dict[str, dict[str, Any]] = {
     "counting": {"alphabet": "ab", "formula": "a % 2 == 0"},
     "regular": {"alphabet": "ab", "pattern": "(ab)*"},
+    "rewrite": {"alphabet": "abc", "pattern": "a(b+)", "replacement": r"\1a"},
 }
 
 
@@ -31,7 +35,7 @@ def rows(page: str) -> dict[str, list[str]]:
     return {name: own for name, own in cells.items() if name not in ("task", "field")}
 
 
-TABLE = rows(LANGUAGES)
+TABLE = rows(LANGUAGES_PAGE)
 CHOICES = {
     name: get_args(field.annotation)
     for name, field in RunConfig.model_fields.items()
@@ -40,10 +44,10 @@ CHOICES = {
 
 
 def test_every_language_has_a_row() -> None:
-    assert sorted(TABLE) == sorted(TASKS)
+    assert sorted(TABLE) == LANGUAGES
 
 
-@pytest.mark.parametrize("name", sorted(TASKS))
+@pytest.mark.parametrize("name", LANGUAGES)
 def test_the_examples_of_a_language_have_their_labels(name: str) -> None:
     tokens, _, fields, positive, negative = TABLE[name]
     config = configuration({"task": name, **SETTINGS.get(name, {})})
@@ -59,8 +63,27 @@ def test_the_examples_of_a_language_have_their_labels(name: str) -> None:
     assert resolve(config).language.labels(strings).tolist() == [True, False]
 
 
+def test_every_transduction_has_a_row() -> None:
+    assert sorted(rows(TRANSDUCTIONS_PAGE)) == TRANSDUCTIONS
+
+
+@pytest.mark.parametrize("name", TRANSDUCTIONS)
+def test_the_examples_of_a_transduction_are_right(name: str) -> None:
+    _, _, fields, shown, becomes = rows(TRANSDUCTIONS_PAGE)[name]
+    assert set(re.findall(r"`(\w+)`", fields)) == TASKS[name].reads <= set(default_fields())
+    defaults = {field: default_fields()[field] for field in TASKS[name].reads}
+    makes: Any = TASKS[name]
+    task = makes(**{**defaults, **SETTINGS.get(name, {})})
+    words = re.search(r"`([^`]*)` becomes `([^`]*)`", str(type(task).__doc__))
+    assert words
+    for text, right in (words.groups(), (shown.strip("`"), becomes.strip("`"))):
+        letters = [task.alphabet.index(token) for token in text]
+        found = task.target(np.array(letters, dtype=np.uint8)).tolist()
+        assert "".join(task.alphabet[letter] for letter in found) == right
+
+
 def test_the_specifications_shown_can_be_trained() -> None:
-    shown = re.findall(r"```toml\n(.*?)```", LANGUAGES, re.DOTALL)
+    shown = re.findall(r"```toml\n(.*?)```", LANGUAGES_PAGE, re.DOTALL)
     assert [parse_spec(tomllib.loads(text)).num_runs() for text in shown] == [5, 5]
 
 

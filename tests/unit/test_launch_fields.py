@@ -15,6 +15,7 @@ from seqcls.problem import configuration, resolve
 from seqcls.tasks import TASKS
 from seqcls.tasks.regular import Regular
 from sweeps.grid.spec import parse_spec
+from tests.tasks import LANGUAGES
 
 
 def chosen(**fields: Any) -> set[str]:
@@ -60,7 +61,7 @@ def test_what_only_transductions_read_is_not_offered_for_languages() -> None:
             assert not of_transductions & chosen(task=task)
 
 
-@pytest.mark.parametrize("task", sorted(set(TASKS) - {"regular", "counting"}))
+@pytest.mark.parametrize("task", sorted(set(LANGUAGES) - {"regular", "counting"}))
 def test_what_is_offered_is_never_refused_as_unread(task: str) -> None:
     other = {"bracket_types": 2, "max_depth": 3, "negatives": "edits", "train_set": "fixed"}
     for name in chosen(task=task) & set(other):
@@ -124,7 +125,7 @@ def test_new_sweeps_draw_negatives_of_uniform_lengths_and_old_ones_as_they_were(
 
 
 def test_the_shortest_strings_of_a_language_are_shown_with_the_right_label() -> None:
-    for name in sorted(set(TASKS) - {"regular", "counting"}):
+    for name in sorted(set(LANGUAGES) - {"regular", "counting"}):
         task = resolve(configuration({"task": name})).task
         positive, negative = shortest_strings(task)
         assert positive, name

@@ -5,14 +5,20 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import UInt8
+from jaxtyping import Int64, UInt8
 
 from seqcls.errors import InvalidStringError
 from seqcls.tasks.letters import letter_counts
-from seqcls.tokens.strings import TokenStrings
+from seqcls.tokens.strings import NO_LETTER, TokenStrings
 from seqcls.tokens.tokenizer import Tokenizer
 
 LetterRow = UInt8[np.ndarray, " position"]
+Places = Int64[np.ndarray, " position"]
+TargetRow = UInt8[np.ndarray, " target_position"]
+TargetPlaces = Int64[np.ndarray, " target_position"]
+
+MOST_COUNTED = 8
+"""Tokens of an alphabet that are features each."""
 
 
 class Transduction(ABC):
@@ -32,7 +38,7 @@ class Transduction(ABC):
         """The tokens: text, one character each, or a tuple; a letter's number is its place here."""
 
     @abstractmethod
-    def target(self, letters: LetterRow) -> LetterRow:
+    def target(self, letters: LetterRow) -> TargetRow:
         """What is right of one input.
 
         Raises:
@@ -55,7 +61,7 @@ class Transduction(ABC):
         """Tokens that the target of an input of up to that length may have at most."""
         return length
 
-    def targets(self, strings: TokenStrings) -> UInt8[np.ndarray, "string position"]:
+    def targets(self, strings: TokenStrings) -> UInt8[np.ndarray, "string target_position"]:
         """What is right of each input: letters, `NO_LETTER` after each end.
 
         Raises:
@@ -72,8 +78,65 @@ class Transduction(ABC):
         return TokenStrings.of_lists(len(self.alphabet), found).letters
 
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
-        """How often each token occurs in the input."""
-        return letter_counts(self.alphabet, strings)
+        """How often each token occurs in the input; of a large alphabet, how much they repeat."""
+        if len(self.alphabet) <= MOST_COUNTED:
+            return letter_counts(self.alphabet, strings)
+        return {
+            "distinct tokens": (strings.counts > 0).sum(axis=1),
+            "longest run": longest_runs(strings),
+        }
+
+    def coupling_obstacle(self) -> str | None:
+        """Why `couples` does not say which tokens belong together; None where it does."""
+        return "the task does not say which tokens of its inputs and outputs belong together"
+
+    def couples(
+        self, input_letters: LetterRow, target_letters: TargetRow
+    ) -> tuple[Places, TargetPlaces] | None:
+        """Numbers of places, which tokens that belong together share (Cho et al. 2024).
+
+        Args:
+            input_letters: of an input.
+            target_letters: of its target, or of what has been written of an output; only their
+                number counts, so that a place is known before its token.
+
+        Returns:
+            For each token of input and target a number from 1, or 0 where it stands alone; None
+            where there is a `coupling_obstacle`.
+        """
+        del input_letters, target_letters
+        return None
+
+
+class OfText(Transduction):
+    """A transduction of texts whose tokens are one character each."""
+
+    @property
+    @abstractmethod
+    def form(self) -> str:
+        """What an input is, for the message about a string that is none."""
+
+    @abstractmethod
+    def answer(self, text: str) -> str | None:
+        """What is right of an input that is not empty; None where the text is no input."""
+
+    def target(self, letters: LetterRow) -> TargetRow:
+        alphabet = "".join(self.alphabet)
+        text = "".join([alphabet[letter] for letter in letters.tolist()])
+        found = self.answer(text) if text else None
+        if found is None:
+            raise InvalidStringError(f"expected {self.form}")
+        return np.array([alphabet.index(token) for token in found], dtype=np.uint8)
+
+
+def longest_runs(strings: TokenStrings) -> Int64[np.ndarray, " string"]:
+    """How many equal tokens stand in a row, at most, in each string."""
+    longest = run = np.zeros(len(strings), dtype=np.int64)
+    before = np.full(len(strings), NO_LETTER, dtype=np.uint8)
+    for letters in strings.letters.T:
+        run = np.where(letters == NO_LETTER, 0, np.where(letters == before, run + 1, 1))
+        longest, before = np.maximum(longest, run), letters
+    return longest
 
 
 def numbered_tokens(num_tokens: int) -> Sequence[str]:

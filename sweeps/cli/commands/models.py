@@ -61,12 +61,20 @@ def list_errors(
     if as_json:
         print_json(frame)
         return
-    frame["string"] = frame["string"].replace("", '""')
-    frame["logit"] = frame["logit"].map("{:.4f}".format)
+    for name in ("string", "target", "output"):
+        if name in frame:
+            frame[name] = frame[name].replace("", '""')
+    for name in ("logit", "log_probability"):
+        if name in frame:
+            frame[name] = frame[name].map("{:.4f}".format)
     part = f"; the first {limit:,} by {sort}" if limit else ""
     title = f"misclassified by run {find_run(store, reference)}: {strings}{part}"
-    of = "target" if "target" in frame else "label"
-    print_table(frame[["string", "kind", "length", "logit", "occurrences", of]], title, look)
+    columns = ["string", "kind", "length", "logit", "occurrences"]
+    columns.append("target" if "target" in frame else "label")
+    if "output" in frame:
+        columns = ["string", "kind", "length", "target", "output", "first_wrong"]
+        columns += ["log_probability", "occurrences"]
+    print_table(frame[columns], title, look)
 
 
 def predict_strings(

@@ -16,6 +16,12 @@ CONTRADICTING = (
 )
 """The condition, in SQL, that a row's counts of strings say different things."""
 
+CONTRADICTING_OUTPUTS = (
+    "(right_length_given > tested OR (right_length_given IS NULL) + (edits IS NULL) "
+    "+ (target_tokens IS NULL) NOT IN (0, 3))"
+)
+"""The same of what is counted of outputs."""
+
 _KINDS: list[Kind] = []
 """By the number that SQLite knows them by."""
 

@@ -22,6 +22,7 @@ from seqcls.errors import ConfigError, SpecError, StoreDamagedError, StoreError
 from sweeps.grid.spec import spec_as_written
 from sweeps.store.integrity.row_checks import (
     CONTRADICTING,
+    CONTRADICTING_OUTPUTS,
     TABLES,
     fits,
     fitting,
@@ -31,6 +32,7 @@ from sweeps.store.integrity.row_checks import (
     row_name,
     short,
 )
+from sweeps.store.schema.outputs import unpacked_outputs
 from sweeps.store.schema.packing import unpacked
 from sweeps.store.schema.tables import RunState
 from sweeps.store.schema.values import damaged
@@ -50,8 +52,14 @@ OF_RUN = [name for name, table in TABLES.items() if table.primary_key.columns[0]
 NOTES = ("sweep_note", "sweep_tag")
 """What people write about a sweep, which is one without it too."""
 
-COUNTED = ("run", "length_score")
-"""Tables that say how many strings were tested, and how many wrong."""
+_COUNTS = "its tested and wrong are not those of its tn, fp, fn and tp"
+_OUTPUT_COUNTS = "its tested, right_length_given, edits and target_tokens contradict each other"
+COUNTED = (
+    ("run", CONTRADICTING, _COUNTS),
+    ("length_score", CONTRADICTING, _COUNTS),
+    ("length_score", CONTRADICTING_OUTPUTS, _OUTPUT_COUNTS),
+)
+"""Tables whose counts of strings may say different things: when, and what is said of it."""
 
 SUMS = "length_sum"
 """Holds nothing of its own: it is summed anew over the runs that can be trusted."""
@@ -114,6 +122,7 @@ def look_through(path: Path) -> Survey:
             _specs(connection, found)
             _what_rests_on_others(connection, found)
             _errors_of_no_string(connection, found)
+            _outputs_of_no_error(connection, found)
     except sqlite3.Error as error:
         raise StoreError(_why_not(error)) from error
     return found
@@ -155,8 +164,9 @@ def _values(connection: sqlite3.Connection, table: Table, found: Survey) -> None
         _leave_out(found, table, values, line)
     if table.name == "run":
         _unfinished_results(connection, found)
-    if table.name in COUNTED:
-        _miscounted(connection, table, found)
+    for name, condition, said in COUNTED:
+        if name == table.name:
+            _miscounted(connection, table, condition, said, found)
 
 
 def _unfinished_results(connection: sqlite3.Connection, found: Survey) -> None:
@@ -166,16 +176,15 @@ def _unfinished_results(connection: sqlite3.Connection, found: Survey) -> None:
         found.add("run", run_id, f"run {run_id}: it is done and has no results")
 
 
-def _miscounted(connection: sqlite3.Connection, table: Table, found: Survey) -> None:
+def _miscounted(
+    connection: sqlite3.Connection, table: Table, condition: str, said: str, found: Survey
+) -> None:
     """Rows whose counts of strings say different things."""
-    keys = [column.name for column in table.primary_key]
-    query = f"SELECT {', '.join(keys)} FROM main.{table.name} WHERE {CONTRADICTING}"
+    query = f"SELECT {keys_of(table)} FROM main.{table.name} WHERE {condition}"
     known = found.ids.get("run", set())
     for row in connection.execute(f"{query} LIMIT {MOST_DAMAGED + 1}"):
-        if row[0] in known:
-            continue
-        said = "its tested and wrong are not those of its tn, fp, fn and tp"
-        found.add("run", row[0], f"{row_name(table, row)}: {said}")
+        if row[0] not in known:
+            found.add("run", row[0], f"{row_name(table, row)}: {said}")
 
 
 def _twice(connection: sqlite3.Connection, table: Table, found: Survey) -> None:
@@ -287,6 +296,25 @@ def _errors_of_no_string(connection: sqlite3.Connection, found: Survey) -> None:
             continue
         if not sizes[test_set_id].issuperset(wrong_numbers):
             found.add("run", run_id, f"run {run_id}: strings that it got wrong are missing")
+
+
+def _outputs_of_no_error(connection: sqlite3.Connection, found: Survey) -> None:
+    """Runs that have not one output for each error, where they are of a transduction, else none."""
+    known = found.ids.get("run", set())
+    counted = "run.id IN (SELECT run_id FROM main.length_score WHERE edits IS NOT NULL)"
+    packs = (
+        f"SELECT run.id, {counted}, coalesce(length(pack.numbers) / 3, 0), said.outputs "
+        "FROM main.run LEFT JOIN main.error_pack AS pack ON pack.run_id = run.id "
+        "LEFT JOIN main.output_pack AS said ON said.run_id = run.id "
+        f"WHERE said.run_id IS NOT NULL OR {counted}"
+    )
+    for run_id, is_transduction, errors, packed in connection.execute(packs):
+        if run_id in known or type(run_id) is not int:
+            continue
+        outputs = len(unpacked_outputs(packed)) if packed is not None else 0
+        if outputs != errors * is_transduction:
+            said = f"{outputs:,} outputs of {errors * is_transduction:,} misclassified strings"
+            found.add("run", run_id, f"run {run_id} (output_pack): {said}")
 
 
 def _why_not(error: sqlite3.Error) -> str:

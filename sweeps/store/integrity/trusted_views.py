@@ -6,11 +6,11 @@ from sqlalchemy import Table
 
 from sweeps.store.integrity.row_checks import TABLES, fitting
 from sweeps.store.integrity.survey import NOTES, SUMS, Survey
-from sweeps.store.schema.tables import COUNTS, Revision
+from sweeps.store.schema.tables import LENGTH_COUNTS, Revision
 
 _SUMMED = f"""
 SELECT run.config_id AS config_id, score.length AS length, count(*) AS runs,
-    sum(score.wrong > 0) AS failing, {", ".join(f"sum(score.{x}) AS {x}" for x in COUNTS)}
+    sum(score.wrong > 0) AS failing, {", ".join(f"sum(score.{x}) AS {x}" for x in LENGTH_COUNTS)}
 FROM length_score AS score JOIN run ON run.id = score.run_id
 WHERE run.state = 'done' GROUP BY run.config_id, score.length
 """

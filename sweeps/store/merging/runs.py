@@ -18,6 +18,7 @@ from sweeps.store.schema.tables import (
     Config,
     ErrorPack,
     Failure,
+    OutputPack,
     Run,
     RunState,
     TestSet,
@@ -234,4 +235,5 @@ def _differences(ours: StoredRun, theirs: StoredRun) -> Iterator[str]:
             common = {row[1] for row in one} & {row[1] for row in two}
             one, two = ([row for row in rows if row[1] in common] for rows in (one, two))
         if one != two:
-            yield "string_error" if table is ErrorPack else table.__tablename__
+            names = {ErrorPack: "string_error", OutputPack: "wrong_output"}
+            yield names.get(table, table.__tablename__)

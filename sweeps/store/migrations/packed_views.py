@@ -1,4 +1,4 @@
-"""Packed errors as rows, in plain SQL: anyone's `sqlite3` or `psql` can read them.
+"""Packed errors and outputs as rows, in plain SQL: anyone's `sqlite3` or `psql` can read them.
 
 A logit is taken apart as IEEE 754 says: a sign, an exponent and a fraction, of which the last two
 have 8 and 23 bits in single precision, 11 and 52 in double.
@@ -16,9 +16,23 @@ JOIN test_string AS said
 
 _STRING_ERROR = """
 CREATE VIEW string_error AS
-SELECT run_id, number, (1 - 2 * sign) * {size} AS logit
+{errors}"""
+
+_WRONG_OUTPUT = """
+CREATE VIEW wrong_output AS
+SELECT wrong.run_id, said.string, said.length, said.target, {output} AS output,
+    {first_wrong} AS first_wrong, wrong.logit AS log_probability, {error_kind} AS error_kind,
+    said.occurrences
+FROM ({errors}) AS wrong
+JOIN run ON run.id = wrong.run_id
+JOIN config ON config.id = run.config_id
+{join} test_string AS said
+    ON said.test_set_id = config.test_set_id AND said.number = wrong.number
+"""
+
+_ERRORS = """SELECT run_id, number, {kept}(1 - 2 * sign) * {size} AS logit
 FROM (
-    SELECT run_id, number, high >> 31 AS sign,
+    SELECT run_id, number, {kept}high >> 31 AS sign,
         CASE width WHEN 4 THEN ((high >> 23) & 255) - 127
             ELSE ((high >> 20) & 2047) - 1023 END AS exponent,
         CASE width WHEN 4 THEN -127 ELSE -1023 END AS least,
@@ -31,54 +45,100 @@ FROM (
 # The least exponent is that of zero, and of numbers too small for a leading one.
 _SIZE = "CASE exponent WHEN least THEN fraction * {smallest} ELSE (1.0 + fraction) * {power} END"
 
-# A test set's own numbers serve to count: a run has no more errors than there are strings.
+# A test set's own numbers serve to count: a run has no more errors than there are strings. Outputs
+# are counted already.
 _SQLITE_BITS = """
-    SELECT run_id, {number} AS number, {high} AS high, {low} AS low, width
+    SELECT run_id, {number} AS number, {kept}{high} AS high, {low} AS low, width
     FROM (
-        SELECT pack.run_id AS run_id,
+        SELECT pack.run_id AS run_id,{placed}
             length(pack.logits) * 3 / length(pack.numbers) AS width,
-            hex(substr(pack.numbers, 1 + 3 * place.number, 3)) AS numbers,
+            hex(substr(pack.numbers, 1 + 3 * {place}, 3)) AS numbers,
             hex(substr(pack.logits,
-                1 + length(pack.logits) * 3 / length(pack.numbers) * place.number, 8)) AS logits
-        FROM error_pack AS pack
-        JOIN run ON run.id = pack.run_id
-        JOIN config ON config.id = run.config_id
-        JOIN test_string AS place ON place.test_set_id = config.test_set_id
-            AND place.number < length(pack.numbers) / 3
+                1 + length(pack.logits) * 3 / length(pack.numbers) * {place}, 8)) AS logits
+        FROM error_pack AS pack{places}
+            AND {place} < length(pack.numbers) / 3
     ) AS texts
 """
+
+_SQLITE_STRINGS = """
+        JOIN run ON run.id = pack.run_id
+        JOIN config ON config.id = run.config_id
+        JOIN test_string AS place ON place.test_set_id = config.test_set_id"""
+
+_SQLITE_OUTPUTS = """
+        JOIN output_pack ON output_pack.run_id = pack.run_id
+        JOIN json_each(output_pack.outputs) AS place ON true"""
 
 _POSTGRES_BITS = """
     SELECT pack.run_id AS run_id, width,
         get_byte(pack.numbers, 3 * place) * 65536 + get_byte(pack.numbers, 3 * place + 1) * 256
-            + get_byte(pack.numbers, 3 * place + 2) AS number,
+            + get_byte(pack.numbers, 3 * place + 2) AS number,{placed}
         {high} AS high, {low} AS low
     FROM error_pack AS pack
     CROSS JOIN LATERAL (SELECT length(pack.logits) * 3 / length(pack.numbers) AS width) AS wide
-    CROSS JOIN LATERAL generate_series(0, length(pack.numbers) / 3 - 1) AS place
+    {places}
 """
+
+_POSTGRES_STRINGS = "CROSS JOIN LATERAL generate_series(0, length(pack.numbers) / 3 - 1) AS place"
+
+_POSTGRES_OUTPUTS = """JOIN output_pack ON output_pack.run_id = pack.run_id
+    CROSS JOIN LATERAL json_array_elements(output_pack.outputs::json)
+        WITH ORDINALITY AS entry (output, following)
+    JOIN LATERAL (SELECT following::integer - 1 AS place) AS before
+        ON place < length(pack.numbers) / 3"""
 
 
 def sqlite_views() -> list[str]:
     """The views `string_error` and `misclassified` for SQLite."""
-    bits = _SQLITE_BITS.format(
-        number=_of_digits("numbers", 1, 6),
-        high=_of_digits("logits", 1, 8),
-        low=_of_digits("logits", 9, 8),
-    )
-    smallest = "CASE least WHEN -127 THEN {} ELSE {} END".format(*map(_power, ("-126", "-1022")))
-    size = _SIZE.format(smallest=smallest, power=_power("exponent"))
-    return [_STRING_ERROR.format(size=size, bits=bits), _MISCLASSIFIED]
+    errors = _sqlite_errors(place="place.number", places=_SQLITE_STRINGS)
+    return [_STRING_ERROR.format(errors=errors), _MISCLASSIFIED]
 
 
 def postgres_views() -> list[str]:
     """The views `string_error` and `misclassified` for PostgreSQL."""
+    return [_STRING_ERROR.format(errors=_postgres_errors(_POSTGRES_STRINGS)), _MISCLASSIFIED]
+
+
+def wrong_output_view(dialect: str) -> str:
+    """The view `wrong_output`, for `sqlite` or `postgresql`."""
+    if dialect == "sqlite":
+        placed = " place.value AS output,"
+        errors = _sqlite_errors("place.key", _SQLITE_OUTPUTS, "output, ", placed)
+        parts = [f"json_extract(wrong.output, '$[{part}]')" for part in range(3)]
+        # Else SQLite may read all outputs again for each string of the test set.
+        join = "CROSS JOIN"
+    else:
+        join = "JOIN"
+        errors = _postgres_errors(_POSTGRES_OUTPUTS, "output, ", " output,")
+        parts = ["wrong.output ->> 0", "(wrong.output ->> 1)::integer", "wrong.output ->> 2"]
+    names = ("output", "first_wrong", "error_kind")
+    return _WRONG_OUTPUT.format(errors=errors, join=join, **dict(zip(names, parts, strict=True)))
+
+
+def _sqlite_errors(place: str, places: str, kept: str = "", placed: str = "") -> str:
+    """Each error as a row of run_id, number, what is kept of its place, and logit."""
+    bits = _SQLITE_BITS.format(
+        number=_of_digits("numbers", 1, 6),
+        high=_of_digits("logits", 1, 8),
+        low=_of_digits("logits", 9, 8),
+        place=place,
+        places=places,
+        kept=kept,
+        placed=placed,
+    )
+    smallest = "CASE least WHEN -127 THEN {} ELSE {} END".format(*map(_power, ("-126", "-1022")))
+    size = _SIZE.format(smallest=smallest, power=_power("exponent"))
+    return _ERRORS.format(size=size, bits=bits, kept=kept)
+
+
+def _postgres_errors(places: str, kept: str = "", placed: str = "") -> str:
+    """As `_sqlite_errors`."""
     four = "('x' || encode(substring(pack.logits FROM place * width + {} FOR 4), 'hex'))"
     high, low = (f"{four.format(start)}::bit(32)::bigint & 4294967295" for start in (1, 5))
-    bits = _POSTGRES_BITS.format(high=high, low=low)
+    bits = _POSTGRES_BITS.format(high=high, low=low, places=places, placed=placed)
     two = "power(2::double precision, {})"
     size = _SIZE.format(smallest=two.format("least + 1"), power=two.format("exponent"))
-    return [_STRING_ERROR.format(size=size, bits=bits), _MISCLASSIFIED]
+    return _ERRORS.format(size=size, bits=bits, kept=kept)
 
 
 def _power(exponent: str) -> str:

@@ -1,7 +1,7 @@
 """Accuracy and rates of errors against string length: over all seeds, read from few rows.
 
 What a configuration's runs are tested on is known from its sums; a run that errs at some lengths is
-read at those lengths, and one that makes no error is not read at all.
+read at those lengths, and one that makes no error is hardly read at all.
 """
 
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from jaxtyping import Float64, Int64
-from sqlalchemy import ColumnElement, Integer, cast, func, select
+from sqlalchemy import BigInteger, ColumnElement, case, cast, func, select
 from sqlalchemy.orm import InstrumentedAttribute
 
 from sweeps.statistics.median_intervals import intervals_of
@@ -21,8 +21,18 @@ from sweeps.store.reading import overview
 from sweeps.store.reading.selection import View
 from sweeps.store.schema.tables import LengthScore, LengthSum
 
-Measure = Literal["accuracy", "false positives", "false negatives"]
-"""The share of strings classified rightly, of negative ones taken for positive, or the reverse."""
+Measure = Literal[
+    "accuracy",
+    "false positives",
+    "false negatives",
+    "accuracy with the length given",
+    "token error rate",
+]
+"""The share of strings classified rightly, of negative ones taken for positive, or the reverse.
+
+Of transductions: the share whose output is the target where its length is imposed, and edits over
+tokens of the targets.
+"""
 
 
 @dataclass(frozen=True)
@@ -31,7 +41,7 @@ class _Tested:
 
     first_lengths: Int64[np.ndarray, " point"]
     strings: Int64[np.ndarray, " point"]
-    """Those that the measure is a share of."""
+    """Those that the measure is a share of; of the token error rate the tokens of their targets."""
 
 
 def median_curves(
@@ -74,12 +84,18 @@ def _tested(
         "accuracy": LengthSum.tested.expression,
         "false positives": LengthSum.tn + LengthSum.fp,
         "false negatives": LengthSum.fn + LengthSum.tp,
+        "accuracy with the length given": case(
+            (LengthSum.right_length_given.is_not(None), LengthSum.tested)
+        ),
+        "token error rate": LengthSum.target_tokens.expression,
     }
     # Every run has the same test strings, so that its share is exact.
-    strings = cast(func.sum(counted[measure] // LengthSum.runs), Integer)
+    strings = cast(func.sum(counted[measure] // LengthSum.runs), BigInteger)
     query = (
         select(LengthSum.config_id, first, strings)
         .where(one_of(LengthSum.config_id, config_ids), LengthSum.runs > 0)
+        # Of tasks of other kinds there is no such count.
+        .where(counted[measure].is_not(None))
         .group_by(LengthSum.config_id, first)
         .order_by(LengthSum.config_id, first)
     )
@@ -96,17 +112,20 @@ def _wrong(
     store: Store, models: pd.DataFrame, width: int, measure: Measure
 ) -> Int64[np.ndarray, "row column"]:
     """run_id, first length and errors of the measure's kind, where there are any."""
-    failing = models.loc[models["errors"] > 0, "run_id"]
+    # With its length given, what is right at the length that the model chose may be wrong.
+    may_be_wrong = (models["errors"] > 0) | (measure == "accuracy with the length given")
     first = _first_length(LengthScore.length, width)
-    counted: dict[Measure, InstrumentedAttribute[Any]] = {
-        "accuracy": LengthScore.wrong,
-        "false positives": LengthScore.fp,
-        "false negatives": LengthScore.fn,
+    counted: dict[Measure, ColumnElement[Any]] = {
+        "accuracy": LengthScore.wrong.expression,
+        "false positives": LengthScore.fp.expression,
+        "false negatives": LengthScore.fn.expression,
+        "accuracy with the length given": LengthScore.tested - LengthScore.right_length_given,
+        "token error rate": LengthScore.edits.expression,
     }
     errors = counted[measure]
     query = (
-        select(LengthScore.run_id, first, cast(func.sum(errors), Integer))
-        .where(one_of(LengthScore.run_id, failing), errors > 0)
+        select(LengthScore.run_id, first, cast(func.sum(errors), BigInteger))
+        .where(one_of(LengthScore.run_id, models.loc[may_be_wrong, "run_id"]), errors > 0)
         .group_by(LengthScore.run_id, first)
     )
     with store.begin() as connection:
@@ -132,7 +151,7 @@ def _curve(
     strings = tested.strings
     counted = np.zeros((len(strings), len(run_ids)))
     counted[points, runs] = rows[:, 2]
-    if measure == "accuracy":
+    if measure in ("accuracy", "accuracy with the length given"):
         counted = strings[:, None] - counted
     some = strings > 0
     values: Float64[np.ndarray, "point run"] = np.sort(counted[some] / strings[some, None], axis=1)

@@ -5,16 +5,24 @@ from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import Float, Integer, Select, cast, func, select
+from sqlalchemy import BigInteger, Float, Select, cast, func, select
 
 from seqcls.config import RunConfig, default_fields
 from seqcls.fields_read import language_of
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.frames import frame
 from sweeps.store.databases.statements import one_of
+from sweeps.store.reading.queries import with_outputs
 from sweeps.store.reading.selection import View, errors_made, fails, in_scope, model_columns, picked
 from sweeps.store.results.stored import config_of
-from sweeps.store.schema.tables import COUNTS, Config, LengthScore, Revision, Run, RunState
+from sweeps.store.schema.tables import (
+    LENGTH_COUNTS,
+    Config,
+    LengthScore,
+    Revision,
+    Run,
+    RunState,
+)
 
 
 def configs_revision(store: Store) -> int:
@@ -150,7 +158,9 @@ def scores_by_length(store: Store, run_ids: Sequence[int], width: int) -> pd.Dat
         width: lengths that make one row: with 10, the lengths 1 to 10, 11 to 20, and so on.
 
     Returns:
-        run_id, first_length, last_length, tn, fp, fn, tp, tested, wrong (strings).
+        run_id, first_length, last_length, tn, fp, fn, tp, tested, wrong (strings); and
+        right_length_given (strings), edits and target_tokens, where any of the runs is of a
+        transduction.
     """
     bins = (LengthScore.length - 1) // width
     query = (
@@ -158,13 +168,16 @@ def scores_by_length(store: Store, run_ids: Sequence[int], width: int) -> pd.Dat
             LengthScore.run_id,
             (bins * width + 1).label("first_length"),
             ((bins + 1) * width).label("last_length"),
-            *(cast(func.sum(getattr(LengthScore, name)), Integer).label(name) for name in COUNTS),
+            *(
+                cast(func.sum(getattr(LengthScore, name)), BigInteger).label(name)
+                for name in LENGTH_COUNTS
+            ),
         )
         .where(one_of(LengthScore.run_id, run_ids))
         .group_by(LengthScore.run_id, bins)
         .order_by(LengthScore.run_id, bins)
     )
-    return frame(store, query)
+    return with_outputs(frame(store, query))
 
 
 def _worst_first(view: View) -> Select[*tuple[Any, ...]]:

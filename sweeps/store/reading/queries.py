@@ -10,6 +10,7 @@ from sqlalchemy.orm import InstrumentedAttribute
 from seqcls import results
 from seqcls.config import MAX_MODEL_SEED, RunConfig, default_fields
 from seqcls.errors import UnknownRunError
+from sweeps.results.digest import OUTPUT_COUNTS
 from sweeps.results.summaries import accuracy
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.frames import frame, read
@@ -84,9 +85,20 @@ def runs(
 
 
 def length_scores(store: Store, run_ids: Sequence[int]) -> "pd.DataFrame":
-    """These runs' results at every length: run_id, length, tn, fp, fn, tp, tested, wrong."""
+    """These runs' results at every length: run_id, length, tn, fp, fn, tp, tested, wrong.
+
+    And right_length_given, edits and target_tokens, where any of the runs is of a transduction.
+    """
     query = select(*_columns(LengthScore)).where(one_of(LengthScore.run_id, run_ids))
-    return frame(store, query.order_by(LengthScore.run_id, LengthScore.length))
+    return with_outputs(frame(store, query.order_by(LengthScore.run_id, LengthScore.length)))
+
+
+def with_outputs(scores: "pd.DataFrame") -> "pd.DataFrame":
+    """Counts by length without those of outputs, where no run is of a transduction."""
+    counts = list(OUTPUT_COUNTS)
+    if scores[counts].isna().all(axis=None):
+        return scores.drop(columns=counts)
+    return scores.astype(dict.fromkeys(counts, "Int64"))
 
 
 def epochs(store: Store, run_id: int) -> "pd.DataFrame":

@@ -12,9 +12,17 @@ from seqcls import results
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, StoreDamagedError
 from seqcls.results import Confusion, StringErrors
-from sweeps.results.digest import COLUMNS, Columns, run_digest, verdict_digest
+from sweeps.results.digest import (
+    COLUMNS,
+    OUTPUT_COUNTS,
+    Columns,
+    Output,
+    run_digest,
+    verdict_digest,
+)
 from sweeps.store.databases.bulk import plain_rows, rows_of_run
 from sweeps.store.databases.statements import one_of
+from sweeps.store.schema.outputs import is_beyond, unpacked_outputs
 from sweeps.store.schema.packing import NO_ERRORS, unpacked
 from sweeps.store.schema.tables import (
     Base,
@@ -23,12 +31,13 @@ from sweeps.store.schema.tables import (
     Epoch,
     ErrorPack,
     LengthScore,
+    OutputPack,
     Run,
     TestSet,
     Verdict,
 )
 
-RESULT_TABLES = (Epoch, LengthScore, ErrorPack, Checkpoint)
+RESULT_TABLES = (Epoch, LengthScore, ErrorPack, OutputPack, Checkpoint)
 """The tables that a run's digest covers."""
 
 Row = dict[str, Any]
@@ -47,6 +56,8 @@ class StoredRun:
     """Of the tables `epoch` and `length_score`, rows in the order of their keys."""
     pack: tuple[bytes, bytes] | None
     """The misclassified strings; None where there are none."""
+    output_pack: str | None
+    """What a transduction gave for them; None of other kinds."""
     checkpoints: dict[int, bytes]
     verdict: Row | None
 
@@ -58,7 +69,8 @@ class StoredRun:
     @property
     def is_tested(self) -> bool:
         """Whether there is any other row of results."""
-        return self._has(LengthScore) or self.pack is not None or bool(self.checkpoints)
+        packs = (self.pack, self.output_pack)
+        return self._has(LengthScore) or packs != (None, None) or bool(self.checkpoints)
 
     def _has(self, table: type[Base]) -> bool:
         return any(len(column) for column in self.columns[table.__tablename__].values())
@@ -69,11 +81,21 @@ class StoredRun:
             return [(run_id, *checkpoint) for checkpoint in self.checkpoints.items()]
         if table is ErrorPack:
             return [(run_id, *self.pack)] if self.pack else []
+        if table is OutputPack:
+            return [(run_id, self.output_pack)] if self.output_pack else []
         return rows_of_run(table, run_id, self.columns[table.__tablename__])
 
     def errors(self) -> StringErrors:
         """The misclassified strings."""
         return unpacked(*self.pack) if self.pack else NO_ERRORS
+
+    def outputs(self) -> list[Output] | None:
+        """What a transduction gave for the misclassified strings; None of other kinds."""
+        scores = self.columns[LengthScore.__tablename__]
+        # Numbers at every length; see `_ByRun`.
+        if any(scores[name].dtype == object for name in OUTPUT_COUNTS):
+            return None
+        return unpacked_outputs(self.output_pack) if self.output_pack else []
 
     def digest(self) -> str:
         """The digest that these rows have, which need not be the one that is stored."""
@@ -83,7 +105,15 @@ class StoredRun:
             "string_error": {"number": errors.numbers, "logit": errors.logits},
         }
         seed = self.run["model_seed"]
-        return run_digest(self.key, seed, self.run, tables, self.checkpoints, str(self.test_set))
+        return run_digest(
+            self.key,
+            seed,
+            self.run,
+            tables,
+            self.checkpoints,
+            str(self.test_set),
+            self.outputs(),
+        )
 
     def misfit(self) -> str | None:
         """How a finished run's results are not as they were written; None where they are."""
@@ -97,6 +127,24 @@ class StoredRun:
             return "it got more strings wrong than it was tested on"
         if not (_agrees(self.run) and _agrees(scores)):
             return "its tested and wrong are not those of its tn, fp, fn and tp"
+        return self._misfit_of_outputs(scores)
+
+    def _misfit_of_outputs(self, scores: Columns) -> str | None:
+        """What a transduction's counts and outputs contradict, or those of another kind."""
+        outputs = self.outputs()
+        counts = [scores[name] for name in OUTPUT_COUNTS]
+        if outputs is None:
+            if self.output_pack or any((column != None).any() for column in counts):  # noqa: E711
+                return "only some of its right_length_given, edits, target_tokens and outputs exist"
+            return None
+        if any((column < 0).any() for column in counts):
+            return "its right_length_given, edits or target_tokens are below 0"
+        if (scores["right_length_given"] > scores["tested"]).any():
+            return "it got more strings right with their length given than it was tested on"
+        if len(outputs) != len(errors := self.errors()):
+            return f"it has {len(outputs):,} outputs of {len(errors):,} misclassified strings"
+        if any(map(is_beyond, outputs)):
+            return "a first wrong place is beyond its output"
         return None
 
     def verdict_digest(self) -> str | None:
@@ -152,8 +200,9 @@ def read_runs(connection: Connection, run_ids: Sequence[int]) -> Iterator[Stored
         table.__tablename__: _columns_by_run(connection, table, run_ids)
         for table in (Epoch, LengthScore)
     }
-    packs, checkpoints, verdicts = (
-        _rows_by_run(connection, table, run_ids) for table in (ErrorPack, Checkpoint, Verdict)
+    packs, output_packs, checkpoints, verdicts = (
+        _rows_by_run(connection, table, run_ids)
+        for table in (ErrorPack, OutputPack, Checkpoint, Verdict)
     )
     names = inspect(Verdict).local_table.columns.keys()
     for run in connection.execute(query).mappings().all():
@@ -164,6 +213,7 @@ def read_runs(connection: Connection, run_ids: Sequence[int]) -> Iterator[Stored
             run=dict(run),
             columns={name: by_run.of(run_id) for name, by_run in counted.items()},
             pack=next(((bytes(n), bytes(x)) for _, n, x in packs.get(run_id, [])), None),
+            output_pack=next((outputs for _, outputs in output_packs.get(run_id, [])), None),
             checkpoints={epoch: bytes(x) for _, epoch, x in checkpoints.get(run_id, [])},
             verdict=next(
                 (dict(zip(names, x, strict=True)) for x in verdicts.get(run_id, [])), None
@@ -181,7 +231,8 @@ class _ByRun:
     def of(self, run_id: int) -> Columns:
         start, end = np.searchsorted(self.run_ids, [run_id, run_id + 1])
         columns = {name: column[start:end] for name, column in self.columns.items()}
-        # Of a language the confusion has a number at every length, of other tasks none has any.
+        # The confusion has a number at every length of a language, and none of other tasks; what
+        # is counted of outputs, of a transduction.
         return {
             name: column.astype(np.int64)
             if column.dtype == object and not (column == None).any()  # noqa: E711
@@ -203,7 +254,7 @@ def _columns_by_run(connection: Connection, table: type[Base], run_ids: Sequence
 
 
 def _column(table: str, name: str, values: Sequence[Any], kind: str) -> np.ndarray:
-    if name in Confusion._fields and None in values:
+    if name in (*Confusion._fields, *OUTPUT_COUNTS) and None in values:
         known = [value for value in values if value is not None]
         _column(table, name, known, kind)
         return np.array(values, dtype=object)

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sqlalchemy import Connection, Select, case, delete, func, select, update
+from sqlalchemy import BigInteger, Connection, Select, case, cast, delete, func, select, update
 
 from sweeps.store.databases.statements import chunks, one_of, upsert
-from sweeps.store.schema.tables import COUNTS, LengthScore, LengthSum, Run, RunState
+from sweeps.store.schema.tables import LENGTH_COUNTS, LengthScore, LengthSum, Run, RunState
 
 KEYS = [column.name for column in LengthSum.__table__.primary_key]
 SUMMED = [column.name for column in LengthSum.__table__.columns if not column.primary_key]
@@ -51,7 +51,11 @@ def _sums_of(run_ids: Iterable[int] | None) -> Select[*tuple[Any, ...]]:
             LengthScore.length,
             func.count().label("runs"),
             func.count().filter(LengthScore.wrong > 0).label("failing"),
-            *(func.sum(getattr(LengthScore, name)).label(name) for name in COUNTS),
+            # A sum of great whole numbers is a decimal one in PostgreSQL.
+            *(
+                cast(func.sum(getattr(LengthScore, name)), BigInteger).label(name)
+                for name in LENGTH_COUNTS
+            ),
         )
         .join(Run, Run.id == LengthScore.run_id)
         .where(Run.state == RunState.DONE)

@@ -19,6 +19,7 @@ from sweeps.store.databases.statements import forget_losses, insert_new, sweeps_
 from sweeps.store.results.sums import raise_sums
 from sweeps.store.results.test_sets import missing_test_set, store_test_set
 from sweeps.store.runs.claiming import Claim
+from sweeps.store.schema.outputs import packed_outputs
 from sweeps.store.schema.packing import packed
 from sweeps.store.schema.tables import (
     Base,
@@ -28,6 +29,7 @@ from sweeps.store.schema.tables import (
     ErrorPack,
     Failure,
     LengthScore,
+    OutputPack,
     Run,
     RunState,
     Verdict,
@@ -158,13 +160,14 @@ def result_rows(run_id: int, outcome: RunResult) -> dict[type[Base], list[tuple[
     """A run's rows in the tables of results, in the order of their columns."""
     evaluation = outcome.evaluation
     assert evaluation is not None
-    columns = outcome.tables()
+    columns, outputs = outcome.tables(), outcome.outputs()
     return {
         **{
             table: rows_of_run(table, run_id, columns[table.__tablename__])
             for table in (Epoch, LengthScore)
         },
         ErrorPack: [(run_id, *packed(evaluation.errors))] if len(evaluation.errors) else [],
+        OutputPack: [(run_id, packed_outputs(outputs))] if outputs else [],
         Checkpoint: [(run_id, *checkpoint) for checkpoint in outcome.checkpoints.items()],
     }
 

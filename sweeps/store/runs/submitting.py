@@ -30,6 +30,7 @@ from sweeps.store.schema.tables import (
     ErrorPack,
     Failure,
     LengthScore,
+    OutputPack,
     Perturbation,
     Run,
     RunState,
@@ -42,7 +43,10 @@ from sweeps.store.schema.tables import (
     now,
 )
 
-RESULTS = (Epoch, LengthScore, ErrorPack, Checkpoint, Verdict, Cause, Perturbation, Failure)
+RESULTS = (
+    *(Epoch, LengthScore, ErrorPack, OutputPack, Checkpoint),
+    *(Verdict, Cause, Perturbation, Failure),
+)
 """The tables whose rows belong to one run."""
 
 

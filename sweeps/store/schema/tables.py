@@ -1,8 +1,8 @@
 """The tables. Column names are part of the product: people write SQL against them.
 
 Times are UTC in ISO 8601, as text, so that they read and sort alike in every database. What values
-a column takes is checked by the database; the migrations say how, and make two views besides:
-`string_error` and `misclassified`.
+a column takes is checked by the database; the migrations say how, and make three views besides:
+`string_error`, `misclassified` and `wrong_output`.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -11,8 +11,10 @@ from enum import StrEnum
 from sqlalchemy import ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from sweeps.results.digest import OUTPUT_COUNTS
 from sweeps.store.schema import values
 from sweeps.store.schema.columns import big, packed_bytes, real, text, whole
+from sweeps.store.schema.outputs import unpacked_outputs
 
 
 class Base(DeclarativeBase):
@@ -57,6 +59,10 @@ _STRICT = {"sqlite_strict": True}
 _NUMBERED = {**_STRICT, "sqlite_autoincrement": True}
 """An id is never given twice: whoever remembers one cannot mistake another row for it."""
 _BY_KEY = {**_STRICT, "sqlite_with_rowid": False}
+
+_OUTPUTS = values.text(
+    "a JSON array of arrays: output, first wrong place, kind of error", unpacked_outputs
+)
 
 
 class Revision(Base):
@@ -234,7 +240,11 @@ class Epoch(Base):
 
 
 class LengthScore(Base):
-    """One length of one run's test; `tn` to `tp` only where the answer is one bit."""
+    """One length of one run's test.
+
+    `tn` to `tp` only where the answer is one bit, `right_length_given`, `edits` and `target_tokens`
+    only of transductions.
+    """
 
     __tablename__ = "length_score"
     __table_args__ = (_BY_KEY,)
@@ -246,6 +256,12 @@ class LengthScore(Base):
     tp: Mapped[int | None] = mapped_column(whole())
     tested: Mapped[int] = mapped_column(whole())
     wrong: Mapped[int] = mapped_column(whole())
+    right_length_given: Mapped[int | None] = mapped_column(whole())
+    """Test strings whose output is the target where its length is imposed."""
+    edits: Mapped[int | None] = mapped_column(big())
+    """Edit distances between outputs and targets, summed."""
+    target_tokens: Mapped[int | None] = mapped_column(big())
+    """Tokens of the targets, summed."""
 
 
 class LengthSum(Base):
@@ -269,6 +285,9 @@ class LengthSum(Base):
     tp: Mapped[int | None] = mapped_column(big())
     tested: Mapped[int] = mapped_column(big())
     wrong: Mapped[int] = mapped_column(big())
+    right_length_given: Mapped[int | None] = mapped_column(big())
+    edits: Mapped[int | None] = mapped_column(big())
+    target_tokens: Mapped[int | None] = mapped_column(big())
 
 
 class ErrorPack(Base):
@@ -286,6 +305,22 @@ class ErrorPack(Base):
     """Of the test set's strings, ascending, three bytes each, the highest first."""
     logits: Mapped[bytes] = mapped_column(packed_bytes())
     """Of the same strings, IEEE 754 of four or eight bytes, the highest first."""
+
+
+class OutputPack(Base):
+    """What a transduction gave for the misclassified strings of one run, packed like these.
+
+    The view `wrong_output` has a row for each, with its string and target.
+    """
+
+    __tablename__ = "output_pack"
+    __table_args__ = (_STRICT,)
+    run_id: Mapped[int] = mapped_column(
+        whole(values.ID), ForeignKey("run.id"), primary_key=True, autoincrement=False
+    )
+    outputs: Mapped[str] = mapped_column(text(_OUTPUTS))
+    """A JSON array, in the order of the pack of errors: of each the output, the first wrong place
+    and the kind of error."""
 
 
 class Checkpoint(Base):
@@ -372,7 +407,10 @@ class Worker(Base):
     ended_at: Mapped[str | None] = mapped_column(text(values.TIME))
 
 
-COUNTS = [c.name for c in LengthScore.__table__.columns if not c.primary_key]
-"""Counts of strings: at each length of each run, of each run, and summed over runs."""
+LENGTH_COUNTS = [c.name for c in LengthScore.__table__.columns if not c.primary_key]
+"""What is counted at each length of each run, and summed over runs."""
+
+COUNTS = [name for name in LENGTH_COUNTS if name not in OUTPUT_COUNTS]
+"""Those that are summed up in the run's own row, too: counts of strings."""
 
 values.name_columns(Base.metadata)

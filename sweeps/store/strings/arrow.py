@@ -1,6 +1,7 @@
 """Results as Arrow tables, for files of millions of rows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -8,9 +9,17 @@ from jaxtyping import Int64
 from sqlalchemy import Connection, Row, select
 
 from seqcls.errors import StoreDamagedError
+from seqcls.results import StringErrors
+from sweeps.results.digest import Output
 from sweeps.store.databases.bulk import fetched, plain_rows
 from sweeps.store.schema.tables import LengthScore, TestString
-from sweeps.store.strings.errors import errors_in, packs_of
+from sweeps.store.strings.errors import (
+    OUTPUT_COLUMNS,
+    errors_in,
+    one_each,
+    outputs_of,
+    packs_of,
+)
 
 # Named types, since a part without rows says nothing of them.
 LENGTHS = pa.schema([(column.name, pa.int64()) for column in LengthScore.__table__.columns])
@@ -32,8 +41,13 @@ ERRORS = pa.schema(
         ("logit", pa.float64()),
         ("occurrences", pa.int64()),
         ("target", pa.string()),
+        ("output", pa.string()),
+        ("first_wrong", pa.int64()),
+        ("log_probability", pa.float64()),
+        ("error_kind", pa.string()),
     ]
 )
+_OUTPUTS = pa.schema([ERRORS.field(name) for name in OUTPUT_COLUMNS])
 
 
 def lengths_of(connection: Connection, run_ids: Sequence[int]) -> pa.Table:
@@ -91,17 +105,42 @@ def errors_of(connection: Connection, run_ids: Sequence[int], strings: Strings) 
 def _of_one_set(
     connection: Connection, rows: Sequence[Row[int, int | None, bytes, bytes]], strings: Strings
 ) -> pa.Table:
-    errors = [
-        errors_in(run_id, bytes(numbers), bytes(logits)) for run_id, _, numbers, logits in rows
-    ]
-    numbers = np.concatenate([run_errors.numbers for run_errors in errors])
+    errors = {
+        run_id: errors_in(run_id, bytes(numbers), bytes(logits))
+        for run_id, _, numbers, logits in rows
+    }
+    numbers = np.concatenate([run_errors.numbers for run_errors in errors.values()])
     found = strings.of(connection, int(rows[0][1] or 0), numbers)
+    outputs = _outputs(outputs_of(connection, list(errors)), errors)
     columns = {
         **{name: found[name] for name in _STRINGS.names},
-        "run_id": np.repeat([row[0] for row in rows], [len(run_errors) for run_errors in errors]),
-        "logit": np.concatenate([run_errors.logits for run_errors in errors]),
+        **{name: outputs[name] for name in OUTPUT_COLUMNS},
+        "run_id": np.repeat(list(errors), list(map(len, errors.values()))),
+        "logit": np.concatenate([run_errors.logits for run_errors in errors.values()]),
     }
     return pa.table([columns[name] for name in ERRORS.names], schema=ERRORS)
+
+
+def _outputs(given: Mapping[int, list[Output]], errors: Mapping[int, StringErrors]) -> pa.Table:
+    """What runs gave for their errors, in `OUTPUT_COLUMNS`; nothing of those of other kinds.
+
+    Raises:
+        StoreDamagedError: a run has not one output for each error.
+    """
+    if not given:
+        number = sum(map(len, errors.values()))
+        return pa.table([pa.nulls(number, kind) for kind in _OUTPUTS.types], schema=_OUTPUTS)
+    rows: list[tuple[Any, ...]] = []
+    for run_id, run_errors in errors.items():
+        if run_id not in given:
+            rows += [(None,) * len(OUTPUT_COLUMNS)] * len(run_errors)
+            continue
+        outputs = one_each(run_id, given[run_id], len(run_errors))
+        for (text, place, error_kind), logit in zip(outputs, run_errors.logits, strict=True):
+            rows.append((text, place, float(logit), error_kind))
+    columns = zip(*rows, strict=True)
+    arrays = [pa.array(x, type=kind) for x, kind in zip(columns, _OUTPUTS.types, strict=True)]
+    return pa.table(arrays, schema=_OUTPUTS)
 
 
 def _read(

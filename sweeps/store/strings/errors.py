@@ -8,10 +8,12 @@ from sqlalchemy import Connection, Row, select
 
 from seqcls.errors import StoreDamagedError
 from seqcls.results import StringErrors
+from sweeps.results.digest import Output
 from sweeps.store.databases.frames import read
 from sweeps.store.databases.statements import one_of
+from sweeps.store.schema.outputs import unpacked_outputs
 from sweeps.store.schema.packing import unpacked
-from sweeps.store.schema.tables import Config, ErrorPack, Run, TestString
+from sweeps.store.schema.tables import Config, ErrorPack, OutputPack, Run, TestString
 
 if TYPE_CHECKING:
     # Imported where frames are made: a sweep begins half a second sooner without.
@@ -19,13 +21,18 @@ if TYPE_CHECKING:
 
 STRING_COLUMNS = ("string", "length", "label", "occurrences", "target")
 
+OUTPUT_COLUMNS = ("output", "first_wrong", "log_probability", "error_kind")
+"""What is known of a transduction's errors besides."""
+
 
 def errors_of_runs(connection: Connection, run_ids: Sequence[int]) -> "pd.DataFrame":
     """Misclassified strings of these runs, by run and number, which sorts them as text.
 
     Returns:
         run_id, number, string, length, label, logit, occurrences; and target, where any of the
-        runs is of a task that is no language, whose strings have no label.
+        runs is of a task that is no language, whose strings have no label; and `OUTPUT_COLUMNS`,
+        where any is of a transduction: the output, where it and the target part (tokens), the
+        log-probability of the target (nats) and the kind of the error.
     """
     import pandas as pd
 
@@ -34,17 +41,25 @@ def errors_of_runs(connection: Connection, run_ids: Sequence[int]) -> "pd.DataFr
         test_set_id: strings_of(connection, test_set_id)
         for test_set_id in {row.test_set_id for row in rows}
     }
+    outputs = outputs_of(connection, run_ids)
     parts = []
     for run_id, test_set_id, numbers, logits in rows:
         errors = errors_in(run_id, bytes(numbers), bytes(logits))
         part = those_of(strings[test_set_id], errors.numbers).reset_index()
         part.insert(0, "run_id", run_id)
         part["logit"] = errors.logits
+        if run_id in outputs:
+            given = one_each(run_id, outputs[run_id], len(errors))
+            part = part.join(pd.DataFrame(given, columns=["output", "first_wrong", "error_kind"]))
+            part["log_probability"] = part["logit"]
         parts.append(part)
     columns = ["run_id", "number", "string", "length", "label", "logit", "occurrences"]
     if not parts:
         return _none(columns)
     found = pd.concat(parts, ignore_index=True)
+    if outputs:
+        found = found.astype({"label": "Int64", "first_wrong": "Int64"})
+        return found[[*columns, "target", *OUTPUT_COLUMNS]]
     if found["target"].isna().all():
         return found[columns]
     return found.astype({"label": "Int64"})[[*columns, "target"]]
@@ -62,6 +77,29 @@ def packs_of(
         .order_by(ErrorPack.run_id)
     )
     return connection.execute(packs).all()
+
+
+def outputs_of(connection: Connection, run_ids: Sequence[int]) -> dict[int, list[Output]]:
+    """What those of these runs that are of transductions gave for the strings they got wrong.
+
+    Raises:
+        StoreDamagedError: a pack is none.
+    """
+    packs = select(OutputPack.run_id, OutputPack.outputs).where(one_of(OutputPack.run_id, run_ids))
+    rows = connection.execute(packs.order_by(OutputPack.run_id)).all()
+    return {run_id: unpacked_outputs(outputs) for run_id, outputs in rows}
+
+
+def one_each(run_id: int, outputs: list[Output], errors: int) -> list[Output]:
+    """A run's outputs, of which there is one for each error.
+
+    Raises:
+        StoreDamagedError: there is not.
+    """
+    if len(outputs) != errors:
+        said = f"{len(outputs):,} outputs of {errors:,} misclassified strings"
+        raise StoreDamagedError(f"run {run_id} (output_pack): {said}")
+    return outputs
 
 
 def strings_of(

@@ -17,7 +17,7 @@ from sweeps.store.databases.statements import one_of
 from sweeps.store.reading.selection import KINDS, Kind, View, in_scope, picked
 from sweeps.store.schema.packing import unpacked_numbers
 from sweeps.store.schema.tables import Config, ErrorPack, Run, RunState, TestSet, TestString
-from sweeps.store.strings.errors import errors_of_runs, strings_of, those_of
+from sweeps.store.strings.errors import OUTPUT_COLUMNS, errors_of_runs, strings_of, those_of
 
 PACKS_AT_ONCE = 1_000
 
@@ -54,14 +54,14 @@ def string_errors(
 
     Returns:
         string, kind, length (letters), label (1: in the language), logit, occurrences (in the
-        test set).
+        test set); of other tasks target, and of transductions `OUTPUT_COLUMNS`.
     """
     found = _found(store, run_id, search)
     # Numbers sort strings as text, in every database alike.
     found = found.sort_values(["length", "number"], ignore_index=True)
-    found["kind"] = _kinds(found["label"])
+    found["kind"] = found["error_kind"] if "error_kind" in found else _kinds(found["label"])
     columns = ["string", "kind", "length", "label", "logit", "occurrences"]
-    columns += ["target"] * ("target" in found)
+    columns += [name for name in ("target", *OUTPUT_COLUMNS) if name in found]
     end = None if limit is None else offset + limit
     return found.iloc[offset:end][columns].reset_index(drop=True)
 
@@ -216,6 +216,6 @@ def _found(store: Store, run_id: int, search: ErrorSearch) -> pd.DataFrame:
 
 
 def errors_of(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
-    """Misclassified strings of these runs: run_id, string, length, label, logit, occurrences."""
+    """Misclassified strings of these runs, as `errors_of_runs` but for their numbers."""
     with store.begin() as connection:
         return errors_of_runs(connection, run_ids).drop(columns="number")

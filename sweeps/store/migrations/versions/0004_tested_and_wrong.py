@@ -1,8 +1,17 @@
-"""Answers of any kind: strings tested and wrong, and targets; tn to tp and labels only of bits."""
+"""Answers of any kind: strings tested and wrong, targets and outputs; tn to tp only of bits."""
+
+import json
 
 from alembic import context, op
+from sqlalchemy import text
 
-from sweeps.store.migrations.packed_views import postgres_views, sqlite_views
+from seqcls.canonical import canonical_json
+from seqcls.config import default_fields
+from sweeps.store.migrations.packed_views import (
+    postgres_views,
+    sqlite_views,
+    wrong_output_view,
+)
 from sweeps.store.migrations.second_digest import misfits
 from sweeps.store.migrations.strict_tables import WORDS
 
@@ -12,6 +21,14 @@ down_revision = "0003"
 CELLS = ("tn", "fp", "fn", "tp")
 COUNTED = {"tested": "tn + fp + fn + tp", "wrong": "fp + fn"}
 """Columns that are added, and what they hold in rows that were there."""
+
+OUTPUT_COUNTS = ("right_length_given", "edits", "target_tokens")
+"""Columns that are added and hold nothing in rows that were there: none is of a transduction."""
+
+ALL_OR_NONE = """
+    CONSTRAINT all_or_none CHECK (
+        (right_length_given IS NULL) = (edits IS NULL) AND (edits IS NULL) = (target_tokens IS NULL)
+    )"""
 
 LENGTH_SCORE = """
 CREATE TABLE length_score (
@@ -23,7 +40,10 @@ CREATE TABLE length_score (
     tp INTEGER CHECK (tp >= 0),
     tested INTEGER NOT NULL CHECK (tested >= 0),
     wrong INTEGER NOT NULL CHECK (wrong >= 0),
-    PRIMARY KEY (run_id, length)
+    right_length_given INTEGER CHECK (right_length_given >= 0),
+    edits {big} CHECK (edits >= 0),
+    target_tokens {big} CHECK (target_tokens >= 0),
+    PRIMARY KEY (run_id, length),{all_or_none}
 ){strict_by_key}
 """
 
@@ -39,10 +59,31 @@ CREATE TABLE length_sum (
     tp {big} CHECK (tp >= 0),
     tested {big} NOT NULL CHECK (tested >= 0),
     wrong {big} NOT NULL CHECK (wrong >= 0),
+    right_length_given {big} CHECK (right_length_given >= 0),
+    edits {big} CHECK (edits >= 0),
+    target_tokens {big} CHECK (target_tokens >= 0),
     PRIMARY KEY (config_id, length),
-    FOREIGN KEY (config_id) REFERENCES config (id) ON DELETE CASCADE
+    FOREIGN KEY (config_id) REFERENCES config (id) ON DELETE CASCADE,{all_or_none}
 ){strict_by_key}
 """
+
+OUTPUT_PACK = """
+CREATE TABLE output_pack (
+    run_id INTEGER NOT NULL PRIMARY KEY REFERENCES run (id),
+    outputs TEXT NOT NULL CHECK ({outputs_are_some})
+){strict}
+"""
+
+WORDS_HERE = {
+    "sqlite": {
+        "outputs_are_some": "json_valid(outputs) AND json_type(outputs) = 'array' "
+        "AND json_array_length(outputs) > 0",
+    },
+    "postgresql": {
+        "outputs_are_some": "json_typeof(outputs::json) = 'array' "
+        "AND json_array_length(outputs::json) > 0",
+    },
+}
 
 
 TEST_STRING = """
@@ -77,15 +118,43 @@ def upgrade() -> None:
     if "damaged" not in attributes:
         # Else what the migration before has just made is as it should be, or named already.
         attributes["damaged"] = list(misfits(op.get_bind()))
+    _add_fields()
     _add_counts("run")
     _rebuild("length_score", LENGTH_SCORE, ("run_id", "length", *CELLS), "run")
     sums = ("config_id", "length", "runs", "failing", *CELLS)
     _rebuild("length_sum", LENGTH_SUM, sums, "config")
     _add_targets()
-    if op.get_bind().dialect.name == "postgresql":
+    dialect = op.get_bind().dialect.name
+    op.execute(_written(OUTPUT_PACK))
+    op.get_bind().exec_driver_sql(wrong_output_view(dialect))
+    if dialect == "postgresql":
         # Runs of a state in the order of their ids, as those of every index of SQLite are.
         op.execute("DROP INDEX run_state")
         op.execute("CREATE INDEX run_state ON run (state, id)")
+        _state_rows_of_a_run()
+
+
+def _state_rows_of_a_run() -> None:
+    """Says that a run has about a hundred rows in these tables.
+
+    From its samples the server takes the rows of a million runs for those of a few thousand, and
+    then reads a whole table where it should read some runs of it.
+    """
+    for table in ("length_score", "epoch"):
+        op.execute(f"ALTER TABLE {table} ALTER COLUMN run_id SET (n_distinct = -0.01)")
+
+
+def _add_fields() -> None:
+    """Writes fields of configurations that are new, at their defaults, beside those stored."""
+    connection, defaults = op.get_bind(), default_fields()
+    update = text("UPDATE config SET json = :json WHERE id = :id")
+    for row_id, stored in connection.exec_driver_sql("SELECT id, json FROM config").all():
+        try:
+            fields = json.loads(stored)
+        except (TypeError, ValueError, RecursionError):
+            continue
+        if isinstance(fields, dict) and defaults.keys() - fields:
+            connection.execute(update, {"json": canonical_json(defaults | fields), "id": row_id})
 
 
 def _add_targets() -> None:
@@ -127,6 +196,8 @@ def _rebuild(table: str, made_by: str, kept: tuple[str, ...], parent: str) -> No
     """
     if not _is_ours(table):
         _add_counts(table)
+        for column in OUTPUT_COUNTS:
+            op.execute(f"ALTER TABLE {table} ADD COLUMN {column} INTEGER CHECK ({column} >= 0)")
         return
     _make_anew(table, made_by)
     op.execute(
@@ -151,7 +222,14 @@ def _make_anew(table: str, made_by: str) -> None:
     op.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
     if dialect == "postgresql":
         op.execute(f"ALTER INDEX {table}_pkey RENAME TO old_{table}_pkey")
-    op.execute(made_by.format(**WORDS[dialect]).strip())
+    op.execute(_written(made_by))
+
+
+def _written(made_by: str) -> str:
+    """A statement in the words of the database."""
+    dialect = op.get_bind().dialect.name
+    words = {**WORDS[dialect], **WORDS_HERE[dialect], "all_or_none": ALL_OR_NONE}
+    return made_by.format(**words).strip()
 
 
 def _are_counts(*columns: str) -> str:

@@ -1,0 +1,1 @@
+"""What follows from an input: languages ask whether it was written, transductions write it."""

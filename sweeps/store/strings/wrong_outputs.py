@@ -1,0 +1,47 @@
+"""Reads of how a transduction's run fails: kinds of errors, and where outputs leave targets."""
+
+import pandas as pd
+
+from sweeps.store.databases.engine import Store
+from sweeps.store.schema.outputs import ERROR_KINDS
+from sweeps.store.strings.errors import errors_of_runs
+
+
+def error_kinds_by_length(store: Store, run_id: int, width: int) -> pd.DataFrame:
+    """How often a run made each kind of error on strings of similar length.
+
+    Args:
+        store: where to read.
+        run_id: of a transduction; another has no row.
+        width: lengths that make one row: with 10, the lengths 1 to 10, 11 to 20, and so on.
+
+    Returns:
+        first_length, last_length, error_kind, strings (each as often as it occurs in the test
+        set), kinds in the order of `ERROR_KINDS`; no row where there is no such error.
+    """
+    found = _summed(store, run_id, width, "error_kind")
+    found["error_kind"] = pd.Categorical(found["error_kind"], ERROR_KINDS)
+    found = found.sort_values(["first_length", "error_kind"], ignore_index=True)
+    return found.astype({"error_kind": object})
+
+
+def first_wrong_places(store: Store, run_id: int, width: int) -> pd.DataFrame:
+    """How often a run's outputs part from their targets at each place, on strings as above.
+
+    Returns:
+        first_length, last_length, first_wrong (tokens that are right before), strings.
+    """
+    return _summed(store, run_id, width, "first_wrong")
+
+
+def _summed(store: Store, run_id: int, width: int, what: str) -> pd.DataFrame:
+    """The test strings that a run got wrong, by length and what their outputs say."""
+    with store.begin() as connection:
+        errors = errors_of_runs(connection, [run_id])
+    # Of no transduction there is nothing to count.
+    errors = errors if what in errors else errors.head(0).assign(**{what: None})
+    first = (errors["length"] - 1) // width * width + 1
+    counted = errors.assign(first_length=first).groupby(["first_length", what])["occurrences"].sum()
+    found = counted.rename("strings").reset_index()
+    found.insert(1, "last_length", found["first_length"] + width - 1)
+    return found

@@ -1,0 +1,481 @@
+"""Transductions in every kind of database: counts by length, and what was given for each error.
+
+Their results are made by hand, on the strings and targets of a task of a package from outside.
+"""
+
+import json
+import re
+import shutil
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from seqcls.errors import StoreDamagedError, StoreError
+from sweeps.analysis.export import export
+from sweeps.cli.app import app as seqcls
+from sweeps.results.digest import OUTPUT_COUNTS
+from sweeps.results.run_result import RunResult
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
+from sweeps.store.migrate import upgrade_with_backup
+from sweeps.store.opening import open_reader, open_writer, pack
+from sweeps.store.reading import overview, queries, sweep_queries
+from sweeps.store.reading.curves import Measure, median_curves
+from sweeps.store.reading.selection import View
+from sweeps.store.schema.outputs import is_beyond, packed_outputs, unpacked_outputs
+from sweeps.store.strings import string_queries
+from sweeps.store.strings.wrong_outputs import error_kinds_by_length, first_wrong_places
+from sweeps.store.verification import verify
+from tests import transductions
+from tests.blocks import DOCS, blocks_of
+from tests.chaos.contents import contents
+from tests.chaos.damaged import unchecked
+from tests.conftest import ASSETS, SHORT
+from tests.databases import rows
+from tests.integration import test_sums as of_languages
+from tests.integration.test_databases import filled as filled_with_languages
+from tests.plugins import forget_parts
+from tests.transductions import ERRORS, GIVEN, filled
+
+TASK: dict[str, Any] = {**SHORT, "task": "ones_modulo", "test_size": 300, "test_max_length": 20}
+COUNTS = ("tested", "wrong", *OUTPUT_COUNTS)
+
+
+@pytest.fixture(autouse=True)
+def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A task whose strings have targets."""
+    monkeypatch.syspath_prepend(str(ASSETS / "plugin_package"))
+    forget_parts()
+    yield
+    forget_parts()
+
+
+@pytest.fixture
+def store(any_db: str) -> Store:
+    """A sweep of three transductions: one without errors, two with as many as `GIVEN` has."""
+    return filled(open_writer(any_db), fixed=TASK)
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Store:
+    return open_writer(str(tmp_path / "other.db"))
+
+
+def change(store: Store, statement: str) -> None:
+    with store.begin() as connection:
+        connection.exec_driver_sql(statement)
+
+
+def summed(store: Store) -> list[tuple[Any, ...]]:
+    """The sums by length as they should be, from the results of every run, one by one."""
+    names = ", ".join(f"score.{name}" for name in COUNTS)
+    found: dict[tuple[int, int], list[int]] = {}
+    query = f"SELECT config_id, length, {names} FROM length_score AS score JOIN run ON id = run_id"
+    for config_id, length, *own in rows(store, query):
+        total = found.setdefault((config_id, length), [0] * len(COUNTS))
+        total[:] = map(sum, zip(total, own, strict=True))
+    return [(*key, *own) for key, own in sorted(found.items())]
+
+
+def sums(store: Store) -> list[tuple[Any, ...]]:
+    query = f"SELECT config_id, length, {', '.join(COUNTS)} FROM length_sum ORDER BY 1, 2"
+    return rows(store, query)
+
+
+def test_what_is_recorded_is_read_back_and_fits_its_digest(store: Store) -> None:
+    assert verify(store).damages == []
+    digests = [digest for (digest,) in rows(store, "SELECT digest FROM run ORDER BY id")]
+    assert all(digest.startswith("v3:") for digest in digests)
+    packs = dict(rows(store, "SELECT run_id, outputs FROM output_pack"))
+    assert {run_id: unpacked_outputs(text) for run_id, text in packs.items()} == {
+        2: GIVEN,
+        3: GIVEN,
+    }
+    assert json.loads(packs[2])[1] == ["0{12}1", 11, "went on"]
+    assert rows(store, "SELECT count(*) FROM length_score WHERE tn IS NOT NULL") == [(0,)]
+    assert sums(store) == summed(store) != []
+
+
+def test_of_other_kinds_there_is_none_of_it(store: Store) -> None:
+    filled_with_languages(store)
+    assert verify(store).damages == []
+    assert rows(store, "SELECT count(*) FROM output_pack") == [(2,)]
+    known = " + ".join(f"count({name})" for name in OUTPUT_COUNTS)
+    for table in ("length_score", "length_sum"):
+        without = rows(store, f"SELECT {known} FROM {table} WHERE tn IS NOT NULL")
+        assert without == [(0,)]
+    assert len(of_languages.sums(store)) == len(sums(store)) > 2
+    errors = string_queries.errors_of(store, [4, 5, 6])
+    assert "output" not in errors
+    both = string_queries.errors_of(store, range(1, 7)).set_index("run_id")
+    assert both.loc[[2, 3], "output"].notna().all()
+    assert both.loc[[5], ["output", "first_wrong", "log_probability"]].isna().all(axis=None)
+
+
+def test_the_view_has_a_row_for_each_wrong_string(store: Store) -> None:
+    filled_with_languages(store)
+    columns = "run_id, string, length, target, output, first_wrong, log_probability, error_kind"
+    found = rows(store, f"SELECT {columns}, occurrences FROM wrong_output ORDER BY run_id, string")
+    wrong = "SELECT run_id, string, length, target, logit, occurrences FROM misclassified"
+    expected = []
+    for run_id in (2, 3):
+        plain = rows(store, f"{wrong} WHERE run_id = {run_id}")
+        # Numbers sort strings as text, and outputs stand in their order.
+        for row, given in zip(sorted(plain, key=lambda own: str(own[1])), GIVEN, strict=True):
+            output, place, kind = given
+            expected.append((*row[:4], output, place, row[4], kind, row[5]))
+    assert sorted(found) == sorted(expected)
+    assert {row[3] for row in found} <= {f"remainder {n}" for n in range(3)}
+
+
+def test_the_view_reads_the_outputs_of_a_run_once(other: Store) -> None:
+    plan = rows(filled(other, fixed=TASK), "EXPLAIN QUERY PLAN SELECT * FROM wrong_output")
+    steps = [step for *_, step in plan]
+    # Else they would be read for every string of the test set.
+    assert "SEARCH said USING PRIMARY KEY (test_set_id=? AND number=?)" in steps
+
+
+def test_plain_sql_of_the_docs_asks_for_them(store: Store) -> None:
+    page = (DOCS / "database.md").read_text()
+    queries_shown = [x.text for x in blocks_of(page) if x.title == "Transductions"]
+    by_length, longest = (rows(store, text.rstrip().rstrip(";")) for text in queries_shown)
+    counted: dict[int, list[float]] = {}
+    for _, length, tested, wrong, given, edits, tokens in summed(store):
+        counted[length] = [1 - wrong / tested, given / tested, edits / tokens]
+    assert {length: [*map(float, own)] for length, *own in by_length} == {
+        length: pytest.approx(own) for length, own in counted.items()
+    }
+    of_kinds = Counter(kind for _, _, kind in GIVEN)
+    assert {kind: strings for kind, strings, _ in longest} == {
+        kind: 2 * number for kind, number in of_kinds.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("statement", "how"),
+    [
+        ("UPDATE length_score SET edits = edits + 1", "its results do not fit its digest"),
+        (
+            "UPDATE length_score SET right_length_given = right_length_given - 1",
+            "its results do not fit its digest",
+        ),
+        ("UPDATE length_score SET target_tokens = 1", "its results do not fit its digest"),
+        (
+            f"UPDATE length_score SET {', '.join(f'{name} = NULL' for name in OUTPUT_COUNTS)}",
+            "its results do not fit its digest",
+        ),
+        (
+            "UPDATE output_pack SET outputs = replace(outputs, 'pop', 'top')",
+            "its results do not fit its digest",
+        ),
+        (
+            "UPDATE output_pack SET outputs = replace(outputs, '11', '12')",
+            "its results do not fit its digest",
+        ),
+        (
+            "UPDATE output_pack SET outputs = replace(outputs, 'repeats', 'went on')",
+            "its results do not fit its digest",
+        ),
+        ("DELETE FROM output_pack", "its results do not fit its digest"),
+        (
+            "UPDATE output_pack SET outputs = replace(outputs, 'repeats', 'stutters')",
+            "expected a JSON array of arrays: output, first wrong place, kind of error",
+        ),
+    ],
+)
+def test_what_is_changed_is_named_and_no_merge_takes_it(
+    store: Store, other: Store, statement: str, how: str
+) -> None:
+    change(store, f"{statement} WHERE run_id = 2")
+    if "length_score" in statement:
+        # Of its own sums nothing is said here.
+        names = ", ".join(f"{name} = NULL" for name in OUTPUT_COUNTS)
+        change(store, f"UPDATE length_sum SET {names}")
+    said = [str(damage) for damage in verify(store).damages]
+    assert len([line for line in said if line.startswith("run 2") and how in line]) == 1
+    assert not [line for line in said if line.startswith(("run 1", "run 3"))]
+    if "digest" in how:
+        merged = writer.merge(other, store)
+        assert (merged.results, merged.damaged) == (2, ["run 2 (model seed 1)"])
+        assert verify(other).damages == []
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "how"),
+    [
+        ("texts", ["0"] * (ERRORS - 1), "expected"),
+        ("right_length_given", 10**6, "it got more strings right with their length given than"),
+        ("edits", -1, "its right_length_given, edits or target_tokens are below 0"),
+        ("first_wrong", 13, "a first wrong place is beyond its output"),
+    ],
+)
+def test_results_that_contradict_themselves_are_damage(
+    other: Store, field: str, value: Any, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever their digest says."""
+    made = transductions.outcome
+
+    def contradicting(run: Any, errors: int) -> RunResult:
+        result = made(run, errors)
+        assert result.evaluation is not None
+        outputs = result.evaluation.outputs
+        assert outputs is not None
+        if field == "texts":
+            new = value
+        else:
+            new = getattr(outputs, field).copy()
+            if len(new):
+                new[0] = value
+        object.__setattr__(outputs, field, new)
+        return result.sealed(run.config.key, run.model_seed)
+
+    monkeypatch.setattr(transductions, "outcome", contradicting)
+    if field == "texts":
+        with pytest.raises(ValueError, match="zip"):
+            filled(other, fixed=TASK)
+        assert rows(other, "SELECT count(*) FROM output_pack") == [(0,)]
+        return
+    if field == "edits":
+        with pytest.raises(StoreError, match="CHECK constraint failed"):
+            filled(other, fixed=TASK)
+        return
+    filled(other, fixed=TASK)
+    said = [str(damage) for damage in verify(other).damages]
+    assert f"run 2 (model seed 1): {how}" in " ".join(said)
+
+
+def test_one_output_stands_for_each_error(other: Store) -> None:
+    filled(other, fixed=TASK)
+    change(other, f"UPDATE output_pack SET outputs = '{packed_outputs(GIVEN[:3])}'")
+    for read in (string_queries.string_errors, error_kinds_by_length_of):
+        with pytest.raises(StoreDamagedError, match=r"run 2 \(output_pack\): 3 outputs of 6 mis"):
+            read(other, 2)
+
+
+def error_kinds_by_length_of(store: Store, run_id: int) -> pd.DataFrame:
+    return error_kinds_by_length(store, run_id, 10)
+
+
+def test_merging_takes_them_over_and_deleting_removes_them(store: Store, other: Store) -> None:
+    merged = writer.merge(other, store)
+    assert (merged.results, merged.conflicts, merged.damaged) == (3, [], [])
+    assert contents(other) == contents(store)
+    assert sums(other) == sums(store)
+    assert writer.merge(other, store).same == 3
+    filled(other, name="more", model_seeds=[7, 8], fixed=TASK)
+    assert sums(other) == summed(other)
+    writer.delete(other, sweep_queries.find_sweep(other, "more"))
+    assert (contents(other), sums(other)) == (contents(store), sums(store))
+    writer.delete(store, sweep_queries.find_sweep(store, "outputs"))
+    assert sums(store) == []
+    assert rows(store, "SELECT count(*) FROM output_pack") == [(0,)]
+    assert verify(store).damages == []
+
+
+def test_other_outputs_of_the_same_run_are_said_and_ours_are_kept(
+    store: Store, other: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transductions, "GIVEN", GIVEN[::-1])
+    filled(other, fixed=TASK)
+    before = contents(store)
+    (first, _) = writer.merge(store, other).conflicts
+    assert first == ("run 2 (model seed 1): wrong_output differ, the confusion matrix is the same")
+    assert contents(store) == before
+
+
+def test_a_packed_file_holds_them(tmp_path: Path) -> None:
+    path = tmp_path / "x.db"
+    before = contents(filled(open_writer(str(path)), fixed=TASK))
+    pack(str(path))
+    assert contents(open_reader(str(path))) == before
+    assert verify(open_reader(str(path))).damages == []
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_they_are_exported(store: Store, tmp_path: Path, kind: str) -> None:
+    filled_with_languages(store)
+    written = export(store, tmp_path / "out", kind, View())
+    read = pd.read_csv if kind == "csv" else pd.read_parquet
+    frames = {path.stem: read(path) for path in written}
+    errors = frames["errors"]
+    assert list(errors)[-5:] == [
+        *("target", "output", "first_wrong", "log_probability", "error_kind")
+    ]
+    second = errors[errors["run_id"] == 2]
+    assert second["output"].fillna("").tolist() == [text for text, *_ in GIVEN]
+    assert second["first_wrong"].tolist() == [place for _, place, _ in GIVEN]
+    assert second["error_kind"].tolist() == [error_kind for *_, error_kind in GIVEN]
+    assert second["log_probability"].tolist() == second["logit"].tolist()
+    assert errors.loc[errors["run_id"] == 5, "output"].isna().all()
+    lengths = frames["lengths"].set_index("run_id")
+    assert lengths.loc[[1, 2, 3], list(OUTPUT_COUNTS)].notna().all(axis=None)
+    assert lengths.loc[[4, 5, 6], list(OUTPUT_COUNTS)].isna().all(axis=None)
+
+
+def test_a_runs_wrong_strings_are_listed_with_what_was_given(store: Store) -> None:
+    found = string_queries.string_errors(store, 2)
+    columns = ["target", "output", "first_wrong", "log_probability", "error_kind"]
+    assert list(found)[-5:] == columns
+    query = f"SELECT string, {', '.join(columns)} FROM wrong_output WHERE run_id = 2"
+    assert sorted(found[["string", *columns]].itertuples(index=False, name=None)) == sorted(
+        rows(store, query)
+    )
+    assert found["kind"].tolist() == found["error_kind"].tolist()
+    assert string_queries.string_errors(store, 1).empty
+    broken = string_queries.breaking_strings(store, View(), limit=5)
+    assert set(broken.strings["kind"]) == {"wrong"}
+
+
+def test_commands_say_them(other: Store) -> None:
+    filled(other, fixed=TASK)
+    told = CliRunner().invoke(seqcls, ["errors", "2", "--db", other.name, "--wide"])
+    assert told.exit_code == 0, told.output
+    names = "string kind length target output first_wrong log_probability occurrences"
+    assert names in " ".join(told.stdout.split())
+    for output, place, kind in GIVEN:
+        shown = re.escape(output or '""')
+        assert re.search(rf"{kind} +\d+ +remainder \d +{shown} +{place} +-\d", told.stdout)
+    (first, *_) = json.loads(
+        CliRunner().invoke(seqcls, ["errors", "2", "--db", other.name, "--json"]).stdout
+    )
+    assert (first["output"], first["first_wrong"], first["error_kind"]) in GIVEN
+
+
+@pytest.mark.parametrize("width", [1, 7])
+def test_kinds_of_errors_and_first_wrong_places_are_counted_by_length(
+    store: Store, width: int
+) -> None:
+    kinds, places = Counter[Any](), Counter[Any]()
+    query = "SELECT length, error_kind, first_wrong, occurrences FROM wrong_output WHERE run_id = 3"
+    for length, error_kind, place, occurrences in rows(store, query):
+        first = (length - 1) // width * width + 1
+        kinds[first, first + width - 1, error_kind] += occurrences
+        places[first, first + width - 1, place] += occurrences
+    of_kinds = error_kinds_by_length(store, 3, width).itertuples(index=False, name=None)
+    assert Counter({tuple(row[:3]): row[3] for row in of_kinds}) == kinds
+    of_places = first_wrong_places(store, 3, width).itertuples(index=False, name=None)
+    assert Counter({tuple(row[:3]): row[3] for row in of_places}) == places
+    assert error_kinds_by_length(store, 1, width).empty
+    filled_with_languages(store)
+    assert first_wrong_places(store, 5, width).empty
+
+
+@pytest.mark.parametrize("width", [1, 6])
+def test_measures_are_drawn_by_length(store: Store, width: int) -> None:
+    filled_with_languages(store)
+    (config_id,) = {row[0] for row in rows(store, "SELECT config_id FROM run WHERE id = 1")}
+    scores = overview.scores_by_length(store, [1, 2, 3], width)
+    shares: dict[Measure, pd.Series[float]] = {
+        "accuracy": 1 - scores["wrong"] / scores["tested"],
+        "accuracy with the length given": scores["right_length_given"] / scores["tested"],
+        "token error rate": scores["edits"] / scores["target_tokens"],
+    }
+    assert scores["edits"].sum() == 3 * scores["wrong"].sum() > 0
+    for measure, share in shares.items():
+        found = median_curves(store, View(), (config_id, config_id + 1), width, measure)
+        own = found[found["config_id"] == config_id]
+        medians = share.astype(float).groupby(scores["first_length"]).median()
+        assert own["first_length"].tolist() == medians.index.tolist()
+        np.testing.assert_allclose(own["median"], medians)
+        assert set(own["n"]) == {3}
+        assert (len(found) > len(own)) == (measure == "accuracy")
+    by_length = queries.length_scores(store, [2])
+    assert by_length["right_length_given"].notna().all()
+    assert "edits" not in queries.length_scores(store, [4])
+    assert "edits" not in overview.scores_by_length(store, [4], width)
+
+
+def test_a_database_of_the_version_before_takes_them_after_its_upgrade(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    shutil.copy(ASSETS / "databases" / "0003.db", path)
+    assert upgrade_with_backup(open_writer(str(path), any_version=True)) is not None
+    store = filled(open_writer(str(path)), fixed=TASK)
+    assert verify(store).damages == []
+    assert rows(store, "SELECT count(*) FROM wrong_output") == [(2 * ERRORS,)]
+
+
+@pytest.mark.parametrize(
+    ("statement", "line"),
+    [
+        (
+            "UPDATE output_pack SET outputs = 'torn' WHERE run_id = 2",
+            "run 2 (output_pack): outputs",
+        ),
+        (
+            'UPDATE output_pack SET outputs = \'[["0", 1, "repeats"]]\' WHERE run_id = 2',
+            "run 2 (output_pack): 1 outputs of 6 misclassified strings",
+        ),
+        (
+            "DELETE FROM output_pack WHERE run_id = 2",
+            "run 2 (output_pack): 0 outputs of 6 misclassified strings",
+        ),
+        (
+            "UPDATE length_score SET edits = NULL WHERE run_id = 2 AND length = 1",
+            "run 2 (length_score length 1): its tested, right_length_given, edits and",
+        ),
+        (
+            "UPDATE length_score SET right_length_given = 999 WHERE run_id = 2 AND length = 1",
+            "run 2 (length_score length 1): its tested, right_length_given, edits and",
+        ),
+        (
+            "UPDATE length_score SET edits = 'many' WHERE run_id = 2 AND length = 1",
+            "run 2 (length_score length 1): edits is 'many', expected a whole number",
+        ),
+        (
+            'INSERT INTO output_pack VALUES (1, \'[["0", 1, "repeats"]]\')',
+            "run 1 (output_pack): 1 outputs of 0 misclassified strings",
+        ),
+    ],
+)
+def test_damage_in_a_file_that_checks_nothing_is_one_line_and_costs_one_run(
+    other: Store, tmp_path: Path, statement: str, line: str
+) -> None:
+    filled(other, fixed=TASK)
+    assert other.path is not None
+    path = unchecked(other.path, tmp_path / "unchecked.db")
+    whole = open_reader(str(path))
+    assert whole.survey is not None
+    assert whole.survey.lines == []
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(statement)
+        connection.commit()
+    damaged = open_reader(str(path))
+    assert damaged.survey is not None
+    (said,) = damaged.survey.lines
+    assert said.startswith(line)
+    assert len(queries.runs(damaged)) == 2
+    new = open_writer(str(tmp_path / "new.db"))
+    assert writer.merge(new, damaged).results == 2
+    # The sweep lacks the run that is left out.
+    assert len(verify(new).damages) == 1
+    assert rows(new, "SELECT count(*) FROM wrong_output") in ([(ERRORS,)], [(2 * ERRORS,)])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "no JSON", "[]", "{}", "[1]", '[["0", 1]]', '[["0", 1, "late"]]', "[" * 10_000),
+        *('[["0", -1, "repeats"]]', '[["0", 0.5, "repeats"]]', '[["0", true, "repeats"]]'),
+        *('[[0, 1, "repeats"]]', '[["\\u0000", 1, "repeats"]]', '[["\\ud800", 1, "repeats"]]'),
+        '[["0", 99999999999, "repeats"]]',
+    ],
+)
+def test_what_is_no_pack_of_outputs_is_refused(text: str) -> None:
+    with pytest.raises((ValueError, RecursionError)):
+        unpacked_outputs(text)
+
+
+def test_a_place_beyond_an_output_is_known_as_such() -> None:
+    assert not any(map(is_beyond, GIVEN))
+    for text, most in {"": 0, "01": 2, "0{12}1": 13, "<0{2}1>{3}": 9, "push{3} pop": 16}.items():
+        assert is_beyond((text, most + 1, "repeats"))
+    # What is not in the notation says nothing of its length.
+    assert not is_beyond(("0{", 99, "repeats"))

@@ -1,0 +1,69 @@
+"""Digests of results: those that are stored stay as they are, whatever is covered besides."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sweeps.results.digest import OUTPUT_COUNTS, Output, run_digest
+
+CELLS = {"tn": [3, 4], "fp": [0, 1], "fn": [0, 0], "tp": [3, 5]}
+RUN: dict[str, Any] = {
+    "epochs": 2,
+    "best_epoch": 1,
+    "best_validation_loss": 0.5,
+    "solved_length": 1,
+    **{name: sum(cells) for name, cells in CELLS.items()},
+    "tested": 16,
+    "wrong": 1,
+}
+TABLES: dict[str, Any] = {
+    "epoch": {"epoch": [1, 2], "train_loss": [1.5, 0.7], "validation_loss": [0.5, 0.6]},
+    "length_score": {"length": [1, 2], **CELLS, "tested": [6, 10], "wrong": [0, 1]},
+    "string_error": {"number": [7], "logit": [-0.25]},
+}
+V2 = "v2:8f8d4d2d658cdf4d0623aacf6472d56c9c4f784009d5a0eba00a8154b5de15c6"
+V3 = "v3:1ab2baa792507faaaea99d2dd987574dbd21bda303a027e2f051e0899af70830"
+OUTPUTS: list[Output] = [("01", 1, "stopped early")]
+COUNTED = {"right_length_given": [6, 9], "edits": [0, 2], "target_tokens": [6, 20]}
+
+
+def digest(*, has_cells: bool, outputs: list[Output] | None = None, **counted: list[int]) -> str:
+    run = {name: value if has_cells or name not in CELLS else None for name, value in RUN.items()}
+    tables = {
+        table: {name: np.array(values) for name, values in columns.items()}
+        for table, columns in TABLES.items()
+    }
+    tables["length_score"] |= {name: np.array(values) for name, values in counted.items()}
+    return run_digest("key", 3, run, tables, {1: b"weights"}, "set", outputs)
+
+
+def test_digests_of_what_is_no_transduction_stay() -> None:
+    assert digest(has_cells=True) == V2
+    assert digest(has_cells=False) == V3
+    none: Any = {key: [None, None] for key in OUTPUT_COUNTS}
+    assert digest(has_cells=False, **none) == digest(has_cells=False)
+
+
+def test_a_transductions_digest_covers_counts_and_outputs() -> None:
+    whole = digest(has_cells=False, outputs=OUTPUTS, **COUNTED)
+    assert whole.startswith("v3:")
+    others = [digest(has_cells=False), digest(has_cells=False, outputs=[], **COUNTED)]
+    for name, values in COUNTED.items():
+        changed = {**COUNTED, name: [values[0], values[1] + 1]}
+        others.append(digest(has_cells=False, outputs=OUTPUTS, **changed))
+    for place, value in enumerate(("0", 2, "went on")):
+        changed_output: Any = [*OUTPUTS[0]]
+        changed_output[place] = value
+        others.append(digest(has_cells=False, outputs=[tuple(changed_output)], **COUNTED))
+    assert len({whole, *others}) == 1 + len(others) == 9
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_outputs_stand_in_the_order_of_their_strings(order: tuple[int, int]) -> None:
+    both: list[Output] = [("0", 1, "stopped early"), ("1", 0, "wrong token")]
+    mixed = [both[place] for place in order]
+    same = digest(has_cells=False, outputs=mixed, **COUNTED) == digest(
+        has_cells=False, outputs=both, **COUNTED
+    )
+    assert same == (order == (0, 1))

@@ -1,0 +1,494 @@
+"""Every transduction against a reference of its own, enumeration, and the language of its pairs."""
+
+import itertools
+import math
+import re
+from collections import Counter
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from seqcls.errors import ConfigError, InvalidStringError
+from seqcls.tasks import TASKS, LanguageTask
+from seqcls.tasks.outside import check_inputs
+from seqcls.tasks.transductions.base import Transduction
+from seqcls.tokens.strings import NO_LETTER, TokenStrings
+from seqcls.tokens.tokenizer import Tokenizer
+from tests.tasks import TRANSDUCTIONS
+
+REWRITE = {"alphabet": "abc", "pattern": "a(b|c)+", "replacement": r"\1c"}
+
+
+def most_frequent(text: str) -> str:
+    return max(set(text), key=text.count)
+
+
+def stack(text: str) -> str:
+    left: list[str] = []
+    for token in text:
+        if token == "-":
+            left.pop()
+        elif token != "+":
+            left.append(token)
+    return "".join(left)[::-1]
+
+
+def calculated(text: str) -> str:
+    """Python works from left to right where each operation has its own parentheses."""
+    operators = (len(text) - 1) // 2
+    return str(eval("(" * operators + re.sub(r"([-+*]\d)", r"\1)", text)) % 5)
+
+
+def binary(function: Callable[..., int]) -> Callable[[str], str]:
+    return lambda text: f"{function(*(int(x, 2) for x in re.split('[+*]', text[:-1]))):b}"
+
+
+def decimal(function: Callable[..., int]) -> Callable[[str], str]:
+    return lambda text: str(function(*map(int, re.split("[+*]", text[:-1]))))
+
+
+def backwards(function: Callable[[str], str]) -> Callable[[str], str]:
+    """The same of numbers whose digits are written the other way."""
+
+    def written(text: str) -> str:
+        numbers = [x[::-1] for x in re.split("([+*=])", text)]
+        return function("".join(numbers))[::-1]
+
+    return written
+
+
+def plus(x: int, y: int) -> int:
+    return x + y
+
+
+def times(x: int, y: int) -> int:
+    return x * y
+
+
+LEAST = {"digit_order": "least_first"}
+EQUAL = {"operand_lengths": "equal"}
+CASES: list[tuple[str, dict[str, Any], Callable[[str], str]]] = [
+    ("copy", {"num_tokens": 3}, str),
+    ("copy", {"num_tokens": 4, "distinct": True}, str),
+    ("reverse", {}, lambda text: "".join(reversed(text))),
+    ("reverse", {"num_tokens": 4, "distinct": True}, lambda text: "".join(reversed(text))),
+    ("duplicate", {}, lambda text: 2 * text),
+    ("sort", {"num_tokens": 3}, lambda text: "".join(c * text.count(c) for c in "abc")),
+    ("write_odds_first", {"num_tokens": 3}, lambda text: text[::2] + text[1::2]),
+    ("write_stack", {}, stack),
+    ("write_place", {}, lambda text: str(sum((c == "+") - (c == "-") for c in text) % 5)),
+    ("write_value", {}, calculated),
+    ("most_frequent", {}, most_frequent),
+    ("binary_majority", {}, most_frequent),
+    ("interleaved_majority", {}, lambda text: "".join(most_frequent(text[x::3]) for x in range(3))),
+    ("parity_word", {}, lambda text: str(text.count("1") % 2)),
+    ("addition", {}, binary(plus)),
+    ("addition", {"base": 10}, decimal(plus)),
+    ("addition", {**LEAST}, backwards(binary(plus))),
+    ("addition", {**EQUAL}, binary(plus)),
+    ("addition", {"base": 10, **LEAST, **EQUAL}, backwards(decimal(plus))),
+    ("multiplication", {}, binary(times)),
+    ("multiplication", {"base": 10, **LEAST}, backwards(decimal(times))),
+    ("multiplication", {**EQUAL}, binary(times)),
+    ("square_root", {}, binary(math.isqrt)),
+    ("square_root", {"base": 10}, decimal(math.isqrt)),
+    ("square_root", {"base": 10, **LEAST}, backwards(decimal(math.isqrt))),
+    ("modular_sum", {"base": 10}, lambda text: str(sum(map(int, text)))[-1]),
+    ("modular_sum", {}, lambda text: f"{text.count('1'):b}"[-1]),
+    ("rewrite", REWRITE, lambda text: re.sub(r"a(b|c)+", r"\1c", text)),
+]
+"""Tasks with settings, and what is right of each input, in plain Python."""
+
+NAMED = [f"{name} {', '.join(map(str, fields.values()))}" for name, fields, _ in CASES]
+of_every_case = pytest.mark.parametrize(("name", "fields", "right"), CASES, ids=NAMED)
+
+
+def task_of(name: str, fields: dict[str, Any]) -> Transduction:
+    task: Any = TASKS[name]
+    made = task(**fields)
+    assert isinstance(made, Transduction)
+    return made
+
+
+def encoded(task: Any, text: str) -> np.ndarray:
+    return np.array([task.alphabet.index(token) for token in text], dtype=np.uint8)
+
+
+def answer(task: Transduction, text: str) -> str:
+    return Tokenizer(task.alphabet).spelled(task.target(encoded(task, text)).tolist())
+
+
+def is_input(task: Transduction, letters: np.ndarray) -> bool:
+    try:
+        task.target(letters)
+    except InvalidStringError:
+        return False
+    return True
+
+
+@lru_cache(maxsize=64)
+def every_input(task: Transduction, length: int) -> list[np.ndarray]:
+    rows = itertools.product(range(len(task.alphabet)), repeat=length)
+    arrays = [np.array(row, dtype=np.uint8) for row in rows]
+    return [row for row in arrays if is_input(task, row)]
+
+
+def small_lengths(task: Transduction) -> range:
+    """Those whose strings can be enumerated."""
+    size = len(task.alphabet)
+    # Numbers in base 10 have no two operands below 4 tokens.
+    return range(int(math.log(21_000 if size > 10 else 5_000, size)) + 1)
+
+
+def test_every_transduction_has_a_reference() -> None:
+    assert {name for name, _, _ in CASES} == set(TRANSDUCTIONS)
+
+
+@of_every_case
+def test_targets_are_what_plain_python_says(
+    name: str, fields: dict[str, Any], right: Callable[[str], str]
+) -> None:
+    task = task_of(name, fields)
+    rng = np.random.default_rng(1)
+    for length in (x for x in [*range(30), 98, 99, 301] if task.has_input(x)):
+        for _ in range(5):
+            text = "".join(task.alphabet[x] for x in task.draw_input(rng, length).tolist())
+            assert len(text) == length
+            assert answer(task, text) == right(text)
+
+
+@of_every_case
+def test_a_length_has_an_input_where_one_can_be_drawn(
+    name: str, fields: dict[str, Any], right: Callable[[str], str]
+) -> None:
+    task = task_of(name, fields)
+    for length in small_lengths(task):
+        assert task.has_input(length) == bool(every_input(task, length)), (length, right)
+
+
+@of_every_case
+def test_inputs_of_a_length_are_drawn_uniformly(
+    name: str, fields: dict[str, Any], right: Callable[[str], str]
+) -> None:
+    task = task_of(name, fields)
+    for length in filter(task.has_input, small_lengths(task)):
+        inputs = every_input(task, length)
+        if len(inputs) > 600:
+            break
+        weights = Counter(split_of(task, row) for row in inputs)
+        rng = np.random.default_rng(length)
+        size = 20 * len(inputs)
+        found = Counter(task.draw_input(rng, length).tobytes() for _ in range(size))
+        expected = {
+            row.tobytes(): size / len(weights) / weights[split_of(task, row)] for row in inputs
+        }
+        assert set(found) <= set(expected), right
+        statistic = sum((found[row] - wanted) ** 2 / wanted for row, wanted in expected.items())
+        freedom = len(inputs) - 1
+        # Six standard deviations: such a seed would be found once in a billion.
+        assert statistic <= freedom + 6 * (2 * freedom) ** 0.5, (length, statistic)
+
+
+def split_of(task: Transduction, letters: np.ndarray) -> int:
+    """The length of the first operand, which is drawn before the numbers; else nothing."""
+    marks = [x for x, token in enumerate(task.alphabet) if token in "+*"]
+    if task.alphabet[-1] != "=" or not marks:
+        return 0
+    return int(np.flatnonzero(letters == marks[0])[0])
+
+
+@of_every_case
+def test_the_longest_target_is_known(
+    name: str, fields: dict[str, Any], right: Callable[[str], str]
+) -> None:
+    task = task_of(name, fields)
+    longest = 0
+    for length in small_lengths(task):
+        found = [len(task.target(row)) for row in every_input(task, length)]
+        longest = max(longest, *found, 0)
+        # What repeats of groups become is not counted exactly.
+        exact = name != "rewrite"
+        assert longest == task.longest_target(length) or (
+            not exact and longest < task.longest_target(length) <= 4 * length
+        ), right
+
+
+@of_every_case
+def test_order_matters_only_where_a_task_says_so(
+    name: str, fields: dict[str, Any], right: Callable[[str], str]
+) -> None:
+    task = task_of(name, fields)
+    rng = np.random.default_rng(3)
+    answers: dict[tuple[int, ...], set[bytes]] = {}
+    for length in (x for x in range(1, 8) if task.has_input(x)):
+        for row in (task.draw_input(rng, length) for _ in range(1_000)):
+            found = answers.setdefault(tuple(sorted(row.tolist())), set())
+            found.add(task.target(row).tobytes())
+    assert task.order_sensitive == any(len(found) > 1 for found in answers.values()), right
+
+
+@of_every_case
+def test_a_task_describes_itself_in_one_sentence(
+    name: str, fields: dict[str, Any], right: Callable[[str], str]
+) -> None:
+    task = task_of(name, fields)
+    words = task.describe()
+    assert words[0].isupper(), right
+    assert words.endswith(".")
+    assert "\n" not in words
+    assert hash(task) == hash(task_of(name, fields))
+    assert TASKS[name].reads >= set(fields)
+    lengths = [length for length in range(1, 13) if task.has_input(length)]
+    check_inputs(task, range(lengths[0], lengths[-1] + 1))
+
+
+def test_targets_of_many_inputs_end_where_they_end() -> None:
+    task = task_of("duplicate", {})
+    strings = TokenStrings.of_lists(2, [[0], [1, 0]])
+    none = NO_LETTER
+    assert task.targets(strings).tolist() == [[0, 0, none, none], [1, 0, 1, 0]]
+    with pytest.raises(InvalidStringError, match="input '0': expected"):
+        task_of("addition", {}).targets(TokenStrings.of_lists(4, [[0]]))
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "text"),
+    [
+        ("copy", {}, ""),
+        ("copy", {"num_tokens": 3, "distinct": True}, "aba"),
+        ("addition", {"base": 10}, "3+="),
+        ("addition", {"base": 10}, "3+4"),
+        ("addition", {"base": 10}, "3+4=7"),
+        ("addition", {"base": 10}, "03+4="),
+        ("addition", {"base": 10, **LEAST}, "30+4="),
+        ("addition", {"base": 10, **EQUAL}, "30+4="),
+        ("addition", {"base": 10, **EQUAL}, "=30+40"),
+        ("multiplication", {}, "1*1*1="),
+        ("square_root", {}, "="),
+        ("square_root", {}, "01="),
+        ("square_root", {}, "1" * 4_000 + "="),
+        ("most_frequent", {}, "abab"),
+        ("binary_majority", {}, "01"),
+        ("binary_majority", {}, ""),
+        ("interleaved_majority", {}, "01"),
+        ("interleaved_majority", {}, "000111"),
+        ("write_stack", {}, "0--"),
+        ("write_stack", {}, "+0-1"),
+        ("write_place", {}, "+1"),
+        ("write_value", {}, "1+"),
+        ("modular_sum", {}, ""),
+        ("rewrite", REWRITE, ""),
+    ],
+)
+def test_what_is_no_input_is_refused_in_one_line(
+    name: str, fields: dict[str, Any], text: str
+) -> None:
+    task = task_of(name, fields)
+    with pytest.raises(InvalidStringError, match=r"\Aexpected [^\n]+\Z"):
+        task.target(encoded(task, text))
+
+
+def test_examples() -> None:
+    assert answer(task_of("addition", {"base": 10}), "95+7=") == "102"
+    assert answer(task_of("addition", {"base": 10, **LEAST}), "59+7=") == "201"
+    assert answer(task_of("addition", {"base": 10, **EQUAL}), "005+007=") == "12"
+    assert answer(task_of("multiplication", {}), "0*1101=") == "0"
+    assert answer(task_of("write_stack", {}), "01-+0") == "00"
+    assert answer(task_of("write_stack", {}), "0-") == ""
+    names = task_of("copy", {"num_tokens": 150, "distinct": True})
+    assert names.alphabet == tuple(map(str, range(150)))
+    assert not names.has_input(151)
+    assert names.target(np.array([149, 0], dtype=np.uint8)).tolist() == [149, 0]
+    assert (names.longest_target(50), names.longest_target(151)) == (50, 150)
+
+
+LANGUAGE_OF: list[tuple[str, str, dict[str, Any], str, dict[str, str]]] = [
+    ("marked_copy", "copy", {}, "#", {"a": "0", "b": "1"}),
+    ("marked_reversal", "reverse", {}, "#", {"a": "0", "b": "1"}),
+    ("odds_first", "write_odds_first", {}, "#", {"a": "0", "b": "1"}),
+    ("bucket_sort", "sort", {"num_tokens": 5}, "#", dict(zip("abcde", "12345", strict=True))),
+    ("stack_manipulation", "write_stack", {}, "#", {}),
+    ("cycle_navigation", "write_place", {}, "", {}),
+    ("modular_arithmetic", "write_value", {}, "=", {}),
+    ("binary_addition", "addition", LEAST, "", {}),
+    ("binary_multiplication", "multiplication", LEAST, "", {}),
+    ("compute_sqrt", "square_root", LEAST, "", {}),
+]
+
+
+@pytest.mark.parametrize(
+    ("language", "name", "fields", "mark", "tokens"), LANGUAGE_OF, ids=[x[0] for x in LANGUAGE_OF]
+)
+def test_a_language_accepts_an_input_with_its_target_and_with_no_other(
+    language: str, name: str, fields: dict[str, Any], mark: str, tokens: dict[str, str]
+) -> None:
+    task, accepting = task_of(name, fields), TASKS[language]()
+    assert isinstance(accepting, LanguageTask)
+
+    def label(text: str) -> bool:
+        row = encoded(accepting, text).tolist()
+        strings = TokenStrings.of_lists(len(accepting.alphabet), [row])
+        return bool(accepting.labels(strings)[0])
+
+    def spelled(letters: np.ndarray) -> str:
+        own = [task.alphabet[letter] for letter in letters.tolist()]
+        return "".join([tokens.get(token, token) for token in own])
+
+    rng = np.random.default_rng(2)
+    for length in (x for x in range(1, 24) if task.has_input(x)):
+        letters = task.draw_input(rng, length)
+        before, after = spelled(letters) + mark, spelled(task.target(letters))
+        assert label(before + after), before + after
+        for place, token in enumerate(after):
+            for other in set(accepting.alphabet) - {token}:
+                changed = after[:place] + other + after[place + 1 :]
+                assert not label(before + changed), before + changed
+
+
+def places(task: Transduction, text: str, size: int) -> tuple[list[int], list[int]]:
+    found = task.couples(encoded(task, text), np.zeros(size, dtype=np.uint8))
+    assert found is not None
+    return found[0].tolist(), found[1].tolist()
+
+
+@pytest.mark.parametrize("name", ["copy", "reverse", "duplicate", "write_odds_first"])
+def test_a_token_shares_its_place_with_its_copies_alone(name: str) -> None:
+    task = task_of(name, {"num_tokens": 9, "distinct": True})
+    assert task.coupling_obstacle() is None
+    letters = np.random.default_rng(0).permutation(9)[:7].astype(np.uint8)
+    target = task.target(letters)
+    found = task.couples(letters, target)
+    assert found is not None
+    token_of = dict(zip(found[0].tolist(), letters.tolist(), strict=True))
+    assert min(token_of) == 1
+    assert [token_of[place] for place in found[1].tolist()] == target.tolist()
+    # Places are known before the tokens, and there are none beyond the last.
+    longer = task.couples(letters, np.zeros(len(target) + 2, dtype=np.uint8))
+    shorter = task.couples(letters, target[:3])
+    assert longer is not None
+    assert shorter is not None
+    assert longer[1].tolist() == [*found[1].tolist(), 0, 0]
+    assert shorter[1].tolist() == found[1][:3].tolist()
+
+
+def test_digits_of_one_weight_share_a_place() -> None:
+    task = task_of("addition", {"base": 10, **LEAST})
+    assert places(task, "59+7=", 3) == ([1, 2, 0, 1, 0], [1, 2, 3])
+    padded = task_of("addition", {**LEAST, **EQUAL})
+    assert places(padded, "110+101=", 2) == ([1, 2, 3, 0, 1, 2, 3, 0], [1, 2])
+
+
+def test_a_task_that_couples_nothing_says_why() -> None:
+    for task in (task_of("sort", {}), task_of("addition", {}), task_of("multiplication", LEAST)):
+        assert task.couples(encoded(task, "")[:0], encoded(task, "")[:0]) is None
+        assert re.fullmatch(r"[^\n]+", task.coupling_obstacle() or "")
+    assert "least_first" in (task_of("addition", {}).coupling_obstacle() or "")
+
+
+def features(name: str, fields: dict[str, Any], *texts: str) -> dict[str, list[int]]:
+    task = task_of(name, fields)
+    strings = TokenStrings.of_lists(
+        len(task.alphabet), [encoded(task, text).tolist() for text in texts]
+    )
+    return {name: values.tolist() for name, values in task.features(strings).items()}
+
+
+def test_features_are_few() -> None:
+    assert features("copy", {}, "aab", "b") == {"a's": [2, 0], "b's": [1, 1]}
+    many = {"num_tokens": 20}
+    repeats = {"distinct tokens": [3, 0], "longest run": [3, 0]}
+    assert features("copy", many, "aabbbcb", "") == repeats
+    assert features("addition", {"base": 10}, "95+7=", "995+15=", "3+=") == {
+        "digits of the longer operand": [2, 3, 0],
+        "digits of the shorter operand": [1, 2, 0],
+        "carries": [2, 3, 0],
+    }
+    assert features("rewrite", REWRITE, "abcaab")["matches"] == [2]
+
+
+RULES = [
+    ("(a|b)+?c", r"c\1"),
+    ("a(b*)c", r"\g<1>"),
+    ("(?P<x>a|bb)(c?)", r"\2\g<x>"),
+    ("[^a]{2,3}", "a"),
+    ("a{2}b{0,1}|b{1,}?c", "ac"),
+    ("^ab|c$|b", ""),
+    ("a.c", r"\g<0>b"),
+    ("((a)|b)+", r"\2\1"),
+    (r"(a|a)(a|aa)*[a-b]", "b"),
+]
+
+
+@pytest.mark.parametrize(("pattern", "replacement"), RULES)
+def test_rewriting_replaces_as_python_does(pattern: str, replacement: str) -> None:
+    fields = {"alphabet": "abc", "pattern": pattern, "replacement": replacement}
+    task = task_of("rewrite", fields)
+    for length in range(1, 8):
+        for letters in itertools.product("abc", repeat=length):
+            text = "".join(letters)
+            found = answer(task, text)
+            assert found == re.sub(pattern, replacement, text), text
+            assert len(found) <= task.longest_target(length) <= 4 * length
+
+
+def test_tokens_with_names_are_rewritten() -> None:
+    fields = {
+        "alphabet": "push pop a a1",
+        "pattern": "push (a|a1){1,2} pop",
+        "replacement": r"pop \1 a",
+    }
+    task = task_of("rewrite", fields)
+    tokenizer = Tokenizer(task.alphabet)
+    letters = [task.alphabet.index(token) for token in ["pop", "push", "a", "a1", "pop", "push"]]
+    found = tokenizer.spelled(task.target(np.array(letters, dtype=np.uint8)).tolist())
+    assert found == "pop pop a1 a push"
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(a|a)*c", "(a+)+c", "(a|aa)+c", "(.*)(.*)(.*)(.*)c", 20 * "a?" + "c"]
+)
+def test_no_pattern_takes_longer_than_its_size_times_the_strings(pattern: str) -> None:
+    task = task_of("rewrite", {"alphabet": "abc", "pattern": pattern, "replacement": "c"})
+    # Python's own matcher would not be done with this in a year.
+    assert answer(task, 300 * "a") == 300 * "a"
+
+
+@pytest.mark.parametrize(
+    ("alphabet", "pattern", "replacement", "reason"),
+    [
+        ("", "a", "", "alphabet='': task 'rewrite' expects"),
+        ("ab", "", "", "pattern='': task 'rewrite' expects"),
+        ("ab", "(a", "", "unterminated subpattern"),
+        ("ab", "a*", "", "matches the empty string"),
+        ("ab", "a|c", "", "'c' is outside the alphabet"),
+        ("ab", "[ac]", "", "'c' is outside the alphabet"),
+        ("ab", "a\n", "", "outside the alphabet"),
+        ("ab", "(a)\\1", "", "nothing that looks around"),
+        ("ab", "a(?=b)", "", "nothing that looks around"),
+        ("ab", "(?i)a", "", "flags"),
+        ("ab", r"\w", "", "write the tokens themselves"),
+        ("ab", "(a*){2}b", "", "repeats what may be empty"),
+        ("ab", "a{1000}", "", "more than 500 pieces"),
+        ("ab", "((a{30}){30}){30}", "", "more than 500 pieces"),
+        ("ab", "a{99999999999}", "", "too large"),
+        ("ab", "[[a]", "", "nested set"),
+        ("ab", 490 * "(" + "a" + 490 * ")", "", "pattern='((("),
+        ("ab", "a", "c", "replacement='c': 'c' is outside the alphabet"),
+        ("ab", "(a)", r"\2", "no group 2"),
+        ("ab", "(a)", r"\g<x>", "no group x"),
+        ("ab", "a", "\\", "outside the alphabet"),
+        ("ab", "a", "babab", "may make 5 tokens of 1"),
+        ("push pop", "push pip", "", "outside the alphabet"),
+    ],
+)
+def test_a_rule_that_cannot_be_is_refused_in_one_line(
+    alphabet: str, pattern: str, replacement: str, reason: str
+) -> None:
+    fields = {"alphabet": alphabet, "pattern": pattern, "replacement": replacement}
+    with pytest.raises(ConfigError) as refused:
+        task_of("rewrite", fields)
+    assert reason in str(refused.value)
+    assert "\n" not in str(refused.value)
