@@ -5,7 +5,18 @@ import platform
 import tempfile
 from pathlib import Path
 
-from benchmarks import bookkeeping, fused, pages, plain, report, seeds, steps, tables, visitors
+from benchmarks import (
+    bookkeeping,
+    fused,
+    pages,
+    plain,
+    report,
+    seeds,
+    steps,
+    streams,
+    tables,
+    visitors,
+)
 
 
 def main() -> None:
@@ -16,6 +27,7 @@ def main() -> None:
         tables.main,
         steps.main,
         plain.main,
+        streams.main,
         report.main,
         seeds.main,
         bookkeeping.main,

@@ -63,7 +63,7 @@ def main(cases: Mapping[str, dict[str, Any]] = CASES) -> None:
     for name, fields in cases.items():
         config = _config(fields)
         members = [(resolve(config), seed) for seed in range(MEMBERS)]
-        theirs, strings, lanes = _medians(
+        theirs, strings, lanes = medians(
             partial(_pytorch_epoch, config),
             partial(train_group, members, engine="strings"),
             partial(train_group, members, engine="lanes"),
@@ -99,7 +99,7 @@ def _config(fields: dict[str, Any]) -> RunConfig:
     )
 
 
-def _medians(*epochs: Callable[[], object]) -> list[float]:
+def medians(*epochs: Callable[[], object]) -> list[float]:
     """The median cost of a step of each, taken in turns, in microseconds."""
     seconds: list[list[float]] = [[] for _ in epochs]
     for repeat in range(REPEATS + 1):
