@@ -14,6 +14,7 @@ from benchmarks import (
     report,
     seeds,
     steps,
+    streams,
     tables,
     visitors,
 )
@@ -28,6 +29,7 @@ def main() -> None:
         steps.main,
         plain.main,
         outputs.main,
+        streams.main,
         report.main,
         seeds.main,
         bookkeeping.main,

@@ -1,27 +1,37 @@
 """A Transformer that keeps the keys and values of the tokens before."""
 
 import math
+from collections.abc import Mapping
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.nn import functional
 
-from seqcls.models.base import Ids
+from seqcls.models.base import Classifier, Ids, Recorder
+from seqcls.models.encoder_decoder import Side
+from seqcls.models.heads import BodyAndHead
 from seqcls.models.transformer import Attention, Block, Transformer
 from seqcls.tokens.tokenizer import CLS, PAD
 
 Cache = Float[Tensor, "string head position head_size"]
-State = Float[Tensor, "string hidden"]
+NOTHING = Recorder()
+"""No state of a step is recorded; nothing drops any where a model writes."""
 
 
 class TransformerStepper:
     """As `seqcls.decoding.stepping.Stepper`: a step costs one token, however many were before."""
 
     def __init__(
-        self, model: Transformer, lengths: Tensor, keys: list[Tensor], values: list[Tensor]
+        self,
+        model: BodyAndHead,
+        body: Transformer | Side,
+        lengths: Tensor,
+        keys: list[Tensor],
+        values: list[Tensor],
     ) -> None:
         self._model = model
+        self._body = body
         self._lengths = lengths
         self._keys = keys
         self._values = values
@@ -33,33 +43,24 @@ class TransformerStepper:
         """As `seqcls.decoding.stepping.start`."""
         kept = model.activations(ids)
         lengths = (ids != PAD).sum(dim=1)
-        blocks = range(model.config.num_blocks)
-        keys, values = (
-            [
-                functional.pad(kept[f"blocks.{block}.attention.{name}"], (0, 0, 0, room))
-                for block in blocks
-            ]
-            for name in ("key", "value")
-        )
-        return cls(model, lengths, keys, values), kept["logits"][
-            torch.arange(len(ids)), lengths - 1
-        ]
+        last = kept["logits"][torch.arange(len(ids)), lengths - 1]
+        return cls(model, model, lengths, *cached(model, kept, "blocks.{}.attention", room)), last
 
     def step(self, tokens: Int64[Tensor, " string"]) -> Float[Tensor, "string output"]:
         """As `Stepper.step`."""
-        model, places = self._model, self._lengths.unsqueeze(1)
-        states = model.positions.embed(model.embedding(tokens.unsqueeze(1)), places)
+        body, places = self._body, self._lengths.unsqueeze(1)
+        states = body.positions.embed(self._model.embedding(tokens.unsqueeze(1)), places)
         width = int(self._lengths.max()) + 1
         before = torch.arange(width)
         hidden = before > places
-        if model.config.no_attend_cls:
+        if body.config.no_attend_cls:
             hidden = hidden | (before == CLS)
-        for number, block in enumerate(model.blocks):
+        for number, block in enumerate(body.blocks):
             states = self._block(number, block, states, hidden)
         self._lengths = self._lengths + 1
-        if model.final_norm is not None:
-            states = model.final_norm(states)
-        return model.head(states[:, 0])
+        if body.final_norm is not None:
+            states = body.final_norm(states)
+        return self._model.head(states[:, 0])
 
     def take(self, rows: Int64[Tensor, " row"]) -> None:
         """As `Stepper.take`."""
@@ -68,21 +69,21 @@ class TransformerStepper:
         self._values = [values[rows] for values in self._values]
 
     def _block(self, number: int, block: Block, states: Tensor, hidden: Tensor) -> Tensor:
-        if block.norms_first:
-            read = block.attention_norm(states)
-            states = states + self._attention(number, block.attention, read, hidden)
-            return states + _feed_forward(block, block.feed_forward_norm(states))
-        states = block.attention_norm(
-            states + self._attention(number, block.attention, states, hidden)
-        )
-        normed: Tensor = block.feed_forward_norm(states + _feed_forward(block, states))
-        return normed
+        def part(read: Tensor) -> Tensor:
+            return self._attention(number, block.attention, read, hidden)
+
+        states = block.added("attention", block.attention_norm, part, states, NOTHING)
+        return block.fed(self._crossed(number, block, states), NOTHING)
+
+    def _crossed(self, number: int, block: Block, states: Tensor) -> Tensor:
+        """The states after attention to those of another stream, where there is one."""
+        del number, block
+        return states
 
     def _attention(self, number: int, layer: Attention, states: Tensor, hidden: Tensor) -> Tensor:
-        positions, places = self._model.positions, self._lengths.unsqueeze(1)
+        positions, places = self._body.positions, self._lengths.unsqueeze(1)
         query, key, value = (
-            part(states).unflatten(2, layer.heads).transpose(1, 2)
-            for part in (layer.query, layer.key, layer.value)
+            layer.split(part(states)) for part in (layer.query, layer.key, layer.value)
         )
         rows, width = torch.arange(len(states)), hidden.shape[1]
         keys, values = self._keys[number], self._values[number]
@@ -92,22 +93,30 @@ class TransformerStepper:
         scores = positions.rotate(query, places) @ keys[:, :, :width].mT * factor
         bias = positions.bias(places, torch.arange(width).unsqueeze(0))
         scores = scores if bias is None else scores + bias
-        masked = scores.masked_fill(hidden[:, None, None], torch.finfo(scores.dtype).min)
-        # Where nothing is attended to, nothing is added.
-        weights = masked.softmax(dim=-1) * ~hidden[:, None, None]
-        mixed = weights @ values[:, :, :width]
-        output: Tensor = layer.output(mixed.transpose(1, 2).flatten(2))
-        return output
+        return layer.mixed(scores, values[:, :, :width], ~hidden[:, None, None], NOTHING)
 
     def _scale(self) -> Tensor:
         """What scores are multiplied by: 1, or the logarithm of the tokens that are read."""
-        read = (self._lengths + 1).to(getattr(torch, self._model.config.precision))
-        if self._model.config.attention_scale == "sqrt":
+        read = (self._lengths + 1).to(getattr(torch, self._body.config.precision))
+        if self._body.config.attention_scale == "sqrt":
             read = torch.full_like(read, math.e)
         return read.log()[:, None, None, None]
 
 
-def _feed_forward(block: Block, states: Tensor) -> Tensor:
-    layer = block.feed_forward
-    fed: Tensor = layer.output(layer.activation(layer.input(states)))
-    return fed
+def cached(
+    model: Classifier, kept: Mapping[str, Tensor], attention: str, room: int = 0
+) -> tuple[list[Cache], list[Cache]]:
+    """Keys and values of every block, with room for so many more tokens.
+
+    Args:
+        model: whose blocks they are.
+        kept: its recorded states.
+        attention: the name of the attention in them, with `{}` for the block's number.
+        room: in tokens.
+    """
+    blocks = range(model.config.num_blocks)
+    keys, values = (
+        [functional.pad(kept[f"{attention.format(x)}.{name}"], (0, 0, 0, room)) for x in blocks]
+        for name in ("key", "value")
+    )
+    return keys, values

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from seqcls.config import NetworkConfig
 from seqcls.models.entries import Entry, entry_of
-from seqcls.models.sizes import TRANSFORMER, recurrent
+from seqcls.models.sizes import ENCODER_DECODER, TRANSFORMER, recurrent
 from seqcls.plugins import Registry
 
 
@@ -16,6 +16,10 @@ def _no_transformer(config: NetworkConfig) -> str | None:
             f"attention_mask={config.attention_mask!r}: an output is written from left to right; "
             "use 'causal'"
         )
+    return _no_blocks(config)
+
+
+def _no_blocks(config: NetworkConfig) -> str | None:
     if config.final_norm and not config.has_norms:
         return "final_norm=True with layer_norm_eps=0, which means no norm at all; leave one out"
     if config.embeddings_init_strategy == "gpt2":
@@ -25,6 +29,32 @@ def _no_transformer(config: NetworkConfig) -> str | None:
                     f"{name}={value!r} with embeddings_init_strategy='gpt2', which draws all "
                     "weights; leave one out"
                 )
+    return None
+
+
+def _no_encoder_decoder(config: NetworkConfig) -> str | None:
+    if (reason := _no_streams(config)) is not None:
+        return reason
+    if config.position_range:
+        return (
+            f"position_range={config.position_range} with architecture='encoder_decoder': places "
+            "are drawn for strings of a known length, and an output's is not; leave it out"
+        )
+    return _no_blocks(config)
+
+
+def _no_streams(config: NetworkConfig) -> str | None:
+    """Why the two streams of an input and an output cannot be read."""
+    if config.head == "string":
+        return (
+            f"architecture={config.architecture!r}: it writes outputs, and this task asks for one "
+            "answer of a string; use 'transformer' or 'lstm'"
+        )
+    if config.head == "all":
+        return (
+            f"loss_on='all' with architecture={config.architecture!r}: it reads inputs whole and "
+            "predicts none of their tokens; use 'output'"
+        )
     return None
 
 
@@ -98,6 +128,13 @@ _OWN: Mapping[str, Entry] = {
         _no_transformer,
         several_outputs=True,
         sizes=TRANSFORMER,
+    ),
+    "encoder_decoder": Entry(
+        "seqcls.models.encoder_decoder:EncoderDecoder",
+        (_OF_TRANSFORMERS | OF_ATTENTION) - {"attention_mask", "readout"},
+        _no_encoder_decoder,
+        several_outputs=True,
+        sizes=ENCODER_DECODER,
     ),
     "rnn": _recurrent("RNN", gates=1),
     "gru": _recurrent("GRU", gates=3),

@@ -1,7 +1,7 @@
 """Initial values of all parameters, drawn in a fixed order from one seed."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -11,8 +11,9 @@ from seqcls.config import NetworkConfig
 from seqcls.models import MODELS
 from seqcls.models.base import Classifier
 from seqcls.models.layers import Embedding, Linear
+from seqcls.models.positions.base import Positions
 from seqcls.models.recurrent import Cell
-from seqcls.models.transformer import Transformer
+from seqcls.models.transformer import Attention, Block
 from seqcls.tokens.tokenizer import PAD
 
 Draw = tuple[Callable[..., Any], Tensor]
@@ -77,32 +78,37 @@ def _zeros(weight: Tensor, **generator: Any) -> None:
 
 
 def _draws(config: NetworkConfig, model: Classifier) -> Iterator[Draw]:
-    positions = set(model.positions.modules()) if isinstance(model, Transformer) else set()
-    if config.embeddings_init_strategy == "gpt2":
-        yield from _gpt2_draws(config, model)
-        return
+    places = [module for module in model.modules() if isinstance(module, Positions)]
+    positions = {part for module in places for part in module.modules()}
     modules = [module for module in model.modules() if module not in positions]
+    of_positions = [module for module in model.modules() if module in positions]
+    if config.embeddings_init_strategy == "gpt2":
+        yield from _gpt2_draws(config, [*modules, *of_positions])
+        return
     for module in modules:
         yield from _default_draws(module)
     yield from _redraws(config, model)
     for module in modules:
         if isinstance(module, Linear) and module.bias is not None:
             yield _uniform(module.weight.shape[1]), module.bias
-    for module in model.modules():
-        if module in positions:
-            yield from _default_draws(module)
+    for module in of_positions:
+        yield from _default_draws(module)
 
 
-def _gpt2_draws(config: NetworkConfig, model: Classifier) -> Iterator[Draw]:
-    """Those of Radford et al. (2019): what adds to the residual stream is narrower with depth."""
-    blocks = model.blocks if isinstance(model, Transformer) else ()
-    adding = {x for block in blocks for x in (block.attention.output, block.feed_forward.output)}
-    for module in model.modules():
+def _gpt2_draws(config: NetworkConfig, modules: Sequence[nn.Module]) -> Iterator[Draw]:
+    """Those of Radford et al. (2019): what adds to a residual stream is narrower with depth.
+
+    That is by the root of how many layers add to it: two of each block, three of a decoder's that
+    attends to an encoder.
+    """
+    blocks = [module.adding() for module in modules if isinstance(module, Block)]
+    depths: dict[nn.Module, int] = {
+        layer: len(adding) * config.num_blocks for adding in blocks for layer in adding
+    }
+    for module in modules:
         if not isinstance(module, Embedding | Linear | Cell):
             continue
-        deviation = GPT2_DEVIATION
-        if module in adding:
-            deviation /= math.sqrt(2 * config.num_blocks)
+        deviation = GPT2_DEVIATION / math.sqrt(depths.get(module, 1))
         for value in module.parameters():
             yield _zeros if value.ndim == 1 else _normal(deviation), value
 
@@ -122,8 +128,11 @@ def _redraws(config: NetworkConfig, model: Classifier) -> Iterator[Draw]:
     embedding = getattr(model, "embedding", None)
     if config.embeddings_init_strategy == "linear_like" and isinstance(embedding, Embedding):
         yield _linear, embedding.weight
-    for block in model.blocks if isinstance(model, Transformer) else ():
-        if config.attention_init_strategy == "output_fan_out":
-            yield _fan_out, block.attention.output.weight
+    for block in model.modules():
+        if not isinstance(block, Block):
+            continue
+        attentions = [x.output for x in block.children() if isinstance(x, Attention)]
+        for output in attentions if config.attention_init_strategy == "output_fan_out" else ():
+            yield _fan_out, output.weight
         if config.feed_forward_init_strategy == "output_fan_out":
             yield _fan_out, block.feed_forward.output.weight

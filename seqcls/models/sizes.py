@@ -31,10 +31,18 @@ def recurrent(gates: int) -> Sizes:
 
 
 def _transformer_parameters(config: NetworkConfig) -> int:
-    rows = 4 * _mixed(config) + 2 * config.feed_forward_size
-    norm = (2 if config.layer_norm == "nn" else 1) if config.has_norms else 0
-    rows += 2 * norm
-    return (config.num_blocks * rows + config.final_norm * norm) * config.hidden_size
+    rows = config.num_blocks * _rows(config, 1) + config.final_norm * _norm(config)
+    return rows * config.hidden_size
+
+
+def _rows(config: NetworkConfig, attentions: int) -> int:
+    """Rows of as many numbers as the hidden size in a block with so many attentions."""
+    rows = attentions * (4 * _mixed(config) + _norm(config))
+    return rows + 2 * config.feed_forward_size + _norm(config)
+
+
+def _norm(config: NetworkConfig) -> int:
+    return (2 if config.layer_norm == "nn" else 1) if config.has_norms else 0
 
 
 def _transformer_products(config: NetworkConfig, tokens: float) -> float:
@@ -48,6 +56,23 @@ def _transformer_scores(config: NetworkConfig, tokens: float) -> int:
     return int(blocks * config.num_attention_heads * tokens)
 
 
+def _encoder_decoder_parameters(config: NetworkConfig) -> int:
+    rows = config.num_blocks * (_rows(config, 1) + _rows(config, 2))
+    return (rows + 2 * config.final_norm * _norm(config)) * config.hidden_size
+
+
+def _encoder_decoder_products(config: NetworkConfig, tokens: float) -> float:
+    # Half of the tokens pass the encoder, half the decoder; keys and values of the encoder's are
+    # computed once for each of the decoder's blocks.
+    mixed, hidden = _mixed(config), config.hidden_size
+    return 6 * mixed * hidden + 2 * config.feed_forward_size * hidden + 1.5 * mixed * tokens
+
+
+def _encoder_decoder_scores(config: NetworkConfig, tokens: float) -> int:
+    # Three attentions over half of the tokens by half of them.
+    return int(0.75 * config.num_blocks * config.num_attention_heads * tokens)
+
+
 def _mixed(config: NetworkConfig) -> int:
     return config.num_attention_heads * config.attention_head_size
 
@@ -59,3 +84,7 @@ UNKNOWN = Sizes(
 """Of an architecture from outside: what it takes nobody knows, and training takes some time."""
 
 TRANSFORMER = Sizes(_transformer_parameters, _transformer_products, _transformer_scores)
+
+ENCODER_DECODER = Sizes(
+    _encoder_decoder_parameters, _encoder_decoder_products, _encoder_decoder_scores
+)

@@ -4,8 +4,9 @@ Every intermediate state has a stable name, as `Transformer.activations` gives t
 """
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import cast
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import NamedTuple, cast
 
 import torch
 from jaxtyping import Bool, Float
@@ -34,6 +35,15 @@ Attendable = Bool[Tensor, "string #position position"]
 Scale = Float[Tensor, "string #head #position #position"]
 
 
+class Attending(NamedTuple):
+    """Which tokens attend to which, and what is known of their places: the same in every block."""
+
+    attendable: Attendable
+    scale: Scale
+    positions: Positions
+    places: Places
+
+
 class Attention(nn.Module):
     """Multi-headed attention; a position with nothing to attend to gets the value zero."""
 
@@ -50,24 +60,36 @@ class Attention(nn.Module):
     def forward(
         self,
         states: Hidden,
-        attendable: Attendable,
-        scale: Scale,
-        positions: Positions,
-        places: Places,
+        attending: Attending,
         record: Recorder,
+        others: Float[Tensor, "string other hidden"] | None = None,
     ) -> Hidden:
-        query = record("query", positions.rotate(self._split(self.query(states)), places))
-        key = record("key", positions.rotate(self._split(self.key(states)), places))
-        value = record("value", self._split(self.value(states)))
+        """What each token takes from others: of the same states where none are given."""
+        attendable, scale, positions, places = attending
+        others = states if others is None else others
+        query = record("query", positions.rotate(self.split(self.query(states)), places))
+        key = record("key", positions.rotate(self.split(self.key(others)), places))
+        value = record("value", self.split(self.value(others)))
         scores = query @ key.transpose(-1, -2) * scale / math.sqrt(self.heads[1])
         bias = positions.bias(places, places)
         scores = record("scores", scores if bias is None else scores + bias)
-        weights = record("weights", masked_softmax(scores, attendable.unsqueeze(1)))
+        return self.mixed(scores, value, attendable.unsqueeze(1), record)
+
+    def mixed(
+        self,
+        scores: Float[Tensor, "string head query key"],
+        value: Float[Tensor, "string head key head_size"],
+        attendable: Bool[Tensor, "#string #head #query key"],
+        record: Recorder,
+    ) -> Float[Tensor, "string query hidden"]:
+        """What is taken from values by their scores."""
+        weights = record("weights", masked_softmax(scores, attendable))
         mixed = record("mixed_value", self.dropout(weights) @ value)
         output: Tensor = self.output(mixed.transpose(1, 2).flatten(2))
         return record("output", output)
 
-    def _split(self, states: Float[Tensor, "string position size"]) -> Heads:
+    def split(self, states: Float[Tensor, "string position size"]) -> Heads:
+        """Each head's part of queries, keys or values."""
         split: Tensor = states.unflatten(2, self.heads)
         return split.transpose(1, 2)
 
@@ -106,26 +128,36 @@ class Block(nn.Module):
         self.feed_forward = FeedForward(config)
         self.dropout = Dropout(config.dropout_rate)
 
-    def forward(
+    def forward(self, states: Hidden, attending: Attending, record: Recorder) -> Hidden:
+        return self.fed(self.attended(states, attending, record), record)
+
+    def attended(self, states: Hidden, attending: Attending, record: Recorder) -> Hidden:
+        """The states after attention."""
+        inside = record.within("attention")
+        part = partial(self.attention, attending=attending, record=inside)
+        return self.added("attention", self.attention_norm, part, states, record)
+
+    def fed(self, states: Hidden, record: Recorder) -> Hidden:
+        """The states after the feed-forward."""
+        part = partial(self.feed_forward, record=record.within("feed_forward"))
+        return self.added("feed_forward", self.feed_forward_norm, part, states, record)
+
+    def added(
         self,
+        name: str,
+        norm: nn.Module,
+        part: Callable[[Hidden], Hidden],
         states: Hidden,
-        attendable: Attendable,
-        scale: Scale,
-        positions: Positions,
-        places: Places,
         record: Recorder,
     ) -> Hidden:
-        first = self.norms_first
-        read = record("attention_norm", self.attention_norm(states)) if first else states
-        inside = record.within("attention")
-        attended = self.attention(read, attendable, scale, positions, places, inside)
-        states = record("after_attention", states + self.dropout(attended))
-        if not first:
-            states = record("attention_norm", self.attention_norm(states))
-        read = record("feed_forward_norm", self.feed_forward_norm(states)) if first else states
-        fed = self.feed_forward(read, record.within("feed_forward"))
-        states = record("after_feed_forward", states + self.dropout(fed))
-        return states if first else record("feed_forward_norm", self.feed_forward_norm(states))
+        """States with what a part makes of them, and the norm before or after."""
+        read = record(f"{name}_norm", norm(states)) if self.norms_first else states
+        states = record(f"after_{name}", states + self.dropout(part(read)))
+        return states if self.norms_first else record(f"{name}_norm", norm(states))
+
+    def adding(self) -> tuple[Linear, ...]:
+        """The layers whose outputs are added to states."""
+        return self.attention.output, self.feed_forward.output
 
 
 class Transformer(BodyAndHead):
@@ -148,12 +180,11 @@ class Transformer(BodyAndHead):
         """As `BodyAndHead.states`."""
         if places is None:
             places = places_of(self.config, ids)
-        attendable, scale = attendable_tokens(self.config, ids), length_scale(self.config, ids)
+        attending = attending_of(self.config, ids, self.positions, places)
         embedded = self.positions.embed(self.embedding(ids), places)
         states = record("embedding", self.dropout(embedded))
         for number, block in enumerate(self.blocks):
-            inside = record.within(f"blocks.{number}")
-            states = block(states, attendable, scale, self.positions, places, inside)
+            states = block(states, attending, record.within(f"blocks.{number}"))
         if self.final_norm is None:
             return states
         return record("final_norm", self.final_norm(states))
@@ -191,6 +222,13 @@ class Transformer(BodyAndHead):
     def attention(self) -> tuple[str, ...]:
         """As `Classifier.attention`."""
         return tuple(f"blocks.{block}.attention.weights" for block in range(self.config.num_blocks))
+
+
+def attending_of(
+    config: NetworkConfig, ids: Ids, positions: Positions, places: Places
+) -> Attending:
+    """Which of a model's tokens attend to which, and how."""
+    return Attending(attendable_tokens(config, ids), length_scale(config, ids), positions, places)
 
 
 def attendable_tokens(config: NetworkConfig, ids: Ids) -> Attendable:

@@ -56,6 +56,10 @@ NETWORKS: dict[str, dict[str, Any]] = {
         "final_norm": True, "tied_embeddings": True, "embeddings_init_strategy": "gpt2",
         "activation": "gelu_tanh", "layer_norm": "nn", "biases": True,
     },
+    "encoder_decoder": {
+        **ATTENTION, "architecture": "encoder_decoder", "num_blocks": 2, "positions": "learned",
+        "biases": True,
+    },
     "rnn": {"architecture": "rnn"},
     "gru": {"architecture": "gru", "biases": True, "num_blocks": 2},
     "lstm": {"architecture": "lstm", "num_blocks": 2, "tied_embeddings": True},

@@ -12,8 +12,10 @@ from torch import Tensor
 from seqcls.config import NetworkConfig
 from seqcls.kinds.transduction import separator_id
 from seqcls.models.base import Ids, Places, read_ids
+from seqcls.models.encoder_decoder import decoder_config, encoder_config
 from seqcls.models.positions.places import TrainingPlaces, places_of
 from seqcls.models.reading import special_tokens
+from seqcls.models.streams import split
 from seqcls.models.transformer import attendable_tokens, length_scale
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import PAD
@@ -26,6 +28,16 @@ class Batch:
     config: NetworkConfig
     ids: Ids
     places: Places
+
+    @cached_property
+    def sides(self) -> "tuple[Batch, Batch]":
+        """What an encoder and a decoder read of it."""
+        streams = split(self.config, self.ids)
+        inputs, outputs = streams.inputs, streams.outputs
+        return (
+            Batch(encoder_config(self.config), inputs, streams.places_of(self.places, inputs)),
+            Batch(decoder_config(self.config), outputs, streams.places_of(self.places, outputs)),
+        )
 
     @cached_property
     def lengths(self) -> Int64[Tensor, " string"]:

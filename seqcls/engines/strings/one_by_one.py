@@ -11,10 +11,12 @@ from torch.nn import functional
 from seqcls.config import NetworkConfig
 from seqcls.engines.computation import Losses
 from seqcls.engines.strings.batches import Batch, testing_pieces, training_batches
+from seqcls.engines.strings.encoder_decoder import encoder_decoder_logits
 from seqcls.engines.strings.flat_group import FlatGroup
 from seqcls.engines.strings.recurrent import recurrent_logits
 from seqcls.engines.strings.transformer import transformer_logits
 from seqcls.models.base import Classifier, Outputs
+from seqcls.models.encoder_decoder import EncoderDecoder
 from seqcls.models.initialization import make_model
 from seqcls.models.positions.places import TrainingPlaces
 from seqcls.models.recurrent import GRU, LSTM, RNN, Recurrent
@@ -28,6 +30,8 @@ def plain_logits(model: Classifier, batch: Batch) -> Outputs:
     # A subclass may compute something else.
     if type(model) is Transformer:
         return transformer_logits(model, batch)
+    if type(model) is EncoderDecoder:
+        return encoder_decoder_logits(model, batch)
     if type(model) in (RNN, GRU, LSTM) and isinstance(model, Recurrent):
         return recurrent_logits(model, batch)
     return _asked(model(batch.ids, batch.places), batch)

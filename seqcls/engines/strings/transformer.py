@@ -26,7 +26,7 @@ def transformer_logits(model: Transformer, batch: Batch) -> Outputs:
     """As `Transformer.forward`, without dropout."""
     embedded = model.positions.embed(model.embedding(batch.ids), batch.places)
     states = embedded.flatten(0, 1).index_select(0, batch.token_rows)
-    everywhere = _Queries(batch, model.positions)
+    everywhere = Queries(batch, model.positions)
     *before, last = model.blocks
     for block in before:
         states = _block(block, states, states, everywhere)
@@ -47,23 +47,35 @@ def _normed(model: Transformer, states: Hidden) -> Hidden:
     return states if model.final_norm is None else model.final_norm(states)
 
 
-class _Queries:
-    """The tokens that attend, with what is multiplied and added to their scores."""
+class Queries:
+    """The tokens that attend, with what is multiplied and added to their scores.
 
-    def __init__(self, batch: Batch, positions: Positions, *, only_read: bool = False) -> None:
+    They attend to the tokens of `keys`: those of the same batch, or of the same strings' other
+    stream.
+    """
+
+    def __init__(
+        self,
+        batch: Batch,
+        positions: Positions,
+        *,
+        only_read: bool = False,
+        keys: Batch | None = None,
+    ) -> None:
         self.positions = positions
         self.batch = batch
+        self.keys = batch if keys is None else keys
         self._only_read = only_read
         self.places = self._own(batch.places)
-        self.scale = None if batch.scale is None else self._rows(batch.scale)
-        self.idle = None if batch.idle is None else self._rows(batch.idle)
-        mask = self._rows(batch.mask)
-        bias: Bias | None = positions.bias(self.places, batch.places)
+        self.scale = None if self.keys.scale is None else self._rows(self.keys.scale)
+        self.idle = None if self.keys.idle is None else self._rows(self.keys.idle)
+        mask = self._rows(self.keys.mask)
+        bias: Bias | None = positions.bias(self.places, self.keys.places)
         self.bias = mask if bias is None else mask + bias
 
-    def only_read(self) -> "_Queries":
+    def only_read(self) -> "Queries":
         """Those at which the logit is read."""
-        return _Queries(self.batch, self.positions, only_read=True)
+        return Queries(self.batch, self.positions, only_read=True)
 
     def heads(self, states: Hidden) -> Heads:
         """The heads of the attending tokens."""
@@ -91,17 +103,28 @@ class _Queries:
         return values[torch.arange(len(rows), device=rows.device), :, rows].unsqueeze(2)
 
 
-def _block(block: Block, query_states: Hidden, states: Hidden, queries: _Queries) -> Hidden:
+def _block(block: Block, query_states: Hidden, states: Hidden, queries: Queries) -> Hidden:
     """The block's output for the attending tokens, given their states and those of all."""
+    return fed(block, attended(block, query_states, states, queries))
+
+
+def attended(block: Block, query_states: Hidden, states: Hidden, queries: Queries) -> Hidden:
+    """The attending tokens' states after the block's attention."""
     if block.norms_first:
         normalized = block.attention_norm(states)
         attending = normalized if query_states is states else block.attention_norm(query_states)
-        query_states = query_states + _attention(block.attention, attending, normalized, queries)
-        return query_states + _feed_forward(block, block.feed_forward_norm(query_states))
-    query_states = block.attention_norm(
-        query_states + _attention(block.attention, query_states, states, queries)
+        return query_states + attention(block.attention, attending, normalized, queries)
+    normed: Tensor = block.attention_norm(
+        query_states + attention(block.attention, query_states, states, queries)
     )
-    normed: Tensor = block.feed_forward_norm(query_states + _feed_forward(block, query_states))
+    return normed
+
+
+def fed(block: Block, states: Hidden) -> Hidden:
+    """The states after the block's feed-forward."""
+    if block.norms_first:
+        return states + _feed_forward(block, block.feed_forward_norm(states))
+    normed: Tensor = block.feed_forward_norm(states + _feed_forward(block, states))
     return normed
 
 
@@ -111,11 +134,12 @@ def _feed_forward(block: Block, states: Hidden) -> Hidden:
     return fed
 
 
-def _attention(layer: Attention, query_states: Hidden, states: Hidden, queries: _Queries) -> Hidden:
-    positions, batch = queries.positions, queries.batch
+def attention(layer: Attention, query_states: Hidden, states: Hidden, queries: Queries) -> Hidden:
+    """What attending tokens take from others, given the states of both."""
+    positions, keys = queries.positions, queries.keys
     query = positions.rotate(queries.heads(layer.query(query_states)), queries.places)
-    key = positions.rotate(_heads(layer.key(states), batch), batch.places)
-    value = _heads(layer.value(states), batch)
+    key = positions.rotate(_heads(layer.key(states), keys), keys.places)
+    value = _heads(layer.value(states), keys)
     factor = 1 / math.sqrt(layer.heads[1])
     query = query * (factor if queries.scale is None else factor * queries.scale)
     weights = functional.softmax(query @ key.mT + queries.bias, dim=-1)

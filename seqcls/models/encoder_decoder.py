@@ -1,0 +1,141 @@
+"""The encoder-decoder Transformer (Vaswani et al. 2017): the readable truth.
+
+The encoder reads `CLS` and the input, every token attending to all; the decoder reads `SEP` and
+the output from left to right and attends, in every block, to the encoder's last states too. Each
+has `num_blocks` blocks, and positions of its own: a table of `learned` or `relative` ones each.
+One table of embeddings serves both.
+"""
+
+from collections.abc import Iterable
+from typing import cast
+
+from torch import nn
+
+from seqcls.config import NetworkConfig
+from seqcls.models.base import Ids, Outputs, Places, Recorder
+from seqcls.models.heads import make_head
+from seqcls.models.layers import Dropout, Embedding, Linear, make_norm
+from seqcls.models.positions import POSITIONS
+from seqcls.models.positions.base import Positions
+from seqcls.models.streams import Hidden, Streams, TwoStreams
+from seqcls.models.transformer import Attending, Attention, Block, attending_of
+
+
+class DecoderBlock(Block):
+    """A block that attends to the encoder's states between attention and feed-forward."""
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__(config)
+        self.cross_attention_norm = make_norm(config)
+        self.cross_attention = Attention(config)
+
+    def forward(
+        self,
+        states: Hidden,
+        attending: Attending,
+        record: Recorder,
+        crossing: Attending | None = None,
+        encoded: Hidden | None = None,
+    ) -> Hidden:
+        assert crossing is not None
+        states = self.attended(states, attending, record)
+        inside = record.within("cross_attention")
+
+        def part(read: Hidden) -> Hidden:
+            mixed: Hidden = self.cross_attention(read, crossing, inside, encoded)
+            return mixed
+
+        crossed = self.added("cross_attention", self.cross_attention_norm, part, states, record)
+        return self.fed(crossed, record)
+
+    def adding(self) -> tuple[Linear, ...]:
+        """As `Block.adding`."""
+        return *super().adding(), self.cross_attention.output
+
+
+class Side(nn.Module):
+    """The blocks of one stream, with the norm after them and its positions."""
+
+    def __init__(self, config: NetworkConfig, block: type[Block]) -> None:
+        super().__init__()
+        self.config = config
+        blocks = nn.ModuleList([block(config) for _ in range(config.num_blocks)])
+        self.blocks = cast("Iterable[Block]", blocks)
+        self.final_norm = make_norm(config) if config.final_norm else None
+        self.dropout = Dropout(config.dropout_rate)
+        self.positions: Positions = POSITIONS[config.positions].load()(config)
+
+    def forward(
+        self,
+        embedded: Hidden,
+        attending: Attending,
+        record: Recorder,
+        *encoded: Attending | Hidden,
+    ) -> Hidden:
+        states = self.positions.embed(embedded, attending.places)
+        states = record("embedding", self.dropout(states))
+        for number, block in enumerate(self.blocks):
+            states = block(states, attending, record.within(f"blocks.{number}"), *encoded)
+        if self.final_norm is None:
+            return states
+        return record("final_norm", self.final_norm(states))
+
+
+class EncoderDecoder(TwoStreams):
+    """Encoder, decoder, and a head that reads the decoder's states.
+
+    Between the two no scheme of positions has a part. With `no_attend_cls` neither attends to
+    `CLS`; with `attention_scale` `log_length` the decoder's attention to the input is multiplied
+    as the encoder's is.
+    """
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__(config)
+        self.embedding = Embedding(config.vocabulary_size, config.hidden_size)
+        self.encoder = Side(encoder_config(config), Block)
+        self.decoder = Side(decoder_config(config), DecoderBlock)
+        self.classifier = make_head(config)
+        self.dropout = Dropout(config.dropout_rate)
+        self.nowhere = Positions(config)
+
+    def written(self, streams: Streams, record: Recorder, places: Places | None) -> Hidden:
+        """As `TwoStreams.written`."""
+        reading = self._attending(self.encoder, streams.inputs, streams, places)
+        writing = self._attending(self.decoder, streams.outputs, streams, places)
+        embedded = self.embedding(streams.inputs)
+        encoded = self.encoder(embedded, reading, record.within("encoder"))
+        crossing = reading._replace(positions=self.nowhere)
+        embedded = self.embedding(streams.outputs)
+        states: Hidden = self.decoder(
+            embedded, writing, record.within("decoder"), crossing, encoded
+        )
+        return states
+
+    def head(self, read: Hidden) -> Outputs:
+        """As `BodyAndHead.head`, of what dropout leaves."""
+        return super().head(self.dropout(read))
+
+    def attention(self) -> tuple[str, ...]:
+        """As `Classifier.attention`: the encoder's, then of each of the decoder's blocks two.
+
+        Over the positions of either stream; of the last the decoder's by the encoder's.
+        """
+        blocks = range(self.config.num_blocks)
+        encoder = [f"encoder.blocks.{block}.attention.weights" for block in blocks]
+        names = ("attention", "cross_attention")
+        return *encoder, *(f"decoder.blocks.{x}.{name}.weights" for x in blocks for name in names)
+
+    def _attending(
+        self, side: Side, ids: Ids, streams: Streams, places: Places | None
+    ) -> Attending:
+        return attending_of(side.config, ids, side.positions, streams.places_of(places, ids))
+
+
+def encoder_config(config: NetworkConfig) -> NetworkConfig:
+    """The settings of the encoder's blocks."""
+    return config.model_copy(update={"attention_mask": "full"})
+
+
+def decoder_config(config: NetworkConfig) -> NetworkConfig:
+    """The settings of the decoder's blocks; it reads no `CLS` that might not be attended to."""
+    return config.model_copy(update={"attention_mask": "causal", "no_attend_cls": False})
