@@ -129,6 +129,9 @@ class NetworkConfig(_NetworkFields):
     head: Literal["string", "output", "all"] = "string"
     """What the head answers: one thing of each string, every token of its output, or in training
     those of its input too."""
+    coupling: str = ""
+    """The task and its fields as JSON, with positions `coupled`: it says which tokens belong
+    together."""
     place_seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
     """Draws the places of tested strings, with `position_range`."""
 

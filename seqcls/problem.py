@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from typing import Any
 
+from seqcls.canonical import canonical_json
 from seqcls.config import ANY_SAMPLER, PARTS, REPORT_TASK, NetworkConfig, RunConfig, default_fields
 from seqcls.errors import ConfigError, PluginError
 from seqcls.kinds import KINDS, Kind, kind_name
@@ -392,15 +393,32 @@ def _network(
 ) -> NetworkConfig:
     settings = {x: getattr(config, x) for x in NetworkConfig.model_fields if x in _SHARED}
     tested = kind.longest_reading(task, test.lengths[-1])
+    shifted = config.position_draw == "shifted" or config.positions == "coupled"
     return NetworkConfig(
         **{
             **settings,
             **kind.network(task, dict(config)),
             "trained_length": kind.longest_reading(task, train.lengths[-1]),
-            "tested_length": tested if config.position_draw == "shifted" else 0,
+            "tested_length": tested if shifted else 0,
+            "coupling": _coupling(config, task),
             "place_seed": config.test_seed if config.position_range else 0,
         }
     )
+
+
+def _coupling(config: RunConfig, task: Any) -> str:
+    """Which task says which tokens belong together, where positions ask.
+
+    Raises:
+        ConfigError: it does not say.
+    """
+    if config.positions != "coupled" or kind_name(task) != "transduction":
+        return ""
+    obstacle = getattr(task, "coupling_obstacle", lambda: "the task does not say which do")()
+    if obstacle is not None:
+        raise ConfigError(f"positions='coupled' with task={config.task!r}: {obstacle}")
+    names = ("task", *sorted(TASKS[config.task].reads))
+    return canonical_json({name: getattr(config, name) for name in names})
 
 
 _SHARED = set(RunConfig.model_fields)

@@ -11,8 +11,9 @@ from torch.nn import functional
 from seqcls.models.base import Classifier, Ids, Recorder
 from seqcls.models.encoder_decoder import Side
 from seqcls.models.heads import BodyAndHead
+from seqcls.models.positions.places import places_of
 from seqcls.models.transformer import Attention, Block, Transformer
-from seqcls.tokens.tokenizer import CLS, PAD
+from seqcls.tokens.tokenizer import CLS, FIRST_LETTER, PAD
 
 Cache = Float[Tensor, "string head position head_size"]
 NOTHING = Recorder()
@@ -35,6 +36,8 @@ class TransformerStepper:
         self._lengths = lengths
         self._keys = keys
         self._values = values
+        self._places: Tensor | None = None
+        """Of all tokens, those included that will be written; None where they are counted."""
 
     @classmethod
     def start(
@@ -44,12 +47,18 @@ class TransformerStepper:
         kept = model.activations(ids)
         lengths = (ids != PAD).sum(dim=1)
         last = kept["logits"][torch.arange(len(ids)), lengths - 1]
-        return cls(model, model, lengths, *cached(model, kept, "blocks.{}.attention", room)), last
+        stepper = cls(model, model, lengths, *cached(model, kept, "blocks.{}.attention", room))
+        if model.config.positions == "coupled":
+            # A place depends on the input and on how many tokens are written, not on which.
+            wide = functional.pad(ids, (0, room), value=PAD)
+            after = torch.arange(wide.shape[1]) >= lengths[:, None]
+            stepper._places = places_of(model.config, wide.masked_fill(after, FIRST_LETTER))
+        return stepper, last
 
     def step(self, tokens: Int64[Tensor, " string"]) -> Float[Tensor, "string output"]:
         """As `Stepper.step`."""
         body, places = self._body, self._lengths.unsqueeze(1)
-        states = body.positions.embed(self._model.embedding(tokens.unsqueeze(1)), places)
+        states = body.positions.embed(self._model.embedding(tokens.unsqueeze(1)), self._next())
         width = int(self._lengths.max()) + 1
         before = torch.arange(width)
         hidden = before > places
@@ -67,6 +76,12 @@ class TransformerStepper:
         self._lengths = self._lengths[rows]
         self._keys = [keys[rows] for keys in self._keys]
         self._values = [values[rows] for values in self._values]
+        self._places = None if self._places is None else self._places[rows]
+
+    def _next(self) -> Int64[Tensor, "string 1"]:
+        """The places of the tokens that are read now."""
+        counted = self._lengths.unsqueeze(1)
+        return counted if self._places is None else self._places.gather(1, counted)
 
     def _block(self, number: int, block: Block, states: Tensor, hidden: Tensor) -> Tensor:
         def part(read: Tensor) -> Tensor:

@@ -70,6 +70,11 @@ def _no_head(config: NetworkConfig, *, blind: bool) -> str | None:
         blind: whether `CLS` before a string reads nothing of it.
     """
     if config.head != "string":
+        if config.position_range:
+            return (
+                f"position_range={config.position_range}: places would depend on the length of an "
+                "output that is still being written; leave it out"
+            )
         if config.readout == "first":
             return None
         return f"readout={config.readout!r}: an output is read at every place; leave it out"

@@ -28,6 +28,7 @@ from seqcls.kinds import Examples
 from seqcls.kinds.transduction import NO_TARGET, Transduction, end_id, separator_id
 from seqcls.models.base import Classifier
 from seqcls.models.initialization import initial_parameters, make_model
+from seqcls.models.positions.places import places_of
 from seqcls.prediction import outputs as written_outputs
 from seqcls.prediction import predict
 from seqcls.problem import Problem, configuration, resolve
@@ -60,6 +61,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
         **ATTENTION, "architecture": "encoder_decoder", "num_blocks": 2, "positions": "learned",
         "biases": True,
     },
+    "coupled": {**ATTENTION, "num_blocks": 2, "positions": "coupled"},
     "rnn": {"architecture": "rnn"},
     "gru": {"architecture": "gru", "biases": True, "num_blocks": 2},
     "lstm": {"architecture": "lstm", "num_blocks": 2, "tied_embeddings": True},
@@ -190,7 +192,7 @@ def test_losses_are_cross_entropies_of_target_and_end(problem: Problem) -> None:
     model = model_of(problem, random_weights(problem))
     read = kind.reading(problem.task, examples)
     ids = trimmed_ids(problem.network, read, slice(0, 12))
-    batch = Batch(problem.network, ids, torch.arange(ids.shape[1]).unsqueeze(0))
+    batch = Batch(problem.network, ids, places_of(problem.network, ids))
     targets = torch.from_numpy(kind.encoded(problem.task, examples, problem.network))
     losses = kind.losses(plain_logits(model, batch), targets, "default")
     separator, end = separator_id(problem.network), end_id(problem.network)

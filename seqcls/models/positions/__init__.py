@@ -33,6 +33,20 @@ def _longest(config: NetworkConfig) -> int:
     return max(config.trained_length, config.tested_length) + special_tokens(config)
 
 
+def _no_coupling(config: NetworkConfig) -> str | None:
+    if config.head == "string":
+        return (
+            "positions='coupled': tokens of input and output share places, and the strings of a "
+            "language have no output"
+        )
+    if config.architecture != "transformer":
+        return (
+            f"positions='coupled' with architecture={config.architecture!r}: places are shared in "
+            "one stream; use 'transformer'"
+        )
+    return None
+
+
 _HERE = "seqcls.models.positions"
 
 _OWN: Mapping[str, Entry] = {
@@ -41,6 +55,7 @@ _OWN: Mapping[str, Entry] = {
     "learned": Entry(
         f"{_HERE}.learned:Learned", _RANDOMIZED | {"position_draw"}, _drawn_once, _longest
     ),
+    "coupled": Entry(f"{_HERE}.coupled:Coupled", obstacle=_no_coupling, table_size=_longest),
     "rotary": Entry(f"{_HERE}.rotary:Rotary", _RANDOMIZED, _even_head_size),
     "alibi": Entry(f"{_HERE}.alibi:Alibi", _RANDOMIZED),
     "relative": Entry(f"{_HERE}.relative:Relative"),

@@ -5,7 +5,8 @@ al. 2023). Training draws it anew for every batch. In testing a string's places 
 length and on a seed of their own, so they are the same whichever strings are tested with it.
 
 With `position_draw` `shifted` training moves each string's places by one offset, drawn anew every
-time, uniform among those with which they still fit the table; testing moves none.
+time, uniform among those with which they still fit the table; testing moves none. So does training
+with places that tokens share (`coupled`).
 """
 
 import numpy as np
@@ -15,6 +16,7 @@ from torch import Tensor
 
 from seqcls.config import NetworkConfig
 from seqcls.models.positions import table_size
+from seqcls.models.positions.coupled import coupled_places
 from seqcls.models.positions.numbers import drawn_places, tested_places, training_generator
 from seqcls.tokens.tokenizer import PAD
 
@@ -33,9 +35,14 @@ class TrainingPlaces:
             drawn = drawn_places(self._rng, config.position_range, ids.shape[1])
             return torch.from_numpy(drawn).unsqueeze(0)
         places = places_of(config, ids)
+        size = table_size(config)
+        if config.positions == "coupled":
+            assert size is not None
+            left = size - 1 - places.max(dim=1).values.numpy()
+            moved = torch.from_numpy(self._rng.integers(0, left, endpoint=True))
+            return places + moved.unsqueeze(1) * (places > 0)
         if config.position_draw == "sorted":
             return places
-        size = table_size(config)
         assert size is not None
         left = size - (ids != PAD).sum(dim=1).numpy()
         offsets = self._rng.integers(0, left, endpoint=True)
@@ -46,6 +53,8 @@ def places_of(
     config: NetworkConfig, ids: Integer[Tensor, "string position"]
 ) -> Int64[Tensor, "#string position"]:
     """The tokens' places when nothing is learned; nothing reads those of padding."""
+    if config.positions == "coupled":
+        return coupled_places(config.coupling, ids)
     if not config.position_range:
         return torch.arange(ids.shape[1], device=ids.device).unsqueeze(0)
     lengths = (ids != PAD).sum(dim=1)
