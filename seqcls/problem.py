@@ -363,6 +363,7 @@ READERS: dict[str, tuple[str, ...]] = {
     "positions": ("architecture",),
     "position_range": ("positions",),
     "position_draw": ("positions",),
+    "attention": ("architecture",),
     "attention_mask": ("architecture",),
     "readout": ("architecture",),
     "attention_scale": ("architecture",),

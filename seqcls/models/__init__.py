@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from seqcls.config import NetworkConfig
 from seqcls.models.entries import Entry, entry_of
-from seqcls.models.sizes import ENCODER_DECODER, TRANSFORMER, recurrent
+from seqcls.models.sizes import ENCODER_DECODER, RECURRENT_ATTENTION, TRANSFORMER, recurrent
 from seqcls.plugins import Registry
 
 
@@ -135,6 +135,13 @@ _OWN: Mapping[str, Entry] = {
         _no_encoder_decoder,
         several_outputs=True,
         sizes=ENCODER_DECODER,
+    ),
+    "recurrent_attention": Entry(
+        "seqcls.models.recurrent_attention:RecurrentAttention",
+        frozenset({"num_blocks", "attention", "biases", "tied_embeddings"}),
+        _no_streams,
+        several_outputs=True,
+        sizes=RECURRENT_ATTENTION,
     ),
     "rnn": _recurrent("RNN", gates=1),
     "gru": _recurrent("GRU", gates=3),

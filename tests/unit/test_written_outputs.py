@@ -60,6 +60,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
         **ATTENTION, "architecture": "encoder_decoder", "num_blocks": 2, "positions": "learned",
         "biases": True,
     },
+    "recurrent_attention": {"architecture": "recurrent_attention", "num_blocks": 2},
     "rnn": {"architecture": "rnn"},
     "gru": {"architecture": "gru", "biases": True, "num_blocks": 2},
     "lstm": {"architecture": "lstm", "num_blocks": 2, "tied_embeddings": True},
