@@ -8,6 +8,7 @@ from pathlib import Path
 from benchmarks import (
     bookkeeping,
     fused,
+    outputs,
     pages,
     plain,
     report,
@@ -27,6 +28,7 @@ def main() -> None:
         tables.main,
         steps.main,
         plain.main,
+        outputs.main,
         streams.main,
         report.main,
         seeds.main,

@@ -14,6 +14,7 @@ from seqcls.errors import ConfigError, PluginError
 from seqcls.kinds import KINDS, Kind, kind_name
 from seqcls.kinds.membership import Membership
 from seqcls.kinds.outside import check_kind
+from seqcls.kinds.transduction import Transduction
 from seqcls.models import MODELS
 from seqcls.models.fitting import check_network
 from seqcls.models.positions import POSITIONS, longest_readable
@@ -162,6 +163,16 @@ class Problem:
         """
         if reason := self.no_language:
             raise ConfigError(f"this analysis is of languages, and {reason}")
+
+    @property
+    def no_causes(self) -> str | None:
+        """Why no causes are found of errors in the task; None if some are."""
+        if isinstance(self.kind, Transduction):
+            return None
+        no_language = self.no_language
+        return (
+            no_language and f"causes are found for languages and transductions, and {no_language}"
+        )
 
     @property
     def many_answers(self) -> str | None:

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from seqcls.decoding.stepping import start
+from seqcls.decoding.stepping import Start, start
 from seqcls.kinds.transduction import writable
 from seqcls.models.base import Classifier, Ids
 
@@ -22,7 +22,12 @@ class Written(NamedTuple):
 
 
 def greedy(
-    model: Classifier, ids: Ids, limits: Int64[Tensor, " string"], end: int
+    model: Classifier,
+    ids: Ids,
+    limits: Int64[Tensor, " string"],
+    end: int,
+    *,
+    begin: Start = start,
 ) -> list[Written]:
     """The output of each string that takes the likeliest token at every place.
 
@@ -31,8 +36,9 @@ def greedy(
         ids: what it reads first, `PAD` after each.
         limits: tokens of each output at most, at least 1.
         end: the id of `END`.
+        begin: how the model keeps what it has read.
     """
-    stepper, outputs = start(model, ids, int(limits.max()))
+    stepper, outputs = begin(model, ids, int(limits.max()))
     count = len(ids)
     tokens = torch.full((count, int(limits.max())), -1)
     ended = torch.zeros(count, dtype=torch.bool)
@@ -58,7 +64,13 @@ def greedy(
 
 
 def beam(
-    model: Classifier, ids: Ids, limits: Int64[Tensor, " string"], end: int, width: int
+    model: Classifier,
+    ids: Ids,
+    limits: Int64[Tensor, " string"],
+    end: int,
+    width: int,
+    *,
+    begin: Start = start,
 ) -> list[list[Written]]:
     """The likeliest outputs of each string that a beam of some width finds, the likeliest first.
 
@@ -72,8 +84,9 @@ def beam(
         limits: tokens of each output at most, at least 1.
         end: the id of `END`.
         width: outputs that are kept.
+        begin: how the model keeps what it has read.
     """
-    stepper, outputs = start(model, ids, int(limits.max()))
+    stepper, outputs = begin(model, ids, int(limits.max()))
     rows = torch.arange(len(ids))
     open_scores = outputs.new_zeros(len(ids), 1)
     tokens = torch.zeros(len(ids), 1, 0, dtype=torch.long)

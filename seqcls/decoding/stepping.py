@@ -1,5 +1,6 @@
 """Models that write token by token, with what they keep of the tokens before."""
 
+from collections.abc import Callable
 from typing import Protocol
 
 import torch
@@ -31,6 +32,10 @@ class Stepper(Protocol):
     def take(self, rows: Int64[Tensor, " row"]) -> None:
         """Goes on with these strings, of which one may be taken several times."""
         ...
+
+
+Start = Callable[[Classifier, Ids, int], tuple[Stepper, Scores]]
+"""As `start`."""
 
 
 def start(model: Classifier, ids: Ids, room: int) -> tuple[Stepper, Scores]:

@@ -10,7 +10,14 @@ from typing import Any
 
 from seqcls.config import ANY_SAMPLER, PARTS, RunConfig, default_fields
 from seqcls.fields_read import fields_unread
-from seqcls.interpretability.causes.mechanisms import AS_SHORT, BEHAVIOURS, BEYOND, FEATURE, LONGER
+from seqcls.interpretability.causes.mechanisms import (
+    AS_SHORT,
+    BEHAVIOURS,
+    BEYOND,
+    FEATURE,
+    LONGER,
+    OF_OUTPUTS,
+)
 from seqcls.problem import configuration, obstacle_of, resolve
 
 Value = Callable[[RunConfig], Any]
@@ -158,6 +165,8 @@ def _without_bound(config: RunConfig) -> str | None:
 _LENGTH = frozenset({LONGER, BEYOND})
 _BLIND = frozenset(BEHAVIOURS) - _LENGTH
 
+_HUANG = "Huang et al. 2025, A Formal Framework for Understanding Length Generalization"
+
 _WIDTH = (
     "Values of more letters than a head has dimensions lie close together; with more of them they "
     "can be told apart."
@@ -282,6 +291,21 @@ REMEDIES = (
         _one_more("num_blocks"),
         "Deeper Transformers can follow an automaton in fewer steps than the string has tokens.",
         "Liu et al. 2023, Transformers Learn Shortcuts to Automata",
+    ),
+    Remedy(
+        frozenset(OF_OUTPUTS),
+        "num_blocks",
+        _in_a_transformer(lambda config: 2 if config.num_blocks == 1 else None),
+        "Two blocks can look up what followed a token in the input; one that copies distinct "
+        "tokens was not found.",
+        f"Olsson et al. 2022, In-context Learning and Induction Heads; {_HUANG}",
+    ),
+    Remedy(
+        frozenset(OF_OUTPUTS),
+        "position_draw",
+        lambda config: "shifted" if config.positions == "learned" else None,
+        "Places beyond those of training are trained too where training shifts strings.",
+        _HUANG,
     ),
     Remedy(
         frozenset({"constant answer"}),

@@ -26,13 +26,14 @@ def attribute(store: Store, run_ids: Sequence[int], sample: int = SAMPLE) -> int
         sample: errors of each that are looked at, spread evenly from the shortest to the longest.
 
     Returns:
-        How many runs were attributed now. One whose task is no language has no causes.
+        How many runs were attributed now. One whose task is neither a language nor a transduction
+        has no causes.
 
     Raises:
-        ConfigError: the tasks of all of them are no languages.
+        ConfigError: the tasks of all of them are neither.
     """
     reader = store.reader()
-    waiting = list(_not_attributed(reader, _of_languages(reader, run_ids), sample))
+    waiting = list(_not_attributed(reader, _with_causes(reader, run_ids), sample))
     for run_id, wrong in waiting:
         writer.record_causes(store, run_id, causes_of(reader, run_id, wrong, sample))
     return len(waiting)
@@ -100,11 +101,11 @@ def table(runs: pd.DataFrame, causes: pd.DataFrame) -> pd.DataFrame:
     return counted.sort_values(["config_id", "seeds"], ascending=[True, False], ignore_index=True)
 
 
-def _of_languages(store: Store, run_ids: Sequence[int]) -> list[int]:
-    reasons = {run: resolve(queries.run_config(store, run)).no_language for run in run_ids}
+def _with_causes(store: Store, run_ids: Sequence[int]) -> list[int]:
+    reasons = {run: resolve(queries.run_config(store, run)).no_causes for run in run_ids}
     known = [run for run, reason in reasons.items() if reason is None]
     if run_ids and not known:
-        raise ConfigError(f"causes are found for languages, and {reasons[run_ids[0]]}")
+        raise ConfigError(str(reasons[run_ids[0]]))
     return known
 
 

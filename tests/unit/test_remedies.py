@@ -3,14 +3,14 @@
 import pytest
 
 from seqcls.config import RunConfig
-from seqcls.interpretability.causes.mechanisms import BEHAVIOURS
+from seqcls.interpretability.causes.mechanisms import BEHAVIOURS, OF_OUTPUTS
 from seqcls.interpretability.remedies import REMEDIES, changed, suggestions
 from seqcls.problem import configuration
 
 BEYOND = "errors beyond a bound"
 MECHANISMS = [
     *("dilution", "value interference", "two heads on one letter", "feed-forward saturation"),
-    *("no single mechanism", "rounding", *BEHAVIOURS),
+    *("no single mechanism", "rounding", *BEHAVIOURS, *OF_OUTPUTS),
 ]
 ROTARY = {"task": "parity", "positions": "rotary", "attention_head_size": 2, "num_blocks": 2}
 CONFIGS = [
@@ -18,6 +18,7 @@ CONFIGS = [
     configuration({"task": "parity"}),
     configuration(ROTARY),
     configuration({"task": "parity", "architecture": "lstm", "readout": "last"}),
+    configuration({"task": "copy", "positions": "learned", "validation_max_length": 10}),
 ]
 
 
@@ -44,7 +45,8 @@ def test_what_is_suggested_fits_the_model() -> None:
     already = RunConfig(attention_scale="log_length")
     assert "attention_scale=log_length" not in fields(already, "dilution")
     assert "num_attention_heads=4" in fields(RunConfig(), "value interference")
-    rotary, lstm = CONFIGS[2:]
+    rotary, lstm, copying = CONFIGS[2:]
+    assert fields(copying, "wrong token") == ["num_blocks=2", "position_draw=shifted"]
     assert fields(rotary, "longer than in training")[0] == "positions=alibi"
     assert not {"positions=alibi", "architecture=lstm"} & {*fields(lstm, "longer than in training")}
     assert "positions=alibi" not in fields(configuration({"task": "parity"}), "simple rule")

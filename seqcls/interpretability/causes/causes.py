@@ -2,7 +2,7 @@
 
 Where letter counts give an exact account of a model, every error's mechanism is shown by a
 counterfactual (`by_counts`). The errors of other models are attributed by what they have in common
-(`behaviours`).
+(`behaviours`), wrong outputs by how they differ from their targets (`outputs`).
 """
 
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from seqcls.interpretability.causes.attributions import Attribution, spread_even
 from seqcls.interpretability.causes.behaviours import behaviours
 from seqcls.interpretability.causes.by_counts import mechanism_of_error
 from seqcls.interpretability.causes.mechanisms import ROUNDING, SAMPLE, Mechanism
+from seqcls.interpretability.causes.outputs import output_behaviours
 from seqcls.interpretability.model.network import Network, as_network
 from seqcls.interpretability.model.trained_model import TrainedModel
 
@@ -27,6 +28,8 @@ def attributions(
         sample: how many of them to look at, spread evenly.
     """
     picked = [wrong[place] for place in spread_evenly(len(wrong), sample)]
+    if model.problem.network.head != "string":
+        return output_behaviours(model, picked)
     network = as_network(model)
     if network is not None:
         return tuple(_exact(network, string) for string in picked)

@@ -135,8 +135,9 @@ class TrainedModel:
         # PyTorch, which takes a second or two to load.
         from seqcls.decoding.judging import judge, letter_rows, readable_inputs
 
-        every = Examples(strings, self.problem.kind.targets(self.task, strings))
-        known = np.flatnonzero(readable_inputs(self.problem, every))
+        is_input, inputs = self._inputs(strings)
+        every = Examples(strings, inputs)
+        known = np.flatnonzero(readable_inputs(self.problem, every) & is_input)
         judged = judge(self.problem, self.weights, every.take(known))
         wrong = letter_rows(judged.outputs)
         width = max(every.targets.shape[1], wrong.shape[1])
@@ -146,6 +147,24 @@ class TrainedModel:
         logits = np.full(len(strings), np.nan)
         logits[known] = judged.log_probability
         return Answers(strings, targets, predicted, logits)
+
+    def _inputs(self, strings: TokenStrings) -> tuple[Bool[np.ndarray, " string"], np.ndarray]:
+        """Which strings are inputs of the task, and the targets, empty of the others."""
+        kind, task = self.problem.kind, self.task
+        try:
+            return np.ones(len(strings), dtype=bool), kind.targets(task, strings)
+        except InvalidStringError:
+            pass
+        found: list[np.ndarray | None] = []
+        for row in range(len(strings)):
+            try:
+                found.append(kind.targets(task, strings.take(slice(row, row + 1))))
+            except InvalidStringError:
+                found.append(None)
+        none = np.zeros((1, 0), dtype=np.uint8)
+        width = max((x.shape[1] for x in found if x is not None), default=0)
+        rows = [_widened(none if x is None else x, width) for x in found]
+        return np.array([x is not None for x in found]), np.concatenate(rows)
 
     def ask_all(self, strings: Sequence[Sequence[int]]) -> Answers:
         """Labels and answers of strings given by their letters."""
