@@ -89,6 +89,9 @@ class _NetworkFields(_Settings):
     position_draw: Literal["sorted", "shifted"] = "sorted"
     """Of `learned` places in training: `shifted` moves each string's by one offset, drawn so that
     it still fits a table for the longest test string."""
+    attention: Literal["additive", "none"] = "additive"
+    """Of `recurrent_attention`: whether the decoder attends to the encoder's states (Bahdanau et
+    al. 2015), or only starts from the last (Sutskever et al. 2014)."""
     position_range: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     """Above 0, places are drawn from so many, anew for every batch (Ruoss et al. 2023)."""
     attention_mask: Literal["full", "causal"] = "full"

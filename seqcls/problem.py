@@ -375,6 +375,7 @@ READERS: dict[str, tuple[str, ...]] = {
     "positions": ("architecture",),
     "position_range": ("positions",),
     "position_draw": ("positions",),
+    "attention": ("architecture",),
     "attention_mask": ("architecture",),
     "readout": ("architecture",),
     "attention_scale": ("architecture",),
@@ -382,7 +383,7 @@ READERS: dict[str, tuple[str, ...]] = {
     "activation": ("architecture",),
     "biases": ("architecture",),
     "final_norm": ("architecture",),
-    "tied_embeddings": ("architecture",),
+    "tied_embeddings": ("kind",),
 }
 """Fields later than the first version's, and the fields that name who may read them. One that
 none of them reads has to keep its default."""

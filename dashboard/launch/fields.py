@@ -35,7 +35,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "architecture", "hidden_size", "num_attention_heads", "num_blocks", "positions",
         "position_range", "position_draw", "readout", "attention_mask", "attention_head_size",
         "feed_forward_size", "layer_norm", "layer_norm_eps", "norm_placement", "final_norm",
-        "no_attend_cls", "attention_scale", "activation", "biases", "dropout_rate",
+        "no_attend_cls", "attention_scale", "attention", "activation", "biases", "dropout_rate",
         "embeddings_init_strategy", "attention_init_strategy", "feed_forward_init_strategy",
         "tied_embeddings", "precision",
     ),

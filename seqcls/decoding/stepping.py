@@ -9,10 +9,12 @@ from torch import Tensor
 
 from seqcls.decoding.encoder_decoder import EncoderDecoderStepper
 from seqcls.decoding.recurrent import RecurrentStepper
+from seqcls.decoding.recurrent_attention import RecurrentAttentionStepper
 from seqcls.decoding.transformer import TransformerStepper
 from seqcls.models.base import Classifier, Ids
 from seqcls.models.encoder_decoder import EncoderDecoder
 from seqcls.models.recurrent import GRU, LSTM, RNN, Recurrent
+from seqcls.models.recurrent_attention import RecurrentAttention
 from seqcls.models.transformer import Transformer
 from seqcls.tokens.tokenizer import PAD
 
@@ -49,6 +51,8 @@ def start(model: Classifier, ids: Ids, room: int) -> tuple[Stepper, Scores]:
         return TransformerStepper.start(model, ids, room)
     if type(model) is EncoderDecoder:
         return EncoderDecoderStepper.of_input(model, ids, room)
+    if type(model) is RecurrentAttention:
+        return RecurrentAttentionStepper.start(model, ids)
     if type(model) in (RNN, GRU, LSTM) and isinstance(model, Recurrent):
         return RecurrentStepper.start(model, ids)
     return Again.start(model, ids, room)

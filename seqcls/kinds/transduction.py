@@ -40,7 +40,7 @@ class Transduction:
     """Answers of transductions: strings."""
 
     reads: ClassVar[frozenset[str]] = frozenset(
-        {"loss_on", "decoding", "beam_width", "stop_when_right"}
+        {"loss_on", "decoding", "beam_width", "stop_when_right", "tied_embeddings"}
     )
     sampler: ClassVar[str] = "uniform_inputs"
     defaults: ClassVar[Mapping[str, Any]] = {"attention_mask": "causal"}

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from seqcls.config import NetworkConfig
 from seqcls.models.entries import Entry, entry_of
-from seqcls.models.sizes import ENCODER_DECODER, TRANSFORMER, recurrent
+from seqcls.models.sizes import ENCODER_DECODER, RECURRENT_ATTENTION, TRANSFORMER, recurrent
 from seqcls.plugins import Registry
 
 
@@ -20,6 +20,11 @@ def _no_transformer(config: NetworkConfig) -> str | None:
 
 
 def _no_blocks(config: NetworkConfig) -> str | None:
+    if config.head != "string" and config.position_range:
+        return (
+            f"position_range={config.position_range}: places are drawn for strings of a known "
+            "length, and that of an output that is being written is not; leave it out"
+        )
     if config.final_norm and not config.has_norms:
         return "final_norm=True with layer_norm_eps=0, which means no norm at all; leave one out"
     if config.embeddings_init_strategy == "gpt2":
@@ -33,14 +38,7 @@ def _no_blocks(config: NetworkConfig) -> str | None:
 
 
 def _no_encoder_decoder(config: NetworkConfig) -> str | None:
-    if (reason := _no_streams(config)) is not None:
-        return reason
-    if config.position_range:
-        return (
-            f"position_range={config.position_range} with architecture='encoder_decoder': places "
-            "are drawn for strings of a known length, and an output's is not; leave it out"
-        )
-    return _no_blocks(config)
+    return _no_streams(config) or _no_blocks(config)
 
 
 def _no_streams(config: NetworkConfig) -> str | None:
@@ -70,16 +68,9 @@ def _no_head(config: NetworkConfig, *, blind: bool) -> str | None:
         blind: whether `CLS` before a string reads nothing of it.
     """
     if config.head != "string":
-        if config.position_range:
-            return (
-                f"position_range={config.position_range}: places would depend on the length of an "
-                "output that is still being written; leave it out"
-            )
         if config.readout == "first":
             return None
         return f"readout={config.readout!r}: an output is read at every place; leave it out"
-    if config.tied_embeddings:
-        return "tied_embeddings=True: the one answer of a string is no token; leave it out"
     if config.readout == "first" and blind:
         by = "attention_mask='causal'"
         if config.architecture != "transformer":
@@ -101,7 +92,6 @@ _OF_TRANSFORMERS = frozenset(
         "norm_placement",
         "activation",
         "biases",
-        "tied_embeddings",
         "final_norm",
     }
 )
@@ -119,7 +109,7 @@ OF_ATTENTION = frozenset(
 def _recurrent(name: str, gates: int) -> Entry:
     return Entry(
         f"seqcls.models.recurrent:{name}",
-        frozenset({"num_blocks", "readout", "biases", "tied_embeddings"}),
+        frozenset({"num_blocks", "readout", "biases"}),
         _no_recurrent,
         several_outputs=True,
         sizes=recurrent(gates),
@@ -140,6 +130,13 @@ _OWN: Mapping[str, Entry] = {
         _no_encoder_decoder,
         several_outputs=True,
         sizes=ENCODER_DECODER,
+    ),
+    "recurrent_attention": Entry(
+        "seqcls.models.recurrent_attention:RecurrentAttention",
+        frozenset({"num_blocks", "attention", "biases"}),
+        _no_streams,
+        several_outputs=True,
+        sizes=RECURRENT_ATTENTION,
     ),
     "rnn": _recurrent("RNN", gates=1),
     "gru": _recurrent("GRU", gates=3),

@@ -39,11 +39,12 @@ class Cell(nn.Module):
     has_cell: ClassVar[bool] = False
     """Whether it keeps a second state beside the one that it gives on."""
 
-    def __init__(self, config: NetworkConfig) -> None:
+    def __init__(self, config: NetworkConfig, inputs: int | None = None) -> None:
+        """A cell that reads so many numbers of each token: the hidden size where none is given."""
         super().__init__()
         hidden = config.hidden_size
         rows = hidden * max(len(self.gates), 1)
-        self.input_weight = nn.Parameter(torch.empty(rows, hidden))
+        self.input_weight = nn.Parameter(torch.empty(rows, inputs or hidden))
         self.state_weight = nn.Parameter(torch.empty(rows, hidden))
         self.input_bias = nn.Parameter(torch.empty(rows)) if config.biases else None
         self.state_bias = nn.Parameter(torch.empty(rows)) if config.biases else None

@@ -73,6 +73,27 @@ def _encoder_decoder_scores(config: NetworkConfig, tokens: float) -> int:
     return int(0.75 * config.num_blocks * config.num_attention_heads * tokens)
 
 
+def _recurrent_attention_parameters(config: NetworkConfig) -> int:
+    hidden, cells = config.hidden_size, 16 * config.num_blocks * config.hidden_size**2
+    if config.attention == "none":
+        return cells
+    # The first layer's weights of the context, and the three layers that score.
+    return cells + 4 * hidden**2 + 2 * hidden**2 + hidden
+
+
+def _recurrent_attention_products(config: NetworkConfig, tokens: float) -> float:
+    cells = 8.0 * config.hidden_size**2
+    if config.attention == "none":
+        return cells
+    # Half of the tokens attend to the other half.
+    attends = 3 * config.hidden_size**2 + 0.5 * config.hidden_size * tokens
+    return cells + attends / config.num_blocks
+
+
+def _recurrent_attention_scores(config: NetworkConfig, tokens: float) -> int:
+    return int(0.25 * config.hidden_size * tokens) if config.attention == "additive" else 0
+
+
 def _mixed(config: NetworkConfig) -> int:
     return config.num_attention_heads * config.attention_head_size
 
@@ -87,4 +108,8 @@ TRANSFORMER = Sizes(_transformer_parameters, _transformer_products, _transformer
 
 ENCODER_DECODER = Sizes(
     _encoder_decoder_parameters, _encoder_decoder_products, _encoder_decoder_scores
+)
+
+RECURRENT_ATTENTION = Sizes(
+    _recurrent_attention_parameters, _recurrent_attention_products, _recurrent_attention_scores
 )

@@ -62,6 +62,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
         "biases": True,
     },
     "coupled": {**ATTENTION, "num_blocks": 2, "positions": "coupled"},
+    "recurrent_attention": {"architecture": "recurrent_attention", "num_blocks": 2},
     "rnn": {"architecture": "rnn"},
     "gru": {"architecture": "gru", "biases": True, "num_blocks": 2},
     "lstm": {"architecture": "lstm", "num_blocks": 2, "tied_embeddings": True},

@@ -1,0 +1,131 @@
+"""A recurrent encoder and decoder, with additive attention between them: the readable truth.
+
+Both are `num_blocks` layers of LSTM cells; the encoder reads `CLS` and the input from left to
+right, and each of the decoder's layers starts from what the encoder's has kept at the end of it
+(Sutskever et al. 2014). With `attention` `additive` the decoder reads with every token a context
+too, as Bahdanau et al. (2015) have it: the mean of the encoder's states weighted by the softmax of
+v^T tanh(W s + U h), s the state of the decoder's last layer before the token, h one of the
+encoder's last layer. The context stands beside the token's embedding as the input of the decoder's
+first layer. Other than theirs the encoder reads in one direction, and the head reads the decoder's
+state alone.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple, cast
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from seqcls.config import NetworkConfig
+from seqcls.models.base import Places, Recorder
+from seqcls.models.heads import make_head
+from seqcls.models.layers import Dropout, Embedding, Linear, masked_softmax
+from seqcls.models.recurrent import Cell, LSTMCell, State
+from seqcls.models.streams import Hidden, Streams, TwoStreams
+from seqcls.tokens.tokenizer import PAD
+
+
+class Encoded(NamedTuple):
+    """What a decoder knows of the inputs."""
+
+    states: Float[Tensor, "string input_position hidden"]
+    """Of the encoder's last layer."""
+    keys: Float[Tensor, "string input_position hidden"]
+    """U h; the states where nothing attends to them."""
+    is_read: Bool[Tensor, "string input_position"]
+
+
+class Kept(NamedTuple):
+    """What a decoder keeps between tokens, a layer each."""
+
+    states: list[State]
+    cells: list[State]
+
+
+class Additive(nn.Module):
+    """v^T tanh(W s + U h), without biases."""
+
+    def __init__(self, hidden: int) -> None:
+        super().__init__()
+        self.query = Linear(hidden, hidden)
+        self.key = Linear(hidden, hidden)
+        self.score = Linear(hidden, 1)
+
+    def forward(
+        self, state: State, encoded: Encoded
+    ) -> tuple[State, Float[Tensor, "string input_position"]]:
+        """The context of a state, and the weights of its mean."""
+        mixed = (self.query(state).unsqueeze(1) + encoded.keys).tanh()
+        weights = masked_softmax(self.score(mixed).squeeze(2), encoded.is_read)
+        return (weights.unsqueeze(1) @ encoded.states).squeeze(1), weights
+
+
+class RecurrentAttention(TwoStreams):
+    """Encoder, decoder, and a head that reads the decoder's states."""
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__(config)
+        hidden, layers = config.hidden_size, range(config.num_blocks)
+        attends = config.attention == "additive"
+        self.embedding = Embedding(config.vocabulary_size, hidden)
+        encoder = nn.ModuleList([LSTMCell(config) for _ in layers])
+        self.encoder = cast("Iterable[Cell]", encoder)
+        decoder = nn.ModuleList(
+            [LSTMCell(config, 2 * hidden if attends and not x else hidden) for x in layers]
+        )
+        self.decoder = cast("Iterable[Cell]", decoder)
+        self.additive = Additive(hidden) if attends else None
+        self.classifier = make_head(config)
+        self.dropout = Dropout(config.dropout_rate)
+
+    def written(self, streams: Streams, record: Recorder, places: Places | None) -> Hidden:
+        """As `TwoStreams.written`; places mean nothing here."""
+        del places
+        encoded, kept = self.encoded(streams, record.within("encoder"))
+        inside = record.within("decoder")
+        embedded = inside("embedding", self.dropout(self.embedding(streams.outputs)))
+        states, weights = [embedded[:, :0]], []
+        for place in range(embedded.shape[1]):
+            state, weight, kept = self.step(embedded[:, place], encoded, kept)
+            states.append(state.unsqueeze(1))
+            weights += [] if weight is None else [weight]
+        if weights:
+            inside("weights", torch.stack(weights, dim=1).unsqueeze(1))
+        return inside("state", torch.cat(states, dim=1))
+
+    def encoded(self, streams: Streams, record: Recorder) -> tuple[Encoded, Kept]:
+        """What the encoder makes of the inputs, and from what the decoder's layers start."""
+        last = torch.arange(len(streams.inputs)), streams.input_lengths - 1
+        states = record("embedding", self.dropout(self.embedding(streams.inputs)))
+        kept = Kept([], [])
+        for number, layer in enumerate(self.encoder):
+            within: dict[str, Tensor] = {}
+            states = layer(states, Recorder(kept=within))
+            for name, value in within.items():
+                record(f"layers.{number}.{name}", value)
+            kept.states.append(within["state"][last])
+            kept.cells.append(within["cell"][last])
+            states = self.dropout(states)
+        keys = states if self.additive is None else self.additive.key(states)
+        return Encoded(states, keys, streams.inputs != PAD), kept
+
+    def step(
+        self, embedded: State, encoded: Encoded, kept: Kept
+    ) -> tuple[State, Float[Tensor, "string input_position"] | None, Kept]:
+        """One token of the output: the state that the head reads, what is attended to, all kept."""
+        read, weights = embedded, None
+        if self.additive is not None:
+            context, weights = self.additive(kept.states[-1], encoded)
+            read = torch.cat([embedded, context], dim=1)
+        after = Kept([], [])
+        for layer, state, cell in zip(self.decoder, kept.states, kept.cells, strict=True):
+            step = layer.step(layer.from_input(read), state, cell)
+            after.states.append(step.state)
+            after.cells.append(step.cell)
+            read = self.dropout(step.state)
+        return read, weights, after
+
+    def attention(self) -> tuple[str, ...]:
+        """As `Classifier.attention`: of one head, over the decoder's positions by the encoder's."""
+        return () if self.additive is None else ("decoder.weights",)
