@@ -24,7 +24,7 @@ from sweeps.store.reading import curves, losses, overview, queries, sweep_querie
 from sweeps.store.reading.selection import View
 from sweeps.store.results import explained
 from sweeps.store.runs import notes
-from sweeps.store.strings import string_queries
+from sweeps.store.strings import string_queries, wrong_outputs
 from sweeps.work import progress as progressing
 from sweeps.work.estimate import Estimate
 from sweeps.work.progress import SweepProgress
@@ -157,7 +157,9 @@ configurations = cached(overview.configurations)
 count_failing_models = cached(overview.count_failing_models)
 count_runs = cached(overview.count_runs)
 count_string_errors = cached(string_queries.count_string_errors)
+error_kinds_by_length = cached(wrong_outputs.error_kinds_by_length)
 failing_models = cached(overview.failing_models)
+first_wrong_places = cached(wrong_outputs.first_wrong_places)
 languages = cached(overview.languages, overview.configs_revision)
 median_curves = cached(curves.median_curves)
 memberships = cached(sweep_queries.memberships, sweep_queries.members_revision)

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import data, links
+from dashboard import data, links, spoken
 from dashboard.sweeps_page import annotating
 from dashboard.text import verbatim
 from seqcls.errors import SeqclsError
@@ -187,6 +187,8 @@ def _say_what_is_unknown(param: str, known: list[str]) -> None:
 
 
 def _outcome() -> None:
+    words = spoken.of(data.languages()).words
+    missed = words.misses.format(f"at least one of its {words.plural('test')}")
     st.toggle(
         "Only failing models",
         key="failing",
@@ -202,8 +204,10 @@ def _outcome() -> None:
         format="%.1f",
         key="below",
         bind="query-params",
-        help="At 100, a model fails if it misclassifies at least one of its test strings.",
+        help=f"At 100, a model fails if it {missed}.",
     )
+    if not spoken.has_cells(data.languages()):
+        return
     st.selectbox(
         "With errors of kind",
         KINDS,

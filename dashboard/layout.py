@@ -2,6 +2,8 @@
 
 import streamlit as st
 
+from dashboard.charts.style.colors import WRONG
+
 SIDEBAR = 300
 """Pixels that Streamlit gives the sidebar."""
 
@@ -35,6 +37,15 @@ STYLE = f"""
 .keys p {{ margin: 0; display: flex; flex-wrap: wrap; }}
 .keys em {{ font-style: normal; font-weight: 600; margin-right: 0.8rem; }}
 .keys span {{ margin-right: 0.8rem; white-space: nowrap; }}
+.aligned {{ overflow-x: auto; padding-bottom: 0.25rem; }}
+.aligned table {{ border-collapse: collapse; }}
+.aligned th {{ position: sticky; left: 0; text-align: left; font-weight: 600;
+  padding: 0.15rem 1rem 0.15rem 0; background: var(--st-background-color); }}
+.aligned td {{ font-family: var(--st-code-font, monospace); text-align: center;
+  padding: 0.15rem 0.3rem; min-width: 1.6rem; white-space: pre; }}
+.aligned mark {{ background: {WRONG}; color: black; font-weight: 700; padding: 0.1rem 0.3rem;
+  border-radius: 0.2rem; }}
+.aligned .after {{ opacity: 0.6; }}
 .stVegaLiteChart {{ max-width: 100%; overflow-x: auto; }}
 @media (max-width: 1000px) {{
   .stMain .stMainBlockContainer {{ padding-left: 1rem; padding-right: 1rem; }}

@@ -3,54 +3,63 @@
 from collections.abc import Iterable
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 from streamlit.column_config import NumberColumn, TextColumn
 
+from dashboard.spoken import Spoken
 from seqcls import kinds
+from seqcls.kinds import MISCLASSIFIED, Words
 
-ACCURACY = kinds.ACCURACY.meaning
 TESTED = "Models that are trained and tested, of all configurations that match the filters."
 SEEDS = "Trained and tested models with the same settings but different initial values."
-MEDIAN_ACCURACY = f"{ACCURACY} The median over seeds: half of the models are better."
 INTERVAL = (
     "For the median accuracy: bootstrap over seeds, 2,000 resamples. None for fewer than six "
     "seeds, which are too few for 95%."
-)
-SOLVED_LENGTH = (
-    "The greatest length up to which a model misclassifies no test string. Strings that are not "
-    "in the test set may be misclassified at a shorter length; -1: not even the empty string."
 )
 FALSE_POSITIVES = "Negative test strings that are predicted positive"
 FALSE_NEGATIVES = "Positive test strings that are predicted negative"
 OCCURRENCES = "How often the string is in the test set."
 
 
-def failing(below: float) -> str:
+def solved_length(words: Words = MISCLASSIFIED) -> str:
+    """What the solved length is."""
+    strings = words.plural("")
+    return (
+        f"The greatest length up to which a model {words.misses.format(f'no test {words.string}')}."
+        f" {strings.capitalize()} that are not in the test set may be {words.missed} at a shorter "
+        "length; -1: not even the empty string."
+    )
+
+
+def failing(below: float, words: Words = MISCLASSIFIED) -> str:
     """What a failing model is, at this threshold in [0, 1]."""
     if below >= 1:
-        return "Models that misclassify at least one of their test strings."
+        missed = words.miss.format(f"at least one of their {words.plural('test')}")
+        return f"Models that {missed}."
     return f"Models with an accuracy below {below:.1%}, as set in the sidebar."
 
 
-def configuration_columns(below: float) -> dict[str, Any]:
+def configuration_columns(below: float, spoken: Spoken) -> dict[str, Any]:
     """How the columns of a table of configurations are shown."""
+    fail = failing(below, spoken.words)
+    median = f"{spoken.accuracy} The median over seeds: half of the models are better."
+    solved = f"{solved_length(spoken.words)} The median over seeds."
     return {
         "seeds": NumberColumn("Seeds", help=SEEDS),
         "unfinished": NumberColumn("Unfinished", help="Queued or in training."),
         "failed": NumberColumn("Untrained", help="Training failed; excluded from averages."),
-        "failing": NumberColumn("Failing", help=failing(below)),
+        "failing": NumberColumn("Failing", help=fail),
         "failing_share": NumberColumn(
-            "Share", format="percent", help=f"Share of seeds that fail. {failing(below)}"
+            "Share", format="percent", help=f"Share of seeds that fail. {fail}"
         ),
         "failing_interval": TextColumn(
             "95% (Wilson)", help="95% interval of the share of failing seeds, by Wilson."
         ),
         "failing_seeds": TextColumn("Failing seeds", help="Which seeds those are.", width=125),
-        "median_accuracy": NumberColumn("Median accuracy", help=MEDIAN_ACCURACY, format="percent"),
+        "median_accuracy": NumberColumn("Median accuracy", help=median, format="percent"),
         "interval": TextColumn("95% interval", help=INTERVAL),
-        "median_solved_length": NumberColumn(
-            "Median solved length", help=f"{SOLVED_LENGTH} The median over seeds.", format="%.0f"
-        ),
+        "median_solved_length": NumberColumn("Median solved length", help=solved, format="%.0f"),
         "false_positives": NumberColumn("False positives", help=f"{FALSE_POSITIVES}; all seeds."),
         "false_negatives": NumberColumn("False negatives", help=f"{FALSE_NEGATIVES}; all seeds."),
     }
@@ -87,16 +96,18 @@ def naming_columns(names: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def model_columns() -> dict[str, Any]:
+def model_columns(spoken: Spoken) -> dict[str, Any]:
     """How the columns of a table of models are shown."""
+    words = spoken.words
+    errors = f"{words.plural('test').capitalize()} that it {words.misses.format('')}"
     return {
         "run_id": NumberColumn("Run", help="The model's number in the database."),
         "model_seed": NumberColumn("Seed", help="The seed of its initial values."),
-        "errors": NumberColumn("Errors", help="Test strings that it misclassifies."),
+        "errors": NumberColumn("Errors", help=f"{' '.join(errors.split())}."),
         "false_positives": NumberColumn("False positives", help=f"{FALSE_POSITIVES}."),
         "false_negatives": NumberColumn("False negatives", help=f"{FALSE_NEGATIVES}."),
-        "accuracy": NumberColumn("Accuracy", help=ACCURACY, format="percent"),
-        "solved_length": NumberColumn("Solved length", help=SOLVED_LENGTH),
+        "accuracy": NumberColumn("Accuracy", help=spoken.accuracy, format="percent"),
+        "solved_length": NumberColumn("Solved length", help=solved_length(words)),
     }
 
 
@@ -106,24 +117,41 @@ def string_columns(kind: kinds.Kind | None = None) -> dict[str, Any]:
     Args:
         kind: of their task's answers; of languages if none is given.
     """
-    columns = (kind or kinds.KINDS["membership"]()).error_columns()
+    kind = kind or kinds.KINDS["membership"]()
+    columns, words = kind.error_columns(), kind.words
+    names = {column.name for column in columns}
     return {
-        "string": TextColumn("String", help="a{100} is the letter a, a hundred times.", width=220),
+        "string": TextColumn(
+            words.string.capitalize(), help="a{100} is the letter a, a hundred times.", width=220
+        ),
         "kind": TextColumn("Kind", help=f"False positive: {FALSE_POSITIVES}, and so on."),
         "length": NumberColumn("Length", help="Letters"),
         "occurrences": NumberColumn("Occurrences", help=OCCURRENCES),
-        "models": NumberColumn("Models", help="Models that misclassify it."),
+        "models": NumberColumn("Models", help=f"Models that {words.miss.format('it')}."),
         "of": NumberColumn("Tested on it", help="Of the models with errors that are counted."),
         "share": NumberColumn(
             "Share", help="Of the models with errors that are tested on it.", format="percent"
         ),
         **{column.name: _of_errors(column) for column in columns},
-        # Of a task that is no language there is no label.
-        **({} if any(column.name == "label" for column in columns) else {"label": None}),
+        # Of a task that is no language there is no label, nor what follows from it.
+        **({} if "label" in names else dict.fromkeys(("label", "kind"))),
     }
 
 
+def ordered(errors: pd.DataFrame, kind: kinds.Kind | None) -> pd.DataFrame:
+    """A table of wrong outputs with what the kind says of each first; any other as it is."""
+    if kind is None or "output" not in errors:
+        return errors
+    named = [column.name for column in kind.error_columns()]
+    return errors[["string", *named, "length", "occurrences"]]
+
+
+def answer_columns(kind: kinds.Kind) -> dict[str, Any]:
+    """How the columns of a model's answers, where these are not yes or no, are shown."""
+    return {column.name: _of_errors(column) for column in kind.answer_columns}
+
+
 def _of_errors(column: kinds.ErrorColumn) -> Any:
-    if column.name == "logit":
+    if column.name in ("logit", "margin", "log_probability"):
         return NumberColumn(column.title, help=column.meaning, format="%.4f")
     return st.column_config.Column(column.title, help=column.meaning)

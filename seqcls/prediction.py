@@ -67,7 +67,7 @@ def predict(
         best = [found[0] if found else None for found in outputs(problem, weights, strings)]
         for string, output in zip(strings, best, strict=True):
             if output is None and not partial:
-                raise InvalidStringError(_no_answer(problem, string))
+                raise InvalidStringError(no_answer(problem, string))
         return [
             Prediction(math.nan, math.nan)
             if output is None
@@ -84,7 +84,7 @@ def predict(
     logits = problem.kind.margins(given, answers).tolist()
     for string, logit in zip(strings, logits, strict=True):
         if math.isnan(logit) and not partial:
-            raise InvalidStringError(_no_answer(problem, string))
+            raise InvalidStringError(no_answer(problem, string))
     texts = problem.kind.texts(problem.task, answers)
     if texts is None:
         return [Prediction(logit, _sigmoid(logit)) for logit in logits]
@@ -171,7 +171,8 @@ def _in_order(tokenizer: Tokenizer, strings: Sequence[str], counted: TokenString
     return TokenStrings.of_lists(tokenizer.num_letters, letters)
 
 
-def _no_answer(problem: Problem, string: str) -> str:
+def no_answer(problem: Problem, string: str) -> str:
+    """Why a model that has no places for so long a string does not answer."""
     return (
         f"{string[:60]!r} is longer than the model has places for "
         f"(positions={problem.network.positions!r}): expected at most "

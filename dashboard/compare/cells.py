@@ -35,6 +35,13 @@ def _models(view: View, language: str | None) -> pd.DataFrame:
 
 
 @data.shared
+def config_ids(view: View, language: str | None) -> list[int]:
+    """The configurations of the models of a language, or of all where it is None."""
+    found: list[int] = _models(view, language)["config_id"].drop_duplicates().tolist()
+    return found
+
+
+@data.shared
 def fields(view: View, language: str | None) -> list[str]:
     """The settings of few values in which the models differ."""
     models = _models(view, language)

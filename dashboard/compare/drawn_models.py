@@ -60,7 +60,7 @@ def points(
         config_ids: as for `models`.
         most: as for `models`.
         width: lengths that make one point.
-        measure: one of `lengths.LENGTH_MEASURES`.
+        measure: the name of one of `lengths.offered`.
 
     Returns:
         As `lengths.points`, with model_seed and configuration.

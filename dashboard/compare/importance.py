@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, drawing, languages, measures
+from dashboard import data, drawing, languages, measures, spoken
 from dashboard.charts.comparison.importance import importance_chart, written
 from dashboard.charts.comparison.parallel import OUTCOME, parallel_coordinates, places
 from dashboard.charts.style.encodings import Drawing
@@ -35,6 +35,7 @@ def show(table: pd.DataFrame, view: View, named: list[str]) -> None:
     st.subheader("Which setting matters?")
     seeds = {name: several["seeds"][several["language"] == name].sum() for name in known}
     language = languages.choose(pd.Series(seeds))
+    said = spoken.of(several.loc[several["language"] == language, "config_id"])
     measure = st.segmented_control(
         "What it moves",
         list(MEASURES),
@@ -42,8 +43,9 @@ def show(table: pd.DataFrame, view: View, named: list[str]) -> None:
         required=True,
         key="moves",
         bind="query-params",
-        help=f"Median accuracy: {measures.ACCURACY} Median solved length: "
-        f"{measures.SOLVED_LENGTH} Failing share: of seeds. {measures.failing(view.below)}",
+        help=f"Median accuracy: {said.accuracy} Median solved length: "
+        f"{measures.solved_length(said.words)} Failing share: of seeds. "
+        f"{measures.failing(view.below, said.words)}",
     )
     configs = several[several["language"] == language]
     ids = tuple(configs["config_id"].astype(int))

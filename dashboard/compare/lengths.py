@@ -4,28 +4,35 @@ from collections.abc import Callable, Sequence
 
 import pandas as pd
 
-from dashboard import data, names
-from seqcls.kinds import KINDS
+from dashboard import data, names, spoken
+from seqcls.kinds import Measure
 from seqcls.problem import obstacle_of, resolve
-from sweeps.store.reading.curves import Measure
+from sweeps.store.reading import curves
 from sweeps.store.reading.selection import View
 
-LENGTH_MEASURES = {measure.title: measure.meaning for measure in KINDS["membership"]().measures()}
-"""What may be drawn of languages against length, and what it means."""
-
-# Which strings a measure is the share of, and which of them it counts.
+# Which strings a measure is the share of, and which of them it counts; by the measure's name.
 _SHARES: dict[str, Callable[[pd.DataFrame], tuple["pd.Series[int]", "pd.Series[int]"]]] = {
-    "Accuracy": lambda scores: (scores["tested"], scores["tested"] - scores["wrong"]),
-    "False positive rate": lambda scores: (scores["fp"] + scores["tn"], scores["fp"]),
-    "False negative rate": lambda scores: (scores["fn"] + scores["tp"], scores["fn"]),
+    "accuracy": lambda scores: (scores["tested"], scores["tested"] - scores["wrong"]),
+    "false_positive_rate": lambda scores: (scores["fp"] + scores["tn"], scores["fp"]),
+    "false_negative_rate": lambda scores: (scores["fn"] + scores["tp"], scores["fn"]),
+    "right_length_given": lambda scores: (scores["tested"], scores["right_length_given"]),
+    "token_error_rate": lambda scores: (scores["target_tokens"], scores["edits"]),
 }
 
 
-_MEASURES: dict[str, Measure] = {
-    "Accuracy": "accuracy",
-    "False positive rate": "false positives",
-    "False negative rate": "false negatives",
+_MEASURES: dict[str, curves.Measure] = {
+    "accuracy": "accuracy",
+    "false_positive_rate": "false positives",
+    "false_negative_rate": "false negatives",
+    "right_length_given": "accuracy with the length given",
+    "token_error_rate": "token error rate",
 }
+
+WIDTH = 10
+"""Lengths in one point, until others are chosen."""
+
+FEW_LENGTHS = 40
+"""That are drawn one by one, where inputs of no other lengths are tested."""
 
 MAX_POINTS = 1_000
 """Points of thin lines that are sent to a browser."""
@@ -34,13 +41,22 @@ MAX_READ = 5_000
 """Models whose errors are read for medians, where one configuration alone has no more."""
 
 
-def offered(config_ids: Sequence[int]) -> dict[str, str]:
-    """What may be drawn of some configurations against length: what all their kinds measure."""
+def offered(config_ids: Sequence[int]) -> dict[str, Measure]:
+    """What may be drawn of some configurations against length, by title: what all measure."""
+    return {x.title: x for x in spoken.measures(tuple(config_ids)) if x.name in _MEASURES}
+
+
+def first_width(config_ids: Sequence[int]) -> int:
+    """Lengths in one point until others are chosen: one by one where no longer inputs are tested.
+
+    A language keeps its ten.
+    """
+    if spoken.has_cells(config_ids):
+        return WIDTH
     configs = data.some_configs(tuple(config_ids)).values()
-    # The measures of a plug-in are unknown unless it is installed.
-    kinds = {type(resolve(config).kind) for config in configs if obstacle_of(config) is None}
-    titles = [{measure.title for measure in kind().measures()} for kind in kinds]
-    return {x: text for x, text in LENGTH_MEASURES.items() if all(x in known for known in titles)}
+    here = [config for config in configs if obstacle_of(config) is None]
+    longest = max((resolve(config).test.lengths[-1] for config in here), default=FEW_LENGTHS + 1)
+    return 1 if longest <= FEW_LENGTHS else WIDTH
 
 
 def drawable(seeds: "pd.Series[int]", most: int, models: int) -> int:
@@ -59,7 +75,7 @@ def medians(view: View, config_ids: tuple[int, ...], width: int, measure: str) -
         view: which models.
         config_ids: the configurations.
         width: lengths that make one point.
-        measure: one of `LENGTH_MEASURES`.
+        measure: the name of one that is `offered`.
 
     Returns:
         configuration, middle (length), n, median, low, high.
@@ -76,12 +92,13 @@ def points(scores: pd.DataFrame, measure: str) -> pd.DataFrame:
     """One row a run and point of a line; none where there is no string to take a share of.
 
     Args:
-        scores: run_id, first_length, last_length, tn, fp, fn, tp, tested, wrong.
-        measure: one of `LENGTH_MEASURES`.
+        scores: run_id, first_length, last_length, tn, fp, fn, tp, tested, wrong; and what is
+            counted of outputs, where it is measured.
+        measure: the name of one that is `offered`.
 
     Returns:
-        run_id, middle and lengths (as text) of the point, value in [0, 1], strings (that it is a
-        share of).
+        run_id, middle and lengths (as text) of the point, value, strings (that it is a share of;
+        or tokens).
     """
     strings, counted = _SHARES[measure](scores)
     found = pd.DataFrame(

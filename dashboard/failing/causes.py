@@ -32,9 +32,10 @@ def show(view: View) -> None:
     found = data.causes()
     found = found[found["run_id"].isin(failing["run_id"])]
     leading = causes.leading(found)
-    _said(len(failing), len(leading))
     waiting = failing[~failing["run_id"].isin(leading["run_id"])]
     reasons = _without_causes(waiting)
+    if not failing["config_id"].isin(reasons).all():
+        _said(len(failing), len(leading))
     for reason in dict.fromkeys(reasons.values()):
         st.caption(f"Causes are found for languages, and {verbatim(reason)}.")
     waiting = waiting[~waiting["config_id"].isin(reasons)]

@@ -10,6 +10,7 @@ from dashboard import data, drawing
 from dashboard.charts.errors.errors_by_length import errors_by_length
 from dashboard.charts.errors.features import feature_plane
 from dashboard.compare.lengths import named
+from dashboard.failing import outputs
 from seqcls.config import REPORT_TASK, RunConfig
 from seqcls.problem import resolve
 from seqcls.tokens.strings import TokenStrings
@@ -23,13 +24,16 @@ LENGTH = "length"
 
 
 def show(run_id: int, errors: pd.DataFrame, config: RunConfig) -> None:
-    """Two charts side by side.
+    """Two charts side by side; of models that write outputs, those of `outputs`.
 
     Args:
         run_id: the model.
         errors: its misclassified test strings, the shortest first.
         config: its configuration.
     """
+    if "output" in errors:
+        outputs.show(run_id, config)
+        return
     errors = errors.head(MAX_POINTS)
     left, right = st.columns(2)
     with left:

@@ -59,13 +59,8 @@ def _ask(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
         hide_index=True,
         column_config={
             **measures.string_columns(problem.kind),
-            "predicted": "Predicted",
+            **measures.answer_columns(problem.kind),
             "correct": st.column_config.CheckboxColumn("Correct"),
-            "margin": st.column_config.NumberColumn(
-                "Margin",
-                help="By how much the model prefers its answer to the next best one.",
-                format="%.4f",
-            ),
         },
     )
 
@@ -77,13 +72,14 @@ def _answers(
     said = problem.kind.texts(problem.task, targets)
     if said is not None:
         pairs = list(zip(said, predicted, strict=True))
+        answer, margin = (column.name for column in problem.kind.answer_columns)
         return pd.DataFrame(
             {
                 "string": strings,
                 "target": said,
-                "predicted": [prediction.answer for prediction in predicted],
+                answer: [prediction.answer for prediction in predicted],
                 "correct": [target == prediction.answer for target, prediction in pairs],
-                "margin": [prediction.logit for prediction in predicted],
+                margin: [prediction.logit for prediction in predicted],
             }
         )
     labels, logits = targets.tolist(), [prediction.logit for prediction in predicted]
@@ -108,15 +104,16 @@ def _predictions(run_id: int, _config: RunConfig, strings: tuple[str, ...]) -> l
 
 
 def _errors(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
-    st.subheader("Misclassified test strings")
+    kind = resolve(config).kind
+    st.subheader(f"{kind.words.missed.capitalize()} {kind.words.plural('test')}")
     if errors.empty:
         st.success("There are none.")
         return
     error_places.show(run_id, errors, config)
     st.dataframe(
-        errors.head(LISTED),
+        measures.ordered(errors.head(LISTED), kind),
         hide_index=True,
-        column_config=measures.string_columns(resolve(config).kind),
+        column_config=measures.string_columns(kind),
         height=min(38 + 35 * len(errors), 320),
     )
 

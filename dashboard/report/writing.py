@@ -7,7 +7,7 @@ import altair as alt
 import pandas as pd
 import vl_convert
 
-from dashboard import data, measures, names
+from dashboard import data, measures, names, spoken
 from dashboard.charts.comparison.accuracy_by_length import accuracy_by_length
 from dashboard.charts.comparison.every_seed import every_seed
 from dashboard.charts.comparison.seed_grid import seed_grid
@@ -83,10 +83,12 @@ def _page(store: Store, record: sweep_queries.SweepRecord) -> str | None:
 
 def _head(record: sweep_queries.SweepRecord, models: pd.DataFrame) -> str:
     fail = models_fail(int(models["failing"].sum()), len(models))
+    words = spoken.of(models["config_id"]).words
+    misses = words.misses.format(f"at least one of its {words.plural('test')}")
     return (
         f"<h1>{html.escape(record.name)}</h1>\n<p>{html.escape(record.description)}</p>\n"
-        f"<p><strong>{fail[0].upper()}{fail[1:]}</strong>. A model fails if it misclassifies at "
-        f"least one of its test strings. Median accuracy {models['accuracy'].median():.2%}.</p>\n"
+        f"<p><strong>{fail[0].upper()}{fail[1:]}</strong>. A model fails if it {misses}. Median "
+        f"accuracy {models['accuracy'].median():.2%}.</p>\n"
         f'<p class="quiet">Submitted {record.created_at[:10]}; written by seqcls {__version__}.</p>'
     )
 
@@ -96,11 +98,12 @@ def _section(title: str, *parts: str) -> str:
 
 
 def _worst_first(table: pd.DataFrame) -> str:
+    words = spoken.of(table["config_id"]).words
     waiting = int(table["unfinished"].sum() + table["failed"].sum())
     unfinished = f" {waiting:,} runs are not trained and count in no number." if waiting else ""
     return (
         f'<p class="quiet">Worst first. Accuracy and solved length are medians over seeds. '
-        f"Solved length: {html.escape(measures.SOLVED_LENGTH)}{unfinished}</p>"
+        f"Solved length: {html.escape(measures.solved_length(words))}{unfinished}</p>"
     )
 
 
@@ -120,7 +123,7 @@ def _table(table: pd.DataFrame) -> str:
 def _by_length(models: pd.DataFrame, named: dict[int, str]) -> Drawing:
     few = dict(list(named.items())[: len(OKABE_ITO)])
     drawn = models[models["config_id"].isin(few)]
-    scores = points(data.scores_by_length(tuple(drawn["run_id"]), 10), "Accuracy")
+    scores = points(data.scores_by_length(tuple(drawn["run_id"]), 10), "accuracy")
     scores = scores.merge(drawn[["run_id", "config_id", "model_seed"]], on="run_id")
     scores["configuration"] = pd.Categorical(scores["config_id"].map(few), list(few.values()))
     medians = median_intervals(scores, "value", ["configuration", "middle", "lengths"])

@@ -5,13 +5,14 @@ from collections.abc import Mapping
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, drawing, filters, links, measures, names
+from dashboard import data, drawing, filters, links, measures, names, spoken
 from dashboard.charts.comparison import accuracy_by_length, every_seed, seed_grid
 from dashboard.charts.style.colors import OKABE_ITO
 from dashboard.compare import configurations, drawn_models, importance, lengths
 from dashboard.compare.lengths import limits, offered
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
+from seqcls.kinds import Measure
 from sweeps.store.reading.selection import View
 
 # Configurations in the charts that have a row for each, and models in these charts.
@@ -25,6 +26,9 @@ FEW_SETTINGS = 3
 
 # Columns that are shown only where they say something.
 RARE = ("unfinished", "failed")
+
+# Columns of languages alone.
+CELLS = ("false_positives", "false_negatives")
 
 # The columns of results, in order; the settings that differ come after them.
 RESULTS = (
@@ -81,7 +85,7 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
         st.metric(
             "Failing models",
             f"{failing:,} ({failing / done:.0%})" if done else "none yet",
-            help=measures.failing(view.below),
+            help=measures.failing(view.below, spoken.of(counts["config_id"]).words),
             width="content",
         )
         st.metric("Queued or in training", f"{int(total['unfinished']):,}", width="content")
@@ -105,6 +109,8 @@ def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
     first = [named] if named == SWEEPS or len(settings) > FEW_SETTINGS else settings
     others = [name for name in settings if name not in first]
     results = [x for x in RESULTS if x not in RARE or table[x].any()]
+    if not spoken.has_cells(table["config_id"]):
+        results = [x for x in results if x not in CELLS]
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption("Worst first. Select rows to draw only those.")
         shown = links.columns([*results, *others], " and ".join(first))
@@ -118,7 +124,7 @@ def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
         mode="multi-row",
         columns=measures.setting_columns([SWEEPS, CONFIGURATION, *others], longest)
         | measures.naming_columns(first)
-        | measures.configuration_columns(view.below),
+        | measures.configuration_columns(view.below, spoken.of(table["config_id"])),
         height=min(38 + 35 * len(table), MOST_HEIGHT),
     )
     rows = table[table["config_id"].isin(selected)]
@@ -141,7 +147,7 @@ def _names(table: pd.DataFrame) -> list[str]:
 
 def _by_length(chosen: pd.DataFrame, view: View) -> None:
     st.subheader("By string length")
-    measure, width = _length_controls(offered(_ids(chosen)))
+    measure, width = _length_controls(offered(_ids(chosen)), lengths.first_width(_ids(chosen)))
     drawable = lengths.drawable(chosen["seeds"], len(OKABE_ITO), lengths.MAX_READ)
     if len(chosen) > drawable:
         st.caption(
@@ -151,44 +157,44 @@ def _by_length(chosen: pd.DataFrame, view: View) -> None:
         chosen = chosen.head(drawable)
     ids = _ids(chosen)
     named = names.configuration_names(ids)
-    medians = lengths.medians(view, ids, width, measure)
+    medians = lengths.medians(view, ids, width, measure.name)
     if medians.empty:
         return
     most = _most(drawn_models.counts(view, ids), medians["middle"].nunique())
     colors = {named[config_id]: color for config_id, color in names.colors(ids).items()}
     chart = drawing.built(
         accuracy_by_length.accuracy_by_length,
-        drawn_models.points(view, ids, most, width, measure),
-        *(medians, limits(ids), measure, colors),
+        drawn_models.points(view, ids, most, width, measure.name),
+        *(medians, limits(ids), measure.title, colors),
     )
     event = drawing.show(chart, "by_length", click=accuracy_by_length.CLICKED)
     links.open_clicked(event, accuracy_by_length.CLICKED)
     st.caption(
-        f"{offered(ids)[measure]} Point at a line for its seed; click it to look inside the model."
+        f"{measure.meaning} Point at a line for its seed; click it to look inside the model."
     )
 
 
-def _length_controls(measures_of: Mapping[str, str]) -> tuple[str, int]:
+def _length_controls(measures_of: Mapping[str, Measure], width: int) -> tuple[Measure, int]:
     row = st.container(horizontal=True, gap="medium", key="controls")
     measure = row.segmented_control(
         "Measure",
         list(measures_of),
-        default="Accuracy",
+        default=next(iter(measures_of)),
         required=True,
         key="measure",
         bind="query-params",
-        help=" ".join(f"{name}: {text}" for name, text in measures_of.items()),
+        help=" ".join(f"{name}: {known.meaning}" for name, known in measures_of.items()),
     )
-    width = row.segmented_control(
+    chosen = row.segmented_control(
         "Lengths in one point",
         [1, 5, 10, 20],
-        default=10,
+        default=width,
         required=True,
         key="width",
         bind="query-params",
         help="Few test strings have any one length; together they make a steadier line.",
     )
-    return measure, int(width)
+    return measures_of[measure], int(chosen)
 
 
 def _most(models: dict[int, int], per_line: int) -> int | None:

@@ -5,10 +5,12 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, filters, languages, links, measures, names
-from dashboard.failing import causes, error_places, helping
+from dashboard import data, filters, languages, links, measures, names, spoken
+from dashboard.failing import alignment, causes, error_places, helping
+from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
-from seqcls.kinds import Kind
+from seqcls.kinds import KINDS as KINDS_OF_ANSWERS
+from seqcls.kinds import Kind, Words
 from seqcls.problem import obstacle_of, resolve
 from sweeps.store.reading.selection import KINDS, View
 from sweeps.store.strings.string_queries import ErrorSearch
@@ -54,9 +56,11 @@ def _nothing(view: View) -> None:
 
 def _models(view: View, number: int) -> "pd.Series[Any]":
     """The table of failing models; the one that is chosen."""
-    misclassify = "1 model misclassifies" if number == 1 else f"{number:,} models misclassify"
+    said = spoken.of(data.configurations(view)["config_id"])
+    errs = f"1 model {said.words.misses}" if number == 1 else f"{number:,} models {said.words.miss}"
+    miss = errs.format(said.words.plural("test"))
     order = "the least accurate first" if view.kind is None else f"by their share of {view.kind}"
-    st.caption(f"{misclassify} test strings, {order}. Select one to see its strings below.")
+    st.caption(f"{miss}, {order}. Select one to see its {said.words.plural('')} below.")
     pages = -(-number // MODELS_A_PAGE)
     page = _page(pages, "models_page")
     table = data.failing_models(view, MODELS_A_PAGE, (page - 1) * MODELS_A_PAGE)
@@ -74,7 +78,7 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
         table["run_id"].tolist(),
         "run",
         mode="single-row-required" if elsewhere is None else "single-row",
-        columns=measures.model_columns()
+        columns=measures.model_columns(said)
         | measures.setting_columns([CONFIGURATION, *settings], int(named.map(len).max())),
         height=min(38 + 35 * len(shown), 320),
     )
@@ -110,41 +114,43 @@ def _model(model: "pd.Series[Any]", view: View) -> None:
     st.subheader(f"Model {run_id}")
     st.text(f"Seed {model['model_seed']:.0f} of {names.full_name(config_id)}")
     errors = data.string_errors(run_id, ErrorSearch(), error_places.MAX_POINTS)
-    _in_short(errors, model)
+    config = data.some_configs((config_id,))[config_id]
+    kind = resolve(config).kind if obstacle_of(config) is None else None
+    kind = kind or KINDS_OF_ANSWERS["membership"]()
+    _in_short(errors, model, kind.words)
     helping.rounding(run_id)
     links.to_model(run_id, "Look inside this model")
-    config = data.some_configs((config_id,))[config_id]
-    _strings(run_id, view, resolve(config).kind if obstacle_of(config) is None else None)
+    _strings(run_id, view, kind, config)
     error_places.show(run_id, errors, config)
 
 
-def _in_short(errors: pd.DataFrame, model: "pd.Series[Any]") -> None:
+def _in_short(errors: pd.DataFrame, model: "pd.Series[Any]", words: Words) -> None:
     # In a row that wraps, as on Compare. The shortest comes first; code shows the string as it is.
     row = st.container(horizontal=True, gap="medium", key="in_short")
     with row.container(width=STRING_WIDTH):
         st.caption("Shortest error", help="The first of those of that length.")
         st.code(errors["string"].iloc[0], language=None, wrap_lines=True)
-    row.metric(
-        "Solved length", int(model["solved_length"]), help=measures.SOLVED_LENGTH, width="content"
-    )
+    solved = measures.solved_length(words)
+    row.metric("Solved length", int(model["solved_length"]), help=solved, width="content")
     counted: dict[str, str] = dict(zip(KINDS, KINDS_OF_ERRORS, strict=True))
     if pd.isna(model[KINDS_OF_ERRORS[0]]):
         # Of a task that is no language there is one kind of error.
-        counted = {"misclassified": "errors"}
+        counted = {words.missed: "errors"}
     for kind, column in counted.items():
         row.metric(
             kind.capitalize(),
             f"{int(model[column]):,}",
-            help="Of the whole test, a string as often as it occurs in it. The table below has "
-            "each string once.",
+            help=f"Of the whole test, {words.one} as often as it occurs in it. The table below has "
+            f"each {words.string} once.",
             width="content",
         )
 
 
-def _strings(run_id: int, view: View, kind: Kind | None) -> None:
+def _strings(run_id: int, view: View, kind: Kind, config: RunConfig) -> None:
+    words = kind.words
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     text = left.text_input(
-        "Find strings that contain",
+        f"Find {words.plural('')} that contain",
         key="find",
         bind="query-params",
         placeholder="such as ab{100}",
@@ -161,15 +167,18 @@ def _strings(run_id: int, view: View, kind: Kind | None) -> None:
         disabled=not number,
     )
     if not number:
-        st.info("No misclassified string of this model matches. Search for something else.")
+        st.info(
+            f"No {words.missed} {words.string} of this model matches. Search for something else."
+        )
         return
     page = _page(-(-number // STRINGS_A_PAGE), "strings_page")
     table = data.string_errors(run_id, search, STRINGS_A_PAGE, (page - 1) * STRINGS_A_PAGE)
     st.caption(
-        f"{number:,} different misclassified strings, the shortest first. Select one to look at it."
+        f"{number:,} different {words.plural(words.missed)}, the shortest first. Select one to "
+        "look at it."
     )
     string = links.texts(
-        table,
+        measures.ordered(table, kind),
         table["string"].tolist(),
         "string",
         columns=measures.string_columns(kind),
@@ -177,11 +186,15 @@ def _strings(run_id: int, view: View, kind: Kind | None) -> None:
         key=f"strings of {run_id} {search} {page}",
     )
     if string is not None:
-        links.to_model(run_id, "Look inside this model at the selected string", string=string)
+        links.to_model(
+            run_id, f"Look inside this model at the selected {words.string}", string=string
+        )
+    alignment.show(config, table[table["string"] == (string or table["string"].iloc[0])])
 
 
 def _breaking(view: View, number: int) -> None:
-    st.subheader("Which strings break most models?")
+    said = spoken.of(data.configurations(view)["config_id"])
+    st.subheader(f"Which {said.words.plural('')} break most models?")
     found = data.breaking_strings(view, BREAKING)
     if found.strings.empty:
         st.caption("Their strings are damaged and left out.")
@@ -190,14 +203,17 @@ def _breaking(view: View, number: int) -> None:
     of, several = found.languages[language], len(found.languages) > 1
     table = found.strings[found.strings["language"] == language]
     table = table.assign(share=table["models"] / table["of"]).drop(columns="language")
+    ids = [config_id for config_id, name in data.languages().items() if name == language]
+    (kind, *_) = spoken.kinds_of(tuple(ids))
     whose = f"{of:,} models of this language" if several else f"{number:,} models"
     if found.every > 1:
         whose = f"{of:,} models, spread evenly among those that fail: all would take too long"
-    st.caption(f"The {len(table)} test strings that most models misclassify, of {whose}.")
+    miss = " ".join(said.words.miss.format("").split())
+    st.caption(f"The {len(table)} {said.words.plural('test')} that most models {miss}, of {whose}.")
     st.dataframe(
         table,
         hide_index=True,
-        column_config=measures.string_columns(),
+        column_config=measures.string_columns(kind),
         height=min(38 + 35 * len(table), 390),
     )
 

@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, drawing, filters, languages, links, measures
+from dashboard import data, drawing, filters, languages, links, measures, spoken
 from dashboard.charts.comparison.heat_map import CLICKED, heat_map
 from dashboard.compare import cells
 from seqcls.errors import SeqclsError
@@ -72,8 +72,10 @@ def _maps(view: View, language: str | None, fields: list[str]) -> None:
             _map(table, grouped, name, settings)
     _say_what_is_left_out(view, language, grouped)
     _say_what_is_pooled(table, fields, grouped)
+    said = spoken.of(cells.config_ids(view, language))
+    fail = measures.failing(view.below, said.words)
     st.caption(
-        f"Accuracy: {measures.ACCURACY} Failing: {measures.failing(view.below)} Each number "
+        f"Accuracy: {said.accuracy} Failing: {fail} Each number "
         "summarizes models, not pooled strings. A missing cell has no model with these settings. "
         "Click a cell to compare its models."
     )

@@ -1,6 +1,14 @@
 """Kinds of answers: what a task asks for, and what that means for training, testing and showing."""
 
-from seqcls.kinds.base import ACCURACY, ErrorColumn, Examples, Kind, Measure
+from seqcls.kinds.base import (
+    ACCURACY,
+    MISCLASSIFIED,
+    ErrorColumn,
+    Examples,
+    Kind,
+    Measure,
+    Words,
+)
 from seqcls.kinds.membership import Membership
 from seqcls.kinds.transduction import Transduction
 from seqcls.plugins import Registry
@@ -14,10 +22,12 @@ KINDS: Registry[type[Kind]] = Registry(
 __all__ = [
     "ACCURACY",
     "KINDS",
+    "MISCLASSIFIED",
     "ErrorColumn",
     "Examples",
     "Kind",
     "Measure",
+    "Words",
     "examples_of",
     "kind_name",
 ]

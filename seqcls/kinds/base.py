@@ -68,6 +68,31 @@ class ErrorColumn:
     meaning: str
 
 
+@dataclass(frozen=True)
+class Words:
+    """What errors are called: a model `misclassifies a string`, or `gets an input wrong`."""
+
+    string: str
+    miss: str
+    """Of several models, what they miss in braces."""
+    misses: str
+    """Of one."""
+    missed: str
+    """Of a string."""
+
+    @property
+    def one(self) -> str:
+        """A string, with its article."""
+        return f"{'an' if self.string[0] in 'aeiou' else 'a'} {self.string}"
+
+    def plural(self, what: str) -> str:
+        """Strings of some sort, such as `test strings`."""
+        return f"{what} {self.string}s".strip()
+
+
+MISCLASSIFIED = Words("string", "misclassify {}", "misclassifies {}", "misclassified")
+
+
 class Kind(Protocol):
     """One kind of answer. Its constructor takes nothing; it holds no state.
 
@@ -81,6 +106,10 @@ class Kind(Protocol):
     """What draws its strings where a configuration names none."""
     defaults: ClassVar[Mapping[str, Any]]
     """Fields whose value, where a configuration gives none, is another than for languages."""
+    words: ClassVar[Words]
+    """What its errors are called."""
+    answer_columns: ClassVar[tuple[ErrorColumn, ErrorColumn]]
+    """How an answer is shown, and how sure it is; of what is no language."""
     cells: ClassVar[tuple[str, ...]]
     """Columns of counts that are stored beside `tested` and `wrong`; may be none."""
 

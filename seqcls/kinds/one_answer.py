@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from jaxtyping import Bool
 
-from seqcls.kinds.base import Examples
+from seqcls.kinds.base import MISCLASSIFIED, ErrorColumn, Examples, Words
 from seqcls.tasks.base import Task
 from seqcls.tokens.strings import TokenStrings
 
@@ -19,6 +19,13 @@ class OneAnswer(ABC):
     """Models read the string itself, and their head answers it once."""
 
     defaults: ClassVar[Mapping[str, Any]] = {}
+    words: ClassVar[Words] = MISCLASSIFIED
+    answer_columns: ClassVar[tuple[ErrorColumn, ErrorColumn]] = (
+        ErrorColumn("predicted", "Predicted", "The model's answer."),
+        ErrorColumn(
+            "margin", "Margin", "By how much the model prefers its answer to the next best one."
+        ),
+    )
 
     @abstractmethod
     def num_outputs(self, task: Task) -> int:

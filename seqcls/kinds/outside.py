@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from seqcls.kinds.base import Kind
+from seqcls.kinds.base import Kind, Words
 from seqcls.plugins import UnfitError
 from seqcls.tasks.base import InputTask, Task
 from seqcls.tokens.strings import TokenStrings
@@ -39,5 +39,8 @@ def check_kind(kind: Kind, task: Task) -> None:
     for name, values in found.items():
         if values is None or len(values) != len(rows):
             raise UnfitError(f"gives {name} as {values!r:.60}, expected one for each string")
+    for part, wanted in (("words", Words), ("answer_columns", tuple)):
+        if not isinstance(getattr(kind, part, None), wanted):
+            raise UnfitError(f"has no {part}, which `seqcls.kinds.one_answer.OneAnswer` gives")
     if kind.cells:
         raise UnfitError(f"has cells={kind.cells!r:.60}, expected none: only languages have them")

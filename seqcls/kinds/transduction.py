@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int64
 
 from seqcls.config import NetworkConfig
-from seqcls.kinds.base import ErrorColumn, Examples, Measure
+from seqcls.kinds.base import ErrorColumn, Examples, Measure, Words
 from seqcls.tasks.base import Task
 from seqcls.tokens.strings import NO_LETTER, TokenStrings
 from seqcls.tokens.tokenizer import CLS, FIRST_LETTER, PAD, Tokenizer
@@ -44,6 +44,11 @@ class Transduction:
     )
     sampler: ClassVar[str] = "uniform_inputs"
     defaults: ClassVar[Mapping[str, Any]] = {"attention_mask": "causal"}
+    words: ClassVar[Words] = Words("input", "get {} wrong", "gets {} wrong", "wrongly answered")
+    answer_columns: ClassVar[tuple[ErrorColumn, ErrorColumn]] = (
+        ErrorColumn("output", "Output", "The string that the model writes."),
+        ErrorColumn("log_probability", "Log-probability", "Of the output, in nats."),
+    )
     cells: ClassVar[tuple[str, ...]] = ()
 
     def num_outputs(self, task: Task) -> int:

@@ -231,12 +231,20 @@ def predict(
     ],
     db: Db = None,
     epoch: Epoch = None,
+    beam: Annotated[
+        int | None,
+        typer.Option(
+            help="Of a transduction, the likeliest outputs of each input that a beam this wide "
+            "finds.",
+            show_default="one, as it is tested",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give a model's probability that each string is in its language."""
+    """Give a model's probability that each string is in its language, or its output for it."""
     from sweeps.cli.commands.models import predict_strings
 
-    predict_strings(db, run, strings, epoch, as_json)
+    predict_strings(db, run, strings, epoch, beam, as_json)
 
 
 app.add_typer(interpretability.app)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from seqcls import prediction
 from seqcls.config import RunConfig
-from seqcls.errors import ConfigError
+from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.interpretability.explanations import explain as explaining
 from seqcls.interpretability.explanations.explanation import Explanation
 from seqcls.interpretability.families.curves import Curve, Map
@@ -20,7 +20,7 @@ from seqcls.interpretability.model.obstacle import obstacle
 from seqcls.interpretability.model.trained_model import TrainedModel
 from seqcls.interpretability.verdicts.certification import Certification, certify
 from seqcls.interpretability.verdicts.verdict import verdict_of
-from seqcls.problem import resolve
+from seqcls.problem import Problem, resolve
 from seqcls.results import Verdict
 from sweeps.analysis.opened_models import trained_model
 from sweeps.store import writer
@@ -62,6 +62,7 @@ def predict(
     epoch: int | None = None,
     *,
     partial: bool = True,
+    beam: int | None = None,
 ) -> pd.DataFrame:
     """A model's answers, from letter counts where they suffice.
 
@@ -71,30 +72,39 @@ def predict(
         strings: as `ab{100}c{55}`.
         epoch: as `model` takes it.
         partial: answer the others where the model has no places for so long a string; else refuse.
+        beam: of a transduction, how many outputs of each input to find, by a beam of this width.
 
     Returns:
         string, label (missing where the string is too long to be read token by token), predicted
         and logit (missing where the model has no places for it), probability. Of a task that is no
-        language: string, target, predicted, margin (of the prediction over all else).
+        language: string, target, predicted, margin (of the prediction over all else); of a
+        transduction string, target, output, log_probability (of the output, in nats). With a beam,
+        a row an output, the likeliest of each string first, and ended: whether the model ended it
+        with END, or it was cut off.
 
     Raises:
         UnknownRunError: there is no such run, or it has no weights.
+        ConfigError: a beam of a task that is no transduction, or one too narrow or too wide.
         InvalidStringError: a string that is not of this alphabet, or that cannot be asked.
     """
     reader = store.reader()
     run_id = queries.find_run(reader, str(run))
     problem = resolve(queries.run_config(reader, run_id))
     weights = queries.weights(reader, run_id, epoch)
+    if beam is not None:
+        with of_run(run_id):
+            return _beams(problem, weights, strings, beam, partial=partial)
     with of_run(run_id):
         answers = prediction.predict(problem, weights, strings, partial=partial)
     targets = [prediction.target_of(problem, string) for string in strings]
     if problem.no_language:
+        answer, margin = (column.name for column in problem.kind.answer_columns)
         return pd.DataFrame(
             {
                 "string": list(strings),
                 "target": targets,
-                "predicted": [x.answer for x in answers],
-                "margin": [x.logit for x in answers],
+                answer: [x.answer for x in answers],
+                margin: [x.logit for x in answers],
             }
         )
     return pd.DataFrame(
@@ -106,6 +116,23 @@ def predict(
             "probability": [x.probability for x in answers],
         }
     )
+
+
+def _beams(
+    problem: Problem, weights: bytes, strings: Sequence[str], width: int, *, partial: bool
+) -> pd.DataFrame:
+    """The likeliest outputs of each string, as `predict` gives them."""
+    written = prediction.outputs(problem, weights, strings, width)
+    for string, some in zip(strings, written, strict=True):
+        if not some and not partial:
+            raise InvalidStringError(prediction.no_answer(problem, string))
+    targets = [prediction.target_of(problem, string) for string in strings]
+    rows = [
+        (string, target, output.text, output.ended, output.log_probability)
+        for string, target, some in zip(strings, targets, written, strict=True)
+        for output in some
+    ]
+    return pd.DataFrame(rows, columns=["string", "target", "output", "ended", "log_probability"])
 
 
 def explain(store: Store, run: int | str, string: str, epoch: int | None = None) -> Explanation:

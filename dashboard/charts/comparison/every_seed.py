@@ -1,9 +1,11 @@
 """Every seed's accuracy, one point a model, so that no summary hides one."""
 
+from typing import Any
+
 import altair as alt
 import pandas as pd
 
-from dashboard.charts.style.colors import FALSE_NEGATIVE, FALSE_POSITIVE, GREY
+from dashboard.charts.style.colors import FALSE_NEGATIVE, FALSE_POSITIVE, GREY, WRONG
 from dashboard.charts.style.lookup import chart_of
 from dashboard.charts.style.scales import KIND_SHAPES, row_height, rows, titled
 
@@ -11,6 +13,11 @@ ROW_HEIGHT = 34
 FURNITURE_HEIGHT = 224
 
 MOSTLY = ["no error", "mostly false positives", "mostly false negatives"]
+LOOKS = ([GREY, FALSE_POSITIVE, FALSE_NEGATIVE], ["circle", *KIND_SHAPES])
+
+SOME = ["no error", "some errors"]
+SOME_LOOKS = ([GREY, WRONG], ["circle", "triangle-up"])
+"""Of models whose errors are neither."""
 
 CLICKED = "clicked_point"
 """The selection that holds the run_id of a point that was clicked."""
@@ -32,13 +39,17 @@ def every_seed(models: pd.DataFrame, names: list[str]) -> alt.LayerChart | alt.F
         scale=alt.Scale(zero=False, nice=True),
     )
     y = rows(names)
+    known = models.columns[~models.isna().all()]
     row = row_height(names, ROW_HEIGHT)
     base = chart_of(models, names)
     medians = base.mark_tick(thickness=3, size=ROW_HEIGHT * 0.7, color=GREY).encode(
         alt.X("median(accuracy):Q", title="Accuracy on all test strings"), y
     )
     more_negatives = alt.datum.false_negatives >= alt.datum.false_positives
-    outcome = alt.expr.if_(more_negatives, *MOSTLY[1:][::-1])
+    outcome: Any = alt.expr.if_(more_negatives, *MOSTLY[1:][::-1])
+    domain, (colors, shapes) = MOSTLY, LOOKS
+    if models["false_positives"].isna().all():
+        outcome, domain, (colors, shapes) = SOME[1], SOME, SOME_LOOKS
     clicked = alt.selection_point(name=CLICKED, fields=["run_id"], empty=False)
     points = (
         base.mark_point(size=70, filled=True, opacity=0.9)
@@ -49,16 +60,16 @@ def every_seed(models: pd.DataFrame, names: list[str]) -> alt.LayerChart | alt.F
             color=alt.Color(
                 "outcome:N",
                 title=None,
-                scale=alt.Scale(domain=MOSTLY, range=[GREY, FALSE_POSITIVE, FALSE_NEGATIVE]),
+                scale=alt.Scale(domain=domain, range=colors),
                 legend=alt.Legend(orient="bottom", direction="vertical"),
             ),
             shape=alt.Shape(
                 "outcome:N",
                 title=None,
-                scale=alt.Scale(domain=MOSTLY, range=["circle", *KIND_SHAPES]),
+                scale=alt.Scale(domain=domain, range=shapes),
                 legend=alt.Legend(orient="bottom", direction="vertical"),
             ),
-            tooltip=_tooltips(),
+            tooltip=[x for x in _tooltips() if x.shorthand.partition(":")[0] in known],
         )
         .transform_calculate(outcome=alt.expr.if_(alt.datum.errors > 0, outcome, MOSTLY[0]))
         .add_params(clicked)

@@ -47,8 +47,7 @@ def seed_grid(models: pd.DataFrame, names: list[str]) -> alt.Chart:
                 alt.Tooltip("configuration:N", title="Configuration"),
                 alt.Tooltip("model_seed:Q", title="Model seed"),
                 alt.Tooltip("accuracy:Q", title="Accuracy", format=".2%"),
-                alt.Tooltip("false_positives:Q", title="False positives"),
-                alt.Tooltip("false_negatives:Q", title="False negatives"),
+                *_false(models),
             ],
         )
         .add_params(clicked)
@@ -56,3 +55,10 @@ def seed_grid(models: pd.DataFrame, names: list[str]) -> alt.Chart:
             height=row_height(names, ROW_HEIGHT) * len(names) + FURNITURE_HEIGHT, title=title
         )
     )
+
+
+def _false(models: pd.DataFrame) -> list[alt.Tooltip]:
+    """Errors by kind, where they are known."""
+    titles = {"false_positives": "False positives", "false_negatives": "False negatives"}
+    known = {name: title for name, title in titles.items() if not models[name].isna().all()}
+    return [alt.Tooltip(f"{name}:Q", title=title) for name, title in known.items()]

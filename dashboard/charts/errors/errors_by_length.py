@@ -3,27 +3,33 @@
 import altair as alt
 import pandas as pd
 
-from dashboard.charts.style.scales import kind_color, titled
+from dashboard.charts.style.scales import KIND_COLORS, kind_color, titled
+from seqcls.kinds import MISCLASSIFIED, Words
 
 HEIGHT = 400
 
 
-def errors_by_length(errors: pd.DataFrame) -> alt.Chart:
+def errors_by_length(errors: pd.DataFrame, words: Words = MISCLASSIFIED) -> alt.Chart:
     """Stacked bars.
 
     Args:
         errors: first_length and last_length of each bar, lengths (as text), kind, strings
-            (misclassified), tested (strings of that label and those lengths), rate in [0, 1].
+            (misclassified), tested (strings of that label, if any, and those lengths), rate in
+            [0, 1].
+        words: what the errors are called.
     """
+    missed, tested = words.missed.capitalize(), words.plural("test")
+    length = f"{words.string.capitalize()} length (letters)"
+    labelled = " with that label" if set(errors["kind"]) <= set(KIND_COLORS) else ""
     return (
         alt.Chart(errors)
         .mark_bar()
         .encode(
-            x=alt.X("first_length:Q", bin="binned", title="String length (letters)"),
+            x=alt.X("first_length:Q", bin="binned", title=length, axis=alt.Axis(tickMinStep=1)),
             x2="after:Q",
             y=alt.Y(
                 "strings:Q",
-                title="Misclassified test strings",
+                title=f"{missed} {tested}",
                 stack=True,
                 axis=alt.Axis(tickMinStep=1),
             ),
@@ -31,8 +37,8 @@ def errors_by_length(errors: pd.DataFrame) -> alt.Chart:
             tooltip=[
                 alt.Tooltip("kind:N", title="Kind"),
                 alt.Tooltip("lengths:N", title="Lengths"),
-                alt.Tooltip("strings:Q", title="Misclassified strings"),
-                alt.Tooltip("tested:Q", title="Of test strings with that label"),
+                alt.Tooltip("strings:Q", title=f"{missed} {words.plural('')}"),
+                alt.Tooltip("tested:Q", title=f"Of {tested}{labelled}"),
                 alt.Tooltip("rate:Q", title="Share", format=".2%"),
             ],
         )

@@ -37,6 +37,12 @@ FALSE_NEGATIVE = "#D62728"
 WRONG = "#D95F02"
 """Errors of tasks that are no languages."""
 
+STOPPED_EARLY = "#0072B2"
+WENT_ON = "#C17D00"
+REPEATS = "#009E73"
+WRONG_TOKEN = "#882255"
+"""Errors of transductions, from the palette."""
+
 TOWARDS = "#2F8C7C"
 AWAY = "#CC6677"
 """What moves a logit up, towards a positive prediction, and down (Tol 2021, the first darker)."""

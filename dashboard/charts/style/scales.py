@@ -7,9 +7,25 @@ from typing import Any, Final
 
 import altair as alt
 
-from dashboard.charts.style.colors import FALSE_NEGATIVE, FALSE_POSITIVE, WRONG
+from dashboard.charts.style.colors import (
+    FALSE_NEGATIVE,
+    FALSE_POSITIVE,
+    REPEATS,
+    STOPPED_EARLY,
+    WENT_ON,
+    WRONG,
+    WRONG_TOKEN,
+)
 
 KIND_COLORS = {"false positive": FALSE_POSITIVE, "false negative": FALSE_NEGATIVE}
+
+OUTPUT_COLORS = {
+    "stopped early": STOPPED_EARLY,
+    "went on": WENT_ON,
+    "repeats": REPEATS,
+    "wrong token": WRONG_TOKEN,
+}
+"""Of transductions."""
 
 KIND_SHAPES = ("triangle-down", "triangle-up")
 
@@ -129,7 +145,7 @@ _KINDS = alt.Legend(orient="bottom", columns=1)
 
 
 def kind_color(kinds: Iterable[str]) -> alt.Color:
-    """Purple for false positives, red for false negatives; of errors that are neither orange."""
+    """Purple for false positives, red for false negatives; of errors that are neither, others."""
     known = _known_kinds(kinds)
     return alt.Color(
         "kind:N",
@@ -152,4 +168,7 @@ def kind_shape(kinds: Iterable[str]) -> alt.Shape:
 
 def _known_kinds(kinds: Iterable[str]) -> dict[str, str]:
     """The kinds of errors that there can be beside those that are drawn, with their colors."""
-    return {"wrong": WRONG} if "wrong" in set(kinds) else KIND_COLORS
+    drawn = set(kinds)
+    if drawn & OUTPUT_COLORS.keys():
+        return OUTPUT_COLORS
+    return {"wrong": WRONG} if "wrong" in drawn else KIND_COLORS

@@ -8,7 +8,8 @@ from typing import Any
 import pandas as pd
 import typer
 
-from seqcls.problem import resolve
+from seqcls.kinds import MISCLASSIFIED
+from seqcls.problem import obstacle_of, resolve
 from sweeps.analysis.configuration_lookup import condition
 from sweeps.cli.commands.opening import opened
 from sweeps.cli.commands.printing import Look, count, is_fitted, print_json, print_table
@@ -47,6 +48,10 @@ def list_runs(
         shown[name] = frame[name].map(toml_value)
     for name in ("state", "epochs", "best_epoch", "tn", "tp"):
         shown[name] = frame[name]
+    tested = frame[frame["state"] == RunState.DONE]
+    if len(tested) and tested["fp"].isna().all():
+        # Of tasks that are no languages there are no such counts.
+        shown = shown.drop(columns=["fp", "fn", "tn", "tp"])
     print_table(shown, f"{count(len(frame), 'run')} in {store.name}", look)
 
 
@@ -56,7 +61,7 @@ def list_errors(
     """Prints a run's misclassified test strings, the first by a column of them."""
     store = open_reader(db)
     frame = errors_of_run(store, reference, sort)
-    strings = f"{len(frame):,} distinct strings, {frame['occurrences'].sum():,} in the test set"
+    number, tested = len(frame), int(frame["occurrences"].sum())
     frame = frame if limit is None else frame.head(limit)
     if as_json:
         print_json(frame)
@@ -68,7 +73,12 @@ def list_errors(
         if name in frame:
             frame[name] = frame[name].map("{:.4f}".format)
     part = f"; the first {limit:,} by {sort}" if limit else ""
-    title = f"misclassified by run {find_run(store, reference)}: {strings}{part}"
+    run_id = find_run(store, reference)
+    run_config = config(store, run_id)
+    known = obstacle_of(run_config) is None
+    words = resolve(run_config).kind.words if known else MISCLASSIFIED
+    strings = f"{number:,} {words.plural('distinct')}, {tested:,} in the test set"
+    title = f"{words.missed} by run {run_id}: {strings}{part}"
     columns = ["string", "kind", "length", "logit", "occurrences"]
     columns.append("target" if "target" in frame else "label")
     if "output" in frame:
@@ -78,20 +88,27 @@ def list_errors(
 
 
 def predict_strings(
-    db: str | None, reference: str, strings: Sequence[str], epoch: int | None, as_json: bool
+    db: str | None,
+    reference: str,
+    strings: Sequence[str],
+    epoch: int | None,
+    beam: int | None,
+    as_json: bool,
 ) -> None:
-    """Prints a model's logit and probability for each string."""
+    """Prints a model's logit and probability for each string, or its outputs for it."""
     store, run_id = opened(db, reference)
-    answers = predict(store, run_id, strings, epoch, partial=False)
+    answers = predict(store, run_id, strings, epoch, partial=False, beam=beam)
     # Of a task that is no language all there is: strings with targets, answers and margins.
     frame = answers[["string", "probability", "logit"]] if "label" in answers else answers
     if as_json:
         print_json(frame)
         return
-    frame = frame.assign(string=frame["string"].replace("", '""'))
-    for name, form in {"probability": "{:.6f}", "logit": "{:.4f}", "margin": "{:.4f}"}.items():
-        if name in frame:
-            frame[name] = frame[name].map(form.format)
+    frame = frame.copy()
+    for name in frame.columns.intersection(["string", "target", "output"]):
+        frame[name] = frame[name].replace("", '""')
+    for name in frame.columns.intersection(["probability", "logit", "margin", "log_probability"]):
+        form = "{:.6f}" if name == "probability" else "{:.4f}"
+        frame[name] = frame[name].map(form.format)
     print_table(frame, f"run {run_id}")
 
 
