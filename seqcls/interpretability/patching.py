@@ -39,6 +39,9 @@ from seqcls.models.base import Classifier
 from seqcls.models.parts import Site
 from seqcls.tokens.strings import TokenStrings
 
+LOGIT = "logit"
+"""What patching moves of a model that answers at once; margins of other kinds are called so too."""
+
 
 @dataclass(frozen=True, eq=False)
 class Patched:
@@ -57,6 +60,11 @@ class Patched:
     source_answer: bool
     number: str
     """What the logits are."""
+
+    @property
+    def unit(self) -> str:
+        """What the logits, and their differences, are measured as."""
+        return self.number if self.number == LOGIT else "log-probability"
 
     @property
     def flips(self) -> np.ndarray:
@@ -181,7 +189,7 @@ def _of_answer(model: TrainedModel, base: Sequence[int]) -> _Asked:
         margins = kind.margins(given.numpy(), np.repeat(right, len(given), axis=0))
         return _Measured(margins, margins > 0)
 
-    return _Asked("logit", [None], None, measure)
+    return _Asked(LOGIT, [None], None, measure)
 
 
 def _of_output(model: TrainedModel, base: Sequence[int]) -> _Asked:

@@ -118,8 +118,8 @@ class TrainedModel:
 
     @property
     def writes(self) -> bool:
-        """Whether it answers with an output, token by token."""
-        return self.problem.network.head != "string"
+        """As `Problem.writes`."""
+        return self.problem.writes
 
     def is_input(self, letters: Sequence[int]) -> bool:
         """Whether anything is right of a string; of a language it always is."""

@@ -111,21 +111,21 @@ def show_patching(
     if flips.empty:
         typer.echo("no single state, patched in, flips the prediction")
         return
-    what = "" if patches.patched.number == "logit" else f": {patches.patched.number}"
+    number, unit = patches.patched.number, patches.patched.unit
+    what = "" if number == unit else f": {number}"
     more = f"; the first {LISTED} of {len(flips)}" if len(flips) > LISTED else ""
     print_table(flips.head(LISTED), f"states that flip the prediction when patched{more}{what}")
 
 
 def flip_table(patched: "Patched") -> pd.DataFrame:
     """The states that turn the answer, ranked."""
-    number = "logit" if patched.number == "logit" else "log-probability"
     rows = [
         {
             "state": patched.sites[site].text,
             "place": int(place),
             "base token": patched.base_tokens[place],
             "source token": patched.source_tokens[place],
-            number: round(float(patched.logits[site, place]), 4),
+            patched.unit: round(float(patched.logits[site, place]), 4),
             "restored": f"{patched.restored[site, place]:.0%}",
         }
         for site, place in patched.ranked
@@ -135,7 +135,7 @@ def flip_table(patched: "Patched") -> pd.DataFrame:
 
 def _patches_record(patches: Patches) -> dict[str, Any]:
     patched = patches.patched
-    what = {} if patched.number == "logit" else {"number": patched.number}
+    what = {} if patched.number == patched.unit else {"number": patched.number}
     return {
         **what,
         "base": answer_record(patches.base),
