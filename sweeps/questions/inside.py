@@ -178,7 +178,8 @@ def ablate(
     """
     from seqcls.interpretability.ablation.ablation import SAMPLE, rank
     from seqcls.interpretability.ablation.ablation import prune as pruned
-    from seqcls.interpretability.ablation.by_strings import SampledJudge, main_parts, parts_of
+    from seqcls.interpretability.ablation.by_outputs import sampled_judge
+    from seqcls.interpretability.ablation.by_strings import main_parts, parts_of
     from seqcls.models.parts import PART_KINDS
 
     for text in kinds:
@@ -194,7 +195,7 @@ def ablate(
     if not removed:
         run_id = queries.find_run(store.reader(), str(run))
         raise ConfigError(f"run {run_id} has no such part; leave --part out to see those it has")
-    judge = SampledJudge(asked, sample or SAMPLE)
+    judge = sampled_judge(asked, sample or SAMPLE)
     if prune:
         outcomes = tuple(pruned(judge, removed, method))
     else:
