@@ -136,7 +136,7 @@ def evaluate(
         device: likewise.
     """
     test = distinct_test_strings(problem.test)
-    if problem.network.head != "string":
+    if problem.writes:
         return [_written(problem, member, test) for member in weights]
     logits = logits_of(problem, weights, test.strings, engine=engine, device=device)
     return [evaluation_of(problem, test, member_logits) for member_logits in logits]

@@ -63,7 +63,7 @@ def predict(
     Raises:
         InvalidStringError: a string not of this alphabet, or one that the model cannot be asked.
     """
-    if problem.network.head != "string":
+    if problem.writes:
         best = [found[0] if found else None for found in outputs(problem, weights, strings)]
         for string, output in zip(strings, best, strict=True):
             if output is None and not partial:
@@ -107,7 +107,7 @@ def outputs(
         ConfigError: the task is no transduction, or there is no such beam.
         InvalidStringError: a string not of this alphabet, or that is no input of the task.
     """
-    if problem.network.head == "string":
+    if not problem.writes:
         raise ConfigError(
             f"task={problem.config.task!r} is no transduction: its models write no outputs"
         )

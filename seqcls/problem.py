@@ -176,11 +176,9 @@ class Problem:
         )
 
     @property
-    def many_answers(self) -> str | None:
-        """Why analyses of one answer do not apply to the task; None if it has one a string."""
-        if self.network.head == "string":
-            return None
-        return f"task={self.config.task!r} is answered token by token, and this is of one answer"
+    def writes(self) -> bool:
+        """Whether models answer with an output, token by token, and not at once."""
+        return self.network.head != "string"
 
     @property
     def no_language(self) -> str | None:

@@ -46,14 +46,21 @@ def show(model: TrainedModel, letters: Letters) -> None:
     st.markdown(f"Base: {ends[0]}.  \nSource: {ends[1]}.")
     frame = state_frames.patched_frame(found, UNITS)
     frame = frame.assign(letter=with_letters(model, frame["place"]))
-    names = token_names(model, letters)
-    drawing = token_states.patched(frame, names, found.base_logit, found.source_logit)
+    names = found.base_tokens if model.writes else token_names(model, letters)
+    drawing = token_states.patched(frame, names, found.base_logit, found.source_logit, found.unit)
     place_together([drawing], "network patched")
     st.caption(
-        "Activation patching: each cell is the base string's logit with one state at one position "
-        "replaced by the source string's. A dot marks those that flip the prediction; a state that "
-        "carries the whole difference restores the source string's logit."
+        f"Activation patching: each cell is the base string's {found.number} with one state at one "
+        "position replaced by the source string's. A dot marks those that flip the prediction; a "
+        f"state that carries the whole difference restores the source string's {found.unit}."
     )
+    if model.writes:
+        st.caption(
+            "States of the input and of SEP are replaced; the output is teacher forced. If the "
+            "model writes the target for the base string, the number is the target's "
+            "log-probability, and the prediction flips where another token is likelier; else the "
+            "log-probability of what the model writes is subtracted, and the sign decides."
+        )
     if any(site.is_whole for site in found.sites):
         st.caption(
             "What a layer keeps as a whole carries over all that was read so far; which unit holds "

@@ -28,6 +28,9 @@ BY_COUNTS: dict[str, tuple[Callable[[Chosen], None], Needs]] = {
 }
 """Each with what it rests on."""
 
+WRITING = "Writing"
+"""That of one input and a model that writes."""
+
 OF_A_STRING = STATES, MINIMAL, PATCHING = "States", "Minimal and nearest", "Patching"
 """Those of one string and any model."""
 
@@ -42,8 +45,7 @@ def show(run_id: int, config: RunConfig) -> None:
         _show_by_counts(run_id, config, sections)
     else:
         # Any model can be ablated; without letter counts that is done in another way.
-        of_one_answer = dict.fromkeys((STATES, PATCHING, ABLATION), problem.many_answers)
-        _say_what_is_absent({**absent, **of_one_answer})
+        _say_what_is_absent({**absent, ABLATION: None})
         _show_any(run_id, config)
 
 
@@ -61,12 +63,10 @@ def _show_by_counts(
 
 def _show_any(run_id: int, config: RunConfig) -> None:
     sections: dict[str, Callable[[], None]] = {ANSWERS: partial(answers.show, run_id, config)}
-    reason = resolve(config).many_answers
-    for name in OF_A_STRING:
-        if reason is None or name == MINIMAL:
-            sections[name] = partial(_of_a_string, run_id, config, name)
-    if reason is None:
-        sections[ABLATION] = lambda: ablation.show_by_strings(run_id, open_any(run_id))
+    writing = [WRITING] if resolve(config).writes else []
+    for name in (*writing, *OF_A_STRING):
+        sections[name] = partial(_of_a_string, run_id, config, name)
+    sections[ABLATION] = lambda: ablation.show_by_strings(run_id, open_any(run_id))
     _show_tabs(sections)
 
 
@@ -104,9 +104,11 @@ def _section(run_id: int, string: str, name: str) -> None:
         say(error)
         return
     # Imported where it is used: PyTorch takes a second or two to load.
-    from dashboard.model import minimal, patching, states
+    from dashboard.model import minimal, output, patching, states
 
-    if name == STATES:
+    if name == WRITING:
+        output.show(model, letters)
+    elif name == STATES:
         states.show(run_id, model, letters)
     elif name == MINIMAL:
         minimal.show(model, letters)

@@ -113,15 +113,23 @@ def _show(models: Sequence[StringResults], looks: Sequence[Look]) -> None:
                 "Direct logit attribution: the logit is a sum over the parts that write into the "
                 "residual stream. Norms after a sum are held at their scale for this string."
             )
-        st.subheader("Along the string")
-        if len(models[0].letters) > DRAWN:
+        writes = any(found.model.writes for found in models)
+        st.subheader("Along input and output" if writes else "Along the string")
+        if any(found.is_long for found in models):
             st.caption(f"Attention and units are drawn up to {DRAWN} tokens; this string has more.")
         figures = 0
         for column, found, look in zip(st.columns(len(models)), models, looks, strict=True):
             with column:
                 parts = _along(found, look)
-                place_together(parts, f"network along {look.name}")
+                if parts:
+                    place_together(parts, f"network along {look.name}")
                 figures += len(parts)
+        if writes:
+            st.caption(
+                "What the model reads: the input, SEP, and the output that it writes. "
+                f"{_hint(figures, len(models))}"
+            )
+            return
         number, means = "logit", "where it changes sign, the prediction changes"
         if any(found.model.problem.no_language for found in models):
             number, means = "margin of what is right", "below 0, another answer is preferred"
@@ -148,7 +156,7 @@ def _looks(models: Sequence[StringResults], names: Sequence[str]) -> list[Look]:
         for state, reach in found.reaches().items():
             reaches[state] = max(reaches.get(state, 0.0), reach)
     sums = [0.0, *(end for found in models for end in found.logit_ends())]
-    logits = [x for found in models for x in found.prefixes["logit"].tolist()]
+    logits = [x for found in models for x in found.prefix_logits()]
     limits = with_margin(sums), with_margin([x for x in [0.0, *logits] if x == x])
     return [Look(name, *limits, reaches) for name in names]
 
@@ -161,11 +169,8 @@ def _steps(found: StringResults, look: Look) -> None:
 
 
 def _along(found: StringResults, look: Look) -> list[Part]:
-    model, letters, prefixes = found.model, found.letters, found.prefixes
-    text = [model.text(letters[:end]) or "the empty string" for end in prefixes["length"]]
-    frame = prefixes.assign(letter=prefixes["length"], prefix=text, label=prefixes["label"])
-    parts = [token_states.prefix_logits(frame, found.names, look.prefixes, look.width)]
-    if len(letters) > DRAWN:
+    parts = [] if found.model.writes else [_prefixes(found, look)]
+    if found.is_long:
         return parts
     if found.has_attention:
         return parts + _attention(found, look)
@@ -175,13 +180,20 @@ def _along(found: StringResults, look: Look) -> list[Part]:
     return parts
 
 
+def _prefixes(found: StringResults, look: Look) -> Part:
+    model, letters, prefixes = found.model, found.letters, found.prefixes
+    text = [model.text(letters[:end]) or "the empty string" for end in prefixes["length"]]
+    frame = prefixes.assign(letter=prefixes["length"], prefix=text, label=prefixes["label"])
+    return token_states.prefix_logits(frame, found.names, look.prefixes, look.width)
+
+
 def _attention(found: StringResults, look: Look) -> list[Part]:
     model, patterns = found.model, found.patterns
     blocks, heads, tokens = patterns.weights.shape[:3]
     if not heads:
         return []
     options = [f"block {block}, head {head}" for block in range(blocks) for head in range(heads)]
-    chosen = _one_of("Head to open", options, options[0], "head", look)
+    chosen = one_of("Head to open", options, options[0], "head", look)
     frame = state_frames.head_frame(patterns, *divmod(options.index(chosen), heads))
     frame = frame.assign(
         letter=with_letters(model, frame["key"]), query=with_letters(model, frame["query"])
@@ -193,7 +205,7 @@ def _attention(found: StringResults, look: Look) -> list[Part]:
     ]
 
 
-def _one_of(label: str, options: Sequence[str], first: str, name: str, look: Look) -> str:
+def one_of(label: str, options: Sequence[str], first: str, name: str, look: Look) -> str:
     """A choice that is in the link; of the second of two models, it is not."""
     if look.name:
         key = f"{name} {look.name}"
@@ -213,10 +225,10 @@ def _units(found: StringResults, look: Look) -> list[Part]:
     model, units = found.model, found.units
     left, right = st.columns(2)
     with left:
-        state = _one_of("State", ["state", *units.gates], "state", "state", look)
+        state = one_of("State", ["state", *units.gates], "state", "state", look)
     layers = [str(layer) for layer in range(len(units.states))]
     with right:
-        layer = int(_one_of("Layer", layers, layers[-1], "layer", look))
+        layer = int(one_of("Layer", layers, layers[-1], "layer", look))
     frame = state_frames.layer_frame(units, state, layer)
     frame = frame.assign(letter=with_letters(model, frame["place"]))
     path = principal_path(units.states[layer])

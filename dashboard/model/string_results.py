@@ -6,8 +6,9 @@ from functools import cached_property
 
 import pandas as pd
 
-from dashboard.figures.string_axes import steps_frame, token_names
+from dashboard.figures.string_axes import DRAWN, steps_frame, token_names
 from seqcls.interpretability.attribution.by_strings import has_residual_stream, logit_steps
+from seqcls.interpretability.model.readable_model import token_names as tokens_read
 from seqcls.interpretability.model.trained_model import Letters, TrainedModel
 from seqcls.interpretability.states.by_strings import (
     Patterns,
@@ -42,8 +43,16 @@ class StringResults:
 
     @cached_property
     def names(self) -> list[str]:
-        """The tokens along the axis."""
+        """The tokens along the axis; of a model that writes, its output too."""
+        if self.model.writes:
+            return tokens_read(self.model, self.letters)
         return token_names(self.model, self.letters)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether there are too many tokens to draw attention or units."""
+        tokens = self.names if self.model.writes else self.letters
+        return len(tokens) > DRAWN
 
     @cached_property
     def steps(self) -> pd.DataFrame:
@@ -72,6 +81,10 @@ class StringResults:
             ConfigError: the model is none.
         """
         return recurrent_units(self.model, self.letters)
+
+    def prefix_logits(self) -> list[float]:
+        """Every prefix's logit; none of a model that writes."""
+        return [] if self.model.writes else self.prefixes["logit"].tolist()
 
     def logit_ends(self) -> Iterator[float]:
         """Every sum of parts of the logit; none without a residual stream."""

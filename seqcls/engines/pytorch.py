@@ -149,7 +149,7 @@ class PyTorchStrings(_PyTorch):
 
         config = problem.config
         settings = (problem.network, config.train_batch_size, device, config.train_seed)
-        is_answered_once = problem.network.head == "string"
+        is_answered_once = not problem.writes
         if device.type == "cuda" and problem.network.dropout_rate == 0 and is_answered_once:
             stacked = StackedGroup(weights, device, **optimized(problem.config))
             return stacked, Stacked(stacked, *settings)

@@ -2,17 +2,29 @@
 
 The model reads the *base* string; one state at one place is that which it has for the *source*
 string of the same length. Where the answer turns into the source's, that state carried it.
+
+Of a model that writes, states of the input and of `SEP` are carried over, and what they move is the
+log-probability of the base's target; where the model writes something else for the base, that of
+the target minus that of what it writes. Both are teacher forced, whatever the states.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from seqcls.errors import ConfigError, InvalidStringError
+from seqcls.interpretability.model.outputs import (
+    Output,
+    log_probabilities,
+    target,
+    token_ids,
+    written,
+)
 from seqcls.interpretability.model.readable_model import (
     PAIRS_AT_ONCE,
     Changing,
@@ -22,9 +34,13 @@ from seqcls.interpretability.model.readable_model import (
 )
 from seqcls.interpretability.model.trained_model import TrainedModel
 from seqcls.interpretability.states.by_strings import check_length
+from seqcls.kinds.transduction import writable
 from seqcls.models.base import Classifier
 from seqcls.models.parts import Site
 from seqcls.tokens.strings import TokenStrings
+
+LOGIT = "logit"
+"""What patching moves of a model that answers at once; margins of other kinds are called so too."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,12 +53,24 @@ class Patched:
     source_logit: float
     sites: tuple[Site, ...]
     logits: Float[np.ndarray, "site position"]
+    answers: Bool[np.ndarray, "site position"]
+    """The answer with each patch: whether the logit is positive; of a log-probability, whether
+    every token of the target is the likeliest."""
+    base_answer: bool
+    source_answer: bool
+    number: str
+    """What the logits are."""
+
+    @property
+    def unit(self) -> str:
+        """What the logits, and their differences, are measured as."""
+        return self.number if self.number == LOGIT else "log-probability"
 
     @property
     def flips(self) -> np.ndarray:
         """Which patches give the source's answer, where the base's is another."""
-        base, source = self.base_logit > 0, self.source_logit > 0
-        return np.asarray(((self.logits > 0) == source) & (base != source))
+        differ = self.base_answer != self.source_answer
+        return np.asarray((self.answers == self.source_answer) & differ)
 
     @property
     def ranked(self) -> list[tuple[int, int]]:
@@ -83,36 +111,112 @@ def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Pa
         ConfigError: an architecture whose states are not known.
     """
     network, sites = _opened(model, base, source)
-    ids, others = ids_of(model, [base]), ids_of(model, [source])
-    width = ids.shape[1]
-    each = torch.eye(width, dtype=torch.bool)
+    asked = _of_output(model, base) if model.writes else _of_answer(model, base)
+    ids, others = (
+        [ids_of(model, [letters], read and [read]) for read in asked.read]
+        for letters in (base, source)
+    )
+    width = max(each.shape[1] for each in ids)
     # What reads one token after another takes as long for many strings as for one.
     at_once = (
         max(PAIRS_AT_ONCE // max(width * width, 1), 1) if network.attention() else max(width, 1)
     )
     with torch.no_grad():
-        kept = network.activations(others)
-        margins, rows = _margins(model, base), []
+        kept = [network.activations(each) for each in others]
+        rows = []
         for site, states in sites.items():
-            parts = [
-                _replaced(network, ids.expand(len(places), -1), site, states, kept, places)
-                for places in each.split(at_once)
-            ]
-            rows.append(margins(torch.cat(parts)) if parts else np.zeros(0))
-        ends = [float(margins(network(row))[0]) for row in (ids, others)]
-    tokens = [tuple(token_names(model, row)) for row in (base, source)]
-    return Patched(tokens[0], tokens[1], ends[0], ends[1], tuple(sites), np.stack(rows))
+            outputs = []
+            for each, states_of_source in zip(ids, kept, strict=True):
+                every = torch.eye(each.shape[1], dtype=torch.bool)[: asked.places]
+                parts = [
+                    _replaced(
+                        network,
+                        each.expand(len(places), -1),
+                        site,
+                        states,
+                        states_of_source,
+                        places,
+                    )
+                    for places in every.split(at_once)
+                ]
+                outputs.append(torch.cat(parts) if parts else network(each)[:0])
+            rows.append(asked.measure(outputs))
+        of_base, of_source = (
+            asked.measure([network(each) for each in both]) for both in (ids, others)
+        )
+    return Patched(
+        base_tokens=asked.tokens(model, base),
+        source_tokens=asked.tokens(model, source),
+        base_logit=float(of_base.numbers[0]),
+        source_logit=float(of_source.numbers[0]),
+        sites=tuple(sites),
+        logits=np.stack([row.numbers for row in rows]),
+        answers=np.stack([row.answers for row in rows]),
+        base_answer=bool(of_base.answers[0]),
+        source_answer=bool(of_source.answers[0]),
+        number=asked.number,
+    )
 
 
-def _margins(model: TrainedModel, base: Sequence[int]) -> Callable[[Tensor], np.ndarray]:
-    """The one number of each output that patching moves, told by what is right of the base."""
+class _Measured(NamedTuple):
+    numbers: Float[np.ndarray, " string"]
+    answers: Bool[np.ndarray, " string"]
+
+
+class _Asked(NamedTuple):
+    """What patching moves."""
+
+    number: str
+    read: Sequence[Output | None]
+    """The outputs that base and source are read with; None of a model that answers at once."""
+    places: int | None
+    """How many places states are carried over at, from the first on; None for all."""
+    measure: Callable[[Sequence[Tensor]], _Measured]
+    """The number and the answer of strings, by what the head gives with each of these outputs."""
+
+    def tokens(self, model: TrainedModel, letters: Sequence[int]) -> tuple[str, ...]:
+        """What the model reads of a string, as far as states are carried over."""
+        return tuple(token_names(model, letters, self.read[0])[: self.places])
+
+
+def _of_answer(model: TrainedModel, base: Sequence[int]) -> _Asked:
+    """The one number of each answer, told by what is right of the base."""
     kind = model.problem.kind
-    target = kind.targets(model.task, TokenStrings.of_lists(model.num_letters, [base]))
+    right = kind.targets(model.task, TokenStrings.of_lists(model.num_letters, [base]))
 
-    def margins(outputs: Tensor) -> np.ndarray:
-        return kind.margins(outputs.numpy(), np.repeat(target, len(outputs), axis=0))
+    def measure(outputs: Sequence[Tensor]) -> _Measured:
+        (given,) = outputs
+        margins = kind.margins(given.numpy(), np.repeat(right, len(given), axis=0))
+        return _Measured(margins, margins > 0)
 
-    return margins
+    return _Asked(LOGIT, [None], None, measure)
+
+
+def _of_output(model: TrainedModel, base: Sequence[int]) -> _Asked:
+    """How likely the base's target is, against what is written for the base."""
+    right, said = target(model, base), written(model, tuple(base))
+    check_length(model, base, right)
+    start = len(base) + 1
+
+    def alone(outputs: Sequence[Tensor]) -> _Measured:
+        (given,) = outputs
+        ids = torch.tensor(token_ids(model, right))
+        likeliest = writable(given[:, start : start + len(ids)]).argmax(dim=-1)
+        numbers = log_probabilities(model, given, start, right)
+        return _Measured(numbers.numpy(), (likeliest == ids).all(dim=1).numpy())
+
+    def against_said(outputs: Sequence[Tensor]) -> _Measured:
+        ours, theirs = (
+            log_probabilities(model, given, start, output)
+            for given, output in zip(outputs, (right, said), strict=True)
+        )
+        margins = (ours - theirs).numpy()
+        return _Measured(margins, margins > 0)
+
+    if said == right:
+        return _Asked("log-probability of the target", [right], start + 1, alone)
+    number = "log-probability of the target minus that of the output"
+    return _Asked(number, [right, said], start + 1, against_said)
 
 
 def _opened(

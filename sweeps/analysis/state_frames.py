@@ -30,6 +30,22 @@ def head_frame(found: Patterns, block: int, head: int) -> pd.DataFrame:
     return pd.DataFrame({"query": query, "key": key, "weight": weights[query, key]})
 
 
+def output_attention_frame(found: Patterns, start: int, block: int, head: int) -> pd.DataFrame:
+    """Row (of the token that is written), letter (place of the token read), weight of one head.
+
+    Args:
+        found: of an input with its output.
+        start: the place of `SEP`, from which on tokens are written.
+        block: the head's block.
+        head: its number.
+    """
+    frame = head_frame(found, block, head)
+    frame = frame[frame["query"] >= start]
+    return pd.DataFrame(
+        {"row": frame["query"] - start, "letter": frame["key"], "weight": frame["weight"]}
+    ).reset_index(drop=True)
+
+
 def pattern_runs(found: Patterns) -> pd.DataFrame:
     """What small pictures of all heads are made of: neighbors of about one weight as one piece.
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from seqcls.interpretability.attribution.steps import Step
     from seqcls.interpretability.patching import Patched
     from seqcls.interpretability.states.by_strings import Path, Patterns, Prefixes, Units
+    from seqcls.interpretability.states.output_tokens import OutputToken
 
 
 class Reduced(NamedTuple):
@@ -38,7 +39,10 @@ class States(NamedTuple):
     """A model's states along a string, as far as its architecture has them."""
 
     answer: Answer
-    prefixes: "Prefixes"
+    prefixes: "Prefixes | None"
+    """None of a model that writes."""
+    output: "tuple[OutputToken, ...] | None"
+    """What a model writes, token by token; None of a model that answers at once."""
     steps: "tuple[Step, ...] | None"
     """What each part adds to the logit; None without a residual stream."""
     attention: "Patterns | None"
@@ -103,14 +107,16 @@ def states(store: Store, run: int | str, string: str, epoch: int | None = None) 
     """
     from seqcls.interpretability.attribution import by_strings as attribution
     from seqcls.interpretability.states import by_strings as inside
+    from seqcls.interpretability.states.output_tokens import output_tokens
 
     asked = model(store, run, epoch)
     letters = asked.letters(string)
-    answer, prefixes = asked.answer(letters), inside.prefix_logits(asked, letters)
+    answer = asked.answer(letters)
     units = inside.recurrent_units(asked, letters) if inside.has_units(asked) else None
     return States(
         answer,
-        prefixes,
+        None if asked.writes else inside.prefix_logits(asked, letters),
+        output_tokens(asked, letters) if asked.writes else None,
         attribution.logit_steps(asked, letters) if attribution.has_residual_stream(asked) else None,
         inside.attention_patterns(asked, letters) if inside.has_attention(asked) else None,
         units,
@@ -172,7 +178,8 @@ def ablate(
     """
     from seqcls.interpretability.ablation.ablation import SAMPLE, rank
     from seqcls.interpretability.ablation.ablation import prune as pruned
-    from seqcls.interpretability.ablation.by_strings import SampledJudge, main_parts, parts_of
+    from seqcls.interpretability.ablation.by_outputs import sampled_judge
+    from seqcls.interpretability.ablation.by_strings import main_parts, parts_of
     from seqcls.models.parts import PART_KINDS
 
     for text in kinds:
@@ -188,7 +195,7 @@ def ablate(
     if not removed:
         run_id = queries.find_run(store.reader(), str(run))
         raise ConfigError(f"run {run_id} has no such part; leave --part out to see those it has")
-    judge = SampledJudge(asked, sample or SAMPLE)
+    judge = sampled_judge(asked, sample or SAMPLE)
     if prune:
         outcomes = tuple(pruned(judge, removed, method))
     else:

@@ -101,6 +101,8 @@ def test_what_a_command_says_of_one_model_python_answers(store: Store) -> None:
     rules = said(store, "rules", RUN)["rules"]
     assert [rule["text"] for rule in rules] == [rule.text for rule in api.rules(store, RUN).rules]
     along = api.states(store, RUN, "ab{10}")
+    assert along.prefixes is not None
+    assert along.output is None
     assert said(store, "states", RUN, "ab{10}")["prefix_logits"] == along.prefixes.logits.tolist()
     assert along.units is None
     patches = api.patch(store, RUN, "ab{100}c{55}")

@@ -120,8 +120,8 @@ class Places(NamedTuple):
 
 
 def places_of(names: Names) -> Places:
-    """The places of a string's tokens, a special one at either end."""
-    return Places(len(names), any(len(name) > 1 for name in names[1:-1]))
+    """The places of a string's tokens, a special one at either end, and `SEP` where it has two."""
+    return Places(len(names), any(len(name) > 1 for name in names[1:-1] if name != "SEP"))
 
 
 def token_axis(places: Places, title: str | None = None) -> alt.X:

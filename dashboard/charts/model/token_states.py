@@ -254,7 +254,9 @@ def _state_path(room: int) -> Layers:
     return alt.layer(line, points, texts, shares).properties(width=min(420, room), height=300)
 
 
-def patched(frame: pd.DataFrame, base_names: Names, base: float, source: float) -> Part:
+def patched(
+    frame: pd.DataFrame, base_names: Names, base: float, source: float, unit: str = "logit"
+) -> Part:
     """The logit with one state carried over from the other string, by state and place.
 
     Args:
@@ -263,27 +265,28 @@ def patched(frame: pd.DataFrame, base_names: Names, base: float, source: float) 
         base_names: of the base string's tokens.
         base: the base string's logit.
         source: that of the string whose states are carried over.
+        unit: what the logits are.
     """
     reach = max(abs(base), abs(source), 1e-9)
     sites = tuple(dict.fromkeys(frame["site"]))
     columns = ["site", "letter", "base_token", "source_token", "logit", "flips"]
     data = {"patched": frame[columns], TOKENS: tokens_frame(base_names)}
-    return Part(_patched, (places_of(base_names), sites, reach), data)
+    return Part(_patched, (places_of(base_names), sites, reach, unit), data)
 
 
-def _patched(tokens: Places, sites: tuple[str, ...], reach: float) -> Layers:
+def _patched(tokens: Places, sites: tuple[str, ...], reach: float, unit: str) -> Layers:
     scale = alt.Scale(domain=[-reach, 0, reach], range=[AWAY, "#ffffff", TOWARDS], clamp=True)
     cells = chart_of("patched").encode(
         x=token_axis(tokens),
         y=alt.Y("site:N", title=None, sort=list(sites), axis=alt.Axis(labelLimit=200)),
     )
     colored = cells.encode(
-        color=alt.Color("logit:Q", title="Logit", scale=scale),
+        color=alt.Color("logit:Q", title=unit.capitalize(), scale=scale),
         tooltip=[
             alt.Tooltip("site:N", title="State"),
             alt.Tooltip("base_token:N", title="Token"),
             alt.Tooltip("source_token:N", title="Source token"),
-            alt.Tooltip("logit:Q", title="Patched logit", format=".4f"),
+            alt.Tooltip("logit:Q", title=f"Patched {unit}", format=".4f"),
             alt.Tooltip("flips:N", title="Flips the prediction"),
         ],
     )

@@ -1,7 +1,8 @@
 """Ablation: what a model can do without, each part alone, and pruned from the cheapest on.
 
 How a model answers without parts, and which strings it is judged by, a `Judge` says: `by_counts`
-exactly, by the whole test set; `by_strings` by running a sample of it.
+exactly, by the whole test set; `by_strings` by running a sample of it, `by_outputs` likewise where
+models write.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,9 +24,9 @@ def judge_of(model: TrainedModel, sample: int = SAMPLE) -> Judge:
     if network is not None:
         return CountedJudge(network)
     # Imported where it is used: PyTorch takes a second or two to load.
-    from seqcls.interpretability.ablation.by_strings import SampledJudge
+    from seqcls.interpretability.ablation.by_outputs import sampled_judge
 
-    return SampledJudge(model, sample)
+    return sampled_judge(model, sample)
 
 
 def rank(judge: Judge, parts: Sequence[Part], how: AblationMethod = "zero") -> tuple[Ablated, ...]:

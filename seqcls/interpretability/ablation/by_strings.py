@@ -9,11 +9,11 @@ from functools import cached_property
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from seqcls.errors import ConfigError
-from seqcls.evaluation import distinct_test_strings, readable_strings
+from seqcls.evaluation import DistinctStrings, distinct_test_strings, readable_strings
 from seqcls.interpretability.ablation.judge import Ablation, Judge
 from seqcls.interpretability.model.readable_model import (
     PAIRS_AT_ONCE,
@@ -65,16 +65,16 @@ class SampledJudge(Judge):
             model: the model; strings that it has no places for are left out.
             sample: strings at most.
         """
+        self._asked = model
+        self._model = plain_model(model)
         test = distinct_test_strings(model.problem.test)
-        rows = np.flatnonzero(readable_strings(model.problem, test.strings))
+        rows = np.flatnonzero(self._readable(test))
         rows = rows[np.argsort(test.strings.lengths[rows], kind="stable")]
         if len(rows) > sample:
             rows = rows[len(rows) * np.arange(sample) // sample]
         once = np.ones(len(rows), dtype=np.int64)
         super().__init__(model.problem.kind, test.strings.take(rows), test.targets[rows], once)
-        self._asked = model
-        self._model = plain_model(model)
-        self._batches = list(_batches(self._model, self.strings))
+        self._batches = list(_batches(self._model, self._read()))
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -94,8 +94,21 @@ class SampledJudge(Judge):
             part: self._means[part] if how == "mean" else 0.0 for part, how in ablation.items()
         }
         with torch.no_grad():
-            found = [_run(self._model, ids, values) for ids in self._batches]
+            found = [self._chosen(ids, _run(self._model, ids, values)) for ids in self._batches]
         return torch.cat(found).numpy()
+
+    def _readable(self, test: DistinctStrings) -> Bool[np.ndarray, " string"]:
+        """Which test strings the model has places for."""
+        return readable_strings(self._asked.problem, test.strings)
+
+    def _read(self) -> TokenStrings:
+        """What the model reads of the sample."""
+        return self.strings
+
+    def _chosen(self, ids: Tensor, outputs: Tensor) -> Tensor:
+        """Of what the head gives for a batch what is judged."""
+        del ids
+        return outputs
 
     @cached_property
     def _means(self) -> "_Means":

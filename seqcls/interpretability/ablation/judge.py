@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float, Int64
+from jaxtyping import Bool, Float, Int64
 
 from seqcls.kinds import Kind
 from seqcls.models.parts import Part
@@ -37,7 +37,7 @@ class Ablated:
     loss: float
     """Mean over the strings, in nats."""
     logit_change: float
-    """Mean |change of the logit|."""
+    """Mean |change of the logit|; of a model that writes, of the target's log-probability."""
     lengths: Int64[np.ndarray, " length"]
     """Those of the strings, ascending."""
     strings: Int64[np.ndarray, " length"]
@@ -80,21 +80,30 @@ class Judge(ABC):
     @cached_property
     def before(self) -> Float[np.ndarray, " string"]:
         """The logits, or margins, of the whole model."""
-        return self.kind.margins(self.outputs({}), self.targets)
+        return self.margins(self.outputs({}))
+
+    def margins(self, outputs: Float[np.ndarray, "string *output"]) -> Float[np.ndarray, " string"]:
+        """The one number of each string that ablation moves."""
+        return self.kind.margins(outputs, self.targets)
+
+    def are_wrong(
+        self, outputs: Float[np.ndarray, "string *output"]
+    ) -> Bool[np.ndarray, " string"]:
+        """Which strings are misclassified."""
+        return np.asarray(self.kind.answers(outputs) != self.targets)
 
     def without(self, ablation: Ablation) -> Ablated:
         """What is left without these parts."""
         outputs, times = self.outputs(ablation), self.occurrences
-        answers = self.kind.answers(outputs)
-        wrong = np.flatnonzero(answers != self.targets)
-        change = np.abs(self.kind.margins(outputs, self.targets) - self.before)
+        wrong = np.flatnonzero(self.are_wrong(outputs))
+        change = np.abs(self.margins(outputs) - self.before)
         lengths, rows, strings = self._lengths
         wrong_by_length = np.bincount(rows[wrong], times[wrong], len(lengths)).astype(np.int64)
         return Ablated(
             parts=tuple(ablation),
             errors=int(wrong_by_length.sum()),
             accuracy=float((strings - wrong_by_length).sum() / strings.sum()),
-            confusion=self._confusion(answers),
+            confusion=self._confusion(outputs),
             loss=self.loss(outputs),
             logit_change=float(np.average(change, weights=times)),
             lengths=lengths,
@@ -102,9 +111,10 @@ class Judge(ABC):
             right=strings - wrong_by_length,
         )
 
-    def _confusion(self, answers: np.ndarray) -> Confusion | None:
+    def _confusion(self, outputs: np.ndarray) -> Confusion | None:
         if not self.kind.cells:
             return None
+        answers = self.kind.answers(outputs)
         cells = np.bincount(self.kind.cell(answers, self.targets), self.occurrences, 4)
         return Confusion(*cells.astype(np.int64).tolist())
 

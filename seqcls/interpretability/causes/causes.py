@@ -28,7 +28,7 @@ def attributions(
         sample: how many of them to look at, spread evenly.
     """
     picked = [wrong[place] for place in spread_evenly(len(wrong), sample)]
-    if model.problem.network.head != "string":
+    if model.problem.writes:
         return output_behaviours(model, picked)
     network = as_network(model)
     if network is not None:

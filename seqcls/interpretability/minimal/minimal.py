@@ -65,9 +65,10 @@ def minimal_failing(model: TrainedModel, letters: Sequence[int]) -> Minimal:
 
     def fail(strings: Sequence[Letters]) -> list[bool]:
         nonlocal tried
-        tried += len(strings)
-        wrong: list[bool] = model.ask_all(strings).wrong.tolist()
-        return [fails and len(s) >= least for fails, s in zip(wrong, strings, strict=True)]
+        asked = [string for string in strings if model.is_input(string)]
+        tried += len(asked)
+        wrong = dict(zip(asked, model.ask_all(asked).wrong.tolist() if asked else (), strict=True))
+        return [wrong.get(string, False) and len(string) >= least for string in strings]
 
     found = delta_debugged(tuple(letters), fail)
     return Minimal(given, model.answer(found), tried)
@@ -107,8 +108,11 @@ def shortest_failing(model: TrainedModel, limit: int = MAX_STRINGS) -> Shortest:
         tokens = int(strings.lengths[0])
         if length is not None and tokens > length:
             break
+        if model.writes:
+            rows = [row for row, x in enumerate(strings.letters) if model.is_input(x.tolist())]
+            strings = strings.take(np.array(rows, dtype=np.int64))
         tried += len(strings)
-        wrong = np.flatnonzero(model.ask(strings).wrong)
+        wrong = np.flatnonzero(model.ask(strings).wrong) if len(strings) else ()
         if len(wrong):
             length = tokens
             failing.extend(strings.letters[wrong])

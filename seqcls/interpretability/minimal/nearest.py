@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
 
+import numpy as np
+
 from seqcls.interpretability.model.trained_model import Answer, Answers, Letters, TrainedModel
 
 MAX_TRIED = 20_000
@@ -59,7 +61,7 @@ def nearest_right(
     tried = 0
     rings = islice(_rings(start, model.num_letters, same_length), max_edits)
     for edits, candidates in enumerate(rings, start=1):
-        wanted = (candidate for candidate in candidates if len(candidate) >= least)
+        wanted = (x for x in candidates if len(x) >= least and model.is_input(x))
         second: Letters | None = None
         while batch := list(islice(wanted, min(AT_ONCE, max_tried - tried))):
             tried += len(batch)
@@ -121,5 +123,5 @@ def _twice(string: Letters, num_letters: int, same_length: bool) -> Iterator[Let
 def _first_right(answers: Answers, other_than: Any) -> int | None:
     fits = answers.right
     if other_than is not None:
-        fits = fits & (answers.predicted != other_than)
+        fits = fits & ~answers.said(np.asarray(other_than))
     return int(fits.argmax()) if fits.any() else None

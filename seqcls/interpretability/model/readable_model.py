@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from seqcls.config import NetworkConfig
-from seqcls.errors import ConfigError
+from seqcls.interpretability.model.outputs import Output, with_outputs, written
 from seqcls.interpretability.model.trained_model import TrainedModel
 from seqcls.models.base import Classifier, Recorder, read_ids
 from seqcls.models.initialization import make_model
@@ -22,6 +22,9 @@ PAIRS_AT_ONCE = 2**19
 
 SPECIAL = {"first": "CLS", "last": "END"}
 """What the token is called that is no letter, by the readout."""
+
+AROUND_OUTPUTS = ("SEP", "END")
+"""What the tokens are called that follow the alphabet's where a model writes."""
 
 
 class Changing(Recorder):
@@ -45,13 +48,7 @@ class Changing(Recorder):
 
 
 def plain_network(model: TrainedModel) -> NetworkConfig:
-    """The network's settings, in double precision.
-
-    Raises:
-        ConfigError: its models answer token by token, and what asks is of one answer.
-    """
-    if model.problem.many_answers:
-        raise ConfigError(model.problem.many_answers)
+    """The network's settings, in double precision."""
     return model.problem.network.model_copy(update={"precision": "float64"})
 
 
@@ -64,15 +61,29 @@ def plain_model(model: TrainedModel) -> Classifier:
     return readable.eval()
 
 
-def ids_of(model: TrainedModel, strings: Sequence[Sequence[int]]) -> Tensor:
-    """The token ids that the model reads of strings, padded, of shape (string, position)."""
+def ids_of(
+    model: TrainedModel, strings: Sequence[Sequence[int]], outputs: Sequence[Output] | None = None
+) -> Tensor:
+    """The token ids that the model reads of strings, padded, of shape (string, position).
+
+    Args:
+        model: the model.
+        strings: by their letters.
+        outputs: of a model that writes, what it reads after each; what it writes if none are given.
+    """
     batch = TokenStrings.of_lists(model.num_letters, strings)
+    if model.writes:
+        if outputs is None:
+            outputs = [written(model, tuple(letters)) for letters in strings]
+        batch = with_outputs(model, batch, outputs)
     return torch.from_numpy(read_ids(batch, plain_network(model).readout)).long()
 
 
-def token_names(model: TrainedModel, letters: Sequence[int]) -> list[str]:
-    """What the model reads of a string, token by token."""
+def token_names(
+    model: TrainedModel, letters: Sequence[int], output: Output | None = None
+) -> list[str]:
+    """What the model reads of a string, token by token; as `ids_of`."""
     special = SPECIAL.get(plain_network(model).readout, "")
-    alphabet = model.tokenizer.alphabet
-    (row,) = ids_of(model, [letters]).tolist()
+    alphabet = [*model.tokenizer.alphabet, *AROUND_OUTPUTS]
+    (row,) = ids_of(model, [letters], None if output is None else [output]).tolist()
     return [alphabet[x - FIRST_LETTER] if x >= FIRST_LETTER else special for x in row if x != PAD]

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -36,10 +37,19 @@ class Answer:
     predicted: bool | str
     """What the model says, likewise."""
 
+    number: ClassVar[str] = "margin"
+    """What the logit is, where it is none."""
+
     @property
     def is_wrong(self) -> bool:
         """Whether the model misclassifies it."""
         return self.predicted != self.label
+
+
+class OutputAnswer(Answer):
+    """Of a model that writes: the target, the output, and the target's log-probability."""
+
+    number: ClassVar[str] = "log-probability of the target"
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,10 +79,14 @@ class Answers:
     def right(self) -> Bool[np.ndarray, " string"]:
         return np.asarray(self.known & ~self._differ)
 
+    def said(self, answer: np.ndarray) -> Bool[np.ndarray, " string"]:
+        """Of which strings the model says this, a row of the predictions of others."""
+        predicted, answer = _of_one_width(self.predicted, answer[None])
+        return ~_rows_differ(predicted, answer)
+
     @property
     def _differ(self) -> Bool[np.ndarray, " string"]:
-        differ = self.predicted != self.targets
-        return np.asarray(differ.reshape(len(differ), -1).any(axis=1))
+        return _rows_differ(self.predicted, self.targets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +116,21 @@ class TrainedModel:
     def num_letters(self) -> int:
         return self.tokenizer.num_letters
 
+    @property
+    def writes(self) -> bool:
+        """As `Problem.writes`."""
+        return self.problem.writes
+
+    def is_input(self, letters: Sequence[int]) -> bool:
+        """Whether anything is right of a string; of a language it always is."""
+        if not self.writes:
+            return True
+        try:
+            self.problem.kind.targets(self.task, TokenStrings.of_lists(self.num_letters, [letters]))
+        except InvalidStringError:
+            return False
+        return True
+
     def letters(self, text: str) -> Letters:
         """The letters of a string in the usual notation.
 
@@ -122,7 +151,7 @@ class TrainedModel:
 
     def ask(self, strings: TokenStrings) -> Answers:
         """Labels and answers of strings."""
-        if self.problem.network.head != "string":
+        if self.writes:
             return self._outputs(strings)
         kind = self.problem.kind
         outputs = logits_of(self.problem.without_dropout, [self.weights], strings)[0]
@@ -184,13 +213,27 @@ class TrainedModel:
             )
         label, predicted = self.said(answers.targets)[0], self.said(answers.predicted)[0]
         logit = float(answers.logits[0])
-        return Answer(self.text(letters), len(letters), label, logit, predicted)
+        made = OutputAnswer if self.writes else Answer
+        return made(self.text(letters), len(letters), label, logit, predicted)
 
     def said(self, answers: np.ndarray) -> Sequence[bool | str]:
         """Targets or answers as they are told: bits of a language, else text."""
         texts = self.problem.kind.texts(self.task, answers)
         bits: list[bool] = answers.tolist()
         return bits if texts is None else texts
+
+
+def _rows_differ(one: np.ndarray, other: np.ndarray) -> Bool[np.ndarray, " string"]:
+    differ = one != other
+    return np.asarray(differ.any(axis=tuple(range(1, differ.ndim))))
+
+
+def _of_one_width(*outputs: np.ndarray) -> list[np.ndarray]:
+    """Outputs with as many places; other answers have none."""
+    if outputs[0].ndim == 1:
+        return list(outputs)
+    width = max(some.shape[1] for some in outputs)
+    return [_widened(some, width) for some in outputs]
 
 
 def _widened(letters: np.ndarray, width: int) -> np.ndarray:

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from seqcls.errors import ConfigError, InvalidStringError
+from seqcls.interpretability.model.outputs import Output, written
 from seqcls.interpretability.model.readable_model import ids_of, plain_model, token_names
 from seqcls.interpretability.model.trained_model import TrainedModel
 from seqcls.models.positions import longest_readable
@@ -68,11 +69,19 @@ def has_units(model: TrainedModel) -> bool:
     return bool(plain_model(model).units())
 
 
-def attention_patterns(model: TrainedModel, letters: Sequence[int]) -> Patterns:
+def attention_patterns(
+    model: TrainedModel, letters: Sequence[int], output: Output | None = None
+) -> Patterns:
     """The attention weights of every block and head for one string.
 
+    Args:
+        model: the model.
+        letters: the string.
+        output: of a model that writes, what it reads after the string; what it writes if none is
+            given.
+
     Raises:
-        ConfigError: the model is no Transformer.
+        ConfigError: the model is no Transformer, or does not read all in one stream.
         InvalidStringError: the string is longer than `MAX_TOKENS`.
     """
     blocks = plain_model(model).attention()
@@ -81,9 +90,14 @@ def attention_patterns(model: TrainedModel, letters: Sequence[int]) -> Patterns:
             f"architecture={model.config.architecture!r} has no attention; look at its units "
             "along the string instead"
         )
-    kept = _activations(model, letters)
+    kept = _activations(model, letters, output)
     weights = [kept[block][0] for block in blocks]
-    tokens = tuple(token_names(model, letters))
+    tokens = tuple(token_names(model, letters, output))
+    if any(each.shape[-2:] != (len(tokens), len(tokens)) for each in weights):
+        raise ConfigError(
+            f"architecture={model.config.architecture!r} reads an input apart from its output, and "
+            "attention is shown of one stream"
+        )
     return Patterns(tokens, torch.stack(weights).numpy())
 
 
@@ -91,16 +105,24 @@ def prefix_logits(model: TrainedModel, letters: Sequence[int]) -> Prefixes:
     """The logit after every prefix of a string: where the decision is made.
 
     Raises:
+        ConfigError: the model writes, and a prefix of its input need be no input.
         InvalidStringError: the string is longer than `MAX_TOKENS`.
     """
+    if model.writes:
+        raise ConfigError(
+            f"task={model.config.task!r}: an input's prefixes have outputs of their own; look at "
+            "its output token by token instead"
+        )
     check_length(model, letters)
     answers = model.ask_all([tuple(letters[:end]) for end in range(len(letters) + 1)])
     tokens = ("", *(model.tokenizer.alphabet[letter] for letter in letters))
     return Prefixes(tokens, answers.logits, np.array(model.said(answers.targets)))
 
 
-def recurrent_units(model: TrainedModel, letters: Sequence[int]) -> Units:
-    """The state of every unit after every token, and every gate.
+def recurrent_units(
+    model: TrainedModel, letters: Sequence[int], output: Output | None = None
+) -> Units:
+    """The state of every unit after every token, and every gate; as `attention_patterns`.
 
     Raises:
         ConfigError: the model is not recurrent.
@@ -112,13 +134,13 @@ def recurrent_units(model: TrainedModel, letters: Sequence[int]) -> Units:
             f"architecture={model.config.architecture!r} is not recurrent; look at its attention "
             "and at what its parts add to the logit instead"
         )
-    kept = _activations(model, letters)
+    kept = _activations(model, letters, output)
 
     def of_layers(name: str) -> np.ndarray:
         return torch.stack([kept[layer[name]][0] for layer in layers]).numpy()
 
     gates = {name: of_layers(name) for name in layers[0] if name != "state"}
-    return Units(tuple(token_names(model, letters)), of_layers("state"), gates)
+    return Units(tuple(token_names(model, letters, output)), of_layers("state"), gates)
 
 
 def principal_path(states: Float[np.ndarray, "position hidden"]) -> Path:
@@ -141,26 +163,42 @@ def principal_path(states: Float[np.ndarray, "position hidden"]) -> Path:
     return Path(points, (float(variance[0]), float(variance[1])))
 
 
-def _activations(model: TrainedModel, letters: Sequence[int]) -> dict[str, Tensor]:
-    check_length(model, letters)
+def _activations(
+    model: TrainedModel, letters: Sequence[int], output: Output | None
+) -> dict[str, Tensor]:
+    check_length(model, letters, output)
+    outputs = None if output is None else [output]
     with torch.no_grad():
-        return plain_model(model).activations(ids_of(model, [letters]))
+        return plain_model(model).activations(ids_of(model, [letters], outputs))
 
 
-def check_length(model: TrainedModel, letters: Sequence[int]) -> None:
+def check_length(model: TrainedModel, letters: Sequence[int], output: Output | None = None) -> None:
     """Refuses a string whose states are too many to be looked at.
 
+    Args:
+        model: the model.
+        letters: the string.
+        output: what is read after it; of a model that writes what it writes, if none is given.
+
     Raises:
-        InvalidStringError: it is longer than `MAX_TOKENS`, or than the model has places for.
+        InvalidStringError: it is longer than `MAX_TOKENS`, or than the model has places for; with
+            its output, where it has one.
     """
-    if len(letters) > MAX_TOKENS:
+    _check_tokens(model, letters, len(letters) + model.writes, "")
+    if model.writes:
+        read = (written(model, tuple(letters)) if output is None else output).read
+        _check_tokens(model, letters, len(letters) + 1 + len(read), " with SEP and an output")
+
+
+def _check_tokens(model: TrainedModel, letters: Sequence[int], tokens: int, what: str) -> None:
+    if tokens > MAX_TOKENS:
         raise InvalidStringError(
-            f"{model.text(letters)[:60]!r} has {len(letters):,} tokens, more than the "
+            f"{model.text(letters)[:60]!r} has {tokens:,} tokens{what}, more than the "
             f"{MAX_TOKENS} whose states are looked at; shorten it"
         )
     end = longest_readable(model.problem.network)
-    if end is not None and len(letters) > end:
+    if end is not None and tokens > end:
         raise InvalidStringError(
-            f"{model.text(letters)[:60]!r} has {len(letters):,} tokens, more than the {end} places "
+            f"{model.text(letters)[:60]!r} has {tokens:,} tokens{what}, more than the {end} places "
             f"that the model has (positions={model.config.positions!r}); shorten it"
         )

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import typer
 
+from seqcls.problem import resolve
 from sweeps.cli.commands.any_model import show
 from sweeps.cli.commands.printing import print_table
 from sweeps.questions.inside import ablate
 from sweeps.store.opening import open_reader
-from sweeps.store.reading.queries import find_run
+from sweeps.store.reading.queries import find_run, run_config
 
 if TYPE_CHECKING:
     from seqcls.interpretability.ablation.judge import Ablated
@@ -36,10 +37,12 @@ def show_ablation(
         return
     typer.echo(f"run {run_id}, by {how} ablation, on {judged.strings:,} distinct test strings")
     title = "the cheapest part removed first" if pruning else "without each part alone"
-    print_table(_table(judged.outcomes, pruning), title)
+    of_outputs = resolve(run_config(store, run_id)).writes
+    print_table(_table(judged.outcomes, pruning, of_outputs), title)
 
 
-def _table(outcomes: "Sequence[Ablated]", pruning: bool) -> pd.DataFrame:
+def _table(outcomes: "Sequence[Ablated]", pruning: bool, of_outputs: bool) -> pd.DataFrame:
+    changed = "log-probability" if of_outputs else "logit"
     return pd.DataFrame(
         [
             {
@@ -47,7 +50,7 @@ def _table(outcomes: "Sequence[Ablated]", pruning: bool) -> pd.DataFrame:
                 "misclassified": each.errors,
                 "accuracy": f"{each.accuracy:.2%}",
                 "loss": f"{each.loss:.4g}",
-                "change of the logit": f"{each.logit_change:.4g}",
+                f"change of the {changed}": f"{each.logit_change:.4g}",
             }
             for each in outcomes
         ]

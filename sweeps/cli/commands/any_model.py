@@ -104,6 +104,8 @@ def show(as_json: bool, said: Sequence[str], record: Mapping[str, Any]) -> None:
 
 def _answer(answer: Answer) -> str:
     if isinstance(answer.label, str):
-        return f"is {answer.label}, predicted {answer.predicted} (margin {answer.logit:.4f})"
+        return (
+            f"is {answer.label}, predicted {answer.predicted} ({answer.number} {answer.logit:.4f})"
+        )
     label, predicted = (("negative", "positive")[int(x)] for x in (answer.label, answer.predicted))
     return f"is {label}, predicted {predicted} (logit {answer.logit:.4f})"

@@ -1,6 +1,7 @@
 """What `seqcls states` and `seqcls patch` do, and how they show it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -13,7 +14,8 @@ from sweeps.questions.inside import Patches, States, patch, states
 
 if TYPE_CHECKING:
     from seqcls.interpretability.patching import Patched
-    from seqcls.interpretability.states.by_strings import Units
+    from seqcls.interpretability.states.by_strings import Prefixes, Units
+    from seqcls.interpretability.states.output_tokens import OutputToken
 
 LISTED = 12
 """Places of patches that are printed; `--json` has them all."""
@@ -35,7 +37,11 @@ def show_states(
 
 def _states_record(along: States) -> dict[str, Any]:
     """The states of a model along a string, as far as its architecture has them."""
-    record: dict[str, Any] = {"prefix_logits": along.prefixes.logits.tolist()}
+    record: dict[str, Any] = {}
+    if along.prefixes is not None:
+        record["prefix_logits"] = along.prefixes.logits.tolist()
+    if along.output is not None:
+        record["output"] = list(map(vars, along.output))
     if along.steps is not None:
         record["steps"] = list(map(vars, along.steps))
     if along.attention is not None:
@@ -59,14 +65,25 @@ def _tables(along: States) -> Iterator[tuple[str, pd.DataFrame]]:
         yield "what each part adds to the logit", steps.round(4)
     if along.units is not None:
         yield "the last layer's units after each token", _units(along.units)
-    prefixes = along.prefixes
+    if along.output is not None:
+        yield "the output, token by token", output_table(along.output)
+    if along.prefixes is not None:
+        yield _prefixes(along.prefixes)
+
+
+def output_table(output: "Sequence[OutputToken]") -> pd.DataFrame:
+    """The tokens that are written, each with the likeliest other one."""
+    columns = ["token", "probability", "runner-up", "its probability"]
+    return pd.DataFrame(map(astuple, output), columns=columns).round(4)
+
+
+def _prefixes(prefixes: "Prefixes") -> tuple[str, pd.DataFrame]:
     frame = pd.DataFrame(
         {"token": prefixes.tokens, "logit": prefixes.logits.round(4), "label": prefixes.labels}
     )
     if prefixes.labels.dtype == bool:
-        yield "the logit after every prefix", frame.assign(label=frame["label"].astype(int))
-    else:
-        yield "the margin after every prefix", frame.set_axis(["token", "margin", "target"], axis=1)
+        return "the logit after every prefix", frame.assign(label=frame["label"].astype(int))
+    return "the margin after every prefix", frame.set_axis(["token", "margin", "target"], axis=1)
 
 
 def _units(units: "Units") -> pd.DataFrame:
@@ -94,8 +111,10 @@ def show_patching(
     if flips.empty:
         typer.echo("no single state, patched in, flips the prediction")
         return
+    number, unit = patches.patched.number, patches.patched.unit
+    what = "" if number == unit else f": {number}"
     more = f"; the first {LISTED} of {len(flips)}" if len(flips) > LISTED else ""
-    print_table(flips.head(LISTED), f"states that flip the prediction when patched{more}")
+    print_table(flips.head(LISTED), f"states that flip the prediction when patched{more}{what}")
 
 
 def flip_table(patched: "Patched") -> pd.DataFrame:
@@ -106,7 +125,7 @@ def flip_table(patched: "Patched") -> pd.DataFrame:
             "place": int(place),
             "base token": patched.base_tokens[place],
             "source token": patched.source_tokens[place],
-            "logit": round(float(patched.logits[site, place]), 4),
+            patched.unit: round(float(patched.logits[site, place]), 4),
             "restored": f"{patched.restored[site, place]:.0%}",
         }
         for site, place in patched.ranked
@@ -116,7 +135,9 @@ def flip_table(patched: "Patched") -> pd.DataFrame:
 
 def _patches_record(patches: Patches) -> dict[str, Any]:
     patched = patches.patched
+    what = {} if patched.number == patched.unit else {"number": patched.number}
     return {
+        **what,
         "base": answer_record(patches.base),
         "source": answer_record(patches.source),
         "tokens": {"base": patched.base_tokens, "source": patched.source_tokens},
