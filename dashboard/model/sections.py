@@ -122,7 +122,7 @@ def _say_what_is_absent(absent: Mapping[str, str | None]) -> None:
         names = [name for name, given in absent.items() if given == reason]
         listed = ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else names[0]
         st.info(
-            f"These sections do not hold for this model, and are left out: {listed}. Reason: "
+            f"Sections that rest on letter counts are left out: {listed}. Reason: "
             f"{verbatim(reason)}.",
             icon=":material/info:",
         )

@@ -6,19 +6,13 @@ field; whether it helps, training it with the same seeds shows.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from seqcls.config import ANY_SAMPLER, PARTS, RunConfig, default_fields
 from seqcls.fields_read import fields_unread
-from seqcls.interpretability.causes.mechanisms import (
-    AS_SHORT,
-    BEHAVIOURS,
-    BEYOND,
-    FEATURE,
-    LONGER,
-    OF_OUTPUTS,
-)
+from seqcls.interpretability.causes.mechanisms import AS_SHORT, BEHAVIOURS, BEYOND, FEATURE, LONGER
 from seqcls.problem import configuration, obstacle_of, resolve
+from seqcls.results import ErrorKind
 
 Value = Callable[[RunConfig], Any]
 """The value of the changed field for a configuration; None where there is nothing to change."""
@@ -165,6 +159,9 @@ def _without_bound(config: RunConfig) -> str | None:
 _LENGTH = frozenset({LONGER, BEYOND})
 _BLIND = frozenset(BEHAVIOURS) - _LENGTH
 
+_OF_OUTPUTS = frozenset(get_args(ErrorKind))
+"""How outputs of transductions differ from their targets."""
+
 _HUANG = "Huang et al. 2025, A Formal Framework for Understanding Length Generalization"
 
 _WIDTH = (
@@ -293,7 +290,7 @@ REMEDIES = (
         "Liu et al. 2023, Transformers Learn Shortcuts to Automata",
     ),
     Remedy(
-        frozenset(OF_OUTPUTS),
+        _OF_OUTPUTS,
         "num_blocks",
         _in_a_transformer(lambda config: 2 if config.num_blocks == 1 else None),
         "Two blocks can look up what followed a token in the input; one that copies distinct "
@@ -301,7 +298,7 @@ REMEDIES = (
         f"Olsson et al. 2022, In-context Learning and Induction Heads; {_HUANG}",
     ),
     Remedy(
-        frozenset(OF_OUTPUTS),
+        _OF_OUTPUTS,
         "position_draw",
         lambda config: "shifted" if config.positions == "learned" else None,
         "Places beyond those of training are trained too where training shifts strings.",

@@ -25,7 +25,7 @@ def networks_of(case: Case) -> list[Network]:
     """Each member of a case, to be looked into."""
     config = RunConfig(
         **{
-            **case.config.model_dump(exclude={"trained_length", "place_seed", "num_outputs"}),
+            **case.config.model_dump(include=set(RunConfig.model_fields)),
             "required_letters": "a",
         }
     )

@@ -1,16 +1,19 @@
 """What may help: only changes that a configuration can have, with their reason and source."""
 
+from typing import get_args
+
 import pytest
 
 from seqcls.config import RunConfig
-from seqcls.interpretability.causes.mechanisms import BEHAVIOURS, OF_OUTPUTS
+from seqcls.interpretability.causes.mechanisms import BEHAVIOURS
 from seqcls.interpretability.remedies import REMEDIES, changed, suggestions
 from seqcls.problem import configuration
+from seqcls.results import ErrorKind
 
 BEYOND = "errors beyond a bound"
 MECHANISMS = [
     *("dilution", "value interference", "two heads on one letter", "feed-forward saturation"),
-    *("no single mechanism", "rounding", *BEHAVIOURS, *OF_OUTPUTS),
+    *("no single mechanism", "rounding", *BEHAVIOURS, *get_args(ErrorKind)),
 ]
 ROTARY = {"task": "parity", "positions": "rotary", "attention_head_size": 2, "num_blocks": 2}
 CONFIGS = [

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from seqcls.results import ErrorKind
-
 MechanismName = Literal[
     "dilution",
     "value interference",
@@ -53,9 +51,6 @@ LONGER = "longer than in training"
 AS_SHORT = "not only longer than in training"
 
 BEHAVIOURS = (ORDER, CONSTANT, RULE, FEATURE, BEYOND, ONE_EDIT, LONGER, AS_SHORT)
-
-OF_OUTPUTS: tuple[str, ...] = get_args(ErrorKind)
-"""How the outputs of a transduction's models differ from their targets."""
 
 ALL_HEADS = "all heads"
 """Where the attention of a model without an exact account is diluted, if in no one head."""
