@@ -187,3 +187,12 @@ def test_the_other_sections_hold(monkeypatch: pytest.MonkeyPatch, db: str, run: 
     app = model(monkeypatch, db, run, "Ablation", ablate="true")
     assert "Exact match by teacher forcing" in said(app)
     assert headers(app)[0] == "Without each part alone"
+
+
+@pytest.mark.parametrize("run", [BLOCKS, LSTM])
+def test_figures_have_a_column_for_every_token_read(db: str, run: str, tmp_path: Path) -> None:
+    result = invoke(db, "figures", run, STRING, "--out", str(tmp_path))
+    assert result.exit_code == 0, result.output
+    names = {path.name for path in tmp_path.glob("*.svg")}
+    assert any(name.startswith("attention_weights" if run == BLOCKS else "units") for name in names)
+    assert not any("prefix" in name for name in names)
