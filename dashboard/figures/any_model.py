@@ -20,6 +20,9 @@ from seqcls.interpretability.states.by_strings import (
 )
 from sweeps.analysis import state_frames
 
+LONGEST_READ = 2 * DRAWN + 2
+"""Tokens that are read of a string and its output at most, special ones among them."""
+
 
 def figures(model: TrainedModel, strings: Sequence[str]) -> Iterator[Figure]:
     """What each part adds to the logit, each prefix's logit, attention or units, string by string.
@@ -54,22 +57,34 @@ def _of_string(model: TrainedModel, letters: Letters) -> Iterator[Figure]:
             chart=waterfall(steps, with_margin(ends), text),
         )
     names = token_names(model, letters)
+    if len(names) > LONGEST_READ:
+        raise InvalidStringError(
+            f"{text[:60]!r} is read as {len(names)} tokens with its output: this model's figures "
+            f"have a column for each, up to {LONGEST_READ}; shorten it"
+        )
+    if not model.writes:
+        yield _prefixes(model, letters, names)
+    if has_attention(model):
+        yield from _attention(model, letters, names)
+    if has_units(model):
+        yield from _units(model, letters, names)
+
+
+def _prefixes(model: TrainedModel, letters: Letters, names: Sequence[str]) -> Figure:
     found = state_frames.prefixes_frame(prefix_logits(model, letters))
     prefixes = found.assign(
         letter=found["length"],
         prefix=[model.text(letters[:end]) or "the empty string" for end in found["length"]],
         label=found["label"] * 1,
     )
-    yield figure(
+    return Figure(
+        None,
+        panel=model.text(letters) or "empty",
         title="Logit of every prefix",
         note="Each prefix is classified as a separate string.",
         data=prefixes,
         chart=token_states.prefix_logits(prefixes, names).chart,
     )
-    if has_attention(model):
-        yield from _attention(model, letters, names)
-    if has_units(model):
-        yield from _units(model, letters, names)
 
 
 def _attention(model: TrainedModel, letters: Letters, names: Sequence[str]) -> Iterator[Figure]:

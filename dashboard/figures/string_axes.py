@@ -31,7 +31,15 @@ def steps_frame(steps: Sequence[Step], string: str) -> pd.DataFrame:
 
 
 def token_names(model: TrainedModel, letters: Letters) -> list[str]:
-    """The tokens along the axis: what stands before the string, its letters, what stands after."""
+    """The tokens along the axis: what stands before the string, its letters, what stands after.
+
+    Of a model that writes all that it reads: the input, `SEP` and the output.
+    """
+    if model.writes:
+        # Imported where it is used: PyTorch takes a second or two to load.
+        from seqcls.interpretability.model import readable_model
+
+        return readable_model.token_names(model, letters)
     before = {"first": "CLS"}.get(model.config.readout, "")
     alphabet = model.tokenizer.alphabet
     after = ["END"] if model.config.readout == "last" else []

@@ -185,6 +185,11 @@ def show_by_strings(run_id: int, model: TrainedModel) -> None:
     except SeqclsError as error:
         say(error)
         return
+    if model.writes:
+        st.caption(
+            "Exact match by teacher forcing: right are the inputs for which every token of the "
+            "target is the likeliest. What changes is the log-probability of the targets."
+        )
     st.subheader("Without each part alone")
     frame = ranking_frame({str(how): ranked}, TEXT)
     stretch(part_ranking(frame, whole.errors), "network costs")

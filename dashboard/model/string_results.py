@@ -8,7 +8,6 @@ import pandas as pd
 
 from dashboard.figures.string_axes import DRAWN, steps_frame, token_names
 from seqcls.interpretability.attribution.by_strings import has_residual_stream, logit_steps
-from seqcls.interpretability.model.readable_model import token_names as tokens_read
 from seqcls.interpretability.model.trained_model import Letters, TrainedModel
 from seqcls.interpretability.states.by_strings import (
     Patterns,
@@ -43,9 +42,7 @@ class StringResults:
 
     @cached_property
     def names(self) -> list[str]:
-        """The tokens along the axis; of a model that writes, its output too."""
-        if self.model.writes:
-            return tokens_read(self.model, self.letters)
+        """The tokens along the axis."""
         return token_names(self.model, self.letters)
 
     @property
