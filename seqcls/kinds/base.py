@@ -52,6 +52,8 @@ class Measure:
     """As a chart is labelled."""
     meaning: str
     """In a sentence."""
+    is_error: bool = False
+    """Whether less of it is better."""
 
 
 ACCURACY = Measure(

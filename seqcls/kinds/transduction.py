@@ -165,6 +165,7 @@ class Transduction:
                 "token_error_rate",
                 "Token error rate",
                 "Edit distances between outputs and targets over the tokens of the targets.",
+                is_error=True,
             ),
         )
 
