@@ -132,7 +132,7 @@ def test_the_first_wrong_token_is_marked(monkeypatch: pytest.MonkeyPatch, db: Pa
 
 
 def test_tokens_are_escaped_and_long_outputs_begin_before_the_first_wrong_one() -> None:
-    shown = table({"Input": ["<b>"], "Output": ["x"] * 400 + ["<i>"]}, 400, 380)
+    shown = table({"Input": ["<b>"], "Output": ["x"] * 400 + ["<i>"]}, 400, 380, "#FFFFFF")
     assert "<b>" not in shown
     assert shown.count("<td>x</td>") == 20
     assert "<td><mark>&lt;i&gt;</mark></td>" in shown
