@@ -12,8 +12,6 @@ from seqcls.errors import SeqclsError
 from seqcls.kinds import Measure
 from sweeps.store.reading.selection import View
 
-EVERY_LANGUAGE = "All languages"
-
 MOST_NAMED = 6
 """Settings in which the models of a cell differ that are named."""
 
@@ -34,8 +32,9 @@ def show() -> None:
                 "sidebar, or wait for the first results."
             )
             return
-        chosen = languages.choose(models, [EVERY_LANGUAGE])
-        language = None if chosen == EVERY_LANGUAGE else chosen
+        every = f"All {spoken.of_languages(map(str, models.index)).words.task}s"
+        chosen = languages.choose(models, [every])
+        language = None if chosen == every else chosen
         fields = cells.fields(view, language)
         if len(fields) < 2:
             _too_few(fields)
@@ -71,9 +70,10 @@ def _maps(view: View, language: str | None, fields: list[str]) -> None:
     else:
         for name in SHARES:
             _map(table, grouped, name, settings, measure)
-    _say_what_is_left_out(view, language, grouped)
+    words = spoken.of(measured).words
+    _say_what_is_left_out(view, language, grouped, words.task)
     _say_what_is_pooled(table, fields, grouped)
-    fail = measures.failing(view.below, spoken.of(measured).words)
+    fail = measures.failing(view.below, words)
     st.caption(
         f"{measure.title}: {measure.meaning} Failing: {fail} Each number "
         "summarizes models, not pooled strings. A missing cell has no model with these settings. "
@@ -128,12 +128,12 @@ def _axes(fields: list[str]) -> tuple[str, str, str | None]:
     return x, y, facet
 
 
-def _say_what_is_left_out(view: View, language: str | None, grouped: list[str]) -> None:
+def _say_what_is_left_out(view: View, language: str | None, grouped: list[str], task: str) -> None:
     models, unread = cells.unread(view, language, grouped)
     for name, number in unread.items():
         if number:
             st.caption(
-                f"{number:,} of {models:,} models are in no cell: their language or network "
+                f"{number:,} of {models:,} models are in no cell: their {task} or network "
                 f"does not use `{name}`."
             )
 

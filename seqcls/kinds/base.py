@@ -81,6 +81,10 @@ class Words:
     """Of one."""
     missed: str
     """Of a string."""
+    task: str
+    """What its strings belong to."""
+    right: str
+    """What is right of a string."""
 
     @property
     def one(self) -> str:
@@ -92,7 +96,9 @@ class Words:
         return f"{what} {self.string}s".strip()
 
 
-MISCLASSIFIED = Words("string", "misclassify {}", "misclassifies {}", "misclassified")
+MISCLASSIFIED = Words(
+    "string", "misclassify {}", "misclassifies {}", "misclassified", "language", "label"
+)
 
 
 class Kind(Protocol):

@@ -211,6 +211,8 @@ def test_beside_languages_only_what_holds_of_both_is_drawn(
     text = said(open_app(monkeypatch, mixed, "failing", run=OF_LANGUAGE))
     assert "different misclassified strings" in text
     assert "Marked:" not in text
+    labels = [box.label for box in open_app(monkeypatch, mixed, "map").selectbox]
+    assert "Task" in labels
     for page in ("map", "sweeps"):
         assert not rerun(open_app(monkeypatch, mixed, page)).error
 
