@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from dashboard import spoken
 from dashboard.text import verbatim
 from seqcls.tasks import InputTask, LanguageTask, Task
 from seqcls.tokens.strings import TokenStrings
@@ -99,13 +100,15 @@ def choose(models: "pd.Series[int]", more: Sequence[str] = ()) -> str:
     known = [str(name) for name in models.sort_values(ascending=False, kind="stable").index]
     if len(known) == 1:
         return known[0]
+    words = spoken.of_languages(known).words
     return st.selectbox(
-        "Language",
+        words.task.capitalize(),
         [*known, *more],
         key="language",
         bind="query-params",
-        help="Languages are never pooled by themselves: a string has a label in one, and an "
-        "accuracy means something else in the next. That of most models comes first.",
+        help=f"{words.task.capitalize()}s are never pooled by themselves: {words.one} has a "
+        f"{words.right} in one, and an accuracy means something else in the next. That of most "
+        "models comes first.",
     )
 
 

@@ -40,9 +40,9 @@ STYLE = f"""
 .aligned {{ overflow-x: auto; padding-bottom: 0.25rem; }}
 .aligned table {{ border-collapse: collapse; }}
 .aligned th {{ position: sticky; left: 0; text-align: left; font-weight: 600;
-  padding: 0.15rem 1rem 0.15rem 0; background: var(--st-background-color); }}
-.aligned td {{ font-family: var(--st-code-font, monospace); text-align: center;
-  padding: 0.15rem 0.3rem; min-width: 1.6rem; white-space: pre; }}
+  padding: 0.15rem 1rem 0.15rem 0; }}
+.aligned td {{ font-family: monospace; text-align: center; padding: 0.15rem 0.3rem;
+  min-width: 1.6rem; white-space: pre; }}
 .aligned mark {{ background: {WRONG}; color: black; font-weight: 700; padding: 0.1rem 0.3rem;
   border-radius: 0.2rem; }}
 .aligned .after {{ opacity: 0.6; }}

@@ -12,7 +12,9 @@ from sweeps.store.reading import overview
 ANY_ACCURACY = Measure(
     "accuracy", "Accuracy", "Share of a model's test strings that it answers correctly."
 )
-ANY_WORDS = Words("string", "get {} wrong", "gets {} wrong", "wrongly answered")
+ANY_WORDS = Words(
+    "string", "get {} wrong", "gets {} wrong", "wrongly answered", "task", "label or target"
+)
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,12 @@ def of(config_ids: Iterable[int]) -> Spoken:
         words.pop() if len(words) == 1 else ANY_WORDS,
         accuracy.pop() if len(accuracy) == 1 else ANY_ACCURACY.meaning,
     )
+
+
+def of_languages(names: Iterable[str]) -> Spoken:
+    """The words for models of these languages, or other tasks, by what these are called."""
+    known = set(names)
+    return of(config_id for config_id, name in data.languages().items() if name in known)
 
 
 def has_cells(config_ids: Iterable[int]) -> bool:

@@ -7,6 +7,7 @@ import pandas as pd
 
 from dashboard import data
 from seqcls.fields_read import language_fields
+from seqcls.kinds import ACCURACY, Measure
 from sweeps.statistics.intervals import wilson
 from sweeps.statistics.median_intervals import FEWEST, median_intervals
 from sweeps.store.reading.selection import View
@@ -66,35 +67,43 @@ def language_settings(view: View, language: str) -> dict[str, Any]:
 
 
 @data.shared
-def cells(view: View, language: str | None, fields: list[str]) -> pd.DataFrame:
+def cells(
+    view: View, language: str | None, fields: list[str], measure: Measure = ACCURACY
+) -> pd.DataFrame:
     """As `cells_of`, of the models of a language, or of all where it is None."""
-    return cells_of(_models(view, language), fields)
+    models = _models(view, language)
+    if measure.name not in models:
+        shares = data.output_shares(tuple(models["run_id"]))
+        models = models.merge(shares[["run_id", measure.name]], on="run_id")
+    return cells_of(models, fields, measure)
 
 
-def cells_of(models: pd.DataFrame, fields: list[str]) -> pd.DataFrame:
+def cells_of(models: pd.DataFrame, fields: list[str], measure: Measure = ACCURACY) -> pd.DataFrame:
     """One row a cell of the map, sorted by the fields' values, which become text.
 
     Args:
-        models: one row a model, with accuracy, failing, config_id and the fields.
+        models: one row a model, with the measure, failing, config_id and the fields.
         fields: what makes the cells.
+        measure: what is summed up.
 
     Returns:
-        The fields; median, best and worst accuracy and failing_share in [0, 1]; seeds (models),
+        The fields; median, best and worst of the measure; failing_share in [0, 1]; seeds (models),
         failing (models), configurations, their number (cell), and the 95% intervals of the median
         and of the failing share as text: median_interval, failing_interval.
     """
     grouped = models.groupby(fields, sort=True)
+    best, worst = ("min", "max") if measure.is_error else ("max", "min")
     table = grouped.agg(
-        median=("accuracy", "median"),
-        best=("accuracy", "max"),
-        worst=("accuracy", "min"),
+        median=(measure.name, "median"),
+        best=(measure.name, best),
+        worst=(measure.name, worst),
         failing=("failing", "sum"),
         seeds=("run_id", "size"),
         configurations=("config_id", "nunique"),
     ).reset_index()
     table["failing_share"] = table["failing"] / table["seeds"]
     table["cell"] = range(len(table))
-    medians = median_intervals(models, "accuracy", fields)
+    medians = median_intervals(models, measure.name, fields)
     table["median_interval"] = _spans(medians["low"], medians["high"])
     shares = [
         wilson(int(failing), int(seeds))

@@ -51,7 +51,10 @@ def show(table: pd.DataFrame, view: View, named: list[str]) -> None:
     ids = tuple(configs["config_id"].astype(int))
     found = data.importance(view, ids, measure)
     if found.empty:
-        st.caption("Its configurations differ in no setting that their language and network read.")
+        st.caption(
+            "Its configurations differ in no setting that their "
+            f"{said.words.task} and network read."
+        )
         return
     if found["moves"].max() > 0:
         _say(found.iloc[0], measure, language)
@@ -61,8 +64,8 @@ def show(table: pd.DataFrame, view: View, named: list[str]) -> None:
     drawing.show(drawing.built(importance_chart, found, measure), "importance")
     st.caption(
         f"{measure} of a value: the mean over the configurations with it; configurations whose "
-        "language or network does not use the setting are left out. Settings that always change "
-        "together are grouped, since their effects cannot be separated."
+        f"{said.words.task} or network does not use the setting are left out. Settings that always "
+        "change together are grouped, since their effects cannot be separated."
     )
     _parallel(configs, found, measure.lower())
 

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from dashboard import drawing
 from seqcls.config import RunConfig
 from seqcls.errors import InvalidStringError
 from seqcls.problem import resolve
@@ -40,7 +41,7 @@ def show(config: RunConfig, errors: pd.DataFrame) -> None:
         return
     first_wrong = int(error["first_wrong"])
     start = max(0, first_wrong - BEFORE) if first_wrong >= MOST_TOKENS else 0
-    st.html(table(rows, first_wrong, start))
+    st.html(table(rows, first_wrong, start, drawing.ground().background))
     part = f" Shown from token {start + 1:,} on." if start else ""
     st.caption(
         "Marked: the first wrong token of the output; dimmed: those after it. END: the string ends "
@@ -67,16 +68,17 @@ def aligned(tokenizer: Tokenizer, error: "pd.Series[Any]") -> dict[str, list[str
     return rows
 
 
-def table(rows: dict[str, list[str]], first_wrong: int, start: int) -> str:
+def table(rows: dict[str, list[str]], first_wrong: int, start: int, ground: str) -> str:
     """The strings as HTML, one below the other.
 
     Args:
         rows: tokens by what they are; the output is the last.
         first_wrong: tokens of the output that are right before the first wrong one.
         start: tokens of each that are left out at its beginning.
+        ground: the color of the page, over which long strings are scrolled.
     """
     body = "".join(
-        f'<tr><th scope="row">{html.escape(name)}</th>'
+        f'<tr><th scope="row" style="background:{ground}">{html.escape(name)}</th>'
         + "".join(_cells(tokens, first_wrong if name == "Output" else None, start))
         + "</tr>"
         for name, tokens in rows.items()

@@ -204,8 +204,8 @@ def _breaking(view: View, number: int) -> None:
     table = found.strings[found.strings["language"] == language]
     table = table.assign(share=table["models"] / table["of"]).drop(columns="language")
     ids = [config_id for config_id, name in data.languages().items() if name == language]
-    (kind, *_) = spoken.kinds_of(tuple(ids))
-    whose = f"{of:,} models of this language" if several else f"{number:,} models"
+    (kind, *_), said = spoken.kinds_of(tuple(ids)), spoken.of(ids)
+    whose = f"{of:,} models of this {said.words.task}" if several else f"{number:,} models"
     if found.every > 1:
         whose = f"{of:,} models, spread evenly among those that fail: all would take too long"
     miss = " ".join(said.words.miss.format("").split())

@@ -9,19 +9,16 @@ from dashboard import data, drawing, filters, languages, links, measures, spoken
 from dashboard.charts.comparison.heat_map import CLICKED, heat_map
 from dashboard.compare import cells
 from seqcls.errors import SeqclsError
+from seqcls.kinds import Measure
 from sweeps.store.reading.selection import View
-
-EVERY_LANGUAGE = "All languages"
 
 MOST_NAMED = 6
 """Settings in which the models of a cell differ that are named."""
 
-SHARES = {
-    "median": "Median accuracy",
-    "worst": "Worst seed's accuracy",
-    "best": "Best seed's accuracy",
-    "failing_share": "Share of failing models",
-}
+SHARES = ("median", "worst", "best", "failing_share")
+
+MEASURES = ("accuracy", "right_length_given", "token_error_rate")
+"""What may be mapped, where all models are measured so."""
 
 
 def show() -> None:
@@ -35,8 +32,9 @@ def show() -> None:
                 "sidebar, or wait for the first results."
             )
             return
-        chosen = languages.choose(models, [EVERY_LANGUAGE])
-        language = None if chosen == EVERY_LANGUAGE else chosen
+        every = f"All {spoken.of_languages(map(str, models.index)).words.task}s"
+        chosen = languages.choose(models, [every])
+        language = None if chosen == every else chosen
         fields = cells.fields(view, language)
         if len(fields) < 2:
             _too_few(fields)
@@ -60,31 +58,47 @@ def _maps(view: View, language: str | None, fields: list[str]) -> None:
         st.info("Choose different settings for the two axes and for the separate maps.")
         return
     grouped = [x, y] if facet is None else [x, y, facet]
-    table = cells.cells(view, language, grouped)
+    measured = cells.config_ids(view, language)
+    measure = _measure(measured)
+    table = cells.cells(view, language, grouped, measure)
     settings = {} if language is None else cells.language_settings(view, language)
     if facet is None:
         for left, right in (("median", "failing_share"), ("worst", "best")):
             for column, name in zip(st.columns(2), (left, right), strict=True):
                 with column:
-                    _map(table, grouped, name, settings)
+                    _map(table, grouped, name, settings, measure)
     else:
         for name in SHARES:
-            _map(table, grouped, name, settings)
-    _say_what_is_left_out(view, language, grouped)
+            _map(table, grouped, name, settings, measure)
+    words = spoken.of(measured).words
+    _say_what_is_left_out(view, language, grouped, words.task)
     _say_what_is_pooled(table, fields, grouped)
-    said = spoken.of(cells.config_ids(view, language))
-    fail = measures.failing(view.below, said.words)
+    fail = measures.failing(view.below, words)
     st.caption(
-        f"Accuracy: {said.accuracy} Failing: {fail} Each number "
+        f"{measure.title}: {measure.meaning} Failing: {fail} Each number "
         "summarizes models, not pooled strings. A missing cell has no model with these settings. "
         "Click a cell to compare its models."
     )
 
 
-def _map(table: pd.DataFrame, grouped: list[str], value: str, language: dict[str, Any]) -> None:
+def _measure(config_ids: list[int]) -> Measure:
+    """What the maps show; chosen where there is more than the accuracy."""
+    known = {x.title: x for x in spoken.measures(tuple(config_ids)) if x.name in MEASURES}
+    first = next(iter(known))
+    if len(known) == 1:
+        return known[first]
+    chosen = st.segmented_control(
+        "Measure", list(known), default=first, required=True, key="mapped", bind="query-params"
+    )
+    return known[chosen]
+
+
+def _map(
+    table: pd.DataFrame, grouped: list[str], value: str, language: dict[str, Any], measure: Measure
+) -> None:
     """One map; a click on a cell leads to its models."""
     x, y, *facet = grouped
-    chart = drawing.built(heat_map, table, x, y, value, SHARES[value], *facet)
+    chart = drawing.built(heat_map, table, x, y, value, next(iter(facet), None), measure)
     worst = max(table.to_dict("records"), key=lambda cell: cell["failing_share"])
     says = (
         f"{len(table)} cells. Most models fail with "
@@ -114,12 +128,12 @@ def _axes(fields: list[str]) -> tuple[str, str, str | None]:
     return x, y, facet
 
 
-def _say_what_is_left_out(view: View, language: str | None, grouped: list[str]) -> None:
+def _say_what_is_left_out(view: View, language: str | None, grouped: list[str], task: str) -> None:
     models, unread = cells.unread(view, language, grouped)
     for name, number in unread.items():
         if number:
             st.caption(
-                f"{number:,} of {models:,} models are in no cell: their language or network "
+                f"{number:,} of {models:,} models are in no cell: their {task} or network "
                 f"does not use `{name}`."
             )
 

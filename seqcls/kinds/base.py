@@ -52,6 +52,8 @@ class Measure:
     """As a chart is labelled."""
     meaning: str
     """In a sentence."""
+    is_error: bool = False
+    """Whether less of it is better."""
 
 
 ACCURACY = Measure(
@@ -79,6 +81,10 @@ class Words:
     """Of one."""
     missed: str
     """Of a string."""
+    task: str
+    """What its strings belong to."""
+    right: str
+    """What is right of a string."""
 
     @property
     def one(self) -> str:
@@ -90,7 +96,9 @@ class Words:
         return f"{what} {self.string}s".strip()
 
 
-MISCLASSIFIED = Words("string", "misclassify {}", "misclassifies {}", "misclassified")
+MISCLASSIFIED = Words(
+    "string", "misclassify {}", "misclassifies {}", "misclassified", "language", "label"
+)
 
 
 class Kind(Protocol):

@@ -79,11 +79,13 @@ class Membership(OneAnswer):
                 "false_positive_rate",
                 "False positive rate",
                 "The share of negative test strings that are predicted positive.",
+                is_error=True,
             ),
             Measure(
                 "false_negative_rate",
                 "False negative rate",
                 "The share of positive test strings that are predicted negative.",
+                is_error=True,
             ),
         )
 

@@ -44,7 +44,9 @@ class Transduction:
     )
     sampler: ClassVar[str] = "uniform_inputs"
     defaults: ClassVar[Mapping[str, Any]] = {"attention_mask": "causal"}
-    words: ClassVar[Words] = Words("input", "get {} wrong", "gets {} wrong", "wrongly answered")
+    words: ClassVar[Words] = Words(
+        "input", "get {} wrong", "gets {} wrong", "wrongly answered", "task", "target"
+    )
     answer_columns: ClassVar[tuple[ErrorColumn, ErrorColumn]] = (
         ErrorColumn("output", "Output", "The string that the model writes."),
         ErrorColumn("log_probability", "Log-probability", "Of the output, in nats."),
@@ -165,6 +167,7 @@ class Transduction:
                 "token_error_rate",
                 "Token error rate",
                 "Edit distances between outputs and targets over the tokens of the targets.",
+                is_error=True,
             ),
         )
 

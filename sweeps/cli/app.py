@@ -234,8 +234,8 @@ def predict(
     beam: Annotated[
         int | None,
         typer.Option(
-            help="Of a transduction, the likeliest outputs of each input that a beam this wide "
-            "finds.",
+            help="Of a transduction, the outputs of each input that a beam of this width finds, "
+            "the likeliest first.",
             show_default="one, as it is tested",
         ),
     ] = None,

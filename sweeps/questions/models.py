@@ -72,7 +72,7 @@ def predict(
         strings: as `ab{100}c{55}`.
         epoch: as `model` takes it.
         partial: answer the others where the model has no places for so long a string; else refuse.
-        beam: of a transduction, how many outputs of each input to find, by a beam of this width.
+        beam: of a transduction, the width of a beam, which finds that many outputs at most.
 
     Returns:
         string, label (missing where the string is too long to be read token by token), predicted

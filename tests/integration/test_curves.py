@@ -16,9 +16,9 @@ from sweeps.store.reading.selection import View
 
 AXES: dict[str, list[Any]] = {"hidden_size": [2, 4], "num_attention_heads": [1, 2]}
 MEASURES: dict[str, Measure] = {
-    "Accuracy": "accuracy",
-    "False positive rate": "false positives",
-    "False negative rate": "false negatives",
+    "accuracy": "accuracy",
+    "false_positive_rate": "false positives",
+    "false_negative_rate": "false negatives",
 }
 
 

@@ -152,7 +152,7 @@ CELLS = pd.DataFrame(
 
 
 def test_a_map_says_in_every_cell_how_many_seeds_it_sums_up() -> None:
-    spec = heat_map(CELLS, "hidden_size", "heads", "median", "Median accuracy").to_dict()
+    spec = heat_map(CELLS, "hidden_size", "heads", "median").to_dict()
     rectangles, share, seeds = spec["layer"]
     # Values stand in the order of the frame: as text, 16 would come before 2.
     assert rectangles["encoding"]["x"]["sort"] == ["2", "16"]
@@ -163,7 +163,7 @@ def test_a_map_says_in_every_cell_how_many_seeds_it_sums_up() -> None:
 
 def test_maps_of_accuracies_have_one_scale_and_that_of_failures_runs_the_other_way() -> None:
     def scale(value: str) -> dict[str, Any]:
-        spec = heat_map(CELLS, "hidden_size", "heads", value, value).to_dict()
+        spec = heat_map(CELLS, "hidden_size", "heads", value).to_dict()
         found: dict[str, Any] = spec["layer"][0]["encoding"]["color"]["scale"]
         return found
 
@@ -175,7 +175,7 @@ def test_maps_of_accuracies_have_one_scale_and_that_of_failures_runs_the_other_w
 
 
 def test_a_map_can_stand_beside_another_for_each_value_of_a_third_field() -> None:
-    spec = heat_map(CELLS, "hidden_size", "heads", "median", "Median", "sampler").to_dict()
+    spec = heat_map(CELLS, "hidden_size", "heads", "median", "sampler").to_dict()
     assert (spec["facet"]["field"], spec["facet"]["sort"]) == ("sampler", ["x", "y"])
     assert spec["columns"] > 1
 

@@ -110,7 +110,7 @@ def specs() -> list[dict[str, Any]]:
     )  # fmt: skip
     return [
         by_length(),
-        heat_map(CELLS, "hidden_size", "heads", "median", "Median accuracy").to_dict(),
+        heat_map(CELLS, "hidden_size", "heads", "median").to_dict(),
         matrix(pairs, "ab", ("row", "column"), "score", 1.0, "column").to_dict(),
         waterfall(steps, (-1.0, 1.0), "Steps").to_dict(),
     ]

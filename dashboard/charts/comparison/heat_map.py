@@ -5,6 +5,7 @@ import pandas as pd
 
 from dashboard.charts.style.colors import GREY
 from dashboard.charts.style.scales import LOW_TO_HIGH, readable_on, titled
+from seqcls.kinds import ACCURACY, Measure
 
 CLICKED = "clicked_cell"
 """The selection that holds the number of a cell that was clicked."""
@@ -23,7 +24,12 @@ FACETS_WIDTH = 640
 
 
 def heat_map(
-    cells: pd.DataFrame, x: str, y: str, value: str, title: str, facet: str | None = None
+    cells: pd.DataFrame,
+    x: str,
+    y: str,
+    value: str,
+    facet: str | None = None,
+    measure: Measure = ACCURACY,
 ) -> alt.LayerChart | alt.FacetChart:
     """Cells colored by a share, with the share and the number of seeds written in them.
 
@@ -34,13 +40,12 @@ def heat_map(
         x: the field along the horizontal axis.
         y: the field along the vertical axis.
         value: the column that colors the cells.
-        title: what `value` is.
         facet: the field of which each value gets a map of its own, beside the others.
+        measure: of what the cells have the median, the best and the worst.
     """
     columns, rows = _ordered(cells[x]), _ordered(cells[y])
-    reverse = value == "failing_share"
-    # All maps of accuracies have one scale, so that they can be held against each other.
-    spread = [0.0, 1.0] if reverse else [min(float(cells["worst"].min()), 0.99), 1.0]
+    reverse = value == "failing_share" or measure.is_error
+    spread = [0.0, 1.0] if value == "failing_share" else _spread(cells, measure)
     clicked = alt.selection_point(name=CLICKED, fields=["cell"], empty=False)
     base = alt.Chart(cells).encode(
         x=alt.X(f"{x}:N", title=x, sort=columns, axis=alt.Axis(labelAngle=0)),
@@ -59,7 +64,7 @@ def heat_map(
                 values=[spread[0], sum(spread) / 2, spread[1]],
             ),
         ),
-        tooltip=_tooltips(x, y, facet),
+        tooltip=_tooltips(x, y, facet, measure),
     )
     rectangles = rectangles.add_params(clicked)
     ink = readable_on(value)
@@ -75,13 +80,31 @@ def heat_map(
     height = max(LEAST_HEIGHT, CELL_HEIGHT * len(rows))
     if facet is None:
         sized = layers.properties(height=height + FURNITURE_HEIGHT)
-        return sized.properties(title=titled(title))
+        return sized.properties(title=titled(titles(measure)[value]))
     width = FACET_CELL_WIDTH * len(columns)
     return layers.properties(height=height, width=width).facet(
         alt.Facet(f"{facet}:N", title=facet, sort=_ordered(cells[facet])),
         columns=max(1, FACETS_WIDTH // (width + FACET_CELL_WIDTH // 2)),
-        title=titled(title),
+        title=titled(titles(measure)[value]),
     )
+
+
+def titles(measure: Measure) -> dict[str, str]:
+    """What the maps of a measure show, by their columns."""
+    name = measure.title.lower()
+    return {
+        "median": f"Median {name}",
+        "best": f"Best seed's {name}",
+        "worst": f"Worst seed's {name}",
+        "failing_share": "Share of failing models",
+    }
+
+
+def _spread(cells: pd.DataFrame, measure: Measure) -> list[float]:
+    """One scale for all maps of a measure, so that they can be held against each other."""
+    if measure.is_error:
+        return [0.0, max(float(cells["worst"].max()), 0.01)]
+    return [min(float(cells["worst"].min()), 0.99), 1.0]
 
 
 def _ordered(values: "pd.Series[str]") -> list[str]:
@@ -89,13 +112,8 @@ def _ordered(values: "pd.Series[str]") -> list[str]:
     return list(dict.fromkeys(values))
 
 
-def _tooltips(x: str, y: str, facet: str | None) -> list[alt.Tooltip]:
-    shares = {
-        "median": "Median accuracy",
-        "best": "Best seed's accuracy",
-        "worst": "Worst seed's accuracy",
-        "failing_share": "Failing share",
-    }
+def _tooltips(x: str, y: str, facet: str | None, measure: Measure) -> list[alt.Tooltip]:
+    shares = {**titles(measure), "failing_share": "Failing share"}
     return [
         *(alt.Tooltip(f"{field}:N", title=field) for field in (x, y, facet) if field),
         *(alt.Tooltip(f"{name}:Q", title=label, format=".2%") for name, label in shares.items()),

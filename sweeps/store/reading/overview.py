@@ -9,6 +9,7 @@ from sqlalchemy import BigInteger, Float, Select, cast, func, select
 
 from seqcls.config import RunConfig, default_fields
 from seqcls.fields_read import language_of
+from sweeps.results.digest import OUTPUT_COUNTS
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.frames import frame
 from sweeps.store.databases.statements import one_of
@@ -178,6 +179,33 @@ def scores_by_length(store: Store, run_ids: Sequence[int], width: int) -> pd.Dat
         .order_by(LengthScore.run_id, bins)
     )
     return with_outputs(frame(store, query))
+
+
+def output_shares(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
+    """What the outputs of runs come to over all lengths, a row a run.
+
+    Returns:
+        run_id, right_length_given (the share whose output is the target where the target's length
+        is imposed) and token_error_rate; missing where a run is not of a transduction.
+    """
+    counts = ("tested", *OUTPUT_COUNTS)
+    query = (
+        select(
+            LengthScore.run_id,
+            *(func.sum(getattr(LengthScore, name)).label(name) for name in counts),
+        )
+        .where(one_of(LengthScore.run_id, run_ids))
+        .group_by(LengthScore.run_id)
+        .order_by(LengthScore.run_id)
+    )
+    found = frame(store, query).astype(float).astype({"run_id": int})
+    return pd.DataFrame(
+        {
+            "run_id": found["run_id"],
+            "right_length_given": found["right_length_given"] / found["tested"],
+            "token_error_rate": found["edits"] / found["target_tokens"],
+        }
+    )
 
 
 def _worst_first(view: View) -> Select[*tuple[Any, ...]]:

@@ -1,0 +1,250 @@
+"""Pages and commands on models that write outputs: what they say and draw is true of these."""
+
+import json
+import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from dashboard.charts.style.colors import ON_DARK
+from dashboard.charts.style.scales import OUTPUT_COLORS
+from dashboard.failing.alignment import table
+from sweeps.cli.app import app as seqcls
+from sweeps.grid.spec import parse_spec
+from sweeps.store import writer
+from sweeps.store.opening import open_writer
+from sweeps.work.options import WorkOptions
+from sweeps.work.worker import work
+from tests.app import metrics, open_app, rerun, said
+from tests.conftest import SHORT
+from tests.databases import file_of
+
+TINY = {**SHORT, "train_size": 128, "max_num_epochs": 1, "test_size": 200}
+TINY |= {"train_max_length": 4, "validation_max_length": 4, "test_max_length": 8}
+COPY = {"task": "copy", "num_tokens": 3, "positions": "sinusoidal"}
+AXES = {"num_blocks": [1, 2], "train_batch_size": [32, 64]}
+MEASURES = ("Exact match", "Exact match, length given", "Token error rate")
+RUN, OF_LANGUAGE = "1", "3"
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Eight models that copy, of four configurations."""
+    return _filled(tmp_path_factory, "outputs", languages=False)
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Models that copy, and one of a language."""
+    return _filled(tmp_path_factory, "mixed", languages=True)
+
+
+def _filled(tmp_path_factory: pytest.TempPathFactory, name: str, *, languages: bool) -> Path:
+    folder = tmp_path_factory.mktemp(name)
+    specs: list[dict[str, Any]] = [
+        {
+            "name": "copying",
+            "model_seeds": [0, 1],
+            "fixed": {**TINY, **COPY},
+            "axes": {"num_blocks": [1], "train_batch_size": [32]} if languages else AXES,
+        }
+    ]
+    if languages:
+        specs.append({"name": "language", "model_seeds": [0], "fixed": {**TINY, "task": "parity"}})
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("SEQCLS_CACHE", str(folder / "cache"))
+        store = open_writer(str(folder / "outputs.db"))
+        for spec in specs:
+            work(store, [writer.submit(store, parse_spec(spec))], WorkOptions(workers=0))
+    return file_of(store)
+
+
+def told(db: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(seqcls, [*arguments, "--db", str(db)])
+
+
+def stored(db: Path, query: str, *arguments: Any) -> list[Any]:
+    with closing(sqlite3.connect(db)) as connection:
+        return connection.execute(query, arguments).fetchall()
+
+
+def blocks(app: Any) -> list[str]:
+    """The strings that stand one below the other."""
+    return [x.proto.body for x in app.get("html") if "aligned" in x.proto.body.split(">")[0]]
+
+
+def charts(app: Any) -> str:
+    return str([x.proto for x in app.get("vega_lite_chart")])
+
+
+def test_failing_models_get_inputs_wrong(monkeypatch: pytest.MonkeyPatch, db: Path) -> None:
+    app = open_app(monkeypatch, db, "failing", run=RUN)
+    text = said(app)
+    assert "8 models get test inputs wrong, the least accurate first." in text
+    assert "different wrongly answered inputs, the shortest first." in text
+    assert "misclassif" not in text
+    assert "test inputs that most models get wrong" in text
+    ((wrong,),) = stored(db, "SELECT wrong FROM run WHERE id = ?", RUN)
+    assert metrics(app)["Wrongly answered"] == f"{wrong:,}"
+    assert "Where letter counts explain" not in text, "of causes there is nothing to say"
+    helps = [str(x.proto) for x in app.dataframe]
+    assert not any("misclassif" in text for text in helps)
+    assert "false_positives" not in app.dataframe[0].value
+
+
+def test_wrong_outputs_stand_beside_their_targets(
+    monkeypatch: pytest.MonkeyPatch, db: Path
+) -> None:
+    app = open_app(monkeypatch, db, "failing", run=RUN)
+    (shown,) = [x for x in app.dataframe if "output" in x.value]
+    assert list(shown.value)[:6] == [
+        *("string", "target", "output", "error_kind", "first_wrong", "logit"),
+    ]
+    titles = json.loads(shown.proto.columns)
+    assert [titles[name]["label"] for name in list(shown.value)[:6]] == [
+        *("Input", "Target", "Output", "Error", "Right tokens", "Log-probability"),
+    ]
+    query = "SELECT string, output, error_kind, first_wrong FROM wrong_output WHERE run_id = ?"
+    known = set(stored(db, query, RUN))
+    rows = shown.value[["string", "output", "error_kind", "first_wrong"]]
+    assert set(rows.itertuples(index=False, name=None)) == known
+
+
+def test_the_first_wrong_token_is_marked(monkeypatch: pytest.MonkeyPatch, db: Path) -> None:
+    query = """SELECT string, target, output, first_wrong FROM wrong_output
+        WHERE run_id = ? AND error_kind = 'wrong token' AND output NOT LIKE '%{%'
+        AND target NOT LIKE '%{%' AND length(output) > first_wrong + 1 ORDER BY length LIMIT 1"""
+    ((string, target, output, first_wrong),) = stored(db, query, RUN)
+    app = open_app(monkeypatch, db, "failing", run=RUN, string=string)
+    (block,) = blocks(app)
+    rows = re.findall(r"<tr>(.*?)</tr>", block)
+    cells = [re.findall(r"<td.*?>(.*?)</td>", row) for row in rows]
+    assert cells[0] == list(string)
+    assert cells[1] == [*target, "END"]
+    marked = [f"<mark>{x}</mark>" if i == first_wrong else x for i, x in enumerate(output)]
+    assert cells[2] == marked
+    assert rows[2].count('class="after"') == len(output) - first_wrong - 1
+    assert "Marked: the first wrong token" in said(app)
+
+
+def test_tokens_are_escaped_and_long_outputs_begin_before_the_first_wrong_one() -> None:
+    shown = table({"Input": ["<b>"], "Output": ["x"] * 400 + ["<i>"]}, 400, 380, "#FFFFFF")
+    assert "<b>" not in shown
+    assert shown.count("<td>x</td>") == 20
+    assert "<td><mark>&lt;i&gt;</mark></td>" in shown
+
+
+def test_kinds_of_errors_and_first_wrong_places_are_drawn(
+    monkeypatch: pytest.MonkeyPatch, db: Path
+) -> None:
+    for app in (
+        open_app(monkeypatch, db, "failing", run=RUN),
+        open_app(monkeypatch, db, "model", run=RUN, view="Answers"),
+    ):
+        drawn = charts(app)
+        assert "Wrongly answered test inputs" in drawn
+        assert "Where outputs go wrong first" in drawn
+        assert "with that label" not in drawn
+        for kind, color in OUTPUT_COLORS.items():
+            assert kind in drawn
+            assert color in drawn or ON_DARK[color] in drawn
+
+
+def test_answers_are_outputs(monkeypatch: pytest.MonkeyPatch, db: Path) -> None:
+    app = open_app(monkeypatch, db, "model", run=RUN, view="Answers")
+    assert "Wrongly answered test inputs" in [x.value for x in app.subheader]
+    asked = app.dataframe[0].value
+    assert list(asked) == ["string", "target", "output", "correct", "log_probability"]
+    assert (asked["correct"] == (asked["target"] == asked["output"])).all()
+    assert (asked["log_probability"] <= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("measure", "column"),
+    [
+        ("Exact match", "1.0 * (tested - wrong) / tested"),
+        ("Exact match, length given", "1.0 * right_length_given / tested"),
+        ("Token error rate", "1.0 * edits / target_tokens"),
+    ],
+)
+def test_measures_of_outputs_are_drawn_by_length(
+    monkeypatch: pytest.MonkeyPatch, db: Path, measure: str, column: str
+) -> None:
+    from dashboard import data
+    from dashboard.compare import lengths
+
+    app = open_app(monkeypatch, db, "compare", measure=measure)
+    assert f"{measure} by string length" in charts(app)
+    assert "false_positives" not in app.dataframe[0].value
+    assert "mostly false" not in charts(app)
+    offered = lengths.offered([1])
+    scores = data.scores_by_length((int(RUN),), 1)
+    drawn = lengths.points(scores, offered[measure].name).set_index("middle")["value"]
+    query = f"SELECT length, {column} FROM length_score WHERE run_id = ? AND length > 0"
+    assert drawn.to_dict() == pytest.approx(dict(stored(db, query, RUN)))
+    assert offered[measure].meaning in said(app)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_measures_of_outputs_are_mapped(
+    monkeypatch: pytest.MonkeyPatch, db: Path, measure: str
+) -> None:
+    app = open_app(monkeypatch, db, "map", mapped=measure)
+    assert f"Median {measure.lower()}" in charts(app)
+    assert f"{measure}: " in said(app)
+
+
+def test_beside_languages_only_what_holds_of_both_is_drawn(
+    monkeypatch: pytest.MonkeyPatch, mixed: Path
+) -> None:
+    app = open_app(monkeypatch, mixed, "compare")
+    (measure,) = [x for x in app.get("button_group") if "Measure" in str(x.proto)]
+    assert "Accuracy" in str(measure.proto)
+    assert not any(name in str(measure.proto) for name in (*MEASURES, "False positive rate"))
+    text = said(open_app(monkeypatch, mixed, "failing", run=RUN))
+    assert "models get test strings wrong" in text
+    assert "different wrongly answered inputs" in text
+    text = said(open_app(monkeypatch, mixed, "failing", run=OF_LANGUAGE))
+    assert "different misclassified strings" in text
+    assert "Marked:" not in text
+    labels = [box.label for box in open_app(monkeypatch, mixed, "map").selectbox]
+    assert "Task" in labels
+    for page in ("map", "sweeps"):
+        assert not rerun(open_app(monkeypatch, mixed, page)).error
+
+
+def test_predict_prints_outputs(db: Path) -> None:
+    rows = json.loads(told(db, "predict", RUN, "ab", "c", "--json").stdout)
+    assert [list(row) for row in rows] == [["string", "target", "output", "log_probability"]] * 2
+    assert [row["target"] for row in rows] == ["ab", "c"]
+    beams = json.loads(told(db, "predict", RUN, "ab", "c", "--beam", "4", "--json").stdout)
+    for string in ("ab", "c"):
+        sure = [row["log_probability"] for row in beams if row["string"] == string]
+        assert sure == sorted(sure, reverse=True)
+        assert 1 <= len(sure) <= 4
+    assert all(isinstance(row["ended"], bool) for row in beams)
+    assert "log_probability" in told(db, "predict", RUN, "ab", "--beam", "2").stdout
+
+
+@pytest.mark.parametrize("beam", ["0", "1000000"])
+def test_a_beam_of_no_use_is_refused_in_one_line(db: Path, beam: str) -> None:
+    refused = told(db, "predict", RUN, "ab", "--beam", beam)
+    assert refused.exit_code != 0
+    assert str(refused.exception) == f"beam {beam}: expected 1 to 1,000 outputs"
+
+
+def test_a_language_has_no_beam(mixed: Path) -> None:
+    refused = told(mixed, "predict", OF_LANGUAGE, "ab", "--beam", "2")
+    assert "is no transduction" in str(refused.exception)
+
+
+def test_commands_say_what_is_wrong(db: Path, mixed: Path) -> None:
+    assert "wrongly answered by run 1: " in told(db, "errors", RUN).stdout
+    assert "misclassified by run 3: " in told(mixed, "errors", OF_LANGUAGE).stdout
+    runs = told(db, "runs", "--wide").stdout
+    assert " fp " not in runs
+    assert " fp " in told(mixed, "runs", "--wide").stdout
