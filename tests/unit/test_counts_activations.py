@@ -27,6 +27,7 @@ WITH_PYTORCH = (
     *("ablation.by_strings", "attribution.by_strings", "model.readable_model"),
     *("causes.behaviours", "causes.causes", "causes.dilution"),
     *("patching", "states.by_strings"),
+    *("ablation.by_outputs", "model.outputs", "states.output_tokens"),
 )
 """Modules that read strings token by token, or import what does."""
 
