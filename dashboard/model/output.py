@@ -100,7 +100,7 @@ def _others(model: TrainedModel, letters: Letters, target: str) -> None:
         text = model.text([token - FIRST_LETTER for token in output.tokens])
         rows.append(
             {
-                "output": text,
+                "output": text or "the empty output",
                 "right": output.ended and text == target,
                 "ended": output.ended,
                 "probability": math.exp(output.log_probability),
