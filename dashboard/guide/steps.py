@@ -8,7 +8,7 @@ from dashboard.charts.errors.families import family_curve
 from dashboard.drawing import stretch
 from dashboard.figures.families import curve_frame, flips_frame
 from dashboard.guide.models import compare, failing, find, show_figures
-from dashboard.links import COMPARE_PAGE, to_model
+from dashboard.links import COMPARE_PAGE, FAILING_PAGE, to_model
 from dashboard.model.ablation import pruned
 from dashboard.model.breaking import answers_of
 from dashboard.model.opened import OpenedModel
@@ -216,6 +216,28 @@ def heads() -> None:
     to_model(model.run_id, "Ablate heads of a model with 16", view="Ablation")
 
 
+def copying() -> None:
+    st.markdown(
+        "So far a model answered yes or no. In a *transduction* it writes a string: it reads the "
+        "input and a separator, then gives one token after another, each from all before it, until "
+        "it gives `END`. The task `copy` asks for the input itself. An output is right only if "
+        "every token is, and `END` stands where it belongs."
+    )
+    st.markdown(
+        "A long copy can fail in four ways: the output *stops early*, *goes on* after the target, "
+        "*repeats* its last tokens until it is cut off, or has a *wrong token*. With the target's "
+        "length imposed, an output that is only too short or too long may become right: the page "
+        "Compare draws the share of exact matches with and without. The page Failing models shows "
+        "input, target and output token by token, and where outputs go wrong first."
+    )
+    st.markdown(
+        "This trains models of one block and of two to copy strings in which no token occurs "
+        "twice, of up to 20 tokens in training and up to 60 in the test:"
+    )
+    st.code("seqcls sweep known/copying_small", language="bash")
+    st.page_link(FAILING_PAGE, label="Where models go wrong", icon=":material/error:")
+
+
 STEPS = {
     "The task": task,
     "One string through the model": one_string,
@@ -225,4 +247,5 @@ STEPS = {
     "Initialization": initialization,
     "Dimension": dimension,
     "Heads": heads,
+    "Copying": copying,
 }

@@ -17,7 +17,8 @@ def task_sentence(config: RunConfig) -> str:
 
 def verdict_sentence(run: pd.Series, config: RunConfig) -> str:
     """What testing showed of the run; of test strings, which are not all strings."""
-    test = resolve(config).test
+    problem = resolve(config)
+    test = problem.test
     wrong = int(run["errors"])
     if not wrong:
         return (
@@ -30,11 +31,11 @@ def verdict_sentence(run: pd.Series, config: RunConfig) -> str:
         kinds = f": {positives:,} false positives and {negatives:,} false negatives"
     return (
         f"It is wrong on {wrong:,} of {test.epoch_size:,} test strings{kinds}. "
-        f"{_solved(run['solved_length'], test.lengths[0])}"
+        f"{_solved(run['solved_length'], test.lengths[0], problem.kind.words.missed)}"
     )
 
 
-def _solved(length: float, shortest: int) -> str:
+def _solved(length: float, shortest: int, missed: str) -> str:
     if length < 1:
         return "Some of the shortest test strings are among them."
     if length < shortest:
@@ -42,5 +43,5 @@ def _solved(length: float, shortest: int) -> str:
     letters = "1 letter" if length == 1 else f"{length:.0f} letters"
     return (
         f"It is right on every test string of up to {letters}; strings that are not in the test "
-        "may be misclassified at a shorter length."
+        f"may be {missed} at a shorter length."
     )

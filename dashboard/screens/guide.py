@@ -12,7 +12,7 @@ def show() -> None:
     st.title("Why do small Transformers fail on long strings?")
     st.caption(
         "The argument of Richard Stebbing's report *Transformer Sequence Classification* (2022), "
-        "in eight steps, with its models as your database has them."
+        "in eight steps, with its models as your database has them; a ninth is about copying."
     )
     try:
         if of_report(DEFAULT).empty:

@@ -17,8 +17,8 @@ MOST_NAMED = 6
 
 SHARES = ("median", "worst", "best", "failing_share")
 
+# What may be mapped, where all models are measured so.
 MEASURES = ("accuracy", "right_length_given", "token_error_rate")
-"""What may be mapped, where all models are measured so."""
 
 
 def show() -> None:

@@ -199,7 +199,7 @@ def test_where_only_the_kept_epoch_is_stored_there_are_two_epochs(
 
 def test_the_guide_tells_all_steps_of_the_shipped_models(monkeypatch: pytest.MonkeyPatch) -> None:
     app = open_app(monkeypatch, SHIPPED, "guide")
-    assert [header.value[0] for header in app.subheader] == list("12345678")
+    assert [header.value[0] for header in app.subheader] == list("123456789")
     text = said(app).replace("\\", "")
     assert "The logits are -8.2945 and 10.9587" in text
     assert "head 0 scores a higher by 3.74, so that one weighs as much as 42 of the other" in text

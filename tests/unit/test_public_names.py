@@ -11,8 +11,8 @@ from tests.conftest import ROOT
 PUBLIC = {
     "seqcls": [],
     "seqcls.kinds": [
-        *("ACCURACY", "ErrorColumn", "Examples", "KINDS", "Kind", "Measure"),
-        *("examples_of", "kind_name"),
+        *("ACCURACY", "ErrorColumn", "Examples", "KINDS", "Kind", "MISCLASSIFIED", "Measure"),
+        *("Words", "examples_of", "kind_name"),
     ],
     "seqcls.tasks": ["CountTask", "InputTask", "LanguageTask", "TASKS", "Task"],
     "seqcls.sampling": ["SAMPLERS", "Sampler"],
