@@ -168,12 +168,7 @@ class Problem:
     @property
     def no_causes(self) -> str | None:
         """Why no causes are found of errors in the task; None if some are."""
-        if isinstance(self.kind, Transduction):
-            return None
-        no_language = self.no_language
-        return (
-            no_language and f"causes are found for languages and transductions, and {no_language}"
-        )
+        return None if isinstance(self.kind, Transduction) else self.no_language
 
     @property
     def writes(self) -> bool:

@@ -3,11 +3,12 @@
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, drawing, links, names
+from dashboard import data, drawing, links, names, spoken
 from dashboard.charts.errors.mechanisms import mechanism_grid
 from dashboard.failing import finding
 from dashboard.text import verbatim
 from seqcls.interpretability.causes.mechanisms import SAMPLE
+from seqcls.kinds import MISCLASSIFIED
 from seqcls.problem import obstacle_of, resolve
 from sweeps.analysis import causes
 from sweeps.store.reading.selection import View
@@ -35,9 +36,9 @@ def show(view: View) -> None:
     waiting = failing[~failing["run_id"].isin(leading["run_id"])]
     reasons = _without_causes(waiting)
     if not failing["config_id"].isin(reasons).all():
-        _said(len(failing), len(leading))
+        _said(len(failing), len(leading), failing[~failing["config_id"].isin(reasons)])
     for reason in dict.fromkeys(reasons.values()):
-        st.caption(f"Causes are found for languages, and {verbatim(reason)}.")
+        st.caption(f"Causes are found for languages and transductions, and {verbatim(reason)}.")
     waiting = waiting[~waiting["config_id"].isin(reasons)]
     finding.offer([int(run_id) for run_id in waiting["run_id"].head(AT_ONCE)])
     if leading.empty:
@@ -57,14 +58,27 @@ def _without_causes(models: pd.DataFrame) -> dict[int, str]:
     return {config_id: reason for config_id, reason in reasons.items() if reason is not None}
 
 
-def _said(failing: int, attributed: int) -> None:
+def _said(failing: int, attributed: int, models: pd.DataFrame) -> None:
+    what = {
+        _OF_OUTPUTS if kind.words != MISCLASSIFIED else _OF_STRINGS
+        for kind in spoken.kinds_of(tuple(models["config_id"].drop_duplicates().tolist()))
+    }
     st.caption(
         f"Found for {attributed:,} of {failing:,} failing models, from up to {SAMPLE} "
-        "errors of each, spread evenly from the shortest to the longest. Where letter counts "
-        "explain a model exactly, each error's mechanism is verified by changing one thing inside "
-        "the model, as is dilution of any; otherwise this is only what a model's errors have in "
-        "common, tried on all short strings too."
+        "errors of each, spread evenly from the shortest to the longest. "
+        + " ".join(sorted(what or {_OF_STRINGS}, reverse=True))
     )
+
+
+_OF_STRINGS = (
+    "Where letter counts explain a model exactly, each error's mechanism is verified by changing "
+    "one thing inside the model, as is dilution of any; otherwise this is only what a model's "
+    "errors have in common, tried on all short strings too."
+)
+_OF_OUTPUTS = (
+    "Of wrong outputs it is how they differ from their targets, and whether the two part within as "
+    "many tokens as the targets of training had."
+)
 
 
 def _grid(failing: pd.DataFrame, found: pd.DataFrame) -> None:

@@ -105,7 +105,9 @@ def _with_causes(store: Store, run_ids: Sequence[int]) -> list[int]:
     reasons = {run: resolve(queries.run_config(store, run)).no_causes for run in run_ids}
     known = [run for run, reason in reasons.items() if reason is None]
     if run_ids and not known:
-        raise ConfigError(str(reasons[run_ids[0]]))
+        raise ConfigError(
+            f"causes are found for languages and transductions, and {reasons[run_ids[0]]}"
+        )
     return known
 
 

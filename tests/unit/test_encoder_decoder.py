@@ -323,7 +323,7 @@ def test_it_may_have_any_positions(positions: str) -> None:
         ({"loss_on": "all"}, "loss_on='all' with architecture='encoder_decoder'"),
         ({"attention_mask": "causal"}, "attention_mask='causal': not read by architecture"),
         ({"readout": "mean"}, "readout='mean': not read by architecture"),
-        ({"positions": "rotary", "position_range": 99}, "position_range=99 with architecture="),
+        ({"positions": "rotary", "position_range": 99}, "position_range=99: places are drawn"),
         ({"final_norm": True, "layer_norm_eps": 0.0}, "final_norm=True with layer_norm_eps=0"),
     ],
 )

@@ -63,10 +63,10 @@ SCORES = pd.DataFrame(
 @pytest.mark.parametrize(
     ("measure", "values", "strings"),
     [
-        ("Accuracy", [1.0, 9 / 12], [4, 12]),
-        ("False positive rate", [0.0, 1 / 4], [4, 4]),
+        ("accuracy", [1.0, 9 / 12], [4, 12]),
+        ("false_positive_rate", [0.0, 1 / 4], [4, 4]),
         # There is no positive string among the shortest: no share can be taken of none.
-        ("False negative rate", [2 / 8], [8]),
+        ("false_negative_rate", [2 / 8], [8]),
     ],
 )
 def test_a_share_by_length_is_of_the_strings_that_it_is_about(
