@@ -59,7 +59,9 @@ def _filled(tmp_path_factory: pytest.TempPathFactory, name: str, *, languages: b
         patched.setenv("SEQCLS_CACHE", str(folder / "cache"))
         store = open_writer(str(folder / "outputs.db"))
         for spec in specs:
-            work(store, [writer.submit(store, parse_spec(spec))], WorkOptions(workers=0))
+            # With what needs no compiling in a cache of its own.
+            options = WorkOptions(workers=0, engine="torch")
+            work(store, [writer.submit(store, parse_spec(spec))], options)
     return file_of(store)
 
 

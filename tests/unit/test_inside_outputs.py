@@ -43,7 +43,10 @@ def model_of(seed: int = 0, **fields: Any) -> TrainedModel:
     return TrainedModel(problem, {name: value * factor for name, value in drawn.items()})
 
 
-@pytest.fixture(params=NETWORKS, name="model")
+TWO_STREAMS = ("encoder_decoder", "recurrent_attention")
+
+
+@pytest.fixture(params=sorted({*NETWORKS} - {*TWO_STREAMS}), name="model")
 def _model(request: pytest.FixtureRequest) -> TrainedModel:
     return model_of(**NETWORKS[request.param])
 
@@ -117,6 +120,16 @@ def test_an_input_patched_with_itself_is_answered_as_before(model: TrainedModel)
     np.testing.assert_allclose(found.logits, found.base_logit, atol=1e-10)
     assert found.base_logit == found.source_logit
     assert not found.flips.any()
+
+
+@pytest.mark.parametrize("network", TWO_STREAMS)
+def test_of_two_streams_it_is_said_what_does_not_hold(network: str) -> None:
+    model = model_of(**NETWORKS[network])
+    with pytest.raises(ConfigError, match="names no states that could be carried over"):
+        patch(model, INPUT, SOURCE)
+    with pytest.raises(ConfigError, match="attention is shown of one stream"):
+        attention_patterns(model, INPUT)
+    assert output_tokens(model, INPUT)[-1].probability > 0
 
 
 def test_what_is_moved_is_a_difference_of_log_probabilities(model: TrainedModel) -> None:
