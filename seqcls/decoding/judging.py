@@ -116,11 +116,8 @@ def score(problem: Problem, weights: Weights, examples: Examples) -> Scored:
 
 def best_written(problem: Problem, weights: Weights, inputs: TokenStrings) -> list[Written]:
     """The output for each input, by the decoding of the configuration."""
-    config = problem.config
-    if config.decoding == "beam":
-        beams = written_beams(problem, weights, inputs, config.beam_width)
-        return [outputs[0] for outputs in beams]
-    return [outputs[0] for outputs in written_beams(problem, weights, inputs, None)]
+    width = problem.config.beam_width if problem.config.decoding == "beam" else None
+    return [outputs[0] for outputs in written_beams(problem, weights, inputs, width)]
 
 
 def written_beams(
