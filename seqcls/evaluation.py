@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int64
 
+from seqcls.engines.base import Writer
 from seqcls.engines.choice import choose_engine, engine_named
 from seqcls.errors import ConfigError
 from seqcls.kinds import KINDS, Examples, kind_name
@@ -137,7 +138,9 @@ def evaluate(
     """
     test = distinct_test_strings(problem.test)
     if problem.writes:
-        return [_written(problem, member, test) for member in weights]
+        chosen = engine_named(choose_engine(problem, engine, device, ready=True).name)
+        writer = chosen if isinstance(chosen, Writer) else None
+        return [_written(problem, member, test, writer) for member in weights]
     logits = logits_of(problem, weights, test.strings, engine=engine, device=device)
     return [evaluation_of(problem, test, member_logits) for member_logits in logits]
 
@@ -169,7 +172,9 @@ def evaluation_of(
     )
 
 
-def _written(problem: Problem, weights: Weights, test: DistinctStrings) -> Evaluation:
+def _written(
+    problem: Problem, weights: Weights, test: DistinctStrings, writer: Writer | None
+) -> Evaluation:
     """What a model's outputs for the test strings make of it."""
     from seqcls.decoding.judging import judge, letter_rows, readable_inputs
 
@@ -181,7 +186,7 @@ def _written(problem: Problem, weights: Weights, test: DistinctStrings) -> Evalu
             "with its target; train on longer strings, or test shorter ones"
         )
     examples = every.take(rows)
-    judged = judge(problem, weights, examples)
+    judged = judge(problem, weights, examples, writer)
     lengths, times = examples.strings.lengths, test.occurrences[rows]
     tested = np.unique(lengths)
     order = np.argsort(test.numbers[rows[judged.is_wrong]])

@@ -12,7 +12,8 @@ import torch
 from jaxtyping import Bool, Float, Int64
 
 from seqcls.decoding.measures import edits, error_kind, first_wrong
-from seqcls.decoding.searching import Written, beam, greedy
+from seqcls.decoding.searching import beam, greedy
+from seqcls.engines.base import Scored, Writer, Written
 from seqcls.engines.strings.flat_group import FlatGroup
 from seqcls.engines.strings.one_by_one import OneByOne
 from seqcls.kinds import Examples
@@ -51,20 +52,23 @@ def readable_inputs(problem: Problem, examples: Examples) -> Bool[np.ndarray, " 
     return np.asarray(lengths <= (np.inf if end is None else end))
 
 
-def judge(problem: Problem, weights: Weights, examples: Examples) -> Judged:
+def judge(
+    problem: Problem, weights: Weights, examples: Examples, writer: Writer | None = None
+) -> Judged:
     """Asks a model about inputs that it has places for.
 
     Args:
         problem: what it was trained for: a transduction.
         weights: its parameters.
         examples: inputs and their targets.
+        writer: what scores and writes; by default PyTorch.
     """
-    scored = score(problem, weights, examples)
+    scored = (writer or _PYTORCH).score(problem, weights, examples)
     targets = _letters_of(examples.targets)
     rows = np.flatnonzero(~scored.right)
     if problem.config.decoding == "beam":
         rows = np.arange(len(examples))
-    written = best_written(problem, weights, examples.strings.take(rows))
+    written = best_written(problem, weights, examples.strings.take(rows), writer)
     is_wrong = np.zeros(len(examples), dtype=bool)
     distances = np.zeros(len(examples), dtype=np.int64)
     wrong: list[tuple[list[int], int, ErrorKind]] = []
@@ -87,15 +91,6 @@ def judge(problem: Problem, weights: Weights, examples: Examples) -> Judged:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """What teacher forcing says of each string's target."""
-
-    right: Bool[np.ndarray, " string"]
-    right_length_given: Bool[np.ndarray, " string"]
-    log_probability: Float[np.ndarray, " string"]
-
-
 def score(problem: Problem, weights: Weights, examples: Examples) -> Scored:
     """Has a model read inputs with their targets."""
     kind = problem.kind
@@ -114,10 +109,37 @@ def score(problem: Problem, weights: Weights, examples: Examples) -> Scored:
     return Scored(right, length_given, log_probability)
 
 
-def best_written(problem: Problem, weights: Weights, inputs: TokenStrings) -> list[Written]:
+def best_written(
+    problem: Problem, weights: Weights, inputs: TokenStrings, writer: Writer | None = None
+) -> list[Written]:
     """The output for each input, by the decoding of the configuration."""
-    width = problem.config.beam_width if problem.config.decoding == "beam" else None
-    return [outputs[0] for outputs in written_beams(problem, weights, inputs, width)]
+    if problem.config.decoding == "beam":
+        beams = written_beams(problem, weights, inputs, problem.config.beam_width)
+        return [outputs[0] for outputs in beams]
+    limits = output_limits(problem, inputs)
+    return (writer or _PYTORCH).write(problem, weights, inputs, limits)
+
+
+class _PyTorch:
+    """As `Writer`, for any model."""
+
+    def score(self, problem: Problem, weights: Weights, examples: Examples) -> Scored:
+        """As `Writer.score`."""
+        return score(problem, weights, examples)
+
+    def write(
+        self,
+        problem: Problem,
+        weights: Weights,
+        inputs: TokenStrings,
+        limits: Int64[np.ndarray, " string"],
+    ) -> list[Written]:
+        """As `Writer.write`; the limits are those of `written_beams`."""
+        del limits
+        return [outputs[0] for outputs in written_beams(problem, weights, inputs, None)]
+
+
+_PYTORCH = _PyTorch()
 
 
 def written_beams(

@@ -7,18 +7,9 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from seqcls.decoding.stepping import Start, start
+from seqcls.engines.base import Written
 from seqcls.kinds.transduction import writable
 from seqcls.models.base import Classifier, Ids
-
-
-class Written(NamedTuple):
-    """One output: token ids without `END`, and its log-probability, in nats."""
-
-    tokens: list[int]
-    ended: bool
-    """Whether `END` came; without, the output was cut off at its limit."""
-    log_probability: float
-    """Of the tokens, and of `END` where it came."""
 
 
 def greedy(

@@ -1,12 +1,14 @@
 """What every engine can do: train members of one group, and answer strings with trained ones."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int64
 
 from seqcls.config import NetworkConfig
+from seqcls.kinds import Examples
 from seqcls.problem import Problem
 from seqcls.results import EpochLosses, TrainedMember, Weights
 from seqcls.tokens.strings import TokenStrings
@@ -103,4 +105,49 @@ class Engine(Protocol):
         device: str,
     ) -> Float[np.ndarray, "member string *output"]:
         """Logits of models of one shape; positive means label 1, dropout is off."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """What teacher forcing says of each string's target."""
+
+    right: Bool[np.ndarray, " string"]
+    right_length_given: Bool[np.ndarray, " string"]
+    log_probability: Float[np.ndarray, " string"]
+
+
+class Written(NamedTuple):
+    """One output: token ids without `END`, and its log-probability, in nats."""
+
+    tokens: list[int]
+    ended: bool
+    """Whether `END` came; without, the output was cut off at its limit."""
+    log_probability: float
+    """Of the tokens, and of `END` where it came."""
+
+
+@runtime_checkable
+class Writer(Protocol):
+    """An engine that scores targets and writes outputs without the plain model."""
+
+    def score(self, problem: Problem, weights: Weights, examples: Examples) -> Scored:
+        """Has a model read inputs with their targets."""
+        ...
+
+    def write(
+        self,
+        problem: Problem,
+        weights: Weights,
+        inputs: TokenStrings,
+        limits: Int64[np.ndarray, " string"],
+    ) -> list[Written]:
+        """What a model writes for inputs, the likeliest token at every place.
+
+        Args:
+            problem: what it was trained for: a transduction.
+            weights: its parameters.
+            inputs: strings that it has places for.
+            limits: tokens of each output at most, at least 1.
+        """
         ...

@@ -79,7 +79,7 @@ def gradients(
     for filled in slots.values():
         beyond[filled] = False
     assert not moments[0][beyond].any(), "what widths are filled up with has no gradient"
-    return loss, unpack(slots, moments[0] / np.float32(SHARE))
+    return loss, unpack(config, slots, moments[0] / np.float32(SHARE))
 
 
 @pytest.mark.slow
@@ -254,8 +254,8 @@ def test_parameters_are_packed_and_unpacked(name: str) -> None:
     places = np.concatenate([own.reshape(-1) for own in slots.values()])
     assert len(np.unique(places)) == len(places), "no two values in one place"
     assert places.max() < size
-    assert {k: v.shape for k, v in weights.items()} == shapes(slots)
-    again = unpack(slots, pack(slots, size, weights))
+    assert {k: v.shape for k, v in weights.items()} == shapes(config, slots)
+    again = unpack(config, slots, pack(slots, size, weights))
     for parameter, value in weights.items():
         assert np.array_equal(again[parameter], value), parameter
 

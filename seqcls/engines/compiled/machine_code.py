@@ -17,6 +17,8 @@ MEAN = "fused/mean"
 """Its part for networks that read the mean of all states."""
 TRANSFORMER = "lanes/transformer"
 RECURRENT = "lanes/recurrent"
+TRANSFORMER_OUTPUTS = "lanes/transformer/outputs"
+RECURRENT_OUTPUTS = "lanes/recurrent/outputs"
 """The parts of the engine of lanes."""
 
 

@@ -39,8 +39,10 @@ class Program(Protocol):
         """Trains for an epoch, in place; the sum of its losses, and how many steps it had."""
         ...
 
-    def validation_loss(self, flat: Flat) -> float:
-        """The sum of the losses over the validation strings."""
+    def validation(self, flat: Flat) -> tuple[float, bool]:
+        """The sum of the losses over the validation strings; whether all of them are right, told
+        only by what can stop there.
+        """
         ...
 
 
@@ -85,8 +87,10 @@ def _train(
         update = Update(rate, config.weight_decay, config.gradient_clip)
         train_loss, done = program.epoch(flat, moments, steps, update, epoch)
         epoch, steps = epoch + 1, steps + done
-        validation_loss = program.validation_loss(flat)
-        goes_on = training.goes_on_after(train_loss, validation_loss, lambda: program.unpack(flat))
+        validation_loss, all_right = program.validation(flat)
+        goes_on = training.goes_on_after(
+            train_loss, validation_loss, lambda: program.unpack(flat), all_right=all_right
+        )
         progress(epoch / config.max_num_epochs if goes_on else 1.0, training.last_epoch())
     training.result.train_seconds = time.perf_counter() - started
     return training.result

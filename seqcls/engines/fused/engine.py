@@ -8,7 +8,6 @@ from jaxtyping import Float
 
 from seqcls.config import NetworkConfig
 from seqcls.engines.base import Member, Progress
-from seqcls.engines.compiled.left_out import left_out
 from seqcls.engines.compiled.machine_code import FUSED, MEAN, TABLES, is_compiled, is_ready
 from seqcls.engines.fused.packing import parameter_shapes
 from seqcls.engines.fused.tables.places import ADDED, SCHEMES
@@ -113,8 +112,12 @@ def _not_compiled(config: NetworkConfig) -> str | None:
         return f"num_blocks={config.num_blocks}: one block is compiled"
     if config.dropout_rate > 0:
         return f"dropout_rate={config.dropout_rate} makes equal letters differ"
-    if (reason := left_out(config)) is not None:
-        return reason
+    if config.activation not in ("gelu", "relu"):
+        return f"activation={config.activation!r} is not compiled"
+    if config.final_norm:
+        return "final_norm=True is not compiled"
+    if config.position_draw != "sorted":
+        return f"position_draw={config.position_draw!r} is not compiled"
     if config.readout == "mean" and config.attention_mask == "causal":
         return "readout='mean' with attention_mask='causal' is not compiled"
     if config.norm_placement == "post" and config.has_norms:

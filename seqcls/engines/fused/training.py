@@ -93,9 +93,9 @@ class CountsProgram(Packed):
         loss = self._kernel.train_epoch(*own, *tiles)
         return loss, len(tiles.ends)
 
-    def validation_loss(self, flat: Flat) -> float:
-        """As `Program.validation_loss`."""
+    def validation(self, flat: Flat) -> tuple[float, bool]:
+        """As `Program.validation`."""
         tiles = self._validation[:4]
         own = (flat, self._shape, self._scratch)
         loss: float = self._kernel.evaluate(*own, *tiles, self._logits)
-        return loss
+        return loss, False

@@ -45,6 +45,9 @@ NEAR_ZERO = tuple(
     )
 )
 ERFC = tuple(map(number, ERFC_SINGLE[::-1]))
+THREE = number(3)
+INNER, CUBIC = number(math.sqrt(2 / math.pi)), number(0.044715)
+"""Of GELU by tanh (Hendrycks & Gimpel 2016)."""
 PER_ROOT_2, PER_ROOT_2_PI = number(math.sqrt(0.5)), number(1 / math.sqrt(2 * math.pi))
 
 
@@ -99,6 +102,23 @@ def gelu(rows, columns, a, x, slopes):
             below = if_less(value, spread(ZERO), tail, ONE - tail)
             store(a, index, value * below)
             slope = fma(value, density * PER_ROOT_2_PI, below)
+            store(a, slopes.first + r * slopes.apart + c, slope)
+
+
+@kernel
+def gelu_tanh(rows, columns, a, x, slopes):
+    """Replaces x by x (1 + tanh u) / 2, u = sqrt(2 / pi) (x + 0.044715 x^3); leaves the slopes."""
+    for r in range(rows):
+        for c in range(columns):
+            index = x.first + r * x.apart + c
+            value = load(a, index)
+            square = value * value
+            share = tanh(value * fma(square, spread(INNER * CUBIC), spread(INNER)))
+            half = (share + ONE) * HALF
+            store(a, index, value * half)
+            # D u, and D tanh = 1 - tanh^2.
+            inner = fma(square, spread(THREE * INNER * CUBIC), spread(INNER))
+            slope = fma(value * inner, (ONE - share * share) * HALF, half)
             store(a, slopes.first + r * slopes.apart + c, slope)
 
 

@@ -4,18 +4,20 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 
 from seqcls.config import NetworkConfig
-from seqcls.engines.base import Member, Progress
-from seqcls.engines.compiled.left_out import left_out
+from seqcls.engines.base import Member, Progress, Scored, Written
 from seqcls.engines.compiled.machine_code import (
     RECURRENT,
+    RECURRENT_OUTPUTS,
     TRANSFORMER,
+    TRANSFORMER_OUTPUTS,
     is_compiled,
     is_ready,
 )
 from seqcls.engines.lanes.packing import shapes
+from seqcls.kinds import Examples
 from seqcls.problem import Problem
 from seqcls.results import TrainedMember, Weights
 from seqcls.tokens.strings import TokenStrings
@@ -23,13 +25,16 @@ from seqcls.tokens.strings import TokenStrings
 _log = logging.getLogger(__name__)
 
 WIDEST = {"transformer": 128, "rnn": 512, "gru": 512, "lstm": 512}
+WIDEST_WRITING = {"transformer": 128, "rnn": 256, "gru": 256, "lstm": 256}
 """By architecture, the widest hidden state that it trains: beyond, PyTorch's matrix products are as
-fast. Measured by `benchmarks.plain`, `WIDE`, with 64 strings of 0 to 40 tokens."""
+fast. Measured by `benchmarks.plain`, `WIDE`, with 64 strings of 0 to 40 tokens, and where outputs
+are written by `benchmarks.outputs`."""
 
 MOST_TOKENS = 64
-"""Of an alphabet: each token type costs as much as a number of the hidden state."""
+"""Of an alphabet: each token type costs as much as a number of the hidden state. Beside the head of
+a Transformer that writes it is little."""
 
-POSITIONS = ("none", "sinusoidal", "learned", "rotary", "alibi", "relative")
+POSITIONS = ("none", "sinusoidal", "learned", "rotary", "alibi", "relative", "coupled")
 
 
 class Lanes:
@@ -44,7 +49,9 @@ class Lanes:
         """Why it cannot train and test this; None where it can."""
         if device == "cuda":
             return "device='cuda' is no CPU"
-        return problem.no_language or _not_compiled(problem.network)
+        if problem.no_language and not problem.writes:
+            return problem.no_language
+        return _not_compiled(problem.network)
 
     def group_size(self, problem: Problem) -> int:
         """Few: members are trained one after another, and small groups keep all cores at work."""
@@ -69,10 +76,10 @@ class Lanes:
         if config.architecture == "transformer":
             from seqcls.engines.lanes.transformer import sizes as transformer
 
-            return shapes(transformer.slots_of(config))
+            return shapes(config, transformer.slots_of(config))
         from seqcls.engines.lanes.recurrent import sizes as recurrent
 
-        return shapes(recurrent.slots_of(config))
+        return shapes(config, recurrent.slots_of(config))
 
     def load(self) -> None:
         """As `Engine.load`."""
@@ -111,10 +118,31 @@ class Lanes:
 
         return lane_logits(problem.network, weights, strings)
 
+    def score(self, problem: Problem, weights: Weights, examples: Examples) -> Scored:
+        """As `Writer.score`."""
+        from seqcls.engines.lanes.programs import lane_scores
+
+        return lane_scores(problem, weights, examples)
+
+    def write(
+        self,
+        problem: Problem,
+        weights: Weights,
+        inputs: TokenStrings,
+        limits: Int64[np.ndarray, " string"],
+    ) -> list[Written]:
+        """As `Writer.write`."""
+        from seqcls.engines.lanes.programs import lane_outputs
+
+        return lane_outputs(problem, weights, inputs, limits)
+
 
 def part_of(config: NetworkConfig) -> str:
     """The part that trains a network which the engine can train."""
-    return TRANSFORMER if config.architecture == "transformer" else RECURRENT
+    answers_at_once = config.head == "string"
+    if config.architecture == "transformer":
+        return TRANSFORMER if answers_at_once else TRANSFORMER_OUTPUTS
+    return RECURRENT if answers_at_once else RECURRENT_OUTPUTS
 
 
 def _not_compiled(config: NetworkConfig) -> str | None:
@@ -126,9 +154,16 @@ def _not_compiled(config: NetworkConfig) -> str | None:
         return f"precision={config.precision!r} has half the lanes, and is not compiled"
     if config.dropout_rate > 0:
         return f"dropout_rate={config.dropout_rate} is not compiled"
-    if config.num_letters > MOST_TOKENS:
+    writes = config.head != "string"
+    if config.num_letters > MOST_TOKENS and not (writes and config.architecture == "transformer"):
         return f"an alphabet of {config.num_letters} tokens: up to {MOST_TOKENS} are compiled"
-    widest = WIDEST[config.architecture]
+    widest = (WIDEST_WRITING if writes else WIDEST)[config.architecture]
     if config.hidden_size > widest:
         return f"hidden_size={config.hidden_size}: up to {widest} it is faster than PyTorch"
-    return left_out(config)
+    if writes:
+        return None
+    if config.final_norm:
+        return "final_norm=True is compiled only where an output is written"
+    if config.position_draw != "sorted":
+        return f"position_draw={config.position_draw!r} is compiled only where an output is written"
+    return None

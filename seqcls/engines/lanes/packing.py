@@ -5,14 +5,16 @@ from collections.abc import Mapping
 import numpy as np
 from jaxtyping import Float, Int64
 
+from seqcls.config import NetworkConfig
 from seqcls.results import Weights
-from seqcls.tokens.tokenizer import PAD
+from seqcls.tokens.tokenizer import CLS, FIRST_LETTER, PAD
 
 Slots = Mapping[str, Int64[np.ndarray, "..."]]
 """Of each parameter by name, where in the flat array each of its values stands."""
 
 EMBEDDING = "embedding.weight"
-"""Without a row for PAD: that is zero, and has no part in anything."""
+"""Without a row for PAD, which has no part in anything; but one that may be tied to a head has all.
+"""
 
 COLUMNS = 4
 """All widths are filled up to a multiple of it."""
@@ -21,6 +23,23 @@ COLUMNS = 4
 def filled(size: int) -> int:
     """A size filled up to a multiple of `COLUMNS`."""
     return -(-size // COLUMNS) * COLUMNS
+
+
+def embedded_rows(config: NetworkConfig) -> int:
+    """Rows of the embedding as it is packed."""
+    return config.num_letters + (1 if config.head == "string" else 2)
+
+
+def head_rows(config: NetworkConfig) -> Int64[np.ndarray, " row"]:
+    """Where the rows of the embedding stand, and those of a head that writes.
+
+    CLS first, then the letters, so that those that are read are one after another, and PAD last.
+    """
+    rows = np.arange(embedded_rows(config))
+    if config.head == "string":
+        return rows
+    ids = np.concatenate([[CLS], np.arange(FIRST_LETTER, len(rows)), [PAD]])
+    return np.argsort(ids)
 
 
 def one_after_another(sizes: Mapping[str, int], start: int = 0) -> dict[str, int]:
@@ -42,18 +61,19 @@ def pack(slots: Slots, size: int, weights: Weights) -> Float[np.ndarray, " param
     flat = np.zeros(size, np.float32)
     for name, places in slots.items():
         values = weights[name]
-        flat[places] = np.delete(values, PAD, axis=0) if name == EMBEDDING else values
+        flat[places] = values if len(values) == len(places) else np.delete(values, PAD, axis=0)
     return flat
 
 
-def unpack(slots: Slots, flat: Float[np.ndarray, " parameter"]) -> Weights:
+def unpack(config: NetworkConfig, slots: Slots, flat: Float[np.ndarray, " parameter"]) -> Weights:
     """Copies of the parameters, by name."""
     weights = {name: flat[places] for name, places in slots.items()}
-    return {**weights, EMBEDDING: np.insert(weights[EMBEDDING], PAD, 0, axis=0)}
+    if config.head == "string":
+        weights[EMBEDDING] = np.insert(weights[EMBEDDING], PAD, 0, axis=0)
+    return weights
 
 
-def shapes(slots: Slots) -> dict[str, tuple[int, ...]]:
+def shapes(config: NetworkConfig, slots: Slots) -> dict[str, tuple[int, ...]]:
     """The parameters' shapes, by name."""
     shapes = {name: places.shape for name, places in slots.items()}
-    tokens, hidden = shapes[EMBEDDING]
-    return {**shapes, EMBEDDING: (tokens + 1, hidden)}
+    return {**shapes, EMBEDDING: (config.vocabulary_size, config.hidden_size)}

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 
 from seqcls.config import NetworkConfig
+from seqcls.engines.base import Scored, Written
 from seqcls.engines.compiled.training import Program
+from seqcls.kinds import Examples
 from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.tokens.strings import TokenStrings
@@ -16,6 +18,8 @@ from seqcls.tokens.strings import TokenStrings
 
 def program_of(problem: Problem) -> Program:
     """What trains a model."""
+    if problem.writes:
+        return _output_program(problem)
     if problem.network.architecture == "transformer":
         from seqcls.engines.lanes.transformer.program import TransformerProgram
 
@@ -23,6 +27,63 @@ def program_of(problem: Problem) -> Program:
     from seqcls.engines.lanes.recurrent.program import RecurrentProgram
 
     return RecurrentProgram(problem)
+
+
+def _output_program(problem: Problem) -> Program:
+    if problem.network.architecture == "transformer":
+        from seqcls.engines.lanes.transformer.outputs.program import TransformerOutputs
+
+        return TransformerOutputs(problem)
+    from seqcls.engines.lanes.recurrent.outputs.program import RecurrentOutputs
+
+    return RecurrentOutputs(problem)
+
+
+def lane_scores(problem: Problem, weights: Weights, examples: Examples) -> Scored:
+    """What teacher forcing says of inputs and their targets."""
+    # Of an input nothing is asked, whatever training asks of it.
+    network = problem.network.model_copy(update={"head": "output"})
+    if not len(examples):
+        nothing = np.zeros(0, np.bool_)
+        return Scored(nothing, nothing, np.zeros(0))
+    if network.architecture == "transformer":
+        from seqcls.engines.lanes.transformer.outputs.program import scores as transformer_scores
+
+        results, lesson = transformer_scores(network, weights, problem.task, examples)
+    else:
+        from seqcls.engines.lanes.recurrent.outputs.program import scores as recurrent_scores
+
+        results, lesson = recurrent_scores(network, weights, problem.task, examples)
+    losses, missed, inside = (
+        values.reshape(-1)[lesson.groups.places]
+        for values in (results.losses, results.missed, results.missed_inside)
+    )
+    return Scored(missed == 0, inside == 0, -losses)
+
+
+def lane_outputs(
+    problem: Problem, weights: Weights, inputs: TokenStrings, limits: Int64[np.ndarray, " string"]
+) -> list[Written]:
+    """What a model writes for inputs."""
+    if not len(inputs):
+        return []
+    if problem.network.architecture == "transformer":
+        from seqcls.engines.lanes.transformer.outputs.program import wrote as transformer_wrote
+
+        written = transformer_wrote(problem.network, weights, inputs, limits)
+    else:
+        from seqcls.engines.lanes.recurrent.outputs.program import wrote as recurrent_wrote
+
+        written = recurrent_wrote(problem.network, weights, inputs, limits)
+    counts = (written.tokens >= 0).sum(axis=1).tolist()
+    rows = zip(
+        written.tokens.tolist(),
+        counts,
+        written.is_ended.tolist(),
+        written.log_probability.tolist(),
+        strict=True,
+    )
+    return [Written(tokens[:count], ended, score) for tokens, count, ended, score in rows]
 
 
 def lane_logits(

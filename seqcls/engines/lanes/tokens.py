@@ -29,3 +29,11 @@ def mark_tokens(tokens, ids, a, types, types0, row, is_token0):
             store(a, types0 + token * row + kind, here)
         apart = absolute(given - np.float32(PAD))
         store(a, is_token0 + token, if_less(apart, spread(HALF), spread(ZERO), spread(ONE)))
+
+
+@kernel
+def mark_numbers(numbers, a, types, types0):
+    """The same for one token in each lane, given by the number of its type."""
+    for kind in range(types):
+        for lane in range(LANES):
+            a[(types0 + kind) * LANES + lane] = ONE if numbers[lane] == kind else ZERO

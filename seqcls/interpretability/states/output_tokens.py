@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 
 from seqcls.decoding.judging import written_beams
-from seqcls.decoding.searching import Written
+from seqcls.engines.base import Written
 from seqcls.errors import ConfigError
 from seqcls.interpretability.model.outputs import Output, token_ids, written
 from seqcls.interpretability.model.readable_model import AROUND_OUTPUTS, ids_of, plain_model

@@ -66,10 +66,11 @@ class TableProgram(Packed):
         )
         return loss, len(tiles.ends)
 
-    def validation_loss(self, flat: Flat) -> float:
-        """The sum of the losses over the validation strings."""
+    def validation(self, flat: Flat) -> tuple[float, bool]:
+        """As `Program.validation`."""
         logits = np.zeros(sum(len(own.strings) for own in self._validation), flat.dtype)
-        return sum(answer(self._network, self._shape, flat, x, logits) for x in self._validation)
+        losses = (answer(self._network, self._shape, flat, x, logits) for x in self._validation)
+        return sum(losses), False
 
     def _places(self, tiles: LetterTiles) -> Places:
         most = tiles.letters.shape[1]

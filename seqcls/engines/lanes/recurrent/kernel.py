@@ -105,8 +105,8 @@ def table_gradient(sizes, parameters, w, gradient, d_table):
 
 
 @kernel
-def run_layer(layer, sizes, parameters, at, w, table, a, batch):
-    """Computes a layer's states, token by token."""
+def run_layer(layer, sizes, parameters, at, w, table, a, batch, state, cell):
+    """Computes a layer's states, token by token; before the first are those at `state`, `cell`."""
     row, gates_row = sizes.width + 1, sizes.gates + 1
     types_row, moved = sizes.type_width + 1, layer * at.layer_size
     layers = layers_of(layer, sizes, parameters)
@@ -124,7 +124,7 @@ def run_layer(layer, sizes, parameters, at, w, table, a, batch):
             below = Rows(h - at.layer_size + first * row, row)
             apply(rows, layers.input, a, below, g, w, False)
         # The groups that go on are the first of those at the token before.
-        before, cell_before = at.zero, at.zero
+        before, cell_before = state, cell
         if token > 0:
             before = h + batch.starts[token - 1] * row
             cell_before = c + batch.starts[token - 1] * row
@@ -240,6 +240,31 @@ def read_states_gradient(sizes, at, a, batch):
                     store(a, to, load(a, read + i) * here)
 
 
+@kernel
+def read_tokens(sizes, at, a, ids, lengths, starts):
+    """Writes which token types a batch's rows are, and where each token's rows start; how many
+    tokens there are.
+    """
+    tokens, rows, row = 0, 0, sizes.type_width + 1
+    for lane in range(LANES):
+        tokens = max(tokens, lengths[0, lane])
+    for token in range(tokens):
+        starts[token] = rows
+        for group in range(lengths.shape[0]):
+            longest = 0
+            for lane in range(LANES):
+                longest = max(longest, lengths[group, lane])
+            if longest <= token:
+                break
+            mark_tokens(
+                1, ids[group, token : token + 1], a, sizes.types, at.types + rows * row, row,
+                at.is_token + rows,
+            )  # fmt: skip
+            rows += 1
+    starts[tokens] = rows
+    return tokens
+
+
 @entry(RECURRENT)
 def run(
     training, w, gradient, moments, step, update, sizes, parameters, at, a, strings, table, d_table,
@@ -263,7 +288,7 @@ def run(
         d_table: likewise, zeros at first.
         logits: (group, lane), written.
     """
-    row, types_row = sizes.width + 1, sizes.type_width + 1
+    row = sizes.width + 1
     slopes = np.zeros(LANES, np.float32)
     starts = np.zeros(strings.ids.shape[1] + 1, np.int64)
     total_loss = 0.0
@@ -273,27 +298,10 @@ def run(
         end = strings.ends[number]
         groups = end - first
         lengths = strings.lengths[first:end]
-        tokens = 0
-        for lane in range(LANES):
-            tokens = max(tokens, lengths[0, lane])
-        rows = 0
-        for token in range(tokens):
-            starts[token] = rows
-            for group in range(groups):
-                longest = 0
-                for lane in range(LANES):
-                    longest = max(longest, lengths[group, lane])
-                if longest <= token:
-                    break
-                mark_tokens(
-                    1, strings.ids[first + group, token : token + 1], a, sizes.types,
-                    at.types + rows * types_row, types_row, at.is_token + rows,
-                )  # fmt: skip
-                rows += 1
-        starts[tokens] = rows
+        tokens = read_tokens(sizes, at, a, strings.ids[first:end], lengths, starts)
         batch = Batch(tokens, groups, starts, lengths)
         for layer in range(sizes.layers):
-            run_layer(layer, sizes, parameters, at, w, table, a, batch)
+            run_layer(layer, sizes, parameters, at, w, table, a, batch, at.zero, at.zero)
         read_states(sizes, at, a, batch)
         for group in range(groups):
             given = first + group

@@ -10,6 +10,7 @@ from seqcls.engines.compiled.adamw import Update
 from seqcls.engines.compiled.training import Flat
 from seqcls.engines.lanes.groups import (
     Groups,
+    Strings,
     asked_groups,
     epoch_groups,
     validation_groups,
@@ -41,7 +42,7 @@ class RecurrentProgram:
 
     def unpack(self, flat: Flat) -> Weights:
         """As `Program.unpack`."""
-        return unpack(slots_of(self._network), flat)
+        return unpack(self._network, slots_of(self._network), flat)
 
     def epoch(
         self, flat: Flat, moments: np.ndarray, steps: int, update: Update, number: int
@@ -51,9 +52,9 @@ class RecurrentProgram:
         loss, _ = answered(self._network, flat, groups, moments, steps, update, self._scaled)
         return loss, len(groups.strings.ends)
 
-    def validation_loss(self, flat: Flat) -> float:
-        """As `Program.validation_loss`."""
-        return answered(self._network, flat, self._validation, scaled=self._scaled)[0]
+    def validation(self, flat: Flat) -> tuple[float, bool]:
+        """As `Program.validation`."""
+        return answered(self._network, flat, self._validation, scaled=self._scaled)[0], False
 
 
 def answered(
@@ -69,11 +70,7 @@ def answered(
     training = moments is not None
     sizes = sizes_of(network, scaled_loss=scaled)
     strings = groups.strings
-    sums = np.concatenate([[0], np.cumsum(strings.lengths.max(axis=1))])
-    starts = np.concatenate([[0], strings.ends[:-1]])
-    rows = int((sums[strings.ends] - sums[starts]).max(initial=0))
-    most = int((strings.ends - starts).max(initial=0))
-    at = states_of(sizes, rows, most)
+    at = states_of(sizes, *most_rows(strings))
     logits = np.empty(strings.targets.shape, np.float32)
     table = np.zeros(sizes.gates * sizes.type_width, np.float32)
     loss: float = run(
@@ -93,6 +90,14 @@ def answered(
         logits,
     )
     return loss, logits
+
+
+def most_rows(strings: Strings) -> tuple[int, int]:
+    """Of a batch, at most: tokens of all its groups, and groups."""
+    sums = np.concatenate([[0], np.cumsum(strings.lengths.max(axis=1))])
+    starts = np.concatenate([[0], strings.ends[:-1]])
+    rows = int((sums[strings.ends] - sums[starts]).max(initial=0))
+    return rows, int((strings.ends - starts).max(initial=0))
 
 
 def recurrent_logits(

@@ -11,7 +11,14 @@ import numpy as np
 from jaxtyping import Int64
 
 from seqcls.config import NetworkConfig
-from seqcls.engines.lanes.packing import Slots, filled, one_after_another
+from seqcls.engines.lanes.packing import (
+    COLUMNS,
+    Slots,
+    embedded_rows,
+    filled,
+    head_rows,
+    one_after_another,
+)
 
 RNN, GRU, LSTM = range(3)
 CELLS = {"rnn": RNN, "gru": GRU, "lstm": LSTM}
@@ -23,8 +30,13 @@ class Sizes(NamedTuple):
 
     cell: int
     types: int
-    """Token types that have an embedding: CLS and the letters; filled up to `type_width`."""
+    """Token types that are read: CLS and the letters."""
     type_width: int
+    """Rows of the embedding, filled up: of these, and where the head writes also of PAD."""
+    outputs: int
+    """Numbers that the head gives of a state."""
+    tied: bool
+    """Whether the embedding is the head's matrix."""
     hidden: int
     width: int
     """The hidden size, filled up."""
@@ -83,16 +95,20 @@ class States(NamedTuple):
     """The state before, row by row."""
     cell: int
     cell_tanh: int
+    outputs: int
+    """Of a head that writes: of every row in training, else of `COLUMNS` at once."""
     size: int
 
 
 def sizes_of(config: NetworkConfig, *, scaled_loss: bool = False) -> Sizes:
     """A network's sizes and switches."""
-    types, width = config.num_letters + 1, filled(config.hidden_size)
+    width = filled(config.hidden_size)
     return Sizes(
         cell=CELLS[config.architecture],
-        types=types,
-        type_width=filled(types),
+        types=config.num_letters + 1,
+        type_width=filled(embedded_rows(config)),
+        outputs=config.num_outputs,
+        tied=config.tied_embeddings,
         hidden=config.hidden_size,
         width=width,
         gates=GATES[config.architecture] * width,
@@ -115,13 +131,15 @@ def parameters_of(config: NetworkConfig) -> Parameters:
     }
     size, embedding = sum(layer.values()), s.type_width * s.width
     classifier = embedding + s.layers * size
+    classified = 0 if s.tied else filled(s.outputs)
+    bias = classifier + (1 if s.outputs == 1 else classified) * s.width
     return Parameters(
         embedding=0,
         layer_size=size,
         **one_after_another(layer, embedding),
         classifier=classifier,
-        classifier_bias=classifier + s.width,
-        size=classifier + s.width + filled(1),
+        classifier_bias=bias,
+        size=bias + classified,
     )
 
 
@@ -136,7 +154,8 @@ def _slots(
 ) -> Iterator[tuple[str, Int64[np.ndarray, "..."]]]:
     hidden = np.arange(s.hidden)
     gates = np.add.outer(np.arange(GATES[config.architecture]) * s.width, hidden).reshape(-1)
-    yield "embedding.weight", p.embedding + np.add.outer(np.arange(s.types) * s.width, hidden)
+    rows = head_rows(config)
+    yield "embedding.weight", p.embedding + np.add.outer(rows * s.width, hidden)
     for layer in range(s.layers):
         inside, moved = f"layers.{layer}.", layer * p.layer_size
         matrix = np.add.outer(gates * s.width, hidden)
@@ -145,18 +164,22 @@ def _slots(
         if s.biases:
             yield f"{inside}input_bias", moved + p.input_bias + gates
             yield f"{inside}state_bias", moved + p.state_bias + gates
-    yield "classifier.weight", (p.classifier + hidden)[None]
+    if s.tied:
+        return
+    outputs = np.zeros(1, np.int64) if s.outputs == 1 else rows
+    yield "classifier.weight", p.classifier + np.add.outer(outputs * s.width, hidden)
     if s.biases:
-        yield "classifier.bias", np.array([p.classifier_bias])
+        yield "classifier.bias", p.classifier_bias + outputs
 
 
-def states_of(s: Sizes, rows: int, groups: int) -> States:
+def states_of(s: Sizes, rows: int, groups: int, *, training: bool = False) -> States:
     """Where the states of a batch stand.
 
     Args:
         s: the network's sizes.
         rows: as `States` counts them.
         groups: so many at most.
+        training: whether what the gradients of a head that writes need is kept.
     """
     # One vector more in every row: rows that are a power of two apart share lines of the cache.
     width, gates = s.width + 1, s.gates + 1
@@ -186,4 +209,5 @@ def states_of(s: Sizes, rows: int, groups: int) -> States:
     if not gru:
         starts["state_gates_gradient"] = starts["input_gates_gradient"]
     layers, end = one_after_another(layer, first), first + s.layers * size
-    return States(rows=rows, **starts, layer_size=size, **layers, size=end)
+    outputs = (rows if training else COLUMNS) * (filled(s.outputs) + 1) * (s.outputs > 1)
+    return States(rows=rows, **starts, layer_size=size, **layers, outputs=end, size=end + outputs)

@@ -10,13 +10,13 @@ takes the place of x in the sums, and its (normed) state makes the one query.
 from typing import NamedTuple
 
 from seqcls.engines.lanes.compiling import kernel
-from seqcls.engines.lanes.elementary import gelu, multiply, relu
+from seqcls.engines.lanes.elementary import gelu, gelu_tanh, multiply, relu
 from seqcls.engines.lanes.linear import Linear, apply, apply_gradient
 from seqcls.engines.lanes.norm import NONE, Kept, Norm, norm, norm_gradient
 from seqcls.engines.lanes.tiles import Rows, clear
 from seqcls.engines.lanes.transformer.attention import attend, attend_gradient
 from seqcls.engines.lanes.transformer.places import rotate
-from seqcls.engines.lanes.transformer.sizes import ROTARY
+from seqcls.engines.lanes.transformer.sizes import GELU, RELU, ROTARY
 from seqcls.engines.lanes.vector import LANES, load, store
 
 
@@ -166,10 +166,7 @@ def forward(number, last, tokens, keep, sizes, parameters, at, w, a, group):
     if layers.before:
         norm(queries, layers.feed_forward_norm, a, its.y, its.fed, its.feed_forward_kept, w)
     apply(queries, layers.inner, a, its.fed, its.inner, w, False)
-    if sizes.relu:
-        relu(queries, sizes.inner, a, its.inner, its.slopes)
-    else:
-        gelu(queries, sizes.inner, a, its.inner, its.slopes)
+    activate(queries, sizes, a, its.inner, its.slopes)
     copy(queries, sizes.width, a, its.y, its.z)
     apply(queries, layers.outer, a, its.inner, its.z, w, True)
     if layers.after:
@@ -231,6 +228,17 @@ def backward(number, last, tokens, sizes, parameters, at, w, gradient, a, group)
     if layers.before:
         kept = its.attention_kept
         norm_gradient(tokens, layers.attention_norm, a, dn, dx, kept, sums, w, gradient, True)
+
+
+@kernel
+def activate(rows, sizes, a, x, slopes):
+    """Puts the numbers between a feed-forward's layers through its function; leaves the slopes."""
+    if sizes.activation == RELU:
+        relu(rows, sizes.inner, a, x, slopes)
+    elif sizes.activation == GELU:
+        gelu(rows, sizes.inner, a, x, slopes)
+    else:
+        gelu_tanh(rows, sizes.inner, a, x, slopes)
 
 
 @kernel

@@ -123,6 +123,35 @@ def read_states_gradient(tokens, sizes, at, a):
             store(a, at.gradient + token * (sizes.width + 1) + i, value * here)
 
 
+@kernel
+def embed(tokens, sizes, parameters, at, a, ids, lengths, factor, w):
+    """Writes the tokens' embeddings, and what attention is told of the tokens."""
+    types = Rows(at.types, sizes.type_width + 1)
+    mark_tokens(tokens, ids, a, sizes.types, types.first, types.apart, at.is_token)
+    fill_masks(tokens, sizes, at, a, ids, lengths, factor)
+    linear(
+        tokens, sizes.width, sizes.types, a, types, w,
+        Matrix(parameters.embedding, 1, sizes.width), Rows(at.state, sizes.width + 1), w, -1, False,
+    )  # fmt: skip
+
+
+@kernel
+def embed_gradient(tokens, sizes, parameters, at, a, gradient):
+    """Adds D of the embeddings to the gradient."""
+    weight_gradient(
+        tokens, sizes.type_width, sizes.width, a, Rows(at.types, sizes.type_width + 1),
+        Rows(at.gradient, sizes.width + 1), gradient, parameters.embedding, sizes.width,
+    )  # fmt: skip
+
+
+@kernel
+def fill_all_turns(tokens, sizes, at, a, cosines, sines, read):
+    """Writes the turns of each place, then of the tokens that alone are read."""
+    pairs = sizes.head_size // 2
+    fill_turns(tokens, pairs, a, at.turns, cosines, sines)
+    fill_read_turns(pairs, a, at.turns + at.tokens * 2 * pairs, cosines, sines, read)
+
+
 @entry(TRANSFORMER)
 def run(
     training, w, gradient, moments, step, update, sizes, parameters, at, a, strings, places, factor,
@@ -147,8 +176,6 @@ def run(
         logits: (group, lane), written.
     """
     row = sizes.width + 1
-    types = Rows(at.types, sizes.type_width + 1)
-    embedding = Matrix(parameters.embedding, 1, sizes.width)
     single = sizes.readout != MEAN
     read = np.zeros(LANES, np.int64)
     slopes = np.zeros(LANES, np.float32)
@@ -165,12 +192,7 @@ def run(
             tokens = (longest + 3) // 4 * 4
             here = places.rows[number]
             group = Group(places.numbers[here], places.slopes, places.buckets, read, np.float32(1))
-            mark_tokens(tokens, ids, a, sizes.types, types.first, types.apart, at.is_token)
-            fill_masks(tokens, sizes, at, a, ids, lengths, factor)
-            linear(
-                tokens, sizes.width, sizes.types, a, types, w, embedding, Rows(at.state, row), w,
-                -1, False,
-            )  # fmt: skip
+            embed(tokens, sizes, parameters, at, a, ids, lengths, factor, w)
             if sizes.scheme == ADDED:
                 add_places(
                     tokens, sizes.width, sizes.hidden, a, at.state, row,
@@ -182,11 +204,8 @@ def run(
                     group.places,
                 )  # fmt: skip
             elif sizes.scheme == ROTARY:
-                pairs = sizes.head_size // 2
                 cosines, sines = places.cosines[here], places.sines[here]
-                fill_turns(tokens, pairs, a, at.turns, cosines, sines)
-                reader = at.turns + at.tokens * 2 * pairs
-                fill_read_turns(pairs, a, reader, cosines, sines, read)
+                fill_all_turns(tokens, sizes, at, a, cosines, sines, read)
             for block in range(sizes.blocks):
                 last = single and block == sizes.blocks - 1
                 forward(block, last, tokens, training, sizes, parameters, at, w, a, group)
@@ -209,10 +228,7 @@ def run(
             for block in range(sizes.blocks - 1, -1, -1):
                 last = single and block == sizes.blocks - 1
                 backward(block, last, tokens, sizes, parameters, at, w, gradient, a, group)
-            weight_gradient(
-                tokens, sizes.type_width, sizes.width, a, types, Rows(at.gradient, row), gradient,
-                parameters.embedding, sizes.width,
-            )  # fmt: skip
+            embed_gradient(tokens, sizes, parameters, at, a, gradient)
             if sizes.scheme == LEARNED:
                 add_places_gradient(
                     tokens, sizes.width, sizes.hidden, a, at.gradient, row, at.is_token, gradient,

@@ -54,7 +54,7 @@ class TransformerProgram:
 
     def unpack(self, flat: Flat) -> Weights:
         """As `Program.unpack`."""
-        return unpack(slots_of(self._network), flat)
+        return unpack(self._network, slots_of(self._network), flat)
 
     def epoch(
         self, flat: Flat, moments: np.ndarray, steps: int, update: Update, number: int
@@ -66,10 +66,10 @@ class TransformerProgram:
         )
         return loss, len(groups.strings.ends)
 
-    def validation_loss(self, flat: Flat) -> float:
-        """As `Program.validation_loss`."""
+    def validation(self, flat: Flat) -> tuple[float, bool]:
+        """As `Program.validation`."""
         strings, places = self._validation, self._validation_places
-        return answered(self._network, flat, strings, places, scaled=self._scaled)[0]
+        return answered(self._network, flat, strings, places, scaled=self._scaled)[0], False
 
     def _places(self, groups: Groups) -> Places:
         strings = groups.strings

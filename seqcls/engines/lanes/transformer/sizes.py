@@ -13,18 +13,28 @@ import numpy as np
 from jaxtyping import Int64
 
 from seqcls.config import NetworkConfig
-from seqcls.engines.lanes.packing import Slots, filled, one_after_another
+from seqcls.engines.lanes.packing import (
+    COLUMNS,
+    Slots,
+    embedded_rows,
+    filled,
+    head_rows,
+    one_after_another,
+)
 from seqcls.models.positions import table_size
 from seqcls.models.positions.numbers import BUCKETS
 
 FIRST, LAST, MEAN = range(3)
 READOUTS = {"first": FIRST, "last": LAST, "mean": MEAN}
 NORMS = {"none": 0, "rms": 1, "nn": 2}
+GELU, RELU, GELU_TANH = range(3)
+ACTIVATIONS = {"gelu": GELU, "relu": RELU, "gelu_tanh": GELU_TANH}
 NOWHERE, ADDED, LEARNED, ROTARY, ALIBI, RELATIVE = range(6)
 SCHEMES = {
     "none": NOWHERE,
     "sinusoidal": ADDED,
     "learned": LEARNED,
+    "coupled": LEARNED,
     "rotary": ROTARY,
     "alibi": ALIBI,
     "relative": RELATIVE,
@@ -38,8 +48,11 @@ class Sizes(NamedTuple):
     """Sizes and switches."""
 
     types: int
-    """Token types that have an embedding: CLS and the letters; filled up to `type_width`."""
+    """Token types that are read: CLS and the letters."""
     type_width: int
+    """Rows of the embedding, filled up: of these, and where the head writes also of PAD."""
+    outputs: int
+    """Numbers that the head gives of a state."""
     hidden: int
     width: int
     """The hidden size, filled up."""
@@ -54,12 +67,15 @@ class Sizes(NamedTuple):
     norm: int
     eps: float
     norms_last: bool
-    relu: bool
+    activation: int
     biases: bool
     causal: bool
     no_attend_cls: bool
     log_length: bool
     readout: int
+    final_norm: bool
+    tied: bool
+    """Whether the embedding is the head's matrix."""
     scheme: int
     scaled_loss: bool
 
@@ -82,6 +98,8 @@ class Parameters(NamedTuple):
     inner_bias: int
     outer: int
     outer_bias: int
+    final_norm: int
+    final_norm_bias: int
     classifier: int
     classifier_bias: int
     table: int
@@ -117,6 +135,11 @@ class States(NamedTuple):
     heads_gradient: int
     scores_gradient: int
     norm_sums: int
+    final_normed: int
+    final_units: int
+    final_scales: int
+    outputs: int
+    """Of a head that writes: of every place in training, else of `ROWS` at once."""
     block_size: int
     state: int
     attention_normed: int
@@ -138,11 +161,11 @@ class States(NamedTuple):
 
 def sizes_of(config: NetworkConfig, *, scaled_loss: bool = False) -> Sizes:
     """A network's sizes and switches."""
-    types = config.num_letters + 1
     heads, head_width = config.num_attention_heads, filled(config.attention_head_size)
     return Sizes(
-        types=types,
-        type_width=filled(types),
+        types=config.num_letters + 1,
+        type_width=filled(embedded_rows(config)),
+        outputs=config.num_outputs,
         hidden=config.hidden_size,
         width=filled(config.hidden_size),
         heads=heads,
@@ -154,12 +177,14 @@ def sizes_of(config: NetworkConfig, *, scaled_loss: bool = False) -> Sizes:
         norm=NORMS[config.layer_norm if config.has_norms else "none"],
         eps=config.layer_norm_eps,
         norms_last=config.norm_placement == "post",
-        relu=config.activation == "relu",
+        activation=ACTIVATIONS[config.activation],
         biases=config.biases,
         causal=config.attention_mask == "causal",
         no_attend_cls=config.no_attend_cls,
         log_length=config.attention_scale == "log_length",
         readout=READOUTS[config.readout],
+        final_norm=config.final_norm,
+        tied=config.tied_embeddings,
         scheme=SCHEMES[config.positions],
         scaled_loss=scaled_loss,
     )
@@ -167,7 +192,7 @@ def sizes_of(config: NetworkConfig, *, scaled_loss: bool = False) -> Sizes:
 
 def table_shape(config: NetworkConfig) -> tuple[int, int]:
     """Rows and columns of the learned table of places; no rows where none is learned."""
-    if config.positions == "learned":
+    if SCHEMES[config.positions] == LEARNED:
         return table_size(config) or 0, config.hidden_size
     if config.positions == "relative":
         return BUCKETS, config.num_attention_heads
@@ -194,11 +219,15 @@ def parameters_of(config: NetworkConfig) -> Parameters:
     }
     block_size, embedding = sum(block.values()), s.type_width * s.width
     rows, columns = table_shape(config)
+    classified = 0 if s.tied else filled(s.outputs)
     after = {
-        "classifier": s.width,
-        "classifier_bias": filled(1),
+        "final_norm": s.width * s.final_norm,
+        "final_norm_bias": s.width * s.final_norm,
+        # A head of one output has no rows but that.
+        "classifier": (1 if s.outputs == 1 else classified) * s.width,
+        "classifier_bias": classified,
         # Rows of a table of distances are as long as there are heads.
-        "table": rows * (s.width if config.positions == "learned" else columns),
+        "table": rows * (s.width if s.scheme == LEARNED else columns),
     }
     starts = one_after_another(after, embedding + s.blocks * block_size)
     end = starts["table"] + after["table"]
@@ -220,7 +249,7 @@ def _slots(
 
     hidden, inner = np.arange(s.hidden), np.arange(config.feed_forward_size)
     heads = np.add.outer(np.arange(s.heads) * s.head_width, np.arange(s.head_size)).reshape(-1)
-    yield "embedding.weight", rows_of(p.embedding, np.arange(s.types), hidden, s.width)
+    yield "embedding.weight", rows_of(p.embedding, head_rows(config), hidden, s.width)
     for number in range(s.blocks):
         block, moved = f"blocks.{number}.", number * p.block_size
         norms = (
@@ -245,12 +274,18 @@ def _slots(
             yield f"{block}{name}.weight", rows_of(moved + weight, rows, columns, width)
             if config.biases:
                 yield f"{block}{name}.bias", moved + bias + rows
-    yield "classifier.weight", (p.classifier + hidden)[None]
-    if config.biases:
-        yield "classifier.bias", np.array([p.classifier_bias])
+    if s.final_norm:
+        yield "final_norm.weight", p.final_norm + hidden
+    if s.final_norm and config.layer_norm == "nn":
+        yield "final_norm.bias", p.final_norm_bias + hidden
+    if not s.tied:
+        outputs = np.zeros(1, np.int64) if s.outputs == 1 else head_rows(config)
+        yield "classifier.weight", rows_of(p.classifier, outputs, hidden, s.width)
+    if config.biases and not s.tied:
+        yield "classifier.bias", p.classifier_bias + outputs
     rows, columns = table_shape(config)
     if rows:
-        width = s.width if config.positions == "learned" else columns
+        width = s.width if s.scheme == LEARNED else columns
         yield "positions.table.weight", rows_of(p.table, np.arange(rows), np.arange(columns), width)
 
 
@@ -284,6 +319,10 @@ def states_of(s: Sizes, tokens: int, *, training: bool) -> States:
         "heads_gradient": tokens * heads,
         "scores_gradient": tile * (tokens + 1),
         "norm_sums": 2 * s.hidden,
+        "final_normed": tokens * width * s.final_norm,
+        "final_units": tokens * width * s.final_norm,
+        "final_scales": tokens * s.final_norm,
+        "outputs": (tokens if training else COLUMNS) * (filled(s.outputs) + 1) * (s.outputs > 1),
     }
     block = {
         "state": tokens * width,

@@ -1,0 +1,203 @@
+"""Strings as models that write are taught them: in groups, with the tokens to be predicted."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int16, Int64, Integer
+
+from seqcls.config import NetworkConfig
+from seqcls.engines.lanes.groups import Groups, Strings, make_groups
+from seqcls.engines.lanes.packing import filled, head_rows
+from seqcls.engines.lanes.target import lanes
+from seqcls.kinds import Examples
+from seqcls.kinds.transduction import NO_TARGET, Transduction, separator_id
+from seqcls.remembered import remembered
+from seqcls.sampling import Sampler
+from seqcls.sampling.streams import stream
+from seqcls.tasks import Task
+from seqcls.tokens.strings import TokenStrings
+from seqcls.tokens.tokenizer import CLS
+
+KIND = Transduction()
+
+
+class TaughtStrings(NamedTuple):
+    """Strings in groups, and what is to be predicted at each of their tokens."""
+
+    strings: Strings
+    wanted: Int16[np.ndarray, "group position lane"]
+    """As `seqcls.engines.lanes.loss.Taught`."""
+    begins: Int64[np.ndarray, "group lane"]
+    """The first token at which one is."""
+    shares: Float[np.ndarray, " batch"]
+    """What each loss counts for in the gradient: one over the tokens predicted in the batch."""
+
+
+class Lesson(NamedTuple):
+    """Strings as compiled code takes them, and where each is."""
+
+    taught: TaughtStrings
+    groups: Groups
+    coupled: Int64[np.ndarray, "string position"] | None
+    """The places of tokens that share them, before training moves them."""
+
+    @property
+    def where(self) -> tuple[np.ndarray, int]:
+        """Each string's group's number times the lanes, and its lane; how many groups."""
+        return self.groups.places, len(self.taught.wanted)
+
+
+def make_lesson(
+    network: NetworkConfig,
+    task: Task,
+    examples: Examples,
+    batches: Sequence[Int64[np.ndarray, " row"]],
+) -> Lesson:
+    """Inputs with their targets, in groups.
+
+    Args:
+        network: one that writes.
+        task: the transduction.
+        examples: inputs and targets.
+        batches: the rows of the strings of each batch.
+    """
+    read = KIND.reading(task, examples)
+    groups = make_groups("first", read, np.zeros(len(examples)), batches)
+    encoded = KIND.encoded(task, examples, network)
+    asked = encoded != NO_TARGET
+    # The last token that is predicted, END, is predicted at the last one that is read.
+    begins = read.lengths + 1 - asked.sum(axis=1)
+    rows, places = np.nonzero(asked)
+    numbers = head_rows(network)[encoded[rows, places]]
+    if network.head == "all":
+        ids = read.ids
+        after = np.cumsum(ids == separator_id(network), axis=1) > 0
+        # Token ids stand one to the right of their letters, behind CLS.
+        is_written = np.pad(after, ((0, 0), (1, 0)))[rows, places]
+        numbers = numbers + np.where(is_written, 0, network.num_outputs)
+    count, tokens, width = groups.strings.ids.shape
+    wanted = np.full((count * width, tokens), -1, np.int16)
+    wanted[groups.places[rows], begins[rows] + places] = numbers
+    first = np.zeros(count * width, np.int64)
+    first[groups.places] = begins
+    shares = [1 / max(int(asked[rows_of].sum()), 1) for rows_of in batches]
+    by_lane = wanted.reshape(count, width, tokens).transpose(0, 2, 1)
+    coupled = None
+    if network.positions == "coupled":
+        its = groups.strings.ids.transpose(0, 2, 1).reshape(count * width, tokens)
+        coupled = coupled_of(network, its[groups.places])
+    return Lesson(
+        TaughtStrings(
+            groups.strings,
+            np.ascontiguousarray(by_lane),
+            first.reshape(count, width),
+            np.array(shares, np.float32),
+        ),
+        groups,
+        coupled,
+    )
+
+
+def coupled_of(
+    network: NetworkConfig, ids: Integer[np.ndarray, "string position"]
+) -> Int64[np.ndarray, "string position"]:
+    """The places of tokens that share them."""
+    # Only here is PyTorch loaded.
+    import torch
+
+    from seqcls.models.positions.coupled import coupled_places
+
+    places = coupled_places(network.coupling, torch.from_numpy(ids.astype(np.int64)))
+    return np.asarray(places.numpy())
+
+
+@remembered
+def epoch_lesson(network: NetworkConfig, sampler: Sampler, epoch: int) -> Lesson:
+    """An epoch's strings, made once for all members that are taught them."""
+    drawn = stream(sampler).epoch(epoch)
+    rows, size = np.arange(len(drawn)), sampler.batch_size
+    batches = [rows[start : start + size] for start in range(0, len(rows), size)]
+    return make_lesson(network, sampler.task, drawn, batches)
+
+
+def scored_lesson(network: NetworkConfig, task: Task, examples: Examples, most: int) -> Lesson:
+    """Strings that are only scored, in batches of so many groups at most."""
+    longest_first = np.argsort(-KIND.reading(task, examples).lengths, kind="stable")
+    size = most * lanes()
+    rows = [longest_first[x : x + size] for x in range(0, len(examples), size)]
+    return make_lesson(network, task, examples, rows)
+
+
+@remembered
+def validation_lesson(network: NetworkConfig, sampler: Sampler, most: int) -> Lesson:
+    """The strings of a validation, made once for all members."""
+    return scored_lesson(network, sampler.task, stream(sampler).epoch(0), most)
+
+
+class Blank(NamedTuple):
+    """Inputs in groups, for which outputs are to be written."""
+
+    given: Int16[np.ndarray, "group position lane"]
+    begins: Int64[np.ndarray, "group lane"]
+    limits: Int64[np.ndarray, "group lane"]
+    places: Int64[np.ndarray, " string"]
+    """Each one's group's number times the lanes, and its lane."""
+
+    @property
+    def tokens(self) -> int:
+        """Places that are read at most, filled up."""
+        return filled(int((self.begins + self.limits).max(initial=1)))
+
+
+class WrittenOutputs(NamedTuple):
+    """The outputs of strings."""
+
+    tokens: Int16[np.ndarray, "string position"]
+    """Token ids, -1 after each end."""
+    is_ended: Bool[np.ndarray, " string"]
+    log_probability: Float[np.ndarray, " string"]
+
+
+def make_blank(
+    network: NetworkConfig, inputs: TokenStrings, limits: Int64[np.ndarray, " string"]
+) -> Blank:
+    """Inputs with `CLS` before and `SEP` behind them, in groups of like length."""
+    width, count = lanes(), -(-len(inputs) // lanes())
+    begins = inputs.lengths + 2
+    order = np.argsort(-(begins + limits), kind="stable")
+    places = np.empty(len(inputs), np.int64)
+    places[order] = np.arange(len(inputs))
+    ids = np.pad(inputs.ids, ((0, 0), (1, 1)), constant_values=CLS)
+    ids[np.arange(len(inputs)), begins - 1] = separator_id(network)
+    given = np.zeros((count * width, ids.shape[1]), np.int16)
+    given[places] = head_rows(network)[ids]
+    by_lane = given.reshape(count, width, -1).transpose(0, 2, 1)
+    first, most = np.zeros((2, count * width), np.int64)
+    first[places], most[places] = begins, limits
+    shape = count, width
+    return Blank(np.ascontiguousarray(by_lane), first.reshape(shape), most.reshape(shape), places)
+
+
+def empty_outputs(blank: Blank) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Outputs of which nothing is written: their tokens, how many, whether ended, their scores."""
+    count, width = blank.begins.shape
+    written = np.full((count, int(blank.limits.max(initial=1)), width), -1, np.int16)
+    counts = np.zeros((count, width), np.int64)
+    return written, counts, np.zeros((count, width), np.bool_), np.zeros((count, width))
+
+
+def written_of(
+    network: NetworkConfig,
+    blank: Blank,
+    written: Int16[np.ndarray, "group position lane"],
+    is_ended: Bool[np.ndarray, "group lane"],
+    scores: Float[np.ndarray, "group lane"],
+) -> WrittenOutputs:
+    """Outputs in the order of the strings."""
+    ids = np.append(np.argsort(head_rows(network)), -1)
+    tokens = written.transpose(0, 2, 1).reshape(-1, written.shape[1])[blank.places]
+    at = blank.places
+    return WrittenOutputs(
+        ids[tokens].astype(np.int16), is_ended.reshape(-1)[at], scores.reshape(-1)[at]
+    )

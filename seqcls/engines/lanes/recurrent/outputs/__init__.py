@@ -1,0 +1,1 @@
+"""Recurrent networks that write: trained by teacher forcing, and writing."""

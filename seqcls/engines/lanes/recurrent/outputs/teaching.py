@@ -1,0 +1,109 @@
+"""Forward, backward and AdamW of a recurrent network that writes, as one compiled function.
+
+As `seqcls.engines.lanes.recurrent.kernel`, but the last layer's states are read at every token.
+"""
+
+import numpy as np
+
+from seqcls.engines.compiled.adamw import adamw
+from seqcls.engines.compiled.compiling import entry
+from seqcls.engines.compiled.machine_code import RECURRENT_OUTPUTS
+from seqcls.engines.lanes.compiling import kernel
+from seqcls.engines.lanes.linear import Linear, apply_gradient
+from seqcls.engines.lanes.loss import Head, Taught, token_losses
+from seqcls.engines.lanes.recurrent.kernel import (
+    Batch,
+    make_table,
+    read_tokens,
+    run_layer,
+    run_layer_gradient,
+    table_gradient,
+)
+from seqcls.engines.lanes.tiles import COLUMNS, Rows, clear
+from seqcls.engines.lanes.vector import LANES
+
+
+@kernel
+def head_of(sizes, parameters):
+    """The head, as `token_losses` takes it."""
+    outputs = (sizes.outputs + 3) // 4 * 4
+    bias = parameters.classifier_bias if sizes.biases and not sizes.tied else -1
+    weight = parameters.embedding if sizes.tied else parameters.classifier
+    return Head(Linear(sizes.width, outputs, weight, bias), sizes.outputs)
+
+
+@entry(RECURRENT_OUTPUTS)
+def run(
+    training, w, gradient, moments, step, update, sizes, parameters, at, a, taught, table, d_table,
+    losses, missed, missed_inside,
+):  # fmt: skip
+    """Trains a model on batches of strings, in place, or only scores; the sum of all losses.
+
+    Args:
+        training: whether to train.
+        w: the parameters, one after another.
+        gradient: as many zeros.
+        moments: (2, parameter) AdamW's first and second moments.
+        step: steps done before.
+        update: an `Update`.
+        sizes: a `Sizes`.
+        parameters: a `Parameters`.
+        at: a `States`.
+        a: scratch for the states, zeros at first.
+        taught: a `TaughtStrings`.
+        table: scratch of (gate, token type) numbers.
+        d_table: likewise, zeros at first.
+        losses: (group, lane), zeros; added to, as are the next two: as in `Taught`.
+        missed: likewise.
+        missed_inside: likewise.
+    """
+    row, strings = sizes.width + 1, taught.strings
+    starts = np.zeros(strings.ids.shape[1] + 1, np.int64)
+    wanted = np.zeros((at.rows + COLUMNS, LANES), np.int16)
+    owners = np.zeros(at.rows + COLUMNS, np.int64)
+    kept = np.zeros(4 * LANES, np.float32)
+    head = head_of(sizes, parameters)
+    states = at.state + (sizes.layers - 1) * at.layer_size
+    outputs = Rows(at.outputs, head.layer.outputs + 1)
+    total_loss = 0.0
+    first = 0
+    make_table(sizes, parameters, w, table)
+    for number in range(strings.ends.size):
+        end = strings.ends[number]
+        lengths = strings.lengths[first:end]
+        tokens = read_tokens(sizes, at, a, strings.ids[first:end], lengths, starts)
+        batch = Batch(tokens, end - first, starts, lengths)
+        rows, begin = starts[tokens], starts[tokens]
+        for token in range(tokens):
+            for index in range(starts[token], starts[token + 1]):
+                group = first + index - starts[token]
+                owners[index] = group
+                for lane in range(LANES):
+                    wanted[index, lane] = taught.wanted[group, token, lane]
+                    if wanted[index, lane] >= 0:
+                        begin = min(begin, index)
+        for layer in range(sizes.layers):
+            run_layer(layer, sizes, parameters, at, w, table, a, batch, at.zero, at.zero)
+        told = Taught(wanted, owners, losses, missed, missed_inside, kept)
+        share = taught.shares[number]
+        first = end
+        if not training:
+            for start in range(begin, rows, COLUMNS):
+                read = Rows(states + start * row, row)
+                total_loss += token_losses(
+                    min(COLUMNS, rows - start), start, head, a, read, outputs, w, told, share,
+                    False,
+                )  # fmt: skip
+            continue
+        asked, read = rows - begin, Rows(states + begin * row, row)
+        total_loss += token_losses(asked, begin, head, a, read, outputs, w, told, share, True)
+        clear(a, at.output_gradient, begin * row)
+        to = Rows(at.output_gradient + begin * row, row)
+        apply_gradient(asked, head.layer, a, read, outputs, to, w, gradient, False)
+        for layer in range(sizes.layers - 1, -1, -1):
+            run_layer_gradient(layer, sizes, parameters, at, w, gradient, d_table, a, batch)
+        table_gradient(sizes, parameters, w, gradient, d_table)
+        step += 1
+        adamw(w, gradient, moments, step, update)
+        make_table(sizes, parameters, w, table)
+    return total_loss

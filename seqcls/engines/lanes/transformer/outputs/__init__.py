@@ -1,0 +1,1 @@
+"""Transformers that write: trained by teacher forcing, and writing."""

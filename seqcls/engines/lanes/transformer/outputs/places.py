@@ -1,0 +1,94 @@
+"""Places in a learned table that differ from string to string.
+
+The definitions are those of `seqcls.models.positions.places`, draws included, and tested so.
+"""
+
+import numpy as np
+from jaxtyping import Int16, Int64
+
+from seqcls.config import NetworkConfig
+from seqcls.engines.lanes.outputs import Lesson, coupled_of
+from seqcls.engines.lanes.target import lanes
+from seqcls.kinds.transduction import separator_id
+from seqcls.models.positions import table_size
+from seqcls.tokens.strings import TokenStrings
+from seqcls.tokens.tokenizer import CLS, FIRST_LETTER
+
+Places = Int64[np.ndarray, "string position"]
+LanePlaces = Int16[np.ndarray, "group position lane"]
+
+NONE: LanePlaces = np.zeros((1, 1, 1), np.int16)
+"""Of networks without such a table."""
+
+
+def needs_lanes(network: NetworkConfig) -> bool:
+    """Whether the network has a learned table."""
+    return table_size(network) is not None
+
+
+def places_without_draws(lesson: Lesson) -> Places:
+    """The places of each string's tokens when nothing is learned; 0 after its end."""
+    if lesson.coupled is not None:
+        return lesson.coupled
+    tokens = lesson.taught.strings.ids.shape[1]
+    return np.broadcast_to(np.arange(tokens), (len(lesson.groups.places), tokens))
+
+
+def drawn_offsets(
+    network: NetworkConfig,
+    rng: np.random.Generator,
+    places: Places,
+    lesson: Lesson,
+    batch_size: int,
+) -> Int64[np.ndarray, " string"]:
+    """By how much training moves each string's places, batch after batch."""
+    size = table_size(network)
+    assert size is not None
+    if network.positions == "coupled":
+        left = size - 1 - places.max(axis=1)
+    elif network.position_draw == "shifted":
+        left = size - lesson.taught.strings.lengths.reshape(-1)[lesson.groups.places]
+    else:
+        return np.zeros(len(places), np.int64)
+    starts = range(0, len(left), batch_size)
+    return np.concatenate(
+        [rng.integers(0, left[start : start + batch_size], endpoint=True) for start in starts]
+    )
+
+
+def shifted(
+    network: NetworkConfig, places: Places, offsets: Int64[np.ndarray, " string"]
+) -> Places:
+    """Places moved by an offset each; those that tokens share with none stay at 0."""
+    if network.positions == "coupled":
+        return np.where(places > 0, places + offsets[:, None], 0)
+    return np.asarray(places + offsets[:, None])
+
+
+def coupled_with_outputs(network: NetworkConfig, inputs: TokenStrings, tokens: int) -> Places:
+    """The places of inputs and of all tokens that may follow them, whichever they are."""
+    ids = np.pad(inputs.ids, ((0, 0), (1, tokens)), constant_values=FIRST_LETTER)[:, :tokens]
+    after = np.arange(tokens) > inputs.lengths[:, None]
+    ids = np.where(after, FIRST_LETTER, ids).astype(np.int64)
+    ids[:, 0] = CLS
+    ids[np.arange(len(ids)), inputs.lengths + 1] = separator_id(network)
+    return coupled_of(network, ids)
+
+
+def in_lanes(
+    network: NetworkConfig, places: Places, where: Int64[np.ndarray, " string"], groups: int
+) -> LanePlaces:
+    """Places as compiled code takes them.
+
+    Args:
+        network: one with a learned table.
+        places: of each string.
+        where: each string's group's number times the lanes, and its lane.
+        groups: how many there are.
+    """
+    size, tokens = table_size(network), places.shape[1]
+    assert size is not None
+    rows = np.zeros((groups * lanes(), tokens), np.int16)
+    # Beyond the table there is only padding.
+    rows[where] = np.minimum(places, size - 1)
+    return np.ascontiguousarray(rows.reshape(groups, lanes(), tokens).transpose(0, 2, 1))

@@ -1,0 +1,218 @@
+"""The engine of lanes where outputs are written: teaching, scoring and writing."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from seqcls.decoding.judging import best_written, judge, output_limits, score
+from seqcls.engines.choice import choose_engine
+from seqcls.engines.compiled.adamw import BETA_1, Update
+from seqcls.engines.compiled.training import Program
+from seqcls.engines.computation import Losses
+from seqcls.engines.lanes.engine import Lanes
+from seqcls.engines.lanes.outputs import make_lesson
+from seqcls.engines.lanes.programs import program_of
+from seqcls.engines.lanes.teaching import OutputProgram, Steps
+from seqcls.engines.strings.flat_group import FlatGroup
+from seqcls.engines.strings.one_by_one import OneByOne
+from seqcls.kinds import Examples
+from seqcls.models.initialization import initial_parameters
+from seqcls.problem import Problem, configuration, resolve
+from seqcls.results import Weights
+from seqcls.sampling.streams import stream
+from seqcls.training import train_group
+
+SIZES = {
+    "hidden_size": 12,
+    "num_blocks": 2,
+    "num_attention_heads": 2,
+    "attention_head_size": 6,
+    "feed_forward_size": 20,
+}
+GPT_2 = {
+    "layer_norm": "nn",
+    "final_norm": True,
+    "biases": True,
+    "activation": "gelu_tanh",
+    "embeddings_init_strategy": "gpt2",
+}
+CASES: dict[str, dict[str, Any]] = {
+    "no positions": SIZES,
+    "sinusoidal, GPT-2": {**SIZES, **GPT_2, "positions": "sinusoidal"},
+    "shifted, tied": {
+        **SIZES,
+        **GPT_2,
+        "positions": "learned",
+        "position_draw": "shifted",
+        "tied_embeddings": True,
+    },
+    "rotary, all tokens": {**SIZES, "positions": "rotary", "loss_on": "all"},
+    "relative, after, tied": {
+        **SIZES,
+        "positions": "relative",
+        "norm_placement": "post",
+        "tied_embeddings": True,
+    },
+    "alibi, ln N": {
+        **SIZES,
+        "positions": "alibi",
+        "attention_scale": "log_length",
+        "no_attend_cls": True,
+    },
+    "coupled": {**SIZES, "positions": "coupled", "loss_on": "all"},
+    "lstm": {"architecture": "lstm", "hidden_size": 10},
+    "gru of 2": {"architecture": "gru", "hidden_size": 12, "num_blocks": 2, "biases": True},
+    "rnn, tied": {
+        "architecture": "rnn",
+        "hidden_size": 9,
+        "tied_embeddings": True,
+        "loss_on": "all",
+    },
+}
+
+NO_UPDATE = Update(0.0, 0.0, 0.0)
+
+
+@cache
+def problem_of(name: str) -> Problem:
+    return resolve(
+        configuration(
+            {
+                "task": "copy",
+                "num_tokens": 5,
+                "train_size": 96,
+                "train_batch_size": 32,
+                "train_max_length": 9,
+                "validation_size": 40,
+                "validation_max_length": 9,
+                "test_size": 100,
+                "test_max_length": 14,
+                "max_num_epochs": 2,
+                **CASES[name],
+            }
+        )
+    )
+
+
+def weights_of(problem: Problem) -> Weights:
+    """Some that make outputs end early, late and not at all."""
+    rng = np.random.default_rng(3)
+    return {
+        name: (3 * value.numpy() + rng.normal(0, 0.3, value.shape)).astype(np.float32)
+        for name, value in initial_parameters(problem.network, 3).items()
+    }
+
+
+def program(problem: Problem) -> OutputProgram:
+    made: Program = program_of(problem)
+    assert isinstance(made, OutputProgram)
+    return made
+
+
+def plain_gradient(
+    problem: Problem, weights: Weights, examples: Examples
+) -> tuple[float, dict[str, np.ndarray]]:
+    """The sum of the losses, and the gradient of their mean by tokens."""
+    network, kind, cpu = problem.network, problem.kind, torch.device("cpu")
+    seed = problem.config.train_seed
+    model = OneByOne(FlatGroup([weights], cpu), network, len(examples), cpu, seed)
+    targets = torch.from_numpy(kind.encoded(problem.task, examples, network))
+    losses = Losses(lambda x: kind.losses(x, targets, "default"), kind.units(targets))
+    (batch,) = model.batches(kind.reading(problem.task, examples))
+    mean = model.backward(batch, losses)
+    gradients = {name: x.grad for name, x in model.models[0].named_parameters()}
+    return float(mean) * losses.units, {k: v.numpy() for k, v in gradients.items() if v is not None}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradients_are_those_of_autograd(name: str) -> None:
+    problem = problem_of(name)
+    weights = {k: v.numpy() for k, v in initial_parameters(problem.network, 3).items()}
+    examples = stream(problem.train).epoch(0).take(np.arange(32))
+    lesson = make_lesson(problem.network, problem.task, examples, [np.arange(32)])
+    made = program(problem)
+    flat = made.pack(weights)
+    moments = np.zeros((2, len(flat)), np.float32)
+    results = made.taught(flat, lesson, Steps(moments, 0, NO_UPDATE))
+    found = made.unpack(moments[0] / np.float32(1 - BETA_1))
+
+    loss, expected = plain_gradient(problem, weights, examples)
+    assert results.loss == pytest.approx(loss, rel=1e-6)
+    largest = max(float(np.abs(value).max(initial=0)) for value in expected.values())
+    assert found.keys() == expected.keys()
+    for parameter, value in expected.items():
+        np.testing.assert_allclose(
+            found[parameter], value, rtol=0, atol=1e-5 * largest, err_msg=parameter
+        )
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_training_is_that_of_pytorch(name: str) -> None:
+    problem = problem_of(name)
+    assert choose_engine(problem).name == "lanes"
+    (found,) = train_group([(problem, 4)], engine="lanes", every_epoch=True)
+    (expected,) = train_group([(problem, 4)], engine="strings", every_epoch=True)
+    np.testing.assert_allclose(found.train_losses, expected.train_losses, rtol=1e-4)
+    np.testing.assert_allclose(found.validation_losses, expected.validation_losses, rtol=1e-4)
+    for parameter, value in expected.weights[2].items():
+        assert found.weights[2][parameter].shape == value.shape
+        assert found.weights[2][parameter].dtype == value.dtype
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_targets_are_scored_as_by_the_plain_model(name: str) -> None:
+    problem = problem_of(name)
+    weights, examples = weights_of(problem), stream(problem.test).epoch(0)
+    found, expected = Lanes().score(problem, weights, examples), score(problem, weights, examples)
+    assert np.array_equal(found.right, expected.right)
+    assert np.array_equal(found.right_length_given, expected.right_length_given)
+    np.testing.assert_allclose(found.log_probability, expected.log_probability, atol=0.01)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_written_is_what_the_plain_model_writes(name: str) -> None:
+    problem = problem_of(name)
+    weights, inputs = weights_of(problem), stream(problem.test).epoch(0).strings
+    found = Lanes().write(problem, weights, inputs, output_limits(problem, inputs))
+    expected = best_written(problem, weights, inputs)
+    assert [x.tokens for x in found] == [x.tokens for x in expected]
+    assert [x.ended for x in found] == [x.ended for x in expected]
+    scores = [x.log_probability for x in expected]
+    np.testing.assert_allclose([x.log_probability for x in found], scores, atol=0.01)
+    lengths = {len(x.tokens) for x in expected}
+    assert len(lengths) > 3, "outputs of many lengths are compared"
+
+
+def test_a_judgment_is_the_same_whoever_writes() -> None:
+    problem = problem_of("lstm")
+    examples = stream(problem.test).epoch(0)
+    weights = train_group([(problem, 1)], engine="lanes")[0].kept_weights
+    found, expected = judge(problem, weights, examples, Lanes()), judge(problem, weights, examples)
+    assert np.array_equal(found.is_wrong, expected.is_wrong)
+    assert np.array_equal(found.edits, expected.edits)
+    assert found.outputs == expected.outputs
+    assert found.error_kinds == expected.error_kinds
+
+
+def test_nothing_is_written_for_no_inputs() -> None:
+    problem = problem_of("lstm")
+    weights, none = weights_of(problem), stream(problem.test).epoch(0).take(np.arange(0))
+    assert Lanes().write(problem, weights, none.strings, np.zeros(0, np.int64)) == []
+    assert len(Lanes().score(problem, weights, none).right) == 0
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"architecture": "encoder_decoder"}, "architecture='encoder_decoder' is not compiled"),
+        ({"architecture": "lstm", "num_tokens": 150}, "an alphabet of 152 tokens"),
+        ({"architecture": "lstm", "hidden_size": 300}, "hidden_size=300"),
+    ],
+)
+def test_what_is_not_compiled_is_said(fields: dict[str, Any], reason: str) -> None:
+    choice = choose_engine(resolve(configuration({"task": "copy", **fields})))
+    assert choice.name == "strings"
+    assert choice.reason.startswith(reason)
