@@ -52,7 +52,8 @@ def _transformer_products(config: NetworkConfig, tokens: float) -> float:
 
 def _transformer_scores(config: NetworkConfig, tokens: float) -> int:
     # The last block attends at one place alone, where the logit is read there.
-    blocks = config.num_blocks - (config.readout != "mean")
+    reads_one = config.head == "string" and config.readout != "mean"
+    blocks = config.num_blocks - reads_one
     return int(blocks * config.num_attention_heads * tokens)
 
 

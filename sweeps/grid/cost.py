@@ -41,10 +41,13 @@ def _of_counts(network: NetworkConfig) -> float:
 def _of_tokens(problem: Problem) -> float:
     network, tokens = problem.network, mean_length(problem) + 1
     products = MODELS[network.architecture].sizes.products(network, tokens)
-    return network.num_blocks * tokens * (PER_TOKEN + products)
+    read = network.hidden_size * network.num_outputs if problem.writes else 0
+    return tokens * (network.num_blocks * (PER_TOKEN + products) + read)
 
 
 def mean_length(problem: Problem) -> float:
-    """Tokens of a training string, about half way from the shortest to the longest."""
+    """Tokens that are read of a training string, about half way from the shortest to the longest;
+    where an output is written, with the target.
+    """
     lengths = problem.train.lengths
-    return (lengths[0] + lengths[-1]) / 2
+    return sum(problem.kind.longest_reading(problem.task, x) for x in (lengths[0], lengths[-1])) / 2

@@ -29,8 +29,9 @@ _HASHES = 16
 def parameter_bytes(problem: Problem) -> int:
     """The bytes of one model's parameters; roughly, where it recurs or has places of a plug-in."""
     network = problem.network
-    places = table_size(network) if network.positions == "learned" else 0
-    rows = network.vocabulary_size + 1 + (places or 0)
+    places = table_size(network) if network.positions in ("learned", "coupled") else 0
+    outputs = 0 if network.tied_embeddings else network.num_outputs
+    rows = network.vocabulary_size + outputs + (places or 0)
     blocks = MODELS[network.architecture].sizes.parameters(network)
     return (blocks + rows * network.hidden_size) * _BYTES[network.precision]
 
@@ -52,7 +53,9 @@ def strings_bytes(problem: Problem) -> int:
 def _part_bytes(problem: Problem, part: str) -> int:
     config, sampler = problem.config, problem.sampler(part)
     if getattr(config, f"{part}_sampler") != REPORT_SAMPLER:
-        return sampler.epoch_size * sampler.lengths[-1]
+        # Where outputs are written, each token with what is to be predicted there.
+        bytes_a_token = 4 if problem.writes else 1
+        return sampler.epoch_size * bytes_a_token * problem.longest_reading(part)
     # Drawn by counts, and spelled out by whole numbers, all at once, for the table of places.
     spelled = engine_of(problem).by_counts and config.positions != "none"
     return 8 * sampler.epoch_size * (sampler.lengths[-1] if spelled else config.num_letters)
@@ -65,6 +68,7 @@ def _batch_bytes(problem: Problem) -> int:
     network, tokens = problem.network, mean_length(problem) + 1
     states = network.num_blocks * network.hidden_size
     states += MODELS[network.architecture].sizes.scores(network, tokens)
+    states += 2 * network.num_outputs * problem.writes
     strings = min(problem.config.train_batch_size, problem.train.epoch_size)
     return int(strings * tokens) * states * _BYTES[network.precision]
 

@@ -6,7 +6,8 @@ import pytest
 
 from seqcls.config import RunConfig
 from seqcls.models.initialization import initial_parameters
-from seqcls.problem import resolve
+from seqcls.problem import configuration, resolve
+from sweeps.grid.cost import cost_of_training, mean_length
 from sweeps.grid.grouping import PlannedRun, RunGroup
 from sweeps.work import memory
 from sweeps.work.jobs import make_job
@@ -28,6 +29,29 @@ def test_a_models_size_is_that_of_its_parameters(fields: dict[str, object]) -> N
     config = short_config(**fields)
     drawn = initial_parameters(resolve(config).network, 0).values()
     assert memory.parameter_bytes(resolve(config)) == sum(value.nbytes for value in drawn)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"architecture": "transformer", "positions": "coupled", "num_tokens": 20},
+        {"architecture": "transformer", "tied_embeddings": True, "hidden_size": 12},
+    ],
+    ids=str,
+)
+def test_a_model_that_writes_has_a_row_for_each_token_it_may_write(fields: dict[str, Any]) -> None:
+    problem = resolve(configuration({"task": "copy", "train_max_length": 9, **fields}))
+    drawn = initial_parameters(problem.network, 0).values()
+    assert memory.parameter_bytes(problem) == sum(value.nbytes for value in drawn)
+
+
+def test_an_output_costs_as_much_as_what_is_read() -> None:
+    short, long = (
+        resolve(configuration({"task": task, "train_max_length": 40, "architecture": "lstm"}))
+        for task in ("parity_word", "copy")
+    )
+    assert mean_length(long) > 1.5 * mean_length(short)
+    assert cost_of_training(long) > 1.5 * cost_of_training(short)
 
 
 def test_more_members_take_more() -> None:
