@@ -1,4 +1,4 @@
-"""What a training step of an encoder-decoder costs, against PyTorch's own layers."""
+"""What a training step costs with two streams, against PyTorch's own layers."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -6,12 +6,13 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from benchmarks.plain import MEMBERS, STEPS, medians
 from seqcls.config import RunConfig
-from seqcls.engines.strings.batches import Batch, trimmed_ids
+from seqcls.engines.strings.batches import trimmed_ids
 from seqcls.kinds.transduction import NO_TARGET
-from seqcls.models.positions.places import places_of
+from seqcls.models.streams import split
 from seqcls.problem import configuration, resolve
 from seqcls.sampling.streams import stream
 from seqcls.tokens.tokenizer import PAD
@@ -36,13 +37,18 @@ CASES: dict[str, dict[str, Any]] = {
     "width 64, 2 blocks, post": _sizes(64, 2, 2, norm_placement="post"),
 }
 
+RECURRENT: dict[str, dict[str, Any]] = {
+    "LSTM of 32, attention": {"architecture": "recurrent_attention", "hidden_size": 32},
+    "LSTM of 64, attention": {"architecture": "recurrent_attention", "hidden_size": 64},
+}
+
 
 def main() -> None:
     """Prints microseconds per step and model, and the ratios."""
     torch.set_num_threads(1)
-    print("encoder-decoders: microseconds per step and model, 64 strings of 1 to 40 tokens copied")
+    print("two streams: microseconds per step and model, 64 strings of 1 to 40 tokens copied")
     print(f"  {'':<26} {'torch.nn':>9} {'strings':>9}  ratio")
-    for name, fields in CASES.items():
+    for name, fields in (CASES | RECURRENT).items():
         config = _config(fields)
         members = [(resolve(config), seed) for seed in range(MEMBERS)]
         theirs, strings = medians(
@@ -57,20 +63,25 @@ def _config(fields: dict[str, Any]) -> RunConfig:
         {
             "task": "copy",
             "num_tokens": 30,
-            "architecture": "encoder_decoder",
-            "positions": "sinusoidal",
-            "layer_norm": "nn",
             "biases": True,
-            "final_norm": True,
             "train_max_length": 40,
             "train_size": 64 * STEPS,
             "validation_max_length": 40,
             "validation_size": 1,
             "validation_batch_size": 1,
             "max_num_epochs": 1,
+            **({} if "architecture" in fields else TRANSFORMER),
             **fields,
         }
     )
+
+
+TRANSFORMER = {
+    "architecture": "encoder_decoder",
+    "positions": "sinusoidal",
+    "layer_norm": "nn",
+    "final_norm": True,
+}
 
 
 class _Transformer(nn.Module):
@@ -111,8 +122,43 @@ class _Transformer(nn.Module):
         return logits
 
 
+class _Attention(nn.Module):
+    """Likewise: an LSTM, and cells with additive attention token by token."""
+
+    def __init__(self, config: RunConfig) -> None:
+        super().__init__()
+        hidden, network = config.hidden_size, resolve(config).network
+        self.embedding = nn.Embedding(network.vocabulary_size, hidden, PAD)
+        self.encoder = nn.LSTM(hidden, hidden, batch_first=True)
+        self.cell = nn.LSTMCell(2 * hidden, hidden)
+        self.query = nn.Linear(hidden, hidden, bias=False)
+        self.key = nn.Linear(hidden, hidden, bias=False)
+        self.score = nn.Linear(hidden, 1, bias=False)
+        self.classifier = nn.Linear(hidden, network.num_outputs)
+
+    def forward(self, inputs: Tensor, outputs: Tensor) -> Tensor:
+        lengths = (inputs != PAD).sum(dim=1)
+        packed = pack_padded_sequence(
+            self.embedding(inputs), lengths, batch_first=True, enforce_sorted=False
+        )
+        states, (state, cell) = self.encoder(packed)
+        encoded, _ = pad_packed_sequence(states, batch_first=True)
+        keys, is_absent = self.key(encoded), inputs == PAD
+        state, cell = state[0], cell[0]
+        embedded, written = self.embedding(outputs), []
+        for place in range(outputs.shape[1]):
+            scores = self.score((self.query(state).unsqueeze(1) + keys).tanh()).squeeze(2)
+            weights = scores.masked_fill(is_absent, -torch.inf).softmax(dim=1)
+            context = (weights.unsqueeze(1) @ encoded).squeeze(1)
+            state, cell = self.cell(torch.cat([embedded[:, place], context], 1), (state, cell))
+            written.append(state)
+        logits: Tensor = self.classifier(torch.stack(written, dim=1))
+        return logits
+
+
 def _pytorch_epoch(config: RunConfig) -> None:
-    model = _Transformer(config)
+    recurs = config.architecture == "recurrent_attention"
+    model = _Attention(config) if recurs else _Transformer(config)
     optimizer = torch.optim.AdamW(model.parameters(), lr=config.learning_rate)
     loss_of = nn.CrossEntropyLoss(ignore_index=NO_TARGET)
     for inputs, outputs, targets in _batches(config):
@@ -130,5 +176,5 @@ def _batches(config: RunConfig) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     for start in range(0, len(drawn), 64):
         rows = slice(start, start + 64)
         ids = trimmed_ids(problem.network, strings, rows)
-        inputs, outputs = Batch(problem.network, ids, places_of(problem.network, ids)).sides
-        yield inputs.ids, outputs.ids, targets[rows]
+        streams = split(problem.network, ids)
+        yield streams.inputs, streams.outputs, targets[rows]

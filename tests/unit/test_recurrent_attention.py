@@ -11,9 +11,12 @@ from seqcls.config import NetworkConfig
 from seqcls.decoding.recurrent_attention import RecurrentAttentionStepper
 from seqcls.decoding.stepping import Again, start
 from seqcls.engines.choice import choose_engine
+from seqcls.engines.strings.batches import Batch
+from seqcls.engines.strings.one_by_one import plain_logits
 from seqcls.errors import ConfigError
 from seqcls.models.base import Classifier
 from seqcls.models.initialization import initial_parameters
+from seqcls.models.positions.places import places_of
 from seqcls.models.sizes import RECURRENT_ATTENTION
 from seqcls.problem import configuration, resolve
 from seqcls.tokens.tokenizer import CLS, PAD
@@ -117,6 +120,25 @@ def test_the_readable_model_and_its_gradients_are_those_of_the_equations(attenti
         torch.testing.assert_close(
             parameter.grad, weights[name].grad, rtol=1e-10, atol=1e-11, msg=name
         )
+
+
+@pytest.mark.parametrize("fields", VARIANTS, ids=str)
+def test_the_engine_of_strings_gives_the_readable_models_outputs_and_gradients(
+    fields: dict[str, Any],
+) -> None:
+    config, ids = network(**fields), example_ids()
+    batch = Batch(config, ids, places_of(config, ids))
+    of_all = []
+    for outputs_of in (
+        lambda model: plain_logits(model, batch),
+        lambda model: model(ids)[batch.is_asked],
+    ):
+        model = drawn(config)
+        outputs = outputs_of(model)
+        (outputs**2).sum().backward()
+        of_all.append([outputs.detach(), *(x.grad for x in model.parameters())])
+    for ours, plain in zip(*of_all, strict=True):
+        torch.testing.assert_close(ours, plain, rtol=1e-9, atol=1e-11)
 
 
 @pytest.mark.parametrize("fields", VARIANTS, ids=str)

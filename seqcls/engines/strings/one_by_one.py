@@ -14,12 +14,14 @@ from seqcls.engines.strings.batches import Batch, testing_pieces, training_batch
 from seqcls.engines.strings.encoder_decoder import encoder_decoder_logits
 from seqcls.engines.strings.flat_group import FlatGroup
 from seqcls.engines.strings.recurrent import recurrent_logits
+from seqcls.engines.strings.recurrent_attention import recurrent_attention_logits
 from seqcls.engines.strings.transformer import transformer_logits
 from seqcls.models.base import Classifier, Outputs
 from seqcls.models.encoder_decoder import EncoderDecoder
 from seqcls.models.initialization import make_model
 from seqcls.models.positions.places import TrainingPlaces
 from seqcls.models.recurrent import GRU, LSTM, RNN, Recurrent
+from seqcls.models.recurrent_attention import RecurrentAttention
 from seqcls.models.transformer import Transformer
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import PAD
@@ -32,6 +34,8 @@ def plain_logits(model: Classifier, batch: Batch) -> Outputs:
         return transformer_logits(model, batch)
     if type(model) is EncoderDecoder:
         return encoder_decoder_logits(model, batch)
+    if type(model) is RecurrentAttention:
+        return recurrent_attention_logits(model, batch)
     if type(model) in (RNN, GRU, LSTM) and isinstance(model, Recurrent):
         return recurrent_logits(model, batch)
     return _asked(model(batch.ids, batch.places), batch)
