@@ -313,3 +313,9 @@ def test_a_model_beside_itself_is_drawn_twice(
     app = model(monkeypatch, db, BLOCKS, view, beside=BLOCKS)
     assert "Model 1 again" in said(app)
     assert len(app.get("vega_lite_chart")) in (2, 4)
+
+
+def test_what_sensitive_cannot_keep_of_outputs_is_said_with_what_can_be_done(db: str) -> None:
+    refused = invoke(db, "sensitive", BLOCKS)
+    assert "the confusion matrix is kept" in str(refused.exception)
+    assert "--precision float64" in str(refused.exception)
