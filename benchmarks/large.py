@@ -2,15 +2,15 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 from sqlalchemy import bindparam, select, update
 
-from seqcls.config import RunConfig
 from seqcls.evaluation import drawn_test_set
-from seqcls.problem import resolve
-from seqcls.results import Evaluation, StringErrors
+from seqcls.problem import configuration, resolve
+from seqcls.results import ErrorKind, Evaluation, Outputs, StringErrors
+from seqcls.tokens.tokenizer import Tokenizer
 from sweeps.grid.spec import parse_spec
 from sweeps.results.run_result import RunResult
 from sweeps.store import writer
@@ -29,6 +29,11 @@ AXES: dict[str, list[Any]] = {
     "train_sampler": ["variable_length", "fixed_length"],
     "embeddings_init_strategy": ["default", "linear_like"],
 }
+READING = ("train_sampler", "embeddings_init_strategy")
+WRITING: dict[str, list[Any]] = {"num_blocks": [1, 2], "positions": ["none", "alibi"]}
+COPYING: Mapping[str, Any] = {"task": "copy", "num_tokens": 4, "test_max_length": 200}
+"""What the copying models have in the place of two axes, and all of them."""
+
 SEEDS = 250
 ERRORS = 134
 """Misclassified strings of each run that fails; every fourth does not."""
@@ -43,6 +48,8 @@ def make_database(
     axes: Mapping[str, list[Any]] = AXES,
     seeds: int = SEEDS,
     errors: int = ERRORS,
+    *,
+    outputs: bool = False,
 ) -> Store:
     """Fills a new database with one sweep of finished runs, whose results are drawn at random.
 
@@ -51,14 +58,18 @@ def make_database(
         axes: the sweep's axes; every combination of their values is a configuration.
         seeds: runs of each configuration.
         errors: misclassified strings of each run that fails; every fourth does not.
+        outputs: of models that copy, with `WRITING` in the place of two axes.
     """
     generator = np.random.default_rng(0)
     store = open_writer(db)
-    spec = {"name": "large", "model_seeds": f"0..{seeds - 1}", "axes": dict(axes)}
+    fixed = COPYING if outputs else {}
+    if outputs:
+        axes = {**{name: axes[name] for name in axes if name not in READING}, **WRITING}
+    spec = {"name": "large", "model_seeds": f"0..{seeds - 1}", "axes": dict(axes), "fixed": fixed}
     writer.submit(store, parse_spec(spec))
-    drawn = Drawn(generator, errors)
+    drawn = (DrawnOutputs if outputs else Drawn)(generator, errors)
     with store.begin() as connection:
-        store_test_set(connection, RunConfig(), drawn.test_set)
+        store_test_set(connection, drawn.config, drawn.test_set)
         runs = connection.execute(
             select(Run.id, Run.model_seed, Config.key).join(Config).order_by(Run.id)
         ).all()
@@ -91,10 +102,13 @@ def _finish(store: Store, runs: Sequence[Any], drawn: "Drawn") -> None:
 class Drawn:
     """Results drawn at random but as a whole consistent."""
 
+    fixed: ClassVar[Mapping[str, Any]] = {}
+
     def __init__(self, generator: np.random.Generator, errors: int) -> None:
         self._generator = generator
         self._errors = errors
-        self.test_set = drawn_test_set(resolve(RunConfig()))
+        self.config = configuration(self.fixed)
+        self.test_set = drawn_test_set(resolve(self.config))
         self._lengths = np.unique(self.test_set.lengths)
         self._all = self._counted(np.arange(len(self.test_set.texts)))
 
@@ -102,10 +116,6 @@ class Drawn:
         tested = len(self.test_set.texts)
         number = 0 if run_id % 4 == 0 else self._errors
         numbers = np.sort(self._generator.choice(tested, size=number, replace=False))
-        labels = self.test_set.labels[numbers]
-        wrong = self._counted(numbers)
-        right = self._all - wrong
-        cells = np.stack([right[0], wrong[0], wrong[1], right[1]], axis=1)
         lengths = self.test_set.lengths
         return RunResult(
             train_losses=[9.0] * EPOCHS,
@@ -113,14 +123,20 @@ class Drawn:
             train_seconds=0.1,
             engine="fused",
             best_epoch=EPOCHS,
-            evaluation=Evaluation.of_cells(
-                self._lengths,
-                cells,
-                StringErrors(numbers, np.where(labels, -1.0, 1.0)),
-                int(lengths[numbers].min() if number else lengths.max() + 1) - 1,
-                self.test_set.digest,
+            evaluation=self._evaluation(
+                numbers, int(lengths[numbers].min() if number else lengths.max() + 1) - 1
             ),
         )
+
+    def _evaluation(self, numbers: np.ndarray, solved_length: int) -> Evaluation:
+        """Results of a model that gets these strings wrong."""
+        labels = self.test_set.labels[numbers]
+        wrong = self._counted(numbers)
+        right = self._all - wrong
+        cells = np.stack([right[0], wrong[0], wrong[1], right[1]], axis=1)
+        errors = StringErrors(numbers, np.where(labels, -1.0, 1.0))
+        digest = self.test_set.digest
+        return Evaluation.of_cells(self._lengths, cells, errors, solved_length, digest)
 
     def _counted(self, numbers: np.ndarray) -> np.ndarray:
         """Occurrences of these strings, of shape (label, length)."""
@@ -129,6 +145,46 @@ class Drawn:
         weights = self.test_set.occurrences[numbers]
         counted = np.bincount(places, weights, minlength=2 * len(self._lengths))
         return counted.reshape(2, -1).astype(np.int64)
+
+
+class DrawnOutputs(Drawn):
+    """As `Drawn`, of models that copy: each wrong output lacks the last token of its input."""
+
+    fixed: ClassVar[Mapping[str, Any]] = COPYING
+
+    def __init__(self, generator: np.random.Generator, errors: int) -> None:
+        super().__init__(generator, errors)
+        self._kinds = get_args(ErrorKind)
+        spelled = Tokenizer(resolve(self.config).task.alphabet)
+        self._outputs = [spelled.decode(spelled.encode(x)[1:-1]) for x in self.test_set.texts]
+
+    def _evaluation(self, numbers: np.ndarray, solved_length: int) -> Evaluation:
+        wrong, tested = self._counted(numbers), self._all
+        kinds = self._generator.choice(len(self._kinds), size=len(numbers))
+        return Evaluation(
+            self._lengths,
+            tested,
+            wrong,
+            None,
+            StringErrors(numbers, np.full(len(numbers), -1.0)),
+            solved_length,
+            self.test_set.digest,
+            Outputs(
+                right_length_given=tested - wrong // 2,
+                edits=wrong,
+                target_tokens=tested * self._lengths,
+                texts=[self._outputs[number] for number in numbers.tolist()],
+                first_wrong=self.test_set.lengths[numbers] - 1,
+                error_kinds=[self._kinds[kind] for kind in kinds.tolist()],
+            ),
+        )
+
+    def _counted(self, numbers: np.ndarray) -> np.ndarray:
+        """Occurrences of these strings at each length."""
+        places = np.searchsorted(self._lengths, self.test_set.lengths[numbers])
+        weights = self.test_set.occurrences[numbers]
+        counted = np.bincount(places, weights, minlength=len(self._lengths))
+        return counted.astype(np.int64)
 
 
 def count_configs(axes: Mapping[str, list[Any]] = AXES) -> int:

@@ -1,8 +1,9 @@
 """The pages on a database of 100,000 runs, in a real browser.
 
-python -m benchmarks.pages [DB]
+python -m benchmarks.pages [DB] [outputs]
 
-measures on that database, or on one in a temporary folder, which it makes first. Cold is the first
+measures on that database, or on one in a temporary folder, which it makes first: of a language, or
+of models that copy. Cold is the first
 page of a new server: from the request to the drawn page. Warm is the same page of a server that has
 shown it before, by a click in a window that is open.
 """
@@ -72,11 +73,11 @@ class Window:
         return float(times.user + times.system)
 
 
-def main(db: str | None = None) -> None:
+def main(db: str | None = None, kind: str = "") -> None:
     """Prints what `measure` does, of a database that is made first if it is missing."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(db) if db else Path(folder) / "large.db"
-        make_if_missing(path)
+        make_if_missing(path, outputs=kind == "outputs")
         measure(str(path))
 
 
@@ -98,10 +99,10 @@ def measure(db: str) -> None:
         browser.close()
 
 
-def make_if_missing(path: Path) -> None:
+def make_if_missing(path: Path, *, outputs: bool = False) -> None:
     if not path.exists():
         started = time.perf_counter()
-        make_database(str(path))
+        make_database(str(path), outputs=outputs)
         seconds = time.perf_counter() - started
         print(f"made {path.stat().st_size / 1e6:.0f} MB in {seconds:.0f} s")
     runs = SEEDS * count_configs()

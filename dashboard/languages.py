@@ -10,9 +10,10 @@ import streamlit as st
 
 from dashboard import spoken
 from dashboard.text import verbatim
+from seqcls.errors import InvalidStringError
 from seqcls.tasks import InputTask, LanguageTask, Task
 from seqcls.tokens.strings import TokenStrings
-from seqcls.tokens.tokenizer import Tokenizer
+from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer
 
 MOST_LOOKED_AT = 4_000
 """Strings that are tried, from the shortest, to find some of either label."""
@@ -110,6 +111,37 @@ def choose(models: "pd.Series[int]", more: Sequence[str] = ()) -> str:
         f"{words.right} in one, and an accuracy means something else in the next. That of most "
         "models comes first.",
     )
+
+
+def family_example(task: Task) -> str:
+    """A family of which several strings are inputs, such as `a{n}`, or `1{n}+1=`; else `a{n}`."""
+    assert isinstance(task, InputTask)
+    tokenizer = Tokenizer(task.alphabet)
+    tokens = list(task.alphabet)
+    rng = np.random.default_rng(0)
+    drawn = (task.draw_input(rng, length) for length in range(1, 9) if task.has_input(length))
+    families = [[f"{token}{{n}}"] for token in tokens]
+    for row in drawn:
+        names = [tokens[letter] for letter in row.tolist()]
+        families += [
+            [*names[:place], f"{name}{{n}}", *names[place + 1 :]]
+            for place, name in enumerate(names)
+        ]
+    for family in families:
+        text = tokenizer.separator.join(family)
+        strings = [text.replace("{n}", f"{{{n}}}") for n in (2, 3, 4)]
+        if all(_is_input(task, tokenizer, string) for string in strings):
+            return text
+    return families[0][0]
+
+
+def _is_input(task: InputTask, tokenizer: Tokenizer, text: str) -> bool:
+    letters = [token - FIRST_LETTER for token in tokenizer.encode(text)[1:]]
+    try:
+        task.targets(TokenStrings.of_lists(len(task.alphabet), [letters]))
+    except InvalidStringError:
+        return False
+    return True
 
 
 def show(task: LanguageTask) -> None:

@@ -121,6 +121,10 @@ class Problem:
         """Tokens that models read at most of the strings of a part, a special one left out."""
         return self.kind.longest_reading(self.task, self.sampler(part).lengths[-1])
 
+    def longest_target(self, length: int) -> int:
+        """Tokens that the target of an input of so many tokens may have at most; it is written."""
+        return self.kind.longest_reading(self.task, length) - length - 1
+
     @cached_property
     def longest_tested(self) -> int:
         """Tokens of the longest test string that models have places for."""

@@ -62,8 +62,9 @@ class _Form:
             self._take(field, st.session_state.get(_key(field)))
         self.offered = fields.offered(self.values)
         self.read = {name for names in self.offered.values() for name in names}
+        self.task = self.values("task")[0]
         self.chosen = {}
-        self.recommended = self.begin.recommended(self.read)
+        self.recommended = self.begin.recommended(self.read, self.task)
 
     def values(self, field: str) -> list[Any]:
         """What a field is as things stand."""
@@ -94,7 +95,7 @@ class _Form:
         """A group's usual settings, and a box that adds others."""
         st.markdown(f"**{group}**")
         offered = self.offered[group]
-        usual = [field for field in fields.USUAL[group] if field in offered]
+        usual = [x for x in fields.usual(group, self.task) if x in offered]
         for field in usual:
             self._field(field)
         if group == "Task":
@@ -229,6 +230,8 @@ class _Form:
         return [spec]
 
     def _verdict(self) -> bool:
+        if fields.writes(self.task):
+            return False
         return st.checkbox(
             "Try every string up to the longest test length",
             key="launch_verdict",

@@ -55,6 +55,9 @@ USUAL = {
 }
 """The settings that are offered at once; the others of a group can be added."""
 
+USUAL_TO_WRITE = ("positions",)
+"""And those that are, where models write outputs: without positions a Transformer copies little."""
+
 TYPED = frozenset({"alphabet", "pattern", "replacement", "formula", "required_letters"})
 """Settings that are typed, one value at a time."""
 
@@ -79,6 +82,17 @@ def default_value(field: str, task: Any) -> Any:
         return kind.sampler if kind else ANY_SAMPLER
     fixed = kind.defaults if kind else {}
     return fixed.get(field, default_fields()[field])
+
+
+def writes(task: Any) -> bool:
+    """Whether models of a task write outputs."""
+    return any(kind_name(TASKS[name]) == "transduction" for name in TASKS.usable([task]))
+
+
+def usual(group: str, task: Any) -> tuple[str, ...]:
+    """The settings of a group that are offered at once."""
+    more = USUAL_TO_WRITE if group == "Network" and writes(task) else ()
+    return USUAL[group] + more
 
 
 def offered(values: Values) -> dict[str, list[str]]:

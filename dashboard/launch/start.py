@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard import data, names
-from dashboard.launch.fields import default_value
+from dashboard.launch.fields import default_value, writes
 from seqcls.canonical import canonical_json
 from seqcls.config import ANY_SAMPLER, PARTS, RunConfig
 from sweeps.grid.spec import load_specs
@@ -21,6 +21,19 @@ REPORT_SPEC = "report/all_initializations"
 MOST_CONFIGURATIONS = 5
 
 KEY = "launch_start"
+
+TO_WRITE: Mapping[str, Any] = {
+    "hidden_size": 32,
+    "attention_head_size": 16,
+    "num_blocks": 2,
+    "positions": "alibi",
+    "learning_rate": 0.002,
+    "validation_max_length": 10,
+    "test_max_length": 40,
+}
+"""What a model begins with that is to write outputs. Two dimensions without positions, as of the
+report's models, cannot; on inputs of 50 tokens, its validation, the first epoch would be the best;
+and outputs for inputs of 200 tokens take long to write."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +59,18 @@ class Start:
         tables = (self.spec.get("fixed", {}), self.spec.get("axes", {}))
         return any(field in x for x in (*tables, *self.spec.get("configurations", [])))
 
-    def recommended(self, read: set[str]) -> dict[str, list[Any]]:
+    def recommended(self, read: set[str], task: str) -> dict[str, list[Any]]:
         """Values other than the defaults, for what is new to a sweep that starts here.
 
-        What starts from strings of `balanced_strings` keeps drawing them as they were drawn.
+        What starts from strings of `balanced_strings` keeps drawing them as they were drawn. A
+        transduction that starts from a language begins with `TO_WRITE`.
+
+        Args:
+            read: the fields that mean anything now.
+            task: that is chosen.
         """
+        if writes(task) and not writes(self.values("task")[0]):
+            return {name: [value] for name, value in TO_WRITE.items() if name in read}
         samplers = [x for part in PARTS for x in self.values(f"{part}_sampler")]
         is_new = "negative_lengths" in read and ANY_SAMPLER not in samplers
         return {"negative_lengths": ["uniform"]} if is_new else {}

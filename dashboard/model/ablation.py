@@ -8,7 +8,12 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import links
-from dashboard.charts.model.ablations import accuracy_by_length, part_ranking, pruning_curve
+from dashboard.charts.model.ablations import (
+    Spoken,
+    accuracy_by_length,
+    part_ranking,
+    pruning_curve,
+)
 from dashboard.drawing import stretch
 from dashboard.figures.ablations import lengths_frame, pruning_frame, ranking_frame
 from dashboard.model.choosing.run import ABLATED
@@ -18,7 +23,7 @@ from seqcls.errors import SeqclsError
 from seqcls.interpretability.ablation.ablation import judge_of, prune, rank
 from seqcls.interpretability.ablation.by_counts import CountedJudge, dimensions_of, heads_of
 from seqcls.interpretability.ablation.judge import Ablated, Ablation, AblationMethod
-from seqcls.interpretability.model.trained_model import TrainedModel
+from seqcls.interpretability.model.trained_model import Answer, OutputAnswer, TrainedModel
 from seqcls.models.parts import Part
 
 FEW_PARTS = 8
@@ -178,7 +183,8 @@ def show_by_strings(run_id: int, model: TrainedModel) -> None:
         bind="query-params",
     )
     if not st.toggle("Ablate each part on its own", key="ablate", bind="query-params"):
-        st.caption(f"Measured on {SAMPLE} distinct test strings, spread evenly over their lengths.")
+        strings = _spoken(model).words.plural("test")
+        st.caption(f"Measured on {SAMPLE} distinct {strings}, spread evenly over their lengths.")
         return
     try:
         whole, *ranked = _alone_by_strings((run_id, how), model, str(how))
@@ -192,15 +198,23 @@ def show_by_strings(run_id: int, model: TrainedModel) -> None:
         )
     st.subheader("Without each part alone")
     frame = ranking_frame({str(how): ranked}, TEXT)
-    stretch(part_ranking(frame, whole.errors), "network costs")
+    spoken = _spoken(model)
+    stretch(part_ranking(frame, whole.errors, spoken=spoken), "network costs")
     named = {outcome.parts[0].text: outcome for outcome in ranked}
     chosen = st.selectbox(
         "Accuracy by length without", list(named), key="without", bind="query-params"
     )
     if chosen is not None:
         frame = lengths_frame({"as trained": whole, f"without {chosen}": named[chosen]})
-        stretch(accuracy_by_length(frame), "network lengths")
+        stretch(accuracy_by_length(frame, spoken=spoken), "network lengths")
     _one_by_one(run_id, model, str(how))
+
+
+def _spoken(model: TrainedModel) -> Spoken:
+    number = "logit"
+    if model.problem.no_language:
+        number = OutputAnswer.number if model.writes else Answer.number
+    return Spoken(model.problem.kind.words, number)
 
 
 def _one_by_one(run_id: int, model: TrainedModel, how: str) -> None:
@@ -212,4 +226,4 @@ def _one_by_one(run_id: int, model: TrainedModel, how: str) -> None:
     except SeqclsError as error:
         say(error)
         return
-    stretch(pruning_curve(pruning_frame(steps, TEXT)), "network pruning")
+    stretch(pruning_curve(pruning_frame(steps, TEXT), _spoken(model)), "network pruning")

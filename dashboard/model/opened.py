@@ -70,13 +70,17 @@ def open_model(run_id: int) -> OpenedModel:
     return OpenedModel(key, run_id, _history(key, with_initial=False).kept_epoch)
 
 
-def open_any(run_id: int) -> TrainedModel:
-    """The model of a run at its kept epoch, of any architecture.
+def open_any(run_id: int, epoch: int | None = None) -> TrainedModel:
+    """The model of a run, of any architecture.
+
+    Args:
+        run_id: of the run.
+        epoch: whose model; 0 is before training. The kept epoch's, if none is named.
 
     Raises:
-        SeqclsError: the database cannot be read, or the run has no model.
+        SeqclsError: the database cannot be read, or the run has no such model.
     """
-    model: TrainedModel = _trained_model(_key(run_id))
+    model: TrainedModel = _trained_model(_key(run_id), epoch)
     return model
 
 
@@ -85,13 +89,15 @@ def _key(run_id: int) -> Key:
     return store.location, queries.revision(store), run_id
 
 
-@st.cache_resource(show_spinner="Opening the model", max_entries=16)
-def _trained_model(key: Key) -> Any:
+@st.cache_resource(show_spinner="Opening the model", max_entries=32)
+def _trained_model(key: Key, epoch: int | None) -> Any:
     # Imported where it is used: PyTorch takes a second or two to load.
-    from sweeps.analysis.opened_models import ask_on_one_thread, trained_model
+    from sweeps.analysis.opened_models import ask_on_one_thread, trained_model, untrained_model
 
     ask_on_one_thread()
-    return trained_model(open_reader(), key[2])
+    if epoch == 0:
+        return untrained_model(open_reader(), key[2])
+    return trained_model(open_reader(), key[2], epoch)
 
 
 def remembered(

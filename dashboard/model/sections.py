@@ -7,6 +7,7 @@ import streamlit as st
 
 from dashboard import concurrent_changes, data
 from dashboard.model import ablation, answers, breaking, figures_tab, verdict, why
+from dashboard.model.choosing.epochs import Named, choose_model, second_model
 from dashboard.model.choosing.run import show_missing
 from dashboard.model.choosing.strings import Chosen, choose_string, choose_view
 from dashboard.model.opened import open_any, open_model, say
@@ -18,18 +19,19 @@ from seqcls.problem import resolve
 from sweeps.store.strings.string_queries import ErrorSearch
 
 ANSWERS, ABLATION = "Answers", "Ablation"
+BREAKING, ALL_STRINGS = "Breaking point", "All strings"
 
 BY_COUNTS: dict[str, tuple[Callable[[Chosen], None], Needs]] = {
     "Why": (why.show, "required letters"),
     "Figures": (figures_tab.show, "labels"),
-    "Breaking point": (breaking.show, "required letters"),
-    "All strings": (verdict.show, "labels"),
+    BREAKING: (breaking.show, "required letters"),
+    ALL_STRINGS: (verdict.show, "labels"),
     ABLATION: (ablation.show, "labels"),
 }
 """Each with what it rests on."""
 
-WRITING = "Writing"
-"""That of one input and a model that writes."""
+WRITING, ALL_INPUTS = "Writing", "All inputs"
+"""Those of models that write."""
 
 OF_A_STRING = STATES, MINIMAL, PATCHING = "States", "Minimal and nearest", "Patching"
 """Those of one string and any model."""
@@ -44,8 +46,10 @@ def show(run_id: int, config: RunConfig) -> None:
         _say_what_is_absent(absent)
         _show_by_counts(run_id, config, sections)
     else:
-        # Any model can be ablated; without letter counts that is done in another way.
-        _say_what_is_absent({**absent, ABLATION: None})
+        # Any model can be ablated; without letter counts that is done in another way. So are
+        # families and all strings of a model that writes.
+        others = (ABLATION, BREAKING, ALL_STRINGS) if problem.writes else (ABLATION,)
+        _say_what_is_absent({name: absent[name] for name in absent if name not in others})
         _show_any(run_id, config)
 
 
@@ -63,9 +67,12 @@ def _show_by_counts(
 
 def _show_any(run_id: int, config: RunConfig) -> None:
     sections: dict[str, Callable[[], None]] = {ANSWERS: partial(answers.show, run_id, config)}
-    writing = [WRITING] if resolve(config).writes else []
-    for name in (*writing, *OF_A_STRING):
+    writes = resolve(config).writes
+    for name in (WRITING, *OF_A_STRING) if writes else OF_A_STRING:
         sections[name] = partial(_of_a_string, run_id, config, name)
+    if writes:
+        for name in (BREAKING, ALL_INPUTS):
+            sections[name] = partial(_of_inputs, run_id, name)
     sections[ABLATION] = lambda: ablation.show_by_strings(run_id, open_any(run_id))
     _show_tabs(sections)
 
@@ -82,7 +89,12 @@ def _of_chosen(name: str, run_id: int, chosen: Chosen) -> None:
     """A section that holds of any model, at the string that was chosen."""
     if chosen.model.epoch != chosen.model.stored.kept_epoch:
         st.caption("This is the model at the kept epoch.")
-    _section(run_id, chosen.string, name)
+    try:
+        model = open_any(run_id)
+    except SeqclsError as error:
+        say(error)
+        return
+    _section(Named(f"Model {run_id}", model), chosen.string, name)
 
 
 @st.fragment
@@ -90,26 +102,45 @@ def _of_a_string(run_id: int, config: RunConfig, name: str) -> None:
     """A section and its string; where another is chosen, nothing else of the page is run again."""
     with concurrent_changes.redrawn_if_changed(part=True):
         try:
-            string = choose_string(config, data.string_errors(run_id, ErrorSearch()))
-            _section(run_id, string, name)
+            left, right = st.columns(2)
+            with left:
+                string = choose_string(config, data.string_errors(run_id, ErrorSearch()))
+            with right:
+                named = choose_model(run_id)
+            _section(named, string, name)
         except SeqclsError as error:
             show_missing(error)
 
 
-def _section(run_id: int, string: str, name: str) -> None:
+@st.fragment
+def _of_inputs(run_id: int, name: str) -> None:
+    """A section on many inputs of a model that writes."""
+    with concurrent_changes.redrawn_if_changed(part=True):
+        try:
+            named = choose_model(run_id)
+            # Imported where it is used: PyTorch takes a second or two to load.
+            from dashboard.model.outputs import all_inputs, families
+
+            (families if name == BREAKING else all_inputs).show(named.model)
+        except SeqclsError as error:
+            show_missing(error)
+
+
+def _section(named: Named, string: str, name: str) -> None:
+    model = named.model
     try:
-        model = open_any(run_id)
         letters = model.letters(string)
     except SeqclsError as error:
         say(error)
         return
     # Imported where it is used: PyTorch takes a second or two to load.
-    from dashboard.model import minimal, output, patching, states
+    from dashboard.model import minimal, patching, states
+    from dashboard.model.outputs import written
 
     if name == WRITING:
-        output.show(model, letters)
+        written.show(named, letters, second_model(named))
     elif name == STATES:
-        states.show(run_id, model, letters)
+        states.show(named, letters, second_model(named))
     elif name == MINIMAL:
         minimal.show(model, letters)
     else:

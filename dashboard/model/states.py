@@ -12,19 +12,14 @@ from dashboard.charts.model.parts import WIDTH, Part
 from dashboard.charts.model.readout import steps_of_one
 from dashboard.drawing import place_together
 from dashboard.figures.string_axes import DRAWN, with_letters, with_margin
-from dashboard.model.choosing.strings import from_link, into_link
-from dashboard.model.opened import open_any, say
+from dashboard.model.choosing.epochs import Named
+from dashboard.model.opened import say
 from dashboard.model.string_results import StringResults
 from dashboard.text import verbatim
 from seqcls.errors import SeqclsError
-from seqcls.interpretability.model.trained_model import Letters, TrainedModel
+from seqcls.interpretability.model.trained_model import Letters
 from seqcls.interpretability.states.by_strings import principal_path
 from sweeps.analysis import state_frames
-from sweeps.store.opening import open_reader
-from sweeps.store.reading import queries
-
-BESIDE = "beside"
-"""The parameter of the link that names a second model."""
 
 NARROW = 320
 """Pixels along the tokens where two models share the page."""
@@ -53,53 +48,26 @@ class Look:
         return NARROW if self.name else WIDTH
 
 
-def show(run_id: int, model: TrainedModel, letters: Letters) -> None:
-    """Draws the section for one string and one model, or beside a second one if one is named."""
-    other = _second()
-    if other is None:
-        _show([StringResults(model, letters)], [Look()])
-    else:
-        _show_beside((model, other[1]), (f"Model {run_id}", f"Model {other[0]}"), letters)
-
-
-def _second() -> tuple[int, TrainedModel] | None:
-    """The model to show beside, as typed or linked; None where none is named or can be opened."""
-    from_link(BESIDE, "")
-    typed = st.text_input(
-        "Compare with a second model",
-        key=BESIDE,
-        on_change=into_link,
-        args=(BESIDE,),
-        placeholder="a run's number, or SWEEP/SEED",
-        help="Shows the same string in both models, side by side, on the same axes.",
-    )
-    if not typed:
-        return None
+def show(first: Named, letters: Letters, second: Named | None) -> None:
+    """Draws the section for one string and one model, or beside a second one."""
     try:
-        run_id = queries.find_run(open_reader(), typed)
-        return run_id, open_any(run_id)
-    except SeqclsError as error:
-        say(error)
-        return None
-
-
-def _show_beside(models: Sequence[TrainedModel], names: Sequence[str], letters: Letters) -> None:
-    """The same string through two models, side by side: the same figures with the same limits.
-
-    Args:
-        models: of one alphabet.
-        names: what they are called.
-        letters: the string.
-    """
-    found = [StringResults(model, letters) for model in models]
-    try:
-        looks = _looks(found, names)
+        if second is None:
+            _show([StringResults(first.model, letters)], [Look()])
+            return
+        other = second.model.letters(first.model.text(letters))
+        found = [StringResults(first.model, letters), StringResults(second.model, other)]
+        looks = _looks(found, [first.name, second.name])
     except SeqclsError as error:
         say(error)
         return
-    for column, name in zip(st.columns(len(names)), names, strict=True):
-        column.markdown(f"**{verbatim(name)}**")
+    side_by_side([first, second])
     _show(found, looks)
+
+
+def side_by_side(models: Sequence[Named]) -> None:
+    """What the columns of two models are called."""
+    for column, named in zip(st.columns(len(models)), models, strict=True):
+        column.markdown(f"**{verbatim(named.name)}**")
 
 
 def _show(models: Sequence[StringResults], looks: Sequence[Look]) -> None:

@@ -178,12 +178,9 @@ def output_limits(problem: Problem, inputs: TokenStrings) -> Int64[np.ndarray, "
     """Tokens that are written at most: twice the longest target that so long an input may have, or
     what the model has places for.
     """
-    task, end = problem.task, longest_readable(problem.network)
+    end = longest_readable(problem.network)
     lengths, rows = np.unique(inputs.lengths, return_inverse=True)
-    longest = [
-        2 * max(problem.kind.longest_reading(task, int(length)) - int(length) - 1, 1)
-        for length in lengths
-    ]
+    longest = [2 * max(problem.longest_target(length), 1) for length in lengths.tolist()]
     limits = np.array(longest, dtype=np.int64)[rows]
     if end is not None:
         # The last token that is written need not be read.

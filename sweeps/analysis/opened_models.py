@@ -6,7 +6,7 @@ from seqcls.problem import Problem, resolve
 from seqcls.results import Weights
 from sweeps.store.databases.engine import Store
 from sweeps.store.reading import queries
-from sweeps.store.reading.models import of_run
+from sweeps.store.reading.models import of_run, stored_model
 
 
 def trained_model(store: Store, run_id: int, epoch: int | None = None) -> TrainedModel:
@@ -17,6 +17,16 @@ def trained_model(store: Store, run_id: int, epoch: int | None = None) -> Traine
     """
     problem = resolve(queries.run_config(store, run_id))
     return TrainedModel(problem, stored_weights(store, run_id, problem, epoch))
+
+
+def untrained_model(store: Store, run_id: int) -> TrainedModel:
+    """A run's model before its training."""
+    from seqcls.engines.initial import draw_initial
+
+    stored = stored_model(store, run_id)
+    problem = resolve(stored.config)
+    (weights,) = draw_initial([(problem, stored.model_seed)])
+    return TrainedModel(problem, weights)
 
 
 def ask_on_one_thread() -> None:

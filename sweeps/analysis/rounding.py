@@ -6,12 +6,13 @@ says decides what comes of it, and another machine or engine may make something 
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from seqcls.config import RunConfig, default_fields
-from seqcls.errors import UnknownRunError
+from seqcls.errors import ConfigError, UnknownRunError
 from seqcls.problem import resolve
 from seqcls.results import Confusion, Weights
 from sweeps.store import writer
@@ -30,25 +31,31 @@ def in_both_precisions(store: Store) -> pd.DataFrame:
 
     Returns:
         One row a pair of finished runs that differ in nothing but `precision`: run_id_float32,
-        run_id_float64, model_seed, sweeps, the cells of both (as tn_float32 and so on), and
-        sensitive, true where the confusion matrices differ.
+        run_id_float64, model_seed, sweeps, the cells of both (as tn_float32 and so on) and wrong,
+        and sensitive, true where any of these differ. Of tasks that are no languages there are no
+        cells.
     """
     done = queries.runs(store.reader())
     done = done[done["state"] == RunState.DONE]
     single, double = (done[done["precision"] == x] for x in ("float32", "float64"))
     alike = [*(name for name in default_fields() if name != "precision"), "model_seed"]
-    kept = ["id", "tn", "fp", "fn", "tp"]
+    kept = ["id", "tn", "fp", "fn", "tp", "wrong"]
     pairs = single[[*alike, *kept, "sweeps"]].merge(
         double[[*alike, *kept]], on=alike, suffixes=("_float32", "_float64")
     )
     pairs["sensitive"] = [
-        any(pair[f"{cell}_float32"] != pair[f"{cell}_float64"] for cell in kept[1:])
+        any(_differ(pair[f"{cell}_float32"], pair[f"{cell}_float64"]) for cell in kept[1:])
         for pair in pairs.to_dict("records")
     ]
     pairs = pairs.rename(columns={f"id_{x}": f"run_id_{x}" for x in ("float32", "float64")})
     ids = ["run_id_float32", "run_id_float64", "model_seed", "sweeps"]
     cells = [f"{cell}_{x}" for x in ("float32", "float64") for cell in kept[1:]]
     return pairs[[*ids, *cells, "sensitive"]]
+
+
+def _differ(one: Any, other: Any) -> bool:
+    """Whether two numbers differ; of none there is nothing to differ."""
+    return not (pd.isna(one) and pd.isna(other)) and bool(one != other)
 
 
 def perturb(store: Store, run_ids: Sequence[int], times: int = TIMES) -> None:
@@ -69,8 +76,12 @@ def perturb(store: Store, run_ids: Sequence[int], times: int = TIMES) -> None:
     for run_id in run_ids:
         if known[run_id]["state"] != RunState.DONE:
             raise UnknownRunError(f"run {run_id} is {known[run_id]['state']}, not finished")
-        # What is kept of each training is its confusion.
-        resolve(queries.run_config(reader, run_id)).require_language()
+        if reason := resolve(queries.run_config(reader, run_id)).no_language:
+            raise ConfigError(
+                f"run {run_id}: of each training the confusion matrix is kept, and {reason}; "
+                "`seqcls sweep SPEC --precision float64` trains the same runs in double precision, "
+                "and `seqcls sensitive` then lists those with another number of errors"
+            )
     for run_id in run_ids:
         seed, engine = known[run_id]["model_seed"], known[run_id]["engine"]
         config = queries.run_config(reader, run_id)

@@ -132,7 +132,10 @@ def verdict(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check a model on every string up to its longest test length, and keep what was found."""
+    """Check a model on every string up to a length, at most its longest test length.
+
+    What is found of a language is kept.
+    """
     if beyond:
         from sweeps.cli.commands.interpretability import show_certification
 
@@ -183,7 +186,7 @@ def runs(
         typer.Option("--seed", min=0, max=MAX_SEED, help="Only this model seed; repeatable."),
     ] = None,
     failing: Annotated[
-        bool, typer.Option("--failing", help="Only runs with a misclassified test string.")
+        bool, typer.Option("--failing", help="Only runs that get a test string wrong.")
     ] = False,
     where: Annotated[
         list[str] | None,
@@ -216,7 +219,7 @@ def errors(
     wide: Wide = False,
     columns: Columns = None,
 ) -> None:
-    """List a run's misclassified test strings, the shortest first."""
+    """List the test strings that a run gets wrong, the shortest first."""
     from sweeps.cli.commands.models import list_errors
     from sweeps.cli.commands.printing import Look
 

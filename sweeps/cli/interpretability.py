@@ -33,7 +33,10 @@ def family(
     epoch: Epoch = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say where a model's answer changes as the free counts of a family of strings grow."""
+    """Say where a model's answer changes as the free counts of a family of strings grow.
+
+    Of a transduction: which outputs are right, and up to which token.
+    """
     from sweeps.cli.commands.interpretability import show_family
 
     show_family(db, run, strings, epoch, as_json)

@@ -14,12 +14,14 @@ from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.interpretability.explanations import explain as explaining
 from seqcls.interpretability.explanations.explanation import Explanation
 from seqcls.interpretability.families.curves import Curve, Map
-from seqcls.interpretability.families.families import answers
+from seqcls.interpretability.families.families import answers, output_family
+from seqcls.interpretability.families.output_family import OutputFamily
 from seqcls.interpretability.model.network import Network
 from seqcls.interpretability.model.obstacle import obstacle
 from seqcls.interpretability.model.trained_model import TrainedModel
 from seqcls.interpretability.verdicts.certification import Certification, certify
-from seqcls.interpretability.verdicts.verdict import verdict_of
+from seqcls.interpretability.verdicts.output_verdict import OutputVerdict
+from seqcls.interpretability.verdicts.verdict import verdict_of, verdict_of_outputs
 from seqcls.problem import Problem, resolve
 from seqcls.results import Verdict
 from sweeps.analysis.opened_models import trained_model
@@ -156,23 +158,28 @@ def proofs(store: Store, run: int | str) -> Certification:
     return certify(_network(store, run, None, "verdict --beyond"))
 
 
-def family(store: Store, run: int | str, strings: str, epoch: int | None = None) -> Curve | Map:
+def family(
+    store: Store, run: int | str, strings: str, epoch: int | None = None
+) -> Curve | Map | OutputFamily:
     """Where the answer changes as the free counts of a family such as `<ab>{n}` grow.
 
     By letter counts where these decide, exactly and up to a million; else, or where the family has
-    groups, by running its strings, up to 2,000.
+    groups, by running its strings, up to 2,000. Of a transduction: which outputs are right, of
+    inputs of up to 400 tokens.
 
     Raises:
         UnknownRunError: as `predict`.
         InvalidStringError: it is no family of this alphabet.
     """
-    return answers(model(store, run, epoch), strings)
+    opened = model(store, run, epoch)
+    return output_family(opened, strings) if opened.writes else answers(opened, strings)
 
 
-def verdict(store: Store, run: int | str) -> Verdict:
+def verdict(store: Store, run: int | str) -> Verdict | OutputVerdict:
     """What a model makes of all strings up to a length: as stored, or else tried and stored.
 
-    By letter counts where these decide and there are few enough; else string by string.
+    By letter counts where these decide and there are few enough; else string by string. Of a
+    transduction every input up to a length is tried, anew each time.
 
     Raises:
         UnknownRunError: there is no such run, or it is not finished.
@@ -182,7 +189,10 @@ def verdict(store: Store, run: int | str) -> Verdict:
     stored = queries.verdict(reader, run_id)
     if stored is not None:
         return stored
-    tried = verdict_of(trained_model(reader, run_id))
+    opened = trained_model(reader, run_id)
+    if opened.writes:
+        return verdict_of_outputs(opened)
+    tried = verdict_of(opened)
     writer.record_verdict(to_write(store), run_id, tried)
     return tried
 

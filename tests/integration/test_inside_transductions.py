@@ -9,6 +9,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner, Result
 
+from seqcls.interpretability.states.output_tokens import likeliest_outputs
+from seqcls.interpretability.states.output_tree import output_tree
+from seqcls.tokens.tokenizer import FIRST_LETTER
 from sweeps import api
 from sweeps.cli.app import app as seqcls
 from sweeps.store.opening import open_reader
@@ -43,7 +46,8 @@ architecture = "lstm"
 """
 BLOCKS, LSTM = "1", "2"
 STRING = "abca"
-TABS = ["Answers", "Writing", "States", "Minimal and nearest", "Patching", "Ablation"]
+TABS = ["Answers", "Writing", "States", "Minimal and nearest", "Patching"]
+TABS += ["Breaking point", "All inputs", "Ablation"]
 
 
 @pytest.fixture(scope="module")
@@ -127,9 +131,8 @@ def test_failing_inputs_are_reduced(db: str) -> None:
     assert data(db, "minimal", BLOCKS)["count"] > 0
 
 
-@pytest.mark.parametrize("command", ["rules", "family"])
-def test_what_is_of_languages_is_refused_with_its_reason(db: str, command: str) -> None:
-    refused = invoke(db, command, BLOCKS, *(["a{n}"] if command == "family" else []))
+def test_rules_are_of_languages_and_refused_with_the_reason(db: str) -> None:
+    refused = invoke(db, "rules", BLOCKS)
     assert "task='copy' is no language" in str(refused.exception)
 
 
@@ -146,8 +149,9 @@ def test_writing_is_watched_on_the_page(monkeypatch: pytest.MonkeyPatch, db: str
     assert outputs["probability"].iloc[0] == pytest.approx(
         math.exp(outputs["log_probability"].iloc[0])
     )
-    (chart,) = app.get("vega_lite_chart")
-    assert "Token that is written" in chart.proto.spec
+    attention, tree = app.get("vega_lite_chart")
+    assert "Token that is written" in attention.proto.spec
+    assert "Each row is an output" in tree.proto.spec
     assert "block 1, head 1" in str(app.get("button_group")[-1].proto)
     assert "no language" in said(app)
     assert "Ablation" not in next(info.value for info in app.info)
@@ -187,6 +191,9 @@ def test_the_other_sections_hold(monkeypatch: pytest.MonkeyPatch, db: str, run: 
     app = model(monkeypatch, db, run, "Ablation", ablate="true")
     assert "Exact match by teacher forcing" in said(app)
     assert headers(app)[0] == "Without each part alone"
+    spec = app.get("vega_lite_chart")[0].proto.spec
+    assert "Mean change of the log-probability of the target" in spec
+    assert "Test inputs wrongly answered without it" in spec
 
 
 @pytest.mark.parametrize("run", [BLOCKS, LSTM])
@@ -196,3 +203,119 @@ def test_figures_have_a_column_for_every_token_read(db: str, run: str, tmp_path:
     names = {path.name for path in tmp_path.glob("*.svg")}
     assert any(name.startswith("attention_weights" if run == BLOCKS else "units") for name in names)
     assert not any("prefix" in name for name in names)
+
+
+def test_a_family_of_inputs_is_asked_with_targets_beside_outputs(db: str) -> None:
+    found = data(db, "family", BLOCKS, "ab{n}")
+    outputs = found["outputs"]
+    assert [each["n"] for each in outputs][:16] == list(range(1, 17))
+    for each in outputs:
+        assert each["target"] == each["input"].replace("{1}", "")
+        assert each["right"] == (each["output"] == each["target"])
+        assert each["right"] == (each["error_kind"] is None)
+        assert each["right_tokens"] <= each["target_tokens"] == each["n"] + 1
+    strings = [each["input"] for each in outputs[:8]]
+    predicted = data(db, "predict", BLOCKS, *strings)
+    assert [each["output"] for each in predicted] == [each["output"] for each in outputs[:8]]
+    wrong = sum(not each["right"] for each in outputs)
+    said = invoke(db, "family", BLOCKS, "ab{n}").stdout
+    assert f"Tried: {len(outputs)} inputs" in said
+    assert "Every output is" in said or f"Wrong outputs: {wrong}" in said
+
+
+def test_a_family_of_two_counts_has_a_line_for_each_of_the_first(db: str) -> None:
+    outputs = data(db, "family", LSTM, "a{m}b{n}")["outputs"]
+    rows = {each["m"] for each in outputs}
+    wrong = [each for each in outputs if not each["right"]]
+    said = invoke(db, "family", LSTM, "a{m}b{n}").stdout.splitlines()
+    for m in rows if 0 < len(wrong) < len(outputs) else ():
+        of_row = [each for each in wrong if each["m"] == m]
+        assert any(line.startswith(f"m = {m}: {len(of_row)} of") for line in said)
+
+
+@pytest.mark.parametrize(("family", "reason"), [("x{n}", "unknown letter"), ("ab", "free counts")])
+def test_a_family_that_is_none_is_refused_by_name(db: str, family: str, reason: str) -> None:
+    assert reason in str(invoke(db, "family", BLOCKS, family).exception)
+
+
+def test_every_input_up_to_a_length_is_tried(db: str) -> None:
+    found = data(db, "verdict", BLOCKS)
+    # Tested on up to 7 tokens: 4 + 16 + ... + 4096 inputs, and the next length is too long.
+    assert [each["inputs"] for each in found["by_length"]] == [4**n for n in range(1, 8)]
+    assert found["inputs"] == sum(4**n for n in range(1, 8))
+    assert found["wrong"] == sum(sum(each["wrong"].values()) for each in found["by_length"])
+    predicted = data(db, "predict", BLOCKS, *"abcd")
+    wrong = [each["string"] for each in predicted if each["output"] != each["target"]]
+    assert sum(found["by_length"][0]["wrong"].values()) == len(wrong)
+    if wrong:
+        assert found["shortest"][0]["string"] == wrong[0]
+
+
+def test_the_tree_of_outputs_shares_what_they_begin_with(db: str) -> None:
+    opened = api.model(open_reader(db), BLOCKS)
+    letters = opened.letters(STRING)
+    tree = output_tree(opened, letters, 5)
+    best = likeliest_outputs(opened, letters, 5)
+    assert {leaf.text for leaf in tree.leaves} == {
+        opened.text([token - FIRST_LETTER for token in output.tokens]) for output in best
+    }
+    cells = {(token.row, token.place): token for token in tree.tokens}
+    for leaf in tree.leaves:
+        # What stands before a branch is drawn in the row above that it leaves.
+        own = [cells[leaf.row, place] for place in range(leaf.branch, leaf.tokens)]
+        assert (leaf.row, leaf.branch - 1) not in cells
+        before = 0.0
+        if leaf.branch:
+            row = leaf.parent
+            while (row, leaf.branch - 1) not in cells:
+                row = tree.leaves[row].parent
+            before = cells[row, leaf.branch - 1].log_probability
+        whole = before + sum(math.log(token.probability) for token in own)
+        assert whole == pytest.approx(leaf.log_probability)
+    starts = [token.probability for token in tree.tokens if token.place == 0]
+    assert sum(starts) <= 1 + 1e-9
+    assert all(leaf.right == (leaf.ended and leaf.text == STRING) for leaf in tree.leaves)
+
+
+def test_families_and_all_inputs_have_pages(monkeypatch: pytest.MonkeyPatch, db: str) -> None:
+    app = model(monkeypatch, db, LSTM, "Breaking point")
+    assert app.text_input[0].value == "a{n}"
+    (chart,) = app.get("vega_lite_chart")
+    assert "The family a{n}" in chart.proto.spec
+    assert len(app.dataframe[0].value) == len(data(db, "family", LSTM, "a{n}")["outputs"])
+    app = model(monkeypatch, db, LSTM, "Breaking point", family="a{m}b{n}")
+    assert "The family a{m}b{n}" in app.get("vega_lite_chart")[0].proto.spec
+    app = model(monkeypatch, db, LSTM, "Breaking point", family="xyz{n}")
+    assert "unknown letter" in app.error[0].value
+    app = model(monkeypatch, db, LSTM, "All inputs", every_input="true")
+    assert "inputs of up to 7 tokens" in said(app)
+    assert "Errors by length" in app.get("vega_lite_chart")[0].proto.spec
+
+
+def test_an_epoch_is_chosen_and_two_stand_side_by_side(
+    monkeypatch: pytest.MonkeyPatch, db: str
+) -> None:
+    app = model(monkeypatch, db, BLOCKS, "Writing", epoch="0")
+    untrained = app.dataframe[0].value["probability"].tolist()
+    kept = model(monkeypatch, db, BLOCKS, "Writing").dataframe[0].value["probability"].tolist()
+    assert untrained != kept
+    app = model(monkeypatch, db, BLOCKS, "Writing", beside=BLOCKS, beside_epoch="0")
+    assert "epoch 0" in said(app)
+    assert app.dataframe[0].value["probability"].tolist() == kept
+    assert app.dataframe[1].value["probability"].tolist() == untrained
+    assert len(app.get("vega_lite_chart")) == 4
+
+
+@pytest.mark.parametrize("view", ["Writing", "States"])
+def test_a_model_beside_itself_is_drawn_twice(
+    monkeypatch: pytest.MonkeyPatch, db: str, view: str
+) -> None:
+    app = model(monkeypatch, db, BLOCKS, view, beside=BLOCKS)
+    assert "Model 1 again" in said(app)
+    assert len(app.get("vega_lite_chart")) in (2, 4)
+
+
+def test_what_sensitive_cannot_keep_of_outputs_is_said_with_what_can_be_done(db: str) -> None:
+    refused = invoke(db, "sensitive", BLOCKS)
+    assert "the confusion matrix is kept" in str(refused.exception)
+    assert "--precision float64" in str(refused.exception)

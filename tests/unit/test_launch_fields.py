@@ -6,7 +6,7 @@ import pytest
 
 from dashboard.languages import shortest_strings
 from dashboard.launch.custom import seeds_of
-from dashboard.launch.fields import GROUPS, default_value, offered, options, typed
+from dashboard.launch.fields import GROUPS, default_value, offered, options, typed, usual
 from dashboard.launch.start import Start
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError
@@ -111,8 +111,8 @@ def test_a_sweep_starts_from_another_and_says_what_is_changed() -> None:
 def test_new_sweeps_draw_negatives_of_uniform_lengths_and_old_ones_as_they_were() -> None:
     report = Start({"fixed": {"hidden_size": 2}})
     of_parity = chosen(task="parity")
-    assert report.recommended(of_parity) == {"negative_lengths": ["uniform"]}
-    assert report.recommended(chosen()) == {}
+    assert report.recommended(of_parity, "parity") == {"negative_lengths": ["uniform"]}
+    assert report.recommended(chosen(), "contains_all") == {}
     tables: list[dict[str, Any]] = [
         {"fixed": {"task": "parity"}},
         {"axes": {"task": ["parity", "first"]}},
@@ -121,7 +121,7 @@ def test_new_sweeps_draw_negatives_of_uniform_lengths_and_old_ones_as_they_were(
         {"fixed": {"task": "parity", "negative_lengths": "redrawn"}},
     ]
     for table in tables:
-        assert Start(table).recommended(of_parity) == {}, table
+        assert Start(table).recommended(of_parity, "parity") == {}, table
 
 
 def test_the_shortest_strings_of_a_language_are_shown_with_the_right_label() -> None:
@@ -143,3 +143,23 @@ def test_one_letters_strings_are_looked_at_up_to_a_length() -> None:
 def test_a_setting_that_nothing_reads_would_be_refused() -> None:
     with pytest.raises(ConfigError, match="not read by task 'parity'"):
         configuration({"task": "parity", "bracket_types": 2})
+
+
+def test_a_transduction_that_starts_from_a_language_begins_with_a_model_that_can_write() -> None:
+    report, copying = Start({}), Start({"fixed": {"task": "copy"}})
+    transformer = report.recommended(chosen(task="copy"), "copy")
+    assert transformer["positions"] == ["alibi"]
+    assert transformer["test_max_length"] == [40]
+    recurrent = report.recommended(chosen(task="copy", architecture="lstm"), "copy")
+    assert "positions" not in recurrent
+    assert recurrent["hidden_size"] == transformer["hidden_size"]
+    assert copying.recommended(chosen(task="reverse"), "reverse") == {}
+    configuration({"task": "copy", **{name: x for name, (x,) in transformer.items()}})
+    configuration(
+        {"task": "copy", "architecture": "lstm", **{name: x for name, (x,) in recurrent.items()}}
+    )
+
+
+def test_positions_are_offered_at_once_where_models_write() -> None:
+    assert "positions" in usual("Network", "copy")
+    assert "positions" not in usual("Network", "parity")

@@ -1,41 +1,72 @@
 """What is left of a model without some of its parts."""
 
+from dataclasses import dataclass
+
 import altair as alt
 import pandas as pd
 
 from dashboard.charts.style.colors import GREY, OKABE_ITO
 from dashboard.charts.style.encodings import Drawing, reserved
 from dashboard.charts.style.scales import titled
+from seqcls.kinds import MISCLASSIFIED, Words
 
 HEIGHT = 260
 BAR, ROW = 14, 18
 WAYS = ("zero", "mean")
 
-COSTS = [
-    alt.Tooltip("errors:Q", title="Misclassified", format=","),
-    alt.Tooltip("accuracy:Q", title="Accuracy", format=".2%"),
-    alt.Tooltip("loss:Q", title="Loss (mean nats)", format=".4g"),
-    alt.Tooltip("logit_change:Q", title="Mean change of the logit", format=".4g"),
-]
+
+@dataclass(frozen=True)
+class Spoken:
+    """How a task's errors are spoken of."""
+
+    words: Words = MISCLASSIFIED
+    number: str = "logit"
+    """What ablation moves."""
+
+    @property
+    def costs(self) -> list[alt.Tooltip]:
+        """What pointing at a part says that it costs."""
+        return [
+            alt.Tooltip("errors:Q", title=self.words.missed.capitalize(), format=","),
+            alt.Tooltip("accuracy:Q", title="Accuracy", format=".2%"),
+            alt.Tooltip("loss:Q", title="Loss (mean nats)", format=".4g"),
+            alt.Tooltip("logit_change:Q", title=f"Mean change of the {self.number}", format=".4g"),
+        ]
+
+    @property
+    def missed(self) -> str:
+        """As `test strings misclassified`."""
+        return f"{self.words.plural('test').capitalize()} {self.words.missed}"
 
 
-def accuracy_by_length(frame: pd.DataFrame, tokens: str = "tokens") -> Drawing:
+OF_LANGUAGES = Spoken()
+
+
+def accuracy_by_length(
+    frame: pd.DataFrame, tokens: str = "tokens", spoken: Spoken = OF_LANGUAGES
+) -> Drawing:
     """Accuracy by string length of a model as it was trained and ablated.
 
     Args:
         frame: model (its name, that of the whole one first), length (the middle of the bin),
             lengths (as text), strings, wrong, accuracy in [0, 1].
         tokens: what they are called.
+        spoken: of the task.
     """
+    words = spoken.words
     names = list(dict.fromkeys(frame["model"]))
     return (
         alt.Chart(frame)
         .mark_line(point=True)
         .encode(
-            x=alt.X("length:Q", title=f"String length ({tokens})", scale=alt.Scale(zero=True)),
+            x=alt.X(
+                "length:Q",
+                title=f"{words.string.capitalize()} length ({tokens})",
+                scale=alt.Scale(zero=True),
+            ),
             y=alt.Y(
                 "accuracy:Q",
-                title="Accuracy on test strings",
+                title=f"Accuracy on {words.plural('test')}",
                 axis=alt.Axis(format="%"),
                 scale=alt.Scale(zero=False),
             ),
@@ -49,15 +80,20 @@ def accuracy_by_length(frame: pd.DataFrame, tokens: str = "tokens") -> Drawing:
                 alt.Tooltip("model:N", title="Model"),
                 alt.Tooltip("lengths:N", title="Lengths"),
                 alt.Tooltip("accuracy:Q", title="Accuracy", format=".2%"),
-                alt.Tooltip("wrong:Q", title="Misclassified"),
-                alt.Tooltip("strings:Q", title="Test strings"),
+                alt.Tooltip("wrong:Q", title=words.missed.capitalize()),
+                alt.Tooltip("strings:Q", title=words.plural("test").capitalize()),
             ],
         )
         .properties(height=HEIGHT, title="Accuracy by length", **reserved(HEIGHT, legend=True))
     )
 
 
-def part_ranking(frame: pd.DataFrame, errors_as_trained: int, what: str = "part") -> Drawing:
+def part_ranking(
+    frame: pd.DataFrame,
+    errors_as_trained: int,
+    what: str = "part",
+    spoken: Spoken = OF_LANGUAGES,
+) -> Drawing:
     """What removing each part alone costs.
 
     Args:
@@ -65,6 +101,7 @@ def part_ranking(frame: pd.DataFrame, errors_as_trained: int, what: str = "part"
             accuracy in [0, 1], loss (mean nats), logit_change (mean absolute), the dearest first.
         errors_as_trained: of the model with all parts.
         what: the parts are.
+        spoken: of the task.
     """
     parts = list(dict.fromkeys(frame["part"]))
     bars = (
@@ -73,7 +110,7 @@ def part_ranking(frame: pd.DataFrame, errors_as_trained: int, what: str = "part"
         .encode(
             y=alt.Y("part:N", title=None, sort=parts),
             yOffset=alt.YOffset("way:N", sort=list(WAYS)),
-            x=alt.X("errors:Q", title="Test strings misclassified without it"),
+            x=alt.X("errors:Q", title=f"{spoken.missed} without it"),
             color=alt.Color(
                 "way:N",
                 title=f"The {what} is",
@@ -83,7 +120,7 @@ def part_ranking(frame: pd.DataFrame, errors_as_trained: int, what: str = "part"
             tooltip=[
                 alt.Tooltip("part:N", title=what.capitalize()),
                 alt.Tooltip("way:N", title="Is"),
-                *COSTS,
+                *spoken.costs,
             ],
         )
     )
@@ -98,24 +135,25 @@ def part_ranking(frame: pd.DataFrame, errors_as_trained: int, what: str = "part"
     )
 
 
-def pruning_curve(frame: pd.DataFrame) -> Drawing:
+def pruning_curve(frame: pd.DataFrame, spoken: Spoken = OF_LANGUAGES) -> Drawing:
     """Misclassified test strings as parts are removed one by one, the cheapest first.
 
     Args:
         frame: removed (how many), part (the last one, as text), errors, accuracy, loss,
             logit_change, and how many are left of each kind, as `heads left`.
+        spoken: of the task.
     """
     parts = list(dict.fromkeys(frame["part"]))
     left = [name for name in map(str, frame) if name.endswith(" left")]
     base = alt.Chart(frame).encode(
         # A row a part: names along the horizontal axis would be turned and cut off.
         y=alt.Y("part:N", title="Removed, from the top", sort=parts),
-        x=alt.X("errors:Q", title="Test strings misclassified", scale=alt.Scale(zero=True)),
+        x=alt.X("errors:Q", title=spoken.missed, scale=alt.Scale(zero=True)),
         order="removed:Q",
         tooltip=[
             alt.Tooltip("removed:Q", title="Parts removed"),
             alt.Tooltip("part:N", title="Last"),
-            *COSTS,
+            *spoken.costs,
             *(alt.Tooltip(f"{name}:Q", title=name.capitalize()) for name in left),
         ],
     )

@@ -7,6 +7,8 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.languages import first_strings, shortest_strings
+from dashboard.model.choosing.epochs import choose_epoch
+from dashboard.model.choosing.links import from_link, into_link
 from dashboard.model.opened import OpenedModel
 from dashboard.text import verbatim
 from seqcls.config import REPORT_TASK, RunConfig
@@ -55,7 +57,7 @@ def choose_view(model: OpenedModel, errors: pd.DataFrame) -> Chosen:
     with middle:
         others = _beside(model.config)
     with right:
-        epoch = _epoch(model)
+        epoch = choose_epoch([*model.stored.networks], model.stored.kept_epoch)
     strings = [*others, string] if string not in others else others
     if len(strings) > MOST_STRINGS:
         st.error(f"{len(strings)} strings are too many to draw at once: expected {MOST_STRINGS}.")
@@ -141,35 +143,6 @@ def _beside(config: RunConfig) -> list[str]:
 def separated_by(config: RunConfig) -> str:
     """What stands between strings that are typed in one line."""
     return "two spaces" if resolve(config).tokenizer.separator else "spaces"
-
-
-def _epoch(model: OpenedModel) -> int:
-    kept = model.stored.kept_epoch
-    epochs = [0, *model.stored.networks]
-    linked = st.query_params.get("epoch", "")
-    st.session_state["epoch"] = next((x for x in epochs if str(x) == linked), kept)
-    return int(
-        st.select_slider(
-            f"Epoch (kept is {kept}; 0 is before training)",
-            epochs,
-            key="epoch",
-            on_change=into_link,
-            args=("epoch",),
-        )
-    )
-
-
-def from_link(name: str, otherwise: str) -> str:
-    """Sets a widget to what the link says. The link decides: another run's has nothing of this."""
-    value = st.query_params.get(name, otherwise)
-    st.session_state[name] = value
-    return value
-
-
-def into_link(name: str) -> None:
-    """Writes what a widget holds into the link."""
-    value = st.session_state[name]
-    st.query_params[name] = "" if value is None else str(value)
 
 
 def _readable(config: RunConfig, string: str) -> str | None:

@@ -11,7 +11,6 @@ from seqcls.interpretability.causes.attributions import Attribution
 from seqcls.interpretability.causes.mechanisms import CONSTANT, ROUNDING
 from seqcls.interpretability.model.trained_model import TrainedModel
 from seqcls.kinds import examples_of
-from seqcls.problem import Problem
 from seqcls.tokens.strings import TokenStrings
 
 FEW = 5
@@ -37,7 +36,7 @@ def output_behaviours(model: TrainedModel, picked: Sequence[str]) -> tuple[Attri
         (output,) = outputs
         said = f"always {model.text(output) or 'nothing'}"
         return tuple(Attribution(string, CONSTANT, None, said) for string in picked)
-    longest = longest_trained_target(model.problem)
+    longest = model.problem.longest_target(model.problem.train.lengths[-1])
     # One that is right now hangs on rounding.
     found = {string: Attribution(string, ROUNDING) for string in strings}
     wrong = [string for string, is_wrong in zip(strings, judged.is_wrong, strict=True) if is_wrong]
@@ -47,9 +46,3 @@ def output_behaviours(model: TrainedModel, picked: Sequence[str]) -> tuple[Attri
         said = f"{where} the {longest} tokens of the longest target in training"
         found[string] = Attribution(string, kind, None, said)
     return tuple(found[string] for string in picked)
-
-
-def longest_trained_target(problem: Problem) -> int:
-    """Tokens of the longest target that a problem's models are trained on, at most."""
-    length = problem.train.lengths[-1]
-    return problem.kind.longest_reading(problem.task, length) - length - 1

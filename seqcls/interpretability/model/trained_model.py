@@ -164,7 +164,7 @@ class TrainedModel:
         # PyTorch, which takes a second or two to load.
         from seqcls.decoding.judging import judge, letter_rows, readable_inputs
 
-        is_input, inputs = self._inputs(strings)
+        is_input, inputs = self.inputs_among(strings)
         every = Examples(strings, inputs)
         known = np.flatnonzero(readable_inputs(self.problem, every) & is_input)
         judged = judge(self.problem, self.weights, every.take(known))
@@ -177,7 +177,7 @@ class TrainedModel:
         logits[known] = judged.log_probability
         return Answers(strings, targets, predicted, logits)
 
-    def _inputs(self, strings: TokenStrings) -> tuple[Bool[np.ndarray, " string"], np.ndarray]:
+    def inputs_among(self, strings: TokenStrings) -> tuple[Bool[np.ndarray, " string"], np.ndarray]:
         """Which strings are inputs of the task, and the targets, empty of the others."""
         kind, task = self.problem.kind, self.task
         try:

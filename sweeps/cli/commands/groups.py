@@ -4,10 +4,13 @@ from dataclasses import asdict
 from typing import Any
 
 from seqcls.interpretability.families.curves import Change, Curve, Map
+from seqcls.interpretability.families.output_family import FamilyOutput, OutputFamily
 
 
-def family_record(found: Curve | Map) -> dict[str, Any]:
+def family_record(found: Curve | Map | OutputFamily) -> dict[str, Any]:
     """What programs read of a family: flips where letter counts decide, else what was tried."""
+    if isinstance(found, OutputFamily):
+        return _outputs_record(found)
     return _curve_record(found) if isinstance(found, Curve) else _map_record(found)
 
 
@@ -42,6 +45,23 @@ def _map_record(found: Map) -> dict[str, Any]:
         return {**family, "label": label, **axes, "logit": logit, "flips": flips}
     changes = [[_change(change) for change in row] for row in found.changes]
     return {**family, **axes, "label": found.labels.tolist(), "logit": logit, "changes": changes}
+
+
+def _outputs_record(found: OutputFamily) -> dict[str, Any]:
+    names = found.family.names
+    outputs = [
+        {**dict(zip(names, each.values, strict=True)), **output_record(each)}
+        for each in found.outputs
+    ]
+    left_out = {"no_inputs": found.no_inputs, "no_places": found.no_places}
+    return {"family": found.family.text, "outputs": outputs, **left_out}
+
+
+def output_record(each: FamilyOutput) -> dict[str, Any]:
+    """One output of a family."""
+    record = asdict(each)
+    del record["values"]
+    return {**record, "right": each.is_right}
 
 
 def _change(change: Change) -> dict[str, Any]:

@@ -3,14 +3,18 @@
 from dataclasses import asdict
 from typing import Any
 
+import pandas as pd
+
 from seqcls.interpretability.explanations.explanation import Explanation
 from seqcls.interpretability.explanations.text import explanation_text
+from seqcls.interpretability.families.output_family import OutputFamily, output_family_text
 from seqcls.interpretability.families.text import family_text
 from seqcls.interpretability.verdicts.certification import Certification, SupportProof
 from seqcls.interpretability.verdicts.text import certification_text
 from sweeps.cli.commands.any_model import show
 from sweeps.cli.commands.groups import family_record
 from sweeps.cli.commands.opening import opened
+from sweeps.cli.commands.printing import print_table
 from sweeps.questions.models import explain, family, proofs
 
 
@@ -30,7 +34,28 @@ def show_family(
     """Prints where a model's answer for a family of strings changes."""
     store, run_id = opened(db, reference)
     tried = family(store, run_id, text, epoch)
-    show(as_json, family_text(tried), {"run": run_id, **family_record(tried)})
+    record = {"run": run_id, **family_record(tried)}
+    if not isinstance(tried, OutputFamily):
+        show(as_json, family_text(tried), record)
+        return
+    show(as_json, output_family_text(tried), record)
+    if not as_json:
+        print_table(_outputs_table(tried), f"outputs of run {run_id}")
+
+
+def _outputs_table(found: OutputFamily) -> pd.DataFrame:
+    """Counts, whether the output is right, how many tokens of it are, target and output."""
+    rows = [
+        {
+            **dict(zip(found.family.names, each.values, strict=True)),
+            "output is": each.error_kind or "right",
+            "right tokens": f"{each.right_tokens} of {each.target_tokens}",
+            "target": each.target or '""',
+            "output": each.output or '""',
+        }
+        for each in found.outputs
+    ]
+    return pd.DataFrame(rows)
 
 
 def show_certification(db: str | None, reference: str, as_json: bool) -> None:

@@ -8,9 +8,11 @@ from typing import Any
 import pandas as pd
 import typer
 
+from seqcls.interpretability.verdicts.output_verdict import OutputVerdict, output_verdict_text
 from seqcls.kinds import MISCLASSIFIED
 from seqcls.problem import obstacle_of, resolve
 from sweeps.analysis.configuration_lookup import condition
+from sweeps.cli.commands.any_model import answer_record, show
 from sweeps.cli.commands.opening import opened
 from sweeps.cli.commands.printing import Look, count, is_fitted, print_json, print_table
 from sweeps.questions.models import config, predict, verdict
@@ -124,6 +126,10 @@ def show_verdict(db: str | None, reference: str, as_json: bool) -> None:
     """Prints what an exhaustive check of a run finds."""
     store, run_id = opened(db, reference)
     checked = verdict(store, run_id)
+    if isinstance(checked, OutputVerdict):
+        said = [f"run {run_id}: {sentence}" for sentence in output_verdict_text(checked)]
+        show(as_json, said, {"run": run_id, **output_verdict_record(checked)})
+        return
     if as_json:
         print_json(pd.DataFrame([asdict(checked)]))
         return
@@ -135,6 +141,16 @@ def show_verdict(db: str | None, reference: str, as_json: bool) -> None:
         f"positives, {checked.false_negatives:,} false negatives)"
         + (f"; the shortest is {checked.shortest_error or 'the empty string'}" if wrong else "")
     )
+
+
+def output_verdict_record(checked: OutputVerdict) -> dict[str, Any]:
+    """What programs read of a verdict on outputs."""
+    return {
+        **asdict(checked),
+        "inputs": checked.inputs,
+        "wrong": checked.wrong,
+        "shortest": list(map(answer_record, checked.shortest)),
+    }
 
 
 def toml_value(value: Any) -> str:

@@ -1,0 +1,72 @@
+"""Every input up to a length: how many outputs are wrong, and the shortest of those inputs."""
+
+from typing import Any, get_args
+
+import pandas as pd
+import streamlit as st
+
+from dashboard.charts.errors.all_inputs import wrong_by_length
+from dashboard.drawing import stretch
+from dashboard.text import verbatim
+from seqcls.interpretability.enumeration import MAX_STRINGS
+from seqcls.interpretability.model.trained_model import TrainedModel
+from seqcls.interpretability.verdicts.by_outputs import MAX_INPUTS
+from seqcls.interpretability.verdicts.output_verdict import OutputVerdict, output_verdict_text
+from seqcls.interpretability.verdicts.verdict import verdict_of_outputs
+from seqcls.results import ErrorKind
+
+ERROR_KINDS: tuple[ErrorKind, ...] = get_args(ErrorKind)
+
+
+def show(model: TrainedModel) -> None:
+    """What trying every input finds; it takes seconds, and so is asked for."""
+    st.caption(
+        f"Every input of the task up to the greatest length at which there are no more than "
+        f"{MAX_STRINGS:,} strings and {MAX_INPUTS:,} inputs, at most the longest test length."
+    )
+    if not st.toggle("Try every input", key="every_input", bind="query-params"):
+        return
+    with st.spinner("Trying every input", show_time=True):
+        found = _tried(model)
+    for said in output_verdict_text(found):
+        st.markdown(verbatim(said))
+    if not found.wrong:
+        return
+    stretch(wrong_by_length(_by_length(found)), "all inputs by length")
+    st.markdown(f"**The shortest {len(found.shortest)}**")
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "input": [each.string for each in found.shortest],
+                "target": [each.label for each in found.shortest],
+                "output": [each.predicted for each in found.shortest],
+            }
+        ),
+        hide_index=True,
+        column_config={
+            "input": st.column_config.TextColumn("Input"),
+            "target": st.column_config.TextColumn("Target"),
+            "output": st.column_config.TextColumn("Output"),
+        },
+    )
+
+
+@st.cache_resource(show_spinner=False, max_entries=64, hash_funcs={TrainedModel: id})
+def _tried(model: TrainedModel) -> Any:
+    return verdict_of_outputs(model)
+
+
+def _by_length(found: OutputVerdict) -> pd.DataFrame:
+    """As `wrong_by_length` takes it; of a length without errors one row of none."""
+    rows = [
+        {
+            "length": each.length,
+            "kind": kind,
+            "wrong": wrong,
+            "inputs": each.inputs,
+            "share": wrong / each.inputs,
+        }
+        for each in found.by_length
+        for kind, wrong in (each.wrong or {ERROR_KINDS[0]: 0}).items()
+    ]
+    return pd.DataFrame(rows)

@@ -1,0 +1,65 @@
+"""Which outputs of a family of inputs are right, and up to which token."""
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from dashboard.charts.errors.output_families import output_curve, output_map
+from dashboard.drawing import place, stretch
+from dashboard.figures.output_families import outputs_frame
+from dashboard.languages import family_example
+from dashboard.text import verbatim
+from seqcls.errors import SeqclsError
+from seqcls.interpretability.families.families import output_family
+from seqcls.interpretability.families.output_family import OutputFamily, output_family_text
+from seqcls.interpretability.model.trained_model import TrainedModel
+
+
+def show(model: TrainedModel) -> None:
+    """A family of inputs, typed in, and what the model writes for each."""
+    text = st.text_input(
+        "Family of inputs",
+        family_example(model.task),
+        key="family",
+        bind="query-params",
+        help="One or two counts are left free, as n or m: a{n}, ab{n}, <ab>{n}, a{m}b{n}.",
+    )
+    try:
+        found = _answered(model, text.strip())
+    except SeqclsError as error:
+        st.error(verbatim(str(error)))
+        return
+    first, *others = output_family_text(found)
+    st.markdown(verbatim(first))
+    for said in others:
+        st.markdown(f"- {verbatim(said)}")
+    frame = outputs_frame(found)
+    if len(found.family.names) == 1:
+        stretch(output_curve(frame, found.family.names[0], found.family.text), "output curve")
+    else:
+        first_name, second_name = found.family.names
+        place(output_map(frame, (first_name, second_name), found.family.text), "output map")
+    _table(found, frame)
+
+
+def _table(found: OutputFamily, frame: pd.DataFrame) -> None:
+    names = list(found.family.names)
+    st.dataframe(
+        frame[[*names, "outcome", "right_tokens", "target_tokens", "target", "output"]],
+        hide_index=True,
+        column_config={
+            "outcome": st.column_config.TextColumn("Output is"),
+            "right_tokens": st.column_config.NumberColumn(
+                "Right tokens", help="Before the first in which output and target differ."
+            ),
+            "target_tokens": st.column_config.NumberColumn("Target tokens"),
+            "target": st.column_config.TextColumn("Target"),
+            "output": st.column_config.TextColumn("Output"),
+        },
+    )
+
+
+@st.cache_resource(show_spinner="Writing outputs", max_entries=64, hash_funcs={TrainedModel: id})
+def _answered(model: TrainedModel, text: str) -> Any:
+    return output_family(model, text)

@@ -1,0 +1,175 @@
+"""What a model writes for an input, token by token, what it attends to, and other outputs."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import pandas as pd
+import streamlit as st
+
+from dashboard.charts.model.output_attention import output_attention
+from dashboard.charts.model.output_tree import output_tree as drawn_tree
+from dashboard.drawing import place_together
+from dashboard.figures import output_tree as frames
+from dashboard.figures.string_axes import DRAWN
+from dashboard.model.choosing.epochs import Named
+from dashboard.model.opened import say
+from dashboard.model.states import NARROW, Look, one_of, side_by_side
+from dashboard.text import verbatim
+from seqcls.errors import SeqclsError
+from seqcls.interpretability.model.trained_model import Letters, TrainedModel
+from seqcls.interpretability.states.by_strings import attention_patterns, has_attention
+from seqcls.interpretability.states.output_tokens import (
+    OutputToken,
+    output_tokens,
+    require_writing,
+)
+from seqcls.interpretability.states.output_tree import output_tree
+from sweeps.analysis import state_frames
+from sweeps.cli.commands.any_model import said_of
+
+WIDTH = 5
+"""Of the beam whose outputs are shown."""
+
+PIXELS = 900
+"""For the tokens of the tree of outputs."""
+
+
+def show(first: Named, letters: Letters, second: Named | None) -> None:
+    """Draws the section for one input and one model, or beside a second one."""
+    try:
+        shown = [_Shown(first, letters, Look())]
+        if second is not None:
+            other = second.model.letters(first.model.text(letters))
+            models = ((first, letters), (second, other))
+            shown = [_Shown(each, read, Look(each.name)) for each, read in models]
+            side_by_side([first, second])
+        for title, draw in (
+            ("", _answer),
+            ("Token by token", _tokens),
+            ("Attention while it writes", _attention),
+            ("Likeliest outputs", _others),
+        ):
+            if title == "Attention while it writes" and not any(
+                has_attention(each.model) for each in shown
+            ):
+                st.caption(f"{verbatim(shown[0].model.config.architecture)} names no attention.")
+                continue
+            if title:
+                st.subheader(title)
+            for column, each in zip(st.columns(len(shown)), shown, strict=True):
+                with column:
+                    draw(each)
+    except SeqclsError as error:
+        say(error)
+
+
+@dataclass(frozen=True, eq=False)
+class _Shown:
+    """A model, what it reads, and how that is drawn."""
+
+    named: Named
+    letters: Letters
+    look: Look
+
+    @property
+    def model(self) -> TrainedModel:
+        return self.named.model
+
+    @cached_property
+    def tokens(self) -> tuple[OutputToken, ...]:
+        return output_tokens(self.model, self.letters)
+
+
+def _answer(shown: _Shown) -> None:
+    require_writing(shown.model)
+    st.markdown(verbatim(f"{said_of(shown.model.answer(shown.letters))}."))
+
+
+def _tokens(shown: _Shown) -> None:
+    tokens = shown.tokens
+    st.dataframe(
+        pd.DataFrame(list(map(vars, tokens))),
+        hide_index=True,
+        width="content",
+        column_config={
+            "token": "Written",
+            "probability": st.column_config.ProgressColumn(
+                "Probability",
+                help="Of the token, after the input and the tokens before it.",
+                format="percent",
+                min_value=0,
+                max_value=1,
+            ),
+            "runner_up": st.column_config.TextColumn("Runner-up", help="The likeliest other one."),
+            "runner_up_probability": st.column_config.ProgressColumn(
+                "Its probability", format="percent", min_value=0, max_value=1
+            ),
+        },
+    )
+    if tokens[-1].token != "END":
+        st.caption("The output was cut off: the model had not written END.")
+
+
+def _attention(shown: _Shown) -> None:
+    model, letters, look = shown.model, shown.letters, shown.look
+    if not has_attention(model):
+        st.caption(f"{verbatim(model.config.architecture)} names no attention.")
+        return
+    patterns = attention_patterns(model, letters)
+    blocks, heads = patterns.weights.shape[:2]
+    if len(patterns.tokens) > DRAWN:
+        st.caption(
+            f"Attention is drawn up to {DRAWN} tokens; input and output have "
+            f"{len(patterns.tokens)}."
+        )
+        return
+    options = [f"block {block}, head {head}" for block in range(blocks) for head in range(heads)]
+    if not options:
+        return
+    chosen = one_of("Head", options, options[0], "head", look)
+    place = divmod(options.index(chosen), heads)
+    frame = state_frames.output_attention_frame(patterns, len(letters) + 1, *place)
+    written = [token.token for token in shown.tokens]
+    part = output_attention(frame, patterns.tokens, written, chosen, look.width)
+    place_together([part], f"output attention {look.name}")
+    st.caption(
+        "Each row is a token as it is written: the weights are those of the token read last before "
+        "it, SEP for the first. A head that copies from left to right shows a diagonal."
+    )
+
+
+def _others(shown: _Shown) -> None:
+    look = shown.look
+    tree = output_tree(shown.model, shown.letters, WIDTH)
+    places = frames.drawn_places(tree)
+    drawn = drawn_tree(
+        frames.cells_frame(tree, places),
+        frames.links_frame(tree, places),
+        frames.ends_frame(tree, places),
+        NARROW if look.name else PIXELS,
+    )
+    place_together([drawn], f"output tree {look.name}")
+    if any(leaf.tokens > len(places) for leaf in tree.leaves):
+        st.caption(f"Drawn are the tokens {places[0] + 1} to {places[-1] + 1}; outputs have more.")
+    st.caption(
+        f"Beam search with a beam of {WIDTH}. The darker a token, the likelier it is after those "
+        "before it; where outputs part its probability stands above it. At the end of each row is "
+        "the probability of the whole output."
+    )
+    with st.expander("The same as data"):
+        st.dataframe(
+            frames.leaves_frame(tree),
+            hide_index=True,
+            width="content",
+            column_config={
+                "output": "Output",
+                "right": st.column_config.CheckboxColumn("Right"),
+                "ended": st.column_config.CheckboxColumn(
+                    "Ended", help="Whether the model wrote END; else the output was cut off."
+                ),
+                "probability": st.column_config.ProgressColumn(
+                    "Probability", format="percent", min_value=0, max_value=1
+                ),
+                "log_probability": st.column_config.NumberColumn("Log-probability", format="%.4f"),
+            },
+        )
