@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from seqcls.config import NetworkConfig, RunConfig
+from seqcls.config import NetworkConfig, default_fields
 from seqcls.counts.invariance import counts_suffice
 from seqcls.errors import ConfigError
 from seqcls.problem import language
@@ -30,6 +30,8 @@ NETWORK_FIELDS = tuple(
     if name in NetworkConfig.model_fields
 )  # fmt: skip
 """What the table reads of a network."""
+
+_DEFAULTS = default_fields()
 
 
 @dataclass(frozen=True)
@@ -58,14 +60,20 @@ class Theory:
 
     @property
     def first(self) -> Prediction:
+        """What is predicted."""
         return self.predictions[0]
 
 
-def theory_of(config: RunConfig) -> Theory:
-    """What theory says of a configuration; worked out once for a task and a network."""
-    reads = sorted(TASKS[config.task].reads) if config.task in TASKS else []
-    fields = tuple((name, getattr(config, name)) for name in ("task", *reads))
-    return _theory(fields, tuple(getattr(config, name) for name in NETWORK_FIELDS))
+def theory_of(fields: Mapping[str, Any]) -> Theory:
+    """What theory says of a configuration; worked out once for a task and a network.
+
+    Args:
+        fields: names and values; one that is missing has its default.
+    """
+    known = _DEFAULTS | dict(fields)
+    reads = sorted(TASKS[known["task"]].reads) if known["task"] in TASKS else []
+    task = tuple((name, known[name]) for name in ("task", *reads))
+    return _theory(task, tuple(known[name] for name in NETWORK_FIELDS))
 
 
 @lru_cache(maxsize=8192)

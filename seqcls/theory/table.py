@@ -13,6 +13,7 @@ from seqcls.counts.invariance import counts_suffice
 from seqcls.theory.classes import LanguageClass, Regular, Stated
 
 Verdict = Literal["can", "cannot", "not known"]
+NOT_KNOWN: Verdict = "not known"
 
 FIXED_BITS = "at every length, with a fixed number of bits for each value"
 

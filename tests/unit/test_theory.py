@@ -31,10 +31,10 @@ STAR_FREE, QUASI, SOLVABLE, UNSOLVABLE = (
 TOMITA = {
     1: ("1*", STAR_FREE),
     2: ("(10)*", STAR_FREE),
-    3: ("0*1(11)*(0(00)*1)*|0*", None),
-    4: ("(1|01|001)*(0|00)?", STAR_FREE),
-    5: ("((00|11)*((01|10)(00|11)*(01|10)(00|11)*)*)", SOLVABLE),
-    6: ("((0(01)*1)|(1(0|11|100)*0))*", None),
+    3: ("0*((11)+0+|1(11)*(00)+)*1*", QUASI),
+    4: ("(1|01|001)*(()|0|00)", STAR_FREE),
+    5: ("(00|11|(01|10)(00|11)*(01|10))*", SOLVABLE),
+    6: ("(01|(1|00)(10)*(0|11))*", SOLVABLE),
     7: ("0*1*0*1*", STAR_FREE),
 }
 NAMED: list[tuple[dict[str, Any], str]] = [
@@ -60,7 +60,7 @@ NAMED: list[tuple[dict[str, Any], str]] = [
             ("ab", "((a|b)(a|b))*", QUASI),
             ("ab", "(b*ab*a)*b*", SOLVABLE),
             ("ab", "b*ab*ab*", STAR_FREE),
-            *(("01", pattern, name) for pattern, name in TOMITA.values() if name),
+            *(("01", pattern, name) for pattern, name in TOMITA.values()),
         )
     ),
 ]
@@ -337,19 +337,19 @@ def test_no_two_rows_contradict_each_other(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_configuration_is_predicted_with_two_strings_that_it_cannot_tell_apart() -> None:
     fields = {"task": "regular", "alphabet": "ab", "pattern": "(ab)*"}
-    first = theory_of(configuration(fields)).first
+    first = theory_of(fields).first
     assert first.verdict == "cannot"
     assert first.sentence.endswith("order matters: ab and ba get one answer")
-    recurrent = configuration({**fields, "architecture": "lstm", "readout": "last"})
+    recurrent = {**fields, "architecture": "lstm", "readout": "last"}
     assert theory_of(recurrent).first.verdict == "can"
-    assert theory_of(configuration({"task": "copy"})).first.verdict == "not known"
+    assert theory_of({"task": "copy"}).first.verdict == "not known"
 
 
 def test_of_a_language_without_automaton_two_strings_show_that_order_matters() -> None:
-    config = configuration({"task": "marked_copy"})
-    assert "00# and 0#0 get one answer" in theory_of(config).first.sentence
-    causal = configuration({"task": "marked_copy", "positions": "sinusoidal"})
-    assert theory_of(causal).first.verdict == "not known"
+    assert "00# and 0#0 get one answer" in theory_of({"task": "marked_copy"}).first.sentence
+    assert (
+        theory_of({"task": "marked_copy", "positions": "sinusoidal"}).first.verdict == "not known"
+    )
 
 
 @pytest.mark.parametrize("group", ["Z2", "Z5", "S3", "A4", "S4", "A5", "S5"])
