@@ -44,6 +44,11 @@ class Prediction:
     source: str = ""
 
     @property
+    def short(self) -> str:
+        """The verdict and its condition."""
+        return f"{self.verdict} ({self.condition})" if self.condition else self.verdict
+
+    @property
     def sentence(self) -> str:
         """All of it but the source."""
         under = f" ({self.condition})" if self.condition else ""
@@ -107,7 +112,7 @@ def _by_order(task: Task, known: LanguageClass, network: NetworkConfig) -> Predi
         return _said(order_free, task)
     if isinstance(known, Undecided):
         return Prediction("not known", f"its class is {known.describe()}")
-    return Prediction("not known", f"no row of the table speaks of {known.name} and this network")
+    return Prediction("not known", "no statement with a source covers this class and this network")
 
 
 @lru_cache(maxsize=1024)

@@ -1,6 +1,5 @@
 """What theory says of a task and networks, without any run."""
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from seqcls.config import RunConfig
@@ -10,6 +9,7 @@ from seqcls.models.positions import POSITIONS
 from seqcls.problem import language
 from seqcls.spelling import nearest
 from seqcls.tasks import TASKS
+from seqcls.theory.classes import Undecided
 from seqcls.theory.predictions import NETWORK_FIELDS, Prediction, theory_of
 
 _CAUSAL = {"attention_mask": "causal", "readout": "last"}
@@ -59,13 +59,16 @@ def theory(task: str, **fields: Any) -> TheoryOfTask:
         if (value := getattr(config, field)) not in registry:
             raise ConfigError(f"{field}={value!r}: {nearest(value, list(registry))}")
     described = language(task, dict(config)).describe()
-    chosen = {name: value for name, value in fields.items() if name in NETWORK_FIELDS}
-    networks = [chosen] if chosen else _networks()
-    said = [Said(dict(x), theory_of({**settings, **x}).predictions) for x in networks]
-    return TheoryOfTask(described, theory_of(settings).language.describe(), tuple(said))
+    chosen: dict[str, Any] = {
+        name: value for name, value in fields.items() if name in NETWORK_FIELDS
+    }
+    decided = theory_of(settings).language
+    networks = [chosen] if chosen else [] if isinstance(decided, Undecided) else _networks()
+    said = [Said(x, theory_of(settings | x).predictions) for x in networks]
+    return TheoryOfTask(described, decided.describe(), tuple(said))
 
 
-def _networks() -> list[Mapping[str, Any]]:
+def _networks() -> list[dict[str, Any]]:
     """One network of each kind that recognizes languages."""
     recurrent = [x for x in MODELS if "readout" in MODELS[x].reads and x != "transformer"]
     return [

@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 import typer
 
+from seqcls.errors import ConfigError
 from sweeps.analysis.configuration_lookup import condition
 from sweeps.questions.theory import Said, theory
 
@@ -13,7 +14,8 @@ from sweeps.questions.theory import Said, theory
 def show_theory(task: str, conditions: Sequence[str], as_json: bool) -> None:
     """Prints a language's class, and of each network what is predicted, under which condition."""
     fields = dict(condition(text, f"--set {text}") for text in conditions)
-    fields.pop("task", None)
+    if "task" in fields:
+        raise ConfigError(f"--set task={fields['task']}: the task is named before; leave it out")
     said = theory(task, **fields)
     if as_json:
         networks = [
