@@ -19,6 +19,10 @@ INTERVAL = (
 )
 FALSE_POSITIVES = "Negative test strings that are predicted positive"
 FALSE_NEGATIVES = "Positive test strings that are predicted negative"
+PREDICTED = (
+    "Whether theory says that some weights of this network recognize the language at every length, "
+    "under conditions that `seqcls theory` names; it does not say what training finds."
+)
 OCCURRENCES = "How often the string is in the test set."
 
 
@@ -56,6 +60,7 @@ def configuration_columns(below: float, spoken: Spoken) -> dict[str, Any]:
         "failing_interval": TextColumn(
             "95% (Wilson)", help="95% interval of the share of failing seeds, by Wilson."
         ),
+        "predicted": TextColumn("Predicted", help=PREDICTED),
         "failing_seeds": TextColumn("Failing seeds", help="Which seeds those are.", width=125),
         "median_accuracy": NumberColumn("Median accuracy", help=median, format="percent"),
         "interval": TextColumn("95% interval", help=INTERVAL),

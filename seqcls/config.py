@@ -17,6 +17,7 @@ from pydantic import (
 
 from seqcls.canonical import canonical_json
 from seqcls.errors import ConfigError
+from seqcls.functions.groups import GroupName
 from seqcls.spelling import in_one_line
 from seqcls.tokens.alphabets import alphabet_obstacle
 from seqcls.tokens.tokenizer import MAX_LETTERS
@@ -163,6 +164,8 @@ class RunConfig(_NetworkFields):
     """The regular expression of `regular`, or what `rewrite` replaces."""
     formula: Annotated[str, Field(max_length=1_000)] = ""
     """The formula over letter counts of `counting`."""
+    group: GroupName = "Z5"
+    """Whose elements are the tokens of `word_problem` and `write_products`."""
     bracket_types: Annotated[int, Field(ge=1, le=2)] = 1
     max_depth: Annotated[int, Field(ge=0, le=10_000)] = 0
     """Brackets open at once in `dyck`; 0 means no limit."""

@@ -349,6 +349,7 @@ READERS: dict[str, tuple[str, ...]] = {
     "alphabet": ("task",),
     "pattern": ("task",),
     "formula": ("task",),
+    "group": ("task",),
     "bracket_types": ("task",),
     "max_depth": ("task",),
     "num_tokens": ("task",),

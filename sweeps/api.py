@@ -39,6 +39,7 @@ from sweeps.questions.sweeping import (
     submit,
     work,
 )
+from sweeps.questions.theory import theory
 from sweeps.store.databases.engine import Store
 
 __all__ = [
@@ -46,7 +47,7 @@ __all__ = [
     "estimate", "explain", "export", "family", "figures", "helps", "in_both_precisions",
     "lengths", "merge", "minimal", "model", "open_store", "pack", "patch", "predict", "proofs",
     "report", "resume", "retry", "rules", "runs", "sensitive", "shortest", "states", "status",
-    "stop", "submit", "upgrade", "verdict", "verify", "work",
+    "stop", "submit", "theory", "upgrade", "verdict", "verify", "work",
 ]  # fmt: skip
 
 

@@ -15,6 +15,9 @@ from sweeps.store.reading.selection import View
 # Beyond so many values of a field, its cells could not be read.
 MAX_VALUES = 30
 
+DIFFERS = "differs"
+"""What is predicted of a cell whose models are predicted to do different things."""
+
 
 @data.shared
 def models_by_language(view: View) -> "pd.Series[int]":
@@ -70,12 +73,20 @@ def language_settings(view: View, language: str) -> dict[str, Any]:
 def cells(
     view: View, language: str | None, fields: list[str], measure: Measure = ACCURACY
 ) -> pd.DataFrame:
-    """As `cells_of`, of the models of a language, or of all where it is None."""
+    """As `cells_of`, of the models of a language, or of all where it is None.
+
+    And predicted: what theory says of all models of a cell, else `differs`.
+    """
     models = _models(view, language)
     if measure.name not in models:
         shares = data.output_shares(tuple(models["run_id"]))
         models = models.merge(shares[["run_id", measure.name]], on="run_id")
-    return cells_of(models, fields, measure)
+    predicted = data.predictions(tuple(models["config_id"].drop_duplicates()))
+    verdicts = models["config_id"].map({each: said.verdict for each, said in predicted.items()})
+    said = verdicts.groupby([models[name] for name in fields], sort=True).agg(["first", "nunique"])
+    table = cells_of(models, fields, measure)
+    table["predicted"] = said["first"].where(said["nunique"] == 1, DIFFERS).to_numpy()
+    return table
 
 
 def cells_of(models: pd.DataFrame, fields: list[str], measure: Measure = ACCURACY) -> pd.DataFrame:

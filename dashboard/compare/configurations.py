@@ -17,8 +17,8 @@ def table(view: View) -> pd.DataFrame:
     Returns:
         config_id; seeds, unfinished, failed; failing, failing_share, failing_interval,
         failing_seeds; median_accuracy, interval, median_solved_length; false_positives,
-        false_negatives; sweeps (names, joined), and the settings that differ. What no finished run
-        tells is missing. Shares and medians are of all seeds in scope.
+        false_negatives; sweeps (names, joined), predicted, and the settings that differ. What no
+        finished run tells is missing. Shares and medians are of all seeds in scope.
     """
     counts = data.configurations(view)
     summed = _with_medians(counts, data.medians(view, MAX_LISTED))
@@ -30,6 +30,8 @@ def table(view: View) -> pd.DataFrame:
     )
     config_ids = summed["config_id"].tolist()
     summed["sweeps"] = names.sweep_names(config_ids, data.memberships()).to_numpy()
+    predicted = data.predictions(tuple(config_ids))
+    summed["predicted"] = [predicted[config_id].verdict for config_id in config_ids]
     settings = names.settings_that_differ(config_ids).reset_index(drop=True)
     return summed.drop(columns="picked").join(settings)
 

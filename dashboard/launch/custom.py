@@ -1,6 +1,8 @@
 """A sweep of one's own: settings in groups, and what is wrong beside the field that it is of."""
 
 import re
+from collections.abc import Mapping
+from itertools import islice, product
 from typing import Any
 
 import streamlit as st
@@ -13,6 +15,7 @@ from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, SeqclsError
 from seqcls.problem import language
 from seqcls.tasks import TASKS, LanguageTask
+from seqcls.theory.predictions import NETWORK_FIELDS, theory_of
 from sweeps.grid.spec import SweepSpec, parse_spec
 from sweeps.grid.written_spec import CHECKPOINTS
 
@@ -32,6 +35,9 @@ MEANING = {
     "parentheses hold.",
 }
 FIRST_ALPHABET = "ab"
+
+MOST_PREDICTED = 64
+"""Networks of which the form says what theory predicts."""
 
 _NAMED = re.compile(r"\b([a-z_]+)=")
 _DASHED = re.compile(r"(\d{1,19})\s*(?:-|\u2013|\.{2,})\s*(\d{1,19})")
@@ -194,8 +200,18 @@ class _Form:
             with TASKS.guarded(task):
                 languages.shortest_strings(made)
             languages.show(made)
+            self._theory(task, settings)
         except ConfigError as error:
             self._say(str(error))
+
+    def _theory(self, task: str, settings: Mapping[str, Any]) -> None:
+        """The class of the language, and what theory says of the networks that are chosen."""
+        read = [name for name in NETWORK_FIELDS if name in self.read]
+        networks = islice(product(*(self.values(name) for name in read)), MOST_PREDICTED)
+        chosen = [dict(zip(read, values, strict=True)) for values in networks]
+        said = [theory_of({"task": task, **settings, **network}) for network in chosen]
+        sentences = dict.fromkeys(each.first.sentence for each in said)
+        st.caption(verbatim(f"{said[0].language.name}; {'; or '.join(sentences)}."))
 
     def specs(self) -> list[SweepSpec]:
         """The specification that the form asks for."""

@@ -17,9 +17,9 @@ from sweeps.analysis.configuration_lookup import value_of
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "Task": (
-        "task", "alphabet", "pattern", "replacement", "formula", "bracket_types", "max_depth",
-        "num_letters", "required_letters", "num_tokens", "distinct", "base", "digit_order",
-        "operand_lengths", "decoding", "beam_width",
+        "task", "alphabet", "pattern", "replacement", "formula", "group", "bracket_types",
+        "max_depth", "num_letters", "required_letters", "num_tokens", "distinct", "base",
+        "digit_order", "operand_lengths", "decoding", "beam_width",
     ),
     "Strings": (
         "train_max_length", "test_max_length", "negatives", "negative_lengths", "train_set",

@@ -8,11 +8,12 @@ import streamlit as st
 from dashboard import data, drawing, filters, links, measures, names, spoken
 from dashboard.charts.comparison import accuracy_by_length, every_seed, seed_grid
 from dashboard.charts.style.colors import OKABE_ITO
-from dashboard.compare import configurations, drawn_models, importance, lengths
+from dashboard.compare import configurations, drawn_models, importance, lengths, theory
 from dashboard.compare.lengths import limits, offered
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
 from seqcls.kinds import Measure
+from seqcls.theory.table import NOT_KNOWN
 from sweeps.store.reading.selection import View
 
 # Configurations in the charts that have a row for each, and models in these charts.
@@ -32,7 +33,8 @@ CELLS = ("false_positives", "false_negatives")
 
 # The columns of results, in order; the settings that differ come after them.
 RESULTS = (
-    "failing", "failing_share", "failing_interval", "failing_seeds", "median_accuracy", "interval",
+    "failing", "failing_share", "failing_interval", "predicted", "failing_seeds",
+    "median_accuracy", "interval",
     "median_solved_length", "seeds", "unfinished", "failed", "false_positives", "false_negatives",
 )  # fmt: skip
 
@@ -57,6 +59,7 @@ def show() -> None:
         if not drawn_models.counts(view, _ids(chosen)):
             st.info("None of the selected configurations has a model that is trained and tested.")
             return
+        theory.show(chosen, _names(chosen))
         _by_length(chosen, view)
         _by_seed(chosen, view)
         importance.show(chosen, view, _names(chosen))
@@ -109,6 +112,8 @@ def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
     first = [named] if named == SWEEPS or len(settings) > FEW_SETTINGS else settings
     others = [name for name in settings if name not in first]
     results = [x for x in RESULTS if x not in RARE or table[x].any()]
+    if (table["predicted"] == NOT_KNOWN).all():
+        results.remove("predicted")
     if not spoken.has_cells(table["config_id"]):
         results = [x for x in results if x not in CELLS]
     with st.container(horizontal=True, vertical_alignment="center"):

@@ -6,8 +6,8 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import data, drawing, filters, languages, links, measures, spoken
-from dashboard.charts.comparison.heat_map import CLICKED, heat_map
-from dashboard.compare import cells
+from dashboard.charts.comparison.heat_map import CANNOT, CLICKED, heat_map
+from dashboard.compare import cells, theory
 from seqcls.errors import SeqclsError
 from seqcls.kinds import Measure
 from sweeps.store.reading.selection import View
@@ -73,6 +73,7 @@ def _maps(view: View, language: str | None, fields: list[str]) -> None:
     words = spoken.of(measured).words
     _say_what_is_left_out(view, language, grouped, words.task)
     _say_what_is_pooled(table, fields, grouped)
+    _say_what_is_predicted(table, grouped)
     fail = measures.failing(view.below, words)
     st.caption(
         f"{measure.title}: {measure.meaning} Failing: {fail} Each number "
@@ -136,6 +137,24 @@ def _say_what_is_left_out(view: View, language: str | None, grouped: list[str], 
                 f"{number:,} of {models:,} models are in no cell: their {task} or network "
                 f"does not use `{name}`."
             )
+
+
+def _say_what_is_predicted(table: pd.DataFrame, grouped: list[str]) -> None:
+    cannot = table[table["predicted"] == "cannot"]
+    if cannot.empty:
+        return
+    right = cannot["seeds"] - cannot["failing"]
+    st.caption(
+        f"{CANNOT} predicted: cannot, at every length, under conditions that the page Compare "
+        f"names; measured: {right.sum():,} of {cannot['seeds'].sum():,} models of these cells do "
+        "not fail."
+    )
+    named = [
+        ", ".join(f"{name}={cell[name]}" for name in grouped)
+        for cell in cannot[right > 0].to_dict("records")
+    ]
+    if named:
+        st.caption(theory.contradicted(named))
 
 
 def _say_what_is_pooled(table: pd.DataFrame, fields: list[str], grouped: list[str]) -> None:

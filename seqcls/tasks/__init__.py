@@ -26,9 +26,11 @@ from seqcls.tasks.transductions.frequency import (
 )
 from seqcls.tasks.transductions.modular import WritePlace, WriteValue
 from seqcls.tasks.transductions.numbers import Addition, ModularSum, Multiplication, SquareRoot
+from seqcls.tasks.transductions.products import WriteProducts
 from seqcls.tasks.transductions.rewriting import Rewrite
 from seqcls.tasks.transductions.stack import WriteStack
 from seqcls.tasks.unmarked_reversal import UnmarkedReversal
+from seqcls.tasks.word_problem import WordProblem
 
 _OWN: dict[str, type[Task]] = {
     "contains_all": ContainsAll,
@@ -41,6 +43,7 @@ _OWN: dict[str, type[Task]] = {
     "majority": Majority,
     "cycle_navigation": CycleNavigation,
     "modular_arithmetic": ModularArithmetic,
+    "word_problem": WordProblem,
     "dyck": Dyck,
     "stack_manipulation": StackManipulation,
     "marked_reversal": MarkedReversal,
@@ -60,6 +63,7 @@ _OWN: dict[str, type[Task]] = {
     "write_stack": WriteStack,
     "write_place": WritePlace,
     "write_value": WriteValue,
+    "write_products": WriteProducts,
     "most_frequent": MostFrequent,
     "binary_majority": BinaryMajority,
     "interleaved_majority": InterleavedMajority,

@@ -1,12 +1,28 @@
 """What every task answers: languages, and tasks whose answers are no single bit."""
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8
 
 from seqcls.tokens.strings import TokenStrings
+
+
+class NotRegular(NamedTuple):
+    """What is known of a language that no finite automaton recognizes, as its attribute
+    `hierarchy` states it.
+    """
+
+    words: str
+    """The smallest class of Chomsky's hierarchy that is known to hold it."""
+    source: str
+    counts: bool = False
+    """Whether a program of C-RASP and a single counter each recognize it."""
+
+
+FLARE = "Butoi et al. 2025, Training Neural Networks as Recognizers of Formal Languages"
+"""Where most of these languages are defined with their class."""
 
 
 @runtime_checkable

@@ -5,12 +5,14 @@ Numbers are written with their least bit first; zeros may trail, and no number i
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float64, Int64
 
 from seqcls.functions.numbers import between, value
 from seqcls.remembered import remembered
+from seqcls.tasks.base import FLARE, NotRegular
 from seqcls.tasks.drawing import below, bits_of, choose
 from seqcls.tasks.language import Language, LetterRow
 
@@ -26,6 +28,7 @@ class BinaryAddition(Language):
     `01+1=11` and `0+0=000` are positive; `1+1=1`, `+1=1` and the empty string are negative.
     """
 
+    hierarchy: ClassVar[NotRegular] = NotRegular("context-sensitive", FLARE)
     alphabet = "01+="
 
     def accepts(self, text: str) -> bool:
@@ -56,6 +59,7 @@ class BinaryMultiplication(Language):
     `11*01=011` and `0*1=0` are positive; `1*1=01`, `*1=1` and the empty string are negative.
     """
 
+    hierarchy: ClassVar[NotRegular] = NotRegular("context-sensitive", FLARE)
     alphabet = "01*="
 
     def accepts(self, text: str) -> bool:
@@ -91,6 +95,7 @@ class ComputeSqrt(Language):
     `01=1` and `0=00` are positive; `001=1`, `=` and the empty string are negative.
     """
 
+    hierarchy: ClassVar[NotRegular] = NotRegular("context-sensitive", FLARE)
     alphabet = "01="
 
     def accepts(self, text: str) -> bool:

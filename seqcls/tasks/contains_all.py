@@ -42,6 +42,11 @@ class ContainsAll:
     def alphabet(self) -> str:
         return LETTERS[: self.num_letters]
 
+    @property
+    def automaton(self) -> Automaton:
+        """The minimal automaton: its states are the sets of required letters that occurred."""
+        return _automaton(self.num_letters, self.required)
+
     @cached_property
     def required(self) -> tuple[int, ...]:
         """The numbers of the required letters, ascending."""
@@ -78,7 +83,7 @@ class ContainsAll:
         self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"], positive: bool
     ) -> UInt8[np.ndarray, "string position"]:
         """As `draw`, of a string for each length."""
-        return _automaton(self.num_letters, self.required).draw(rng, lengths, positive)
+        return self.automaton.draw(rng, lengths, positive)
 
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
         """How often each letter occurs."""

@@ -5,10 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seqcls.functions.modular import MOVES, place_after
+from seqcls.functions.modular import MODULUS, MOVES, place_after
+from seqcls.tasks.automata.automaton import Automaton
+from seqcls.tasks.automata.explored import explored
 from seqcls.tasks.language import Language, LetterRow
 
 _SHAPE = re.compile(r"[-+=]*[0-4]")
+_RIGHT, _WRONG = MODULUS, MODULUS + 1
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,19 @@ class CycleNavigation(Language):
     """
 
     alphabet = MOVES + "01234"
+
+    @property
+    def automaton(self) -> Automaton:
+        """The minimal automaton: a place, or after a digit whether it is the right one."""
+
+        def step(place: int, letter: int) -> int:
+            if place >= MODULUS:
+                return _WRONG
+            if letter < len(MOVES):
+                return (place + place_after(MOVES[letter])) % MODULUS
+            return _RIGHT if letter - len(MOVES) == place else _WRONG
+
+        return explored(len(self.alphabet), 0, step, lambda place: place == _RIGHT)
 
     def accepts(self, text: str) -> bool:
         if _SHAPE.fullmatch(text) is None:

@@ -7,6 +7,10 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool, Int64
 
+from seqcls.remembered import remembered
+from seqcls.tasks.automata.automaton import Automaton
+from seqcls.tasks.automata.explored import explored
+from seqcls.tasks.base import NotRegular
 from seqcls.tasks.language import Language, LetterRow
 from seqcls.tasks.letters import DEFECT
 from seqcls.tasks.paths import excursion
@@ -31,6 +35,24 @@ class Dyck(Language):
     @property
     def alphabet(self) -> str:
         return BRACKETS[self.bracket_types - 1]
+
+    @property
+    def automaton(self) -> Automaton | None:
+        """The minimal automaton, whose states are the brackets that are open; none where there is
+        no limit to them.
+
+        Raises:
+            ConfigError: it has too many states.
+        """
+        return _automaton(self.bracket_types, self.max_depth) if self.max_depth else None
+
+    @property
+    def hierarchy(self) -> NotRegular | None:
+        """What is known of it where it is not regular."""
+        if self.max_depth:
+            return None
+        source = "Chomsky & Schützenberger 1963, The Algebraic Theory of Context-Free Languages"
+        return NotRegular("deterministic context-free", source, counts=self.bracket_types == 1)
 
     def accepts(self, text: str) -> bool:
         pending: list[str] = []
@@ -98,6 +120,19 @@ class Dyck(Language):
     def describe(self) -> str:
         limit = f", at most {self.max_depth} open at once," if self.max_depth else ""
         return f"Strings of balanced brackets {self.alphabet}{limit} are positive."
+
+
+@remembered
+def _automaton(bracket_types: int, max_depth: int) -> Automaton:
+    broken: tuple[int, ...] = (-1,)
+    start: tuple[int, ...] = ()
+
+    def step(opened: tuple[int, ...], bracket: int) -> tuple[int, ...]:
+        if opened != broken and bracket % 2 == 0 and len(opened) < max_depth:
+            return (*opened, bracket)
+        return opened[:-1] if opened and opened[-1] == bracket - 1 and bracket % 2 else broken
+
+    return explored(2 * bracket_types, start, step, lambda opened: not opened)
 
 
 def _depths(strings: TokenStrings) -> Int64[np.ndarray, "string position"]:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool
 
+from seqcls.tasks.automata.automaton import Automaton
+from seqcls.tasks.automata.explored import explored
 from seqcls.tasks.language import Language, LetterRow, random_bits
 from seqcls.tokens.strings import TokenStrings
 
@@ -17,6 +19,16 @@ class EvenPairs(Language):
     """
 
     alphabet = "01"
+
+    @property
+    def automaton(self) -> Automaton:
+        """The minimal automaton: its states are the first token and the last."""
+
+        def step(ends: tuple[int, ...], letter: int) -> tuple[int, ...]:
+            return (*ends[:1], letter) if ends else (letter, letter)
+
+        start: tuple[int, ...] = ()
+        return explored(2, start, step, lambda ends: ends[:1] == ends[1:])
 
     def accepts(self, text: str) -> bool:
         return text[:1] == text[-1:]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool
 
+from seqcls.tasks.automata.automaton import Automaton
 from seqcls.tasks.language import Language, LetterRow, random_bits
 from seqcls.tokens.strings import TokenStrings
 
@@ -17,6 +18,11 @@ class First(Language):
     """
 
     alphabet = "01"
+
+    @property
+    def automaton(self) -> Automaton:
+        """The minimal automaton."""
+        return Automaton(np.array([[2, 1], [1, 1], [2, 2]]), np.array([False, True, False]))
 
     def accepts(self, text: str) -> bool:
         return text.startswith("1")

@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool, Int64
 
+from seqcls.tasks.base import FLARE, NotRegular
 from seqcls.tasks.language import Language, LetterRow, random_bits
 from seqcls.tokens.strings import TokenStrings
 
@@ -18,6 +19,7 @@ class Majority(Language):
     """
 
     order_sensitive: ClassVar[bool] = False
+    hierarchy: ClassVar[NotRegular] = NotRegular("deterministic context-free", FLARE, counts=True)
     alphabet = "01"
 
     def accepts(self, text: str) -> bool:

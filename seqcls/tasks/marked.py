@@ -3,11 +3,12 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from seqcls.functions.rearranging import ascending, backwards, odds_first, same
+from seqcls.tasks.base import FLARE, NotRegular
 from seqcls.tasks.language import Language, LetterRow
 
 MARK = "#"
@@ -43,6 +44,7 @@ class MarkedReversal(Marked):
     `01#10` and `#` are positive; `01#01`, `11` and the empty string are negative.
     """
 
+    hierarchy: ClassVar[NotRegular] = NotRegular("deterministic context-free", FLARE)
     alphabet = "01" + MARK
 
     def rearranged(self, tokens: Sequence[Any]) -> list[Any]:
@@ -59,6 +61,7 @@ class MarkedCopy(Marked):
     `01#01` and `#` are positive; `01#10`, `11` and the empty string are negative.
     """
 
+    hierarchy: ClassVar[NotRegular] = NotRegular("context-sensitive", FLARE)
     alphabet = "01" + MARK
 
     def rearranged(self, tokens: Sequence[Any]) -> list[Any]:
@@ -75,6 +78,7 @@ class OddsFirst(Marked):
     `0011#0101` and `#` are positive; `01#10` and the empty string are negative.
     """
 
+    hierarchy: ClassVar[NotRegular] = NotRegular("context-sensitive", FLARE)
     alphabet = "01" + MARK
 
     def rearranged(self, tokens: Sequence[Any]) -> list[Any]:
@@ -91,6 +95,7 @@ class BucketSort(Marked):
     `3132#1233` and `#` are positive; `21#21` and the empty string are negative.
     """
 
+    hierarchy: ClassVar[NotRegular] = NotRegular("context-sensitive", FLARE)
     alphabet = "12345" + MARK
 
     def rearranged(self, tokens: Sequence[Any]) -> list[Any]:

@@ -1,9 +1,11 @@
 """Would the string be some string twice if its blank were a 1?"""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
+from seqcls.tasks.base import FLARE, NotRegular
 from seqcls.tasks.language import Language, LetterRow, random_bits
 
 BLANK = "_"
@@ -16,6 +18,7 @@ class MissingDuplicate(Language):
     `0_01` and `_1` are positive; `0_00`, `0101`, `__` and the empty string are negative.
     """
 
+    hierarchy: ClassVar[NotRegular] = NotRegular("context-sensitive", FLARE)
     alphabet = "01" + BLANK
 
     def accepts(self, text: str) -> bool:

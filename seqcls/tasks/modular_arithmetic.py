@@ -5,7 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from seqcls.functions.modular import MODULUS, OPERATORS, expression_value
+from seqcls.tasks.automata.automaton import Automaton
+from seqcls.tasks.automata.explored import explored
 from seqcls.tasks.language import Language, LetterRow
+
+_RIGHT = (0, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -16,6 +20,29 @@ class ModularArithmetic(Language):
     """
 
     alphabet = OPERATORS + "=01234"
+
+    @property
+    def automaton(self) -> Automaton:
+        """The minimal automaton.
+
+        Before a digit its states are the values that each digit would make, after it the value;
+        after `=` the value with a mark, and then nothing or whether it was right.
+        """
+        mark = len(OPERATORS)
+
+        def step(state: tuple[int, ...], letter: int) -> tuple[int, ...]:
+            digit = letter - mark - 1
+            if len(state) == MODULUS:
+                return (state[digit],) if digit >= 0 else ()
+            if len(state) == 1 and letter < mark:
+                worked_out = (f"{state[0]}{OPERATORS[letter]}{x}" for x in range(MODULUS))
+                return tuple(expression_value(text) or 0 for text in worked_out)
+            if len(state) == 1 and letter == mark:
+                return (*state, mark)
+            return _RIGHT if len(state) == 2 and digit == state[0] else ()
+
+        start = tuple(range(MODULUS))
+        return explored(len(self.alphabet), start, step, lambda state: state == _RIGHT)
 
     def accepts(self, text: str) -> bool:
         left, mark, right = text.partition("=")

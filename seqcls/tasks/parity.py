@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool, Int64
 
+from seqcls.tasks.automata.automaton import Automaton
 from seqcls.tasks.language import Language, LetterRow, random_bits
 from seqcls.tokens.strings import TokenStrings
 
@@ -19,6 +20,11 @@ class Parity(Language):
 
     order_sensitive: ClassVar[bool] = False
     alphabet = "01"
+
+    @property
+    def automaton(self) -> Automaton:
+        """The minimal automaton."""
+        return Automaton(np.array([[0, 1], [1, 0]]), np.array([False, True]))
 
     def accepts(self, text: str) -> bool:
         return text.count("1") % 2 == 1

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from seqcls.tasks.automata.automaton import Automaton
 from seqcls.tasks.language import Language, LetterRow
 from seqcls.tasks.letters import DEFECT
 from seqcls.tokens.strings import TokenStrings
@@ -18,6 +19,11 @@ class Repeat01(Language):
     """
 
     alphabet = "01"
+
+    @property
+    def automaton(self) -> Automaton:
+        """The minimal automaton."""
+        return Automaton(np.array([[1, 2], [2, 0], [2, 2]]), np.array([True, False, False]))
 
     def accepts(self, text: str) -> bool:
         return text == "01" * (len(text) // 2)

@@ -2,11 +2,13 @@
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from seqcls.functions.stack import stack_after
 from seqcls.remembered import remembered
+from seqcls.tasks.base import FLARE, NotRegular
 from seqcls.tasks.drawing import choose
 from seqcls.tasks.language import Language, LetterRow, random_bits
 from seqcls.tasks.paths import first_passage
@@ -22,6 +24,7 @@ class StackManipulation(Language):
     (nothing there to pop) and the empty string are negative.
     """
 
+    hierarchy: ClassVar[NotRegular] = NotRegular("deterministic context-free", FLARE)
     alphabet = "01+-#"
 
     def accepts(self, text: str) -> bool:

@@ -1,9 +1,11 @@
 """Is the string the same backwards, and of even length?"""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
+from seqcls.tasks.base import FLARE, NotRegular
 from seqcls.tasks.language import Language, LetterRow, random_bits
 
 
@@ -14,6 +16,7 @@ class UnmarkedReversal(Language):
     `0110` and the empty string are positive; `01` and `010` are negative.
     """
 
+    hierarchy: ClassVar[NotRegular] = NotRegular("context-free", FLARE)
     alphabet = "01"
 
     def accepts(self, text: str) -> bool:

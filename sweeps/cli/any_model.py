@@ -52,3 +52,24 @@ def compare(a: Configuration, b: Configuration, db: Db = None, as_json: AsJson =
     from sweeps.cli.commands.comparison import show_comparison
 
     show_comparison(db, a, b, as_json)
+
+
+@app.command(rich_help_panel="Models")
+def theory(
+    task: Annotated[
+        str, typer.Argument(help="A task, such as parity or regular.", show_default=False)
+    ],
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="A field of the task or the network, as pattern='(ab)*' or positions=rotary; "
+            "repeatable.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say which class a language is of, and whether networks can recognize it at every length."""
+    from sweeps.cli.commands.theory import show_theory
+
+    show_theory(task, settings or [], as_json)

@@ -22,6 +22,7 @@ EXAMPLES: Mapping[str, str] = {
     "sensitive": "seqcls sensitive lower_magnitude_initializations",
     "engines": "seqcls engines report",
     "compare": "seqcls compare all_initializations increased_dimensionality",
+    "theory": "seqcls theory regular --set alphabet=ab --set pattern='(ab)*'",
     "explain": "seqcls explain all_initializations/2 'ab{68}'",
     "family": "seqcls family all_initializations/2 'ab{n}'",
     "minimal": "seqcls minimal all_initializations/2 'ab{100}c{55}'",

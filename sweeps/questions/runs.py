@@ -9,6 +9,7 @@ from seqcls.config import RunConfig, check_model_seed, default_fields
 from seqcls.errors import ConfigError, UnknownRunError
 from seqcls.interpretability.causes.mechanisms import SAMPLE
 from seqcls.spelling import nearest
+from seqcls.theory.predictions import theory_of
 from sweeps.analysis import remedy_trials, rounding
 from sweeps.analysis.causes import attribute
 from sweeps.analysis.compared_configurations import compare as compare
@@ -36,7 +37,7 @@ def stored_runs(
     failing: bool = False,
     fields: Mapping[str, Any] | None = None,
 ) -> pd.DataFrame:
-    """Runs, their results and configurations, as they are stored.
+    """Runs, their results and configurations as they are stored, and what is predicted of them.
 
     Args:
         store: the database.
@@ -58,7 +59,15 @@ def stored_runs(
     for seed in model_seeds:
         check_model_seed(seed)
     view = View(tuple(sweeps), tuple(model_seeds), failing=failing)
-    return queries.runs(reader, view, fields)
+    return _with_predictions(queries.runs(reader, view, fields))
+
+
+def _with_predictions(frame: pd.DataFrame) -> pd.DataFrame:
+    """Runs with what theory predicts of each configuration: `predicted`."""
+    rows = frame.drop_duplicates("config_id").to_dict("records")
+    fields = [{str(name): value for name, value in row.items()} for row in rows]
+    said = {row["config_id"]: theory_of(row).first.verdict for row in fields}
+    return frame.assign(predicted=frame["config_id"].map(said).astype(object))
 
 
 def runs(
@@ -71,7 +80,8 @@ def runs(
 ) -> pd.DataFrame:
     """One row a run: its results, `accuracy` in [0, 1] and its configuration.
 
-    What is asked for most stands first: the run, its results, the settings that differ. Times are
+    `predicted` is what theory says of the language and the network: can, cannot or not known. What
+    is asked for most stands first: the run, its results, the settings that differ. Times are
     timestamps in UTC.
 
     Args:

@@ -36,6 +36,7 @@ NAMES: dict[str, dict[str, Any]] = {
 }
 SMALL: dict[str, dict[str, Any]] = {
     "dyck": {"bracket_types": 2},
+    "word_problem": {"group": "Z5"},
     "regular": {"alphabet": "ab", "pattern": "(ab)*"},
     "counting": {"alphabet": "abc", "formula": "a == b and c <= 3"},
 }

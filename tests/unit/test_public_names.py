@@ -25,7 +25,7 @@ PUBLIC = {
         *("estimate", "explain", "export", "family", "figures", "helps", "in_both_precisions"),
         *("lengths", "merge", "minimal", "model", "open_store", "pack", "patch", "predict"),
         *("proofs", "report", "resume", "retry", "rules", "runs", "sensitive", "shortest"),
-        *("states", "status", "stop", "submit", "upgrade", "verdict", "verify", "work"),
+        *("states", "status", "stop", "submit", "theory", "upgrade", "verdict", "verify", "work"),
     ],
     "sweeps.store.writer": [
         *("Claim", "ClaimLosses", "GRACE_SECONDS", "Merged", "beat", "claim", "delete"),

@@ -60,6 +60,10 @@ def backwards(function: Callable[[str], str]) -> Callable[[str], str]:
     return written
 
 
+def sums(text: str) -> str:
+    return "".join(str(sum(map(int, text[:end])) % 5) for end in range(1, len(text) + 1))
+
+
 def plus(x: int, y: int) -> int:
     return x + y
 
@@ -81,6 +85,7 @@ CASES: list[tuple[str, dict[str, Any], Callable[[str], str]]] = [
     ("write_stack", {}, stack),
     ("write_place", {}, lambda text: str(sum((c == "+") - (c == "-") for c in text) % 5)),
     ("write_value", {}, calculated),
+    ("write_products", {"group": "Z5"}, sums),
     ("most_frequent", {}, most_frequent),
     ("binary_majority", {}, most_frequent),
     ("interleaved_majority", {}, lambda text: "".join(most_frequent(text[x::3]) for x in range(3))),

@@ -10,6 +10,11 @@ from seqcls.kinds import ACCURACY, Measure
 CLICKED = "clicked_cell"
 """The selection that holds the number of a cell that was clicked."""
 
+CANNOT = "\N{MULTIPLICATION X}"
+"""Marks a cell whose models are predicted to fail at some length."""
+
+_COUNT = f"'n = ' + datum.seeds + (datum.predicted === 'cannot' ? ' {CANNOT}' : '')"
+
 CELL_HEIGHT = 48
 LEAST_HEIGHT = 150
 """The name of a setting, along the axis, is as long as this."""
@@ -36,7 +41,8 @@ def heat_map(
     Args:
         cells: one row a cell: its number (cell), the fields x, y and facet as text, `value` in
             [0, 1], seeds, models that fail (failing), configurations, and the intervals of the
-            median and of the failing share as text (median_interval, failing_interval).
+            median and of the failing share as text (median_interval, failing_interval), and what
+            theory predicts of them (predicted).
         x: the field along the horizontal axis.
         y: the field along the vertical axis.
         value: the column that colors the cells.
@@ -74,7 +80,7 @@ def heat_map(
     seeds = (
         base.mark_text(dy=9, fontSize=10)
         .encode(text=alt.Text("count:N"), color=ink)
-        .transform_calculate(count="'n = ' + datum.seeds")
+        .transform_calculate(count=_COUNT)
     )
     layers = alt.layer(rectangles, share, seeds)
     height = max(LEAST_HEIGHT, CELL_HEIGHT * len(rows))
@@ -122,4 +128,5 @@ def _tooltips(x: str, y: str, facet: str | None, measure: Measure) -> list[alt.T
         alt.Tooltip("seeds:Q", title="Models"),
         alt.Tooltip("failing:Q", title="Failing models"),
         alt.Tooltip("configurations:Q", title="Configurations"),
+        alt.Tooltip("predicted:N", title="Predicted"),
     ]

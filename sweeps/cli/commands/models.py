@@ -11,6 +11,7 @@ import typer
 from seqcls.interpretability.verdicts.output_verdict import OutputVerdict, output_verdict_text
 from seqcls.kinds import MISCLASSIFIED
 from seqcls.problem import obstacle_of, resolve
+from seqcls.theory.table import NOT_KNOWN
 from sweeps.analysis.configuration_lookup import condition
 from sweeps.cli.commands.any_model import answer_record, show
 from sweeps.cli.commands.opening import opened
@@ -48,6 +49,8 @@ def list_runs(
         shown.insert(3, "state", frame["state"])
     for name in differing_fields(frame):
         shown[name] = frame[name].map(toml_value)
+    if (frame["predicted"] != NOT_KNOWN).any():
+        shown["predicted"] = frame["predicted"]
     for name in ("state", "epochs", "best_epoch", "tn", "tp"):
         shown[name] = frame[name]
     tested = frame[frame["state"] == RunState.DONE]

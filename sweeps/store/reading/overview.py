@@ -9,6 +9,7 @@ from sqlalchemy import BigInteger, Float, Select, cast, func, select
 
 from seqcls.config import RunConfig, default_fields
 from seqcls.fields_read import language_of
+from seqcls.theory.predictions import Prediction, theory_of
 from sweeps.results.digest import OUTPUT_COUNTS
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.frames import frame
@@ -51,6 +52,14 @@ def languages(store: Store) -> dict[int, str]:
     with store.begin() as connection:
         rows = connection.execute(select(Config.id, Config.json).order_by(Config.id)).all()
     return {config_id: language_of(json.loads(text)) for config_id, text in rows}
+
+
+def predictions(store: Store, config_ids: Sequence[int]) -> dict[int, Prediction]:
+    """What theory predicts of each of these configurations, by config_id."""
+    query = select(Config.id, Config.json).where(one_of(Config.id, config_ids))
+    with store.begin() as connection:
+        rows = connection.execute(query).all()
+    return {config_id: theory_of(json.loads(text)).first for config_id, text in rows}
 
 
 def some_configs(store: Store, config_ids: Sequence[int]) -> dict[int, RunConfig]:

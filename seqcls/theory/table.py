@@ -1,0 +1,269 @@
+"""What follows from a language's class and a network: one row a statement, with its source.
+
+Each row speaks of some weights for strings of every length, never of what training finds. Where
+several rows apply the first decides, so that the stronger ones stand first.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from seqcls.config import NetworkConfig
+from seqcls.counts.invariance import counts_suffice
+from seqcls.theory.classes import LanguageClass, Regular, Stated
+
+Verdict = Literal["can", "cannot", "not known"]
+NOT_KNOWN: Verdict = "not known"
+
+FIXED_BITS = "at every length, with a fixed number of bits for each value"
+
+SATURATED = frozenset({"rnn", "gru"})
+NONLINEAR = SATURATED | {"lstm"}
+DIAGONAL = frozenset({"mamba", "linear_attention"})
+LINEAR = DIAGONAL | {"deltanet"}
+FINITE_STATE = NONLINEAR | LINEAR | {"slstm"}
+"""Recurrent networks, whose memory does not grow with the string."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One statement."""
+
+    name: str
+    verdict: Verdict
+    holds: Callable[[LanguageClass, NetworkConfig], bool]
+    because: str
+    condition: str
+    """Under which it holds; nothing where it holds as it stands."""
+    source: str
+
+
+def _order_free(known: LanguageClass, network: NetworkConfig) -> bool:
+    return (
+        isinstance(known, Regular)
+        and not known.is_commutative
+        and counts_suffice(network, training=False) is None
+    )
+
+
+def _transformer_beyond_tc0(known: LanguageClass, network: NetworkConfig) -> bool:
+    of_transformers = network.architecture == "transformer"
+    return of_transformers and isinstance(known, Regular) and not known.is_solvable
+
+
+def _mamba_beyond_tc0(known: LanguageClass, network: NetworkConfig) -> bool:
+    return network.architecture == "mamba" and isinstance(known, Regular) and not known.is_solvable
+
+
+def _transformer_beyond_ac0(known: LanguageClass, network: NetworkConfig) -> bool:
+    of_transformers = network.architecture == "transformer"
+    return of_transformers and isinstance(known, Regular) and not known.is_quasi_aperiodic
+
+
+def _causal_without_positions(network: NetworkConfig) -> bool:
+    places = (network.positions, network.attention_mask)
+    return network.architecture == "transformer" and places == ("none", "causal")
+
+
+def _masked_beyond_star_free(known: LanguageClass, network: NetworkConfig) -> bool:
+    star_free = not isinstance(known, Regular) or known.is_star_free
+    # Their scores do not grow with the length.
+    usual = network.attention_scale == "sqrt"
+    return not star_free and usual and _causal_without_positions(network)
+
+
+def _counting_by_attention(known: LanguageClass, network: NetworkConfig) -> bool:
+    counts = isinstance(known, Stated) and known.hierarchy.counts
+    return counts and network.readout == "last" and _causal_without_positions(network)
+
+
+def _automaton_by_recurrence(known: LanguageClass, network: NetworkConfig) -> bool:
+    reads_last_state = network.architecture in NONLINEAR and network.readout == "last"
+    return reads_last_state and isinstance(known, Regular)
+
+
+def _counter_by_lstm(known: LanguageClass, network: NetworkConfig) -> bool:
+    counts = isinstance(known, Stated) and known.hierarchy.counts
+    return counts and (network.architecture, network.readout) == ("lstm", "last")
+
+
+def _finite_memory(known: LanguageClass, network: NetworkConfig) -> bool:
+    recurrent = network.architecture in FINITE_STATE
+    return recurrent and isinstance(known, Stated) and not _counter_by_lstm(known, network)
+
+
+def _positive_diagonal_beyond_star_free(known: LanguageClass, network: NetworkConfig) -> bool:
+    diagonal = network.architecture in DIAGONAL and eigenvalue_range(network) == "positive"
+    return diagonal and isinstance(known, Regular) and not known.is_star_free
+
+
+def _star_free_by_mamba(known: LanguageClass, network: NetworkConfig) -> bool:
+    reads = (network.architecture, network.readout, eigenvalue_range(network))
+    star_free = isinstance(known, Regular) and known.is_star_free
+    return star_free and reads == ("mamba", "last", "positive")
+
+
+def _positive_beyond_counting(known: LanguageClass, network: NetworkConfig) -> bool:
+    positive = network.architecture == "deltanet" and eigenvalue_range(network) == "positive"
+    return positive and isinstance(known, Regular) and max(known.token_periods) > 1
+
+
+def _signed_diagonal_beyond_twos(known: LanguageClass, network: NetworkConfig) -> bool:
+    signed = network.architecture == "mamba" and eigenvalue_range(network) == "signed"
+    if not signed or not isinstance(known, Regular):
+        return False
+    return any(period & (period - 1) for period in known.token_periods)
+
+
+def _signed_parity(known: LanguageClass, network: NetworkConfig) -> bool:
+    signed = network.architecture in {"mamba", "deltanet"} and network.readout == "last"
+    if not signed or eigenvalue_range(network) != "signed" or not isinstance(known, Regular):
+        return False
+    return known.is_cyclic_group and known.size == 2
+
+
+def _signed_counting(known: LanguageClass, network: NetworkConfig) -> bool:
+    signed = network.architecture == "deltanet" and eigenvalue_range(network) == "signed"
+    deep = network.num_blocks >= 2 and network.readout == "last"
+    return signed and deep and isinstance(known, Regular) and known.is_cyclic_group
+
+
+def eigenvalue_range(network: NetworkConfig) -> str:
+    """Of a linear recurrence's state-transition matrices: `positive`, or `signed` ([-1, 1])."""
+    return str(dict(network).get("eigenvalue_range", "positive"))
+
+
+ROWS = (
+    Row(
+        "order_free",
+        "cannot",
+        _order_free,
+        "without positions, and with every token attending to all, letter counts determine the "
+        "answer, and in this language order matters",
+        "",
+        "equal tokens have equal states in every block",
+    ),
+    Row(
+        "transformer_tc0",
+        "cannot",
+        _transformer_beyond_tc0,
+        "a group in its syntactic monoid is not solvable, so it is NC1-complete, and a Transformer "
+        "of fixed depth computes in TC0",
+        "at every length, with O(log n) bits for each value, unless TC0 = NC1",
+        "Barrington 1989; Merrill & Sabharwal 2023, The Parallelism Tradeoff",
+    ),
+    Row(
+        "mamba_tc0",
+        "cannot",
+        _mamba_beyond_tc0,
+        "a group in its syntactic monoid is not solvable, so it is NC1-complete, and a diagonal "
+        "linear recurrence of fixed depth computes in TC0",
+        "at every length, with O(log n) bits for each value, unless TC0 = NC1",
+        "Barrington 1989; Merrill, Petty & Sabharwal 2024, The Illusion of State",
+    ),
+    Row(
+        "transformer_ac0",
+        "cannot",
+        _transformer_beyond_ac0,
+        "it is not in AC0, where a Transformer of fixed depth computes, whatever its positions",
+        f"{FIXED_BITS}, rounded after every operation",
+        "Barrington, Compton, Straubing & Thérien 1992; Li, Liu, Zhou & Ma 2024, Chain of Thought "
+        "Empowers Transformers",
+    ),
+    Row(
+        "masked_star_free",
+        "cannot",
+        _masked_beyond_star_free,
+        "it is not star-free, and causal soft attention without positions recognizes only "
+        "star-free languages",
+        FIXED_BITS,
+        "Li & Cotterell 2025, Characterizing the Expressivity of Fixed-Precision Transformer "
+        "Language Models",
+    ),
+    Row(
+        "counting_attention",
+        "can",
+        _counting_by_attention,
+        "a program of C-RASP recognizes it, and causal soft attention without positions runs these",
+        "with enough blocks and width, and bits that grow with the length",
+        "Yang & Chiang 2024, Counting Like Transformers",
+    ),
+    Row(
+        "recurrent_automaton",
+        "can",
+        _automaton_by_recurrence,
+        "it is regular, and a recurrent network with gates or tanh can run any finite automaton",
+        "with enough hidden units",
+        "Merrill 2019, Sequential Neural Networks as Automata",
+    ),
+    Row(
+        "lstm_counter",
+        "can",
+        _counter_by_lstm,
+        "one counter recognizes it, and a cell of an LSTM can count",
+        "with cells whose bits grow with the length",
+        "Weiss, Goldberg & Yahav 2018, On the Practical Computational Power of Finite Precision "
+        "RNNs",
+    ),
+    Row(
+        "finite_memory",
+        "cannot",
+        _finite_memory,
+        "it is not regular, and a recurrent network whose values have a fixed number of bits has "
+        "finitely many states",
+        FIXED_BITS,
+        "Weiss, Goldberg & Yahav 2018; Merrill 2019",
+    ),
+    Row(
+        "nonnegative_gates",
+        "cannot",
+        _positive_diagonal_beyond_star_free,
+        "it is not star-free, and a diagonal linear recurrence without negative gates recognizes "
+        "no other regular language",
+        FIXED_BITS,
+        "Sarrof, Veitsman & Hahn 2024, The Expressive Capacity of State Space Models",
+    ),
+    Row(
+        "star_free_recurrence",
+        "can",
+        _star_free_by_mamba,
+        "it is star-free, and a diagonal linear recurrence recognizes every such language",
+        "with enough layers and width",
+        "Sarrof, Veitsman & Hahn 2024, The Expressive Capacity of State Space Models",
+    ),
+    Row(
+        "positive_eigenvalues",
+        "cannot",
+        _positive_beyond_counting,
+        "one token repeated has to be counted modulo some number, which a linear recurrence whose "
+        "eigenvalues are not negative does not do",
+        FIXED_BITS,
+        "Grazzi et al. 2025, Unlocking State-Tracking in Linear RNNs Through Negative Eigenvalues",
+    ),
+    Row(
+        "real_eigenvalues",
+        "cannot",
+        _signed_diagonal_beyond_twos,
+        "one token repeated has to be counted modulo a number that is no power of two, which a "
+        "diagonal linear recurrence with real eigenvalues does not do",
+        FIXED_BITS,
+        "Grazzi et al. 2025, Unlocking State-Tracking in Linear RNNs Through Negative Eigenvalues",
+    ),
+    Row(
+        "signed_parity",
+        "can",
+        _signed_parity,
+        "it is counted modulo 2, and one eigenvalue of -1 does that",
+        "with enough width",
+        "Grazzi et al. 2025, Unlocking State-Tracking in Linear RNNs Through Negative Eigenvalues",
+    ),
+    Row(
+        "signed_counting",
+        "can",
+        _signed_counting,
+        "its syntactic monoid is a cyclic group, whose products two layers of signed DeltaNet give",
+        "with enough width",
+        "Siems et al. 2025, DeltaProduct: Improving State-Tracking in Linear RNNs via Householder "
+        "Products",
+    ),
+)  # fmt: skip

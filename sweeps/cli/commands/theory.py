@@ -1,0 +1,42 @@
+"""How the command on theory shows what it says."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import typer
+
+from seqcls.errors import ConfigError
+from sweeps.analysis.configuration_lookup import condition
+from sweeps.questions.theory import Said, theory
+
+
+def show_theory(task: str, conditions: Sequence[str], as_json: bool) -> None:
+    """Prints a language's class, and of each network what is predicted, under which condition."""
+    fields = dict(condition(text, f"--set {text}") for text in conditions)
+    if "task" in fields:
+        raise ConfigError(f"--set task={fields['task']}: the task is named before; leave it out")
+    said = theory(task, **fields)
+    if as_json:
+        networks = [
+            {"network": each.network, "predictions": [asdict(x) for x in each.predictions]}
+            for each in said.networks
+        ]
+        record = {"task": said.task, "language": said.language, "networks": networks}
+        typer.echo(json.dumps(record, indent=1))
+        return
+    typer.echo(f"{said.task}\n{said.language}")
+    for each in said.networks:
+        typer.echo("\n".join(["", *_lines(each)]))
+
+
+def _lines(said: Said) -> list[str]:
+    named = ", ".join(f"{name}={value}" for name, value in said.network.items())
+    lines = [f"{named}: {said.predictions[0].verdict}"]
+    for prediction in said.predictions:
+        lines.append(f"  {prediction.because}")
+        if prediction.condition:
+            lines.append(f"    holds {prediction.condition}")
+        if prediction.source:
+            lines.append(f"    {prediction.source}")
+    return lines

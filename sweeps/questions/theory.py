@@ -1,0 +1,80 @@
+"""What theory says of a task and networks, without any run."""
+
+from typing import Any, NamedTuple
+
+from seqcls.config import RunConfig
+from seqcls.errors import ConfigError
+from seqcls.models import MODELS
+from seqcls.models.positions import POSITIONS
+from seqcls.problem import language
+from seqcls.spelling import nearest
+from seqcls.tasks import TASKS
+from seqcls.theory.classes import Undecided
+from seqcls.theory.predictions import NETWORK_FIELDS, Prediction, theory_of
+
+_CAUSAL = {"attention_mask": "causal", "readout": "last"}
+
+
+class Said(NamedTuple):
+    """What is predicted of one network."""
+
+    network: dict[str, Any]
+    """The settings in which it differs from the defaults, as far as theory reads them."""
+    predictions: tuple[Prediction, ...]
+    """What applies; the first decides."""
+
+
+class TheoryOfTask(NamedTuple):
+    """A task's class and what follows from it."""
+
+    task: str
+    """In a sentence."""
+    language: str
+    networks: tuple[Said, ...]
+
+
+def theory(task: str, **fields: Any) -> TheoryOfTask:
+    """The class of a task's language, and whether networks can recognize it at all.
+
+    Args:
+        task: its name.
+        **fields: of the task, and of the network; where none of a network's is named, of several.
+
+    Raises:
+        ConfigError: there is no such task, field or value, or the field changes nothing here.
+    """
+    settings = {"task": task, **fields}
+    if task not in TASKS:
+        raise ConfigError(f"task={task!r}: {nearest(task, list(TASKS))}")
+    reads = TASKS[task].reads
+    for name in fields:
+        if name not in reads and name not in NETWORK_FIELDS:
+            known = ", ".join([*sorted(reads), *NETWORK_FIELDS])
+            raise ConfigError(
+                f"{name}={fields[name]!r}: theory does not read it for task={task!r}; it reads "
+                f"{known}"
+            )
+    config = RunConfig.from_mapping(settings)
+    for field, registry in (("architecture", MODELS), ("positions", POSITIONS)):
+        if (value := getattr(config, field)) not in registry:
+            raise ConfigError(f"{field}={value!r}: {nearest(value, list(registry))}")
+    described = language(task, dict(config)).describe()
+    chosen: dict[str, Any] = {
+        name: value for name, value in fields.items() if name in NETWORK_FIELDS
+    }
+    decided = theory_of(settings).language
+    networks = [chosen] if chosen else [] if isinstance(decided, Undecided) else _networks()
+    said = [Said(x, theory_of(settings | x).predictions) for x in networks]
+    return TheoryOfTask(described, decided.describe(), tuple(said))
+
+
+def _networks() -> list[dict[str, Any]]:
+    """One network of each kind that recognizes languages."""
+    recurrent = [x for x in MODELS if "readout" in MODELS[x].reads and x != "transformer"]
+    return [
+        {"architecture": "transformer"},
+        {"architecture": "transformer", "positions": "sinusoidal"},
+        {"architecture": "transformer", **_CAUSAL},
+        {"architecture": "transformer", "positions": "sinusoidal", **_CAUSAL},
+        *({"architecture": x, "readout": "last"} for x in recurrent),
+    ]

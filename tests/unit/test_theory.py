@@ -1,0 +1,378 @@
+"""Classes of languages against brute force, and what is predicted against known cases."""
+
+import itertools
+import math
+import random
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from seqcls.config import NetworkConfig
+from seqcls.errors import ConfigError
+from seqcls.problem import configuration, language
+from seqcls.tasks import LanguageTask
+from seqcls.tasks.regular import Regular as Pattern
+from seqcls.theory import table
+from seqcls.theory.classes import Regular, Stated, Undecided, class_of
+from seqcls.theory.monoid import MAX_STATES, monoid_of
+from seqcls.theory.predictions import order_pair, theory_of
+from tests.tasks import LANGUAGES
+from tests.unit.test_languages import every_string, small, strings_of
+
+STAR_FREE, QUASI, SOLVABLE, UNSOLVABLE = (
+    "star-free",
+    "quasi-aperiodic",
+    "solvable groups",
+    "a group that is not solvable",
+)
+TOMITA = {
+    1: ("1*", STAR_FREE),
+    2: ("(10)*", STAR_FREE),
+    3: ("0*((11)+0+|1(11)*(00)+)*1*", QUASI),
+    4: ("(1|01|001)*(()|0|00)", STAR_FREE),
+    5: ("(00|11|(01|10)(00|11)*(01|10))*", SOLVABLE),
+    6: ("(01|(1|00)(10)*(0|11))*", SOLVABLE),
+    7: ("0*1*0*1*", STAR_FREE),
+}
+NAMED: list[tuple[dict[str, Any], str]] = [
+    ({"task": "parity"}, SOLVABLE),
+    ({"task": "first"}, STAR_FREE),
+    ({"task": "even_pairs"}, STAR_FREE),
+    ({"task": "repeat_01"}, STAR_FREE),
+    ({"task": "contains_all"}, STAR_FREE),
+    ({"task": "cycle_navigation"}, SOLVABLE),
+    ({"task": "modular_arithmetic"}, SOLVABLE),
+    ({"task": "dyck", "max_depth": 1}, STAR_FREE),
+    ({"task": "dyck", "max_depth": 4}, STAR_FREE),
+    ({"task": "dyck", "bracket_types": 2, "max_depth": 3}, STAR_FREE),
+    *(({"task": "word_problem", "group": x}, SOLVABLE) for x in ("Z2", "Z5", "S3", "A4", "S4")),
+    *(({"task": "word_problem", "group": x}, UNSOLVABLE) for x in ("A5", "S5")),
+    *(
+        ({"task": "regular", "alphabet": alphabet, "pattern": pattern}, name)
+        for alphabet, pattern, name in (
+            ("ab", "(ab)*", STAR_FREE),
+            ("ab", "a*b*", STAR_FREE),
+            ("a", "(aa)*", QUASI),
+            ("ab", "(aa)*", QUASI),
+            ("ab", "((a|b)(a|b))*", QUASI),
+            ("ab", "(b*ab*a)*b*", SOLVABLE),
+            ("ab", "b*ab*ab*", STAR_FREE),
+            *(("01", pattern, name) for pattern, name in TOMITA.values()),
+        )
+    ),
+]
+REGULAR = [name for name in LANGUAGES if isinstance(class_of(small(name)), Regular)]
+NOT_REGULAR = [name for name in LANGUAGES if isinstance(class_of(small(name)), Stated)]
+
+
+def known(fields: dict[str, Any]) -> Any:
+    return class_of(configuration(fields) and task_of(fields))
+
+
+def task_of(fields: dict[str, Any]) -> LanguageTask:
+    made = language(fields["task"], dict(configuration(fields)))
+    assert isinstance(made, LanguageTask)
+    return made
+
+
+@pytest.mark.parametrize(("fields", "name"), NAMED, ids=lambda x: str(x)[:60])
+def test_languages_have_their_known_class(fields: dict[str, Any], name: str) -> None:
+    assert known(fields).name == name
+
+
+def test_every_language_is_decided_or_stated_but_that_of_formulas() -> None:
+    undecided = {x for x in LANGUAGES if isinstance(class_of(small(x)), Undecided)}
+    assert undecided == {"counting"}
+    assert len(NOT_REGULAR) >= 11
+    for name in NOT_REGULAR:
+        stated = class_of(small(name))
+        assert isinstance(stated, Stated)
+        assert re.search(r"(19|20)\d\d", stated.hierarchy.source)
+
+
+@pytest.mark.parametrize("fields", [fields for fields, _ in NAMED[:11]], ids=str)
+def test_the_automaton_of_a_task_is_minimal_and_has_its_labels(fields: dict[str, Any]) -> None:
+    task: Any = task_of(fields)
+    automaton = task.automaton
+    for length in range(8 if len(task.alphabet) <= 4 else 4):
+        rows = strings_of(task, every_string(task, length))
+        assert (automaton.accepting[automaton.states(rows)] == task.labels(rows)).all()
+    apart = automaton.accepting.astype(np.int64)
+    for _ in automaton.table:
+        after = np.column_stack([apart, apart[automaton.table]])
+        apart = np.unique(after, axis=0, return_inverse=True)[1].ravel()
+    assert len(np.unique(apart)) == len(automaton.table)
+
+
+FORMS = ["{0}{1}", "({0}|{1})", "({0}{1})*", "({0}|{1})*", "({0}{{2}})*", "({1}*{0}{1}*{0})*{1}*"]
+
+
+def random_patterns() -> Iterator[tuple[str, str]]:
+    """Expressions over two or three letters, some of which repeat what they count."""
+    rng = random.Random(20)
+
+    def expression(depth: int, letters: str) -> str:
+        if depth == 0:
+            return rng.choice(letters)
+        inner = [expression(depth - 1, letters) for _ in range(2)]
+        form = rng.choice(FORMS)
+        return form.format(*inner)
+
+    while True:
+        letters = rng.choice(["ab", "abc"])
+        yield letters, expression(rng.choice([1, 2, 3, 3]), letters)
+
+
+class ByWords:
+    """The same questions by brute force: maps as tuples, all words, every pair of elements."""
+
+    def __init__(self, rows: list[list[int]]) -> None:
+        self.tokens = [tuple(row[token] for row in rows) for token in range(len(rows[0]))]
+        self.elements = [tuple(range(len(rows)))]
+        for element in self.elements:
+            for token in self.tokens:
+                if (made := self.times(element, token)) not in self.elements:
+                    self.elements.append(made)
+
+    def times(self, first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(second[x] for x in first)
+
+    def powers(self, x: tuple[int, ...]) -> list[tuple[int, ...]]:
+        found = [x]
+        while (following := self.times(found[-1], x)) not in found:
+            found.append(following)
+        return found
+
+    def is_star_free(self) -> bool:
+        return all(self.times(self.powers(x)[-1], x) == self.powers(x)[-1] for x in self.elements)
+
+    def is_commutative(self) -> bool:
+        pairs = itertools.product(self.elements, repeat=2)
+        return all(self.times(x, y) == self.times(y, x) for x, y in pairs)
+
+    def is_quasi_aperiodic(self) -> bool:
+        made, seen = {self.elements[0]}, []
+        while made not in seen:
+            seen.append(made)
+            for x in made:
+                powers = self.powers(x)
+                is_group = self.times(powers[-1], x) == x
+                if is_group and len(powers) > 1 and made.issuperset(powers):
+                    return False
+            made = {self.times(x, token) for x in made for token in self.tokens}
+        return True
+
+    def groups(self) -> Iterator[set[tuple[int, ...]]]:
+        for e in self.elements:
+            if self.times(e, e) == e:
+                local = {x for x in self.elements if self.times(e, x) == x == self.times(x, e)}
+                yield {x for x in local if any(self.times(x, y) == e for y in local)}
+
+    def is_solvable(self) -> bool:
+        return all(map(self._ends_in_one, self.groups()))
+
+    def _ends_in_one(self, group: set[tuple[int, ...]]) -> bool:
+        while len(group) > 1:
+            inverse = {x: self.powers(x)[-2] if len(self.powers(x)) > 1 else x for x in group}
+            derived = {
+                self.times(self.times(inverse[x], inverse[y]), self.times(x, y))
+                for x, y in itertools.product(group, repeat=2)
+            }
+            while more := {self.times(x, y) for x in derived for y in derived} - derived:
+                derived |= more
+            if len(derived) == len(group):
+                return False
+            group = derived
+        return True
+
+
+def test_the_class_of_200_random_patterns_is_what_brute_force_says() -> None:
+    seen: dict[str, Regular] = {}
+    for alphabet, pattern in random_patterns():
+        if len(seen) == 200:
+            break
+        task = Pattern(alphabet, pattern)
+        found = class_of(task)
+        assert isinstance(found, Regular)
+        if pattern in seen or found.size > 60:
+            continue
+        seen[pattern] = found
+        words = ByWords(task.automaton.table.tolist())
+        assert len(words.elements) == found.size
+        assert words.is_commutative() == found.is_commutative, pattern
+        assert words.is_star_free() == found.is_star_free, pattern
+        assert words.is_quasi_aperiodic() == found.is_quasi_aperiodic, pattern
+        assert words.is_solvable() == found.is_solvable, pattern
+    names = {found.name for found in seen.values()}
+    assert names >= {STAR_FREE, QUASI, SOLVABLE}
+
+
+def test_a_group_that_is_not_solvable_is_so_by_brute_force() -> None:
+    for group, solvable in (("A4", True), ("A5", False)):
+        task: Any = task_of({"task": "word_problem", "group": group})
+        words = ByWords(task.automaton.table.tolist())
+        assert words._ends_in_one(set(words.elements)) is solvable
+        assert monoid_of(task.automaton).is_solvable() is solvable
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"bracket_types": 2, "max_depth": 8}, "its syntactic monoid has more than"),
+        ({"bracket_types": 2, "max_depth": 11}, f"4,096 states, more than {MAX_STATES:,}"),
+        ({"bracket_types": 2, "max_depth": 99}, "its automaton has more than 10,000 states"),
+    ],
+)
+def test_what_is_too_large_is_not_decided_in_one_line(fields: dict[str, Any], reason: str) -> None:
+    found = known({"task": "dyck", **fields})
+    assert isinstance(found, Undecided)
+    assert reason in found.reason
+    assert "\n" not in found.describe()
+
+
+def test_order_is_told_apart_by_the_first_two_strings_that_it_tells_apart() -> None:
+    assert order_pair(Pattern("ab", "(ab)*")) == ("ab", "ba")
+    assert order_pair(Pattern("ab", "(a|b)*a(a|b)*")) is None
+    for name in LANGUAGES:
+        task = small(name)
+        if (pair := order_pair(task)) is not None:
+            rows = strings_of(task, list(pair))
+            assert (rows.counts[0] == rows.counts[1]).all()
+            assert task.labels(rows)[0] != task.labels(rows)[1]
+
+
+PAIRS: dict[str, dict[str, Any]] = {
+    "(ab)*": {"task": "regular", "alphabet": "ab", "pattern": "(ab)*"},
+    "(aa)*": {"task": "regular", "alphabet": "a", "pattern": "(aa)*"},
+    "parity": {"task": "parity"},
+    "first": {"task": "first"},
+    "majority": {"task": "majority"},
+    "copy": {"task": "marked_copy"},
+    "dyck": {"task": "dyck", "max_depth": 3},
+    "dyck 1": {"task": "dyck"},
+    "dyck 2": {"task": "dyck", "bracket_types": 2},
+    "Z2": {"task": "word_problem", "group": "Z2"},
+    "Z5": {"task": "word_problem", "group": "Z5"},
+    "S3": {"task": "word_problem", "group": "S3"},
+    "A5": {"task": "word_problem", "group": "A5"},
+}
+NETWORKS: dict[str, dict[str, Any]] = {
+    "order-free": {},
+    "places": {"positions": "sinusoidal"},
+    "causal": {"attention_mask": "causal", "readout": "last"},
+    "deep": {"architecture": "deltanet", "readout": "last", "num_blocks": 2},
+    **{x: {"architecture": x, "readout": "last"} for x in sorted(table.FINITE_STATE)},
+}
+CASES: list[tuple[str, str, str, str, str]] = [
+    ("order_free", "(ab)*", "order-free", "positive", "cannot"),
+    ("order_free", "first", "order-free", "positive", "cannot"),
+    ("transformer_tc0", "A5", "places", "positive", "cannot"),
+    ("mamba_tc0", "A5", "mamba", "signed", "cannot"),
+    ("transformer_ac0", "parity", "places", "positive", "cannot"),
+    ("transformer_ac0", "S3", "causal", "positive", "cannot"),
+    ("masked_star_free", "(aa)*", "causal", "positive", "cannot"),
+    ("counting_attention", "majority", "causal", "positive", "can"),
+    ("counting_attention", "dyck 1", "causal", "positive", "can"),
+    ("recurrent_automaton", "A5", "rnn", "positive", "can"),
+    ("recurrent_automaton", "dyck", "gru", "positive", "can"),
+    ("lstm_counter", "majority", "lstm", "positive", "can"),
+    ("finite_memory", "majority", "rnn", "positive", "cannot"),
+    ("finite_memory", "dyck 2", "lstm", "positive", "cannot"),
+    ("finite_memory", "copy", "slstm", "positive", "cannot"),
+    ("nonnegative_gates", "parity", "mamba", "positive", "cannot"),
+    ("nonnegative_gates", "(aa)*", "linear_attention", "positive", "cannot"),
+    ("star_free_recurrence", "(ab)*", "mamba", "positive", "can"),
+    ("star_free_recurrence", "dyck", "mamba", "positive", "can"),
+    ("positive_eigenvalues", "parity", "deltanet", "positive", "cannot"),
+    ("real_eigenvalues", "Z5", "mamba", "signed", "cannot"),
+    ("signed_parity", "parity", "mamba", "signed", "can"),
+    ("signed_parity", "Z2", "deltanet", "signed", "can"),
+    ("signed_counting", "Z5", "deep", "signed", "can"),
+]
+UNKNOWN = [
+    ("(ab)*", "places"),
+    ("first", "causal"),
+    ("(aa)*", "places"),
+    ("majority", "order-free"),
+    ("(ab)*", "deltanet"),
+    ("parity", "slstm"),
+    ("copy", "places"),
+]
+
+
+def rows(name: str, network: str, signed: str, patch: pytest.MonkeyPatch) -> list[table.Row]:
+    patch.setattr(table, "eigenvalue_range", lambda _: signed)
+    made = NetworkConfig(**NETWORKS[network])
+    return [row for row in table.ROWS if row.holds(known(PAIRS[name]), made)]
+
+
+@pytest.mark.parametrize(("row", "name", "network", "signed", "verdict"), CASES)
+def test_a_row_of_the_table_holds_of_known_cases(
+    row: str, name: str, network: str, signed: str, verdict: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = {x.name: x.verdict for x in rows(name, network, signed, monkeypatch)}
+    assert held[row] == verdict
+
+
+def test_every_row_has_a_known_case_and_a_source() -> None:
+    assert {case[0] for case in CASES} == {row.name for row in table.ROWS}
+    assert all(row.source for row in table.ROWS)
+
+
+@pytest.mark.parametrize(("name", "network"), UNKNOWN)
+def test_what_no_source_says_is_not_known(
+    name: str, network: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert rows(name, network, "positive", monkeypatch) == []
+
+
+def test_no_two_rows_contradict_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, network, signed in itertools.product(PAIRS, NETWORKS, ("positive", "signed")):
+        verdicts = {row.verdict for row in rows(name, network, signed, monkeypatch)}
+        assert len(verdicts) <= 1, (name, network, signed)
+
+
+def test_a_configuration_is_predicted_with_two_strings_that_it_cannot_tell_apart() -> None:
+    fields = {"task": "regular", "alphabet": "ab", "pattern": "(ab)*"}
+    first = theory_of(fields).first
+    assert first.verdict == "cannot"
+    assert first.sentence.endswith("order matters: ab and ba get one answer")
+    recurrent = {**fields, "architecture": "lstm", "readout": "last"}
+    assert theory_of(recurrent).first.verdict == "can"
+    assert theory_of({"task": "copy"}).first.verdict == "not known"
+
+
+def test_of_a_language_without_automaton_two_strings_show_that_order_matters() -> None:
+    assert "00# and 0#0 get one answer" in theory_of({"task": "marked_copy"}).first.sentence
+    assert (
+        theory_of({"task": "marked_copy", "positions": "sinusoidal"}).first.verdict == "not known"
+    )
+
+
+@pytest.mark.parametrize("group", ["Z2", "Z5", "S3", "A4", "S4", "A5", "S5"])
+def test_word_problems_are_products_of_permutations(group: str) -> None:
+    task = task_of({"task": "word_problem", "group": group})
+    size = int(group[1:])
+    orders = {"Z": size, "S": math.factorial(size), "A": math.factorial(size) // 2}
+    assert len(task.alphabet) == orders[group[0]]
+    rng = np.random.default_rng(3)
+    for positive in (True, False):
+        drawn = task.draw(rng, 9, positive).tolist()
+        tokens = [task.alphabet[letter] for letter in drawn]
+        if group[0] == "Z":
+            assert (sum(map(int, tokens)) % size == 0) == positive
+            continue
+        places = list(range(1, size + 1))
+        for token in tokens:
+            places = [int(token[place - 1]) for place in places]
+        assert (places == sorted(places)) == positive
+
+
+def test_a_group_that_is_not_there_is_refused_by_name() -> None:
+    with pytest.raises(ConfigError, match=r"group='S6': expected 'Z2'"):
+        configuration({"task": "word_problem", "group": "S6"})
+    with pytest.raises(ConfigError, match="group='S3': not read by task 'parity'; leave it out"):
+        configuration({"task": "parity", "group": "S3"})
