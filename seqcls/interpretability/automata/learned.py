@@ -1,10 +1,15 @@
 """What learning a model's automaton has found."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from seqcls.interpretability.automata.budget import Budget
+from seqcls.interpretability.automata.drawing import dfa, dot, record
 from seqcls.interpretability.model.trained_model import Answer
 from seqcls.tasks.automata.automaton import Automaton
+
+if TYPE_CHECKING:
+    from automata.fa.dfa import DFA
 
 MOST = 0.95
 """Of a model's test answers, and of its test errors: a hypothesis that has so many shows them."""
@@ -67,6 +72,18 @@ class Learned:
     def automaton(self) -> Automaton:
         """The last hypothesis; minimal."""
         return self.rounds[-1].automaton
+
+    def dot(self) -> str:
+        """The automaton as a graph in the language DOT."""
+        return dot(self.automaton, self.alphabet)
+
+    def record(self) -> dict[str, Any]:
+        """The automaton as JSON has it."""
+        return record(self.automaton, self.alphabet)
+
+    def dfa(self) -> "DFA":
+        """The automaton as a `DFA` of automata-lib."""
+        return dfa(self.automaton, self.alphabet)
 
     @property
     def states(self) -> int:

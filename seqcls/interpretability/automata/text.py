@@ -1,6 +1,7 @@
 """What learning an automaton has found, in sentences that say no more than was tried."""
 
-from seqcls.interpretability.automata.learned import Learned, Round
+from seqcls.interpretability.automata.inside import Clusters, Inside
+from seqcls.interpretability.automata.learned import Learned
 from seqcls.interpretability.model.trained_model import Answer
 from seqcls.interpretability.rounded import percent
 
@@ -73,11 +74,34 @@ def _of_errors(found: Learned) -> str:
     )
 
 
-def round_text(number: int, made: Round) -> str:
-    """One round: the hypothesis, and what the model answers otherwise."""
-    differs = made.counterexample
-    then = "no difference found" if differs is None else f"the model differs on {named(differs)}"
-    return f"hypothesis {number}: {states(made.states)}, {made.asked:,} strings asked, {then}"
+def inside_text(found: Inside) -> list[str]:
+    """How far an automaton's states are to be read from a model's own, a sentence a layer."""
+    said = [
+        f"Held-out strings: the most frequent of the {states(found.states)} is right after "
+        f"{found.commonest:.1%} of their tokens. A linear probe of"
+    ]
+    for probe in found.probes:
+        beyond = "" if probe.beyond is None else f", {probe.beyond:.1%} in longer ones"
+        said.append(
+            f"  {probe.layer} is right after {probe.trained:.1%} in strings of the training's "
+            f"lengths{beyond}"
+        )
+    if found.clusters is not None:
+        clusters = found.clusters
+        said.append(
+            f"What the last layer keeps after prefixes falls into {clusters.count} clusters, which "
+            f"tell the automaton's state of {clusters.purity:.1%} of them: {_split(clusters)}."
+        )
+    return said
+
+
+def _split(clusters: Clusters) -> str:
+    """How many clusters stand for each state."""
+    numbers = sorted(set(clusters.of_state))
+    return ", ".join(
+        f"state {state} is {counted(clusters.of_state.count(state), 'cluster', 'clusters')}"
+        for state in numbers
+    )
 
 
 def named(string: str) -> str:
