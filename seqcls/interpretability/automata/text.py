@@ -1,9 +1,14 @@
 """What learning an automaton has found, in sentences that say no more than was tried."""
 
-from seqcls.interpretability.automata.inside import Clusters, Inside
+from typing import TYPE_CHECKING
+
 from seqcls.interpretability.automata.learned import Learned
 from seqcls.interpretability.model.trained_model import Answer
 from seqcls.interpretability.rounded import percent
+
+if TYPE_CHECKING:
+    # PyTorch, which takes a second or two to load.
+    from seqcls.interpretability.automata.inside import Clusters, Inside
 
 
 def learned_text(found: Learned) -> list[str]:
@@ -74,7 +79,7 @@ def _of_errors(found: Learned) -> str:
     )
 
 
-def inside_text(found: Inside) -> list[str]:
+def inside_text(found: "Inside") -> list[str]:
     """How far an automaton's states are to be read from a model's own, a sentence a layer."""
     said = [
         f"Held-out strings: the most frequent of the {states(found.states)} is right after "
@@ -95,7 +100,7 @@ def inside_text(found: Inside) -> list[str]:
     return said
 
 
-def _split(clusters: Clusters) -> str:
+def _split(clusters: "Clusters") -> str:
     """How many clusters stand for each state."""
     numbers = sorted(set(clusters.of_state))
     return ", ".join(

@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import typer
 from rich.console import Console
 
-from seqcls.interpretability.automata.inside import Inside
 from seqcls.interpretability.automata.learned import Learned, Round
 from seqcls.interpretability.automata.text import counted, inside_text, learned_text, named
 from seqcls.interpretability.rounded import percent
@@ -16,6 +15,9 @@ from sweeps.cli.commands.any_model import answer_record, show
 from sweeps.cli.commands.opening import opened
 from sweeps.cli.commands.printing import print_table
 from sweeps.questions.automata import automaton, automaton_inside
+
+if TYPE_CHECKING:
+    from seqcls.interpretability.automata.inside import Inside
 
 SHOWN = 20
 """States of an automaton that are printed; `--json` and `--dot` have them all."""
@@ -89,7 +91,7 @@ def learned_record(found: Learned) -> dict[str, Any]:
     }
 
 
-def inside_record(found: Inside) -> dict[str, Any]:
+def inside_record(found: "Inside") -> dict[str, Any]:
     """Probes and clusters, as JSON has them."""
     record: dict[str, Any] = {
         "states": found.states,
