@@ -42,6 +42,8 @@ class ModelAnswers:
         self._seconds = budget.seconds
         self._end = time.monotonic() + budget.seconds
         self._single: dict[Letters, bool] = {}
+        self.transitions: dict[Letters, None] = {}
+        """A string for each transition of the last hypothesis, to its end."""
         self.levels = self._all_short()
         """Of each length from 0, the answers to all strings in the order of the alphabet."""
         self.batches: list[tuple[TokenStrings, Bits]] = []
@@ -80,7 +82,10 @@ class ModelAnswers:
                     f"a string of {len(letters)} tokens would have to be asked, of at most "
                     f"{self.longest}"
                 )
-            self._single[letters] = self._ask_one(letters)
+            if self._steps is None:
+                self._ask_alike(letters)
+            else:
+                self._single[letters] = self._stepped(self._steps, letters)
         return self._single[letters]
 
     def ask(self, strings: TokenStrings) -> Bits:
@@ -114,12 +119,23 @@ class ModelAnswers:
         parts = [self.model.ask(strings.take(slice(start, start + CHUNK))) for start in starts]
         return np.concatenate([np.asarray(part.predicted, dtype=bool) for part in parts])
 
-    def _ask_one(self, letters: Letters) -> bool:
-        if self._steps is not None:
-            logit = float(self._steps.logits(self._steps.after(letters))[0])
-            if abs(logit) > DOUBTFUL:
-                return logit > 0
+    def _stepped(self, steps: PrefixStates, letters: Letters) -> bool:
+        logit = float(steps.logits(steps.after(letters))[0])
+        if abs(logit) > DOUBTFUL:
+            return logit > 0
         return bool(self._ask(TokenStrings.of_lists(self.model.num_letters, [letters]))[0])
+
+    def _ask_alike(self, letters: Letters) -> None:
+        """Asks a string, and those that end alike after the other transitions, which come next."""
+        end = next((n for n in range(len(letters), 0, -1) if letters[:n] in self.transitions), 0)
+        alike = {(*way, *letters[end:]): None for way in self.transitions} if end else {}
+        asked = [letters]
+        for string in alike:
+            known = string in self._single or string == letters
+            if not known and len(self.levels) <= len(string) <= self.longest:
+                asked.append(string)
+        said = self._ask(TokenStrings.of_lists(self.model.num_letters, asked))
+        self._single.update(zip(asked, said.tolist(), strict=True))
 
     def _tested(self) -> TokenStrings:
         """The distinct test strings that may be asked."""

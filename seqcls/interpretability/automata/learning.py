@@ -115,6 +115,10 @@ class _Oracle:
             EndedError: there is one, and the budget allows no further hypothesis.
         """
         automaton = _automaton(hypothesis, self.answers.model.tokenizer.alphabet)
+        letters = range(self.answers.model.num_letters)
+        self.answers.transitions = {
+            (*state.prefix, letter): None for state in hypothesis.states for letter in letters
+        }
         if len(automaton.table) > self.budget.states:
             raise EndedError(f"it grew beyond {self.budget.states} states")
         found = self._difference(automaton)
@@ -213,9 +217,9 @@ def _long_difference(
 def _walks(automaton: Automaton, answers: ModelAnswers) -> TokenStrings:
     """Strings longer than the short ones, in which every transition of an automaton is taken.
 
-    Half of them go on at random, the others are drawn by what the automaton says, and half of
-    these have one token replaced: of many languages a random string is hardly ever near one that
-    is accepted.
+    As many go on at random, are drawn by what the automaton says, or repeat a few tokens. Half of
+    those drawn have one token replaced: of many languages a random string is hardly ever near one
+    that is accepted.
     """
     letters = answers.model.num_letters
     rng = np.random.default_rng(len(automaton.table))
@@ -231,7 +235,19 @@ def _walks(automaton: Automaton, answers: ModelAnswers) -> TokenStrings:
                 found.append((*access, letter, *after))
     if shortest <= longest:
         found += _drawn(automaton, rng, rng.integers(shortest, longest + 1, size=WALKS))
+        found += _repeating(letters, rng, rng.integers(shortest, longest + 1, size=WALKS))
     return TokenStrings.of_lists(letters, list(dict.fromkeys(found)))
+
+
+def _repeating(letters: int, rng: np.random.Generator, lengths: np.ndarray) -> list[Letters]:
+    """Strings of two parts, in which a few tokens each are repeated: what counts is found out."""
+    found: list[Letters] = []
+    for length in lengths.tolist():
+        end = int(rng.integers(length + 1))
+        parts = [rng.integers(letters, size=size).tolist() for size in rng.integers(1, 4, size=2)]
+        first, second = (part * length for part in parts)
+        found.append((*first[:end], *second[: length - end]))
+    return found
 
 
 def _drawn(automaton: Automaton, rng: np.random.Generator, lengths: np.ndarray) -> list[Letters]:
