@@ -66,7 +66,7 @@ def open_model(run_id: int) -> OpenedModel:
     Raises:
         SeqclsError: the database cannot be read, or the run has no model.
     """
-    key = _key(run_id)
+    key = key_of(run_id)
     return OpenedModel(key, run_id, _history(key, with_initial=False).kept_epoch)
 
 
@@ -80,11 +80,12 @@ def open_any(run_id: int, epoch: int | None = None) -> TrainedModel:
     Raises:
         SeqclsError: the database cannot be read, or the run has no such model.
     """
-    model: TrainedModel = _trained_model(_key(run_id), epoch)
+    model: TrainedModel = _trained_model(key_of(run_id), epoch)
     return model
 
 
-def _key(run_id: int) -> Key:
+def key_of(run_id: int) -> Key:
+    """What tells a run from others, and from itself in another state of the database."""
     store = open_reader()
     return store.location, queries.revision(store), run_id
 

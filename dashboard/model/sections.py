@@ -6,7 +6,7 @@ from functools import partial
 import streamlit as st
 
 from dashboard import concurrent_changes, data
-from dashboard.model import ablation, answers, breaking, figures_tab, verdict, why
+from dashboard.model import ablation, answers, automaton, breaking, figures_tab, verdict, why
 from dashboard.model.choosing.epochs import Named, choose_model, second_model
 from dashboard.model.choosing.run import show_missing
 from dashboard.model.choosing.strings import Chosen, choose_string, choose_view
@@ -18,7 +18,7 @@ from seqcls.interpretability.model.obstacle import Needs, obstacle
 from seqcls.problem import resolve
 from sweeps.store.strings.string_queries import ErrorSearch
 
-ANSWERS, ABLATION = "Answers", "Ablation"
+ANSWERS, ABLATION, AUTOMATON = "Answers", "Ablation", "Automaton"
 BREAKING, ALL_STRINGS = "Breaking point", "All strings"
 
 BY_COUNTS: dict[str, tuple[Callable[[Chosen], None], Needs]] = {
@@ -62,7 +62,8 @@ def _show_by_counts(
     if len(by_counts) < len(BY_COUNTS):
         sections = {ANSWERS: partial(answers.show, run_id, config), **sections}
         of_a_string = OF_A_STRING
-    _show_tabs(sections | {name: partial(_of_chosen, name, run_id, chosen) for name in of_a_string})
+    sections |= {name: partial(_of_chosen, name, run_id, chosen) for name in of_a_string}
+    _show_tabs(sections | _automaton(run_id, config))
 
 
 def _show_any(run_id: int, config: RunConfig) -> None:
@@ -74,7 +75,20 @@ def _show_any(run_id: int, config: RunConfig) -> None:
         for name in (BREAKING, ALL_INPUTS):
             sections[name] = partial(_of_inputs, run_id, name)
     sections[ABLATION] = lambda: ablation.show_by_strings(run_id, open_any(run_id))
-    _show_tabs(sections)
+    _show_tabs(sections | _automaton(run_id, config))
+
+
+def _automaton(run_id: int, config: RunConfig) -> dict[str, Callable[[], None]]:
+    """The section of the automaton that a model has become, where there may be one."""
+    if not automaton.is_offered(config):
+        return {}
+    return {AUTOMATON: partial(_learned, run_id, config)}
+
+
+@st.fragment
+def _learned(run_id: int, config: RunConfig) -> None:
+    with concurrent_changes.redrawn_if_changed(part=True):
+        automaton.show(run_id, config)
 
 
 def _show_tabs(sections: Mapping[str, Callable[[], None]]) -> None:

@@ -10,7 +10,14 @@ from typing import Any, get_args
 
 from seqcls.config import ANY_SAMPLER, PARTS, RunConfig, default_fields
 from seqcls.fields_read import fields_unread
-from seqcls.interpretability.causes.mechanisms import AS_SHORT, BEHAVIOURS, BEYOND, FEATURE, LONGER
+from seqcls.interpretability.causes.mechanisms import (
+    ANOTHER,
+    AS_SHORT,
+    BEHAVIOURS,
+    BEYOND,
+    FEATURE,
+    LONGER,
+)
 from seqcls.problem import configuration, obstacle_of, resolve
 from seqcls.results import ErrorKind
 
@@ -276,7 +283,7 @@ REMEDIES = (
         "an assumption, which the training tests",
     ),
     Remedy(
-        frozenset({FEATURE, AS_SHORT}),
+        frozenset({FEATURE, ANOTHER, AS_SHORT}),
         "train_size",
         lambda config: 2 * config.train_size if config.train_sampler == ANY_SAMPLER else None,
         "Strings of a kind that training seldom shows are seen more often.",

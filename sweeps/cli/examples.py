@@ -30,6 +30,7 @@ EXAMPLES: Mapping[str, str] = {
     "states": "seqcls states all_initializations/2 'ab{10}'",
     "patch": "seqcls patch all_initializations/2 'ab{100}c{55}'",
     "ablate": "seqcls ablate increased_num_attention_heads/0 --part head --prune",
+    "automaton": "seqcls automaton increased_dimensionality/0",
     "causes": "seqcls causes lower_magnitude_initializations",
     "helps": "seqcls helps all_initializations/2",
     "figures": "seqcls figures all_initializations/2 aac baac -o figures",

@@ -21,7 +21,8 @@ PUBLIC = {
     "sweeps": [],
     "sweeps.work.executors": ["Executor", "GroupEnded", "OnJobProgress", "start"],
     "sweeps.api": [
-        *("ablate", "causes", "compare", "config", "delete", "engines", "errors", "errors_of_run"),
+        *("ablate", "automaton", "automaton_inside", "causes", "compare", "config", "delete"),
+        *("engines", "errors", "errors_of_run"),
         *("estimate", "explain", "export", "family", "figures", "helps", "in_both_precisions"),
         *("lengths", "merge", "minimal", "model", "open_store", "pack", "patch", "predict"),
         *("proofs", "report", "resume", "retry", "rules", "runs", "sensitive", "shortest"),

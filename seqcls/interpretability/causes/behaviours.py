@@ -17,6 +17,9 @@ and on all short ones: those no longer than the training's, as far as
   rightly on the other side (`seqcls.interpretability.causes.separation`);
 - **errors beyond a bound**: likewise, a bound of the length, which tells errors from right answers
   better than any feature, of a model that is right on all short strings;
+- **another language**: of a model that is wrong on a short string, an automaton of a few states
+  (`seqcls.interpretability.causes.another_language`) says what the model says, as a simple rule
+  does: errors are where it and the language differ;
 - **order not seen**, too, of a model that sees letter counts alone and fails so on a short string;
 - **one edit away**: of at most `EDITED` tokens, and a string one edit away is answered otherwise,
   and rightly; which edit is told;
@@ -26,16 +29,18 @@ and on all short ones: those no longer than the training's, as far as
 A behaviour says what the errors have in common, not what makes them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Bool
 
+from seqcls.interpretability.causes.another_language import first_difference, smallest_automaton
 from seqcls.interpretability.causes.attributions import Attribution, spread_evenly
 from seqcls.interpretability.causes.dilution import Dilution, Head
 from seqcls.interpretability.causes.mechanisms import (
     ALL_HEADS,
+    ANOTHER,
     AS_SHORT,
     BEYOND,
     CONSTANT,
@@ -88,6 +93,8 @@ def behaviours(
     found = _not_seen(model, picked)
     if shortest is None:
         found |= _diluted(model, test, texts, [string for string in picked if string not in found])
+    elif unseen is None and not _all_hold(groups, places, picked):
+        groups += _another(model, test, short)
     for string in picked:
         place = places[string]
         first = next((attribution for attribution, holds in groups if holds[place]), None)
@@ -174,6 +181,24 @@ def _bounds(model: TrainedModel, test: Tried, short: Tried, *, by_length: bool) 
     for separation in separations(model.task, test, short, by_length=by_length):
         name = BEYOND if separation.name == LENGTH else FEATURE
         yield Attribution("", name, None, separation.text), separation.beyond
+
+
+def _all_hold(groups: Sequence[_Group], places: Mapping[str, int], picked: Sequence[str]) -> bool:
+    """Whether every picked error belongs to some group."""
+    return all(any(holds[places[string]] for _, holds in groups) for string in picked)
+
+
+def _another(model: TrainedModel, test: Tried, short: Tried) -> Iterator[_Group]:
+    """The errors that a small automaton, which says what the model says, makes too."""
+    automaton = smallest_automaton(model, test, short, AGREES, EXPLAINS)
+    if automaton is None:
+        return
+    says = automaton.accepting[automaton.states(test.strings)]
+    rule = agreement("", says, test.predicted, test.times)
+    differs = first_difference(model, automaton, short)
+    where = "" if differs is None else f", first wrong on {differs or 'the empty string'}"
+    states = f"an automaton of {len(automaton.table)} states{where}"
+    yield Attribution("", ANOTHER, None, states, rule.agreement), says == test.predicted
 
 
 def _other(

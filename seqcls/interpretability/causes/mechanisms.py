@@ -46,11 +46,12 @@ CONSTANT = "constant answer"
 RULE = "simple rule"
 FEATURE = "errors by a feature"
 BEYOND = "errors beyond a bound"
+ANOTHER = "another language"
 ONE_EDIT = "one edit away"
 LONGER = "longer than in training"
 AS_SHORT = "not only longer than in training"
 
-BEHAVIOURS = (ORDER, CONSTANT, RULE, FEATURE, BEYOND, ONE_EDIT, LONGER, AS_SHORT)
+BEHAVIOURS = (ORDER, CONSTANT, RULE, FEATURE, BEYOND, ANOTHER, ONE_EDIT, LONGER, AS_SHORT)
 
 ALL_HEADS = "all heads"
 """Where the attention of a model without an exact account is diluted, if in no one head."""

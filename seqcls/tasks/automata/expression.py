@@ -7,6 +7,7 @@ strings that match both sides, and a backslash before a token that means somethi
 
 import re
 from collections import deque
+from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
@@ -59,7 +60,7 @@ def minimal_automaton(pattern: str, alphabet: str) -> Automaton:
         # The library shows the pattern's characters as they are, half a character among them.
         reason = message.encode(errors="backslashreplace").decode()
         raise _refusal(pattern, unclosed or reason) from None
-    return _minimal(*_deterministic(builder, pattern, alphabet), alphabet)
+    return minimized(*_deterministic(builder, pattern, alphabet), alphabet)
 
 
 def _unclosed(pattern: str) -> str | None:
@@ -198,7 +199,8 @@ def _members(states: int) -> list[int]:
     return [place for place, bit in enumerate(bits) if bit == "1"]
 
 
-def _minimal(table: list[list[int]], accepting: list[bool], alphabet: str) -> Automaton:
+def minimized(table: list[list[int]], accepting: list[bool], alphabet: Sequence[str]) -> Automaton:
+    """The minimal automaton of the same language, its states as they are met from the start, 0."""
     from automata.fa.dfa import DFA
 
     minimal = DFA(

@@ -1,0 +1,225 @@
+"""The automaton that a model has become: learned from its answers, drawn, and found inside."""
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import streamlit as st
+
+from dashboard.charts.model import automata as charts
+from dashboard.charts.style.colors import INK
+from dashboard.drawing import ground, place, stretch
+from dashboard.model.opened import key_of, open_any, say
+from dashboard.server.shared_answers import ANSWERS
+from dashboard.text import verbatim
+from seqcls.config import RunConfig
+from seqcls.errors import SeqclsError
+from seqcls.interpretability.automata.budget import MOST_LETTERS
+from seqcls.interpretability.automata.drawing import dot
+from seqcls.interpretability.automata.learned import Learned, Round
+from seqcls.interpretability.automata.text import counted, learned_text, states
+from seqcls.problem import resolve
+from seqcls.tasks.automata.automaton import Automaton
+from sweeps.questions.automata import automaton, automaton_inside
+from sweeps.store.opening import open_reader
+
+if TYPE_CHECKING:
+    # PyTorch, which takes a second or two to load.
+    from seqcls.interpretability.automata.inside import Inside
+
+BUDGETS = (40, 100, 200)
+"""States of a hypothesis, to choose from."""
+
+DRAWN = 60
+"""States of the largest graph that is drawn: of more, a table says more."""
+
+
+def is_offered(config: RunConfig) -> bool:
+    """Whether a model of this configuration may have an automaton."""
+    problem = resolve(config)
+    return problem.no_language is None and problem.tokenizer.num_letters <= MOST_LETTERS
+
+
+def show(run_id: int, config: RunConfig) -> None:
+    """Learns a model's automaton, draws it beside the language's, and says what was tried."""
+    most = st.segmented_control(
+        "States at most",
+        BUDGETS,
+        default=BUDGETS[0],
+        required=True,
+        key="automaton_states",
+        bind="query-params",
+        help="The learning also ends after 100 hypotheses or 60 seconds.",
+    )
+    try:
+        found = _learned(run_id, int(most))
+    except SeqclsError as error:
+        say(error)
+        return
+    finding, *others = learned_text(found)
+    (st.success if found.found else st.warning)(verbatim(finding))
+    for said in others:
+        st.markdown(f"- {verbatim(said)}")
+    chosen = _graphs(found)
+    stretch(charts.states_by_round(_rounds(found)), "automaton rounds")
+    _inside(run_id, config, found, chosen)
+    _exports(run_id, found)
+
+
+def _learned(run_id: int, most: int) -> Learned:
+    """What is learned of a run's model, once for all who look at it."""
+    told = st.empty()
+
+    def tell(made: Round) -> None:
+        told.caption(f"Asking the model: {states(made.states)}, {made.asked:,} strings asked.")
+
+    def learn() -> Learned:
+        open_any(run_id)
+        told.caption("Asking the model: all short strings, then its test set.")
+        return automaton(open_reader(), run_id, states=most, on_round=tell)
+
+    found = ANSWERS.answer(("automaton", key_of(run_id), most), learn)
+    told.empty()
+    return found
+
+
+def _graphs(found: Learned) -> Round:
+    """The hypothesis that is chosen, beside the language's automaton."""
+    rounds = found.rounds
+    first = rounds.index(found.main_hypothesis)
+    names = [f"{number}: {states(made.states)}" for number, made in enumerate(rounds, start=1)]
+    shown = rounds[first]
+    columns = st.columns([3, 2] if found.language is not None else 1)
+    with columns[0]:
+        st.subheader("The model's" if found.found else "A hypothesis of the model's")
+        if len(rounds) > 1:
+            name = st.select_slider(
+                "Hypothesis",
+                names,
+                names[first],
+                key=f"hypothesis {len(rounds)} {rounds[-1].states}",
+                help="Each is refuted by a string on which the model answers otherwise, and that "
+                "gives the next. The first one shown is the smallest that makes nearly all test "
+                "errors of the model.",
+            )
+            shown = rounds[names.index(name)]
+        _graph(shown.automaton, found.alphabet)
+        st.caption(verbatim(_of_round(found, shown)))
+    if found.language is not None:
+        with columns[1]:
+            st.subheader("The language's")
+            if len(rounds) > 1:
+                st.caption("Minimal. Two rings: accepting. The arrow from nowhere: the start.")
+            _graph(found.language, found.alphabet)
+            st.caption(states(len(found.language.table)) + ".")
+    return shown
+
+
+def _of_round(found: Learned, made: Round) -> str:
+    """What is known of a hypothesis."""
+    said = (
+        f"{states(made.states)}; says what the model says on {made.agreement:.2%} of test strings"
+    )
+    if found.wrong:
+        said += f", and makes {made.explained:,} of its {found.wrong:,} test errors"
+    if made.counterexample is not None:
+        return f"{said}. The model answers {made.counterexample or 'the empty string'} otherwise."
+    return f"{said}. No string tried refutes it."
+
+
+def _graph(drawn: Automaton, alphabet: Sequence[str]) -> None:
+    if len(drawn.table) > DRAWN:
+        st.info(f"{states(len(drawn.table))} are too many to draw; the exports have them.")
+        return
+    st.graphviz_chart(dot(drawn, alphabet, ground().colors.get(INK, INK)), width="stretch")
+
+
+def _rounds(found: Learned) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "round": range(1, len(found.rounds) + 1),
+            "states": [made.states for made in found.rounds],
+            "agreement": [made.agreement for made in found.rounds],
+            "refuted": [
+                "nothing" if made.counterexample is None else made.counterexample or "(empty)"
+                for made in found.rounds
+            ],
+        }
+    )
+
+
+def _inside(run_id: int, config: RunConfig, found: Learned, chosen: Round) -> None:
+    st.subheader("Inside the model")
+    if not st.toggle(
+        "Look for the automaton's states inside", key="automaton_inside", bind="query-params"
+    ):
+        st.caption(
+            "By a linear probe of every block or layer and, of recurrent models, by clusters of "
+            "what they keep. It takes some seconds."
+        )
+        return
+    if chosen is not found.main_hypothesis:
+        number = states(found.main_hypothesis.states)
+        st.caption(f"Those of the hypothesis of {number} are looked for.")
+    try:
+        within = _looked_for(run_id, found)
+    except SeqclsError as error:
+        say(error)
+        return
+    left, right = st.columns([3, 2]) if within.clusters is not None else (st.container(), None)
+    with left:
+        frame = pd.concat(
+            pd.DataFrame(
+                {"layer": probe.layer, "position": probe.positions, "share": probe.by_position}
+            )
+            for probe in within.probes
+        )
+        trained = resolve(config).train.lengths[-1]
+        stretch(charts.probe_by_position(frame, trained, within.commonest), "automaton probe")
+        st.dataframe(_probes(within), hide_index=True)
+    if right is not None:
+        with right:
+            _clusters(within)
+
+
+def _looked_for(run_id: int, found: Learned) -> "Inside":
+    key = ("automaton inside", key_of(run_id), found.budget.states)
+    with st.spinner("Looking inside", show_time=True):
+        return ANSWERS.answer(key, lambda: automaton_inside(open_reader(), run_id, found))
+
+
+def _probes(within: "Inside") -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "probe of": [probe.layer for probe in within.probes],
+            "training's lengths": [f"{probe.trained:.1%}" for probe in within.probes],
+            "longer strings": [
+                "not tested" if probe.beyond is None else f"{probe.beyond:.1%}"
+                for probe in within.probes
+            ],
+            "most frequent state": f"{within.commonest:.1%}",
+        }
+    )
+
+
+def _clusters(within: "Inside") -> None:
+    clusters = within.clusters
+    assert clusters is not None
+    frame = pd.DataFrame(clusters.points, columns=["x", "y"])
+    frame["state"] = [f"state {state}" for state in clusters.states.tolist()]
+    frame["cluster"] = clusters.numbers
+    place(charts.clustered_states(frame), "automaton clusters")
+    st.caption(
+        f"{counted(clusters.count, 'cluster', 'clusters')}, where the automaton has "
+        f"{states(within.states)}: the fewest, up to 40, that tell its state of 99 % of prefixes; "
+        f"these tell it of {clusters.purity:.1%}."
+    )
+
+
+def _exports(run_id: int, found: Learned) -> None:
+    left, right, _ = st.columns([1, 1, 3])
+    name = f"automaton-{run_id}"
+    left.download_button("DOT", found.dot(), f"{name}.dot", key="automaton dot")
+    text = json.dumps(found.record(), indent=1)
+    right.download_button("JSON", text, f"{name}.json", key="automaton json")

@@ -1,0 +1,184 @@
+"""A model's answers to strings, each asked once, many at once wherever they are known before."""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Bool
+
+from seqcls.evaluation import distinct_test_strings, readable_strings
+from seqcls.interpretability.automata.budget import Budget
+from seqcls.interpretability.automata.stepping import Kept, PrefixStates
+from seqcls.interpretability.enumeration import CHUNK, affordable_length, strings_of_length
+from seqcls.interpretability.model.trained_model import MAX_LENGTH, Letters, TrainedModel
+from seqcls.models.positions import longest_readable
+from seqcls.tokens.strings import TokenStrings
+
+DOUBTFUL = 1e-3
+"""Logits that are stepped in double precision decide where they are larger; else the model that
+was tested is asked."""
+
+Bits = Bool[np.ndarray, " string"]
+
+
+class EndedError(Exception):
+    """The budget is spent, or the model has no answer that is needed; its text says which."""
+
+
+class ModelAnswers:
+    """What a model says of all short strings, of its test set and of whatever else is asked."""
+
+    def __init__(self, model: TrainedModel, budget: Budget, *, stepped: bool = True) -> None:
+        self.model = model
+        test = model.problem.test.lengths[-1]
+        places = longest_readable(model.problem.network)
+        self.longest = min(budget.length or 2 * test, MAX_LENGTH, places or MAX_LENGTH)
+        """Tokens of the longest string that may be asked."""
+        self.tried_length = affordable_length(model.num_letters, budget.strings, self.longest)
+        """All strings up to this length are tried."""
+        self.empty_given = not model.problem.tries_empty
+        """Whether the language answers for the model where the string is empty."""
+        self._steps = PrefixStates.of(model) if stepped else None
+        self._seconds = budget.seconds
+        self._end = time.monotonic() + budget.seconds
+        self._single: dict[Letters, bool] = {}
+        self.transitions: dict[Letters, None] = {}
+        """A string for each transition of the last hypothesis, to its end."""
+        self.levels = self._all_short()
+        """Of each length from 0, the answers to all strings in the order of the alphabet."""
+        self.batches: list[tuple[TokenStrings, Bits]] = []
+        """Longer strings that were asked together, and their answers; the test set's first."""
+        self.test = self._tested()
+        self.test_answers = self._ask(self.test) if len(self.test) else np.zeros(0, dtype=bool)
+        longer = np.flatnonzero(self.test.lengths > self.tried_length)
+        self.batches.append((self.test.take(longer), self.test_answers[longer]))
+
+    @property
+    def asked(self) -> int:
+        """Strings asked, each counted as often as it is in a batch."""
+        batches = sum(len(strings) for strings, _ in self.batches)
+        return sum(map(len, self.levels)) + batches + len(self._single)
+
+    def check_time(self) -> None:
+        """Ends the learning where its seconds are over."""
+        if time.monotonic() > self._end:
+            raise EndedError(f"{self._seconds:g} seconds are over")
+
+    def of(self, letters: Letters) -> bool:
+        """The answer to one string.
+
+        Raises:
+            EndedError: it is too long to be asked, or the time is over.
+        """
+        if len(letters) < len(self.levels):
+            number = 0
+            for letter in letters:
+                number = number * self.model.num_letters + letter
+            return bool(self.levels[len(letters)][number])
+        if letters not in self._single:
+            self.check_time()
+            if len(letters) > self.longest:
+                raise EndedError(
+                    f"a string of {len(letters)} tokens would have to be asked, of at most "
+                    f"{self.longest}"
+                )
+            if self._steps is None:
+                self._ask_alike(letters)
+            else:
+                self._single[letters] = self._stepped(self._steps, letters)
+        return self._single[letters]
+
+    def ask(self, strings: TokenStrings) -> Bits:
+        """The answers to strings at once; none of them is empty or too long."""
+        self.check_time()
+        answers = self._ask(strings)
+        self.batches.append((strings, answers))
+        return answers
+
+    @property
+    def singles(self) -> tuple[TokenStrings, Bits]:
+        """The longer strings that were asked one by one."""
+        strings = TokenStrings.of_lists(self.model.num_letters, list(self._single))
+        return strings, np.array(list(self._single.values()), dtype=bool)
+
+    def prefixes(self, letters: Letters) -> Bits:
+        """The answers to all prefixes of a string, the empty one first."""
+        ends = range(len(self.levels), len(letters) + 1)
+        asked = [letters[:end] for end in ends if letters[:end] not in self._single]
+        if asked:
+            said = self._ask(TokenStrings.of_lists(self.model.num_letters, asked))
+            self._single.update(zip(asked, said.tolist(), strict=True))
+        return np.array([self.of(letters[:end]) for end in range(len(letters) + 1)])
+
+    def labels(self, strings: TokenStrings) -> Bits:
+        """Which strings are in the language."""
+        return self.model.problem.language.labels(strings)
+
+    def _ask(self, strings: TokenStrings) -> Bits:
+        starts = range(0, len(strings), CHUNK)
+        parts = [self.model.ask(strings.take(slice(start, start + CHUNK))) for start in starts]
+        return np.concatenate([np.asarray(part.predicted, dtype=bool) for part in parts])
+
+    def _stepped(self, steps: PrefixStates, letters: Letters) -> bool:
+        logit = float(steps.logits(steps.after(letters))[0])
+        if abs(logit) > DOUBTFUL:
+            return logit > 0
+        return bool(self._ask(TokenStrings.of_lists(self.model.num_letters, [letters]))[0])
+
+    def _ask_alike(self, letters: Letters) -> None:
+        """Asks a string, and those that end alike after the other transitions, which come next."""
+        end = next((n for n in range(len(letters), 0, -1) if letters[:n] in self.transitions), 0)
+        alike = {(*way, *letters[end:]): None for way in self.transitions} if end else {}
+        asked = [letters]
+        for string in alike:
+            known = string in self._single or string == letters
+            if not known and len(self.levels) <= len(string) <= self.longest:
+                asked.append(string)
+        said = self._ask(TokenStrings.of_lists(self.model.num_letters, asked))
+        self._single.update(zip(asked, said.tolist(), strict=True))
+
+    def _tested(self) -> TokenStrings:
+        """The distinct test strings that may be asked."""
+        strings = distinct_test_strings(self.model.problem.test).strings
+        fits = readable_strings(self.model.problem, strings) & (strings.lengths <= self.longest)
+        return strings.take(np.flatnonzero(fits))
+
+    def _all_short(self) -> list[Bits]:
+        empty = TokenStrings.of_lists(self.model.num_letters, [()])
+        first = self.labels(empty) if self.empty_given else self._ask(empty)
+        steps = self._steps
+        level = self._asked_level if steps is None else _Stepped(steps, self._resolved).level
+        levels = [np.asarray(first, dtype=bool)]
+        for length in range(1, self.tried_length + 1):
+            self.check_time()
+            levels.append(level(length))
+        return levels
+
+    def _asked_level(self, length: int) -> Bits:
+        parts = strings_of_length(self.model.num_letters, length)
+        return np.concatenate([self._ask(strings) for strings in parts])
+
+    def _resolved(self, length: int, logits: np.ndarray) -> Bits:
+        """The answers that logits stand for; where they are near 0 the model is asked anew."""
+        answers = np.asarray(logits > 0)
+        doubtful = np.flatnonzero(np.abs(logits) <= DOUBTFUL)
+        if len(doubtful):
+            powers = self.model.num_letters ** np.arange(length - 1, -1, -1)
+            letters = doubtful[:, None] // powers % self.model.num_letters
+            answers[doubtful] = self._ask(TokenStrings.of_letters(self.model.num_letters, letters))
+        return answers
+
+
+class _Stepped:
+    """All strings of one length after another, each a step from those that are a token shorter."""
+
+    def __init__(self, steps: PrefixStates, resolved: Callable[[int, np.ndarray], Bits]) -> None:
+        self._steps = steps
+        self._resolved = resolved
+        self._kept: Kept = steps.start
+
+    def level(self, length: int) -> Bits:
+        letters = self._steps.num_letters
+        before = len(self._kept.states[0])
+        self._kept = self._steps.step(self._kept.repeated(letters), list(range(letters)) * before)
+        return self._resolved(length, self._steps.logits(self._kept).numpy())

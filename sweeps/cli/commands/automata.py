@@ -1,0 +1,138 @@
+"""What `seqcls automaton` does, and how it shows it."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import typer
+from rich.console import Console
+
+from seqcls.interpretability.automata.learned import Learned, Round
+from seqcls.interpretability.automata.text import counted, inside_text, learned_text, named
+from seqcls.interpretability.rounded import percent
+from sweeps.cli.commands.any_model import answer_record, show
+from sweeps.cli.commands.opening import opened
+from sweeps.cli.commands.printing import print_table
+from sweeps.questions.automata import automaton, automaton_inside
+
+if TYPE_CHECKING:
+    from seqcls.interpretability.automata.inside import Inside
+
+SHOWN = 20
+"""States of an automaton that are printed; `--json` and `--dot` have them all."""
+
+
+def show_automaton(
+    db: str | None,
+    reference: str,
+    epoch: int | None,
+    bounds: Mapping[str, int | None],
+    seconds: float,
+    *,
+    inside: bool,
+    dot: bool,
+    as_json: bool,
+) -> None:
+    """Prints the automaton of a model's answers, and what may be said of it."""
+    store, run_id = opened(db, reference)
+    console = Console(stderr=True)
+    with console.status("asking the model") as status:
+
+        def told(made: Round) -> None:
+            status.update(f"{made.states:,} states, {made.asked:,} strings asked")
+
+        found = automaton(store, run_id, epoch, **bounds, seconds=seconds, on_round=told)
+        within = automaton_inside(store, run_id, found, epoch) if inside and not dot else None
+    if dot:
+        typer.echo(found.dot())
+        return
+    if as_json:
+        record = {"run": run_id, **learned_record(found)}
+        if within is not None:
+            record["inside"] = inside_record(within)
+        show(True, [], record)
+        return
+    typer.echo("\n".join([f"run {run_id}", *learned_text(found)]))
+    print_table(rounds_table(found), "hypotheses, each with the string that refutes it")
+    shown = found.main_hypothesis
+    if shown.states <= SHOWN:
+        print_table(transitions_table(found, shown), counted(shown.states, "state", "states"))
+    if within is not None:
+        typer.echo("\n".join(inside_text(within)))
+
+
+def learned_record(found: Learned) -> dict[str, Any]:
+    """All that was found, as JSON has it."""
+    return {
+        **found.record(),
+        "found": found.found,
+        "ended": found.ended,
+        "budget": asdict(found.budget),
+        "tried_length": found.tried_length,
+        "longer": found.longer,
+        "longest": found.longest,
+        "asked": found.asked,
+        "error": None if found.error is None else answer_record(found.error),
+        "error_is_tested": found.error_is_tested,
+        "test_errors": found.wrong,
+        "explained": found.explained,
+        "rounds": [
+            {
+                "states": made.states,
+                "asked": made.asked,
+                "agreement": made.agreement,
+                "explained": made.explained,
+                "counterexample": made.counterexample,
+            }
+            for made in found.rounds
+        ],
+        "said": learned_text(found),
+    }
+
+
+def inside_record(found: "Inside") -> dict[str, Any]:
+    """Probes and clusters, as JSON has them."""
+    record: dict[str, Any] = {
+        "states": found.states,
+        "commonest": found.commonest,
+        "probes": [
+            {
+                "layer": probe.layer,
+                "trained": probe.trained,
+                "beyond": probe.beyond,
+                "positions": probe.positions.tolist(),
+                "by_position": probe.by_position.tolist(),
+            }
+            for probe in found.probes
+        ],
+    }
+    if found.clusters is not None:
+        clusters = found.clusters
+        record["clusters"] = {"of_state": clusters.of_state, "purity": clusters.purity}
+    return record
+
+
+def rounds_table(found: Learned) -> pd.DataFrame:
+    """A row a hypothesis."""
+    return pd.DataFrame(
+        {
+            "states": [made.states for made in found.rounds],
+            "strings asked": [f"{made.asked:,}" for made in found.rounds],
+            "agrees on tested": [percent(made.agreement) for made in found.rounds],
+            "test errors made": [f"{made.explained:,} of {found.wrong:,}" for made in found.rounds],
+            "refuted by": [
+                "" if made.counterexample is None else named(made.counterexample)
+                for made in found.rounds
+            ],
+        }
+    )
+
+
+def transitions_table(found: Learned, made: Round) -> pd.DataFrame:
+    """A row a state of a hypothesis: whether it accepts, and where each token leads."""
+    frame = pd.DataFrame(made.automaton.table, columns=list(found.alphabet))
+    accepts = ["yes" if x else "" for x in made.automaton.accepting.tolist()]
+    frame.insert(0, "accepts", accepts)
+    frame.insert(0, "state", range(made.states))
+    return frame
