@@ -1,6 +1,6 @@
-"""Settings of networks that no compiled engine has."""
+"""Settings of networks and of their training that no compiled engine has."""
 
-from seqcls.config import NetworkConfig
+from seqcls.config import NetworkConfig, RunConfig
 
 
 def left_out(config: NetworkConfig) -> str | None:
@@ -11,4 +11,11 @@ def left_out(config: NetworkConfig) -> str | None:
         return "final_norm=True is not compiled"
     if config.position_draw != "sorted":
         return f"position_draw={config.position_draw!r} is not compiled"
+    return None
+
+
+def training_left_out(config: RunConfig) -> str | None:
+    """Likewise of how it is trained."""
+    if config.warm_up_steps:
+        return f"warm_up_steps={config.warm_up_steps} is not compiled"
     return None
