@@ -97,6 +97,8 @@ def _draws(config: NetworkConfig, model: Classifier) -> Iterator[Draw]:
             yield from module.draws()
     for module in of_positions:
         yield from _default_draws(module)
+        if isinstance(module, Linear) and module.bias is not None:
+            yield _uniform(module.weight.shape[1]), module.bias
 
 
 def _gpt2_draws(config: NetworkConfig, modules: Sequence[nn.Module]) -> Iterator[Draw]:

@@ -117,14 +117,14 @@ class MixerBlock(Residual):
         """One token, as `Mixer.step`."""
         after: list[Kept] = []
 
-        def part(read: State) -> State:
-            given, now = self.mixer.step(read, kept)
+        def part(read: Hidden) -> Hidden:
+            given, now = self.mixer.step(read[:, 0], kept)
             after.append(now)
-            return given
+            return given.unsqueeze(1)
 
         nowhere = Recorder()
-        mixed = self.added("mixer", self.mixer_norm, part, state, nowhere)
-        return self.fed(mixed, nowhere), after[0]
+        mixed = self.added("mixer", self.mixer_norm, part, state.unsqueeze(1), nowhere)
+        return self.fed(mixed, nowhere)[:, 0], after[0]
 
 
 class Mixing(BodyAndHead):
