@@ -110,6 +110,15 @@ class _NetworkFields(_Settings):
     """Whether the last block's output is normalized once more."""
     tied_embeddings: bool = False
     """Whether the head's weights are the embeddings: of transductions alone."""
+    eigenvalue_range: Literal["positive", "signed"] = "positive"
+    """Of what a memory keeps from one token to the next, in `deltanet` and `mamba`: factors from 0
+    to 1, or from -1 to 1 (Grazzi et al. 2024)."""
+    short_convolution: bool = True
+    """Of `deltanet`: whether queries, keys and values are mixed with the three tokens before."""
+    expand: Annotated[int, Field(ge=1, le=64)] = 2
+    """Of `mamba`: how many times as wide as the hidden state its channels are."""
+    state_size: PositiveSize = 16
+    """Of `mamba`: numbers that each channel keeps."""
 
     @property
     def has_norms(self) -> bool:
@@ -230,6 +239,10 @@ class RunConfig(_NetworkFields):
     learning_rate: Annotated[float, Field(gt=0, le=10)] = 1e-2
     final_learning_rate_factor: Annotated[float, Field(ge=0, le=1)] = 0.5
     """What is left of the learning rate after `max_num_epochs` epochs."""
+    learning_rate_schedule: Literal["linear", "cosine"] = "linear"
+    """How it falls to that, epoch by epoch."""
+    warm_up_steps: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    """Steps over which the learning rate grows to its value, linearly."""
     max_num_epochs: Annotated[int, Field(ge=1, le=100_000)] = 30
     min_num_epochs: Annotated[int, Field(ge=0, le=100_000)] = 5
     patience: Annotated[int, Field(ge=1, le=100_000)] = 3

@@ -382,6 +382,10 @@ READERS: dict[str, tuple[str, ...]] = {
     "biases": ("architecture",),
     "final_norm": ("architecture",),
     "tied_embeddings": ("kind",),
+    "eigenvalue_range": ("architecture",),
+    "short_convolution": ("architecture",),
+    "expand": ("architecture",),
+    "state_size": ("architecture",),
 }
 """Fields later than the first version's, and the fields that name who may read them. One that
 none of them reads has to keep its default."""

@@ -8,11 +8,17 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from seqcls.decoding.encoder_decoder import EncoderDecoderStepper
+from seqcls.decoding.mixing import MixingStepper
 from seqcls.decoding.recurrent import RecurrentStepper
 from seqcls.decoding.recurrent_attention import RecurrentAttentionStepper
 from seqcls.decoding.transformer import TransformerStepper
 from seqcls.models.base import Classifier, Ids
 from seqcls.models.encoder_decoder import EncoderDecoder
+from seqcls.models.mixing.body import Mixing
+from seqcls.models.mixing.deltanet import DeltaNet
+from seqcls.models.mixing.linear_attention import LinearAttention
+from seqcls.models.mixing.mamba import Mamba
+from seqcls.models.mixing.slstm import SLSTM
 from seqcls.models.recurrent import GRU, LSTM, RNN, Recurrent
 from seqcls.models.recurrent_attention import RecurrentAttention
 from seqcls.models.transformer import Transformer
@@ -55,6 +61,8 @@ def start(model: Classifier, ids: Ids, room: int) -> tuple[Stepper, Scores]:
         return RecurrentAttentionStepper.start(model, ids)
     if type(model) in (RNN, GRU, LSTM) and isinstance(model, Recurrent):
         return RecurrentStepper.start(model, ids)
+    if type(model) in (DeltaNet, LinearAttention, Mamba, SLSTM) and isinstance(model, Mixing):
+        return MixingStepper.start(model, ids)
     return Again.start(model, ids, room)
 
 

@@ -70,9 +70,16 @@ class MemberTraining:
 
 
 def learning_rate(config: RunConfig, epoch: int) -> float:
-    """The rate of an epoch, counted from 1: linear in the epochs done before."""
+    """The rate of an epoch, counted from 1: it falls linearly, or as half a cosine."""
     done = (epoch - 1) / config.max_num_epochs
+    if config.learning_rate_schedule == "cosine":
+        done = (1 - math.cos(math.pi * done)) / 2
     return config.learning_rate * (1 - (1 - config.final_learning_rate_factor) * done)
+
+
+def warm_up(config: RunConfig, step: int) -> float:
+    """The share of the rate that a step is taken with, counted from 1."""
+    return min(step / config.warm_up_steps, 1.0) if config.warm_up_steps else 1.0
 
 
 def _divergence(epoch: int, train_loss: float, validation_loss: float) -> str | None:

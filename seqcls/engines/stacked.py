@@ -16,7 +16,7 @@ from torch import Tensor
 from seqcls.config import RunConfig
 from seqcls.engines.base import Member, Progress
 from seqcls.engines.computation import Computation, Losses, Members
-from seqcls.engines.member import MemberTraining, learning_rate
+from seqcls.engines.member import MemberTraining, learning_rate, warm_up
 from seqcls.errors import DeviceError
 from seqcls.kinds import Examples
 from seqcls.results import EpochLosses, TrainedMember, Weights
@@ -63,6 +63,7 @@ class GroupTraining:
         self.computation = computation
         self.training = stream(problem.train)
         self.validation = stream(problem.validation).epoch(0)
+        self._steps = 0
 
     def run(self, progress: Progress) -> list[TrainedMember]:
         """Trains to the end of every member."""
@@ -71,7 +72,7 @@ class GroupTraining:
             started = time.perf_counter()
             epoch += 1
             self.group.set_learning_rate(learning_rate(self.config, epoch))
-            train_losses = self._train_epoch(self.training.epoch(epoch - 1))
+            train_losses = self._train_epoch(self.training.epoch(epoch - 1), epoch)
             ended = self._end_epoch(train_losses, *self._validate(), started)
             stopped = len(self.members) - len(self.rows)
             progress(stopped + len(self.rows) * epoch / self.config.max_num_epochs, ended)
@@ -88,7 +89,7 @@ class GroupTraining:
     def _read(self, examples: Examples) -> TokenStrings:
         return self.kind.reading(self.problem.task, examples)
 
-    def _train_epoch(self, strings: Examples) -> list[float]:
+    def _train_epoch(self, strings: Examples, epoch: int) -> list[float]:
         targets = self._targets(strings).split(self.config.train_batch_size)
         sums = torch.zeros(len(self.group), dtype=torch.float64, device=self.device)
         for batch, batch_targets in zip(
@@ -96,6 +97,10 @@ class GroupTraining:
         ):
             losses = self._losses(batch_targets)
             sums += self.computation.backward(batch, losses) * losses.units
+            self._steps += 1
+            if self._steps <= self.config.warm_up_steps:
+                share = warm_up(self.config, self._steps)
+                self.group.set_learning_rate(learning_rate(self.config, epoch) * share)
             self.group.step()
         return sums.tolist()
 

@@ -276,6 +276,14 @@ REMEDIES = (
         _of_an_lstm,
     ),
     Remedy(
+        frozenset(BEHAVIOURS),
+        "eigenvalue_range",
+        _always("signed"),
+        "A memory whose factors may be below 0 can turn with each token, as counting modulo 2 "
+        "asks; one with factors from 0 to 1 can only fade.",
+        "Grazzi et al. 2024, Unlocking State-Tracking in Linear RNNs Through Negative Eigenvalues",
+    ),
+    Remedy(
         _LENGTH,
         "train_max_length",
         _doubled("train_max_length"),

@@ -4,7 +4,17 @@ from collections.abc import Mapping
 
 from seqcls.config import NetworkConfig
 from seqcls.models.entries import Entry, entry_of
-from seqcls.models.sizes import ENCODER_DECODER, RECURRENT_ATTENTION, TRANSFORMER, recurrent
+from seqcls.models.sizes import (
+    DELTANET,
+    ENCODER_DECODER,
+    LINEAR_ATTENTION,
+    MAMBA,
+    RECURRENT_ATTENTION,
+    SLSTM,
+    TRANSFORMER,
+    Sizes,
+    recurrent,
+)
 from seqcls.plugins import Registry
 
 
@@ -58,6 +68,24 @@ def _no_streams(config: NetworkConfig) -> str | None:
 
 def _no_recurrent(config: NetworkConfig) -> str | None:
     return _no_head(config, blind=True)
+
+
+def _no_mixing(config: NetworkConfig) -> str | None:
+    """Why there is no network of blocks that mix tokens by a memory."""
+    if (reason := _no_head(config, blind=True)) is not None:
+        return reason
+    if config.num_attention_heads == 0 and config.architecture != "mamba":
+        return (
+            f"num_attention_heads=0 with architecture={config.architecture!r}: its memory is in "
+            "heads; use 1 or more"
+        )
+    if config.embeddings_init_strategy == "gpt2":
+        return (
+            f"embeddings_init_strategy='gpt2' with architecture={config.architecture!r}: it draws "
+            "all weights, and what a memory begins with is no weight; use 'default' or "
+            "'linear_like'"
+        )
+    return _no_blocks(config)
 
 
 def _no_head(config: NetworkConfig, *, blind: bool) -> str | None:
@@ -116,6 +144,23 @@ def _recurrent(name: str, gates: int) -> Entry:
     )
 
 
+def _mixing(name: str, sizes: Sizes, *reads: str) -> Entry:
+    """Blocks of a mixer, which reads these settings beside those of every such block."""
+    of_blocks = {
+        "num_blocks", "readout", "norm_placement", "activation", "biases", "final_norm",
+        "feed_forward_size", "layer_norm", "layer_norm_eps", "feed_forward_init_strategy",
+    }  # fmt: skip
+    return Entry(
+        f"seqcls.models.mixing.{name}",
+        frozenset(of_blocks.union(reads)),
+        _no_mixing,
+        several_outputs=True,
+        sizes=sizes,
+    )
+
+
+_HEADS = ("num_attention_heads", "attention_head_size")
+
 _OWN: Mapping[str, Entry] = {
     "transformer": Entry(
         "seqcls.models.transformer:Transformer",
@@ -141,6 +186,12 @@ _OWN: Mapping[str, Entry] = {
     "rnn": _recurrent("RNN", gates=1),
     "gru": _recurrent("GRU", gates=3),
     "lstm": _recurrent("LSTM", gates=4),
+    "deltanet": _mixing(
+        "deltanet:DeltaNet", DELTANET, *_HEADS, "eigenvalue_range", "short_convolution"
+    ),
+    "mamba": _mixing("mamba:Mamba", MAMBA, "eigenvalue_range", "expand", "state_size"),
+    "slstm": _mixing("slstm:SLSTM", SLSTM, *_HEADS),
+    "linear_attention": _mixing("linear_attention:LinearAttention", LINEAR_ATTENTION, *_HEADS),
 }
 
 MODELS: Registry[Entry] = Registry("seqcls.models", _OWN, entry_of)

@@ -1,7 +1,7 @@
 """What every model is: token ids in, a logit out, every state on the way under a stable name."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 import torch
@@ -42,6 +42,11 @@ class Recorder:
         """Passes on a state that the next position is computed from, of shape (string, hidden)."""
         del name, position
         return state
+
+    def aside(self, name: str, make: Callable[[], Tensor]) -> None:
+        """Keeps a state that nothing is computed from, made only where a caller asked for them."""
+        if self._kept is not None:
+            self(name, make())
 
     def within(self, name: str) -> "Recorder":
         """A recorder of a part, whose names begin with the part's."""

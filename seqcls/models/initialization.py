@@ -11,9 +11,10 @@ from seqcls.config import NetworkConfig
 from seqcls.models import MODELS
 from seqcls.models.base import Classifier
 from seqcls.models.layers import Embedding, Linear
+from seqcls.models.mixing.body import Mixer
 from seqcls.models.positions.base import Positions
 from seqcls.models.recurrent import Cell
-from seqcls.models.transformer import Attention, Block
+from seqcls.models.transformer import Attention, Block, Residual
 from seqcls.tokens.tokenizer import PAD
 
 Draw = tuple[Callable[..., Any], Tensor]
@@ -91,8 +92,13 @@ def _draws(config: NetworkConfig, model: Classifier) -> Iterator[Draw]:
     for module in modules:
         if isinstance(module, Linear) and module.bias is not None:
             yield _uniform(module.weight.shape[1]), module.bias
+    for module in modules:
+        if isinstance(module, Mixer):
+            yield from module.draws()
     for module in of_positions:
         yield from _default_draws(module)
+        if isinstance(module, Linear) and module.bias is not None:
+            yield _uniform(module.weight.shape[1]), module.bias
 
 
 def _gpt2_draws(config: NetworkConfig, modules: Sequence[nn.Module]) -> Iterator[Draw]:
@@ -129,7 +135,7 @@ def _redraws(config: NetworkConfig, model: Classifier) -> Iterator[Draw]:
     if config.embeddings_init_strategy == "linear_like" and isinstance(embedding, Embedding):
         yield _linear, embedding.weight
     for block in model.modules():
-        if not isinstance(block, Block):
+        if not isinstance(block, Residual):
             continue
         attentions = [x.output for x in block.children() if isinstance(x, Attention)]
         for output in attentions if config.attention_init_strategy == "output_fan_out" else ():

@@ -45,6 +45,7 @@ class Site:
 
     name: str
     """`embedding`, `head`, `attention`, `feed-forward` or `block` (its output) of a Transformer;
+    `mixer` instead of `attention` where a memory mixes tokens;
     `layer` (all that a layer keeps), `state` or `cell` (the one or the other of an LSTM's), or
     `unit` (all that one unit keeps) of a recurrent network."""
     block: int | None = None

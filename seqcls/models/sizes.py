@@ -95,6 +95,34 @@ def _recurrent_attention_scores(config: NetworkConfig, tokens: float) -> int:
     return int(0.25 * config.hidden_size * tokens) if config.attention == "additive" else 0
 
 
+def _fed(config: NetworkConfig) -> int:
+    """Numbers of a block's feed-forward."""
+    return 2 * config.feed_forward_size * config.hidden_size
+
+
+def _mixing(
+    weights: Callable[[NetworkConfig], float], kept: Callable[[NetworkConfig, float], float]
+) -> Sizes:
+    """Of blocks with a memory: numbers of a mixer, and those that it keeps of a token for the
+    gradients, in strings of so many tokens, each of which takes a few products.
+    """
+    return Sizes(
+        parameters=lambda config: int(config.num_blocks * (weights(config) + _fed(config))),
+        products=lambda config, tokens: weights(config) + _fed(config) + 3 * kept(config, tokens),
+        scores=lambda config, tokens: int(config.num_blocks * kept(config, tokens)),
+    )
+
+
+def _pairs(config: NetworkConfig, tokens: float) -> float:
+    """Of all pairs of tokens, and of what is asked and written."""
+    return 3 * config.num_attention_heads * tokens + 8 * _mixed(config)
+
+
+def _mamba_weights(config: NetworkConfig) -> float:
+    width = config.expand * config.hidden_size
+    return width * (3 * config.hidden_size + 3 * config.state_size)
+
+
 def _mixed(config: NetworkConfig) -> int:
     return config.num_attention_heads * config.attention_head_size
 
@@ -113,4 +141,17 @@ ENCODER_DECODER = Sizes(
 
 RECURRENT_ATTENTION = Sizes(
     _recurrent_attention_parameters, _recurrent_attention_products, _recurrent_attention_scores
+)
+
+DELTANET = LINEAR_ATTENTION = _mixing(
+    lambda config: 4 * _mixed(config) * config.hidden_size, _pairs
+)
+
+MAMBA = _mixing(
+    _mamba_weights, lambda config, _: 4 * config.expand * config.hidden_size * config.state_size
+)
+
+SLSTM = _mixing(
+    lambda config: _mixed(config) * (5 * config.hidden_size + 4 * config.attention_head_size),
+    lambda config, _: 20 * _mixed(config),
 )

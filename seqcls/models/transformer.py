@@ -112,8 +112,8 @@ class FeedForward(nn.Module):
         return record("output", output)
 
 
-class Block(nn.Module):
-    """Attention, then feed-forward, each added to its input.
+class Residual(nn.Module):
+    """Parts that are added to their input, the last of them a feed-forward.
 
     With the norms before, each works on a normalized copy; with the norms after, each sum is
     normalized.
@@ -122,20 +122,12 @@ class Block(nn.Module):
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
         self.norms_first = config.norm_placement == "pre"
-        self.attention_norm = make_norm(config)
-        self.attention = Attention(config)
+
+    def add_feed_forward(self, config: NetworkConfig) -> None:
+        """Makes the last part, after the others: parameters are drawn in their order."""
         self.feed_forward_norm = make_norm(config)
         self.feed_forward = FeedForward(config)
         self.dropout = Dropout(config.dropout_rate)
-
-    def forward(self, states: Hidden, attending: Attending, record: Recorder) -> Hidden:
-        return self.fed(self.attended(states, attending, record), record)
-
-    def attended(self, states: Hidden, attending: Attending, record: Recorder) -> Hidden:
-        """The states after attention."""
-        inside = record.within("attention")
-        part = partial(self.attention, attending=attending, record=inside)
-        return self.added("attention", self.attention_norm, part, states, record)
 
     def fed(self, states: Hidden, record: Recorder) -> Hidden:
         """The states after the feed-forward."""
@@ -154,6 +146,25 @@ class Block(nn.Module):
         read = record(f"{name}_norm", norm(states)) if self.norms_first else states
         states = record(f"after_{name}", states + self.dropout(part(read)))
         return states if self.norms_first else record(f"{name}_norm", norm(states))
+
+
+class Block(Residual):
+    """Attention, then feed-forward, each added to its input."""
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__(config)
+        self.attention_norm = make_norm(config)
+        self.attention = Attention(config)
+        self.add_feed_forward(config)
+
+    def forward(self, states: Hidden, attending: Attending, record: Recorder) -> Hidden:
+        return self.fed(self.attended(states, attending, record), record)
+
+    def attended(self, states: Hidden, attending: Attending, record: Recorder) -> Hidden:
+        """The states after attention."""
+        inside = record.within("attention")
+        part = partial(self.attention, attending=attending, record=inside)
+        return self.added("attention", self.attention_norm, part, states, record)
 
     def adding(self) -> tuple[Linear, ...]:
         """The layers whose outputs are added to states."""

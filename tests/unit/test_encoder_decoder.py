@@ -308,7 +308,7 @@ def problem_examples(problem: Any) -> Any:
     return stream(problem.validation).epoch(0)
 
 
-@pytest.mark.parametrize("positions", sorted({*POSITIONS} - {"coupled"}))
+@pytest.mark.parametrize("positions", sorted({*POSITIONS} - {"coupled", "fire"}))
 def test_it_may_have_any_positions(positions: str) -> None:
     network = resolve(configuration({**COPY, "positions": positions})).network
     model = plain_model(network, initial_parameters(network, 0))

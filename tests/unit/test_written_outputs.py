@@ -66,6 +66,13 @@ NETWORKS: dict[str, dict[str, Any]] = {
     "rnn": {"architecture": "rnn"},
     "gru": {"architecture": "gru", "biases": True, "num_blocks": 2},
     "lstm": {"architecture": "lstm", "num_blocks": 2, "tied_embeddings": True},
+    "deltanet": {
+        "architecture": "deltanet", **ATTENTION, "biases": True, "eigenvalue_range": "signed",
+    },
+    "mamba": {"architecture": "mamba", "state_size": 4, "final_norm": True},
+    "slstm": {"architecture": "slstm", **ATTENTION, "biases": True, "final_norm": True},
+    "linear_attention": {"architecture": "linear_attention", **ATTENTION, "num_blocks": 2},
+    "fire": {**ATTENTION, "num_blocks": 2, "positions": "fire"},
 }  # fmt: skip
 
 

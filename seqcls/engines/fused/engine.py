@@ -8,6 +8,7 @@ from jaxtyping import Float
 
 from seqcls.config import NetworkConfig
 from seqcls.engines.base import Member, Progress
+from seqcls.engines.compiled.left_out import training_left_out
 from seqcls.engines.compiled.machine_code import FUSED, MEAN, TABLES, is_compiled, is_ready
 from seqcls.engines.fused.packing import parameter_shapes
 from seqcls.engines.fused.tables.places import ADDED, SCHEMES
@@ -30,7 +31,11 @@ class Fused:
         """Why it cannot train and test this; None where it can."""
         if device == "cuda":
             return "device='cuda' is no CPU"
-        return problem.no_language or _not_compiled(problem.network)
+        return (
+            problem.no_language
+            or _not_compiled(problem.network)
+            or training_left_out(problem.config)
+        )
 
     def group_size(self, problem: Problem) -> int:
         """Few: members are trained one after another, and small groups keep all cores at work."""

@@ -8,6 +8,7 @@ from jaxtyping import Float, Int64
 
 from seqcls.config import NetworkConfig
 from seqcls.engines.base import Member, Progress, Scored, Written
+from seqcls.engines.compiled.left_out import training_left_out
 from seqcls.engines.compiled.machine_code import (
     RECURRENT,
     RECURRENT_OUTPUTS,
@@ -51,7 +52,7 @@ class Lanes:
             return "device='cuda' is no CPU"
         if problem.no_language and not problem.writes:
             return problem.no_language
-        return _not_compiled(problem.network)
+        return _not_compiled(problem.network) or training_left_out(problem.config)
 
     def group_size(self, problem: Problem) -> int:
         """Few: members are trained one after another, and small groups keep all cores at work."""

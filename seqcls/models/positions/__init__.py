@@ -47,6 +47,15 @@ def _no_coupling(config: NetworkConfig) -> str | None:
     return None
 
 
+def _two_streams(config: NetworkConfig) -> str | None:
+    if config.architecture == "encoder_decoder":
+        return (
+            "positions='fire' with architecture='encoder_decoder': distances are shares of what is "
+            "read in one stream; use 'transformer', or positions='relative'"
+        )
+    return None
+
+
 _HERE = "seqcls.models.positions"
 
 _OWN: Mapping[str, Entry] = {
@@ -59,6 +68,7 @@ _OWN: Mapping[str, Entry] = {
     "rotary": Entry(f"{_HERE}.rotary:Rotary", _RANDOMIZED, _even_head_size),
     "alibi": Entry(f"{_HERE}.alibi:Alibi", _RANDOMIZED),
     "relative": Entry(f"{_HERE}.relative:Relative"),
+    "fire": Entry(f"{_HERE}.fire:Fire", obstacle=_two_streams),
 }
 
 POSITIONS: Registry[Entry] = Registry("seqcls.positions", _OWN, entry_of)
