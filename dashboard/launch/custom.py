@@ -15,6 +15,7 @@ from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, SeqclsError
 from seqcls.problem import language
 from seqcls.tasks import TASKS, LanguageTask
+from seqcls.theory.classes import Undecided
 from seqcls.theory.predictions import NETWORK_FIELDS, theory_of
 from sweeps.grid.spec import SweepSpec, parse_spec
 from sweeps.grid.written_spec import CHECKPOINTS
@@ -210,6 +211,9 @@ class _Form:
         networks = islice(product(*(self.values(name) for name in read)), MOST_PREDICTED)
         chosen = [dict(zip(read, values, strict=True)) for values in networks]
         said = [theory_of({"task": task, **settings, **network}) for network in chosen]
+        if isinstance(said[0].language, Undecided):
+            st.caption(verbatim(f"Class {said[0].language.describe()}."))
+            return
         sentences = dict.fromkeys(each.first.sentence for each in said)
         st.caption(verbatim(f"{said[0].language.name}; {'; or '.join(sentences)}."))
 

@@ -93,7 +93,11 @@ def class_of(task: Task) -> LanguageClass:
         return Stated(stated)
     try:
         automaton = getattr(task, "automaton", None)
-        return Undecided("the task has no automaton") if automaton is None else _decided(automaton)
+        return (
+            Undecided("the task gives no automaton and states no class")
+            if automaton is None
+            else _decided(automaton)
+        )
     except ConfigError as error:
         return Undecided(str(error))
 

@@ -19,6 +19,7 @@ from seqcls.theory import table
 from seqcls.theory.classes import Regular, Stated, Undecided, class_of
 from seqcls.theory.monoid import MAX_STATES, monoid_of
 from seqcls.theory.predictions import order_pair, theory_of
+from sweeps.questions.theory import theory
 from tests.tasks import LANGUAGES
 from tests.unit.test_languages import every_string, small, strings_of
 
@@ -376,3 +377,30 @@ def test_a_group_that_is_not_there_is_refused_by_name() -> None:
         configuration({"task": "word_problem", "group": "S6"})
     with pytest.raises(ConfigError, match="group='S3': not read by task 'parity'; leave it out"):
         configuration({"task": "parity", "group": "S3"})
+
+
+def test_what_is_asked_by_a_user_is_answered_or_refused_by_name() -> None:
+    said = theory("parity", positions="rotary")
+    assert said.language.startswith("regular, solvable groups")
+    assert [each.predictions[0].verdict for each in said.networks] == ["cannot"]
+    assert {each.predictions[0].verdict for each in theory("first").networks} >= {"can", "cannot"}
+    assert theory("copy").networks == ()
+
+
+@pytest.mark.parametrize(
+    ("task", "fields", "says"),
+    [
+        ("parrity", {}, "task='parrity': did you mean 'parity'?"),
+        ("parity", {"hidden_size": 4}, "hidden_size=4: theory does not read it for task='parity'"),
+        ("parity", {"architecture": "lstn"}, "architecture='lstn': did you mean 'lstm'?"),
+        ("regular", {"alphabet": "ab", "pattern": "("}, "a parenthesis is not closed"),
+        ("word_problem", {"group": "S6"}, "group='S6': expected 'Z2'"),
+    ],
+)
+def test_what_theory_is_not_of_is_refused_in_one_line(
+    task: str, fields: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(ConfigError) as refused:
+        theory(task, **fields)
+    assert says in str(refused.value)
+    assert "\n" not in str(refused.value)
