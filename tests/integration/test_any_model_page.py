@@ -14,7 +14,7 @@ from tests.integration.test_states_commands import BLOCKS, LSTM, db
 __all__ = ["db"]
 
 SHIPPED = ROOT / "runs.db"
-TABS = ["Answers", "States", "Minimal and nearest", "Patching", "Ablation"]
+TABS = ["Answers", "States", "Minimal and nearest", "Patching", "Ablation", "Automaton"]
 
 
 def model(

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from seqcls.config import RunConfig
+from dashboard.charts.model.automata import clustered_states, probe_by_position, states_by_round
 from seqcls.errors import ConfigError
 from seqcls.interpretability.automata.answers import ModelAnswers
 from seqcls.interpretability.automata.budget import Budget
@@ -30,6 +31,7 @@ from tests.unit.asked import LSTM, TWO_BLOCKS, untrained
 from tests.unit.test_causes import saying
 
 SMALL = Budget(strings=2**10, states=20)
+FEW: dict[str, Any] = {"test_size": 200, "test_max_length": 40}
 SEVEN = minimal_automaton("(00|11|(01|10)(00|11)*(01|10))*(0|1(0|1)(0|1)1)?", "01")
 
 
@@ -86,7 +88,7 @@ def test_a_difference_beyond_the_short_strings_is_found_in_the_test() -> None:
 
 @pytest.mark.parametrize("fields", [LSTM, {**LSTM, "architecture": "rnn", "num_blocks": 2}])
 def test_stepped_answers_are_those_of_whole_strings(fields: dict[str, Any]) -> None:
-    model = untrained(**fields)
+    model = untrained(**fields, **FEW)
     stepped, whole = (ModelAnswers(model, Budget(strings=500), stepped=x) for x in (True, False))
     for one, other in zip(stepped.levels, whole.levels, strict=True):
         assert (one == other).all()
@@ -97,7 +99,7 @@ def test_stepped_answers_are_those_of_whole_strings(fields: dict[str, Any]) -> N
 
 
 def test_answers_to_prefixes_are_those_to_strings() -> None:
-    answers = ModelAnswers(untrained(**LSTM), Budget(strings=30))
+    answers = ModelAnswers(untrained(**LSTM, **FEW), Budget(strings=30))
     string = (0, 1, 1, 0, 1, 0, 0, 1, 1, 1)
     said = [answers.of(string[:end]) for end in range(len(string) + 1)]
     assert answers.prefixes(string).tolist() == said
@@ -152,7 +154,7 @@ def test_a_budget_of_nothing_is_refused(bounds: dict[str, Any], message: str) ->
 
 def test_time_that_is_too_short_says_so() -> None:
     with pytest.raises(ConfigError, match="seconds are over before the first hypothesis"):
-        learn(untrained(), Budget(seconds=1e-9))
+        learn(untrained(**FEW), Budget(seconds=1e-9))
 
 
 @pytest.mark.parametrize(
@@ -169,7 +171,7 @@ def test_a_model_without_an_automaton_says_why(fields: dict[str, Any], message: 
 
 
 def test_a_model_is_asked_about_no_string_that_it_has_no_places_for() -> None:
-    places = {"positions": "learned", "train_max_length": 12, "test_max_length": 30}
+    places: dict[str, Any] = {"positions": "learned", "train_max_length": 12, "test_max_length": 30}
     model = untrained(**places, validation_max_length=12)
     found = learn(model, Budget(strings=200))
     assert found.longest <= 30
@@ -205,7 +207,7 @@ def test_a_state_that_is_there_is_read() -> None:
     """Which token was the last is in every state of a model."""
     last = minimal_automaton("(0|1)*1", "01")
     for fields in (TWO_BLOCKS, LSTM):
-        model = untrained(**fields, hidden_size=8, train_max_length=12, test_max_length=40)
+        model = untrained(**fields, hidden_size=8, train_max_length=12, **FEW)
         found = look_inside(model, last)
         for probe in found.probes:
             assert probe.trained > 0.9
@@ -216,7 +218,19 @@ def test_a_state_that_is_there_is_read() -> None:
 
 
 def test_the_empty_string_of_a_test_without_one_is_the_languages() -> None:
-    model = untrained(**LSTM, task="parity", test_min_length=1)
+    model = untrained(**LSTM, **FEW, task="parity", test_min_length=1)
     assert ModelAnswers(model, SMALL).empty_given
     assert not ModelAnswers(model, SMALL).of(())
-    assert not RunConfig().changed
+
+
+def test_charts_of_learning_are_sound() -> None:
+    rounds = pd.DataFrame({"round": [1, 2], "states": [1, 4], "agreement": [0.5, 1.0]})
+    drawn = states_by_round(rounds.assign(refuted=["01", "nothing"])).to_dict()
+    assert drawn["encoding"]["y"]["field"] == "states"
+    reads = pd.DataFrame({"layer": "block 0", "position": [1, 2], "share": [1.0, 0.5]})
+    layers = probe_by_position(reads, 1, 0.25).to_dict()["layer"]
+    assert [layer["mark"]["type"] for layer in layers] == ["line", "rule", "rule"]
+    points = pd.DataFrame({"x": [0.0, 1.0, 3.0], "y": [0.0, 1.0, 2.0], "cluster": [0, 0, 1]})
+    clusters = clustered_states(points.assign(state=["state 0", "state 0", "state 1"])).to_dict()
+    labels = clusters["datasets"][clusters["layer"][1]["data"]["name"]]
+    assert [label["label"] for label in labels] == ["0", "1"]
