@@ -56,10 +56,10 @@ def places_of(
     if config.positions == "coupled":
         return coupled_places(config.coupling, ids)
     if not config.position_range:
-        places = torch.arange(ids.shape[1], device=ids.device).unsqueeze(0)
-        if config.positions == "fire" and config.attention_mask == "full":
-            return places * (ids != PAD)
-        return places
+        counted = torch.arange(ids.shape[1], device=ids.device).unsqueeze(0)
+        # The largest place of a string says how long it is.
+        is_asked = config.positions == "fire" and config.attention_mask == "full"
+        return counted * (ids != PAD) if is_asked else counted
     lengths = (ids != PAD).sum(dim=1)
     known, rows = lengths.unique(return_inverse=True)
     places = np.zeros((len(known), ids.shape[1]), dtype=np.int64)
