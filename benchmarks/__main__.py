@@ -8,6 +8,7 @@ from pathlib import Path
 from benchmarks import (
     bookkeeping,
     fused,
+    memories,
     outputs,
     pages,
     plain,
@@ -30,6 +31,7 @@ def main() -> None:
         plain.main,
         outputs.main,
         streams.main,
+        memories.main,
         report.main,
         seeds.main,
         bookkeeping.main,

@@ -102,7 +102,8 @@ def ordered_networks(draw: st.DrawFn, *, compiled: bool = False) -> NetworkConfi
     more: dict[str, Any] = {}
     mask = "full"
     if transformer:
-        positions = draw(st.sampled_from(sorted({*POSITIONS} - {"coupled"})))
+        left_out = {"coupled", "fire"} if compiled else {"coupled"}
+        positions = draw(st.sampled_from(sorted({*POSITIONS} - left_out)))
         mask = draw(st.sampled_from(["full", "causal"]))
         reads = POSITIONS[positions].reads
         randomized = "position_range" in reads and draw(st.booleans())

@@ -162,11 +162,9 @@ def slstm_of(weights: dict[str, Tensor], states: Tensor) -> Tensor:
     return torch.cat(outputs, dim=1) @ weights["output.weight"].T
 
 
-@EVERY
+@pytest.mark.parametrize("name", [name for name in NETWORKS if not name.startswith("mamba")])
 @torch.no_grad()
 def test_all_tokens_at_once_are_the_formula_token_by_token(name: str) -> None:
-    if name.startswith("mamba"):
-        pytest.skip("against its package")
     mixer, states = mixer_of(name), some_states()
     found = mixer(states, Recorder())
     weights = weights_of(mixer)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from seqcls.config import NetworkConfig
+from seqcls.engines.choice import choose_engine
 from seqcls.engines.initial import draw_initial
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import drawn_test_set, evaluate
@@ -18,10 +19,12 @@ from seqcls.models.positions.base import Positions
 from seqcls.models.positions.numbers import slopes
 from seqcls.models.positions.places import TrainingPlaces, places_of
 from seqcls.models.positions.relative import buckets
+from seqcls.models.transformer import Transformer
 from seqcls.prediction import predict
 from seqcls.problem import configuration, resolve
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import CLS, PAD
+from seqcls.training import train_group
 from seqcls.weights import to_bytes
 from tests.conftest import SHORT
 from tests.unit.networks import plain_model
@@ -84,6 +87,77 @@ def test_relative_distances_fall_into_t5s_buckets() -> None:
     backwards = torch.tensor([5, 0, -15, -16, -32, -64, -127, -128, -900])
     found = buckets(backwards, both_directions=False).tolist()
     assert found == [0, 0, 15, 16, 21, 26, 31, 31, 31]
+
+
+def fire_of(
+    config: NetworkConfig, values: dict[str, Tensor], head: int, i: int, j: int, n: int
+) -> float:
+    """The bias of places i and j in a string of n tokens, number by number."""
+    c, least = (float(values[f"positions.log_{x}"].exp()) for x in ("scale", "threshold"))
+    longest = max(least, i + 1 if config.attention_mask == "causal" else n)
+    share = math.log(c * abs(i - j) + 1) / math.log(c * longest + 1)
+    weights = [values[f"positions.{x}"] for x in ("input.weight", "input.bias", "output.weight")]
+    first, bias, second = weights
+    inner = [max(float(w * share + b), 0.0) for w, b in zip(first[:, 0], bias, strict=True)]
+    found = sum(x * float(w) for x, w in zip(inner, second[head], strict=True))
+    return found + float(values["positions.output.bias"][head])
+
+
+@pytest.mark.parametrize("mask", ["causal", "full"])
+@torch.no_grad()
+def test_fire_is_a_function_of_the_share_of_what_is_read(mask: Any) -> None:
+    config = NetworkConfig(
+        positions="fire", attention_mask=mask, num_attention_heads=3, trained_length=16,
+        readout="last", precision="float64", hidden_size=4,
+    )  # fmt: skip
+    values = initial_parameters(config, 0)
+    assert float(values["positions.log_scale"].exp()) == pytest.approx(0.1)
+    assert float(values["positions.log_threshold"].exp()) == pytest.approx(4)
+    model = plain_model(config, values)
+    lengths = (9, 3, 1)
+    ids = torch.full((3, 9), PAD)
+    for row, length in zip(ids, lengths, strict=True):
+        row[:length] = CLS
+    places = places_of(config, ids)
+    assert isinstance(model, Transformer)
+    bias = model.positions.bias(places, places)
+    assert bias is not None
+    for row, length in enumerate(lengths):
+        own = bias[min(row, len(bias) - 1)]
+        for head in range(3):
+            for i in range(length):
+                for j in range(i + 1 if mask == "causal" else length):
+                    right = fire_of(config, values, head, i, j, length)
+                    assert float(own[head, i, j]) == pytest.approx(right, rel=1e-12, abs=1e-14)
+
+
+@pytest.mark.parametrize("mask", ["causal", "full"])
+@torch.no_grad()
+def test_fire_knows_nothing_of_strings_beside_one(mask: Any) -> None:
+    config = NetworkConfig(
+        positions="fire", attention_mask=mask, num_blocks=2, trained_length=4, readout="last",
+        precision="float64", hidden_size=4,
+    )  # fmt: skip
+    model = plain_model(config, initial_parameters(config, 1))
+    strings = TokenStrings.of_lists(3, [[0, 1, 2, 2, 1, 0], [1], [], [2, 0]])
+    ids = torch.from_numpy(read_ids(strings, "last")).int()
+    together = model(ids)
+    for row, own in enumerate(ids):
+        alone = model(own[own != PAD].unsqueeze(0))
+        torch.testing.assert_close(together[row : row + 1], alone, rtol=1e-12, atol=1e-13)
+
+
+def test_fire_trains_by_strings_and_reads_one_stream() -> None:
+    fields = {"task": "parity", "positions": "fire", **SHORT}
+    problem = resolve(configuration(fields))
+    assert choose_engine(problem, device="cpu").name == "strings"
+    (trained,) = train_group([(problem, 0)], device="cpu")
+    begun = initial_parameters(problem.network, 0)
+    assert all(
+        (trained.kept_weights[x] != begun[x].numpy()).any() for x in begun if "positions" in x
+    )
+    with pytest.raises(ConfigError, match="positions='fire' with architecture='encoder_decoder'"):
+        configuration({"task": "copy", "positions": "fire", "architecture": "encoder_decoder"})
 
 
 def test_a_learned_table_has_the_places_of_the_longest_training_string() -> None:

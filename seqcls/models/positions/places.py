@@ -57,8 +57,9 @@ def places_of(
         return coupled_places(config.coupling, ids)
     if not config.position_range:
         counted = torch.arange(ids.shape[1], device=ids.device).unsqueeze(0)
-        is_fire = config.positions == "fire" and config.attention_mask == "full"
-        return counted * (ids != PAD) if is_fire else counted
+        # The largest place of a string says how long it is.
+        is_asked = config.positions == "fire" and config.attention_mask == "full"
+        return counted * (ids != PAD) if is_asked else counted
     lengths = (ids != PAD).sum(dim=1)
     known, rows = lengths.unique(return_inverse=True)
     places = np.zeros((len(known), ids.shape[1]), dtype=np.int64)
