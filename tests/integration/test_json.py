@@ -18,6 +18,7 @@ from tests.conftest import ROOT
 
 RUN, WRONG = "lower_magnitude_initializations/2", "all_initializations/2"
 SHIPPED: dict[str, list[list[str]]] = {
+    "theory": [["parity"], ["copy"], ["regular", "--set", "alphabet=ab", "--set", "pattern=(ab)*"]],
     "status": [[], ["all_initializations"]],
     "estimate": [["report"]],
     "verdict": [[RUN], [RUN, "--beyond"]],

@@ -231,3 +231,32 @@ def test_too_few_seeds_give_a_difference_without_an_interval() -> None:
     assert own["moves"] == pytest.approx(0.2)
     assert pd.isna(own["low"])
     assert written(own["at_worst"], "Median accuracy") == "50.0%"
+
+
+def test_what_is_predicted_stands_beside_what_is_measured(
+    monkeypatch: pytest.MonkeyPatch, db: Path
+) -> None:
+    app = open_app(monkeypatch, db)
+    (table,) = (x.value for x in app.dataframe if "predicted" in x.value)
+    names = table["configuration"]
+    predicted = [
+        set(table["predicted"][names.str.startswith(sweep)])
+        for sweep in ("parity", "recurrent", "first", "ab")
+    ]
+    assert predicted == [{"cannot"}, {"can"}, {"cannot", "not known"}, {"cannot"}]
+    assert "01 and 10 get one answer" in said(app)
+    app = open_app(monkeypatch, db, "map", x="positions", y="num_attention_heads")
+    assert "predicted: cannot, at every length" in said(app)
+    assert "of 24 models of these cells do not fail" in said(app)
+    charts = [x.proto.spec for x in app.get("vega_lite_chart")]
+    assert any("predicted" in drawn for drawn in charts)
+
+
+def test_models_that_do_what_is_predicted_to_be_impossible_are_named(
+    monkeypatch: pytest.MonkeyPatch, db: Path
+) -> None:
+    app = open_app(monkeypatch, db, below="10")
+    assert "Predicted cannot, and yet not all models fail: " in said(app)
+    app = open_app(monkeypatch, db, "map", x="positions", y="num_attention_heads", below="10")
+    assert "24 of 24 models of these cells do not fail" in said(app)
+    assert "Either the tested strings alone are solved, or a condition" in said(app)
