@@ -171,7 +171,7 @@ def test_a_model_without_an_automaton_says_why(fields: dict[str, Any], message: 
 
 
 def test_a_model_is_asked_about_no_string_that_it_has_no_places_for() -> None:
-    places = {"positions": "learned", "train_max_length": 12, "test_max_length": 30}
+    places: dict[str, Any] = {"positions": "learned", "train_max_length": 12, "test_max_length": 30}
     model = untrained(**places, validation_max_length=12)
     found = learn(model, Budget(strings=200))
     assert found.longest <= 30
