@@ -92,7 +92,7 @@ def _graphs(found: Learned) -> Round:
     shown = rounds[first]
     columns = st.columns([3, 2] if found.language is not None else 1)
     with columns[0]:
-        st.subheader("The model's" if found.found else "A hypothesis of the model's")
+        heading = st.empty()
         if len(rounds) > 1:
             name = st.select_slider(
                 "Hypothesis",
@@ -104,6 +104,8 @@ def _graphs(found: Learned) -> Round:
                 "errors of the model.",
             )
             shown = rounds[names.index(name)]
+        is_found = shown.counterexample is None
+        heading.subheader("The model's" if is_found else "A hypothesis, which is refuted")
         _graph(shown.automaton, found.alphabet)
         st.caption(verbatim(_of_round(found, shown)))
     if found.language is not None:

@@ -33,7 +33,10 @@ def states_by_round(frame: pd.DataFrame) -> Drawing:
     ).properties(
         width=2 * SIDE,
         height=HEIGHT,
-        title=titled("States by round", "A line that does not flatten: no finite machine found."),
+        title=titled(
+            "States by round",
+            "Each was refuted by a string, but the last where an automaton is found.",
+        ),
         **reserved(HEIGHT),
     )
 

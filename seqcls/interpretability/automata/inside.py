@@ -20,6 +20,9 @@ from seqcls.tasks.automata.automaton import Automaton
 RIDGE = 1e-6
 """What is added to the mean squares, so that states that do not vary are no obstacle."""
 
+FEWEST = 10
+"""Held-out strings that reach a position of which a share is given."""
+
 MOST_CLUSTERED = 1_200
 MOST_CLUSTERS = 40
 PURE = 0.99
@@ -37,7 +40,7 @@ class Probe:
     """The same in longer strings; None where none is tested."""
     positions: Int64[np.ndarray, " position"]
     by_position: Float[np.ndarray, " position"]
-    """The share of strings of which it is read, at each position."""
+    """The share of strings of which it is read, at each position that `FEWEST` of them reach."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,13 +117,15 @@ def _probe(
     weights = np.linalg.solve(squares, read.T @ np.eye(count)[states] / len(read))
     said = (inputs(held_out.layers[name]) @ weights).argmax(axis=1)
     right = said == held_out.states
-    positions, of = np.unique(held_out.positions, return_inverse=True)
+    times = np.bincount(held_out.positions)
+    positions = np.flatnonzero(times >= FEWEST)
+    shares = np.bincount(held_out.positions, right)[positions] / times[positions]
     return Probe(
         name,
         float(right[~held_out.beyond].mean()),
         float(right[held_out.beyond].mean()) if held_out.beyond.any() else None,
         positions,
-        np.bincount(of, right) / np.bincount(of),
+        shares,
     )
 
 
