@@ -44,11 +44,6 @@ class Prediction:
     source: str = ""
 
     @property
-    def short(self) -> str:
-        """The verdict and its condition."""
-        return f"{self.verdict} ({self.condition})" if self.condition else self.verdict
-
-    @property
     def sentence(self) -> str:
         """All of it but the source."""
         under = f" ({self.condition})" if self.condition else ""
