@@ -130,7 +130,7 @@ def _signed_counting(known: LanguageClass, network: NetworkConfig) -> bool:
 
 def eigenvalue_range(network: NetworkConfig) -> str:
     """Of a linear recurrence's state-transition matrices: `positive`, or `signed` ([-1, 1])."""
-    return str(dict(network).get("eigenvalue_range", "positive"))
+    return network.eigenvalue_range
 
 
 ROWS = (

@@ -28,6 +28,10 @@ WITH_PYTORCH = (
     *("causes.behaviours", "causes.causes", "causes.dilution"),
     *("patching", "states.by_strings"),
     *("ablation.by_outputs", "model.outputs", "states.output_tokens"),
+    *("families.by_outputs", "verdicts.by_outputs", "causes.another_language"),
+    *("model.judged_inputs", "states.output_tree"),
+    *("automata.answers", "automata.differences", "automata.inside", "automata.learning"),
+    *("automata.prefixes", "automata.stepping"),
 )
 """Modules that read strings token by token, or import what does."""
 
