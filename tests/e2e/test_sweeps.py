@@ -9,7 +9,7 @@ from benchmarks.served import serve, wait_for
 from sweeps.processes import background_worker
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import sweep_queries
-from tests.e2e.server import models_tested, no_traceback, open_page
+from tests.e2e.server import AT_REST, models_tested, no_traceback, open_page
 
 pytestmark = pytest.mark.browser
 
@@ -58,6 +58,8 @@ def launch_study(page: Page, seeds: str, axes: dict[str, str], models: int) -> i
     box.press("Enter")
     expect(box).to_have_value(seeds)
     for field, values in axes.items():
+        # What is typed while the page is drawn anew may be lost.
+        page.wait_for_function(AT_REST)
         sidebar.get_by_role("combobox", name=field, include_hidden=True).click()
         page.keyboard.type(values)
         page.keyboard.press("Enter")
