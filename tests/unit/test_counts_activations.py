@@ -31,7 +31,7 @@ WITH_PYTORCH = (
     *("families.by_outputs", "verdicts.by_outputs", "causes.another_language"),
     *("model.judged_inputs", "states.output_tree"),
     *("automata.answers", "automata.differences", "automata.inside", "automata.learning"),
-    *("automata.prefixes", "automata.stepping"),
+    *("automata.prefixes", "automata.stepping", "automata.walks"),
 )
 """Modules that read strings token by token, or import what does."""
 

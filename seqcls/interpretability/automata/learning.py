@@ -17,14 +17,12 @@ from seqcls.interpretability.automata.answers import EndedError, ModelAnswers
 from seqcls.interpretability.automata.budget import Budget, refuse
 from seqcls.interpretability.automata.differences import first_error, shortest_difference
 from seqcls.interpretability.automata.learned import Learned, Round
+from seqcls.interpretability.automata.walks import walks
 from seqcls.interpretability.model.trained_model import Letters, TrainedModel
 from seqcls.tasks.automata.automaton import Automaton
 from seqcls.tasks.automata.expression import minimized
 from seqcls.tasks.minimal_automata import language_automaton
 from seqcls.tokens.strings import NO_LETTER, TokenStrings
-
-WALKS = 1_024
-"""Random walks for a hypothesis, shared out over its transitions; at least one each."""
 
 OnRound = Callable[[Round], None]
 
@@ -142,10 +140,10 @@ class _Oracle:
             differs = _shortest(automaton, self.language, self.answers)
             if differs is not None and self._is_otherwise(automaton, differs):
                 return self._shortened(automaton, differs)
-        walks = _walks(automaton, self.answers)
-        if not len(walks):
+        longer = walks(automaton, self.answers)
+        if not len(longer):
             return None
-        found = _long_difference(automaton, walks, self.answers.ask(walks))
+        found = _long_difference(automaton, longer, self.answers.ask(longer))
         return None if found is None else self._shortened(automaton, found)
 
     def _is_otherwise(self, automaton: Automaton, letters: Letters) -> bool:
@@ -212,68 +210,6 @@ def _long_difference(
         return None
     row = differ[int(strings.lengths[differ].argmin())]
     return tuple(x for x in strings.letters[row].tolist() if x != NO_LETTER)
-
-
-def _walks(automaton: Automaton, answers: ModelAnswers) -> TokenStrings:
-    """Strings longer than the short ones, in which every transition of an automaton is taken.
-
-    As many go on at random, are drawn by what the automaton says, or repeat a few tokens. Half of
-    those drawn have one token replaced: of many languages a random string is hardly ever near one
-    that is accepted.
-    """
-    letters = answers.model.num_letters
-    rng = np.random.default_rng(len(automaton.table))
-    longest = min(answers.longest, answers.model.problem.test.lengths[-1])
-    shortest = answers.tried_length + 1
-    found: list[Letters] = []
-    times = max(WALKS // automaton.table.size, 1)
-    for access in _access(automaton):
-        least = max(len(access) + 1, shortest)
-        for letter in range(letters) if least <= longest else ():
-            for length in rng.integers(least, longest + 1, size=times).tolist():
-                after = rng.integers(letters, size=length - len(access) - 1).tolist()
-                found.append((*access, letter, *after))
-    if shortest <= longest:
-        found += _drawn(automaton, rng, rng.integers(shortest, longest + 1, size=WALKS))
-        found += _repeating(letters, rng, rng.integers(shortest, longest + 1, size=WALKS))
-    return TokenStrings.of_lists(letters, list(dict.fromkeys(found)))
-
-
-def _repeating(letters: int, rng: np.random.Generator, lengths: np.ndarray) -> list[Letters]:
-    """Strings of two parts, in which a few tokens each are repeated: what counts is found out."""
-    found: list[Letters] = []
-    for length in lengths.tolist():
-        end = int(rng.integers(length + 1))
-        parts = [rng.integers(letters, size=size).tolist() for size in rng.integers(1, 4, size=2)]
-        first, second = (part * length for part in parts)
-        found.append((*first[:end], *second[: length - end]))
-    return found
-
-
-def _drawn(automaton: Automaton, rng: np.random.Generator, lengths: np.ndarray) -> list[Letters]:
-    """Uniform strings of some lengths that are accepted, or rejected; every other one is edited."""
-    found: list[Letters] = []
-    for positive in (False, True):
-        having = [x for x in lengths[positive::2].tolist() if automaton.has(x, positive)]
-        drawn = automaton.draw(rng, np.array(having, dtype=np.int64), positive)
-        for row, length in enumerate(having):
-            letters = drawn[row, :length]
-            if row % 2:
-                letters[rng.integers(length)] = rng.integers(automaton.table.shape[1])
-            found.append(tuple(letters.tolist()))
-    return found
-
-
-def _access(automaton: Automaton) -> list[Letters]:
-    """A shortest string to each state."""
-    reached: dict[int, Letters] = {automaton.start: ()}
-    queue = [automaton.start]
-    for state in queue:
-        for letter, after in enumerate(automaton.table[state].tolist()):
-            if after not in reached:
-                reached[after] = (*reached[state], letter)
-                queue.append(after)
-    return list(reached.values())
 
 
 def _learned(oracle: _Oracle, ended: str | None) -> Learned:
