@@ -85,6 +85,15 @@ class Head(NamedTuple):
     outputs: int
 
 
+@kernel
+def head_of(sizes, parameters):
+    """The head, as kernels take it."""
+    outputs = (sizes.outputs + 3) // 4 * 4
+    bias = parameters.classifier_bias if sizes.biases and not sizes.tied else -1
+    weight = parameters.embedding if sizes.tied else parameters.classifier
+    return Head(Linear(sizes.width, outputs, weight, bias), sizes.outputs)
+
+
 class Taught(NamedTuple):
     """What is to be predicted of some rows of states, and where it is told how that went."""
 

@@ -8,8 +8,10 @@ from jaxtyping import Bool, Float, Int16, Int64, Integer
 
 from seqcls.config import NetworkConfig
 from seqcls.engines.lanes.groups import Groups, Strings, make_groups
+from seqcls.engines.lanes.loss import KEPT
 from seqcls.engines.lanes.packing import filled, head_rows
 from seqcls.engines.lanes.target import lanes
+from seqcls.engines.lanes.writing import Outputs
 from seqcls.kinds import Examples
 from seqcls.kinds.transduction import NO_TARGET, Transduction, separator_id
 from seqcls.remembered import remembered
@@ -179,25 +181,28 @@ def make_blank(
     return Blank(np.ascontiguousarray(by_lane), first.reshape(shape), most.reshape(shape), places)
 
 
-def empty_outputs(blank: Blank) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Outputs of which nothing is written: their tokens, how many, whether ended, their scores."""
-    count, width = blank.begins.shape
-    written = np.full((count, int(blank.limits.max(initial=1)), width), -1, np.int16)
-    counts = np.zeros((count, width), np.int64)
-    return written, counts, np.zeros((count, width), np.bool_), np.zeros((count, width))
+def empty_outputs(blank: Blank) -> Outputs:
+    """Outputs of which nothing is written yet."""
+    shape = count, width = blank.begins.shape
+    return Outputs(
+        given=blank.given,
+        begins=blank.begins,
+        limits=blank.limits,
+        written=np.full((count, int(blank.limits.max(initial=1)), width), -1, np.int16),
+        counts=np.zeros(shape, np.int64),
+        is_ended=np.zeros(shape, np.bool_),
+        scores=np.zeros(shape),
+        kept=np.zeros(KEPT * lanes(), np.float32),
+    )
 
 
-def written_of(
-    network: NetworkConfig,
-    blank: Blank,
-    written: Int16[np.ndarray, "group position lane"],
-    is_ended: Bool[np.ndarray, "group lane"],
-    scores: Float[np.ndarray, "group lane"],
-) -> WrittenOutputs:
+def written_of(network: NetworkConfig, blank: Blank, outputs: Outputs) -> WrittenOutputs:
     """Outputs in the order of the strings."""
-    ids = np.append(np.argsort(head_rows(network)), -1)
-    tokens = written.transpose(0, 2, 1).reshape(-1, written.shape[1])[blank.places]
-    at = blank.places
+    ids, at = np.append(np.argsort(head_rows(network)), -1), blank.places
+    written = outputs.written.transpose(0, 2, 1)
+    tokens = written.reshape(-1, written.shape[2])[at]
     return WrittenOutputs(
-        ids[tokens].astype(np.int16), is_ended.reshape(-1)[at], scores.reshape(-1)[at]
+        ids[tokens].astype(np.int16),
+        outputs.is_ended.reshape(-1)[at],
+        outputs.scores.reshape(-1)[at],
     )

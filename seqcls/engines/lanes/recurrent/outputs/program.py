@@ -6,7 +6,6 @@ from jaxtyping import Int64
 from seqcls.config import NetworkConfig
 from seqcls.engines.compiled.adamw import Update
 from seqcls.engines.compiled.training import Flat
-from seqcls.engines.lanes.loss import KEPT
 from seqcls.engines.lanes.outputs import (
     Lesson,
     WrittenOutputs,
@@ -22,7 +21,6 @@ from seqcls.engines.lanes.recurrent.program import GROUPS, most_rows
 from seqcls.engines.lanes.recurrent.sizes import parameters_of, sizes_of, slots_of, states_of
 from seqcls.engines.lanes.target import lanes
 from seqcls.engines.lanes.teaching import OutputProgram, Results, Steps
-from seqcls.engines.lanes.writing import Outputs
 from seqcls.kinds import Examples
 from seqcls.problem import Problem
 from seqcls.results import Weights
@@ -69,7 +67,7 @@ def wrote(
     groups = min(GROUPS, len(blank.begins))
     at = states_of(sizes, groups, groups, training=True)
     kept = 2 * sizes.layers * groups * (sizes.width + 1)
-    written, counts, is_ended, scores = empty_outputs(blank)
+    outputs = empty_outputs(blank)
     write(
         pack(slots_of(network), parameters_of(network).size, weights),
         sizes,
@@ -78,19 +76,10 @@ def wrote(
         at.size,
         groups,
         vectors(at.size + kept, lanes()),
-        Outputs(
-            blank.given,
-            blank.begins,
-            blank.limits,
-            written,
-            counts,
-            is_ended,
-            scores,
-            np.zeros(KEPT * lanes(), np.float32),
-        ),
+        outputs,
         np.zeros(sizes.gates * sizes.type_width, np.float32),
     )
-    return written_of(network, blank, written, is_ended, scores)
+    return written_of(network, blank, outputs)
 
 
 def taught(network: NetworkConfig, flat: Flat, lesson: Lesson, steps: Steps | None) -> Results:

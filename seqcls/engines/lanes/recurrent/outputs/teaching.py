@@ -8,9 +8,8 @@ import numpy as np
 from seqcls.engines.compiled.adamw import adamw
 from seqcls.engines.compiled.compiling import entry
 from seqcls.engines.compiled.machine_code import RECURRENT_OUTPUTS
-from seqcls.engines.lanes.compiling import kernel
-from seqcls.engines.lanes.linear import Linear, apply_gradient
-from seqcls.engines.lanes.loss import Head, Taught, token_losses
+from seqcls.engines.lanes.linear import apply_gradient
+from seqcls.engines.lanes.loss import Taught, head_of, token_losses
 from seqcls.engines.lanes.recurrent.kernel import (
     Batch,
     make_table,
@@ -21,15 +20,6 @@ from seqcls.engines.lanes.recurrent.kernel import (
 )
 from seqcls.engines.lanes.tiles import COLUMNS, Rows, clear
 from seqcls.engines.lanes.vector import LANES
-
-
-@kernel
-def head_of(sizes, parameters):
-    """The head, as `token_losses` takes it."""
-    outputs = (sizes.outputs + 3) // 4 * 4
-    bias = parameters.classifier_bias if sizes.biases and not sizes.tied else -1
-    weight = parameters.embedding if sizes.tied else parameters.classifier
-    return Head(Linear(sizes.width, outputs, weight, bias), sizes.outputs)
 
 
 @entry(RECURRENT_OUTPUTS)

@@ -6,7 +6,6 @@ from jaxtyping import Int64
 from seqcls.config import NetworkConfig
 from seqcls.engines.compiled.adamw import Update
 from seqcls.engines.compiled.training import Flat
-from seqcls.engines.lanes.loss import KEPT
 from seqcls.engines.lanes.outputs import (
     Blank,
     Lesson,
@@ -39,7 +38,6 @@ from seqcls.engines.lanes.transformer.sizes import (
     slots_of,
     states_of,
 )
-from seqcls.engines.lanes.writing import Outputs
 from seqcls.kinds import Examples
 from seqcls.models.positions.numbers import training_generator
 from seqcls.problem import Problem
@@ -97,8 +95,7 @@ def wrote(
     sizes, blank = sizes_of(network), make_blank(network, inputs, limits)
     tokens = blank.tokens
     room = room_of(sizes, tokens, min(GROUPS_WRITTEN, len(blank.begins)))
-    written, counts, is_ended, scores = empty_outputs(blank)
-    kept = np.zeros(KEPT * lanes(), np.float32)
+    outputs = empty_outputs(blank)
     factors = np.full(tokens, score_factor(network))
     if sizes.log_length:
         factors *= np.log(np.arange(1, tokens + 1))
@@ -108,12 +105,12 @@ def wrote(
         parameters_of(network),
         room,
         vectors(room.size, lanes()),
-        Outputs(blank.given, blank.begins, blank.limits, written, counts, is_ended, scores, kept),
+        outputs,
         fixed_places(network, 1, tokens),
         _places_written(network, blank, inputs),
         factors.astype(np.float32),
     )
-    return written_of(network, blank, written, is_ended, scores)
+    return written_of(network, blank, outputs)
 
 
 def _places_written(network: NetworkConfig, blank: Blank, inputs: TokenStrings) -> LanePlaces:

@@ -6,8 +6,8 @@ from seqcls.engines.compiled.adamw import adamw
 from seqcls.engines.compiled.compiling import entry
 from seqcls.engines.compiled.machine_code import TRANSFORMER_OUTPUTS
 from seqcls.engines.lanes.compiling import kernel
-from seqcls.engines.lanes.linear import Linear, apply_gradient
-from seqcls.engines.lanes.loss import Head, Taught, token_losses
+from seqcls.engines.lanes.linear import apply_gradient
+from seqcls.engines.lanes.loss import Taught, head_of, token_losses
 from seqcls.engines.lanes.norm import Kept, Norm, norm, norm_gradient
 from seqcls.engines.lanes.tiles import COLUMNS, Rows, clear
 from seqcls.engines.lanes.transformer.block import backward, forward
@@ -20,15 +20,6 @@ from seqcls.engines.lanes.transformer.kernel import (
 from seqcls.engines.lanes.transformer.places import add_places, end_distance_gradient
 from seqcls.engines.lanes.transformer.sizes import ADDED, LEARNED, RELATIVE, ROTARY
 from seqcls.engines.lanes.vector import LANES
-
-
-@kernel
-def head_of(sizes, parameters):
-    """The head, as `token_losses` takes it."""
-    outputs = (sizes.outputs + 3) // 4 * 4
-    bias = parameters.classifier_bias if sizes.biases and not sizes.tied else -1
-    weight = parameters.embedding if sizes.tied else parameters.classifier
-    return Head(Linear(sizes.width, outputs, weight, bias), sizes.outputs)
 
 
 @kernel

@@ -13,13 +13,14 @@ from seqcls.engines.compiled.compiling import entry
 from seqcls.engines.compiled.machine_code import TRANSFORMER_OUTPUTS
 from seqcls.engines.lanes.compiling import kernel
 from seqcls.engines.lanes.linear import apply
+from seqcls.engines.lanes.loss import head_of
 from seqcls.engines.lanes.norm import Kept, norm
 from seqcls.engines.lanes.packing import filled, one_after_another
 from seqcls.engines.lanes.tiles import Rows
 from seqcls.engines.lanes.transformer.attention import MASKED, attend
 from seqcls.engines.lanes.transformer.block import activate, copy, layers_of, scale
 from seqcls.engines.lanes.transformer.kernel import Group
-from seqcls.engines.lanes.transformer.outputs.teaching import final_norm_of, head_of
+from seqcls.engines.lanes.transformer.outputs.teaching import final_norm_of
 from seqcls.engines.lanes.transformer.places import fill_turns, rotate
 from seqcls.engines.lanes.transformer.sizes import ADDED, LEARNED, ROTARY, Sizes
 from seqcls.engines.lanes.vector import LANES, spread, store
