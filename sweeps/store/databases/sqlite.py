@@ -76,7 +76,7 @@ def connect(
     path: Path,
     mode: Literal["ro", "rw", "rwc"],
     prepared: Sequence[str] = (),
-    busy_seconds: float = BUSY_SECONDS,
+    busy_seconds: float | None = None,
 ) -> Engine:
     """An engine on a file, each of whose transactions is a connection of its own.
 
@@ -85,7 +85,7 @@ def connect(
         mode: `ro` reads only; `rw` leaves the file in the journal mode that it has; `rwc` puts it
             into write-ahead mode, and creates it if it is missing.
         prepared: statements that each connection begins with; they may ask what `fits`.
-        busy_seconds: how long a connection waits for another's lock.
+        busy_seconds: how long a connection waits for another's lock; `BUSY_SECONDS` if None.
     """
     return _engine(path.absolute(), mode, tuple(prepared), busy_seconds)
 
@@ -93,14 +93,21 @@ def connect(
 # An engine remembers how each statement is written out; a page opens its file dozens of times.
 @lru_cache(maxsize=16)
 def _engine(
-    path: Path, mode: Literal["ro", "rw", "rwc"], prepared: tuple[str, ...], busy_seconds: float
+    path: Path,
+    mode: Literal["ro", "rw", "rwc"],
+    prepared: tuple[str, ...],
+    busy_seconds: float | None,
 ) -> Engine:
     location = f"file:{quote(str(path))}?mode={mode}"
 
     def new_connection() -> sqlite3.Connection:
         # isolation_level=None leaves transactions to the events below.
         connection = sqlite3.connect(
-            location, uri=True, timeout=busy_seconds, isolation_level=None, check_same_thread=False
+            location,
+            uri=True,
+            timeout=BUSY_SECONDS if busy_seconds is None else busy_seconds,
+            isolation_level=None,
+            check_same_thread=False,
         )
         connection.execute("PRAGMA foreign_keys=ON")
         if mode == "ro":
