@@ -1,6 +1,9 @@
-"""The outcome of `known/atlas`, as it stands in the docs: a CSV of every model, tables, a picture.
+"""The outcome of an atlas, as it stands in the docs: a CSV of every model, tables, a picture.
 
-python -m benchmarks.atlas DATABASE FOLDER
+python -m benchmarks.atlas DATABASE FOLDER [SWEEP]
+
+SWEEP is `atlas` if it is not named; `atlas_memories` and `atlas_transductions` are drawn alike. A
+cell of what theory says cannot be expressed has a cross, one of what can be a dot.
 """
 
 import json
@@ -15,67 +18,46 @@ import vl_convert
 
 from sweeps.api import lengths, open_store, runs
 
-TRAINED = 20
-"""Tokens of the longest training string of the atlas."""
-
-TASKS = {
-    "parity": "regular",
-    "even_pairs": "regular",
-    "first": "regular",
-    "repeat_01": "regular",
-    "cycle_navigation": "regular",
-    "modular_arithmetic": "regular",
-    "majority": "context-free",
-    "dyck": "context-free",
-    "marked_reversal": "context-free",
-    "bucket_sort": "context-sensitive",
-}
-"""The languages, and the least class of the Chomsky hierarchy that each is in."""
-
-MODELS = [
-    *(
-        f"{positions}, {blocks}"
-        for blocks in ("1 block", "2 blocks")
-        for positions in ("none", "sinusoidal", "rotary", "alibi")
-    ),
-    "rnn",
-    "lstm",
-]
+MARKS = {"can": " •", "cannot": " ×"}
+"""Of what is predicted."""
 
 
-def outcomes(db: str) -> pd.DataFrame:
-    """One row a model: task, model, model_seed, within and beyond (accuracy), fails,
-    solved_length.
+def outcomes(db: str, sweep: str) -> pd.DataFrame:
+    """One row a model, in the order of the sweep: task, model, model_seed, predicted, within and
+    beyond (accuracy), fails, solved_length.
 
     `within` is of test strings as long as in training, `beyond` of longer ones.
     """
     store = open_store(db)
-    found = runs(store, "atlas")
-    found = found[found["state"] == "done"].copy()
+    found = runs(store, sweep)
+    found = found[found["state"] == "done"].sort_values(["config_id", "model_seed"])
     scores = lengths(store, found["id"].tolist())
     scores["right"] = scores["tested"] - scores["wrong"]
-    parts = {"within": scores["length"] <= TRAINED, "beyond": scores["length"] > TRAINED}
+    trained = scores["run_id"].map(found.set_index("id")["train_max_length"])
+    parts = {"within": scores["length"] <= trained, "beyond": scores["length"] > trained}
     for name, rows in parts.items():
         sums = scores[rows].groupby("run_id")[["right", "tested"]].sum()
         found[name] = found["id"].map(sums["right"] / sums["tested"])
     found["model"] = list(map(_model, found.to_dict("records")))
     found["fails"] = found["errors"] > 0
-    columns = ["task", "model", "model_seed", "within", "beyond", "fails", "solved_length"]
-    return found[columns].sort_values(columns[:3]).reset_index(drop=True)
+    columns = ["task", "model", "model_seed", "predicted", "within", "beyond", "fails"]
+    return found[[*columns, "solved_length"]].reset_index(drop=True)
 
 
 def _model(run: Mapping[Hashable, Any]) -> str:
-    if run["architecture"] != "transformer":
-        return str(run["architecture"])
-    blocks = run["num_blocks"]
-    return f"{run['positions']}, {blocks} block{'s' * (blocks > 1)}"
+    name = str(run["architecture"]).replace("_", " ")
+    if run["architecture"] == "transformer":
+        blocks = run["num_blocks"]
+        name = f"{run['positions']}, {blocks} block{'s' * (blocks > 1)}"
+    return name + ", signed" * (run["eigenvalue_range"] == "signed")
 
 
 def summary(found: pd.DataFrame) -> pd.DataFrame:
     """One row a task and model: medians over seeds, the range, and the failing share."""
     return (
-        found.groupby(["task", "model"])
+        found.groupby(["task", "model"], sort=False)
         .agg(
+            predicted=("predicted", "first"),
             within=("within", "median"),
             beyond=("beyond", "median"),
             lowest=("beyond", "min"),
@@ -89,47 +71,62 @@ def summary(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def table(found: pd.DataFrame, column: str, text: str) -> str:
-    """A Markdown table: a row a language, a column a model."""
-    cells = {
-        (own["task"], own["model"]): text.format(own[column]) for own in found.to_dict("records")
-    }
+    """A Markdown table: a row a task, a column a model."""
+    cells = found.pivot(index="task", columns="model", values=column)
+    models, tasks = found["model"].unique(), found["task"].unique()
     rows = [
-        " | ".join([f"| `{task}`", *(cells.get((task, model), "") for model in MODELS)]) + " |"
-        for task in TASKS
+        f"| `{task}` | " + " | ".join(text.format(cells.at[task, model]) for model in models) + " |"
+        for task in tasks
     ]
-    head = f"| language | {' | '.join(MODELS)} |"
-    return "\n".join([head, "|---" * (len(MODELS) + 1) + "|", *rows])
+    head = f"| task | {' | '.join(models)} |"
+    return "\n".join([head, "|---" * (len(models) + 1) + "|", *rows])
 
 
-def picture(found: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
-    """Median accuracy beyond the trained lengths, by language and model."""
-    base = alt.Chart(found).encode(
-        x=alt.X("model:N", sort=MODELS, title=None, axis=alt.Axis(labelAngle=-40, orient="top")),
-        y=alt.Y("task:N", sort=list(TASKS), title=None),
+def picture(found: pd.DataFrame, least: float) -> alt.LayerChart | alt.FacetChart:
+    """Median accuracy beyond the trained lengths, by task and model, with what is predicted.
+
+    Args:
+        found: of each cell, as `summary` has them.
+        least: the accuracy that has the darkest color, such as that of guessing.
+    """
+    marked = found.assign(
+        text=[
+            f"{own['beyond']:.0%}{MARKS.get(own['predicted'], '')}"
+            for own in found.to_dict("records")
+        ]
     )
-    scale = alt.Scale(scheme="viridis", domain=[0.5, 1], clamp=True)
-    title = f"Median accuracy on {TRAINED + 1} to 60 tokens"
+    models, tasks = list(found["model"].unique()), list(found["task"].unique())
+    base = alt.Chart(marked).encode(
+        x=alt.X("model:N", sort=models, title=None, axis=alt.Axis(labelAngle=-40, orient="top")),
+        y=alt.Y("task:N", sort=tasks, title=None),
+    )
+    scale = alt.Scale(scheme="viridis", domain=[least, 1], clamp=True)
+    title = "Median accuracy beyond the trained lengths"
     cells = base.mark_rect().encode(
         color=alt.Color(
             "beyond:Q", scale=scale, title=title, legend=alt.Legend(format="%", titleLimit=300)
         )
     )
-    dark = alt.datum.beyond < 0.78
+    dark = alt.datum.beyond < least + 0.56 * (1 - least)
     texts = base.mark_text(fontSize=12).encode(
-        text=alt.Text("beyond:Q", format=".0%"),
+        text="text:N",
         color=alt.when(dark).then(alt.value("white")).otherwise(alt.value("black")),
     )
-    return alt.layer(cells, texts).properties(width=620, height=300)
+    return alt.layer(cells, texts).properties(width=62 * len(models), height=30 * len(tasks))
 
 
 def main() -> None:
     db, folder = sys.argv[1], Path(sys.argv[2])
-    found = outcomes(db)
-    found.round(4).to_csv(folder / "atlas.csv", index=False)
+    sweep = sys.argv[3] if len(sys.argv) > 3 else "atlas"
+    found = outcomes(db, sweep)
+    found.round(4).to_csv(folder / f"{sweep}.csv", index=False)
     cells = summary(found)
-    spec = json.dumps(picture(cells).to_dict())
-    (folder / "atlas.svg").write_text(vl_convert.vegalite_to_svg(spec), encoding="utf-8")
-    for column, text in (("beyond", "{:.1%}"), ("failing", "{:.0%}"), ("solved_length", "{:.0f}")):
+    spec = json.dumps(picture(cells, least=0.0 if "transductions" in sweep else 0.5).to_dict())
+    (folder / f"{sweep}.svg").write_text(vl_convert.vegalite_to_svg(spec), encoding="utf-8")
+    for column, text in (
+        *(("within", "{:.1%}"), ("beyond", "{:.1%}")),
+        *(("failing", "{:.0%}"), ("solved_length", "{:.0f}"), ("seeds", "{}")),
+    ):
         print(f"\n{column}\n\n{table(cells, column, text)}")
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from dashboard.charts.model.automata import clustered_states, probe_by_position, states_by_round
 from seqcls.errors import ConfigError
-from seqcls.interpretability.automata.answers import ModelAnswers
+from seqcls.interpretability.automata.answers import EndedError, ModelAnswers
 from seqcls.interpretability.automata.budget import Budget
 from seqcls.interpretability.automata.differences import shortest_difference
 from seqcls.interpretability.automata.drawing import dfa, dot, record
@@ -150,6 +150,14 @@ def test_the_shortest_difference_is_the_first_of_all_strings() -> None:
 def test_a_budget_of_nothing_is_refused(bounds: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         Budget(**bounds)
+
+
+def test_longer_strings_are_counted_and_end_the_learning() -> None:
+    answers = ModelAnswers(untrained(**LSTM, **FEW), Budget(strings=30, single=2))
+    for letter in (0, 1):
+        answers.of((letter,) * answers.longest)
+    with pytest.raises(EndedError, match="2 strings have been asked one by one"):
+        answers.of((0, 1) + (0,) * (answers.longest - 2))
 
 
 def test_time_that_is_too_short_says_so() -> None:

@@ -39,6 +39,7 @@ class ModelAnswers:
         self.empty_given = not model.problem.tries_empty
         """Whether the language answers for the model where the string is empty."""
         self._steps = PrefixStates.of(model) if stepped else None
+        self._most_single = budget.single
         self._seconds = budget.seconds
         self._end = time.monotonic() + budget.seconds
         self._single: dict[Letters, bool] = {}
@@ -68,7 +69,7 @@ class ModelAnswers:
         """The answer to one string.
 
         Raises:
-            EndedError: it is too long to be asked, or the time is over.
+            EndedError: it is too long to be asked, or the strings or the time are used up.
         """
         if len(letters) < len(self.levels):
             number = 0
@@ -77,6 +78,8 @@ class ModelAnswers:
             return bool(self.levels[len(letters)][number])
         if letters not in self._single:
             self.check_time()
+            if len(self._single) >= self._most_single:
+                raise EndedError(f"{self._most_single:,} strings have been asked one by one")
             if len(letters) > self.longest:
                 raise EndedError(
                     f"a string of {len(letters)} tokens would have to be asked, of at most "

@@ -21,6 +21,8 @@ class Budget:
     """Tokens of the longest string asked; 0 for twice the longest test string."""
     strings: int = 2**16
     """Short strings, all of which are tried, as far as so many go."""
+    single: int = 2**20
+    """Longer strings that are asked one by one."""
     seconds: float = 60.0
 
     def __post_init__(self) -> None:
@@ -33,7 +35,13 @@ class Budget:
                 raise ConfigError(f"{name}={value}: expected at most {most:,}")
 
 
-_MOST = {"rounds": 10_000, "states": 1_000, "length": MAX_LENGTH, "strings": 2**20}
+_MOST = {
+    "rounds": 10_000,
+    "states": 1_000,
+    "length": MAX_LENGTH,
+    "strings": 2**20,
+    "single": 2**24,
+}
 
 
 def refuse(model: TrainedModel) -> None:

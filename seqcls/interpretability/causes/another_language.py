@@ -9,8 +9,9 @@ from seqcls.interpretability.model.trained_model import TrainedModel
 from seqcls.tasks.automata.automaton import Automaton
 from seqcls.tokens.strings import NO_LETTER
 
-BUDGET = Budget(rounds=40, states=20, strings=2**12, seconds=5.0)
-"""Hypotheses of at most so many states are looked at: larger ones explain little."""
+BUDGET = Budget(rounds=40, states=20, strings=2**12, single=5_000)
+"""Hypotheses of at most so many states are looked at: larger ones explain little. What ends the
+learning is counted, so that a slow machine finds the same cause."""
 
 
 def smallest_automaton(
