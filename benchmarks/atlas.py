@@ -18,7 +18,7 @@ import vl_convert
 
 from sweeps.api import lengths, open_store, runs
 
-MARKS = {"can": " •", "cannot": " ×"}
+MARKS = {"can": " •", "cannot": " ✗"}
 """Of what is predicted."""
 
 
