@@ -18,6 +18,7 @@ from sweeps.store.merging.runs import Merged, merge_runs
 from sweeps.store.results.stored import config_with_key
 from sweeps.store.results.test_sets import insert_test_strings, stored_test_set
 from sweeps.store.schema.tables import Config, Sweep, SweepRun, SweepState, TestSet, now
+from sweeps.store.strings.datasets import copy_datasets
 
 
 def merge(store: Store, other: Store, on_progress: OnProgress | None = None) -> Merged:
@@ -34,6 +35,7 @@ def merge(store: Store, other: Store, on_progress: OnProgress | None = None) -> 
     merged = Merged()
     with other.begin() as source, store.change("configs", "members") as target:
         take_turns(target)
+        copy_datasets(source, target)
         config_ids = _merge_configs(source, target)
         run_ids = merge_runs(source, target, config_ids, merged, on_progress)
         sweep_ids = dict(_merge_sweeps(source, target, run_ids, _label(other), merged))
