@@ -10,7 +10,15 @@ from functools import cached_property, lru_cache, partial
 from typing import Any
 
 from seqcls.canonical import canonical_json
-from seqcls.config import ANY_SAMPLER, PARTS, REPORT_TASK, NetworkConfig, RunConfig, default_fields
+from seqcls.config import (
+    ANY_SAMPLER,
+    FILE_SAMPLERS,
+    PARTS,
+    REPORT_TASK,
+    NetworkConfig,
+    RunConfig,
+    default_fields,
+)
 from seqcls.errors import ConfigError, PluginError
 from seqcls.kinds import KINDS, Kind, kind_name
 from seqcls.kinds.membership import Membership
@@ -49,7 +57,7 @@ def _with_samplers(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     name = str(fields.get("task", REPORT_TASK))
     if name not in TASKS or (kind := kind_name(TASKS[name])) not in KINDS:
         return fields
-    sampler, defaults = KINDS[kind].sampler, KINDS[kind].defaults
+    sampler, defaults = FILE_SAMPLERS.get(name, KINDS[kind].sampler), KINDS[kind].defaults
     if sampler == KINDS["membership"].sampler:
         return fields
     architecture = str(fields.get("architecture", "transformer"))
@@ -358,6 +366,9 @@ READERS: dict[str, tuple[str, ...]] = {
     "digit_order": ("task",),
     "operand_lengths": ("task",),
     "replacement": ("task",),
+    "dataset": ("task",),
+    "validation_share": _SAMPLERS,
+    "test_share": _SAMPLERS,
     "loss_on": ("kind",),
     "decoding": ("kind",),
     "beam_width": ("kind",),

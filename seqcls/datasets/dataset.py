@@ -93,6 +93,10 @@ class Dataset:
 
     def to_bytes(self) -> bytes:
         """The content, packed."""
+        return self._packed
+
+    @cached_property
+    def _packed(self) -> bytes:
         return pack(self._content)
 
     @classmethod

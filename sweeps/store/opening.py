@@ -3,11 +3,13 @@
 import os
 import shlex
 import stat
+from functools import partial
 from pathlib import Path
 
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
+from seqcls.datasets import Dataset, known
 from seqcls.errors import StoreDamagedError, StoreError, StoreMissingError, StoreVersionError
 from sweeps.store.databases import postgres, sqlite
 from sweeps.store.databases.default import DB_VARIABLE, DEFAULT_DB
@@ -170,6 +172,23 @@ def pack(db: str | None = None) -> Path:
 
 
 def _opened(located: Path | URL, *, read_only: bool) -> Store:
+    store = _opened_as_it_is(located, read_only=read_only)
+    # Configurations name datasets by their digest, wherever they are resolved.
+    known.add_source(store.location, partial(_dataset_in, store))
+    return store
+
+
+def _dataset_in(store: Store, digest: str) -> Dataset | None:
+    # Imported where it is used: it needs the tables, which a store that is made does not.
+    from sweeps.store.strings.datasets import load_dataset
+
+    if store.path is not None and not store.path.exists():
+        return None
+    with store.begin() as connection:
+        return load_dataset(connection, digest)
+
+
+def _opened_as_it_is(located: Path | URL, *, read_only: bool) -> Store:
     if isinstance(located, URL):
         return Store(
             postgres.name_of(located), postgres.connect(located, read_only=read_only), None

@@ -2,6 +2,8 @@
 
 import json
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,10 +13,13 @@ import pytest
 from seqcls.datasets import Dataset, Row
 from seqcls.errors import DatasetError, StoreDamagedError
 from sweeps.datasets import read_content, read_dataset
+from sweeps.grid.spec import parse_spec
 from sweeps.store.databases.engine import Store
 from sweeps.store.merging.databases import merge
 from sweeps.store.opening import open_writer
+from sweeps.store.runs.submitting import delete, submit
 from sweeps.store.strings.datasets import load_dataset, store_dataset
+from tests.databases import rows
 
 LABELED = "tokens,label,split,id\nba,0,test,2\nab,1,train,1\n,1,train,3\n"
 
@@ -28,12 +33,12 @@ def test_one_content_has_one_digest_in_every_format_and_order(tmp_path: Path) ->
     csv = read_dataset(_written(tmp_path / "a.csv", LABELED))
     head, *lines = LABELED.splitlines()
     tsv = "\n".join([head, *reversed(lines)]).replace(",", "\t")
-    rows = [
+    found = [
         {"tokens": tokens, "label": int(label), "split": split, "id": int(row_id)}
         for tokens, label, split, row_id in (line.split(",") for line in lines)
     ]
-    jsonl = "\n".join(json.dumps({**row, "tokens": list(str(row["tokens"]))}) for row in rows)
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
+    jsonl = "\n".join(json.dumps({**row, "tokens": list(str(row["tokens"]))}) for row in found)
+    pq.write_table(pa.Table.from_pylist(found), tmp_path / "a.parquet")
     others = [
         read_dataset(_written(tmp_path / "a.tsv", tsv)),
         read_dataset(_written(tmp_path / "a.jsonl", jsonl)),
@@ -158,14 +163,14 @@ def test_a_malformed_file_is_refused_in_one_line(tmp_path: Path, name: str) -> N
 def test_a_damaged_file_is_read_or_refused_in_one_line(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     name = rng.choice(["a.csv", "a.tsv", "a.jsonl", "a.parquet"])
-    rows = [{"tokens": "ab" * (x % 5), "label": x % 5 % 2, "id": str(x)} for x in range(20)]
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
+    given = [{"tokens": "ab" * (x % 5), "label": x % 5 % 2, "id": str(x)} for x in range(20)]
+    pq.write_table(pa.Table.from_pylist(given), tmp_path / "a.parquet")
     contents = {
-        "a.jsonl": "\n".join(map(json.dumps, rows)).encode(),
+        "a.jsonl": "\n".join(map(json.dumps, given)).encode(),
         "a.parquet": (tmp_path / "a.parquet").read_bytes(),
     }
     for file, separator in (("a.csv", ","), ("a.tsv", "\t")):
-        lines = [list(rows[0]), *(map(str, row.values()) for row in rows)]
+        lines = [list(given[0]), *(map(str, row.values()) for row in given)]
         contents[file] = "\n".join(map(separator.join, lines)).encode()
     content = bytearray(contents[name])
     for _ in range(rng.choice([1, 1, 3, 20])):
@@ -179,3 +184,30 @@ def test_a_damaged_file_is_read_or_refused_in_one_line(tmp_path: Path, seed: int
     found = read_content(_written(tmp_path / name, bytes(content)))
     assert (found.dataset is None) == bool(found.problems)
     assert not any("\n" in problem for problem in found.problems)
+
+
+def _even(path: Path, rows: int = 300) -> Path:
+    rng = random.Random(0)
+    strings = {"".join(rng.choices("ab", k=rng.randrange(1, 12))) for _ in range(rows)}
+    lines = [f"{string},{int(string.count('a') > string.count('b'))}" for string in sorted(strings)]
+    return _written(path, "\n".join(["tokens,label", *lines]))
+
+
+SMALL = {"hidden_size": 4, "max_num_epochs": 2, "min_num_epochs": 0, "train_batch_size": 32}
+
+
+def test_a_sweep_on_a_file_needs_the_file_no_longer(store: Store, tmp_path: Path) -> None:
+    path = _even(tmp_path / "even.csv")
+    fixed = {"task": "file", "path": str(path), **SMALL}
+    submit(store, parse_spec({"name": "mine", "model_seeds": [0, 1], "fixed": fixed}))
+    path.unlink()
+    done = subprocess.run(
+        [sys.executable, "-m", "sweeps", "work", "--workers", "1", "--db", str(store.path)],
+        capture_output=True,
+        timeout=200,
+    )
+    assert done.returncode == 0, done.stderr
+    assert rows(store, "SELECT state, tested FROM run") == [("done", 41)] * 2
+    (sweep_id,) = rows(store, "SELECT id FROM sweep")[0]
+    delete(store, sweep_id)
+    assert rows(store, "SELECT count(*) FROM dataset") == [(0,)]

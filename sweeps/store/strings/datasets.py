@@ -1,12 +1,10 @@
 """Strings of one's own in the database: stored once, by the digest of their content."""
 
-from collections.abc import Iterable
-
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, delete, exists, select
 
 from seqcls.datasets import Dataset
 from seqcls.errors import DatasetError, StoreDamagedError
-from sweeps.store.databases.statements import chunks, insert_new
+from sweeps.store.databases.statements import insert_new
 from sweeps.store.schema import tables
 from sweeps.store.schema.tables import now
 
@@ -67,12 +65,8 @@ def copy_datasets(source: Connection, target: Connection) -> None:
             store_dataset(target, dataset)
 
 
-def missing(connection: Connection, digests: Iterable[str]) -> list[str]:
-    """Those of these digests that the database has no dataset of."""
-    wanted = sorted(set(digests))
-    found: set[str] = set()
-    for some in chunks(wanted):
-        found.update(
-            connection.scalars(select(tables.Dataset.digest).where(tables.Dataset.digest.in_(some)))
-        )
-    return [digest for digest in wanted if digest not in found]
+def delete_unused(connection: Connection) -> None:
+    """Deletes the datasets that no configuration names."""
+    table = tables.Dataset
+    named = exists().where(tables.Config.json.contains(table.digest))
+    connection.execute(delete(table).where(~named))
