@@ -33,6 +33,8 @@ from seqcls.sampling.balanced import Training
 from seqcls.spelling import nearest
 from seqcls.tasks import TASKS, CountTask, InputTask, LanguageTask, Task
 from seqcls.tasks.contains_all import ContainsAll
+from seqcls.tasks.files.file import File
+from seqcls.tasks.files.pairs import Pairs
 from seqcls.tasks.outside import check_draws, check_inputs, check_language
 from seqcls.tokens.tokenizer import Tokenizer
 
@@ -193,6 +195,16 @@ class Problem:
         if isinstance(self.kind, Membership):
             return None
         return f"task={self.config.task!r} is no language: its answers are not yes or no"
+
+    @property
+    def unknown_labels(self) -> str | None:
+        """Why nobody knows what is right of every string; None where the task says it."""
+        if not isinstance(self.task, File | Pairs):
+            return None
+        return (
+            f"task={self.config.task!r}: of strings that are not in the file nobody knows what is "
+            "right, nor whether the order of tokens matters"
+        )
 
     @property
     def count_task(self) -> CountTask:

@@ -9,16 +9,24 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
+from seqcls.config import PARTS
 from seqcls.datasets import Dataset, Row
+from seqcls.datasets.known import dataset_of, remember
 from seqcls.errors import DatasetError, StoreDamagedError
+from seqcls.evaluation import distinct_test_strings
+from seqcls.problem import Problem, configuration, resolve
+from sweeps.cli.app import app
 from sweeps.datasets import read_content, read_dataset
+from sweeps.datasets.summary import summary
 from sweeps.grid.spec import parse_spec
 from sweeps.store.databases.engine import Store
 from sweeps.store.merging.databases import merge
 from sweeps.store.opening import open_writer
+from sweeps.store.results.datasets import load_dataset, store_dataset
 from sweeps.store.runs.submitting import delete, submit
-from sweeps.store.strings.datasets import load_dataset, store_dataset
+from sweeps.store.verification import verify
 from tests.databases import rows
 
 LABELED = "tokens,label,split,id\nba,0,test,2\nab,1,train,1\n,1,train,3\n"
@@ -211,3 +219,56 @@ def test_a_sweep_on_a_file_needs_the_file_no_longer(store: Store, tmp_path: Path
     (sweep_id,) = rows(store, "SELECT id FROM sweep")[0]
     delete(store, sweep_id)
     assert rows(store, "SELECT count(*) FROM dataset") == [(0,)]
+
+
+def test_data_says_what_is_in_a_file(tmp_path: Path) -> None:
+    lines = "tokens,label,split,note\nab,1,train,x\nab,1,test,x\nb,0,test,x\n"
+    path = _written(tmp_path / "a.csv", lines)
+    found = summary(path)
+    assert (found.rows, found.duplicates, found.left_out) == (3, 1, ("note",))
+    assert found.overlaps == [("train", "test", 1)]
+    assert [(x.split, x.label, x.rows) for x in found.parts] == [
+        *[("train", "1", 1), ("test", "0", 1), ("test", "1", 1)]
+    ]
+    said = CliRunner().invoke(app, ["data", str(path)])
+    assert said.exit_code == 0
+    assert "1 strings stand in train and in test" in said.output
+    _written(path, "tokens,label\nab,1\nb,2\nab,\n")
+    said = CliRunner().invoke(app, ["data", str(path)])
+    assert said.exit_code == 2
+    assert "line 3: label is '2'" in said.output
+    assert "line 4: label is ''" in said.output
+
+
+def test_verify_finds_damaged_rows(store: Store, tmp_path: Path) -> None:
+    dataset = read_dataset(_written(tmp_path / "a.csv", LABELED))
+    with store.begin() as connection:
+        store_dataset(connection, dataset)
+    assert verify(store).damages == []
+    with store.begin() as connection:
+        connection.exec_driver_sql("UPDATE dataset SET row_count = 4")
+    (damage,) = verify(store).damages
+    assert "row_count" in str(damage)
+    with store.begin() as connection:
+        connection.exec_driver_sql("UPDATE dataset SET rows = x'00'")
+    (damage,) = verify(store).damages
+    assert "cannot be unpacked" in str(damage)
+
+
+def test_splits_are_drawn_alike_by_length_and_label(tmp_path: Path) -> None:
+    digest = remember(read_dataset(_even(tmp_path / "even.csv", 2000)))
+    fields = {"task": "file", "dataset": digest, **SMALL}
+    parts = [resolve(configuration(fields | {"train_seed": seed})) for seed in (1, 1, 2)]
+    drawn = [{part: next(problem.sampler(part).epochs()) for part in PARTS} for problem in parts]
+    assert sum(map(len, drawn[0].values())) == len(dataset_of(digest))
+    shares = {part: len(examples) / len(dataset_of(digest)) for part, examples in drawn[0].items()}
+    assert shares == pytest.approx({"train": 0.7, "validation": 0.1, "test": 0.2}, abs=0.005)
+    means = [examples.labels.mean() for examples in drawn[0].values()]
+    assert max(means) - min(means) < 0.02
+    texts = [{text for text in problem_texts(problem)} for problem in parts]
+    assert texts[0] == texts[1] != texts[2]
+
+
+def problem_texts(problem: Problem) -> list[str]:
+    """The test strings."""
+    return list(distinct_test_strings(problem.test).texts)

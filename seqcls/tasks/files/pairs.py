@@ -47,7 +47,7 @@ class Pairs(Transduction):
 
     def target(self, letters: LetterRow) -> TargetRow:
         found = self.targets(TokenStrings.of_letters(len(self.alphabet), letters[None, :]))[0]
-        return found[found != NO_LETTER]
+        return np.asarray(found[found != NO_LETTER])
 
     def targets(self, strings: TokenStrings) -> np.ndarray:
         rows = rows_of(self.dataset, strings)

@@ -21,6 +21,7 @@ from sweeps.store.databases.statements import (
     inserted_id,
     update_states,
 )
+from sweeps.store.results.datasets import delete_unused, store_dataset
 from sweeps.store.results.sums import lower_sums
 from sweeps.store.runs import notes
 from sweeps.store.schema.tables import (
@@ -43,7 +44,6 @@ from sweeps.store.schema.tables import (
     Verdict,
     now,
 )
-from sweeps.store.strings.datasets import delete_unused, store_dataset
 
 RESULTS = (
     *(Epoch, LengthScore, ErrorPack, OutputPack, Checkpoint),

@@ -1,5 +1,7 @@
 """Strings of one's own in the database: stored once, by the digest of their content."""
 
+from collections.abc import Iterator
+
 from sqlalchemy import Connection, delete, exists, select
 
 from seqcls.datasets import Dataset
@@ -48,6 +50,21 @@ def load_dataset(connection: Connection, digest: str) -> Dataset | None:
             f"dataset {row.id}: rows: {error}", table="dataset", column="rows"
         ) from None
     return dataset
+
+
+def damaged_datasets(connection: Connection) -> Iterator[tuple[str, str]]:
+    """The digests of datasets whose rows or columns do not fit them, each with how."""
+    table = tables.Dataset
+    for digest in connection.scalars(select(table.digest).order_by(table.id)).all():
+        query = select(table.task, table.row_count).where(table.digest == digest)
+        row = connection.execute(query).one()
+        try:
+            dataset = load_dataset(connection, digest)
+        except StoreDamagedError as error:
+            yield digest, str(error)
+            continue
+        if dataset is not None and (dataset.task, len(dataset)) != tuple(row):
+            yield digest, "its task or row_count is not that of its rows"
 
 
 def copy_datasets(source: Connection, target: Connection) -> None:
