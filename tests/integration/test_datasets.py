@@ -265,7 +265,7 @@ def test_splits_are_drawn_alike_by_length_and_label(tmp_path: Path) -> None:
     assert shares == pytest.approx({"train": 0.7, "validation": 0.1, "test": 0.2}, abs=0.005)
     means = [examples.labels.mean() for examples in drawn[0].values()]
     assert max(means) - min(means) < 0.02
-    texts = [{text for text in problem_texts(problem)} for problem in parts]
+    texts = [set(problem_texts(problem)) for problem in parts]
     assert texts[0] == texts[1] != texts[2]
 
 
