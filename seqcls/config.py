@@ -33,6 +33,9 @@ REPORT_SAMPLER = "variable_length"
 ANY_SAMPLER = "balanced_strings"
 """Draws the strings of any task."""
 
+FILE_SAMPLERS = {"file": "dataset_rows", "pairs": "dataset_rows"}
+"""What takes the strings of tasks that are files."""
+
 PARTS = ("train", "validation", "test")
 
 Size = Annotated[int, Field(ge=0, le=4096)]
@@ -46,6 +49,7 @@ BatchSize = Annotated[int, Field(ge=1, le=1_000_000)]
 Alpha = Annotated[float, Field(ge=0.05, le=1e6)]
 """Below that a Dirichlet draw of only zeros, after rounding, would be more than a theory."""
 SamplerSeed = Annotated[int, Field(ge=0, lt=2**32)]
+Share = Annotated[float, Field(gt=0, lt=1)]
 InitStrategy = Literal["default", "output_fan_out"]
 
 
@@ -235,6 +239,12 @@ class RunConfig(_NetworkFields):
     disjoint: bool = False
     """Whether strings that were trained on are kept out of a `balanced_strings` test set."""
 
+    dataset: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
+    """The digest of a file's content; specifications name the file, as `path`."""
+    validation_share: Share = 0.1
+    """Of a file's distinct strings, where it has no split of that name."""
+    test_share: Share = 0.2
+
     train_loss: Literal["default", "sigmoid_scaled"] = "default"
     learning_rate: Annotated[float, Field(gt=0, le=10)] = 1e-2
     final_learning_rate_factor: Annotated[float, Field(ge=0, le=1)] = 0.5
@@ -259,7 +269,8 @@ class RunConfig(_NetworkFields):
     def _samplers_of_the_task(cls, fields: Any) -> Any:
         if not isinstance(fields, Mapping) or fields.get("task", REPORT_TASK) == REPORT_TASK:
             return fields
-        return {**{f"{part}_sampler": ANY_SAMPLER for part in PARTS}, **fields}
+        sampler = FILE_SAMPLERS.get(str(fields["task"]), ANY_SAMPLER)
+        return {**{f"{part}_sampler": sampler for part in PARTS}, **fields}
 
     @field_validator("required_letters")
     @classmethod

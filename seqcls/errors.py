@@ -9,6 +9,7 @@
     ├── MachineError           something without which this machine cannot train at the moment
     │   └── PluginError            a plug-in that cannot be imported (a ConfigError too)
     ├── SpecError              a sweep specification that cannot be read or is refused
+    ├── DatasetError           strings of one's own that cannot be read or are refused
     ├── ClusterError           a cluster that cannot be reached, or was lost
     └── StoreError             a database that cannot be used
         ├── StoreMissingError      there is none, or nothing in it yet
@@ -65,6 +66,10 @@ class PluginError(ConfigError, MachineError):
 
 class SpecError(SeqclsError):
     """A sweep specification that cannot be read or is refused."""
+
+
+class DatasetError(SeqclsError):
+    """Strings of one's own that cannot be read or are refused."""
 
 
 class ClusterError(SeqclsError):

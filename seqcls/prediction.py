@@ -14,6 +14,7 @@ from seqcls.models.positions import longest_readable
 from seqcls.parameters import weights_of
 from seqcls.problem import Problem
 from seqcls.tasks import CountTask
+from seqcls.tasks.files.file import File
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer
 
@@ -142,14 +143,20 @@ def outputs(
 def target_of(problem: Problem, string: str) -> bool | str | None:
     """Whether a string is in the language; of another task the target as text.
 
-    None where it is too long to be read by its tokens.
+    None where it is too long to be read by its tokens, or a file does not say it.
     """
     counted = _by_counts(problem.tokenizer, [string])
     if isinstance(problem.task, CountTask):
         return bool(problem.task.labels_of_counts(counted.counts)[0])
     if counted.lengths[0] > MAX_LENGTH:
         return None
-    targets = problem.kind.targets(problem.task, _in_order(problem.tokenizer, [string], counted))
+    letters = _in_order(problem.tokenizer, [string], counted)
+    try:
+        targets = problem.kind.targets(problem.task, letters)
+    except InvalidStringError:
+        if isinstance(problem.task, File):
+            return None
+        raise
     texts = problem.kind.texts(problem.task, targets)
     return bool(targets[0]) if texts is None else texts[0]
 

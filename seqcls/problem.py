@@ -10,7 +10,15 @@ from functools import cached_property, lru_cache, partial
 from typing import Any
 
 from seqcls.canonical import canonical_json
-from seqcls.config import ANY_SAMPLER, PARTS, REPORT_TASK, NetworkConfig, RunConfig, default_fields
+from seqcls.config import (
+    ANY_SAMPLER,
+    FILE_SAMPLERS,
+    PARTS,
+    REPORT_TASK,
+    NetworkConfig,
+    RunConfig,
+    default_fields,
+)
 from seqcls.errors import ConfigError, PluginError
 from seqcls.kinds import KINDS, Kind, kind_name
 from seqcls.kinds.membership import Membership
@@ -25,6 +33,8 @@ from seqcls.sampling.balanced import Training
 from seqcls.spelling import nearest
 from seqcls.tasks import TASKS, CountTask, InputTask, LanguageTask, Task
 from seqcls.tasks.contains_all import ContainsAll
+from seqcls.tasks.files.file import File
+from seqcls.tasks.files.pairs import Pairs
 from seqcls.tasks.outside import check_draws, check_inputs, check_language
 from seqcls.tokens.tokenizer import Tokenizer
 
@@ -49,7 +59,7 @@ def _with_samplers(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     name = str(fields.get("task", REPORT_TASK))
     if name not in TASKS or (kind := kind_name(TASKS[name])) not in KINDS:
         return fields
-    sampler, defaults = KINDS[kind].sampler, KINDS[kind].defaults
+    sampler, defaults = FILE_SAMPLERS.get(name, KINDS[kind].sampler), KINDS[kind].defaults
     if sampler == KINDS["membership"].sampler:
         return fields
     architecture = str(fields.get("architecture", "transformer"))
@@ -185,6 +195,16 @@ class Problem:
         if isinstance(self.kind, Membership):
             return None
         return f"task={self.config.task!r} is no language: its answers are not yes or no"
+
+    @property
+    def unknown_labels(self) -> str | None:
+        """Why nobody knows what is right of every string; None where the task says it."""
+        if not isinstance(self.task, File | Pairs):
+            return None
+        return (
+            f"task={self.config.task!r}: of strings that are not in the file nobody knows what is "
+            "right, nor whether the order of tokens matters"
+        )
 
     @property
     def count_task(self) -> CountTask:
@@ -358,6 +378,9 @@ READERS: dict[str, tuple[str, ...]] = {
     "digit_order": ("task",),
     "operand_lengths": ("task",),
     "replacement": ("task",),
+    "dataset": ("task",),
+    "validation_share": _SAMPLERS,
+    "test_share": _SAMPLERS,
     "loss_on": ("kind",),
     "decoding": ("kind",),
     "beam_width": ("kind",),

@@ -13,6 +13,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from seqcls.errors import PluginError
+from sweeps.datasets.summary import summary as data
 from sweeps.questions.automata import automaton, automaton_inside
 from sweeps.questions.databases import export, merge, open_store, pack, upgrade, verify
 from sweeps.questions.inside import ablate, minimal, patch, rules, shortest, states
@@ -44,8 +45,8 @@ from sweeps.questions.theory import theory
 from sweeps.store.databases.engine import Store
 
 __all__ = [
-    "ablate", "automaton", "automaton_inside", "causes", "compare", "config", "delete", "engines",
-    "errors", "errors_of_run",
+    "ablate", "automaton", "automaton_inside", "causes", "compare", "config", "data", "delete",
+    "engines", "errors", "errors_of_run",
     "estimate", "explain", "export", "family", "figures", "helps", "in_both_precisions",
     "lengths", "merge", "minimal", "model", "open_store", "pack", "patch", "predict", "proofs",
     "report", "resume", "retry", "rules", "runs", "sensitive", "shortest", "states", "status",

@@ -1,7 +1,9 @@
 """The names of tasks by the kind of their answers."""
 
+from seqcls.config import FILE_SAMPLERS
 from seqcls.kinds import kind_name
 from seqcls.tasks import TASKS
 
-LANGUAGES = sorted(name for name in TASKS if kind_name(TASKS[name]) == "membership")
-TRANSDUCTIONS = sorted(name for name in TASKS if kind_name(TASKS[name]) == "transduction")
+_DEFINED = [name for name in TASKS if name not in FILE_SAMPLERS]
+LANGUAGES = sorted(name for name in _DEFINED if kind_name(TASKS[name]) == "membership")
+TRANSDUCTIONS = sorted(name for name in _DEFINED if kind_name(TASKS[name]) == "transduction")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import product
 from typing import Any, Literal, get_args, get_origin
 
-from seqcls.config import ANY_SAMPLER, PARTS, REPORT_TASK, RunConfig, default_fields
+from seqcls.config import ANY_SAMPLER, FILE_SAMPLERS, PARTS, REPORT_TASK, RunConfig, default_fields
 from seqcls.errors import ConfigError
 from seqcls.fields_read import read_by_kind, read_by_network, read_by_some_networks
 from seqcls.kinds import KINDS, kind_name
@@ -23,7 +23,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "Strings": (
         "train_max_length", "test_max_length", "negatives", "negative_lengths", "train_set",
-        "disjoint",
+        "disjoint", "dataset", "validation_share", "test_share",
         "train_sampler", "train_min_length", "train_alpha", "train_size", "sequence_length",
         "train_batch_size", "train_seed",
         "validation_max_length", "validation_sampler", "validation_min_length",
@@ -60,7 +60,7 @@ USUAL = {
 USUAL_TO_WRITE = ("positions",)
 """And those that are, where models write outputs: without positions a Transformer copies little."""
 
-TYPED = frozenset({"alphabet", "pattern", "replacement", "formula", "required_letters"})
+TYPED = frozenset({"alphabet", "dataset", "pattern", "replacement", "formula", "required_letters"})
 """Settings that are typed, one value at a time."""
 
 REGISTERED: dict[str, Mapping[str, Any]] = {
@@ -80,6 +80,8 @@ def default_value(field: str, task: Any) -> Any:
     """What a field is where nothing is chosen for it."""
     names = KINDS.usable([kind_name(TASKS[name]) for name in TASKS.usable([task])])
     kind = next((KINDS[name] for name in names), None)
+    if field in {f"{part}_sampler" for part in PARTS} and task in FILE_SAMPLERS:
+        return FILE_SAMPLERS[task]
     if field in {f"{part}_sampler" for part in PARTS} and task != REPORT_TASK:
         return kind.sampler if kind else ANY_SAMPLER
     fixed = kind.defaults if kind else {}

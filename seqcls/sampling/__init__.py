@@ -2,12 +2,14 @@
 
 from seqcls.sampling.balanced import BalancedStrings
 from seqcls.sampling.base import Sampler
+from seqcls.sampling.dataset_rows import DatasetRows
 from seqcls.sampling.fixed_length import FixedLength
 from seqcls.sampling.uniform_inputs import UniformInputs
 from seqcls.sampling.variable_length import VariableLength
 
 SAMPLERS: dict[str, type[Sampler]] = {
     "balanced_strings": BalancedStrings,
+    "dataset_rows": DatasetRows,
     "fixed_length": FixedLength,
     "uniform_inputs": UniformInputs,
     "variable_length": VariableLength,

@@ -122,6 +122,8 @@ class BalancedStrings(DrawnByLength):
     @classmethod
     def obstacle(cls, task: Task) -> str | None:
         """It can draw the strings of any language."""
+        if hasattr(task, "content"):
+            return "its strings are those of a file; use dataset_rows"
         if isinstance(task, LanguageTask):
             return None
         return "it draws strings of languages; use uniform_inputs"

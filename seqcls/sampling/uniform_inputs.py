@@ -39,6 +39,8 @@ class UniformInputs(DrawnByLength):
     @classmethod
     def obstacle(cls, task: Task) -> str | None:
         """It can draw the inputs of any task that is no language."""
+        if hasattr(task, "content"):
+            return "its strings are those of a file; use dataset_rows"
         if isinstance(task, InputTask):
             return None
         return "it draws inputs, not the strings of a language; use balanced_strings"

@@ -8,6 +8,8 @@ from seqcls.tasks.counting import Counting
 from seqcls.tasks.cycle_navigation import CycleNavigation
 from seqcls.tasks.dyck import Dyck
 from seqcls.tasks.even_pairs import EvenPairs
+from seqcls.tasks.files.file import File
+from seqcls.tasks.files.pairs import Pairs
 from seqcls.tasks.first import First
 from seqcls.tasks.majority import Majority
 from seqcls.tasks.marked import BucketSort, MarkedCopy, MarkedReversal, OddsFirst
@@ -73,6 +75,8 @@ _OWN: dict[str, type[Task]] = {
     "square_root": SquareRoot,
     "modular_sum": ModularSum,
     "rewrite": Rewrite,
+    "file": File,
+    "pairs": Pairs,
 }
 
 TASKS: Registry[type[Task]] = Registry("seqcls.tasks", _OWN)

@@ -13,6 +13,7 @@ from seqcls.counts.invariance import counts_suffice
 from seqcls.errors import ConfigError
 from seqcls.problem import language
 from seqcls.tasks import TASKS, LanguageTask, Task
+from seqcls.tasks.files.file import File
 from seqcls.theory.classes import LanguageClass, Stated, Undecided, class_of
 from seqcls.theory.table import ROWS, Row, Verdict
 from seqcls.tokens.strings import TokenStrings
@@ -118,6 +119,8 @@ def order_pair(task: Task) -> tuple[str, str] | None:
     """
     if not isinstance(task, LanguageTask) or not task.order_sensitive:
         return None
+    if isinstance(task, File):
+        return task.order_pair
     tokens, tokenizer, tried = range(len(task.alphabet)), Tokenizer(task.alphabet), 0
     for length in itertools.count(2):
         tried += len(tokens) ** length

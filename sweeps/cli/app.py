@@ -11,7 +11,16 @@ import typer
 
 from seqcls import __version__
 from seqcls.errors import ClusterError, MachineError, SeqclsError, StoreUnavailableError
-from sweeps.cli import any_model, automata, causes, databases, interpretability, states, sweeps
+from sweeps.cli import (
+    any_model,
+    automata,
+    causes,
+    databases,
+    datasets,
+    interpretability,
+    states,
+    sweeps,
+)
 from sweeps.cli.damage import ShownWithoutDamage
 from sweeps.cli.examples import show_in_help
 from sweeps.cli.exit_codes import BAD_INPUT, UNAVAILABLE
@@ -255,6 +264,7 @@ app.add_typer(any_model.app)
 app.add_typer(states.app)
 app.add_typer(automata.app)
 app.add_typer(causes.app)
+app.add_typer(datasets.app)
 app.add_typer(databases.app)
 
 

@@ -13,6 +13,7 @@ from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, PluginError, SpecError
 from seqcls.problem import configuration
 from seqcls.spelling import nearest
+from sweeps.grid.paths import with_digests
 from sweeps.grid.toml import parse_toml
 from sweeps.grid.written_spec import MAX_RUNS, WrittenSpec
 
@@ -129,7 +130,7 @@ def read_spec(path: Path) -> SweepSpec:
         SpecError: as `parse_spec`, with the file named.
     """
     try:
-        return parse_spec(parse_toml(_read(path)))
+        return parse_spec(with_digests(parse_toml(_read(path)), path.parent))
     except (ValueError, RecursionError, OSError) as error:
         raise SpecError(f"cannot read {str(path)!r}: {error}") from None
     except SpecError as error:
@@ -163,6 +164,7 @@ def spec_as_written(data: Mapping[str, Any]) -> SweepSpec:
     Raises:
         SpecError: as `parse_spec`, but for a configuration.
     """
+    data = with_digests(data)
     # First, since a specification that cannot be stored has no text to show either.
     submitted = _json(data)
     written = WrittenSpec.of(data)

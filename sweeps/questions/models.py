@@ -172,6 +172,8 @@ def family(
         InvalidStringError: it is no family of this alphabet.
     """
     opened = model(store, run, epoch)
+    if reason := opened.problem.unknown_labels:
+        raise ConfigError(f"no family is judged: {reason}")
     return output_family(opened, strings) if opened.writes else answers(opened, strings)
 
 
@@ -190,6 +192,8 @@ def verdict(store: Store, run: int | str) -> Verdict | OutputVerdict:
     if stored is not None:
         return stored
     opened = trained_model(reader, run_id)
+    if reason := opened.problem.unknown_labels:
+        raise ConfigError(f"run {run_id}: there is no exhaustive check: {reason}")
     if opened.writes:
         return verdict_of_outputs(opened)
     tried = verdict_of(opened)

@@ -3,12 +3,20 @@
 import os
 import shlex
 import stat
+from functools import partial
 from pathlib import Path
 
-from sqlalchemy import URL, make_url
+from sqlalchemy import URL, make_url, text
 from sqlalchemy.exc import ArgumentError
 
-from seqcls.errors import StoreDamagedError, StoreError, StoreMissingError, StoreVersionError
+from seqcls.datasets import Dataset, known
+from seqcls.errors import (
+    DatasetError,
+    StoreDamagedError,
+    StoreError,
+    StoreMissingError,
+    StoreVersionError,
+)
 from sweeps.store.databases import postgres, sqlite
 from sweeps.store.databases.default import DB_VARIABLE, DEFAULT_DB
 from sweeps.store.databases.engine import SCHEMA_VERSION, Store, schema_version
@@ -170,6 +178,28 @@ def pack(db: str | None = None) -> Path:
 
 
 def _opened(located: Path | URL, *, read_only: bool) -> Store:
+    store = _opened_as_it_is(located, read_only=read_only)
+    # Configurations name datasets by their digest, wherever they are resolved.
+    known.add_source(store.location, partial(_dataset_in, store))
+    return store
+
+
+def _dataset_in(store: Store, digest: str) -> Dataset | None:
+    if store.path is not None and not store.path.exists():
+        return None
+    # As text, since this needs none of the tables, which take a while to load.
+    query = text("SELECT name, rows FROM dataset WHERE digest = :digest")
+    with store.begin() as connection:
+        row = connection.execute(query, {"digest": digest}).first()
+    if row is None:
+        return None
+    dataset = Dataset.from_bytes(bytes(row.rows), str(row.name))
+    if dataset.digest != digest:
+        raise DatasetError(f"{store.name!r}: the rows of a dataset do not fit its digest")
+    return dataset
+
+
+def _opened_as_it_is(located: Path | URL, *, read_only: bool) -> Store:
     if isinstance(located, URL):
         return Store(
             postgres.name_of(located), postgres.connect(located, read_only=read_only), None

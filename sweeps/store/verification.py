@@ -21,6 +21,7 @@ from sweeps.on_progress import OnProgress
 from sweeps.store.databases import sqlite
 from sweeps.store.databases.engine import Store, schema_version
 from sweeps.store.databases.statements import RUNS_AT_ONCE, one_of
+from sweeps.store.results.datasets import damaged_datasets
 from sweeps.store.results.explained import misfits
 from sweeps.store.results.stored import RESULT_TABLES, StoredRun, read_runs
 from sweeps.store.results.sums import wrong_sums
@@ -86,6 +87,7 @@ def verify(store: Store, on_progress: OnProgress | None = None, processes: int =
         "the file": _file,
         "the schema": _schema,
         "the configurations": _configs,
+        "the datasets": _datasets,
         "the test sets": _test_sets,
         "the sweeps": _sweeps,
         "rows of results": _rows_without_run,
@@ -198,6 +200,12 @@ def _is_tested_on(config: RunConfig, key: str, text: str) -> bool:
     missing = {name: default_fields()[name] for name in wanted if name not in stored}
     same = canonical_json(missing | stored) == canonical_json(wanted)
     return same and key == test_set_key(config)
+
+
+def _datasets(store: Store) -> Iterator[Damage]:
+    with store.begin() as connection:
+        for digest, reason in damaged_datasets(connection):
+            yield Damage(f"dataset {digest[:12]}", reason)
 
 
 def _test_sets(store: Store) -> Iterator[Damage]:

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from seqcls.datasets import Dataset
+from seqcls.datasets.known import dataset_of, is_known, remember
 from seqcls.engines.base import Progress
 from seqcls.engines.choice import Choice, choose_engine, engine_named
 from seqcls.errors import named
@@ -32,6 +34,8 @@ class Job:
     device: str
     initial: list[Weights] | None
     """The members' initial parameters; None where they are drawn where the group is trained."""
+    dataset: bytes | None = None
+    """The strings of a file, packed, for a process that has no database."""
 
 
 def make_job(group: RunGroup, engine: str, device: str) -> Job:
@@ -43,7 +47,9 @@ def make_job(group: RunGroup, engine: str, device: str) -> Job:
     choice = choose_engine(group[0].problem, engine, device)
     small = parameter_bytes(group[0].problem) <= MAX_DRAWN_BYTES
     initial = _drawn(group) if engine_named(choice.name).wants_initial and small else None
-    return Job(next(_numbers), group, choice, device, initial)
+    digest = group[0].config.dataset
+    dataset = dataset_of(digest).to_bytes() if digest else None
+    return Job(next(_numbers), group, choice, device, initial, dataset)
 
 
 def _drawn(group: RunGroup) -> list[Weights] | None:
@@ -64,6 +70,9 @@ def run_job(job: Job, report: Progress) -> list[RunResult]:
     Raises:
         MemoryError: this machine has less memory than that takes.
     """
+    digest = job.group[0].config.dataset
+    if job.dataset is not None and not is_known(digest):
+        remember(Dataset.from_bytes(job.dataset))
     try:
         return _run_job(job, report)
     except SystemExit as error:

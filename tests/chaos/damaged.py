@@ -7,9 +7,14 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from seqcls.datasets import Dataset
+from seqcls.tokens.strings import TokenStrings
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_writer, pack
+from sweeps.store.results.datasets import store_dataset
 from sweeps.store.results.explained import SHORT_TRIED
 from sweeps.store.schema.tables import Base
 from sweeps.work.options import WorkOptions
@@ -74,6 +79,12 @@ OTHERS = {
 """What is found out, or written, of runs and sweeps later."""
 
 
+def dataset() -> Dataset:
+    """Two strings with labels."""
+    strings = TokenStrings.of_lists(2, [[0, 1], [1]])
+    return Dataset.of("mine.csv", "ab", strings, labels=np.array([True, False]))
+
+
 def make(path: Path) -> Path:
     """Three sweeps whose runs are done, and one of which one failed and one waits."""
     store = open_writer(str(path))
@@ -82,6 +93,7 @@ def make(path: Path) -> Path:
     work(store, [writer.submit(store, parse_spec(OTHER))], WorkOptions(0))
     writer.submit(store, parse_spec({**SPEC, "name": "waiting", "model_seeds": [7]}))
     with store.begin() as connection:
+        store_dataset(connection, dataset())
         for table, values in OTHERS.items():
             connection.exec_driver_sql(f"INSERT INTO {table} VALUES ({values})")
         first = "(SELECT min(id) FROM run WHERE model_seed = 7)"

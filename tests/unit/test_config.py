@@ -97,6 +97,7 @@ CHANGES: dict[str, Any] = {
     "pattern": "(ab)*",
     "formula": "a > b",
     "replacement": "ba",
+    "dataset": "0" * 64,
     "plugins": "somebodys-languages==1.0",
 }
 

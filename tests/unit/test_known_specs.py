@@ -25,4 +25,4 @@ def test_a_shipped_specification_trains(name: str) -> None:
         (trained,) = train_group([(resolve(config), 0)])
         assert trained.failure is None
         (evaluation,) = evaluate(resolve(config), [trained.kept_weights])
-        assert evaluation.tested == 64
+        assert evaluation.tested == resolve(config).test.epoch_size

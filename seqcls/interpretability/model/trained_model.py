@@ -14,6 +14,7 @@ from seqcls.kinds import Examples
 from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.tasks import Task
+from seqcls.tasks.files.file import File
 from seqcls.tokens.strings import NO_LETTER, TokenStrings
 from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer
 
@@ -150,14 +151,18 @@ class TrainedModel:
         return self.tokenizer.decode([FIRST_LETTER + letter for letter in letters])
 
     def ask(self, strings: TokenStrings) -> Answers:
-        """Labels and answers of strings."""
+        """Labels and answers of strings; where a file does not say the label, what is answered."""
         if self.writes:
             return self._outputs(strings)
         kind = self.problem.kind
         outputs = logits_of(self.problem.without_dropout, [self.weights], strings)[0]
-        targets = kind.targets(self.task, strings)
+        predicted = kind.answers(outputs)
+        if isinstance(self.task, File):
+            targets = self.task.labels_or(strings, predicted)
+        else:
+            targets = kind.targets(self.task, strings)
         margins = kind.margins(outputs, targets).astype(np.float64)
-        return Answers(strings, targets, kind.answers(outputs), margins)
+        return Answers(strings, targets, predicted, margins)
 
     def _outputs(self, strings: TokenStrings) -> Answers:
         """As `ask`, of a transduction; the logits are the targets' log-probabilities."""

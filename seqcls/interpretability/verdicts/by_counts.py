@@ -20,6 +20,8 @@ def unaffordable(problem: Problem) -> str | None:
     """Why a problem's models are not checked exhaustively; None where they are."""
     if problem.no_language:
         return problem.no_language
+    if problem.unknown_labels:
+        return problem.unknown_labels
     if reason := multisets_differ(problem):
         return f"{reason}, so there are far too many strings to try them all"
     letters = len(problem.task.alphabet)

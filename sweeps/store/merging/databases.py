@@ -15,6 +15,7 @@ from sweeps.store.databases.postgres import take_turns
 from sweeps.store.databases.statements import chunks, insert_new, inserted_id, update_states
 from sweeps.store.merging.notes import merge_notes, merge_views
 from sweeps.store.merging.runs import Merged, merge_runs
+from sweeps.store.results.datasets import copy_datasets
 from sweeps.store.results.stored import config_with_key
 from sweeps.store.results.test_sets import insert_test_strings, stored_test_set
 from sweeps.store.schema.tables import Config, Sweep, SweepRun, SweepState, TestSet, now
@@ -34,6 +35,7 @@ def merge(store: Store, other: Store, on_progress: OnProgress | None = None) -> 
     merged = Merged()
     with other.begin() as source, store.change("configs", "members") as target:
         take_turns(target)
+        copy_datasets(source, target)
         config_ids = _merge_configs(source, target)
         run_ids = merge_runs(source, target, config_ids, merged, on_progress)
         sweep_ids = dict(_merge_sweeps(source, target, run_ids, _label(other), merged))

@@ -8,6 +8,7 @@ from sqlalchemy import delete as delete_rows
 
 from seqcls.canonical import canonical_json
 from seqcls.config import RunConfig
+from seqcls.datasets.known import dataset_of
 from seqcls.testset import test_set_json, test_set_key
 from sweeps.grid.spec import SweepSpec
 from sweeps.store.databases.engine import Store
@@ -20,6 +21,7 @@ from sweeps.store.databases.statements import (
     inserted_id,
     update_states,
 )
+from sweeps.store.results.datasets import delete_unused, store_dataset
 from sweeps.store.results.sums import lower_sums
 from sweeps.store.runs import notes
 from sweeps.store.schema.tables import (
@@ -73,6 +75,8 @@ def submit(store: Store, spec: SweepSpec, launch_token: str | None = None) -> in
         known = connection.scalar(select(Sweep.id).where(Sweep.launch_token == token))
         if known is not None:
             return known
+        for digest in sorted({config.dataset for config in configs} - {""}):
+            store_dataset(connection, dataset_of(digest))
         config_ids = _config_ids(connection, configs)
         # First, as workers do: this may wait for one that is changing a run, who waits for sweeps.
         for ids in chunks(config_ids):
@@ -175,6 +179,7 @@ def _delete_runs(connection: Connection, run_ids: Sequence[int]) -> None:
     if run_ids:
         used = exists().where(Run.config_id == Config.id)
         connection.execute(delete_rows(Config).where(~used))
+        delete_unused(connection)
         tested = select(Config.test_set_id).where(Config.test_set_id.is_not(None))
         connection.execute(delete_rows(TestString).where(TestString.test_set_id.not_in(tested)))
         connection.execute(delete_rows(TestSet).where(TestSet.id.not_in(tested)))

@@ -42,6 +42,13 @@ class RunState(StrEnum):
     FAILED = "failed"
 
 
+class DatasetTask(StrEnum):
+    """Which task asks for the answers of a dataset: labels, or targets."""
+
+    FILE = "file"
+    PAIRS = "pairs"
+
+
 class Unit(StrEnum):
     """What an exhaustive check went through: counts of letters, or strings."""
 
@@ -91,6 +98,23 @@ class Sweep(Base):
     created_at: Mapped[str] = mapped_column(text(values.TIME))
     state: Mapped[str] = mapped_column(text(values.one_word_of(SweepState)))
     launch_token: Mapped[str] = mapped_column(text(), unique=True)
+
+
+class Dataset(Base):
+    """Strings of one's own, that configurations name by their digest."""
+
+    __tablename__ = "dataset"
+    __table_args__ = (_NUMBERED,)
+    id: Mapped[int] = mapped_column(whole(values.ID), primary_key=True)
+    digest: Mapped[str] = mapped_column(text(values.DIGEST), unique=True)
+    """Of the content: of all but the name."""
+    name: Mapped[str] = mapped_column(text())
+    """Of the file that was read first."""
+    task: Mapped[str] = mapped_column(text(values.one_word_of(DatasetTask)))
+    row_count: Mapped[int] = mapped_column(whole(values.SOME))
+    rows: Mapped[bytes] = mapped_column(packed_bytes())
+    """All rows, compressed; `seqcls.datasets` packs them."""
+    created_at: Mapped[str] = mapped_column(text(values.TIME))
 
 
 class TestSet(Base):

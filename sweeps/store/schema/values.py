@@ -96,7 +96,14 @@ def _word(value: str) -> str:
     return value
 
 
+def _digest(value: str) -> str:
+    if len(value) != 64 or set(value) - set("0123456789abcdef"):
+        raise ValueError("no digest")
+    return value
+
+
 TEXT = text()
+DIGEST = text("64 hexadecimal digits", _digest)
 JSON = text("a JSON object", _object)
 TIME = text("a time in ISO 8601 with its offset from UTC", _time)
 ID = whole(0)

@@ -74,6 +74,18 @@ CREATE TABLE output_pack (
 ){strict}
 """
 
+DATASET = """
+CREATE TABLE dataset (
+    id {id},
+    digest TEXT NOT NULL UNIQUE CHECK (length(digest) = 64),
+    name TEXT NOT NULL,
+    task TEXT NOT NULL CHECK (task IN ('file', 'pairs')),
+    row_count INTEGER NOT NULL CHECK (row_count >= 1),
+    rows {bytes} NOT NULL,
+    created_at TEXT NOT NULL
+){strict}
+"""
+
 WORDS_HERE = {
     "sqlite": {
         "outputs_are_some": "json_valid(outputs) AND json_type(outputs) = 'array' "
@@ -126,6 +138,7 @@ def upgrade() -> None:
     _add_targets()
     dialect = op.get_bind().dialect.name
     op.execute(_written(OUTPUT_PACK))
+    op.execute(_written(DATASET))
     op.get_bind().exec_driver_sql(wrong_output_view(dialect))
     if dialect == "postgresql":
         # Runs of a state in the order of their ids, as those of every index of SQLite are.

@@ -1,0 +1,128 @@
+"""The rows of a file: those of its splits, or of splits that are drawn."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import count
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Int64
+
+from seqcls.config import PARTS
+from seqcls.datasets.known import dataset_of
+from seqcls.errors import ConfigError
+from seqcls.kinds import Examples
+from seqcls.tasks.base import Task
+
+Rows = Int64[np.ndarray, " row"]
+
+
+@dataclass(frozen=True)
+class DatasetRows:
+    """All rows of a split, in every epoch; those of training in an order drawn for each.
+
+    A split that the file lacks is drawn from its rows for training: shares of the distinct
+    strings, of each label and length the same as far as that goes.
+    """
+
+    task: Any
+    part: str
+    batch_size: int
+    train_seed: int
+    validation_share: float
+    test_share: float
+
+    reads: ClassVar[frozenset[str]] = frozenset(
+        {"part", "batch_size", "train_seed", "validation_share", "test_share"}
+    )
+    reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {}
+
+    def __post_init__(self) -> None:
+        if self.validation_share + self.test_share >= 1:
+            raise ConfigError(
+                f"validation_share={self.validation_share}: with test_share={self.test_share} "
+                "nothing is left to train on; their sum has to be less than 1"
+            )
+        if not len(self._rows):
+            raise ConfigError(
+                f"dataset={self.task.content.name!r}: no row is left for {self.part}; give more "
+                "rows, a split of that name, or a larger share"
+            )
+
+    @classmethod
+    def obstacle(cls, task: Task) -> str | None:
+        """It has no strings but those of a file."""
+        if hasattr(task, "content"):
+            return None
+        return "it takes strings of files only (task = 'file' or 'pairs')"
+
+    @property
+    def _rows(self) -> Rows:
+        shares = (self.validation_share, self.test_share)
+        return _split_rows(self.task.dataset, self.train_seed, *shares)[self.part]
+
+    @property
+    def lengths(self) -> range:
+        lengths = self.task.content.strings.lengths[self._rows]
+        return range(int(lengths.min()), int(lengths.max()) + 1)
+
+    @property
+    def epoch_size(self) -> int:
+        return len(self._rows)
+
+    @property
+    def repeats(self) -> bool:
+        return True
+
+    def epochs(self) -> Iterator[Examples]:
+        """Epochs of all the rows."""
+        content = self.task.content
+        answers = content.targets if content.labels is None else content.labels
+        for epoch in count():
+            rows = self._rows
+            if self.part == "train":
+                seeds = [self.train_seed, PARTS.index(self.part), epoch]
+                rows = np.random.default_rng(seeds).permutation(rows)
+            yield Examples(content.strings.take(rows), answers[rows])
+
+
+@lru_cache(maxsize=16)
+def _split_rows(
+    digest: str, train_seed: int, validation_share: float, test_share: float
+) -> dict[str, Rows]:
+    """The rows of each part."""
+    dataset = dataset_of(digest)
+    splits = dataset.splits
+    given = {
+        part: np.flatnonzero(splits == number) if splits is not None else np.empty(0, np.int64)
+        for number, part in enumerate(PARTS)
+    }
+    left = given["train"] if splits is not None else np.arange(len(dataset))
+    if not len(left):
+        raise ConfigError(f"dataset={dataset.name!r}: no row has the split 'train'")
+    whole = len(left)
+    rng = np.random.default_rng([train_seed, len(PARTS)])
+    for part, share in (("test", test_share), ("validation", validation_share)):
+        if not len(given[part]) and len(left):
+            # Shares are of all rows that splits are drawn from.
+            drawn = _drawn(digest, left, share * whole / len(left), rng)
+            given[part], left = left[drawn], left[~drawn]
+    return {**given, "train": left}
+
+
+def _drawn(digest: str, rows: Rows, share: float, rng: np.random.Generator) -> np.ndarray:
+    """Which of the rows belong to a share: equal strings together, as many of each sort."""
+    dataset = dataset_of(digest)
+    letters = dataset.strings.letters[rows]
+    # Equal strings stand side by side in a dataset's order.
+    is_new = np.ones(len(rows), dtype=bool)
+    is_new[1:] = (letters[1:] != letters[:-1]).any(axis=1)
+    first = rows[is_new]
+    labels = np.zeros(len(first)) if dataset.labels is None else dataset.labels[first]
+    order = np.lexsort((rng.random(len(first)), dataset.strings.lengths[first], labels))
+    # Every so manieth, so that each label and length has its share.
+    places = np.floor((np.arange(len(first) + 1)) * share + rng.random())
+    chosen = np.zeros(len(first), dtype=bool)
+    chosen[order] = np.diff(places) > 0
+    return np.asarray(chosen[np.cumsum(is_new) - 1])

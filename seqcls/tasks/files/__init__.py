@@ -1,0 +1,1 @@
+"""Tasks that are given by their strings: what is right of others is not known."""

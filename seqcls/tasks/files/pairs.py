@@ -1,0 +1,74 @@
+"""A transduction of which some inputs and their targets are known: those of a file."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from seqcls.datasets import Dataset
+from seqcls.datasets.known import dataset_of
+from seqcls.errors import ConfigError
+from seqcls.tasks.files.file import refuse_unknown
+from seqcls.tasks.files.lookup import rows_of, rows_of_length
+from seqcls.tasks.transductions.base import LetterRow, TargetRow, Transduction
+from seqcls.tokens.strings import NO_LETTER, TokenStrings
+
+
+@dataclass(frozen=True)
+class Pairs(Transduction):
+    """Inputs of a file with their targets; of other inputs no target is known."""
+
+    dataset: str
+    """The digest of the file's content."""
+
+    reads: ClassVar[frozenset[str]] = frozenset({"dataset"})
+
+    def __post_init__(self) -> None:
+        if self.content.targets is None:
+            raise ConfigError(
+                f"dataset={self.content.name!r}: its rows have labels; use task='file'"
+            )
+
+    @property
+    def content(self) -> Dataset:
+        """The rows."""
+        return dataset_of(self.dataset)
+
+    @property
+    def alphabet(self) -> Sequence[str]:
+        return self.content.alphabet
+
+    @property
+    def _targets(self) -> np.ndarray:
+        targets = self.content.targets
+        assert targets is not None
+        return targets
+
+    def target(self, letters: LetterRow) -> TargetRow:
+        found = self.targets(TokenStrings.of_letters(len(self.alphabet), letters[None, :]))[0]
+        return np.asarray(found[found != NO_LETTER])
+
+    def targets(self, strings: TokenStrings) -> np.ndarray:
+        rows = rows_of(self.dataset, strings)
+        refuse_unknown(self.alphabet, strings, rows, "target")
+        found = self._targets[rows]
+        longest = int((found != NO_LETTER).sum(axis=1).max(initial=0))
+        return np.asarray(found[:, :longest])
+
+    def longest_target(self, length: int) -> int:
+        return int(self._lengths_of_targets(length).max(initial=0))
+
+    def _lengths_of_targets(self, length: int) -> np.ndarray:
+        rows = self.content.strings.lengths <= length
+        return np.asarray((self._targets[rows] != NO_LETTER).sum(axis=1))
+
+    def has_input(self, length: int) -> bool:
+        return bool(len(rows_of_length(self.dataset, length, None)))
+
+    def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
+        row = rng.choice(rows_of_length(self.dataset, length, None))
+        return np.array(self.content.strings.letters[row, :length])
+
+    def describe(self) -> str:
+        return f"The output is what the file {self.content.name!r} pairs with the input."

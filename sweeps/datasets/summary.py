@@ -1,0 +1,101 @@
+"""What is in a file of strings, before anything is trained on it."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from seqcls.datasets import SPLITS, Dataset
+from sweeps.datasets.reading import read_content
+
+
+@dataclass(frozen=True)
+class Part:
+    """The rows of a split, or of a label in it."""
+
+    split: str
+    """`all` where the file has no splits."""
+    label: str
+    """0 or 1; `target` of pairs."""
+    rows: int
+    shortest: int
+    longest: int
+    mean_length: float
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A file in numbers; of one that is refused only why."""
+
+    path: str
+    refused: Sequence[str]
+    """Rows that are refused, each with its line and why; the first ones of many."""
+    left_out: Sequence[str] = ()
+    """Columns that mean nothing here."""
+    task: str | None = None
+    digest: str | None = None
+    tokens: Sequence[str] = ()
+    rows: int = 0
+    parts: Sequence[Part] = ()
+    duplicates: int = 0
+    """Rows whose string stands in a row before them."""
+    overlaps: Sequence[tuple[str, str, int]] = ()
+    """Two splits, and how many distinct strings stand in both."""
+
+    def record(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return asdict(self)
+
+
+def summary(path: str | Path) -> Summary:
+    """What is in a file or folder of strings, and what of it is refused."""
+    content = read_content(path)
+    dataset = content.dataset
+    if dataset is None:
+        return Summary(str(path), content.problems, content.left_out)
+    strings = _by_split(dataset)
+    distinct = {split: set(found) for split, found in strings.items()}
+    pairs = [(a, b) for i, a in enumerate(distinct) for b in list(distinct)[i + 1 :]]
+    return Summary(
+        str(path),
+        (),
+        content.left_out,
+        dataset.task,
+        dataset.digest,
+        list(dataset.alphabet),
+        len(dataset),
+        _parts(dataset),
+        len(dataset) - len(set().union(*distinct.values())),
+        [(a, b, len(common)) for a, b in pairs if (common := distinct[a] & distinct[b])],
+    )
+
+
+def _splits(dataset: Dataset) -> dict[str, np.ndarray]:
+    if dataset.splits is None:
+        return {"all": np.arange(len(dataset))}
+    rows = {name: np.flatnonzero(dataset.splits == i) for i, name in enumerate(SPLITS)}
+    return {name: found for name, found in rows.items() if len(found)}
+
+
+def _by_split(dataset: Dataset) -> dict[str, list[int]]:
+    """Of each split a hash of every string."""
+    letters = dataset.strings.letters
+    return {
+        split: [hash(letters[row].tobytes()) for row in rows.tolist()]
+        for split, rows in _splits(dataset).items()
+    }
+
+
+def _parts(dataset: Dataset) -> list[Part]:
+    found = []
+    for split, rows in _splits(dataset).items():
+        answers = ["target"] * len(rows)
+        if dataset.labels is not None:
+            answers = dataset.labels[rows].astype(int).astype(str).tolist()
+        for label in sorted(set(answers)):
+            lengths = dataset.strings.lengths[rows[np.array(answers) == label]]
+            ends = int(lengths.min()), int(lengths.max())
+            found.append(Part(split, label, len(lengths), *ends, float(lengths.mean())))
+    return found
