@@ -41,7 +41,8 @@ def write_site(db: str | None, folder: Path, sweeps: Sequence[str], *, force: bo
 
 def _pages(store: Store, sweeps: Sequence[str]) -> dict[str, str]:
     """The text of each file."""
-    pages, entries = {}, []
+    pages: dict[str, str] = {}
+    entries = []
     for name in sweeps or list(sweep_queries.specifications(store)):
         try:
             text = written(store, name)
