@@ -52,4 +52,19 @@ def report(
     write_report(db, sweep, out, force=force)
 
 
+@app.command(rich_help_panel=PANEL)
+def site(
+    folder: Annotated[Path, typer.Argument(help="The folder to write to.", show_default=False)],
+    sweep: Annotated[
+        list[str] | None, typer.Option("--sweep", help="Only this sweep; may be repeated.")
+    ] = None,
+    db: Db = None,
+    force: Force = False,
+) -> None:
+    """Write a folder for a static host: an index, and the report of each sweep."""
+    from dashboard.report.site import write_site
+
+    write_site(db, folder, sweep or [], force=force)
+
+
 show_in_help(app)

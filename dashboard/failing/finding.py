@@ -10,6 +10,7 @@ from dashboard.sweeps_page.running import SECONDS
 from seqcls.errors import SeqclsError
 from sweeps.analysis import causes, causes_process
 from sweeps.analysis.causes_process import Attribution
+from sweeps.read_only import control
 from sweeps.store.opening import open_reader
 
 
@@ -28,7 +29,13 @@ def offer(waiting: Sequence[int]) -> None:
         st.code(job.problem, language=None, wrap_lines=True)
     if waiting:
         what = "the model fails" if len(waiting) == 1 else f"{len(waiting):,} models fail"
-        st.button(f"Find why {what}", key="find_causes", on_click=_start, args=(tuple(waiting),))
+        st.button(
+            f"Find why {what}",
+            key="find_causes",
+            on_click=_start,
+            args=(tuple(waiting),),
+            **control(),
+        )
 
 
 def _start(run_ids: tuple[int, ...]) -> None:
@@ -40,7 +47,7 @@ def _start(run_ids: tuple[int, ...]) -> None:
         return
     try:
         _jobs()[location] = causes_process.start(store, run_ids)
-    except OSError as error:
+    except (SeqclsError, OSError) as error:
         st.session_state[sweep_actions.PROBLEM] = str(error)
 
 

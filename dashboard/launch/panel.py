@@ -15,6 +15,7 @@ from seqcls.errors import SeqclsError
 from sweeps.durations import spoken
 from sweeps.grid.spec import SweepSpec, load_specs, shipped_names
 from sweeps.questions import sweeping
+from sweeps.read_only import control
 from sweeps.store.opening import existing, open_reader, why_unreadable
 from sweeps.store.reading import sweep_queries
 from sweeps.work.estimate import Estimate
@@ -111,7 +112,7 @@ def _offer(specs: list[SweepSpec]) -> None:
         key="launch_button",
         type="primary",
         width="stretch",
-        disabled=stored == "as it is",
+        **control(disabled=stored == "as it is"),
         on_click=_launch,
         args=(specs, st.session_state.setdefault(TOKEN, uuid.uuid4().hex)),
     )

@@ -14,6 +14,7 @@ from seqcls.errors import SeqclsError
 from sweeps.durations import spoken
 from sweeps.grid.written_spec import toml_of
 from sweeps.processes import background_worker
+from sweeps.read_only import control
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import sweep_queries
 from sweeps.store.reading.sweep_queries import SweepOutcome
@@ -239,6 +240,7 @@ def _delete(sweep: SweepProgress) -> None:
             type="primary",
             on_click=sweep_actions.delete,
             args=(sweep.id,),
+            **control(),
         )
 
 

@@ -1,5 +1,6 @@
 """The dashboard's server: what it says when it begins, whom it answers, and how it ends."""
 
+import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -7,15 +8,19 @@ from contextlib import asynccontextmanager, suppress
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
+from streamlit import get_option
 
 from dashboard.server import ending
 from seqcls.errors import SeqclsError
+from sweeps.processes.serve import THIS_MACHINE
+from sweeps.read_only import READ_ONLY_VARIABLE, is_read_only
 from sweeps.store.opening import open_reader
 
 
 @asynccontextmanager
 async def lifespan(_app: object) -> AsyncIterator[None]:
     """From what is shown being said to the server's end."""
+    _refuse_others()
     _say_what_is_shown()
     async with ending.in_time():
         yield
@@ -38,6 +43,20 @@ class SameOrigin:
             if any(page.partition("://")[2] != host for page in headers.getlist("origin")):
                 app = PlainTextResponse("This server answers its own pages alone.", 403)
         await app(scope, receive, send)
+
+
+def _refuse_others() -> None:
+    """Ends a server that others could reach and write through, however it was started."""
+    address = get_option("server.address")
+    if address in THIS_MACHINE or is_read_only():
+        return
+    print(
+        f"seqcls: --server.address {address}: others could launch and delete sweeps there, for "
+        f"there is no login; set {READ_ONLY_VARIABLE}=1, or leave the address at 127.0.0.1",
+        file=sys.stderr,
+        flush=True,
+    )
+    os._exit(2)
 
 
 def _say_what_is_shown() -> None:

@@ -7,6 +7,7 @@ import streamlit as st
 from dashboard import data, links
 from dashboard.sweeps_page.sweep_actions import write
 from dashboard.text import verbatim
+from sweeps.read_only import control
 from sweeps.store.runs import notes
 from sweeps.store.runs.notes import Note, View
 
@@ -40,7 +41,9 @@ def form(sweep_id: int, note: Note, known: list[str]) -> None:
             accept_new_options=True,
             placeholder="None",
         )
-        st.form_submit_button("Save", on_click=_write, args=(sweep_id,), type="primary")
+        st.form_submit_button(
+            "Save", on_click=_write, args=(sweep_id,), type="primary", **control()
+        )
 
 
 def archive_button(sweep_id: int, note: Note) -> None:
@@ -52,7 +55,7 @@ def archive_button(sweep_id: int, note: Note) -> None:
         icon=":material/unarchive:" if archived else ":material/archive:",
         on_click=write,
         args=(lambda store: notes.archive(store, sweep_id, not archived),),
-        help="An archived sweep is hidden from lists and filters. Nothing of it is deleted.",
+        **control("An archived sweep is hidden from lists and filters. Nothing of it is deleted."),
     )
 
 
@@ -73,7 +76,9 @@ def show_views(page: str) -> None:
         query = urlencode(
             [(key, value) for key in st.query_params for value in st.query_params.get_all(key)]
         )
-        st.button("Save this view", key="save_view", on_click=_save, args=(page, query))
+        st.button(
+            "Save this view", key="save_view", on_click=_save, args=(page, query), **control()
+        )
 
 
 def _view(view: View) -> None:
@@ -88,7 +93,7 @@ def _view(view: View) -> None:
         "",
         key=f"forget view {view.name}",
         icon=":material/close:",
-        help="Delete this view.",
+        **control("Delete this view."),
         type="tertiary",
         on_click=write,
         args=(lambda store: notes.delete_view(store, view.name),),

@@ -7,6 +7,7 @@ from dashboard.sweeps_page import sweep_actions
 from dashboard.text import models_fail, verbatim
 from seqcls.errors import SeqclsError
 from sweeps.durations import spoken
+from sweeps.read_only import control
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries
@@ -133,6 +134,7 @@ def buttons(sweep: SweepProgress, attended: bool, place: str) -> None:
                 key=f"resume {place} {sweep.id}",
                 on_click=sweep_actions.resume,
                 args=named,
+                **control(),
             )
         elif sweep.state != SweepState.DONE:
             st.button(
@@ -140,7 +142,7 @@ def buttons(sweep: SweepProgress, attended: bool, place: str) -> None:
                 key=f"stop {place} {sweep.id}",
                 on_click=sweep_actions.stop,
                 args=(sweep.id,),
-                help="Models that are nearly done are finished; no result is lost.",
+                **control("Models that are nearly done are finished; no result is lost."),
             )
         if sweep.failed:
             st.button(
@@ -148,4 +150,5 @@ def buttons(sweep: SweepProgress, attended: bool, place: str) -> None:
                 key=f"retry {place} {sweep.id}",
                 on_click=sweep_actions.retry,
                 args=named,
+                **control(),
             )

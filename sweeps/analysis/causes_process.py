@@ -14,6 +14,7 @@ from typing import IO
 from seqcls.errors import SeqclsError
 from sweeps.analysis import causes
 from sweeps.processes.python import environment_of, python
+from sweeps.read_only import refuse_writes
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
 
@@ -46,7 +47,9 @@ def start(store: Store, run_ids: Sequence[int]) -> Attribution:
 
     Raises:
         OSError: no process could be started.
+        ReadOnlyError: this process only reads.
     """
+    refuse_writes("storing causes")
     said = tempfile.TemporaryFile()  # noqa: SIM115 - it is read when the process has ended
     process = subprocess.Popen(
         python("sweeps.analysis.causes_process"),

@@ -288,15 +288,21 @@ def dashboard(
     host: Annotated[
         str,
         typer.Option(
-            help="The address to serve on. There is no login: at any but the default address, "
-            "anyone who can reach it can launch and delete sweeps."
+            help="The address to serve on. There is no login: others than this machine's own need "
+            "--read-only."
         ),
     ] = "127.0.0.1",
+    read_only: Annotated[
+        bool,
+        typer.Option(
+            "--read-only", help="Write nothing and start no training: for a page for others."
+        ),
+    ] = False,
 ) -> None:
     """Show the database in a browser: launch sweeps, compare them, find what fails."""
     from sweeps.processes.serve import show_dashboard
 
-    show_dashboard(db, port, host)
+    show_dashboard(db, port, host, read_only=read_only)
 
 
 show_in_help(app)

@@ -36,6 +36,7 @@ EXAMPLES: Mapping[str, str] = {
     "figures": "seqcls figures all_initializations/2 aac baac -o figures",
     "report": "seqcls report all_initializations -o heads.html",
     "merge": "seqcls merge theirs.db --db runs.db",
+    "site": "seqcls site public",
     "export": "seqcls export results --format parquet",
     "pack": "seqcls pack --db runs.db",
     "verify": "seqcls verify --db runs.db",

@@ -22,6 +22,7 @@ from filelock import FileLock
 
 from seqcls.errors import StoreError
 from sweeps.processes.python import environment_of, python
+from sweeps.read_only import refuse_writes
 from sweeps.store.databases.engine import Store
 
 _started: list[subprocess.Popen[bytes]] = []
@@ -66,8 +67,10 @@ def start_worker(store: Store, sweeps: Mapping[int, str], *, anyway: bool = Fals
         Whether a process was started.
 
     Raises:
-        StoreError: in place of the folder of logs is a link, which may lead anywhere.
+        StoreError: in place of the folder of logs is a link, which may lead anywhere; or this
+            process only reads.
     """
+    refuse_writes("starting a worker")
     folder = log_folder(store)
     if folder.is_symlink():
         raise StoreError(f"{str(folder)!r} is a link: expected a folder for logs; remove the link")
@@ -104,6 +107,7 @@ def read_log(store: Store, sweep_id: int, max_bytes: int = 20_000) -> str | None
 
 def forget(store: Store, sweep_id: int) -> None:
     """Removes what is known of a deleted sweep's worker; the log itself stays."""
+    refuse_writes("removing a record")
     path = _record_path(log_folder(store), sweep_id)
     with suppress(OSError), _opened(path.parent) as folder:
         os.unlink(path.name, dir_fd=folder)

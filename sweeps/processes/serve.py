@@ -16,6 +16,7 @@ import typer
 
 from seqcls.errors import ConfigError
 from sweeps.processes.python import python
+from sweeps.read_only import READ_ONLY_VARIABLE, is_read_only
 from sweeps.shipped import to_begin_with
 from sweeps.store.databases.default import DB_VARIABLE
 
@@ -37,25 +38,43 @@ class PortTakenError(OSError):
     """Another program listens there."""
 
 
-def show_dashboard(db: str | None, port: int, host: str = ADDRESS) -> NoReturn:
+def show_dashboard(
+    db: str | None, port: int, host: str = ADDRESS, *, read_only: bool = False
+) -> NoReturn:
     """Becomes the dashboard's server on this machine, until it is interrupted.
 
     Args:
         db: the database.
         port: where it is served.
-        host: the address that it is served at; others than this machine's own let others in.
+        host: the address that it is served at; others than this machine's let others in.
+        read_only: write nothing, as where `SEQCLS_READ_ONLY` is set.
+
+    Raises:
+        HostError: no address of this machine, or one that others reach while writing is possible.
+        PortTakenError: another program listens there.
     """
+    read_only = read_only or is_read_only()
     _check_port(host, port)
+    if host not in THIS_MACHINE and not read_only:
+        raise HostError(
+            f"--host {host}: others could launch and delete sweeps there, for there is no login; "
+            f"add --read-only, or leave --host at {ADDRESS} and forward the port over SSH"
+        )
     environment = _without_options(os.environ)
     if (copy := to_begin_with(db)) is not None:
         typer.echo("There is no runs.db in this folder: here is your copy of the report's models.")
         db = str(copy)
     if db is not None:
         os.environ[DB_VARIABLE] = environment[DB_VARIABLE] = db
-    _warn_of_others(host)
+    options: list[str] = []
+    if read_only:
+        os.environ[READ_ONLY_VARIABLE] = environment[READ_ONLY_VARIABLE] = "1"
+        # A traceback names folders of this machine.
+        options = ["--client.showErrorDetails=none"]
+        typer.echo("Read-only: nothing is launched, changed or computed into the database.")
     typer.echo(f"The dashboard is at http://{host}:{port} (Ctrl-C stops it; sweeps keep running).")
     sys.stdout.flush()
-    options = [
+    options += [
         f"--server.address={host}",
         f"--browser.serverAddress={host}",
         f"--server.port={port}",
@@ -98,16 +117,6 @@ def _is_taken(host: str, port: int) -> bool:
                 raise
             return True
     return False
-
-
-def _warn_of_others(host: str) -> None:
-    if host in THIS_MACHINE:
-        return
-    typer.echo(
-        f"seqcls: --host {host}: there is no login. Anyone who can reach this address can read the "
-        "database and launch and delete sweeps.",
-        err=True,
-    )
 
 
 def _without_options(environment: Mapping[str, str]) -> dict[str, str]:

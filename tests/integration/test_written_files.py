@@ -22,6 +22,7 @@ from tests.conftest import ROOT
 RUN = "lower_magnitude_initializations/2"
 WRITING = {
     "report": ("report", "all_initializations", "-o", "out/report.html"),
+    "site": ("site", "out", "--sweep", "all_initializations"),
     "figures": ("figures", RUN, "baac", "-o", "out"),
     "export": ("export", "out"),
     "helps": ("helps", RUN, "--save", "out"),

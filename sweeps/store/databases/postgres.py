@@ -7,6 +7,7 @@ from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, text
 from sqlalchemy.exc import InterfaceError, OperationalError, SQLAlchemyError
 
 from seqcls.errors import StoreBusyError, StoreError
+from sweeps.read_only import refuse_writes
 from sweeps.store.databases.sqlite import TOO_LONG
 
 CONNECT_SECONDS = 10
@@ -39,8 +40,10 @@ def connect(url: URL, *, read_only: bool, busy_seconds: float | None = None) -> 
         busy_seconds: how long a statement waits for another's lock; as long as it takes if None.
 
     Raises:
-        StoreError: the driver is not installed.
+        StoreError: the driver is not installed, or this process only reads and may not write.
     """
+    if not read_only:
+        refuse_writes("writing to the database")
     try:
         return _engine(url, read_only, busy_seconds, read_seconds if read_only else None)
     except ModuleNotFoundError:

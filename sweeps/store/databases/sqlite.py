@@ -30,6 +30,7 @@ from seqcls.errors import (
     StoreUnavailableError,
 )
 from sweeps.files import whole_files
+from sweeps.read_only import reading_address, refuse_writes
 
 BUSY_SECONDS = 60.0
 """How long a connection waits for another's lock."""
@@ -86,7 +87,12 @@ def connect(
             into write-ahead mode, and creates it if it is missing.
         prepared: statements that each connection begins with; they may ask what `fits`.
         busy_seconds: how long a connection waits for another's lock; `BUSY_SECONDS` if None.
+
+    Raises:
+        ReadOnlyError: this process only reads, and the mode is another.
     """
+    if mode != "ro":
+        refuse_writes(f"writing to {str(path)!r}")
     return _engine(path.absolute(), mode, tuple(prepared), busy_seconds)
 
 
@@ -101,9 +107,11 @@ def _engine(
     location = f"file:{quote(str(path))}?mode={mode}"
 
     def new_connection() -> sqlite3.Connection:
+        # Asked of each connection: a writer may have come or gone.
+        address = reading_address(path) if mode == "ro" else location
         # isolation_level=None leaves transactions to the events below.
         connection = sqlite3.connect(
-            location,
+            address,
             uri=True,
             timeout=BUSY_SECONDS if busy_seconds is None else busy_seconds,
             isolation_level=None,

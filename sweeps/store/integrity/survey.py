@@ -13,13 +13,13 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from sqlalchemy import Table
 
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, SpecError, StoreDamagedError, StoreError
 from sweeps.grid.spec import spec_as_written
+from sweeps.read_only import reading_address
 from sweeps.store.integrity.row_checks import (
     CONTRADICTING,
     CONTRADICTING_OUTPUTS,
@@ -94,7 +94,7 @@ class Survey:
 
 def connect(path: Path) -> sqlite3.Connection:
     """A connection that reads, and no longer than `MOST_SECONDS`."""
-    connection = sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)
+    connection = sqlite3.connect(reading_address(path), uri=True)
     connection.execute("PRAGMA trusted_schema=OFF")
     connection.execute("PRAGMA cell_size_check=ON")
     connection.create_function("fits", 2, fits, deterministic=True)

@@ -1,0 +1,72 @@
+"""Whether this process may write: a dashboard for the public only reads. Decided here alone."""
+
+import os
+from pathlib import Path
+from typing import TypedDict
+from urllib.parse import quote
+
+from seqcls.errors import StoreError
+from sweeps.files import COMPANIONS
+
+READ_ONLY_VARIABLE = "SEQCLS_READ_ONLY"
+REASON = "This page is read-only: start a dashboard of your own with `seqcls dashboard` to do this."
+_OFF = ("", "0", "false", "no", "off")
+
+
+class ReadOnlyError(StoreError):
+    """Something would be written or started by a dashboard that only reads."""
+
+
+class Control(TypedDict):
+    """Whether a control of a page is disabled, and what its tooltip says."""
+
+    disabled: bool
+    help: str | None
+
+
+def is_read_only() -> bool:
+    """Whether `SEQCLS_READ_ONLY` is set to anything but 0, false, no or off."""
+    return os.environ.get(READ_ONLY_VARIABLE, "").strip().lower() not in _OFF
+
+
+def refuse_writes(what: str) -> None:
+    """Refuses what would write or start a process.
+
+    Raises:
+        ReadOnlyError: this process only reads.
+    """
+    if is_read_only():
+        raise ReadOnlyError(
+            f"{what} is refused: {READ_ONLY_VARIABLE} is set, so nothing is written; unset it"
+        )
+
+
+def control(tooltip: str | None = None, *, disabled: bool = False) -> Control:
+    """What a control that writes is given: disabled with the reason where this process only reads.
+
+    Args:
+        tooltip: what it says otherwise.
+        disabled: whether it is disabled anyway.
+    """
+    if is_read_only():
+        return {"disabled": True, "help": REASON}
+    return {"disabled": disabled, "help": tooltip}
+
+
+def reading_address(path: Path) -> str:
+    """The URI by which a reader opens a file.
+
+    A process that only reads takes it as immutable while nobody writes it: SQLite then makes no
+    file beside it, so that it may stand on a read-only medium.
+    """
+    address = f"file:{quote(str(path.absolute()))}?mode=ro"
+    if is_read_only() and not any(_holds_something(f"{path}{end}") for end in COMPANIONS):
+        address += "&immutable=1"
+    return address
+
+
+def _holds_something(path: str) -> bool:
+    try:
+        return os.stat(path).st_size > 0
+    except OSError:
+        return False

@@ -1,0 +1,194 @@
+"""A dashboard for the public: it writes nothing, whatever is called, and only it lets others in."""
+
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from sqlalchemy.exc import SQLAlchemyError
+
+from dashboard.failing import finding
+from dashboard.sweeps_page import sweep_actions
+from seqcls.errors import StoreError
+from sweeps import api
+from sweeps.analysis import causes_process
+from sweeps.grid.spec import parse_spec
+from sweeps.processes import background_worker
+from sweeps.read_only import REASON, ReadOnlyError
+from sweeps.store import writer
+from sweeps.store.databases import postgres
+from sweeps.store.databases.engine import Store
+from sweeps.store.opening import locate, open_reader, open_writer, pack, to_write
+from sweeps.store.reading import queries
+from sweeps.store.runs import notes
+from tests.app import open_app, rerun
+from tests.commands import run
+from tests.conftest import ROOT
+
+SPEC = parse_spec({"name": "new", "model_seeds": [0]})
+
+
+@pytest.fixture
+def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The shipped database, alone in a folder, for a process that only reads."""
+    folder = tmp_path / "public"
+    folder.mkdir()
+    copied = Path(shutil.copy(ROOT / "runs.db", folder / "runs.db"))
+    monkeypatch.setenv("SEQCLS_DB", str(copied))
+    monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
+    return copied
+
+
+@pytest.fixture
+def before(db: Path) -> bytes:
+    return db.read_bytes()
+
+
+def unchanged(db: Path, before: bytes) -> bool:
+    return db.read_bytes() == before and [x.name for x in db.parent.iterdir()] == ["runs.db"]
+
+
+def test_nothing_opens_the_database_for_writing(db: Path, before: bytes, tmp_path: Path) -> None:
+    store = open_reader()
+    attempts: tuple[Callable[[], object], ...] = (
+        open_writer,
+        lambda: open_writer(str(tmp_path / "new.db")),
+        lambda: to_write(store),
+        store.hurried,
+        pack,
+        lambda: api.delete(store, "all_initializations"),
+        lambda: api.stop(store, ["all_initializations"]),
+    )
+    for attempt in attempts:
+        with pytest.raises(StoreError):
+            attempt()
+    assert not (tmp_path / "new.db").exists()
+    assert unchanged(db, before)
+
+
+def test_every_write_refuses_the_connection_of_a_reader(db: Path, before: bytes) -> None:
+    store = open_reader()
+    view = notes.View("name", "", "")
+    writes: tuple[Callable[[], object], ...] = (
+        lambda: writer.submit(store, SPEC),
+        lambda: writer.stop(store, [1]),
+        lambda: writer.delete(store, 1),
+        lambda: writer.record_causes(store, 1, []),
+        lambda: writer.register_worker(store),
+        lambda: notes.save_view(store, view),
+        lambda: notes.write_note(store, 1, "title", "note", ["tag"]),
+        lambda: notes.archive(store, 1, True),
+    )
+    for write in writes:
+        with pytest.raises((StoreError, SQLAlchemyError)):
+            write()
+    assert unchanged(db, before)
+
+
+def test_no_process_is_started(db: Path, before: bytes) -> None:
+    store = open_reader()
+    with pytest.raises(ReadOnlyError, match="SEQCLS_READ_ONLY"):
+        background_worker.start_worker(store, {1: "heads"})
+    with pytest.raises(ReadOnlyError):
+        causes_process.start(store, [1])
+    assert unchanged(db, before)
+
+
+def test_the_pages_actions_say_so_and_change_nothing(db: Path, before: bytes) -> None:
+    import streamlit as st
+
+    actions: tuple[Callable[[], object], ...] = (
+        lambda: sweep_actions.launch([SPEC], "token"),
+        lambda: sweep_actions.stop(1),
+        lambda: sweep_actions.resume(1, "heads"),
+        lambda: sweep_actions.retry(1, "heads"),
+        lambda: sweep_actions.delete(1),
+        lambda: sweep_actions.write(lambda store: notes.archive(store, 1, True)),
+        lambda: finding._start((1,)),
+    )
+    for act in actions:
+        st.session_state.pop(sweep_actions.PROBLEM, None)
+        act()
+        assert "is refused: SEQCLS_READ_ONLY is set" in st.session_state[sweep_actions.PROBLEM]
+    assert unchanged(db, before)
+
+
+@pytest.mark.parametrize("page", ["compare", "map", "failing", "sweeps", "model"])
+def test_what_writes_is_disabled_and_says_why(
+    db: Path, before: bytes, monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    app = open_app(monkeypatch, db, page)
+    app.session_state["launch"] = True
+    rerun(app)
+    writes = ("launch_button", "save_view", "find_causes", "delete ", "archive ", "stop ")
+    found = [x for x in app.button if str(x.key).startswith(writes) or x.label == "Save"]
+    assert "launch_button" in [x.key for x in found]
+    assert [x.key for x in found if not x.disabled or x.help != REASON] == []
+    assert unchanged(db, before)
+
+
+def test_a_file_in_write_ahead_mode_is_read_without_files_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = Path(shutil.copy(ROOT / "runs.db", tmp_path / "runs.db"))
+    store = open_writer(str(file))
+    with store.change():
+        pass
+    assert file.read_bytes()[18:20] == b"\2\2", "in write-ahead mode"
+    assert [x.name for x in tmp_path.iterdir()] == ["runs.db"]
+    monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
+    made: list[str] = []
+    reader = open_reader(str(file))
+    with reader.begin() as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM run").scalar() == 43
+        made += [x.name for x in tmp_path.iterdir()]
+    assert made == ["runs.db"]
+
+
+def test_what_a_sweep_writes_meanwhile_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = Path(shutil.copy(ROOT / "runs.db", tmp_path / "runs.db"))
+    store = open_writer(str(file))
+    with store.kept_open():
+        with store.change():
+            pass
+        monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
+        first = queries.revision(open_reader(str(file)))
+        with store.change():
+            pass
+        assert queries.revision(open_reader(str(file))) != first
+
+
+def test_postgresql_refuses_writes_too(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_writer(postgres_url)
+    monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
+    store: Store = open_reader(postgres_url)
+    with pytest.raises(StoreError, match="read-only"):
+        writer.submit(store, SPEC)
+    with pytest.raises(ReadOnlyError):
+        postgres.connect(locate(postgres_url), read_only=False)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_only_what_cannot_write_listens_beyond_this_machine(host: str) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    said = run("dashboard", "--host", host, "--port", port, "--db", str(ROOT / "runs.db"))
+    assert (said.returncode, said.stdout) == (2, "")
+    assert f"--host {host}: others could launch" in said.stderr
+    assert "--read-only" in said.stderr
+
+
+def test_a_server_started_by_streamlit_itself_refuses_likewise() -> None:
+    app = str(ROOT / "dashboard" / "app.py")
+    command = [sys.executable, "-m", "streamlit", "run", app, "--server.address=0.0.0.0"]
+    said = subprocess.run(
+        [*command, "--server.port=0"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert said.returncode == 2
+    assert "set SEQCLS_READ_ONLY=1" in said.stderr
