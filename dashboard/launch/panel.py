@@ -4,18 +4,17 @@ import json
 import os
 import uuid
 from collections.abc import Callable
-from itertools import count
 
 import streamlit as st
 
 from dashboard import data
-from dashboard.launch import custom
+from dashboard.launch import custom, start, variants
 from dashboard.sweeps_page import sweep_actions
 from seqcls.errors import SeqclsError
 from sweeps.durations import spoken
 from sweeps.grid.spec import SweepSpec, load_specs, shipped_names
 from sweeps.questions import sweeping
-from sweeps.store.opening import existing, open_reader, why_unreadable
+from sweeps.store.opening import existing
 from sweeps.store.reading import sweep_queries
 from sweeps.work.estimate import Estimate
 
@@ -23,7 +22,7 @@ TOKEN = "launch token"
 PANEL = "launch"
 KIND = "launch_kind"
 CUSTOM = "Your own"
-DRAWN_ANEW = (KIND, "launch_preset", "launch_button")
+DRAWN_ANEW = (KIND, "launch_preset", "launch_button", "launch_add_variant")
 """What has no state, or is there whatever is trained."""
 
 
@@ -54,7 +53,7 @@ def show() -> None:
                 if specs:
                     _offer(specs)
             if not specs:
-                st.caption("Complete the settings above to launch.")
+                st.caption("Fix the settings above to launch.")
         except SeqclsError as error:
             st.error("This cannot be launched.")
             st.code(str(error), language=None, wrap_lines=True)
@@ -63,7 +62,11 @@ def show() -> None:
 def clear() -> None:
     """Empties the form of a sweep of one's own."""
     for key in map(str, st.session_state):
-        if key.startswith(("launch ", "launch_more ")) or key == "launch_seeds":
+        if key.startswith(("launch ", "launch_more ")) or key in (
+            "launch_seeds",
+            variants.KEY,
+            variants.ADDED,
+        ):
             del st.session_state[key]
 
 
@@ -123,20 +126,9 @@ def _launch(specs: list[SweepSpec], token: str) -> None:
     st.session_state[TOKEN] = uuid.uuid4().hex
     if st.session_state.get(KIND) == CUSTOM:
         # What was entered stays, to be changed and launched again as another sweep.
-        st.session_state["launch_name"] = _free_name(specs[0].name)
+        st.session_state["launch_name"] = start.free_name(specs[0].name)
     # Closed, so that what was launched is seen going on.
     st.session_state[PANEL] = False
-
-
-def _free_name(name: str) -> str:
-    """The name with the next number that no sweep has."""
-    if why_unreadable() is not None:
-        # The launch has failed, which is said.
-        return name
-    taken = {name, *sweep_queries.specifications(open_reader())}
-    stem, _, number = name.rpartition("_")
-    stem = stem if stem and number.isdecimal() else name
-    return next(free for n in count(2) if (free := f"{stem}_{n}") not in taken)
 
 
 def _estimate(specs: list[SweepSpec]) -> Estimate:

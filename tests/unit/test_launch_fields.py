@@ -76,7 +76,7 @@ def test_only_samplers_that_can_serve_the_task_are_offered() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "seeds"), [("0-9", "0..9"), ("0..9", "0..9"), (" 3 ", [3]), ("1, 5,7", [1, 5, 7])]
+    ("text", "seeds"), [("0-9", "0..9"), ("0..9", "0..9"), (" 3 ", "0..2"), ("3..3", "3..3"), ("1, 5,7", [1, 5, 7])]
 )
 def test_seeds_are_understood_as_people_write_them(text: str, seeds: Any) -> None:
     assert seeds_of(text) == seeds
