@@ -9,6 +9,7 @@ import streamlit as st
 
 from dashboard import languages
 from dashboard.launch import fields, start, variants, working
+from dashboard.launch.meanings import meanings
 from dashboard.launch.start import Start
 from dashboard.launch.variants import Variant
 from dashboard.text import verbatim
@@ -37,6 +38,7 @@ MEANING = {
     "parentheses hold.",
 }
 FIRST_ALPHABET = "ab"
+SEARCH = "launch_search"
 
 MOST_PREDICTED = 64
 """Networks of which the form says what theory predicts."""
@@ -57,8 +59,12 @@ def show() -> list[SweepSpec]:
     form = _Form(start.choose())
     form.head()
     form.variants()
-    for group in fields.GROUPS:
-        form.group(group)
+    form.search()
+    left, right = st.columns(2, gap="large")
+    for column, groups in ((left, ("Task", "Strings")), (right, ("Network", "Training"))):
+        with column:
+            for group in groups:
+                form.group(group)
     form.left_out()
     return form.specs()
 
@@ -164,6 +170,26 @@ class _Form:
             self._field(field)
         self.slots[group] = st.container()
 
+    def search(self) -> None:
+        """A box that finds a setting by its name or its line, and adds it to its group."""
+        groups = {
+            name: group
+            for group, names in self.offered.items()
+            for name in names
+            if name not in fields.usual(group, self.task)
+        }
+        st.selectbox(
+            "Find a setting",
+            list(groups),
+            index=None,
+            key=SEARCH,
+            format_func=lambda name: f"{name}: {meanings().get(name, '')}",
+            placeholder="Find a setting: type a part of its name, or of what it does",
+            label_visibility="collapsed",
+            on_change=_add_found,
+            args=(groups,),
+        )
+
     def _more(self, group: str, others: list[str]) -> list[str]:
         """The settings that are added to a group's usual ones."""
         if not others:
@@ -181,6 +207,8 @@ class _Form:
     def _field(self, field: str) -> None:
         draw = self._typed if field in fields.TYPED else self._axis
         value = draw(field, _key(field))
+        if line := meanings().get(field):
+            st.caption(verbatim(line))
         self.slots[field] = st.container()
         if (reason := self._take(field, value)) is not None:
             self._say(reason)
@@ -335,6 +363,14 @@ class _Form:
                 slot.error(verbatim(_without_sweep(message)))
                 return
         st.error(verbatim(message))
+
+
+def _add_found(groups: Mapping[str, str]) -> None:
+    """Adds the setting that was found to those of its group that are shown."""
+    if (name := st.session_state[SEARCH]) is not None:
+        key = f"launch_more {groups[name]}"
+        st.session_state[key] = list(dict.fromkeys([*st.session_state.get(key, []), name]))
+        st.session_state[SEARCH] = None
 
 
 def _key(field: str) -> str:

@@ -1,4 +1,4 @@
-"""Launching a sweep: one that is shipped, or one of your own."""
+"""Launching a sweep: one that is shipped, or one of your own; and how pages lead there."""
 
 import json
 import os
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from dashboard import data
+from dashboard import data, links
 from dashboard.launch import custom, start, variants
 from dashboard.sweeps_page import sweep_actions
 from seqcls.errors import SeqclsError
@@ -19,44 +19,82 @@ from sweeps.store.reading import sweep_queries
 from sweeps.work.estimate import Estimate
 
 TOKEN = "launch token"
+PATH = "launch"
 PANEL = "launch"
+"""Whether the panel is to be opened: something has filled it in."""
+
+LAUNCHED = "was launched"
+BACK = "page before the launch panel"
+ABOUT = ("run", "config")
+"""What a link says of models, from which a sweep can start."""
+
 KIND = "launch_kind"
 CUSTOM = "Your own"
-DRAWN_ANEW = (KIND, "launch_preset", "launch_button", "launch_add_variant")
-"""What has no state, or is there whatever is trained."""
+DRAWN_ANEW = ("launch_button", "launch_add_variant")
+"""What has no state."""
+
+
+def show_link(page: str) -> None:
+    """The link of the sidebar that leads to the panel; what was entered there is kept.
+
+    Args:
+        page: the path of the page that is shown.
+    """
+    if page == PATH:
+        return
+    _keep()
+    about = {name: st.query_params.get_all(name) for name in ABOUT if name in st.query_params}
+    st.page_link(
+        links.LAUNCH_PAGE,
+        label="Launch a sweep",
+        icon=":material/rocket_launch:",
+        query_params=about,
+    )
+
+
+def switch(page: str) -> None:
+    """Goes to the panel where something has filled it, and back where something was launched.
+
+    Args:
+        page: the path of the page that is shown.
+    """
+    state = st.session_state
+    if page != PATH:
+        state[BACK] = "screens/" + (page or "compare") + ".py"
+    opened, launched = state.pop(PANEL, False), state.pop(LAUNCHED, False)
+    if opened or launched:
+        _keep()
+    if opened and page != PATH:
+        about = {name: st.query_params.get_all(name) for name in ABOUT if name in st.query_params}
+        st.switch_page(links.LAUNCH_PAGE, query_params=about)
+    if launched and page == PATH:
+        state[links.SWITCHED] = True
+        st.switch_page(state.get(BACK, links.COMPARE_PAGE), query_params={})
 
 
 def show() -> None:
-    """Draws the panel; what it would launch is worked out only while it is open."""
-    panel = st.expander("Launch a sweep", key=PANEL, on_change="rerun", icon=":material/rocket:")
-    if not panel.open:
-        _keep()
-        return
-    with panel:
-        choices: dict[str, Callable[[], list[SweepSpec]]] = {
-            "Preset": _preset,
-            CUSTOM: custom.show,
-        }
-        kind = st.segmented_control(
-            "What to train",
-            list(choices),
-            default="Preset",
-            required=True,
-            key=KIND,
-            label_visibility="collapsed",
-        )
-        if kind != CUSTOM:
-            _keep()
-        try:
-            with st.spinner("Reading the settings", show_time=True):
-                specs = choices[kind]()
-                if specs:
-                    _offer(specs)
-            if not specs:
-                st.caption("Fix the settings above to launch.")
-        except SeqclsError as error:
-            st.error("This cannot be launched.")
-            st.code(str(error), language=None, wrap_lines=True)
+    """Draws the panel."""
+    choices: dict[str, Callable[[], list[SweepSpec]]] = {"Preset": _preset, CUSTOM: custom.show}
+    kind = st.segmented_control(
+        "What to train",
+        list(choices),
+        default=CUSTOM,
+        required=True,
+        key=KIND,
+        label_visibility="collapsed",
+    )
+    if kind != CUSTOM:
+        _keep(but=KIND)
+    try:
+        with st.spinner("Reading the settings", show_time=True):
+            specs = choices[kind]()
+            if specs:
+                _offer(specs)
+        if not specs:
+            st.caption("Fix the settings above to launch.")
+    except SeqclsError as error:
+        st.error("This cannot be launched.")
+        st.code(str(error), language=None, wrap_lines=True)
 
 
 def clear() -> None:
@@ -70,10 +108,10 @@ def clear() -> None:
             del st.session_state[key]
 
 
-def _keep() -> None:
+def _keep(but: str = "") -> None:
     """Keeps what was entered while it is not shown; Streamlit would forget it."""
     for key in map(str, st.session_state):
-        if key.startswith(("launch ", "launch_")) and key not in DRAWN_ANEW:
+        if key.startswith(("launch ", "launch_")) and key not in (*DRAWN_ANEW, but):
             st.session_state[key] = st.session_state[key]
 
 
@@ -127,8 +165,8 @@ def _launch(specs: list[SweepSpec], token: str) -> None:
     if st.session_state.get(KIND) == CUSTOM:
         # What was entered stays, to be changed and launched again as another sweep.
         st.session_state["launch_name"] = start.free_name(specs[0].name)
-    # Closed, so that what was launched is seen going on.
-    st.session_state[PANEL] = False
+    # Back where it was opened, where what was launched is seen going on.
+    st.session_state[LAUNCHED] = True
 
 
 def _estimate(specs: list[SweepSpec]) -> Estimate:
