@@ -129,7 +129,7 @@ class _Form:
 
     def variants(self) -> None:
         """The variants, each with what it has of its own."""
-        self.several = [variants.with_typed(each) for each in variants.choose()]
+        self.several = [variants.with_typed(each) for each in variants.choose(self._task_settings())]
         chosen = self._entered()
         for each in self.several:
             _, needed, read = variants.settings_of(self.begin, each, chosen, self.values)
@@ -139,6 +139,10 @@ class _Form:
             self.is_wrong |= reason is not None
         if self.several:
             st.caption("Settings that all variants share:")
+
+    def _task_settings(self) -> dict[str, Any]:
+        reads = TASKS[self.task].reads if self.task in TASKS else ()
+        return {"task": self.task, **{field: self.values(field)[0] for field in reads}}
 
     def _entered(self) -> dict[str, list[Any]]:
         """What is chosen for all variants, before its boxes are drawn."""

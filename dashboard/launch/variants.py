@@ -13,6 +13,7 @@ from dashboard.text import verbatim
 from seqcls.canonical import canonical_json
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
+from seqcls.problem import obstacle_of
 
 KEY = "launch_variants"
 ADDED = "launch_added_variants"
@@ -36,10 +37,18 @@ class Variant:
         return {name: [value] for name, value in self.own.items()} | self.typed
 
 
-def offered() -> dict[str, Mapping[str, Any]]:
-    """The variants that can be chosen by name: every architecture with every position scheme."""
+def offered(task: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The variants that can be chosen by name: every architecture with every position scheme.
+
+    Args:
+        task: its name and its settings; architectures that cannot answer it are left out.
+    """
     found: dict[str, Mapping[str, Any]] = {}
     for architecture in MODELS.usable(list(MODELS)):
+        fields = {**task, "architecture": architecture}
+        reason = obstacle_of(fields | working.settings_needed(fields, task))
+        if reason is not None and "architecture=" in reason:
+            continue
         if "positions" not in MODELS[architecture].reads:
             found[architecture] = {"architecture": architecture}
             continue
@@ -49,9 +58,13 @@ def offered() -> dict[str, Mapping[str, Any]]:
     return found
 
 
-def choose() -> list[Variant]:
-    """The box with all variants, and the button that adds one."""
-    named = offered()
+def choose(task: Mapping[str, Any]) -> list[Variant]:
+    """The box with all variants, and the button that adds one.
+
+    Args:
+        task: its name and its settings.
+    """
+    named = offered(task)
     free = [FREE.format(number + 1) for number in range(st.session_state.get(ADDED, 0))]
     names = st.multiselect(
         "Variants",
