@@ -129,8 +129,11 @@ class _Form:
 
     def variants(self) -> None:
         """The variants, each with what it has of its own."""
-        self.several = [variants.with_typed(each) for each in variants.choose(self._task_settings())]
+        self.several = [
+            variants.with_typed(each) for each in variants.choose(self._task_settings())
+        ]
         chosen = self._entered()
+        self.unread |= {x: y for x, y in chosen.items() if self._named_by_variants(x)}
         for each in self.several:
             _, needed, read = variants.settings_of(self.begin, each, chosen, self.values)
             groups = {group: [x for x in names if x in read] for group, names in _GROUPS.items()}
@@ -159,12 +162,13 @@ class _Form:
             st.session_state[_key(field)] = st.session_state[_key(field)]
         if self.unread:
             told = "; ".join(f"{x} = {start.shown(y)}" for x, y in self.unread.items())
-            st.caption(verbatim(f"Left out, as nothing that is chosen reads it: {told}."))
+            st.caption(verbatim(f"Not used by this choice, but kept: {told}."))
 
     def group(self, group: str) -> None:
         """A group's usual settings, and a box that adds others."""
         st.markdown(f"**{group}**")
         offered = self.offered[group]
+        offered = [x for x in offered if not self._named_by_variants(x)]
         usual = [x for x in fields.usual(group, self.task) if x in offered]
         for field in usual:
             self._field(field)
@@ -174,13 +178,17 @@ class _Form:
             self._field(field)
         self.slots[group] = st.container()
 
+    def _named_by_variants(self, field: str) -> bool:
+        """Whether every variant has its own value of a field, so that none can share one."""
+        return bool(self.several) and all(field in each.chosen for each in self.several)
+
     def search(self) -> None:
         """A box that finds a setting by its name or its line, and adds it to its group."""
         groups = {
             name: group
             for group, names in self.offered.items()
             for name in names
-            if name not in fields.usual(group, self.task)
+            if name not in fields.usual(group, self.task) and not self._named_by_variants(name)
         }
         st.selectbox(
             "Find a setting",
@@ -212,7 +220,7 @@ class _Form:
         draw = self._typed if field in fields.TYPED else self._axis
         value = draw(field, _key(field))
         if line := meanings().get(field):
-            st.caption(verbatim(line))
+            st.caption(line)
         self.slots[field] = st.container()
         if (reason := self._take(field, value)) is not None:
             self._say(reason)

@@ -89,7 +89,8 @@ def show() -> None:
         with st.spinner("Reading the settings", show_time=True):
             specs = choices[kind]()
             if specs:
-                _offer(specs)
+                with st.container(border=True, key="launch_offer"):
+                    _offer(specs)
         if not specs:
             st.caption("Fix the settings above to launch.")
     except SeqclsError as error:

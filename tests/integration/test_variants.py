@@ -89,7 +89,7 @@ def test_an_architecture_sets_a_readout_with_which_it_can_be_trained(
     app.multiselect(key="launch architecture").set_value(["lstm"])
     rerun(app)
     assert "Set so that it can be trained: readout = last" in plain(app)
-    assert "Left out, as nothing that is chosen reads it: num_attention_heads = 4" in plain(app)
+    assert "Not used by this choice, but kept: num_attention_heads = 4" in plain(app)
     app.multiselect(key="launch architecture").set_value(["transformer"])
     rerun(app)
     assert app.multiselect(key="launch num_attention_heads").value == [4], "it was kept"
