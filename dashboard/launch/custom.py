@@ -341,7 +341,7 @@ class _Form:
         changes = self.begin.changes(made, self.read)
         label = st.session_state[start.KEY]
         differs = "; ".join(changes) if changes else "nothing"
-        st.caption(f"Changed against {verbatim(label)}: {verbatim(differs)}.")
+        st.caption(f"Changes from {verbatim(label)}: {verbatim(differs)}.")
         if self.needed and not self.several:
             told = "; ".join(f"{x} = {y}" for x, y in self.needed.items())
             st.caption(verbatim(f"Set so that it can be trained: {told}."))

@@ -94,7 +94,7 @@ def show() -> None:
         if not specs:
             st.caption("Fix the settings above to launch.")
     except SeqclsError as error:
-        st.error("This cannot be launched.")
+        st.error("This can't be launched.")
         st.code(str(error), language=None, wrap_lines=True)
 
 
@@ -133,23 +133,20 @@ def _offer(specs: list[SweepSpec]) -> None:
     expected = _estimate(specs)
     missing = expected.runs - expected.there
     if missing:
-        time = "" if expected.seconds is None else f", in about {spoken(expected.seconds)}"
-        st.markdown(
-            f"**{expected.runs:,} models**: {expected.there:,} trained already, {missing:,} to "
-            f"train{time}.",
-            help=expected.basis,
-        )
+        time = "" if expected.seconds is None else f" ({_about(expected.seconds)})"
+        there = f"; {expected.there:,} already trained" if expected.there else ""
+        st.markdown(f"**{_models(missing)} to train**{time}{there}.", help=expected.basis)
     else:
-        st.markdown(f"**{expected.runs:,} models**, all trained already.")
+        st.markdown(f"**{_models(expected.runs)}**, all already trained.")
     if missing and (short := sweeping.memory_warning(specs, _workers())):
         st.warning(short)
     stored = _stored(specs)
     if stored == "as it is" and missing:
-        st.caption("Already launched: see Running or the Sweeps page.")
+        st.caption("Already launched. See Running in the sidebar, or the Sweeps page.")
     elif stored == "otherwise":
         st.caption("A sweep with this name exists; launching replaces its specification.")
     st.button(
-        f"Launch {missing:,} models" if missing else "Launch",
+        f"Launch {_models(missing)}" if missing else "Launch",
         key="launch_button",
         type="primary",
         width="stretch",
@@ -157,6 +154,15 @@ def _offer(specs: list[SweepSpec]) -> None:
         on_click=_launch,
         args=(specs, st.session_state.setdefault(TOKEN, uuid.uuid4().hex)),
     )
+
+
+def _models(number: int) -> str:
+    return f"{number:,} model{'' if number == 1 else 's'}"
+
+
+def _about(seconds: float) -> str:
+    text = spoken(seconds)
+    return text if text.startswith("under") else f"about {text}"
 
 
 def _launch(specs: list[SweepSpec], token: str) -> None:

@@ -107,5 +107,16 @@ def test_starting_from_a_sweep_takes_its_seeds_and_a_free_name(
     assert app.text_input(key="launch_name").value == "mine_2"
 
 
+@pytest.mark.parametrize("content", [None, b"", b"\x00garbage" * 1000])
+def test_the_page_opens_on_whatever_is_there(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: bytes | None
+) -> None:
+    db = tmp_path / "some.db"
+    if content is not None:
+        db.write_bytes(content)
+    app = open_app(monkeypatch, db, "launch")
+    assert "8 models to train" in said(app) or app.error
+
+
 def plain(app: AppTest) -> str:
     return said(app).replace("\\", "")
