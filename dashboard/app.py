@@ -10,6 +10,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.starlette import App
 
 from dashboard import concurrent_changes, data, filters, layout, links, sidebar
+from dashboard.launch import panel
 from dashboard.server import first_page, serving
 from sweeps.store.databases.engine import limit_reads
 
@@ -24,10 +25,12 @@ def draw() -> None:
             st.Page("screens/sweeps.py", title="Sweeps"),
             st.Page("screens/model.py", title="Model", url_path="model"),
             st.Page("screens/guide.py", title="Guide", url_path="guide"),
+            st.Page("screens/launch.py", title="Launch", url_path="launch"),
         ],
         position="top",
     )
     layout.set_up(page.title)
+    panel.switch(page.url_path)
     limit_reads(data.PAGE_SECONDS)
     with concurrent_changes.redrawn_if_changed():
         if links.is_another_page(page.url_path):
@@ -36,7 +39,7 @@ def draw() -> None:
         if links.was_switched():
             filters.send_again()
         with st.sidebar:
-            sidebar.show(page.url_path, filtered=page.title not in ("Model", "Guide"))
+            sidebar.show(page.url_path, filtered=page.title not in ("Model", "Guide", "Launch"))
         page.run()
 
 

@@ -209,7 +209,7 @@ def _outcome() -> None:
     if not spoken.has_cells(data.languages()):
         return
     st.selectbox(
-        "With errors of kind",
+        "Error type",
         KINDS,
         index=None,
         placeholder="Any",

@@ -12,6 +12,6 @@ def show(page: str, filtered: bool) -> None:
         page: the path of the page that is shown.
         filtered: whether the page obeys the filters.
     """
-    panel.show()
+    panel.show_link(page)
     running.show()
     filters.show(filtered, page)

@@ -73,24 +73,36 @@ class _NetworkFields(_Settings):
     num_letters: Annotated[int, Field(ge=1, le=MAX_LETTERS)] = 3
     """Of the alphabet of tasks over lowercase letters; others bring an alphabet of their own."""
     hidden_size: PositiveSize = 2
+    """Numbers in the state of each token."""
     num_attention_heads: Size = 2
+    """Heads of each attention layer; 0 leaves attention out."""
     attention_head_size: PositiveSize = 1
+    """Numbers in each head's queries, keys and values."""
     feed_forward_size: Size = 2
+    """Units of the feed-forward layer; 0 leaves it out."""
     layer_norm: Literal["rms", "nn"] = "rms"
+    """`rms`: root mean square only; `nn`: PyTorch's `LayerNorm`."""
     layer_norm_eps: Annotated[float, Field(ge=0, le=1)] = 1e-5
     """0 means no norm at all."""
     no_attend_cls: bool = False
+    """Whether tokens cannot attend to `CLS`."""
     dropout_rate: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """The share of states that training sets to 0."""
     embeddings_init_strategy: Literal["default", "linear_like", "gpt2"] = "default"
     """`gpt2`: of all weights, as Radford et al. (2019) draw them."""
     attention_init_strategy: InitStrategy = "default"
+    """How attention's weights are drawn."""
     feed_forward_init_strategy: InitStrategy = "default"
+    """How the feed-forward layer's weights are drawn."""
     precision: Literal["float32", "float64"] = "float32"
+    """Of all numbers, in training and in testing."""
 
     architecture: Name = "transformer"
+    """The network."""
     num_blocks: Annotated[int, Field(ge=1, le=64)] = 1
     """Blocks of a Transformer; layers of a recurrent network."""
     positions: Name = "none"
+    """How a Transformer knows a token's place."""
     position_draw: Literal["sorted", "shifted"] = "sorted"
     """Of `learned` places in training: `shifted` moves each string's by one offset, drawn so that
     it still fits a table for the longest test string."""
@@ -100,6 +112,7 @@ class _NetworkFields(_Settings):
     position_range: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     """Above 0, places are drawn from so many, anew for every batch (Ruoss et al. 2023)."""
     attention_mask: Literal["full", "causal"] = "full"
+    """`causal`: a token attends only to itself and those before it."""
     readout: Literal["first", "last", "mean"] = "first"
     """`first`: at `CLS` before the string; `last`: at an end token after it; `mean`: over the
     string's own tokens, with neither."""
@@ -107,9 +120,11 @@ class _NetworkFields(_Settings):
     """`log_length`: scores times ln N as well, N the tokens that the model reads; with a causal
     mask those up to the one that attends."""
     norm_placement: Literal["pre", "post"] = "pre"
+    """Norms before or after attention and feed-forward."""
     activation: Literal["gelu", "relu", "gelu_tanh"] = "gelu"
     """`gelu_tanh`: the approximation by tanh (Hendrycks & Gimpel 2016)."""
     biases: bool = False
+    """Whether linear layers and cells have biases."""
     final_norm: bool = False
     """Whether the last block's output is normalized once more."""
     tied_embeddings: bool = False
@@ -169,7 +184,9 @@ class RunConfig(_NetworkFields):
     """
 
     task: Name = REPORT_TASK
+    """The language to recognize, or the transduction to compute."""
     required_letters: str = "ab"
+    """The letters that every positive string of `contains_all` holds."""
     alphabet: Annotated[str, Field(max_length=MAX_LETTERS)] = ""
     """The tokens of `regular`, `counting` and `rewrite`, one character each; of the last two also
     names with a space between, such as `push pop a`."""
@@ -180,6 +197,7 @@ class RunConfig(_NetworkFields):
     group: GroupName = "Z5"
     """Whose elements are the tokens of `word_problem` and `write_products`."""
     bracket_types: Annotated[int, Field(ge=1, le=2)] = 1
+    """Of `dyck`: one type of bracket, or two."""
     max_depth: Annotated[int, Field(ge=0, le=10_000)] = 0
     """Brackets open at once in `dyck`; 0 means no limit."""
     num_tokens: Annotated[int, Field(ge=1, le=200)] = 2
@@ -190,6 +208,7 @@ class RunConfig(_NetworkFields):
     base: Literal[2, 10] = 2
     """Of the numbers of arithmetic tasks."""
     digit_order: Literal["most_first", "least_first"] = "most_first"
+    """Whether numbers start with their highest or their lowest digit."""
     operand_lengths: Literal["free", "equal"] = "free"
     """`equal`: operands are padded with zeros to one length."""
     replacement: Annotated[str, Field(max_length=1_000)] = ""
@@ -197,6 +216,7 @@ class RunConfig(_NetworkFields):
     loss_on: Literal["output", "all"] = "output"
     """Which tokens a transduction's training loss counts: `all` has the input's too."""
     decoding: Literal["greedy", "beam"] = "greedy"
+    """`greedy`: the likeliest token each time; `beam`: several outputs are kept at once."""
     beam_width: Annotated[int, Field(ge=1, le=1_000)] = 5
     """Outputs that `beam` keeps at once."""
     plugins: Annotated[str, Field(max_length=1_000)] = ""
@@ -246,7 +266,9 @@ class RunConfig(_NetworkFields):
     test_share: Share = 0.2
 
     train_loss: Literal["default", "sigmoid_scaled"] = "default"
+    """`sigmoid_scaled`: the loss of the report's program."""
     learning_rate: Annotated[float, Field(gt=0, le=10)] = 1e-2
+    """Of the optimizer, at the start."""
     final_learning_rate_factor: Annotated[float, Field(ge=0, le=1)] = 0.5
     """What is left of the learning rate after `max_num_epochs` epochs."""
     learning_rate_schedule: Literal["linear", "cosine"] = "linear"
@@ -254,13 +276,17 @@ class RunConfig(_NetworkFields):
     warm_up_steps: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     """Steps over which the learning rate grows to its value, linearly."""
     max_num_epochs: Annotated[int, Field(ge=1, le=100_000)] = 30
+    """Training ends after so many epochs."""
     min_num_epochs: Annotated[int, Field(ge=0, le=100_000)] = 5
+    """Training does not stop early before so many epochs."""
     patience: Annotated[int, Field(ge=1, le=100_000)] = 3
+    """Epochs without a lower validation loss after which training stops."""
     min_validation_loss: Annotated[float, Field(ge=0)] = 0.05
     """Training stops below this sum over the validation strings, in nats."""
     stop_when_right: bool = False
     """Whether training stops after the first epoch with every validation output right."""
     weight_decay: Annotated[float, Field(ge=0, le=10)] = 0.01
+    """How strongly weights are pulled toward 0."""
     gradient_clip: Annotated[float, Field(ge=0, le=1e6)] = 0.0
     """The largest norm of a member's gradient; 0 means no limit."""
 

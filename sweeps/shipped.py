@@ -14,6 +14,8 @@ from sweeps.store.databases.default import DB_VARIABLE, DEFAULT_DB
 SHIPPED = Path(__file__).with_name("shipped") / DEFAULT_DB
 """Where a wheel has it; a clone has it in its own folder, where it is found anyway."""
 
+NONE_HERE = "There is no runs.db in this folder; using your copy of the report's models."
+
 
 def to_begin_with(db: str | None) -> Path | None:
     """The user's own copy of the shipped database, created if missing.

@@ -64,7 +64,7 @@ def _said(failing: int, attributed: int, models: pd.DataFrame) -> None:
         for kind in spoken.kinds_of(tuple(models["config_id"].drop_duplicates().tolist()))
     }
     st.caption(
-        f"Found for {attributed:,} of {failing:,} failing models, from up to {SAMPLE} "
+        f"Causes found for {attributed:,} of {failing:,} failing models, from up to {SAMPLE} "
         "errors of each, spread evenly from the shortest to the longest. "
         + " ".join(sorted(what or {_OF_STRINGS}, reverse=True))
     )

@@ -30,7 +30,7 @@ def find(sweep: str, model_seed: int) -> OpenedModel | None:
         if model.config.key in _report_keys(sweep) and obstacle(model.problem) is None:
             return model
         st.info(
-            f"This step shows run {verbatim(reference)} of the report, which cannot be shown: the "
+            f"This step uses run {verbatim(reference)} of the report, which cannot be shown: the "
             "sweep of that name in this database asks for other models."
         )
         return None
@@ -38,7 +38,7 @@ def find(sweep: str, model_seed: int) -> OpenedModel | None:
         raise
     except UnknownRunError:
         st.info(
-            f"This step shows run {verbatim(reference)}, which cannot be shown: it is not in this "
+            f"This step uses run {verbatim(reference)}, which cannot be shown: it is not in this "
             "database. `seqcls sweep report` trains it."
         )
         return None

@@ -35,7 +35,7 @@ def task() -> None:
     )
     st.markdown(
         "Strings are written with counts: `ab{100}c{55}` is an `a`, a hundred `b`s and 55 `c`s. A "
-        "*false negative* is in the language but refused, a *false positive* the reverse."
+        "*false negative* is in the language but rejected; a *false positive* is the reverse."
     )
     st.page_link(COMPARE_PAGE, label="All models of the database", icon=":material/bar_chart:")
 
@@ -131,10 +131,10 @@ def data_matters() -> None:
     )
     frame = compare((DEFAULT, ENUMERATED), "guide_data")
     st.markdown(
-        f"Of those that saw everything, {failing(frame, ENUMERATED)} fail. No string of nine "
-        "letters has more than eight `b`s to one `a`, and where one string in twenty is negative, "
-        "little tells a model what *not* to attend to. The report concludes that balanced and "
-        "diverse strings generalize better than complete ones."
+        f"Of the models that saw every string, {failing(frame, ENUMERATED)} fail. No string of "
+        "nine letters has more than eight `b`s to one `a`, and where one string in twenty is "
+        "negative, little tells a model what *not* to attend to. The report concludes that "
+        "balanced and diverse strings generalize better than complete ones."
     )
     st.markdown(verbatim(_seed_by_seed(frame)))
 
@@ -149,15 +149,17 @@ def _seed_by_seed(frame: pd.DataFrame) -> str:
         f"{int(row[ENUMERATED]):,} after all of nine letters"
         for seed, row in table.iterrows()
     )
-    return (
-        f"Seed by seed, {told}. So few seeds settle nothing: train more of both before you "
-        "believe either."
-    )
+    return f"Seed by seed, {told}. {_few(len(table))} nothing; train more."
+
+
+def _few(seeds: int) -> str:
+    number = {2: "Two", 3: "Three", 4: "Four"}.get(seeds, str(seeds))
+    return "One seed settles" if seeds == 1 else f"{number} seeds settle"
 
 
 def initialization() -> None:
     st.markdown(
-        "The failing seeds above began elsewhere; so what a model begins with matters. Token "
+        "The failing seeds above started from other weights, so the initial weights matter. Token "
         "embeddings are drawn from a standard normal distribution, whose vectors get longer with "
         "the hidden size: at 16 dimensions, about 2.8 times as long as at 2. Scores are products "
         "of such vectors, so wide models start with large leads."
@@ -168,7 +170,7 @@ def initialization() -> None:
         f"at the same width, {failing(frame, SMALLER_START)} fail. With standard normal "
         f"embeddings and only the outputs of both halves smaller, it is "
         f"{failing(frame, SMALLER_OUTPUTS)}. A part of what looks like the benefit of width is "
-        "the benefit of a loud beginning."
+        "the benefit of large initial weights."
     )
     st.markdown("How large the parameters are, and how they grow, can be seen epoch by epoch:")
     model = find(SMALLER_START, 2)
@@ -196,7 +198,7 @@ def dimension() -> None:
 
 def heads() -> None:
     st.markdown(
-        "If a head may waste itself on a letter that is taken, more heads are a remedy: with 16 "
+        "If a head can be wasted on a letter that another head covers, more heads help: with 16 "
         "draws the chance that no head finds `a` is small. Same width, same small start, 16 heads:"
     )
     frame = compare((SMALLER_START, MORE_HEADS), "guide_heads")
@@ -210,7 +212,7 @@ def heads() -> None:
     steps = pruned(model, dimensions=False)
     spare = sum(step.errors <= steps[0].errors for step in steps[1:])
     st.markdown(
-        f"Most heads are spares, as switching them off shows: of the {len(steps) - 1} of seed "
+        f"Most heads are spares, as ablating them shows: of the {len(steps) - 1} of seed "
         f"0, {spare} can go, the cheapest first, before the test shows an error more."
     )
     to_model(model.run_id, "Ablate heads of a model with 16", view="Ablation")

@@ -8,8 +8,10 @@ from typing import Any
 import streamlit as st
 
 from dashboard import languages
-from dashboard.launch import fields, start
+from dashboard.launch import fields, start, variants, working
+from dashboard.launch.meanings import meanings
 from dashboard.launch.start import Start
+from dashboard.launch.variants import Variant
 from dashboard.text import verbatim
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, SeqclsError
@@ -36,9 +38,13 @@ MEANING = {
     "parentheses hold.",
 }
 FIRST_ALPHABET = "ab"
+SEARCH = "launch_search"
 
 MOST_PREDICTED = 64
 """Networks of which the form says what theory predicts."""
+
+_GROUPS = {group: names for group, names in fields.GROUPS.items() if group != "Task"}
+"""What variants may differ in."""
 
 _NAMED = re.compile(r"\b([a-z_]+)=")
 _DASHED = re.compile(r"(\d{1,19})\s*(?:-|\u2013|\.{2,})\s*(\d{1,19})")
@@ -52,8 +58,14 @@ def show() -> list[SweepSpec]:
     """
     form = _Form(start.choose())
     form.head()
-    for group in fields.GROUPS:
-        form.group(group)
+    form.variants()
+    form.search()
+    left, right = st.columns(2, gap="large")
+    for column, groups in ((left, ("Task", "Strings")), (right, ("Network", "Training"))):
+        with column:
+            for group in groups:
+                form.group(group)
+    form.left_out()
     return form.specs()
 
 
@@ -64,14 +76,30 @@ class _Form:
         self.recommended: dict[str, list[Any]] = {}
         self.slots: dict[str, Any] = {}
         self.is_wrong = False
+        self.several: list[Variant] = []
         for field in (name for names in fields.GROUPS.values() for name in names):
             # What was chosen is known before it is drawn, as what is offered depends on it.
             self._take(field, st.session_state.get(_key(field)))
         self.offered = fields.offered(self.values)
         self.read = {name for names in self.offered.values() for name in names}
         self.task = self.values("task")[0]
-        self.chosen = {}
+        self.unread = {x: y for x, y in self.chosen.items() if x not in self.read}
+        chosen, self.chosen = self.chosen, {}
         self.recommended = self.begin.recommended(self.read, self.task)
+        self.needed = self._needed(chosen)
+        self.recommended |= {name: [value] for name, value in self.needed.items()}
+
+    def _needed(self, chosen: dict[str, list[Any]]) -> dict[str, Any]:
+        """What is set beside what is chosen, so that it can be trained."""
+        made = self.recommended | {x: y for x, y in chosen.items() if x in self.read}
+        spec = self.begin.with_changes(made, self.read)
+        needed: dict[str, Any] = {}
+        networks = product(*(spec["axes"].get(x, [None]) for x in ("architecture", "positions")))
+        for architecture, positions in networks:
+            network = {"architecture": architecture, "positions": positions}
+            first = variants.first_of(spec) | {x: y for x, y in network.items() if y is not None}
+            needed |= working.settings_needed(first | needed, made)
+        return {x: y for x, y in needed.items() if x in self.read}
 
     def values(self, field: str) -> list[Any]:
         """What a field is as things stand."""
@@ -87,21 +115,60 @@ class _Form:
 
     def head(self) -> None:
         left, right = st.columns(2)
-        self.name = left.text_input("Name", "my_sweep", key="launch_name")
+        self.name = left.text_input("Name", start.FIRST_NAME, key="launch_name")
         self.slots["name"] = st.container()
-        seeds = self.begin.spec.get("model_seeds", "0..7")
         self.seeds = right.text_input(
             "Model seeds",
-            seeds if isinstance(seeds, str) else ", ".join(map(str, seeds)),
+            start.written_seeds(self.begin.spec.get("model_seeds", "0..7")),
             key="launch_seeds",
-            help="A range such as 0..31, or 1, 5, 7.",
+            help="How many, such as 5; a range such as 0..31; or a list such as 1, 5, 7.",
         )
+        if self.seeds.strip().isdecimal() and isinstance(seeds := seeds_of(self.seeds), str):
+            right.caption(f"Seeds {seeds}")
         self.slots["model_seeds"] = st.container()
+
+    def variants(self) -> None:
+        """The variants, each with what it has of its own."""
+        self.several = [
+            variants.with_typed(each) for each in variants.choose(self._task_settings())
+        ]
+        chosen = self._entered()
+        self.unread |= {x: y for x, y in chosen.items() if self._named_by_variants(x)}
+        for each in self.several:
+            _, needed, read = variants.settings_of(self.begin, each, chosen, self.values)
+            groups = {group: [x for x in names if x in read] for group, names in _GROUPS.items()}
+            left_out = {x: y for x, y in chosen.items() if x not in read}
+            reason = variants.show(each, groups, needed, left_out, self._box)
+            self.is_wrong |= reason is not None
+        if self.several:
+            st.caption("Settings that all variants share:")
+
+    def _task_settings(self) -> dict[str, Any]:
+        reads = TASKS[self.task].reads if self.task in TASKS else ()
+        return {"task": self.task, **{field: self.values(field)[0] for field in reads}}
+
+    def _entered(self) -> dict[str, list[Any]]:
+        """What is chosen for all variants, before its boxes are drawn."""
+        before = self.chosen
+        self.chosen = {}
+        for field in self.read:
+            self._take(field, st.session_state.get(_key(field)))
+        entered, self.chosen = self.chosen, before
+        return self.begin.recommended(self.read, self.task) | entered
+
+    def left_out(self) -> None:
+        """What was entered and is not read by what is chosen now: said, and kept."""
+        for field in self.unread:
+            st.session_state[_key(field)] = st.session_state[_key(field)]
+        if self.unread:
+            told = "; ".join(f"{x} = {start.shown(y)}" for x, y in self.unread.items())
+            st.caption(verbatim(f"Not used by this choice, but kept: {told}."))
 
     def group(self, group: str) -> None:
         """A group's usual settings, and a box that adds others."""
         st.markdown(f"**{group}**")
         offered = self.offered[group]
+        offered = [x for x in offered if not self._named_by_variants(x)]
         usual = [x for x in fields.usual(group, self.task) if x in offered]
         for field in usual:
             self._field(field)
@@ -110,6 +177,30 @@ class _Form:
         for field in self._more(group, [x for x in offered if x not in usual]):
             self._field(field)
         self.slots[group] = st.container()
+
+    def _named_by_variants(self, field: str) -> bool:
+        """Whether every variant has its own value of a field, so that none can share one."""
+        return bool(self.several) and all(field in each.chosen for each in self.several)
+
+    def search(self) -> None:
+        """A box that finds a setting by its name or its line, and adds it to its group."""
+        groups = {
+            name: group
+            for group, names in self.offered.items()
+            for name in names
+            if name not in fields.usual(group, self.task) and not self._named_by_variants(name)
+        }
+        st.selectbox(
+            "Find a setting",
+            list(groups),
+            index=None,
+            key=SEARCH,
+            format_func=lambda name: f"{name}: {meanings().get(name, '')}",
+            placeholder="Find a setting: type a part of its name, or of what it does",
+            label_visibility="collapsed",
+            on_change=_add_found,
+            args=(groups,),
+        )
 
     def _more(self, group: str, others: list[str]) -> list[str]:
         """The settings that are added to a group's usual ones."""
@@ -127,10 +218,17 @@ class _Form:
 
     def _field(self, field: str) -> None:
         draw = self._typed if field in fields.TYPED else self._axis
-        value = draw(field)
+        value = draw(field, _key(field))
+        if line := meanings().get(field):
+            st.caption(line)
         self.slots[field] = st.container()
         if (reason := self._take(field, value)) is not None:
             self._say(reason)
+
+    def _box(self, field: str, key: str) -> Any:
+        """A box for a field that is not among those that all share."""
+        draw = self._typed if field in fields.TYPED else self._axis
+        return draw(field, key)
 
     def _take(self, field: str, value: Any) -> str | None:
         """Keeps what is chosen for a field; where that is none of its values, only says why."""
@@ -145,29 +243,27 @@ class _Form:
             self.chosen[field] = list(dict.fromkeys(taken))
         return None
 
-    def _typed(self, field: str) -> str:
+    def _typed(self, field: str, key: str) -> str:
         begun = self.begin.values(field)[0]
         first = FIRST_ALPHABET if field == "alphabet" and not begun else ""
         return st.text_input(
             field,
             first,
-            key=_key(field),
+            key=key,
             placeholder=str(begun) or SUCH_AS.get(field, ""),
             help=MEANING.get(field),
         )
 
-    def _axis(self, field: str) -> Any:
+    def _axis(self, field: str, key: str) -> Any:
         placeholder = start.shown(self.begin_values(field))
         offered = fields.options(field, self.values)
         if field == "task":
-            return st.selectbox(
-                field, offered, index=None, key=_key(field), placeholder=placeholder
-            )
+            return st.selectbox(field, offered, index=None, key=key, placeholder=placeholder)
         open_ended = fields.is_open_ended(field)
         return st.multiselect(
             field,
             offered,
-            key=_key(field),
+            key=key,
             placeholder=placeholder,
             accept_new_options=open_ended,
             help="Several values make an axis. Type your own: 2, 4, 8."
@@ -231,14 +327,13 @@ class _Form:
         made = self.recommended | self.chosen
         try:
             spec = parse_spec(
-                self.begin.with_changes(
-                    made,
-                    self.read,
-                    name=self.name,
-                    model_seeds=seeds_of(self.seeds),
-                    checkpoints=CHECKPOINTS[every_epoch],
-                    verdict=verdict or None,
-                )
+                {
+                    "name": self.name,
+                    "model_seeds": seeds_of(self.seeds),
+                    "checkpoints": CHECKPOINTS[every_epoch],
+                    **({"verdict": True} if verdict else {}),
+                    **self._configurations(),
+                }
             )
         except SeqclsError as error:
             self._say(str(error))
@@ -246,8 +341,20 @@ class _Form:
         changes = self.begin.changes(made, self.read)
         label = st.session_state[start.KEY]
         differs = "; ".join(changes) if changes else "nothing"
-        st.caption(f"Changed against {verbatim(label)}: {verbatim(differs)}.")
+        st.caption(f"Changes from {verbatim(label)}: {verbatim(differs)}.")
+        if self.needed and not self.several:
+            told = "; ".join(f"{x} = {y}" for x, y in self.needed.items())
+            st.caption(verbatim(f"Set so that it can be trained: {told}."))
         return [spec]
+
+    def _configurations(self) -> dict[str, Any]:
+        """What the specification says of fields: of all variants where there are any."""
+        if not self.several:
+            return self.begin.with_changes(self.recommended | self.chosen, self.read)
+        plain = self.begin.recommended(self.read, self.task)
+        shared = plain | self.chosen
+        made = [variants.settings_of(self.begin, x, shared, self.values) for x in self.several]
+        return variants.union([spec for spec, _, _ in made])
 
     def _verdict(self) -> bool:
         if fields.writes(self.task):
@@ -270,6 +377,14 @@ class _Form:
         st.error(verbatim(message))
 
 
+def _add_found(groups: Mapping[str, str]) -> None:
+    """Adds the setting that was found to those of its group that are shown."""
+    if (name := st.session_state[SEARCH]) is not None:
+        key = f"launch_more {groups[name]}"
+        st.session_state[key] = list(dict.fromkeys([*st.session_state.get(key, []), name]))
+        st.session_state[SEARCH] = None
+
+
 def _key(field: str) -> str:
     return f"launch {field}"
 
@@ -283,7 +398,9 @@ def _without_sweep(message: str) -> str:
 
 
 def seeds_of(text: str) -> str | list[int]:
-    """Model seeds as a specification has them: `0-9` means `0..9`."""
+    """Model seeds as a specification has them: `0-9` means `0..9`, `5` the first five."""
+    if (number := text.strip()).isdecimal() and 0 < len(number) < 20 and int(number) > 0:
+        return f"0..{int(number) - 1}"
     if dashed := _DASHED.fullmatch(text.strip()):
         return f"{dashed[1]}..{dashed[2]}"
     parts = [part.strip() for part in text.split(",")]

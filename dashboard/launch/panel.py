@@ -1,77 +1,119 @@
-"""Launching a sweep: one that is shipped, or one of your own."""
+"""Launching a sweep: one that is shipped, or one of your own; and how pages lead there."""
 
 import json
 import os
 import uuid
 from collections.abc import Callable
-from itertools import count
 
 import streamlit as st
 
-from dashboard import data
-from dashboard.launch import custom
+from dashboard import data, links
+from dashboard.launch import custom, start, variants
 from dashboard.sweeps_page import sweep_actions
 from seqcls.errors import SeqclsError
 from sweeps.durations import spoken
 from sweeps.grid.spec import SweepSpec, load_specs, shipped_names
 from sweeps.questions import sweeping
 from sweeps.read_only import control
-from sweeps.store.opening import existing, open_reader, why_unreadable
+from sweeps.store.opening import existing
 from sweeps.store.reading import sweep_queries
 from sweeps.work.estimate import Estimate
 
 TOKEN = "launch token"
+PATH = "launch"
 PANEL = "launch"
+"""Whether the panel is to be opened: something has filled it in."""
+
+LAUNCHED = "was launched"
+BACK = "page before the launch panel"
+ABOUT = ("run", "config")
+"""What a link says of models, from which a sweep can start."""
+
 KIND = "launch_kind"
 CUSTOM = "Your own"
-DRAWN_ANEW = (KIND, "launch_preset", "launch_button")
-"""What has no state, or is there whatever is trained."""
+DRAWN_ANEW = ("launch_button", "launch_add_variant")
+"""What has no state."""
+
+
+def show_link(page: str) -> None:
+    """The link of the sidebar that leads to the panel; what was entered there is kept.
+
+    Args:
+        page: the path of the page that is shown.
+    """
+    if page == PATH:
+        return
+    _keep()
+    about = {name: st.query_params.get_all(name) for name in ABOUT if name in st.query_params}
+    st.page_link(
+        links.LAUNCH_PAGE,
+        label="Launch a sweep",
+        icon=":material/rocket_launch:",
+        query_params=about,
+    )
+
+
+def switch(page: str) -> None:
+    """Goes to the panel where something has filled it, and back where something was launched.
+
+    Args:
+        page: the path of the page that is shown.
+    """
+    state = st.session_state
+    if page != PATH:
+        state[BACK] = "screens/" + (page or "compare") + ".py"
+    opened, launched = state.pop(PANEL, False), state.pop(LAUNCHED, False)
+    if opened or launched:
+        _keep()
+    if opened and page != PATH:
+        about = {name: st.query_params.get_all(name) for name in ABOUT if name in st.query_params}
+        st.switch_page(links.LAUNCH_PAGE, query_params=about)
+    if launched and page == PATH:
+        state[links.SWITCHED] = True
+        st.switch_page(state.get(BACK, links.COMPARE_PAGE), query_params={})
 
 
 def show() -> None:
-    """Draws the panel; what it would launch is worked out only while it is open."""
-    panel = st.expander("Launch a sweep", key=PANEL, on_change="rerun", icon=":material/rocket:")
-    if not panel.open:
-        _keep()
-        return
-    with panel:
-        choices: dict[str, Callable[[], list[SweepSpec]]] = {
-            "Preset": _preset,
-            CUSTOM: custom.show,
-        }
-        kind = st.segmented_control(
-            "What to train",
-            list(choices),
-            default="Preset",
-            required=True,
-            key=KIND,
-            label_visibility="collapsed",
-        )
-        if kind != CUSTOM:
-            _keep()
-        try:
-            with st.spinner("Reading the settings", show_time=True):
-                specs = choices[kind]()
-                if specs:
+    """Draws the panel."""
+    choices: dict[str, Callable[[], list[SweepSpec]]] = {"Preset": _preset, CUSTOM: custom.show}
+    kind = st.segmented_control(
+        "What to train",
+        list(choices),
+        default=CUSTOM,
+        required=True,
+        key=KIND,
+        label_visibility="collapsed",
+    )
+    if kind != CUSTOM:
+        _keep(but=KIND)
+    try:
+        with st.spinner("Reading the settings", show_time=True):
+            specs = choices[kind]()
+            if specs:
+                with st.container(border=True, key="launch_offer"):
                     _offer(specs)
-            if not specs:
-                st.caption("Complete the settings above to launch.")
-        except SeqclsError as error:
-            st.error("This cannot be launched.")
-            st.code(str(error), language=None, wrap_lines=True)
+        if not specs:
+            st.caption("Fix the settings above to launch.")
+    except SeqclsError as error:
+        st.error("This can't be launched.")
+        st.code(str(error), language=None, wrap_lines=True)
 
 
 def clear() -> None:
     """Empties the form of a sweep of one's own."""
     for key in map(str, st.session_state):
-        if key.startswith(("launch ", "launch_more ")) or key == "launch_seeds":
+        if key.startswith(("launch ", "launch_more ")) or key in (
+            "launch_seeds",
+            variants.KEY,
+            variants.ADDED,
+        ):
             del st.session_state[key]
 
 
-def _keep() -> None:
+def _keep(but: str = "") -> None:
     """Keeps what was entered while it is not shown; Streamlit would forget it."""
     for key in map(str, st.session_state):
-        if key.startswith(("launch ", "launch_")) and key not in DRAWN_ANEW:
+        if key.startswith(("launch ", "launch_")) and key not in (*DRAWN_ANEW, but):
             st.session_state[key] = st.session_state[key]
 
 
@@ -92,23 +134,20 @@ def _offer(specs: list[SweepSpec]) -> None:
     expected = _estimate(specs)
     missing = expected.runs - expected.there
     if missing:
-        time = "" if expected.seconds is None else f", in about {spoken(expected.seconds)}"
-        st.markdown(
-            f"**{expected.runs:,} models**: {expected.there:,} trained already, {missing:,} to "
-            f"train{time}.",
-            help=expected.basis,
-        )
+        time = "" if expected.seconds is None else f" ({_about(expected.seconds)})"
+        there = f"; {expected.there:,} already trained" if expected.there else ""
+        st.markdown(f"**{_models(missing)} to train**{time}{there}.", help=expected.basis)
     else:
-        st.markdown(f"**{expected.runs:,} models**, all trained already.")
+        st.markdown(f"**{_models(expected.runs)}**, all already trained.")
     if missing and (short := sweeping.memory_warning(specs, _workers())):
         st.warning(short)
     stored = _stored(specs)
     if stored == "as it is" and missing:
-        st.caption("Already launched: see Running or the Sweeps page.")
+        st.caption("Already launched. See Running in the sidebar, or the Sweeps page.")
     elif stored == "otherwise":
         st.caption("A sweep with this name exists; launching replaces its specification.")
     st.button(
-        f"Launch {missing:,} models" if missing else "Launch",
+        f"Launch {_models(missing)}" if missing else "Launch",
         key="launch_button",
         type="primary",
         width="stretch",
@@ -118,26 +157,24 @@ def _offer(specs: list[SweepSpec]) -> None:
     )
 
 
+def _models(number: int) -> str:
+    return f"{number:,} model{'' if number == 1 else 's'}"
+
+
+def _about(seconds: float) -> str:
+    text = spoken(seconds)
+    return text if text.startswith("under") else f"about {text}"
+
+
 def _launch(specs: list[SweepSpec], token: str) -> None:
     sweep_actions.launch(specs, token)
     # The next launch is another one, also of the same specification.
     st.session_state[TOKEN] = uuid.uuid4().hex
     if st.session_state.get(KIND) == CUSTOM:
         # What was entered stays, to be changed and launched again as another sweep.
-        st.session_state["launch_name"] = _free_name(specs[0].name)
-    # Closed, so that what was launched is seen going on.
-    st.session_state[PANEL] = False
-
-
-def _free_name(name: str) -> str:
-    """The name with the next number that no sweep has."""
-    if why_unreadable() is not None:
-        # The launch has failed, which is said.
-        return name
-    taken = {name, *sweep_queries.specifications(open_reader())}
-    stem, _, number = name.rpartition("_")
-    stem = stem if stem and number.isdecimal() else name
-    return next(free for n in count(2) if (free := f"{stem}_{n}") not in taken)
+        st.session_state["launch_name"] = start.free_name(specs[0].name)
+    # Back where it was opened, where what was launched is seen going on.
+    st.session_state[LAUNCHED] = True
 
 
 def _estimate(specs: list[SweepSpec]) -> Estimate:

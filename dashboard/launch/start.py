@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import streamlit as st
@@ -21,6 +22,9 @@ REPORT_SPEC = "report/all_initializations"
 MOST_CONFIGURATIONS = 5
 
 KEY = "launch_start"
+FIRST_NAME = "my_sweep"
+GIVEN = "launch_given_name"
+"""The name that was given by choosing what to start from."""
 
 TO_WRITE: Mapping[str, Any] = {
     "hidden_size": 32,
@@ -111,6 +115,14 @@ class Start:
         return [*told, *(f"without {field}" for field in dropped)]
 
 
+def written_seeds(seeds: str | Sequence[int]) -> str:
+    """Model seeds of a specification as they are typed."""
+    if isinstance(seeds, str):
+        return seeds
+    # A single number that is typed says how many.
+    return f"{seeds[0]}..{seeds[0]}" if len(seeds) == 1 else ", ".join(map(str, seeds))
+
+
 def shown(values: Sequence[Any]) -> str:
     """Values as they are written in TOML, separated by commas."""
     return ", ".join(json.dumps(x) if isinstance(x, bool) else str(x) for x in values)
@@ -125,9 +137,33 @@ def choose() -> Start:
         "Start from",
         list(offered),
         key=KEY,
+        on_change=_take_over,
         help="Settings that you do not change keep these values, so that results can be compared.",
     )
     return Start(offered[label])
+
+
+def _take_over() -> None:
+    """The seeds of what is started from, and a name that no sweep has."""
+    label = st.session_state[KEY]
+    spec = _offered().get(label, {})
+    if "model_seeds" in spec:
+        st.session_state["launch_seeds"] = written_seeds(spec["model_seeds"])
+    if st.session_state.get("launch_name", FIRST_NAME) == st.session_state.get(GIVEN, FIRST_NAME):
+        # Nobody typed it.
+        name = free_name(spec.get("name", FIRST_NAME))
+        st.session_state["launch_name"] = st.session_state[GIVEN] = name
+
+
+def free_name(name: str) -> str:
+    """A name that no sweep has: with the next number, where it is taken."""
+    # What is wrong with the database is said elsewhere.
+    stored = [] if why_unreadable() is not None else sweep_queries.specifications(open_reader())
+    if name not in stored:
+        return name
+    stem, _, number = name.rpartition("_")
+    stem = stem if stem and number.isdecimal() else name
+    return next(free for n in count(2) if (free := f"{stem}_{n}") not in stored)
 
 
 def of_sweep(name: str) -> str:

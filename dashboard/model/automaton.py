@@ -154,7 +154,7 @@ def _rounds(found: Learned) -> pd.DataFrame:
 def _inside(run_id: int, config: RunConfig, found: Learned, chosen: Round) -> None:
     st.subheader("Inside the model")
     if not st.toggle(
-        "Look for the automaton's states inside", key="automaton_inside", bind="query-params"
+        "Look for the automaton's states in the model", key="automaton_inside", bind="query-params"
     ):
         st.caption(
             "By a linear probe of every block or layer and, of recurrent models, by clusters of "

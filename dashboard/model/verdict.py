@@ -120,7 +120,7 @@ def _beyond(found: Certification) -> None:
         "Shares cover all proportions of these letters, each equally likely. Bounds are certified "
         "by interval arithmetic over regions of attention, allowing for rounding."
     )
-    with st.expander("The same as data"):
+    with st.expander("Show data"):
         frame = pd.DataFrame(list(map(_row, found.supports)))
         # Fewer digits would be no bounds.
         numbers = frame.select_dtypes("float").columns

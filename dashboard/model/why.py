@@ -34,7 +34,7 @@ def show(chosen: Chosen) -> None:
     st.caption("The numbers above, read off the model at this epoch.")
     traces = chosen.model.traces(chosen.strings)
     draw(gallery.figures(traces, chosen.model.epoch, heads, EVIDENCE))
-    with st.expander("The same as data"):
+    with st.expander("Show data"):
         _tables(found)
 
 

@@ -94,7 +94,7 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
         st.metric("Queued or in training", f"{int(total['unfinished']):,}", width="content")
         st.metric("Training failed", f"{int(total['failed']):,}", width="content")
     if total["failed"]:
-        st.caption("Why training failed is on the page Sweeps.")
+        st.caption("The Sweeps page says why training failed.")
     if not done and total["unfinished"]:
         st.info(
             "None of these runs has finished yet, so there is nothing to compare. The sidebar "
@@ -175,7 +175,7 @@ def _by_length(chosen: pd.DataFrame, view: View) -> None:
     event = drawing.show(chart, "by_length", click=accuracy_by_length.CLICKED)
     links.open_clicked(event, accuracy_by_length.CLICKED)
     st.caption(
-        f"{measure.meaning} Point at a line for its seed; click it to look inside the model."
+        f"{measure.meaning} Hover over a line to see its seed; click it to look inside the model."
     )
 
 
@@ -191,7 +191,7 @@ def _length_controls(measures_of: Mapping[str, Measure], width: int) -> tuple[Me
         help=" ".join(f"{name}: {known.meaning}" for name, known in measures_of.items()),
     )
     chosen = row.segmented_control(
-        "Lengths in one point",
+        "Lengths per point",
         [1, 5, 10, 20],
         default=width,
         required=True,

@@ -128,7 +128,7 @@ def _in_short(errors: pd.DataFrame, model: "pd.Series[Any]", words: Words) -> No
     # In a row that wraps, as on Compare. The shortest comes first; code shows the string as it is.
     row = st.container(horizontal=True, gap="medium", key="in_short")
     with row.container(width=STRING_WIDTH):
-        st.caption("Shortest error", help="The first of those of that length.")
+        st.caption("Shortest error", help="The first one of that length.")
         st.code(errors["string"].iloc[0], language=None, wrap_lines=True)
     solved = measures.solved_length(words)
     row.metric("Solved length", int(model["solved_length"]), help=solved, width="content")
@@ -197,7 +197,7 @@ def _breaking(view: View, number: int) -> None:
     st.subheader(f"Which {said.words.plural('')} break most models?")
     found = data.breaking_strings(view, BREAKING)
     if found.strings.empty:
-        st.caption("Their strings are damaged and left out.")
+        st.caption("Their strings are damaged, so they are left out.")
         return
     language = languages.choose(pd.Series(found.languages))
     of, several = found.languages[language], len(found.languages) > 1

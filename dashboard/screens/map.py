@@ -118,7 +118,7 @@ def _axes(fields: list[str]) -> tuple[str, str, str | None]:
     x = columns[0].selectbox("Horizontal axis", fields, index=0, key="x", bind="query-params")
     y = columns[1].selectbox("Vertical axis", fields, index=1, key="y", bind="query-params")
     facet = columns[2].selectbox(
-        "One map for each",
+        "Facet by",
         fields,
         index=None,
         placeholder="One map",
@@ -164,7 +164,7 @@ def _say_what_is_pooled(table: pd.DataFrame, fields: list[str], grouped: list[st
         others = ", ".join([*pooled[:MOST_NAMED], *more])
         st.caption(
             f"Some cells hold models that differ in other settings too ({others}): choose one "
-            "under One map for each, or filter by it."
+            "under Facet by, or filter by it."
         )
 
 

@@ -30,13 +30,13 @@ def show() -> None:
         written = data.sweep_notes()
         everything = data.progress()[::-1]
         if not everything:
-            st.info("There is no sweep yet. Launch one from the sidebar.")
+            st.info("No sweeps yet. Launch one from the sidebar.")
             return
         sweeps = _listed(everything, written)
         if not sweeps:
             st.info("All sweeps are archived.")
             return
-        st.caption("Each sweep is a named set of models. Select one to see its details.")
+        st.caption("A sweep is a named set of models. Select one to see its details.")
         chosen = _table(sweeps, written)
         _sweep(next(sweep for sweep in sweeps if sweep.id == chosen))
     except SeqclsError as error:
@@ -151,7 +151,7 @@ def _times(record: sweep_queries.SweepRecord) -> None:
         "Submitted": clock(record.created_at),
         "First model begun": clock(record.first_started_at),
         "Last model ended": clock(record.last_finished_at),
-        "Training in all": trained,
+        "Total training time": trained,
     }
     for column, (name, time) in zip(st.columns(4), times.items(), strict=True):
         column.caption(name)
@@ -231,7 +231,7 @@ def _delete(sweep: SweepProgress) -> None:
     with st.popover("Delete…", icon=":material/delete:"):
         st.write(
             "Deletes the sweep, and every model that belongs to no other sweep, with its results. "
-            "This cannot be undone."
+            "This can't be undone."
         )
         st.text(sweep.name)
         st.button(

@@ -32,6 +32,7 @@ def first_page(_request: Request) -> HTMLResponse:
 
 
 ROUTES = [
-    Route(f"/{path}", first_page) for path in ("", "map", "failing", "sweeps", "model", "guide")
+    Route(f"/{path}", first_page)
+    for path in ("", "map", "failing", "sweeps", "model", "guide", "launch")
 ]
 """Of the pages that the navigation names."""

@@ -50,7 +50,7 @@ def archive_button(sweep_id: int, note: Note) -> None:
     """Archives a sweep, or takes that back."""
     archived = note.archived_at is not None
     st.button(
-        "Take out of the archive" if archived else "Archive",
+        "Restore from archive" if archived else "Archive",
         key=f"archive {sweep_id}",
         icon=":material/unarchive:" if archived else ":material/archive:",
         on_click=write,

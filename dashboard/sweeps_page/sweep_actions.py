@@ -66,7 +66,7 @@ def delete(sweep_id: int) -> None:
 def say_problem() -> None:
     """Says what the last callback could not do, once."""
     if problem := st.session_state.pop(PROBLEM, None):
-        st.error("That could not be done.")
+        st.error("That didn't work.")
         st.code(problem, language=None, wrap_lines=True)
 
 

@@ -104,7 +104,7 @@ def _no_head(config: NetworkConfig, *, blind: bool) -> str | None:
         if config.architecture != "transformer":
             by = f"architecture={config.architecture!r}"
         return (
-            f"readout='first' with {by}: CLS stands before the string and has read nothing of it; "
+            f"readout='first' with {by}: CLS comes first, so it hasn't seen the string yet; "
             "use readout='last' or 'mean'"
         )
     return None

@@ -112,7 +112,7 @@ def trial_sentence(trial: Trial) -> str:
     if comparison is None and trial.lost:
         return "training failed for every seed that was tried"
     if comparison is None:
-        return "not trained yet with all else as it is"
+        return "not tried yet"
     more = f"; {trial.waiting} more in training" if trial.waiting else ""
     return _came_of_it(comparison) + more
 

@@ -175,7 +175,7 @@ def sensitive(
     ] = 8,
     as_json: AsJson = False,
 ) -> None:
-    """Find the runs whose outcome hangs on rounding."""
+    """Find the runs whose outcome depends on rounding."""
     from sweeps.cli.commands.causes import list_sensitive, show_sensitivity
 
     if meant:

@@ -29,7 +29,7 @@ def merge(
     ],
     db: Db = None,
 ) -> None:
-    """Take over the sweeps, runs and results of other databases."""
+    """Import sweeps, with their runs and results, from other databases."""
     from sweeps.cli.commands.databases import merge_databases
 
     merge_databases(others, db)

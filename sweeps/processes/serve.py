@@ -17,7 +17,7 @@ import typer
 from seqcls.errors import ConfigError
 from sweeps.processes.python import python
 from sweeps.read_only import READ_ONLY_VARIABLE, is_read_only
-from sweeps.shipped import to_begin_with
+from sweeps.shipped import NONE_HERE, to_begin_with
 from sweeps.store.databases.default import DB_VARIABLE
 
 ADDRESS = "127.0.0.1"
@@ -62,7 +62,7 @@ def show_dashboard(
         )
     environment = _without_options(os.environ)
     if (copy := to_begin_with(db)) is not None:
-        typer.echo("There is no runs.db in this folder: here is your copy of the report's models.")
+        typer.echo(NONE_HERE)
         db = str(copy)
     if db is not None:
         os.environ[DB_VARIABLE] = environment[DB_VARIABLE] = db

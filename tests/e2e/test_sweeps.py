@@ -20,21 +20,20 @@ TRAINING_SECONDS = 240
 def launch_own(page: Page, name: str, seeds: str, hidden_sizes: list[int], models: int) -> None:
     """Fills in the panel, first a size that is not the report's; launches with a double click."""
     page.get_by_text("Launch a sweep").click()
-    page.get_by_test_id("stSidebar").get_by_text("Your own").click()
     for label, text in (("Name", name), ("Model seeds", seeds)):
         page.get_by_role("textbox", name=label).fill(text)
         page.keyboard.press("Enter")
-    sidebar = page.get_by_test_id("stSidebar")
-    expect(sidebar).to_contain_text(f"{models // len(hidden_sizes)} models")
+    main = page.get_by_test_id("stMain")
+    expect(main).to_contain_text(f"{models // len(hidden_sizes)} models")
     # By the keyboard: a list that is open closes where the panel below it still moves.
     sizes = ", ".join(map(str, hidden_sizes))
-    sidebar.get_by_role("combobox", name="hidden_size").click()
+    main.get_by_role("combobox", name="hidden_size").click()
     page.keyboard.type(sizes)
     page.keyboard.press("Enter")
-    expect(sidebar).to_contain_text(f"hidden_size 2 → {sizes}.")
+    expect(main).to_contain_text(f"hidden_size 2 → {sizes}.")
     page.keyboard.press("Escape")
-    expect(sidebar).to_contain_text(f"{models} models")
-    button = sidebar.get_by_role("button", name="Launch", exact=False)
+    expect(main).to_contain_text(f"{models} models")
+    button = main.get_by_role("button", name="Launch", exact=False)
     expect(button.last).to_be_enabled()
     button.last.dblclick()
 
@@ -49,9 +48,8 @@ def launch_study(page: Page, seeds: str, axes: dict[str, str], models: int) -> i
     A list that is still open hides all else from assistive technology, but not from the mouse.
     """
     page.evaluate("clicks = 0; addEventListener('pointerdown', () => { clicks += 1 }, true)")
-    sidebar = page.get_by_test_id("stSidebar")
+    main = page.get_by_test_id("stMain")
     page.get_by_text("Launch a sweep").click()
-    sidebar.get_by_text("Your own").click()
     box = page.get_by_role("textbox", name="Model seeds")
     box.click()
     box.fill(seeds)
@@ -60,12 +58,12 @@ def launch_study(page: Page, seeds: str, axes: dict[str, str], models: int) -> i
     for field, values in axes.items():
         # What is typed while the page is drawn anew may be lost.
         page.wait_for_function(AT_REST)
-        sidebar.get_by_role("combobox", name=field, include_hidden=True).click()
+        main.get_by_role("combobox", name=field, include_hidden=True).click()
         page.keyboard.type(values)
         page.keyboard.press("Enter")
-        expect(sidebar).to_contain_text(values)
+        expect(main).to_contain_text(values)
     name = f"Launch {models} models"
-    sidebar.get_by_role("button", name=name, include_hidden=True).click()
+    main.get_by_role("button", name=name, include_hidden=True).click()
     return int(page.evaluate("clicks"))
 
 

@@ -47,7 +47,7 @@ def test_without_models_it_says_what_to_do(
     app = open_app(monkeypatch, db, page)
     assert "no models to show yet" in app.info[0].value
     assert f"seqcls sweep report --db {db}" in [code.value for code in app.code]
-    assert "Launch a sweep" in [panel.label for panel in app.expander]
+    assert "Launch a sweep" in [link.label for link in app.page_link]
     assert not app.error
 
 
@@ -197,9 +197,8 @@ def test_the_pages_load_no_pytorch() -> None:
     check = (
         "import sys\n"
         "from streamlit.testing.v1 import AppTest\n"
-        f"for page in {PAGES}:\n"
+        f"for page in {(*PAGES, 'launch')}:\n"
         "    app = AppTest.from_file('dashboard/app.py', default_timeout=60)\n"
-        "    app.session_state['launch'] = True\n"
         "    if page != 'compare': app.switch_page(f'screens/{page}.py')\n"
         "    assert not app.run().exception and len(app.title) == 1\n"
         "print('torch' in sys.modules)"

@@ -203,7 +203,7 @@ def test_the_guide_tells_all_steps_of_the_shipped_models(monkeypatch: pytest.Mon
     text = said(app).replace("\\", "")
     assert "The logits are -8.2945 and 10.9587" in text
     assert "head 0 scores a higher by 3.74, so that one weighs as much as 42 of the other" in text
-    assert "Of those that saw everything, 2 of 2 fail" in text
+    assert "Of the models that saw every string, 2 of 2 fail" in text
     assert "none of 8 with 16" in text
     assert "of the 16 of seed 0, 14 can go" in text
     assert len(app.get("page_link")) >= len(app.subheader)

@@ -62,7 +62,7 @@ def test_a_preset_says_what_is_there_before_it_is_launched(
         "report",
         "report/all_fixed_length_sequences",
     ]
-    assert "**43 models**, all trained already." in said(app)
+    assert "**43 models**, all already trained." in said(app)
     assert app.button("launch_button").disabled
 
 
@@ -72,7 +72,7 @@ def test_a_sweep_of_ones_own_is_launched_once_and_trained(
     db = tmp_path / "new.db"
     first = write_own(open_app(monkeypatch, db))
     second = write_own(open_app(monkeypatch, db))
-    assert "**3 models**: 0 trained already, 3 to train." in said(first)
+    assert "**3 models to train**." in said(first)
     assert not db.exists(), "looking makes no database"
     first.button("launch_button").click()
     rerun(first)
@@ -92,7 +92,7 @@ def test_a_sweep_of_ones_own_is_launched_once_and_trained(
     assert sweep_queries.counts_by_state(store, [1]) == {"done": 3}
     assert queries.run_config(store, 1).hidden_size == 4
     app = panel(open_app(monkeypatch, db), "Preset")
-    assert ", in about " in said(app), "the estimate rests on what was measured"
+    assert "to train** (about " in said(app), "the estimate rests on what was measured"
     app = open_app(monkeypatch, db, "sweeps")
     assert any("trained 3 runs" in code.value for code in app.code), "the log can be read"
 
@@ -198,5 +198,5 @@ def test_what_cannot_be_done_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.setenv("SEQCLS_DB", str(tmp_path / "no folder" / "x.db"))
     app.button("resume sidebar 1").click()
     rerun(app)
-    assert "That could not be done." in [error.value for error in app.error]
+    assert "That didn't work." in [error.value for error in app.error]
     assert sweep_actions.PROBLEM not in app.session_state, "it is said once"

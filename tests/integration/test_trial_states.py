@@ -61,12 +61,12 @@ def test_every_remedy_is_untrained_then_in_training_then_compared(
         shutil.copy(tmp_path / "before.db", copy)
         store = open_writer(str(copy))
         field = (own.field, own.value)
-        assert said(store, *field) == "not trained yet with all else as it is"
+        assert said(store, *field) == "not tried yet"
         # What differs in another field too is no trial of this one.
         other = changed(config, {**own.fields, "weight_decay": 0.5})
         submit(store, other, "0..2", "another")
         set_state(store, "done", "true")
-        assert said(store, *field) == "not trained yet with all else as it is"
+        assert said(store, *field) == "not tried yet"
         submit(store, changed(config, own.fields), "0..2", "trial")
         assert said(store, *field) == "in training: none of 3 seeds is done yet"
         set_state(store, "done", "id = 7")
@@ -91,4 +91,4 @@ def test_a_field_that_the_changed_model_does_not_read_may_differ(tmp_path: Path)
     submit(another, config, "0..2", "own")
     submit(another, changed(config, biased), "0..2", "an LSTM with biases")
     set_state(another, "done", "true")
-    assert said(another, "architecture", "lstm") == "not trained yet with all else as it is"
+    assert said(another, "architecture", "lstm") == "not tried yet"

@@ -26,7 +26,7 @@ def test_the_page_finds_causes_and_shows_them_by_configuration(
     monkeypatch: pytest.MonkeyPatch, db: Path
 ) -> None:
     app = open_app(monkeypatch, db, "failing", sweep=SWEEP)
-    assert "Found for 0 of 6 failing models" in said(app)
+    assert "Causes found for 0 of 6 failing models" in said(app)
     assert not any("would help" in own.value for own in app.subheader)
     app.button("find_causes").click()
     rerun(app)
@@ -35,7 +35,7 @@ def test_the_page_finds_causes_and_shows_them_by_configuration(
     (job,) = (own for own in finding._jobs().values() if own.goes_on)
     job.process.wait(120)
     rerun(app)
-    assert "Found for 6 of 6 failing models" in said(app)
+    assert "Causes found for 6 of 6 failing models" in said(app)
     assert "find_causes" not in [own.key for own in app.button]
     app = open_app(monkeypatch, db, "failing", sweep=SWEEP, mechanism="two heads on one letter")
     (table,) = (own.value for own in app.dataframe if "parts" in own.value)
@@ -48,14 +48,14 @@ def test_a_remedy_fills_the_launch_panel_with_the_same_seeds_and_one_field_chang
     causes.attribute(open_writer(str(db)), [37], 10)
     app = open_app(monkeypatch, db, "model", run="37")
     assert any(own.value.startswith("What would help model ") for own in app.subheader)
-    assert "not trained yet" in said(app)
+    assert "not tried yet" in said(app)
     app.button("fill 37 0").click()
     rerun(app)
     assert app.selectbox(key="launch_start").value == "Model 37"
     assert app.text_input(key="launch_seeds").value == "0, 1, 2, 3, 4, 5, 6, 7"
     assert "scale sqrt → log" in said(app)
     assert not app.button("launch_button").disabled
-    assert "**8 models**: 0 trained already" in said(app)
+    assert "**8 models to train**" in said(app)
 
 
 def test_a_model_that_hangs_on_rounding_is_marked_with_its_range(

@@ -7,6 +7,7 @@ import pytest
 from dashboard.languages import shortest_strings
 from dashboard.launch.custom import seeds_of
 from dashboard.launch.fields import GROUPS, default_value, offered, options, typed, usual
+from dashboard.launch.meanings import meanings
 from dashboard.launch.start import Start
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError
@@ -76,7 +77,14 @@ def test_only_samplers_that_can_serve_the_task_are_offered() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "seeds"), [("0-9", "0..9"), ("0..9", "0..9"), (" 3 ", [3]), ("1, 5,7", [1, 5, 7])]
+    ("text", "seeds"),
+    [
+        ("0-9", "0..9"),
+        ("0..9", "0..9"),
+        (" 3 ", "0..2"),
+        ("3..3", "3..3"),
+        ("1, 5,7", [1, 5, 7]),
+    ],
 )
 def test_seeds_are_understood_as_people_write_them(text: str, seeds: Any) -> None:
     assert seeds_of(text) == seeds
@@ -163,3 +171,10 @@ def test_a_transduction_that_starts_from_a_language_begins_with_a_model_that_can
 def test_positions_are_offered_at_once_where_models_write() -> None:
     assert "positions" in usual("Network", "copy")
     assert "positions" not in usual("Network", "parity")
+
+
+def test_every_setting_has_a_line_that_says_what_it_is() -> None:
+    grouped = {name for names in GROUPS.values() for name in names}
+    assert grouped <= set(meanings())
+    assert meanings()["readout"].startswith("`first`: at `CLS` before the string")
+    assert all(len(line) > 10 and line.endswith((".", "off.")) for line in meanings().values())

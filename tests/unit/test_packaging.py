@@ -21,6 +21,7 @@ from dashboard import start
 from seqcls import __version__
 from sweeps import shipped
 from sweeps.store.opening import open_reader
+from tests.commands import run_main
 from tests.conftest import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -168,6 +169,17 @@ def test_an_installed_package_opens_on_a_copy_that_is_the_users(installed: Path)
     copy.write_bytes(b"changed by its user")
     assert shipped.to_begin_with(None) == copy
     assert copy.read_bytes() == b"changed by its user"
+
+
+def test_every_command_that_reads_uses_that_copy_and_says_so_in_one_line(
+    installed: Path,
+) -> None:
+    found = run_main("runs")
+    assert found.returncode == 0, found.stderr
+    assert found.stderr == shipped.NONE_HERE + "\n"
+    assert "all_initializations" in run_main("status").stdout
+    assert (installed / "runs.db").exists()
+    assert not Path("runs.db").exists()
 
 
 def test_no_copy_is_shown_where_another_database_is_meant(

@@ -55,7 +55,7 @@ def _of_one(steps: int) -> Layers:
 
 def _steps(scale: alt.Scale) -> list[alt.Chart]:
     y = alt.Y("step:N", title=None, sort=None, axis=alt.Axis(labelLimit=120))
-    x = alt.X("start:Q", title="Logit, read here", scale=scale)
+    x = alt.X("start:Q", title="Running logit", scale=scale)
     base = alt.Chart().encode(
         y,
         tooltip=[

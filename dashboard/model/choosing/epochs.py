@@ -40,7 +40,7 @@ def choose_epoch(stored: Sequence[int], kept: int, parameter: str = EPOCH) -> in
     st.session_state[parameter] = next((x for x in epochs if str(x) == linked), kept)
     return int(
         st.select_slider(
-            f"Epoch (kept is {kept}; 0 is before training)",
+            f"Epoch (best: {kept}; 0 = untrained)",
             epochs,
             key=parameter,
             on_change=into_link,

@@ -128,7 +128,7 @@ def _beside(config: RunConfig) -> list[str]:
     tokenizer = resolve(config).tokenizer
     from_link("strings", tokenizer.line_of(examples(config)[0]))
     typed = st.text_input(
-        "Strings beside it",
+        "Comparison strings",
         key="strings",
         on_change=into_link,
         args=("strings",),

@@ -156,7 +156,7 @@ def _others(shown: _Shown) -> None:
         "before it; where outputs part its probability stands above it. At the end of each row is "
         "the probability of the whole output."
     )
-    with st.expander("The same as data"):
+    with st.expander("Show data"):
         st.dataframe(
             frames.leaves_frame(tree),
             hide_index=True,

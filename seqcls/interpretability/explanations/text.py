@@ -34,7 +34,7 @@ def _answer(found: Explanation) -> str:
     is_, said = sign(found.label), sign(found.logit > 0)
     numbers = f"(logit {number(found.logit)}, probability {found.probability:.3g})"
     if found.error is None:
-        return f"{_quoted(found.string)} is {is_}, and the model predicts so {numbers}."
+        return f"{_quoted(found.string)} is {is_}, and the model agrees {numbers}."
     string = _quoted(found.string)
     return f"{string} is {is_}, but the model predicts {said} {numbers}: a {found.error}."
 

@@ -1,0 +1,215 @@
+"""Variants of a sweep: what each has of its own, on top of the settings that all share."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import streamlit as st
+
+from dashboard.launch import fields, working
+from dashboard.launch.start import Start, shown
+from dashboard.text import verbatim
+from seqcls.canonical import canonical_json
+from seqcls.models import MODELS
+from seqcls.models.positions import POSITIONS
+from seqcls.problem import obstacle_of
+
+KEY = "launch_variants"
+ADDED = "launch_added_variants"
+FREE = "Variant {}"
+
+Chosen = dict[str, list[Any]]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One of a sweep's variants."""
+
+    name: str
+    own: Mapping[str, Any]
+    """Settings that it is named for."""
+    typed: Chosen = field(default_factory=dict)
+    """Settings that are chosen for it alone."""
+
+    @property
+    def chosen(self) -> Chosen:
+        return {name: [value] for name, value in self.own.items()} | self.typed
+
+
+def offered(task: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The variants that can be chosen by name: every architecture with every position scheme.
+
+    Args:
+        task: its name and its settings; architectures that cannot answer it are left out.
+    """
+    found: dict[str, Mapping[str, Any]] = {}
+    for architecture in MODELS.usable(list(MODELS)):
+        fields = {**task, "architecture": architecture}
+        reason = obstacle_of(fields | working.settings_needed(fields, task))
+        if reason is not None and "architecture=" in reason:
+            continue
+        if "positions" not in MODELS[architecture].reads:
+            found[architecture] = {"architecture": architecture}
+            continue
+        for positions in POSITIONS.usable(list(POSITIONS)):
+            name = f"{architecture}, positions {positions}"
+            found[name] = {"architecture": architecture, "positions": positions}
+    return found
+
+
+def choose(task: Mapping[str, Any]) -> list[Variant]:
+    """The box with all variants, and the button that adds one.
+
+    Args:
+        task: its name and its settings.
+    """
+    named = offered(task)
+    free = [FREE.format(number + 1) for number in range(st.session_state.get(ADDED, 0))]
+    names = st.multiselect(
+        "Variants",
+        [*named, *free],
+        key=KEY,
+        placeholder="None: one network, with the settings below",
+        help="Each variant is trained with every seed. The settings below hold for all variants "
+        "that read them; each variant can have settings of its own.",
+    )
+    st.button("Add a variant", key="launch_add_variant", icon=":material/add:", on_click=_add)
+    return [Variant(name, named.get(name, {})) for name in names]
+
+
+def _add() -> None:
+    """Adds a variant that is named for nothing: all of its settings are chosen one by one."""
+    st.session_state[ADDED] = number = st.session_state.get(ADDED, 0) + 1
+    st.session_state[KEY] = [*st.session_state.get(KEY, []), FREE.format(number)]
+
+
+def key(variant: str, setting: str) -> str:
+    """Where a variant's value of a setting is kept."""
+    return f"launch variant {variant} {setting}"
+
+
+def with_typed(variant: Variant) -> Variant:
+    """The variant with what was chosen for it, before its form is drawn."""
+    typed: Chosen = {}
+    for name in st.session_state.get(key(variant.name, ""), []):
+        value = st.session_state.get(key(variant.name, name))
+        taken = [
+            x
+            for given in (value if isinstance(value, list) else [value])
+            if given not in (None, "")
+            for x in fields.typed(name, given)[0]
+        ]
+        if taken:
+            typed[name] = list(dict.fromkeys(taken))
+    return Variant(variant.name, variant.own, typed)
+
+
+def settings_of(
+    begin: Start, variant: Variant, shared: Chosen, values: fields.Values
+) -> tuple[dict[str, Any], dict[str, Any], set[str]]:
+    """What a variant is made of.
+
+    Args:
+        begin: what the sweep starts from.
+        variant: with what was chosen for it.
+        shared: what is chosen for all variants.
+        values: what each field is without the variant.
+
+    Returns:
+        The variant's part of the specification; what was set so that it can be trained; the
+        fields that it reads.
+    """
+    chosen = variant.chosen
+    groups = fields.offered(lambda name: chosen[name] if name in chosen else values(name))
+    read = {name for names in groups.values() for name in names}
+    made = {name: value for name, value in (shared | chosen).items() if name in read}
+    spec = begin.with_changes(made, read)
+    needed = working.settings_needed(first_of(spec), made)
+    made |= {name: [value] for name, value in needed.items()}
+    return begin.with_changes(made, read), needed, read
+
+
+def first_of(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a specification's first configuration."""
+    first = {name: values[0] for name, values in spec["axes"].items()}
+    return {**spec["fixed"], **spec.get("configurations", [{}])[0], **first}
+
+
+def union(specs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """One specification of several: what all share stays fixed or an axis, all else is listed."""
+    axes = {
+        name: values
+        for name, values in specs[0]["axes"].items()
+        if all(spec["axes"].get(name) == values for spec in specs)
+    }
+    rows = [row for spec in specs for row in _rows(spec, set(axes))]
+    fixed = {
+        name: value
+        for name, value in rows[0].items()
+        if all(name in row and row[name] == value for row in rows)
+    }
+    own = [{x: value for x, value in row.items() if x not in fixed} for row in rows]
+    distinct = list({canonical_json(row): row for row in own}.values())
+    several = {"configurations": distinct} if len(rows) > 1 else {}
+    return {"fixed": fixed, "axes": axes, **several}
+
+
+def _rows(spec: Mapping[str, Any], shared: set[str]) -> list[dict[str, Any]]:
+    own = {name: values for name, values in spec["axes"].items() if name not in shared}
+    return [
+        {**spec["fixed"], **entry, **dict(zip(own, values, strict=True))}
+        for entry in spec.get("configurations", [{}])
+        for values in product(*own.values())
+    ]
+
+
+def show(
+    variant: Variant,
+    groups: Mapping[str, list[str]],
+    needed: Mapping[str, Any],
+    left_out: Chosen,
+    box: Callable[[str, str], Any],
+) -> str | None:
+    """Draws the settings that a variant has of its own.
+
+    Args:
+        variant: what is chosen for it.
+        groups: the fields that it reads, by group.
+        needed: what was set so that it can be trained.
+        left_out: what is chosen for all variants and not read by this one.
+        box: draws a field's box under a key.
+
+    Returns:
+        Why a value is refused; None where all are valid.
+    """
+    reason = None
+    with st.container(border=True):
+        st.markdown(f"**{verbatim(variant.name)}**")
+        if needed:
+            st.caption(verbatim(f"Set so that it can be trained: {_told(needed)}."))
+        if left_out:
+            names = _told({name: shown(values) for name, values in left_out.items()})
+            st.caption(verbatim(f"Does not read {names}."))
+        own = [x for names in groups.values() for x in names if x not in variant.own]
+        place = key(variant.name, "")
+        st.session_state[place] = [x for x in st.session_state.get(place, []) if x in own]
+        added = st.multiselect(
+            f"Settings of {variant.name}",
+            own,
+            key=place,
+            placeholder="Settings of its own",
+            label_visibility="collapsed",
+        )
+        for name in added:
+            value = box(name, key(variant.name, name))
+            for given in value if isinstance(value, list) else [value]:
+                if given not in (None, ""):
+                    reason = fields.typed(name, given)[1] or reason
+        if reason is not None:
+            st.error(verbatim(reason))
+    return reason
+
+
+def _told(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in values.items())

@@ -1,0 +1,122 @@
+"""A sweep of variants from the launch panel: each has only what it reads."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from sweeps.grid.spec import parse_spec
+from sweeps.store import writer
+from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.reading import sweep_queries
+from tests.app import open_app, rerun, said
+from tests.databases import file_of
+from tests.integration.test_sidebar import OWN, panel
+
+THREE = ["transformer, positions rotary", "transformer, positions none", "lstm"]
+
+
+def launched(
+    app: AppTest, monkeypatch: pytest.MonkeyPatch, db: Path, name: str = "my_sweep"
+) -> dict[str, Any]:
+    """The specification that the button would train."""
+    monkeypatch.setattr("sweeps.processes.background_worker.start_worker", lambda *_, **__: None)
+    app.button("launch_button").click()
+    rerun(app)
+    found: dict[str, Any] = json.loads(sweep_queries.specifications(open_reader(str(db)))[name])
+    return found
+
+
+def test_three_variants_and_five_seeds_take_one_form(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    db = tmp_path / "variants.db"
+    app = panel(open_app(monkeypatch, db), "Your own")
+    app.text_input(key="launch_seeds").set_value("5")
+    app.multiselect(key="launch_variants").set_value(THREE)
+    rerun(app)
+    assert "15 models" in said(app)
+    assert not any("encoder" in x for x in app.multiselect(key="launch_variants").options)
+    assert "Seeds 0..4" in said(app)
+    assert "Set so that it can be trained: attention_head_size = 2" in plain(app)
+    assert "Set so that it can be trained: readout = last" in plain(app)
+    spec = launched(app, monkeypatch, db)
+    assert spec["model_seeds"] == "0..4"
+    rotary, none, lstm = spec["configurations"]
+    assert rotary["positions"] == "rotary"
+    assert rotary["attention_head_size"] == 2
+    assert none == {"architecture": "transformer", "positions": "none"} | {
+        x: y for x, y in none.items() if x in ("no_attend_cls", "layer_norm_eps")
+    }
+    assert lstm == {"architecture": "lstm", "readout": "last"}
+
+
+def test_a_variant_has_settings_of_its_own_and_shares_the_others(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    db = tmp_path / "variants.db"
+    app = panel(open_app(monkeypatch, db), "Your own")
+    app.multiselect(key="launch_variants").set_value(THREE[1:])
+    app.multiselect(key="launch hidden_size").set_value([4])
+    app.multiselect(key="launch num_attention_heads").set_value([4])
+    rerun(app)
+    assert "Does not read num_attention_heads = 4" in plain(app)
+    app.button("launch_add_variant").click()
+    app.multiselect(key="launch variant lstm ").set_value(["biases"])
+    rerun(app)
+    app.multiselect(key="launch variant lstm biases").set_value([True, False])
+    app.multiselect(key="launch variant Variant 1 ").set_value(["num_blocks"])
+    rerun(app)
+    app.multiselect(key="launch variant Variant 1 num_blocks").set_value([2])
+    rerun(app)
+    assert "32 models" in said(app)
+    spec = launched(app, monkeypatch, db)
+    assert spec["fixed"]["hidden_size"] == 4
+    entries = spec["configurations"]
+    assert [x.get("num_attention_heads") for x in entries] == [4, None, None, 4]
+    assert [x.get("biases") for x in entries] == [None, True, False, None]
+    assert [x.get("num_blocks") for x in entries] == [None, None, None, 2]
+
+
+def test_an_architecture_sets_a_readout_with_which_it_can_be_trained(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    app = panel(open_app(monkeypatch, tmp_path / "none.db"), "Your own")
+    app.multiselect(key="launch num_attention_heads").set_value([4])
+    rerun(app)
+    app.multiselect(key="launch architecture").set_value(["lstm"])
+    rerun(app)
+    assert "Set so that it can be trained: readout = last" in plain(app)
+    assert "Not used by this choice, but kept: num_attention_heads = 4" in plain(app)
+    app.multiselect(key="launch architecture").set_value(["transformer"])
+    rerun(app)
+    assert app.multiselect(key="launch num_attention_heads").value == [4], "it was kept"
+
+
+def test_starting_from_a_sweep_takes_its_seeds_and_a_free_name(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    store = open_writer(str(tmp_path / "started.db"))
+    writer.submit(store, parse_spec(OWN))
+    app = panel(open_app(monkeypatch, file_of(store)), "Your own")
+    app.selectbox(key="launch_start").set_value("Sweep mine")
+    rerun(app)
+    assert app.text_input(key="launch_seeds").value == "0, 1, 2"
+    assert app.text_input(key="launch_name").value == "mine_2"
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\x00garbage" * 1000])
+def test_the_page_opens_on_whatever_is_there(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: bytes | None
+) -> None:
+    db = tmp_path / "some.db"
+    if content is not None:
+        db.write_bytes(content)
+    app = open_app(monkeypatch, db, "launch")
+    assert "8 models to train" in said(app) or app.error
+
+
+def plain(app: AppTest) -> str:
+    return said(app).replace("\\", "")
