@@ -16,7 +16,7 @@ PUBLIC = {
     ],
     "seqcls.tasks": ["CountTask", "InputTask", "LanguageTask", "TASKS", "Task"],
     "seqcls.sampling": ["SAMPLERS", "Sampler"],
-    "seqcls.models": ["MODELS", "OF_ATTENTION"],
+    "seqcls.models": ["MODELS", "OF_ATTENTION", "OF_PICTURES"],
     "seqcls.models.positions": ["POSITIONS", "longest_readable", "table_size"],
     "sweeps": [],
     "sweeps.work.executors": ["Executor", "GroupEnded", "OnJobProgress", "start"],

@@ -21,7 +21,9 @@ MAX_PIXELS = 2**20
 
 @dataclass(frozen=True)
 class Paragraph(Transduction):
-    """Up to `max_lines` lines, none empty and none longer than `line_length`.
+    """The text of a picture: `12/3` becomes `12/3`.
+
+    Up to `max_lines` lines, none empty and none longer than `line_length`.
 
     An input of so many tokens has as few lines as it may have; what these leave free is drawn one
     cell after another, each of a uniform line. Characters are uniform.
@@ -38,7 +40,12 @@ class Paragraph(Transduction):
     )
 
     def __init__(
-        self, alphabet: str, line_length: int, max_lines: int, font: str, distortion: float
+        self,
+        alphabet: str = "",
+        line_length: int = 6,
+        max_lines: int = 6,
+        font: str = "pillow",
+        distortion: float = 0.0,
     ) -> None:
         text = alphabet or "0123456789"
         if " " in text or BREAK in text:
