@@ -138,6 +138,10 @@ class _NetworkFields(_Settings):
     """Of `mamba`: how many times as wide as the hidden state its channels are."""
     state_size: PositiveSize = 16
     """Of `mamba`: numbers that each channel keeps."""
+    picture_blocks: Annotated[int, Field(ge=1, le=64)] = 4
+    """Residual blocks that read a picture; every two halve its sides and double the channels."""
+    picture_channels: Annotated[int, Field(ge=1, le=512)] = 16
+    """Of the first of these blocks."""
 
     @property
     def has_norms(self) -> bool:
@@ -164,6 +168,8 @@ class NetworkConfig(_NetworkFields):
     coupling: str = ""
     """The task and its fields as JSON, with positions `coupled`: it says which tokens belong
     together."""
+    picture: str = ""
+    """The task and its fields as JSON, where it draws what models see."""
     place_seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
     """Draws the places of tested strings, with `position_range`."""
 
@@ -213,6 +219,14 @@ class RunConfig(_NetworkFields):
     """`equal`: operands are padded with zeros to one length."""
     replacement: Annotated[str, Field(max_length=1_000)] = ""
     r"""What `rewrite` puts in the place of every match of `pattern`; `\1` is its first group."""
+    line_length: Annotated[int, Field(ge=1, le=200)] = 6
+    """Characters of a line of `paragraph` at most."""
+    max_lines: Annotated[int, Field(ge=1, le=200)] = 6
+    """Lines that a picture has room for."""
+    font: Literal["pillow", "digits"] = "pillow"
+    """`pillow`: its bitmap font; `digits`: ten handwritten ones of each."""
+    distortion: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """Jitter, spacing, slant, faint ink and noise of pictures; 0 for none."""
     loss_on: Literal["output", "all"] = "output"
     """Which tokens a transduction's training loss counts: `all` has the input's too."""
     decoding: Literal["greedy", "beam"] = "greedy"

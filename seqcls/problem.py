@@ -381,6 +381,10 @@ READERS: dict[str, tuple[str, ...]] = {
     "dataset": ("task",),
     "validation_share": _SAMPLERS,
     "test_share": _SAMPLERS,
+    "line_length": ("task",),
+    "max_lines": ("task",),
+    "font": ("task",),
+    "distortion": ("task",),
     "loss_on": ("kind",),
     "decoding": ("kind",),
     "beam_width": ("kind",),
@@ -409,6 +413,8 @@ READERS: dict[str, tuple[str, ...]] = {
     "short_convolution": ("architecture",),
     "expand": ("architecture",),
     "state_size": ("architecture",),
+    "picture_blocks": ("architecture",),
+    "picture_channels": ("architecture",),
 }
 """Fields later than the first version's, and the fields that name who may read them. One that
 none of them reads has to keep its default."""
@@ -427,6 +433,7 @@ def _network(
             "trained_length": kind.longest_reading(task, train.lengths[-1]),
             "tested_length": tested if shifted else 0,
             "coupling": _coupling(config, task),
+            "picture": _task_as_json(config) if hasattr(task, "page") else "",
             "place_seed": config.test_seed if config.position_range else 0,
         }
     )
@@ -443,6 +450,10 @@ def _coupling(config: RunConfig, task: Any) -> str:
     obstacle = getattr(task, "coupling_obstacle", lambda: "the task does not say which do")()
     if obstacle is not None:
         raise ConfigError(f"positions='coupled' with task={config.task!r}: {obstacle}")
+    return _task_as_json(config)
+
+
+def _task_as_json(config: RunConfig) -> str:
     names = ("task", *sorted(TASKS[config.task].reads))
     return canonical_json({name: getattr(config, name) for name in names})
 

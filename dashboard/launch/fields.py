@@ -19,7 +19,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Task": (
         "task", "alphabet", "pattern", "replacement", "formula", "group", "bracket_types",
         "max_depth", "num_letters", "required_letters", "num_tokens", "distinct", "base",
-        "digit_order", "operand_lengths", "decoding", "beam_width",
+        "digit_order", "operand_lengths", "line_length", "max_lines", "font", "distortion",
+        "decoding", "beam_width",
     ),
     "Strings": (
         "train_max_length", "test_max_length", "negatives", "negative_lengths", "train_set",
@@ -38,6 +39,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "no_attend_cls", "attention_scale", "attention", "activation", "biases", "dropout_rate",
         "embeddings_init_strategy", "attention_init_strategy", "feed_forward_init_strategy",
         "tied_embeddings", "eigenvalue_range", "short_convolution", "expand", "state_size",
+        "picture_blocks", "picture_channels",
         "precision",
     ),
     "Training": (

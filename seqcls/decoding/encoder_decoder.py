@@ -10,7 +10,7 @@ from seqcls.decoding.transformer import NOTHING, Cache, TransformerStepper, cach
 from seqcls.models.base import Ids
 from seqcls.models.encoder_decoder import DecoderBlock, EncoderDecoder
 from seqcls.models.streams import split
-from seqcls.models.transformer import Block, attendable_tokens, length_scale
+from seqcls.models.transformer import Block
 
 
 class EncoderDecoderStepper(TransformerStepper):
@@ -31,9 +31,8 @@ class EncoderDecoderStepper(TransformerStepper):
         caches = cached(model, kept, "decoder.blocks.{}.attention", room)
         stepper = cls(model, model.decoder, lengths, *caches)
         stepper._encoded = cached(model, kept, "decoder.blocks.{}.cross_attention")
-        config = model.encoder.config
-        stepper._attendable = attendable_tokens(config, streams.inputs).unsqueeze(1)
-        stepper._scales = length_scale(config, streams.inputs)
+        crossing = model.crossing(streams, None)
+        stepper._attendable, stepper._scales = crossing.attendable.unsqueeze(1), crossing.scale
         return stepper, kept["decoder.logits"][torch.arange(len(ids)), lengths - 1]
 
     def take(self, rows: Int64[Tensor, " row"]) -> None:

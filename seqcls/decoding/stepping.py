@@ -19,6 +19,7 @@ from seqcls.models.mixing.deltanet import DeltaNet
 from seqcls.models.mixing.linear_attention import LinearAttention
 from seqcls.models.mixing.mamba import Mamba
 from seqcls.models.mixing.slstm import SLSTM
+from seqcls.models.paragraph_reader import ParagraphReader
 from seqcls.models.recurrent import GRU, LSTM, RNN, Recurrent
 from seqcls.models.recurrent_attention import RecurrentAttention
 from seqcls.models.transformer import Transformer
@@ -55,7 +56,7 @@ def start(model: Classifier, ids: Ids, room: int) -> tuple[Stepper, Scores]:
     # A subclass may compute something else.
     if type(model) is Transformer:
         return TransformerStepper.start(model, ids, room)
-    if type(model) is EncoderDecoder:
+    if type(model) in (EncoderDecoder, ParagraphReader) and isinstance(model, EncoderDecoder):
         return EncoderDecoderStepper.of_input(model, ids, room)
     if type(model) is RecurrentAttention:
         return RecurrentAttentionStepper.start(model, ids)

@@ -9,6 +9,7 @@ from seqcls.models.sizes import (
     ENCODER_DECODER,
     LINEAR_ATTENTION,
     MAMBA,
+    PARAGRAPH_READER,
     RECURRENT_ATTENTION,
     SLSTM,
     TRANSFORMER,
@@ -49,6 +50,34 @@ def _no_blocks(config: NetworkConfig) -> str | None:
 
 def _no_encoder_decoder(config: NetworkConfig) -> str | None:
     return _no_streams(config) or _no_blocks(config)
+
+
+def _no_reader(config: NetworkConfig) -> str | None:
+    if not config.picture:
+        return (
+            "architecture='paragraph_reader': it reads pictures, and this task draws none; use "
+            "task='paragraph', or architecture='encoder_decoder'"
+        )
+    if config.hidden_size % 2:
+        return (
+            f"hidden_size={config.hidden_size} with architecture='paragraph_reader': half of it "
+            "says the row and half the column; use an even number"
+        )
+    if config.attention_scale != "sqrt":
+        return (
+            f"attention_scale={config.attention_scale!r} with architecture='paragraph_reader': "
+            "pictures have one size; use 'sqrt'"
+        )
+    return _no_encoder_decoder(config)
+
+
+def _no_recurrent_attention(config: NetworkConfig) -> str | None:
+    if config.picture and config.hidden_size % 2:
+        return (
+            f"hidden_size={config.hidden_size} with pictures: half of it says the row and half the "
+            "column; use an even number"
+        )
+    return _no_streams(config)
 
 
 def _no_streams(config: NetworkConfig) -> str | None:
@@ -159,6 +188,9 @@ def _mixing(name: str, sizes: Sizes, *reads: str) -> Entry:
     )
 
 
+OF_PICTURES = frozenset({"picture_blocks", "picture_channels"})
+"""Fields that an encoder of pictures reads."""
+
 _HEADS = ("num_attention_heads", "attention_head_size")
 
 _OWN: Mapping[str, Entry] = {
@@ -176,10 +208,17 @@ _OWN: Mapping[str, Entry] = {
         several_outputs=True,
         sizes=ENCODER_DECODER,
     ),
+    "paragraph_reader": Entry(
+        "seqcls.models.paragraph_reader:ParagraphReader",
+        ((_OF_TRANSFORMERS | OF_ATTENTION) - {"attention_mask", "readout"}) | OF_PICTURES,
+        _no_reader,
+        several_outputs=True,
+        sizes=PARAGRAPH_READER,
+    ),
     "recurrent_attention": Entry(
         "seqcls.models.recurrent_attention:RecurrentAttention",
-        frozenset({"num_blocks", "attention", "biases"}),
-        _no_streams,
+        frozenset({"num_blocks", "attention", "biases"}) | OF_PICTURES,
+        _no_recurrent_attention,
         several_outputs=True,
         sizes=RECURRENT_ATTENTION,
     ),

@@ -92,7 +92,7 @@ class EncoderDecoder(TwoStreams):
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__(config)
         self.embedding = Embedding(config.vocabulary_size, config.hidden_size)
-        self.encoder = Side(encoder_config(config), Block)
+        self.encoder = self.made_encoder(config)
         self.decoder = Side(decoder_config(config), DecoderBlock)
         self.classifier = make_head(config)
         self.dropout = Dropout(config.dropout_rate)
@@ -100,16 +100,29 @@ class EncoderDecoder(TwoStreams):
 
     def written(self, streams: Streams, record: Recorder, places: Places | None) -> Hidden:
         """As `TwoStreams.written`."""
-        reading = self._attending(self.encoder, streams.inputs, streams, places)
+        encoded = self.encoded(streams, record, places)
+        crossing = self.crossing(streams, places)
         writing = self._attending(self.decoder, streams.outputs, streams, places)
-        embedded = self.embedding(streams.inputs)
-        encoded = self.encoder(embedded, reading, record.within("encoder"))
-        crossing = reading._replace(positions=self.nowhere)
         embedded = self.embedding(streams.outputs)
         states: Hidden = self.decoder(
             embedded, writing, record.within("decoder"), crossing, encoded
         )
         return states
+
+    def made_encoder(self, config: NetworkConfig) -> nn.Module:
+        """What reads inputs; made before the decoder: parameters are drawn in their order."""
+        return Side(encoder_config(config), Block)
+
+    def encoded(self, streams: Streams, record: Recorder, places: Places | None) -> Hidden:
+        """What the decoder attends to."""
+        attending = self._reading(streams, places)
+        embedded = self.embedding(streams.inputs)
+        encoded: Hidden = self.encoder(embedded, attending, record.within("encoder"))
+        return encoded
+
+    def crossing(self, streams: Streams, places: Places | None) -> Attending:
+        """Which of that it attends to."""
+        return self._reading(streams, places)._replace(positions=self.nowhere)
 
     def head(self, read: Hidden) -> Outputs:
         """As `BodyAndHead.head`, of what dropout leaves."""
@@ -124,6 +137,10 @@ class EncoderDecoder(TwoStreams):
         encoder = [f"encoder.blocks.{block}.attention.weights" for block in blocks]
         names = ("attention", "cross_attention")
         return *encoder, *(f"decoder.blocks.{x}.{name}.weights" for x in blocks for name in names)
+
+    def _reading(self, streams: Streams, places: Places | None) -> Attending:
+        assert isinstance(self.encoder, Side)
+        return self._attending(self.encoder, streams.inputs, streams, places)
 
     def _attending(
         self, side: Side, ids: Ids, streams: Streams, places: Places | None

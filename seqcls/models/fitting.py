@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from seqcls.config import NetworkConfig
 from seqcls.errors import ConfigError
-from seqcls.models import MODELS
+from seqcls.models import MODELS, OF_PICTURES
 from seqcls.models.positions import POSITIONS, longest_readable
 from seqcls.models.reading import special_tokens
 
@@ -25,6 +25,11 @@ def check_network(config: NetworkConfig, longest: Mapping[str, int]) -> None:
             obstacle = registry[name].obstacle(config)
         if obstacle is not None:
             raise ConfigError(obstacle)
+    if config.picture and not MODELS[config.architecture].reads >= OF_PICTURES:
+        raise ConfigError(
+            f"architecture={config.architecture!r}: it reads tokens, and this task draws pictures; "
+            "use 'paragraph_reader' or 'recurrent_attention'"
+        )
     if config.num_outputs > 1 and not MODELS[config.architecture].several_outputs:
         raise ConfigError(
             f"architecture={config.architecture!r}: it answers with one number, and this task asks "

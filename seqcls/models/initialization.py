@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -12,6 +13,7 @@ from seqcls.models import MODELS
 from seqcls.models.base import Classifier
 from seqcls.models.layers import Embedding, Linear
 from seqcls.models.mixing.body import Mixer
+from seqcls.models.pictures import Convolution
 from seqcls.models.positions.base import Positions
 from seqcls.models.recurrent import Cell
 from seqcls.models.transformer import Attention, Block, Residual
@@ -112,6 +114,8 @@ def _gpt2_draws(config: NetworkConfig, modules: Sequence[nn.Module]) -> Iterator
         layer: len(adding) * config.num_blocks for adding in blocks for layer in adding
     }
     for module in modules:
+        if isinstance(module, Convolution):
+            yield from _default_draws(module)
         if not isinstance(module, Embedding | Linear | Cell):
             continue
         deviation = GPT2_DEVIATION / math.sqrt(depths.get(module, 1))
@@ -124,6 +128,8 @@ def _default_draws(module: nn.Module) -> Iterator[Draw]:
         yield nn.init.normal_, module.weight
     elif isinstance(module, Linear):
         yield _linear, module.weight
+    elif isinstance(module, Convolution):
+        yield partial(nn.init.kaiming_normal_, nonlinearity="relu"), module.weight
     elif isinstance(module, Cell):
         # PyTorch's recurrent layers draw all of a layer alike, one after another.
         for value in module.parameters():

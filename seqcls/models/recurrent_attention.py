@@ -7,7 +7,8 @@ too, as Bahdanau et al. (2015) have it: the mean of the encoder's states weighte
 v^T tanh(W s + U h), s the state of the decoder's last layer before the token, h one of the
 encoder's last layer. The context stands beside the token's embedding as the input of the decoder's
 first layer. Other than theirs the encoder reads in one direction, and the head reads the decoder's
-state alone.
+state alone. Where the task draws pictures of its inputs, a network that sees them is the encoder,
+and the decoder starts from the mean of its memory.
 """
 
 from collections.abc import Iterable
@@ -21,6 +22,7 @@ from seqcls.config import NetworkConfig
 from seqcls.models.base import Places, Recorder
 from seqcls.models.heads import make_head
 from seqcls.models.layers import Dropout, Embedding, Linear, masked_softmax
+from seqcls.models.pictures import PictureEncoder
 from seqcls.models.recurrent import Cell, LSTMCell, State
 from seqcls.models.streams import Hidden, Streams, TwoStreams
 from seqcls.tokens.tokenizer import PAD
@@ -69,7 +71,8 @@ class RecurrentAttention(TwoStreams):
         hidden, layers = config.hidden_size, range(config.num_blocks)
         attends = config.attention == "additive"
         self.embedding = Embedding(config.vocabulary_size, hidden)
-        encoder = nn.ModuleList([LSTMCell(config) for _ in layers])
+        self.pictures = PictureEncoder(config) if config.picture else None
+        encoder = nn.ModuleList([] if config.picture else [LSTMCell(config) for _ in layers])
         self.encoder = cast("Iterable[Cell]", encoder)
         decoder = nn.ModuleList(
             [LSTMCell(config, 2 * hidden if attends and not x else hidden) for x in layers]
@@ -96,6 +99,8 @@ class RecurrentAttention(TwoStreams):
 
     def encoded(self, streams: Streams, record: Recorder) -> tuple[Encoded, Kept]:
         """What the encoder makes of the inputs, and from what the decoder's layers start."""
+        if self.pictures is not None:
+            return self._seen(self.pictures(streams.inputs, record))
         last = torch.arange(len(streams.inputs)), streams.input_lengths - 1
         states = record("embedding", self.dropout(self.embedding(streams.inputs)))
         kept = Kept([], [])
@@ -107,8 +112,17 @@ class RecurrentAttention(TwoStreams):
             kept.states.append(within["state"][last])
             kept.cells.append(within["cell"][last])
             states = self.dropout(states)
+        return self._keyed(states, streams.inputs != PAD), kept
+
+    def _seen(self, memory: Hidden) -> tuple[Encoded, Kept]:
+        """Likewise of pictures: all layers start from the mean of what is seen."""
+        mean, size = memory.mean(dim=1), self.config.num_blocks
+        kept = Kept([mean] * size, [torch.zeros_like(mean)] * size)
+        return self._keyed(memory, torch.ones_like(memory[..., 0], dtype=torch.bool)), kept
+
+    def _keyed(self, states: Hidden, is_read: Bool[Tensor, "string input_position"]) -> Encoded:
         keys = states if self.additive is None else self.additive.key(states)
-        return Encoded(states, keys, streams.inputs != PAD), kept
+        return Encoded(states, keys, is_read)
 
     def step(
         self, embedded: State, encoded: Encoded, kept: Kept

@@ -139,6 +139,23 @@ ENCODER_DECODER = Sizes(
     _encoder_decoder_parameters, _encoder_decoder_products, _encoder_decoder_scores
 )
 
+
+def _picture_parameters(config: NetworkConfig) -> int:
+    # A left shift is a power of two that is known to be a whole number.
+    widths = [config.picture_channels << (x // 2) for x in range(config.picture_blocks)]
+    return sum(18 * width**2 for width in widths) + widths[-1] * config.hidden_size
+
+
+PARAGRAPH_READER = Sizes(
+    lambda config: (
+        config.num_blocks * _rows(config, 2) * config.hidden_size + _picture_parameters(config)
+    ),
+    lambda config, tokens: (
+        _encoder_decoder_products(config, tokens) + 8.0 * _picture_parameters(config)
+    ),
+    _encoder_decoder_scores,
+)
+
 RECURRENT_ATTENTION = Sizes(
     _recurrent_attention_parameters, _recurrent_attention_products, _recurrent_attention_scores
 )

@@ -28,6 +28,7 @@ from seqcls.tasks.transductions.frequency import (
 )
 from seqcls.tasks.transductions.modular import WritePlace, WriteValue
 from seqcls.tasks.transductions.numbers import Addition, ModularSum, Multiplication, SquareRoot
+from seqcls.tasks.transductions.paragraph import Paragraph
 from seqcls.tasks.transductions.products import WriteProducts
 from seqcls.tasks.transductions.rewriting import Rewrite
 from seqcls.tasks.transductions.stack import WriteStack
@@ -77,6 +78,7 @@ _OWN: dict[str, type[Task]] = {
     "rewrite": Rewrite,
     "file": File,
     "pairs": Pairs,
+    "paragraph": Paragraph,
 }
 
 TASKS: Registry[type[Task]] = Registry("seqcls.tasks", _OWN)

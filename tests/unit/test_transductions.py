@@ -103,6 +103,7 @@ CASES: list[tuple[str, dict[str, Any], Callable[[str], str]]] = [
     ("square_root", {"base": 10, **LEAST}, backwards(decimal(math.isqrt))),
     ("modular_sum", {"base": 10}, lambda text: str(sum(map(int, text)))[-1]),
     ("modular_sum", {}, lambda text: f"{text.count('1'):b}"[-1]),
+    ("paragraph", {"alphabet": "abc", "line_length": 9, "max_lines": 1}, str),
     ("rewrite", REWRITE, lambda text: re.sub(r"a(b|c)+", r"\1c", text)),
 ]
 """Tasks with settings, and what is right of each input, in plain Python."""

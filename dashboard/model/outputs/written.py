@@ -6,6 +6,7 @@ from functools import cached_property
 import pandas as pd
 import streamlit as st
 
+from dashboard import pictures
 from dashboard.charts.model.output_attention import output_attention
 from dashboard.charts.model.output_tree import output_tree as drawn_tree
 from dashboard.drawing import place_together
@@ -17,7 +18,11 @@ from dashboard.model.states import NARROW, Look, one_of, side_by_side
 from dashboard.text import verbatim
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.model.trained_model import Letters, TrainedModel
-from seqcls.interpretability.states.by_strings import attention_patterns, has_attention
+from seqcls.interpretability.states.by_strings import (
+    attention_patterns,
+    has_attention,
+    picture_attention,
+)
 from seqcls.interpretability.states.output_tokens import (
     OutputToken,
     output_tokens,
@@ -115,6 +120,9 @@ def _attention(shown: _Shown) -> None:
     if not has_attention(model):
         st.caption(f"{verbatim(model.config.architecture)} names no attention.")
         return
+    if model.problem.network.picture:
+        _seen(shown)
+        return
     patterns = attention_patterns(model, letters)
     blocks, heads = patterns.weights.shape[:2]
     if len(patterns.tokens) > DRAWN:
@@ -135,6 +143,31 @@ def _attention(shown: _Shown) -> None:
     st.caption(
         "Each row is a token as it is written: the weights are those of the token read last before "
         "it, SEP for the first. A head that copies from left to right shows a diagonal."
+    )
+
+
+def _seen(shown: _Shown) -> None:
+    """Attention over the picture, at the token that is chosen."""
+    model, letters, look = shown.model, shown.letters, shown.look
+    weights = picture_attention(model, letters)
+    blocks, heads = weights.shape[:2]
+    options = [f"block {block}, head {head}" for block in range(blocks) for head in range(heads)]
+    chosen = one_of("Head", ["mean of all", *options], "mean of all", "seen", look)
+    found = weights.mean(axis=(0, 1))
+    if chosen in options:
+        found = weights[divmod(options.index(chosen), heads)]
+    written = [token.token for token in shown.tokens][: len(found)]
+    step = 1
+    if len(written) > 1:
+        step = st.slider("Written so far", 1, len(written), key=f"seen step {look.name}")
+    page = pictures.page_of(model.problem.task)
+    assert page is not None
+    pictures.place(pictures.colored(page, list(letters), heat=found[step - 1]))
+    before = "".join(written[: step - 1])
+    st.caption(
+        f"Orange: where the head looks as the model writes {verbatim(written[step - 1])} after "
+        f"{verbatim(before or 'nothing')}; the strongest orange is the largest weight, "
+        f"{found[step - 1].max():.3f}."
     )
 
 

@@ -10,6 +10,7 @@ from seqcls.models.encoder_decoder import DecoderBlock, EncoderDecoder, Side
 
 def encoder_decoder_logits(model: EncoderDecoder, batch: Batch) -> Outputs:
     """As `EncoderDecoder.forward`, of the outputs' tokens one after another; without dropout."""
+    assert isinstance(model.encoder, Side)
     inputs, outputs = batch.sides
     encoded = _embedded(model, model.encoder, inputs)
     queries = Queries(inputs, model.encoder.positions)

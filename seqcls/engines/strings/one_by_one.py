@@ -34,7 +34,7 @@ def plain_logits(model: Classifier, batch: Batch) -> Outputs:
         return transformer_logits(model, batch)
     if type(model) is EncoderDecoder:
         return encoder_decoder_logits(model, batch)
-    if type(model) is RecurrentAttention:
+    if type(model) is RecurrentAttention and not model.config.picture:
         return recurrent_attention_logits(model, batch)
     if type(model) in (RNN, GRU, LSTM) and isinstance(model, Recurrent):
         return recurrent_logits(model, batch)

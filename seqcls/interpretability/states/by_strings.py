@@ -12,6 +12,7 @@ from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.interpretability.model.outputs import Output, written
 from seqcls.interpretability.model.readable_model import ids_of, plain_model, token_names
 from seqcls.interpretability.model.trained_model import TrainedModel
+from seqcls.models.pictures import memory_shape
 from seqcls.models.positions import longest_readable
 
 MAX_TOKENS = 512
@@ -99,6 +100,25 @@ def attention_patterns(
             "attention is shown of one stream"
         )
     return Patterns(tokens, torch.stack(weights).numpy())
+
+
+def picture_attention(
+    model: TrainedModel, letters: Sequence[int]
+) -> Float[np.ndarray, "block head token row column"]:
+    """The weights over the picture at each token that is written, `END` or the last included.
+
+    Raises:
+        ConfigError: the model attends to no picture.
+        InvalidStringError: the string is longer than `MAX_TOKENS`.
+    """
+    network = model.problem.network
+    names = [x for x in plain_model(model).attention() if ".attention." not in x]
+    if not network.picture or not names:
+        raise ConfigError(f"architecture={model.config.architecture!r} attends to no picture")
+    kept = _activations(model, letters, None)
+    weights = torch.stack([kept[name][0] for name in names])
+    found: np.ndarray = weights.unflatten(-1, memory_shape(network)).numpy()
+    return found
 
 
 def prefix_logits(model: TrainedModel, letters: Sequence[int]) -> Prefixes:

@@ -48,10 +48,10 @@ def _no_coupling(config: NetworkConfig) -> str | None:
 
 
 def _two_streams(config: NetworkConfig) -> str | None:
-    if config.architecture == "encoder_decoder":
+    if config.architecture in ("encoder_decoder", "paragraph_reader"):
         return (
-            "positions='fire' with architecture='encoder_decoder': distances are shares of what is "
-            "read in one stream; use 'transformer', or positions='relative'"
+            f"positions='fire' with architecture={config.architecture!r}: distances are shares of "
+            "what is read in one stream; use 'transformer', or positions='relative'"
         )
     return None
 

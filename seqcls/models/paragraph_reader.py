@@ -1,0 +1,45 @@
+"""A picture in, its text out (Singh & Karayev 2021): the decoder of `encoder_decoder`.
+
+It attends to a memory of the picture that the task draws of the input.
+"""
+
+import torch
+from torch import nn
+
+from seqcls.config import NetworkConfig
+from seqcls.models.base import Places, Recorder
+from seqcls.models.encoder_decoder import EncoderDecoder
+from seqcls.models.pictures import PictureEncoder
+from seqcls.models.streams import Hidden, Streams
+from seqcls.models.transformer import Attending
+
+
+class ParagraphReader(EncoderDecoder):
+    """As `EncoderDecoder`, but for the encoder: token ids say only what is drawn."""
+
+    def made_encoder(self, config: NetworkConfig) -> nn.Module:
+        """As `EncoderDecoder.made_encoder`."""
+        return PictureEncoder(config)
+
+    def encoded(self, streams: Streams, record: Recorder, places: Places | None) -> Hidden:
+        """As `EncoderDecoder.encoded`."""
+        del places
+        memory: Hidden = self.encoder(streams.inputs, record.within("encoder"))
+        return memory
+
+    def crossing(self, streams: Streams, places: Places | None) -> Attending:
+        """As `EncoderDecoder.crossing`: to all of the picture."""
+        assert isinstance(self.encoder, PictureEncoder)
+        rows, columns = self.encoder.shape
+        inputs, weight = streams.inputs, self.embedding.weight
+        attendable = torch.ones(
+            len(inputs), 1, rows * columns, dtype=torch.bool, device=inputs.device
+        )
+        scale = torch.ones((), dtype=weight.dtype, device=weight.device)
+        # Between pictures and text no scheme of positions has a part.
+        own = streams.places_of(places, streams.outputs)
+        return Attending(attendable, scale.expand(len(inputs), 1, 1, 1), self.nowhere, own)
+
+    def attention(self) -> tuple[str, ...]:
+        """As `Classifier.attention`, of the decoder's blocks alone; the last over the memory."""
+        return tuple(name for name in super().attention() if name.startswith("decoder"))

@@ -1,0 +1,118 @@
+"""Paragraphs drawn in bulk, each from its own letters alone: the same picture wherever it is drawn.
+
+A page has room for `max_lines` lines of `line_length` characters, a cell of 16 x 8 pixels each.
+With `distortion` above 0 characters are moved, lines are set narrower and slanted, ink is fainter
+and all pixels have noise; what is drawn of it is determined by a hash of the string.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float32, Float64, UInt8, UInt64
+
+from seqcls.pictures.glyphs import glyphs_of
+from seqcls.tokens.strings import NO_LETTER
+
+ROWS, COLUMNS = 16, 8
+"""Pixels of a character's cell."""
+
+LEFT_OUT = 0.15
+"""Of a cell's width at most, between characters."""
+SLANT = 0.25
+"""Columns a row at most."""
+FAINTEST = 0.5
+NOISE = 0.4
+
+Pictures = Float32[np.ndarray, "string row column"]
+"""Ink: 0 is paper, 1 is black."""
+Hashes = UInt64[np.ndarray, " string"]
+
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+_OF_STRING, _OF_PIXELS = 1 << 20, 1 << 21
+
+
+@dataclass(frozen=True)
+class Page:
+    """How paragraphs over an alphabet look."""
+
+    alphabet: str
+    line_length: int
+    max_lines: int
+    font: str
+    distortion: float
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of a picture."""
+        return self.max_lines * ROWS, self.line_length * COLUMNS
+
+    def draw(self, letters: UInt8[np.ndarray, "string position"]) -> Pictures:
+        """The pictures of strings, `NO_LETTER` after each; what is off the page is cut off.
+
+        The letter after the alphabet's last begins a line.
+        """
+        strings, hashes = len(letters), _hashes(letters)
+        breaks = letters == len(self.alphabet)
+        lines = breaks.cumsum(axis=1)
+        places = np.arange(letters.shape[1])
+        starts = np.maximum.accumulate(np.where(breaks, places + 1, 0), axis=1)
+        of, at = np.nonzero(letters < len(self.alphabet))
+        line, column = lines[of, at], (places - starts)[of, at]
+
+        def own(number: int) -> Float64[np.ndarray, " character"]:
+            return _uniform(hashes[of] + _ODD * (8 * at + number).astype(np.uint64))
+
+        def shared(number: int) -> Float64[np.ndarray, " string"]:
+            return _uniform(hashes + _ODD * np.array([_OF_STRING + number], np.uint64))
+
+        glyphs = glyphs_of(self.font, self.alphabet)
+        variants, height, width = glyphs.shape[1:]
+        drawn = glyphs[letters[of, at], (own(0) * variants).astype(np.int64)]
+        free = (ROWS - height) / 2
+        top = line * ROWS + free + (2 * own(1) - 1) * free * self.distortion
+        step = COLUMNS * (1 - LEFT_OUT * self.distortion * shared(0))
+        left = column * step[of] + (COLUMNS - width) / 2 + (2 * own(2) - 1) * self.distortion
+        slant = SLANT * self.distortion * (2 * shared(1) - 1)
+        character, row, across = np.nonzero(drawn)
+        shift = slant[of][character] * (height / 2 - row)
+        y = np.rint(top[character] + row).astype(np.int64)
+        x = np.rint(left[character] + across + shift).astype(np.int64)
+        rows, columns = self.shape
+        inside = (y >= 0) & (y < rows) & (x >= 0) & (x < columns)
+        pixels = ((of[character] * rows + y) * columns + x)[inside]
+        ink = drawn[character, row, across][inside]
+        found = np.bincount(pixels, ink, minlength=strings * rows * columns)
+        pictures = np.minimum(found, 1).astype(np.float32).reshape(strings, rows * columns)
+        if self.distortion:
+            faint = 1 - (1 - FAINTEST) * self.distortion * shared(2)
+            pictures *= faint[:, None].astype(np.float32)
+            pictures += self._noise(hashes)
+        return pictures.clip(0, 1).reshape(strings, rows, columns)
+
+    def _noise(self, hashes: Hashes) -> Float32[np.ndarray, "string pixel"]:
+        rows, columns = self.shape
+        # Four pixels a number: 16 bits each.
+        numbers = np.arange(_OF_PIXELS, _OF_PIXELS + -(-rows * columns // 4), dtype=np.uint64)
+        mixed = _mixed(hashes[:, None] + _ODD * numbers)
+        noise = mixed.view(np.uint16)[:, : rows * columns].astype(np.float32)
+        noise *= 2 * NOISE * self.distortion / 65535
+        return noise - np.float32(NOISE * self.distortion)
+
+
+def _hashes(letters: UInt8[np.ndarray, "string position"]) -> Hashes:
+    """A number for each string, whatever stands after its end."""
+    places = np.arange(letters.shape[1], dtype=np.uint64) << np.uint64(8)
+    mixed = _mixed((letters.astype(np.uint64) + places) * _ODD)
+    return _mixed(np.where(letters == NO_LETTER, np.uint64(0), mixed).sum(axis=1))
+
+
+def _uniform(numbers: UInt64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
+    return (_mixed(numbers) >> np.uint64(11)) * 2.0**-53
+
+
+def _mixed(numbers: UInt64[np.ndarray, "*shape"]) -> UInt64[np.ndarray, "*shape"]:
+    """The finalizer of SplitMix64 (Steele et al. 2014)."""
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: UInt64[np.ndarray, "*shape"] = numbers ^ (numbers >> np.uint64(31))
+    return mixed

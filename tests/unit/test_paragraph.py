@@ -1,0 +1,199 @@
+"""Paragraphs read from pictures: what is drawn, and models that see it."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from dashboard.pictures import colored
+from seqcls.decoding.stepping import Again, start
+from seqcls.engines.strings.batches import Batch
+from seqcls.engines.strings.one_by_one import plain_logits
+from seqcls.errors import InvalidStringError
+from seqcls.interpretability.model.trained_model import TrainedModel
+from seqcls.interpretability.states.by_strings import picture_attention
+from seqcls.kinds import examples_of
+from seqcls.kinds.transduction import separator_id
+from seqcls.models.base import Classifier
+from seqcls.models.initialization import initial_parameters, make_model
+from seqcls.models.pictures import memory_shape
+from seqcls.models.positions.places import places_of
+from seqcls.pictures.page import Page
+from seqcls.problem import Problem, configuration, obstacle_of, resolve
+from seqcls.tasks.transductions.paragraph import Paragraph
+from seqcls.tokens.strings import TokenStrings
+from seqcls.tokens.tokenizer import CLS, PAD
+from seqcls.training import train_group
+
+PAGE = Page("0123456789", 6, 6, "pillow", 0.7)
+SMALL: dict[str, Any] = {
+    "task": "paragraph", "architecture": "paragraph_reader", "line_length": 3, "max_lines": 3,
+    "distortion": 0.5, "hidden_size": 8, "num_attention_heads": 2, "attention_head_size": 4,
+    "feed_forward_size": 16, "num_blocks": 2, "positions": "sinusoidal", "picture_channels": 4,
+    "train_min_length": 1, "train_max_length": 7, "validation_min_length": 1,
+    "validation_max_length": 7, "test_min_length": 1, "test_max_length": 11, "train_size": 64,
+    "validation_size": 32, "test_size": 60, "max_num_epochs": 2, "precision": "float64",
+}  # fmt: skip
+RECURRENT = {
+    name: value
+    for name, value in SMALL.items()
+    if "head" not in name and name not in ("positions", "feed_forward_size")
+} | {"architecture": "recurrent_attention"}
+LAB: dict[str, Any] = {
+    "task": "paragraph", "architecture": "paragraph_reader", "line_length": 80, "max_lines": 36,
+    "picture_blocks": 8, "picture_channels": 64, "hidden_size": 256,
+}  # fmt: skip
+
+
+def letters(*texts: str) -> np.ndarray:
+    return TokenStrings.of_lists(
+        11, [["0123456789/".index(token) for token in text] for text in texts]
+    ).letters
+
+
+def example_ids(problem: Problem) -> Tensor:
+    """`12/3`, `SEP` and its text; and `456`, all of which is padded more."""
+    separator, slash = separator_id(problem.network), 12
+    first = [CLS, 3, 4, slash, 5, separator, 3, 4, slash, 5]
+    second = [CLS, 6, 7, 8, separator, 6, 7, 8, PAD, PAD]
+    return torch.tensor([first, second])
+
+
+def drawn(fields: dict[str, Any]) -> tuple[Problem, Classifier]:
+    problem = resolve(configuration(fields))
+    model = make_model(problem.network).double()
+    model.load_state_dict(initial_parameters(problem.network, 1))
+    return problem, model.eval()
+
+
+def test_a_picture_is_of_its_string_alone() -> None:
+    together = PAGE.draw(letters("12/345", "1", "7/890123/4"))
+    alone = PAGE.draw(letters("12/345"))
+    np.testing.assert_array_equal(together[:1], alone)
+    assert together.shape == (3, 96, 48)
+    assert together.min() >= 0
+    assert together.max() <= 1
+    assert abs(PAGE.draw(letters("12/345")) - PAGE.draw(letters("12/354"))).max() > 0.2
+
+
+def test_without_distortion_a_character_is_its_glyph_wherever_it_stands() -> None:
+    (picture,) = Page("0123456789", 6, 6, "pillow", 0.0).draw(letters("7/17"))
+    first, below = picture[:16, :8], picture[16:32, 8:16]
+    assert first.sum() > 5
+    np.testing.assert_array_equal(first, below)
+    assert not picture[32:].any()
+
+
+def test_a_handwritten_digit_has_variants() -> None:
+    (picture,) = Page("0123456789", 6, 6, "digits", 0.0).draw(letters("777777"))
+    cells = {picture[:16, x : x + 8].tobytes() for x in range(0, 48, 8)}
+    assert len(cells) > 1
+
+
+def test_inputs_are_paragraphs_of_the_length_that_is_asked_for() -> None:
+    task = Paragraph("", line_length=6, max_lines=6, font="pillow", distortion=0.0)
+    rng = np.random.default_rng(0)
+    assert [length for length in range(45) if task.has_input(length)] == list(range(1, 42))
+    for length in range(1, 42):
+        drawn_input = task.draw_input(rng, length)
+        assert len(drawn_input) == length
+        assert task.target(drawn_input) is drawn_input
+
+
+@pytest.mark.parametrize("fields", [SMALL, RECURRENT, {**RECURRENT, "attention": "none"}])
+def test_every_way_to_an_output_agrees(fields: dict[str, Any]) -> None:
+    problem, model = drawn(fields)
+    read = example_ids(problem)
+    whole: Tensor = model(read)
+    batch = Batch(problem.network, read, places_of(problem.network, read))
+    torch.testing.assert_close(plain_logits(model, batch), whole[batch.is_asked])
+    torch.testing.assert_close(model(read[1:, :8])[:, 4:], whole[1:, 4:8])
+    begun = read[:, :6].clone()
+    kept, first = start(model, begun, 4)
+    again, expected = Again.start(model, begun, 4)
+    torch.testing.assert_close(first, expected)
+    tokens = torch.tensor([3, 4])
+    torch.testing.assert_close(kept.step(tokens), again.step(tokens))
+
+
+def test_what_is_seen_depends_on_the_picture() -> None:
+    problem, model = drawn(SMALL)
+    read = example_ids(problem)
+    other = read.clone()
+    other[0, 1] = 9
+    assert (model(read) - model(other))[0, 5:].abs().max() > 1e-6
+    kept = model.activations(read)
+    rows, columns = memory_shape(problem.network)
+    assert (rows, columns) == (6, 3)
+    for name in model.attention():
+        assert name in kept
+    assert kept["decoder.blocks.1.cross_attention.weights"].shape == (2, 2, 5, rows * columns)
+
+
+@pytest.mark.parametrize("fields", [SMALL, RECURRENT])
+def test_it_trains(fields: dict[str, Any]) -> None:
+    trained, again = (
+        train_group([(resolve(configuration(fields)), 0)])[0].kept_weights for _ in range(2)
+    )
+    for name, value in trained.items():
+        np.testing.assert_array_equal(value, again[name])
+
+
+def test_the_published_sizes_build() -> None:
+    with torch.device("meta"):
+        network = resolve(configuration(LAB)).network
+        model = make_model(network)
+    assert memory_shape(network) == (18, 20)
+    assert sum(value.numel() for value in model.parameters()) > 11_000_000
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"alphabet": "ab\u2603"}, "has no glyph in font='pillow'"),
+        ({"font": "digits", "alphabet": "ab"}, "'a' has no glyph in font='digits'"),
+        ({"alphabet": "a/"}, "which ends a line"),
+        ({"max_lines": 200, "line_length": 200}, "lower max_lines or line_length"),
+        ({"architecture": "encoder_decoder", "picture_channels": 16}, "this task draws pictures"),
+        ({"hidden_size": 7}, "use an even number"),
+        ({"attention_scale": "log_length"}, "pictures have one size"),
+        ({"task": "copy", "line_length": 6, "max_lines": 6, "distortion": 0.0}, "draws none"),
+    ],
+)
+def test_bad_settings_are_refused_in_one_line(fields: dict[str, Any], message: str) -> None:
+    obstacle = obstacle_of({**SMALL, **fields})
+    assert obstacle is not None
+    assert message in obstacle
+    assert "\n" not in obstacle
+
+
+@pytest.mark.parametrize("text", ["1//2", "1234", "1/", "1/2/3/4"])
+def test_what_fits_no_page_is_no_input(text: str) -> None:
+    problem = resolve(configuration(SMALL))
+    with pytest.raises(InvalidStringError, match="expected 1 to 3 lines of 1 to 3 characters"):
+        examples_of(problem.task, TokenStrings.of_lists(11, [letters(text)[0].tolist()]))
+
+
+def test_attention_lies_over_the_picture() -> None:
+    problem, model = drawn(SMALL)
+    weights = {name: value.detach().numpy() for name, value in model.named_parameters()}
+    trained = TrainedModel(problem, weights)
+    found = picture_attention(trained, trained.letters("12/3"))
+    assert found.shape[:2] == (2, 2)
+    assert found.shape[3:] == (6, 3)
+    np.testing.assert_allclose(found.sum(axis=(3, 4)), 1)
+
+
+def test_a_colored_picture_has_a_frame_and_heat() -> None:
+    plain = colored(PAGE, letters("12/3")[0].tolist())
+    framed = colored(PAGE, letters("12/3")[0].tolist(), marked=3)
+    heat = np.zeros((12, 6))
+    heat[1, 2] = 1
+    warm = colored(PAGE, letters("12/3")[0].tolist(), heat=heat)
+    (rows, columns) = np.nonzero((plain != framed).any(axis=2))
+    assert (rows.min() // 80, rows.max() // 80) == (1, 1)
+    assert columns.max() < 40
+    (rows, columns) = np.nonzero((plain != warm).any(axis=2))
+    assert (rows.min(), rows.max(), columns.min(), columns.max()) == (40, 79, 80, 119)
