@@ -49,7 +49,7 @@ def _model(run: Mapping[Hashable, Any]) -> str:
     if run["architecture"] == "transformer":
         blocks = run["num_blocks"]
         name = f"{run['positions']}, {blocks} block{'s' * (blocks > 1)}"
-    return name + ", signed" * (run["eigenvalue_range"] == "signed")
+    return f"{name}, signed" if run["eigenvalue_range"] == "signed" else name
 
 
 def summary(found: pd.DataFrame) -> pd.DataFrame:
