@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard import languages
-from dashboard.launch import fields, start, variants, working
+from dashboard.launch import fields, own_strings, start, variants, working
 from dashboard.launch.meanings import meanings
 from dashboard.launch.start import Start
 from dashboard.launch.variants import Variant
@@ -217,8 +217,11 @@ class _Form:
         )
 
     def _field(self, field: str) -> None:
-        draw = self._typed if field in fields.TYPED else self._axis
-        value = draw(field, _key(field))
+        if field == "dataset":
+            value = own_strings.choose(self.task, _key(field))
+        else:
+            draw = self._typed if field in fields.TYPED else self._axis
+            value = draw(field, _key(field))
         if line := meanings().get(field):
             st.caption(line)
         self.slots[field] = st.container()
@@ -284,9 +287,15 @@ class _Form:
         task = self.values("task")[0]
         try:
             settings = {field: self.values(field)[0] for field in TASKS[task].reads}
-            if missing := [x for x in ("alphabet", "pattern", "formula") if settings.get(x) == ""]:
+            if missing := [
+                x for x in ("alphabet", "pattern", "formula", "dataset") if settings.get(x) == ""
+            ]:
                 self.is_wrong = True
-                self.slots[missing[0]].caption(f"Type the {missing[0]} of the language.")
+                if missing[0] != "dataset":
+                    self.slots[missing[0]].caption(f"Type the {missing[0]} of the language.")
+                return
+            if "dataset" in settings:
+                # Its rows are all that is known of it, and what they are is said above.
                 return
             # What an alphabet may be the configuration knows, not the language.
             RunConfig.from_mapping({"task": task, **settings})

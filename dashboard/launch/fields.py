@@ -17,14 +17,14 @@ from sweeps.analysis.configuration_lookup import value_of
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "Task": (
-        "task", "alphabet", "pattern", "replacement", "formula", "group", "bracket_types",
-        "max_depth", "num_letters", "required_letters", "num_tokens", "distinct", "base",
-        "digit_order", "operand_lengths", "line_length", "max_lines", "font", "distortion",
+        "task", "dataset", "alphabet", "pattern", "replacement", "formula", "group",
+        "bracket_types", "max_depth", "num_letters", "required_letters", "num_tokens", "distinct",
+        "base", "digit_order", "operand_lengths", "line_length", "max_lines", "font", "distortion",
         "decoding", "beam_width",
     ),
     "Strings": (
         "train_max_length", "test_max_length", "negatives", "negative_lengths", "train_set",
-        "disjoint", "dataset", "validation_share", "test_share",
+        "disjoint", "validation_share", "test_share",
         "train_sampler", "train_min_length", "train_alpha", "train_size", "sequence_length",
         "train_batch_size", "train_seed",
         "validation_max_length", "validation_sampler", "validation_min_length",

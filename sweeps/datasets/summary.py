@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from seqcls.datasets import SPLITS, Dataset
-from sweeps.datasets.reading import read_content
+from sweeps.datasets.reading import FileContent, read_content
 
 
 @dataclass(frozen=True)
@@ -51,15 +51,24 @@ class Summary:
 
 def summary(path: str | Path) -> Summary:
     """What is in a file or folder of strings, and what of it is refused."""
-    content = read_content(path)
+    return summary_of(read_content(path), str(path))
+
+
+def summary_of(content: FileContent, path: str) -> Summary:
+    """What is in a file that was read.
+
+    Args:
+        content: what was read.
+        path: what the file is called.
+    """
     dataset = content.dataset
     if dataset is None:
-        return Summary(str(path), content.problems, content.left_out)
+        return Summary(path, content.problems, content.left_out)
     strings = _by_split(dataset)
     distinct = {split: set(found) for split, found in strings.items()}
     pairs = [(a, b) for i, a in enumerate(distinct) for b in list(distinct)[i + 1 :]]
     return Summary(
-        str(path),
+        path,
         (),
         content.left_out,
         dataset.task,

@@ -52,6 +52,14 @@ def load_dataset(connection: Connection, digest: str) -> Dataset | None:
     return dataset
 
 
+def stored_datasets(connection: Connection) -> dict[str, str]:
+    """The digests of all datasets, newest first, each with its name, task and number of rows."""
+    table = tables.Dataset
+    columns = (table.digest, table.name, table.task, table.row_count)
+    rows = connection.execute(select(*columns).order_by(table.id.desc()))
+    return {row.digest: f"{row.name} (task = {row.task}, {row.row_count:,} rows)" for row in rows}
+
+
 def damaged_datasets(connection: Connection) -> Iterator[tuple[str, str]]:
     """The digests of datasets whose rows or columns do not fit them, each with how."""
     table = tables.Dataset

@@ -1,0 +1,106 @@
+"""Strings of one's own: a file is chosen on the page, and what is in it is said at once."""
+
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+
+import pandas as pd
+import streamlit as st
+
+from dashboard.text import verbatim
+from seqcls.datasets.known import remember
+from sweeps.datasets.formats import READERS
+from sweeps.datasets.reading import read_content
+from sweeps.datasets.summary import Summary, summary_of
+from sweeps.read_only import control, refuse_writes
+from sweeps.store.databases.engine import Store
+from sweeps.store.opening import existing
+from sweeps.store.results.datasets import stored_datasets
+
+SHOWN_TOKENS = 40
+
+# Not among the keys that the form keeps: the state of an uploader cannot be set.
+UPLOAD = "strings_file"
+SUMMARY = "strings_summary"
+
+
+def choose(task: str, key: str) -> str | None:
+    """Draws the choice of a file, or of strings that the database has.
+
+    Args:
+        task: the task that they are for, `file` or `pairs`.
+        key: where the form keeps the digest of what is chosen.
+
+    Returns:
+        The digest; None where nothing is chosen.
+    """
+    state = st.session_state
+    st.file_uploader(
+        "A file of strings",
+        type=[ending[1:] for ending in READERS],
+        key=UPLOAD,
+        on_change=_read,
+        args=(key,),
+        max_upload_size=200,
+        **control("Columns: tokens, and label or target; optionally split and id."),
+    )
+    found: Summary | None = state.get(SUMMARY)
+    if found is not None:
+        _show(found, task)
+    known = {} if (store := existing()) is None else _stored(store)
+    if found is not None and found.digest is not None:
+        known = {found.digest: found.path} | known
+    if state.get(key) not in known:
+        state[key] = None
+    chosen: str | None = st.selectbox(
+        "dataset",
+        list(known),
+        index=None,
+        key=key,
+        format_func=lambda digest: known.get(digest, digest),
+        placeholder="Upload a file, or choose strings that the database has",
+    )
+    return chosen
+
+
+def _stored(store: Store) -> dict[str, str]:
+    with store.begin() as connection:
+        return stored_datasets(connection)
+
+
+def _read(key: str) -> None:
+    refuse_writes("reading a file of strings")
+    uploaded = st.session_state[UPLOAD]
+    if uploaded is None:
+        st.session_state.pop(SUMMARY, None)
+        return
+    name = Path(uploaded.name).name
+    with tempfile.TemporaryDirectory() as folder:
+        # What a visitor calls a file is no path of this machine's: only its ending is used.
+        path = Path(folder) / f"strings{Path(name).suffix.lower()}"
+        path.write_bytes(uploaded.getbuffer())
+        content = read_content(path, name)
+    st.session_state[SUMMARY] = summary_of(content, name)
+    if content.dataset is not None:
+        st.session_state[key] = remember(content.dataset)
+
+
+def _show(found: Summary, task: str) -> None:
+    for problem in found.refused:
+        st.error(verbatim(f"{found.path}: {problem}"))
+    if found.refused:
+        return
+    if found.task != task:
+        st.warning(verbatim(f"{found.path} is for task = {found.task}; choose that task."))
+    frame = pd.DataFrame([asdict(part) for part in found.parts])
+    st.dataframe(frame.rename(columns={"mean_length": "mean"}), hide_index=True, height="content")
+    tokens, more = " ".join(found.tokens[:SHOWN_TOKENS]), len(found.tokens) - SHOWN_TOKENS
+    said = [
+        f"{found.rows:,} rows",
+        f"{len(found.tokens)} tokens: {tokens}{f' and {more} more' if more > 0 else ''}",
+        f"{found.duplicates:,} rows repeat the string of another",
+        *(f"{number:,} strings are in {a} and in {b}" for a, b, number in found.overlaps),
+    ]
+    if found.left_out:
+        said.append(f"columns left out: {', '.join(found.left_out)[:200]}")
+    st.caption(verbatim("; ".join(said) + "."))
