@@ -278,6 +278,7 @@ class RunConfig(_NetworkFields):
     validation_share: Share = 0.1
     """Of a file's distinct strings, where it has no split of that name."""
     test_share: Share = 0.2
+    """As `validation_share`, for testing."""
 
     train_loss: Literal["default", "sigmoid_scaled"] = "default"
     """`sigmoid_scaled`: the loss of the report's program."""

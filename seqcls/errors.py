@@ -2,7 +2,8 @@
 
     SeqclsError
     ├── ConfigError            a configuration that cannot be trained
-    ├── InvalidStringError            text that is no string of the alphabet
+    │   └── HostError              an address at which a page may not be served
+    ├── InvalidStringError     text that is no string of the alphabet
     ├── GroupError             runs that cannot train together
     ├── EngineError            an engine that is unknown or cannot train what it is asked to
     ├── DeviceError            a device that this machine does not have
@@ -17,7 +18,8 @@
         ├── StoreDamagedError      it holds what this program never writes into it
         ├── StoreUnavailableError  it is full, gone or may not be written at the moment
         │   └── StoreBusyError     it is locked, or its server does not answer; waiting may help
-        └── UnknownRunError        it holds no such run, sweep or checkpoint
+        ├── UnknownRunError        it holds no such run, sweep or checkpoint
+        └── ReadOnlyError          something would be written by a process that only reads
 
 Each message is one line that names the value, what was expected and what to do. Programs may
 catch `SeqclsError`; the command line prints its message and exits with status 2, or with 3 for
@@ -35,6 +37,10 @@ class SeqclsError(Exception):
 
 class ConfigError(SeqclsError):
     """A configuration that cannot be trained."""
+
+
+class HostError(ConfigError):
+    """No address of this machine, or one that others reach while a page can write."""
 
 
 class InvalidStringError(SeqclsError):
@@ -109,6 +115,10 @@ class StoreBusyError(StoreUnavailableError):
 
 class UnknownRunError(StoreError):
     """The database holds no such run, sweep or checkpoint."""
+
+
+class ReadOnlyError(StoreError):
+    """Something would be written or started by a dashboard that only reads."""
 
 
 def named(error: BaseException) -> str:

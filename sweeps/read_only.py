@@ -5,16 +5,12 @@ from pathlib import Path
 from typing import TypedDict
 from urllib.parse import quote
 
-from seqcls.errors import StoreError
+from seqcls.errors import ReadOnlyError
 from sweeps.files import COMPANIONS
 
 READ_ONLY_VARIABLE = "SEQCLS_READ_ONLY"
 REASON = "This page is read-only: start a dashboard of your own with `seqcls dashboard` to do this."
 _OFF = ("", "0", "false", "no", "off")
-
-
-class ReadOnlyError(StoreError):
-    """Something would be written or started by a dashboard that only reads."""
 
 
 class Control(TypedDict):

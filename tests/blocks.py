@@ -85,6 +85,10 @@ class Reader:
             for line in block.text.splitlines():
                 assert _plain(line) in said, (line, self.said)
 
+    def _csv(self, block: Block) -> None:
+        """A file of the page."""
+        (self.folder / block.title).write_text(block.text)
+
     def _bash(self, block: Block) -> None:
         """Every line of a block, which is a shell of its own."""
         said = []

@@ -38,6 +38,7 @@ EXAMPLES: Mapping[str, str] = {
     "merge": "seqcls merge theirs.db --db runs.db",
     "site": "seqcls site public",
     "export": "seqcls export results --format parquet",
+    "data": "seqcls data words.csv",
     "pack": "seqcls pack --db runs.db",
     "verify": "seqcls verify --db runs.db",
     "upgrade": "seqcls db upgrade --db old.db",

@@ -14,7 +14,7 @@ from typing import NoReturn
 
 import typer
 
-from seqcls.errors import ConfigError
+from seqcls.errors import HostError
 from sweeps.processes.python import python
 from sweeps.read_only import READ_ONLY_VARIABLE, is_read_only
 from sweeps.shipped import NONE_HERE, to_begin_with
@@ -28,10 +28,6 @@ THIS_MACHINE = (ADDRESS, "localhost", "::1")
 
 TRIED = 20
 """Ports after a taken one that are looked at."""
-
-
-class HostError(ConfigError):
-    """No address of this machine."""
 
 
 class PortTakenError(OSError):

@@ -99,7 +99,7 @@ def test_a_language_is_typed_and_what_it_accepts_is_shown_at_once(
     assert SENTENCES["even_as"] in text
     assert "Positive: ε  b  aa  bb  aab  aba" in text
     assert "Negative: a  ab  ba" in text
-    assert "8 models**" in text
+    assert "**8 models to train**" in text
     assert "launch num_letters" not in [box.key for box in app.multiselect]
     assert "negative_lengths redrawn → uniform" in text
     app = panel(open_app(monkeypatch, tmp_path / "none.db"), task="regular", pattern="(ab)*")

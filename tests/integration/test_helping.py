@@ -23,7 +23,7 @@ def test_a_remedy_is_trained_with_the_same_seeds_and_compared(tmp_path: Path) ->
     said = invoke(app, ["helps", RUN, *db, "--save", str(saved)])
     assert "two heads on one letter" in said.stdout
     assert "try num_attention_heads=4 (now 2)" in said.stdout
-    assert "not trained yet" in said.stdout
+    assert "not tried yet" in said.stdout
     (file,) = saved.iterdir()
     (spec,) = load_specs(str(file))
     (config,) = spec.configs()

@@ -37,6 +37,7 @@ SHIPPED: dict[str, list[list[str]]] = {
     "automaton": [["increased_dimensionality/0", "--strings", "200", "--inside"]],
     "causes": [["lower_magnitude_initializations", "--sample", "2"]],
     "helps": [[RUN]],
+    "data": [[str(ROOT / "sweeps/grid/specs/known/stress.csv")]],
     "verify": [[]],
     "cache": [[]],
 }

@@ -12,12 +12,12 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from dashboard.failing import finding
 from dashboard.sweeps_page import sweep_actions
-from seqcls.errors import StoreError
+from seqcls.errors import ReadOnlyError, StoreError
 from sweeps import api
 from sweeps.analysis import causes_process
 from sweeps.grid.spec import parse_spec
 from sweeps.processes import background_worker
-from sweeps.read_only import REASON, ReadOnlyError
+from sweeps.read_only import REASON
 from sweeps.store import writer
 from sweeps.store.databases import postgres
 from sweeps.store.databases.engine import Store

@@ -234,8 +234,11 @@ def test_tested_places_depend_on_the_length_and_the_seed_of_testing_alone() -> N
             },
             "feed_forward_init_strategy='output_fan_out' with embeddings_init_strategy='gpt2'",
         ),
-        ({"attention_mask": "causal"}, "readout='first' with attention_mask='causal': CLS stands"),
-        ({"architecture": "lstm"}, "readout='first' with architecture='lstm': CLS stands before"),
+        (
+            {"attention_mask": "causal"},
+            "readout='first' with attention_mask='causal': CLS comes first",
+        ),
+        ({"architecture": "lstm"}, "readout='first' with architecture='lstm': CLS comes first"),
         (
             {"architecture": "gru", "readout": "last", "positions": "alibi"},
             "positions='alibi': not read by architecture 'gru'; leave it out",
