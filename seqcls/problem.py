@@ -33,8 +33,7 @@ from seqcls.sampling.balanced import Training
 from seqcls.spelling import nearest
 from seqcls.tasks import TASKS, CountTask, InputTask, LanguageTask, Task
 from seqcls.tasks.contains_all import ContainsAll
-from seqcls.tasks.files.file import File
-from seqcls.tasks.files.pairs import Pairs
+from seqcls.tasks.files.rows import OfRows
 from seqcls.tasks.outside import check_draws, check_inputs, check_language
 from seqcls.tokens.tokenizer import Tokenizer
 
@@ -199,7 +198,7 @@ class Problem:
     @property
     def unknown_labels(self) -> str | None:
         """Why nobody knows what is right of every string; None where the task says it."""
-        if not isinstance(self.task, File | Pairs):
+        if not isinstance(self.task, OfRows):
             return None
         return (
             f"task={self.config.task!r}: of strings that are not in the file nobody knows what is "

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+import pandas as pd
+
 from dashboard.charts.model import token_states
 from dashboard.charts.model.readout import waterfall
 from dashboard.figures.figure import Figure
@@ -75,7 +77,9 @@ def _prefixes(model: TrainedModel, letters: Letters, names: Sequence[str]) -> Fi
     prefixes = found.assign(
         letter=found["length"],
         prefix=[model.text(letters[:end]) or "the empty string" for end in found["length"]],
-        label=found["label"] * 1,
+        label=pd.Series(
+            [int(x) if isinstance(x, bool) else x for x in found["label"]], dtype=object
+        ),
     )
     return Figure(
         None,

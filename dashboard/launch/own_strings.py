@@ -17,8 +17,6 @@ from sweeps.store.databases.engine import Store
 from sweeps.store.opening import existing
 from sweeps.store.results.datasets import stored_datasets
 
-SHOWN_TOKENS = 40
-
 # Not among the keys that the form keeps: the state of an uploader cannot be set.
 UPLOAD = "strings_file"
 SUMMARY = "strings_summary"
@@ -94,13 +92,4 @@ def _show(found: Summary, task: str) -> None:
         st.warning(verbatim(f"{found.path} is for task = {found.task}; choose that task."))
     frame = pd.DataFrame([asdict(part) for part in found.parts])
     st.dataframe(frame.rename(columns={"mean_length": "mean"}), hide_index=True, height="content")
-    tokens, more = " ".join(found.tokens[:SHOWN_TOKENS]), len(found.tokens) - SHOWN_TOKENS
-    said = [
-        f"{found.rows:,} rows",
-        f"{len(found.tokens)} tokens: {tokens}{f' and {more} more' if more > 0 else ''}",
-        f"{found.duplicates:,} rows repeat the string of another",
-        *(f"{number:,} strings are in {a} and in {b}" for a, b, number in found.overlaps),
-    ]
-    if found.left_out:
-        said.append(f"columns left out: {', '.join(found.left_out)[:200]}")
-    st.caption(verbatim("; ".join(said) + "."))
+    st.caption(verbatim("; ".join([f"{found.rows:,} rows", *found.sentences]) + "."))

@@ -44,13 +44,16 @@ def show_link(page: str) -> None:
     if page == PATH:
         return
     _keep()
-    about = {name: st.query_params.get_all(name) for name in ABOUT if name in st.query_params}
     st.page_link(
         links.LAUNCH_PAGE,
         label="Launch a sweep",
         icon=":material/rocket_launch:",
-        query_params=about,
+        query_params=_models_of_link(),
     )
+
+
+def _models_of_link() -> dict[str, list[str]]:
+    return {name: st.query_params.get_all(name) for name in ABOUT if name in st.query_params}
 
 
 def switch(page: str) -> None:
@@ -66,8 +69,7 @@ def switch(page: str) -> None:
     if opened or launched:
         _keep()
     if opened and page != PATH:
-        about = {name: st.query_params.get_all(name) for name in ABOUT if name in st.query_params}
-        st.switch_page(links.LAUNCH_PAGE, query_params=about)
+        st.switch_page(links.LAUNCH_PAGE, query_params=_models_of_link())
     if launched and page == PATH:
         state[links.SWITCHED] = True
         st.switch_page(state.get(BACK, links.COMPARE_PAGE), query_params={})

@@ -16,6 +16,7 @@ from seqcls.sampling.drawn import DrawnByLength
 from seqcls.sampling.edits import edited, growth
 from seqcls.sampling.streams import stream
 from seqcls.tasks.base import BulkTask, LanguageTask, Task
+from seqcls.tasks.files.rows import rows_only
 from seqcls.tokens.strings import NO_LETTER, TokenStrings
 
 Lengths = Int64[np.ndarray, " string"]
@@ -122,8 +123,8 @@ class BalancedStrings(DrawnByLength):
     @classmethod
     def obstacle(cls, task: Task) -> str | None:
         """It can draw the strings of any language."""
-        if hasattr(task, "content"):
-            return "its strings are those of a file; use dataset_rows"
+        if reason := rows_only(task):
+            return reason
         if isinstance(task, LanguageTask):
             return None
         return "it draws strings of languages; use uniform_inputs"

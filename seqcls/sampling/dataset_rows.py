@@ -14,6 +14,7 @@ from seqcls.datasets.known import dataset_of
 from seqcls.errors import ConfigError
 from seqcls.kinds import Examples
 from seqcls.tasks.base import Task
+from seqcls.tasks.files.rows import OfRows
 
 Rows = Int64[np.ndarray, " row"]
 
@@ -53,7 +54,7 @@ class DatasetRows:
     @classmethod
     def obstacle(cls, task: Task) -> str | None:
         """It has no strings but those of a file."""
-        if hasattr(task, "content"):
+        if isinstance(task, OfRows):
             return None
         return "it takes strings of files only (task = 'file' or 'pairs')"
 

@@ -12,6 +12,7 @@ from seqcls.errors import ConfigError
 from seqcls.kinds import Examples, examples_of
 from seqcls.sampling.drawn import DrawnByLength
 from seqcls.tasks.base import InputTask, Task
+from seqcls.tasks.files.rows import rows_only
 from seqcls.tokens.strings import TokenStrings
 
 
@@ -39,8 +40,8 @@ class UniformInputs(DrawnByLength):
     @classmethod
     def obstacle(cls, task: Task) -> str | None:
         """It can draw the inputs of any task that is no language."""
-        if hasattr(task, "content"):
-            return "its strings are those of a file; use dataset_rows"
+        if reason := rows_only(task):
+            return reason
         if isinstance(task, InputTask):
             return None
         return "it draws inputs, not the strings of a language; use balanced_strings"

@@ -10,6 +10,9 @@ import numpy as np
 from seqcls.datasets import SPLITS, Dataset
 from sweeps.datasets.reading import FileContent, read_content
 
+SHOWN_TOKENS = 40
+"""Of an alphabet, where it is told."""
+
 
 @dataclass(frozen=True)
 class Part:
@@ -43,6 +46,20 @@ class Summary:
     """Rows whose string stands in a row before them."""
     overlaps: Sequence[tuple[str, str, int]] = ()
     """Two splits, and how many distinct strings stand in both."""
+
+    @property
+    def sentences(self) -> list[str]:
+        """What is to be known besides the parts, one after another."""
+        tokens, more = " ".join(self.tokens[:SHOWN_TOKENS]), len(self.tokens) - SHOWN_TOKENS
+        overlaps = [
+            f"{n:,} strings stand in {one} and in {other}" for one, other, n in self.overlaps
+        ]
+        return [
+            f"{len(self.tokens)} tokens: {tokens}{f' and {more} more' if more > 0 else ''}",
+            f"{self.duplicates:,} rows repeat the string of another",
+            *overlaps,
+            *([f"columns left out: {', '.join(self.left_out)[:200]}"] if self.left_out else []),
+        ]
 
     def record(self) -> dict[str, Any]:
         """As JSON has it."""

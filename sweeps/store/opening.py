@@ -6,12 +6,11 @@ import stat
 from functools import partial
 from pathlib import Path
 
-from sqlalchemy import URL, make_url, text
+from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from seqcls.datasets import Dataset, known
 from seqcls.errors import (
-    DatasetError,
     StoreDamagedError,
     StoreError,
     StoreMissingError,
@@ -187,16 +186,11 @@ def _opened(located: Path | URL, *, read_only: bool) -> Store:
 def _dataset_in(store: Store, digest: str) -> Dataset | None:
     if store.path is not None and not store.path.exists():
         return None
-    # As text, since this needs none of the tables, which take a while to load.
-    query = text("SELECT name, rows FROM dataset WHERE digest = :digest")
+    # Imported where it is used: the tables take a while to load.
+    from sweeps.store.results.datasets import load_dataset
+
     with store.begin() as connection:
-        row = connection.execute(query, {"digest": digest}).first()
-    if row is None:
-        return None
-    dataset = Dataset.from_bytes(bytes(row.rows), str(row.name))
-    if dataset.digest != digest:
-        raise DatasetError(f"{store.name!r}: the rows of a dataset do not fit its digest")
-    return dataset
+        return load_dataset(connection, digest)
 
 
 def _opened_as_it_is(located: Path | URL, *, read_only: bool) -> Store:

@@ -11,12 +11,15 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from dashboard.charts.model.token_states import prefix_logits
 from seqcls.config import PARTS
 from seqcls.datasets import Dataset, Row
 from seqcls.datasets.known import dataset_of, remember
 from seqcls.errors import DatasetError, StoreDamagedError
 from seqcls.evaluation import distinct_test_strings
 from seqcls.problem import Problem, configuration, resolve
+from sweeps.analysis.state_frames import prefixes_frame
+from sweeps.api import states
 from sweeps.cli.app import app
 from sweeps.datasets import read_content, read_dataset
 from sweeps.datasets.summary import summary
@@ -206,6 +209,7 @@ SMALL = {"hidden_size": 4, "max_num_epochs": 2, "min_num_epochs": 0, "train_batc
 
 def test_a_sweep_on_a_file_needs_the_file_no_longer(store: Store, tmp_path: Path) -> None:
     path = _even(tmp_path / "even.csv")
+    assert "\na,1\n" in path.read_text()
     fixed = {"task": "file", "path": str(path), **SMALL}
     submit(store, parse_spec({"name": "mine", "model_seeds": [0, 1], "fixed": fixed}))
     path.unlink()
@@ -216,6 +220,16 @@ def test_a_sweep_on_a_file_needs_the_file_no_longer(store: Store, tmp_path: Path
     )
     assert done.returncode == 0, done.stderr
     assert rows(store, "SELECT state, tested FROM run") == [("done", 41)] * 2
+    along = states(store, 1, "a{12}b{5}").prefixes
+    assert along is not None
+    assert along.labels[-1] is None, "no string of the file is so long"
+    assert along.labels[1] is True, "`a` is in it"
+    said = CliRunner().invoke(app, ["states", "1", "a{12}b{5}", "--db", str(store.path)])
+    assert "not known" in said.output
+    frame = prefixes_frame(along).assign(letter=range(18), prefix="")
+    answers = prefix_logits(frame, [""] * 18).data["prefixes"]["answer"].tolist()
+    assert answers[-1] == "label not known"
+    assert answers[1] != "label not known"
     (sweep_id,) = rows(store, "SELECT id FROM sweep")[0]
     delete(store, sweep_id)
     assert rows(store, "SELECT count(*) FROM dataset") == [(0,)]

@@ -36,6 +36,9 @@ from dashboard.charts.style.scales import KIND_COLORS, LOW_TO_HIGH
 LINE_HEIGHT = 140
 ROW = 16
 
+UNKNOWN, UNKNOWN_COLOR = "label not known", "#d9d9d9"
+"""Of a prefix whose label no file says."""
+
 
 def prefix_logits(
     frame: pd.DataFrame, names: Names, limits: Limits | None = None, room: int = WIDTH
@@ -43,8 +46,8 @@ def prefix_logits(
     """The logit after every prefix; colored where the prefix is misclassified.
 
     Args:
-        frame: letter (the prefix's length), prefix (as text), logit, label (0 or 1; or the target
-            as text, where the logit is the margin of what is right).
+        frame: letter (the prefix's length), prefix (as text), logit, label (0 or 1, None where it
+            is not known; or the target as text, where the logit is the margin of what is right).
         names: of the tokens.
         limits: logits that the axis reaches at least; those of the prefixes if none are given.
         room: pixels for all tokens, about.
@@ -53,20 +56,21 @@ def prefix_logits(
     of_language = not any(isinstance(label, str) for label, _ in pairs)
     rows = frame[["letter", "prefix", "logit"]].assign(
         answer=[
-            _outcome(bool(label), logit > 0)
-            if of_language
-            else ("correct" if logit > 0 else "wrong")
+            _outcome(label, logit > 0) if of_language else ("correct" if logit > 0 else "wrong")
             for label, logit in pairs
         ]
     )
     reached = reached_by("logit", limits)
     data = {"prefixes": rows, TOKENS: tokens_frame(names), "reached_by_prefixes": reached}
-    return Part(_prefix_logits, (places_of(names), room, of_language), data)
+    some_unknown = UNKNOWN in set(rows["answer"])
+    return Part(_prefix_logits, (places_of(names), room, of_language, some_unknown), data)
 
 
-def _prefix_logits(tokens: Places, room: int, of_language: bool) -> Layers:
+def _prefix_logits(tokens: Places, room: int, of_language: bool, some_unknown: bool) -> Layers:
     number = "Logit" if of_language else "Margin"
     outcomes = {"correct": GREY, **(KIND_COLORS if of_language else {"wrong": WRONG})}
+    if some_unknown:
+        outcomes[UNKNOWN] = UNKNOWN_COLOR
     base = chart_of("prefixes").encode(x=token_axis(tokens))
     line = base.mark_line(color=GREY, strokeWidth=1).encode(
         y=alt.Y("logit:Q", title=f"{number} of the prefix")
@@ -294,7 +298,9 @@ def _patched(tokens: Places, sites: tuple[str, ...], reach: float, unit: str) ->
     return _grid(tokens, WIDTH, colored, turned, rows=len(sites))
 
 
-def _outcome(label: bool, predicted: bool) -> str:
-    if label == predicted:
+def _outcome(label: int | None, predicted: bool) -> str:
+    if label is None:
+        return UNKNOWN
+    if bool(label) == predicted:
         return "correct"
     return "false negative" if label else "false positive"

@@ -14,6 +14,7 @@ from seqcls.interpretability.model.readable_model import ids_of, plain_model, to
 from seqcls.interpretability.model.trained_model import TrainedModel
 from seqcls.models.pictures import memory_shape
 from seqcls.models.positions import longest_readable
+from seqcls.tasks.files.file import File
 
 MAX_TOKENS = 512
 """Tokens of a string whose every state, or every prefix, is looked at."""
@@ -38,7 +39,7 @@ class Prefixes:
     """The last token of each prefix; of the empty one none."""
     logits: Float[np.ndarray, " prefix"]
     labels: np.ndarray
-    """Of a language; else the targets as text."""
+    """Of a language, None where a file does not say it; else the targets as text."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +137,11 @@ def prefix_logits(model: TrainedModel, letters: Sequence[int]) -> Prefixes:
     check_length(model, letters)
     answers = model.ask_all([tuple(letters[:end]) for end in range(len(letters) + 1)])
     tokens = ("", *(model.tokenizer.alphabet[letter] for letter in letters))
-    return Prefixes(tokens, answers.logits, np.array(model.said(answers.targets)))
+    labels = np.array(model.said(answers.targets))
+    if isinstance(model.task, File):
+        labels = labels.astype(object)
+        labels[~model.task.knows(answers.strings)] = None
+    return Prefixes(tokens, answers.logits, labels)
 
 
 def recurrent_units(

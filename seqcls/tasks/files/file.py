@@ -7,10 +7,9 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool, UInt8
 
-from seqcls.datasets import Dataset
-from seqcls.datasets.known import dataset_of
-from seqcls.errors import ConfigError, InvalidStringError
+from seqcls.errors import InvalidStringError
 from seqcls.tasks.files.lookup import rows_of, rows_of_length
+from seqcls.tasks.files.rows import OfRows
 from seqcls.tasks.letters import letter_counts
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import Tokenizer
@@ -20,32 +19,18 @@ MOST_COMPARED = 20_000
 
 
 @dataclass(frozen=True)
-class File:
+class File(OfRows):
     """Strings of a file with their labels; of other strings no label is known.
 
     Whether the order of tokens matters is not known either, so it may.
     """
 
-    dataset: str
-    """The digest of the file's content."""
-
+    name: ClassVar[str] = "file"
     order_sensitive: ClassVar[bool] = True
-    reads: ClassVar[frozenset[str]] = frozenset({"dataset"})
 
-    def __post_init__(self) -> None:
-        if self.content.labels is None:
-            raise ConfigError(
-                f"dataset={self.content.name!r}: its rows have targets; use task='pairs'"
-            )
-
-    @property
-    def content(self) -> Dataset:
-        """The rows."""
-        return dataset_of(self.dataset)
-
-    @property
-    def alphabet(self) -> Sequence[str]:
-        return self.content.alphabet
+    def knows(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+        """Of which strings the file says the label."""
+        return np.asarray(rows_of(self.dataset, strings) >= 0)
 
     def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
         """The labels of strings of the file.

@@ -37,7 +37,7 @@ def _is_string(letters: np.ndarray, string: np.ndarray) -> bool:
     end = len(string)
     if end > len(letters) or not np.array_equal(letters[:end], string):
         return False
-    return end == len(letters) or letters[end] == NO_LETTER
+    return end == len(letters) or bool(letters[end] == NO_LETTER)
 
 
 @lru_cache(maxsize=4)

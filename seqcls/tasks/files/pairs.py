@@ -1,43 +1,22 @@
 """A transduction of which some inputs and their targets are known: those of a file."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from seqcls.datasets import Dataset
-from seqcls.datasets.known import dataset_of
-from seqcls.errors import ConfigError
 from seqcls.tasks.files.file import refuse_unknown
 from seqcls.tasks.files.lookup import rows_of, rows_of_length
+from seqcls.tasks.files.rows import OfRows
 from seqcls.tasks.transductions.base import LetterRow, TargetRow, Transduction
 from seqcls.tokens.strings import NO_LETTER, TokenStrings
 
 
 @dataclass(frozen=True)
-class Pairs(Transduction):
+class Pairs(OfRows, Transduction):
     """Inputs of a file with their targets; of other inputs no target is known."""
 
-    dataset: str
-    """The digest of the file's content."""
-
-    reads: ClassVar[frozenset[str]] = frozenset({"dataset"})
-
-    def __post_init__(self) -> None:
-        if self.content.targets is None:
-            raise ConfigError(
-                f"dataset={self.content.name!r}: its rows have labels; use task='file'"
-            )
-
-    @property
-    def content(self) -> Dataset:
-        """The rows."""
-        return dataset_of(self.dataset)
-
-    @property
-    def alphabet(self) -> Sequence[str]:
-        return self.content.alphabet
+    name: ClassVar[str] = "pairs"
 
     @property
     def _targets(self) -> np.ndarray:

@@ -9,8 +9,6 @@ from sweeps.cli.commands.printing import print_table
 from sweeps.cli.exit_codes import BAD_INPUT
 from sweeps.datasets.summary import Summary, summary
 
-SHOWN_TOKENS = 40
-
 
 def show_data(path: str, as_json: bool) -> None:
     """Prints what is in a file; ends with status 2 where it is refused."""
@@ -26,18 +24,11 @@ def show_data(path: str, as_json: bool) -> None:
 def _print(found: Summary) -> None:
     for problem in found.refused:
         typer.echo(f"refused: {problem}", err=True)
-    if found.left_out:
-        typer.echo(f"columns that are left out: {', '.join(found.left_out)[:200]}")
     if found.refused:
         return
     frame = pd.DataFrame(found.parts).rename(columns={"mean_length": "mean"})
     frame["mean"] = frame["mean"].map("{:.1f}".format)
     print_table(frame, f"{found.path}: {found.rows:,} rows, task = {found.task!r}")
-    tokens, more = found.tokens[:SHOWN_TOKENS], len(found.tokens) - SHOWN_TOKENS
-    typer.echo(
-        f"{len(found.tokens)} tokens: {' '.join(tokens)}{f' and {more} more' if more > 0 else ''}"
-    )
-    typer.echo(f"{found.duplicates:,} rows repeat the string of another")
-    for one, other, number in found.overlaps:
-        typer.echo(f"{number:,} strings stand in {one} and in {other}")
+    for sentence in found.sentences:
+        typer.echo(sentence)
     typer.echo(f"digest {found.digest}")

@@ -81,8 +81,9 @@ def _prefixes(prefixes: "Prefixes") -> tuple[str, pd.DataFrame]:
     frame = pd.DataFrame(
         {"token": prefixes.tokens, "logit": prefixes.logits.round(4), "label": prefixes.labels}
     )
-    if prefixes.labels.dtype == bool:
-        return "the logit after every prefix", frame.assign(label=frame["label"].astype(int))
+    if not any(isinstance(label, str) for label in prefixes.labels):
+        labels = ["not known" if label is None else str(int(label)) for label in prefixes.labels]
+        return "the logit after every prefix", frame.assign(label=labels)
     return "the margin after every prefix", frame.set_axis(["token", "margin", "target"], axis=1)
 
 

@@ -1,0 +1,47 @@
+"""What tasks have in common whose strings are the rows of a file."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from seqcls.datasets import Dataset
+from seqcls.datasets.known import dataset_of
+from seqcls.errors import ConfigError
+from seqcls.tasks.base import Task
+
+
+@dataclass(frozen=True)
+class OfRows:
+    """A task whose answers are known for the strings of a file, and of no others."""
+
+    dataset: str
+    """The digest of the file's content."""
+
+    name: ClassVar[str]
+    """Of the task, as files are told apart by it."""
+    reads: ClassVar[frozenset[str]] = frozenset({"dataset"})
+
+    def __post_init__(self) -> None:
+        if self.content.task != self.name:
+            has = "labels" if self.content.task == "file" else "targets"
+            raise ConfigError(
+                f"dataset={self.content.name!r}: its rows have {has}; "
+                f"use task={self.content.task!r}"
+            )
+
+    @property
+    def content(self) -> Dataset:
+        """The rows."""
+        return dataset_of(self.dataset)
+
+    @property
+    def alphabet(self) -> Sequence[str]:
+        """The tokens of the rows, as `Task.alphabet`."""
+        return self.content.alphabet
+
+
+def rows_only(task: Task) -> str | None:
+    """Why no sampler but `dataset_rows` draws the strings of a task; None where others do."""
+    if isinstance(task, OfRows):
+        return "its strings are those of a file; use dataset_rows"
+    return None
