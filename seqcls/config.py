@@ -30,6 +30,9 @@ REPORT_TASK = "contains_all"
 REPORT_SAMPLER = "variable_length"
 """How the report's program draws the strings of its task; it can draw those of no other."""
 
+IMPORTED = "imported"
+"""The architecture of models that were trained elsewhere: of them only results are known."""
+
 ANY_SAMPLER = "balanced_strings"
 """Draws the strings of any task."""
 
@@ -279,6 +282,9 @@ class RunConfig(_NetworkFields):
     """Of a file's distinct strings, where it has no split of that name."""
     test_share: Share = 0.2
     """As `validation_share`, for testing."""
+
+    imported: Annotated[str, Field(max_length=100_000)] = ""
+    """Of a model trained elsewhere its name and settings, as JSON; see `seqcls.imported`."""
 
     train_loss: Literal["default", "sigmoid_scaled"] = "default"
     """`sigmoid_scaled`: the loss of the report's program."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float, Int64
@@ -21,6 +22,9 @@ from seqcls.sampling.streams import stream
 from seqcls.testset import TestSet
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from seqcls.decoding.judging import Judged
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +180,7 @@ def _written(
     problem: Problem, weights: Weights, test: DistinctStrings, writer: Writer | None
 ) -> Evaluation:
     """What a model's outputs for the test strings make of it."""
-    from seqcls.decoding.judging import judge, letter_rows, readable_inputs
+    from seqcls.decoding.judging import judge, readable_inputs
 
     every = Examples(test.strings, test.targets)
     rows = np.flatnonzero(readable_inputs(problem, every))
@@ -187,6 +191,16 @@ def _written(
         )
     examples = every.take(rows)
     judged = judge(problem, weights, examples, writer)
+    return judged_evaluation(problem, test, rows, judged)
+
+
+def judged_evaluation(
+    problem: Problem, test: DistinctStrings, rows: Int64[np.ndarray, " row"], judged: "Judged"
+) -> Evaluation:
+    """What outputs for some test strings, held against their targets, make of a model."""
+    from seqcls.decoding.judging import letter_rows
+
+    examples = Examples(test.strings, test.targets).take(rows)
     lengths, times = examples.strings.lengths, test.occurrences[rows]
     tested = np.unique(lengths)
     order = np.argsort(test.numbers[rows[judged.is_wrong]])

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from seqcls.config import PARTS, RunConfig, default_fields
+from seqcls.config import IMPORTED, PARTS, RunConfig, default_fields
 from seqcls.kinds import KINDS, kind_name
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
@@ -35,6 +35,8 @@ def read_by_kind(task: str) -> frozenset[str]:
 
 def read_by_network(architecture: str, positions: str) -> frozenset[str]:
     """The fields that a network of this kind reads and another may not."""
+    if architecture == IMPORTED:
+        return frozenset({"imported"})
     read = MODELS[architecture].reads
     if "positions" in read:
         read |= POSITIONS[positions].reads

@@ -13,6 +13,7 @@ from seqcls.canonical import canonical_json
 from seqcls.config import (
     ANY_SAMPLER,
     FILE_SAMPLERS,
+    IMPORTED,
     PARTS,
     REPORT_TASK,
     NetworkConfig,
@@ -45,7 +46,7 @@ def configuration(fields: Mapping[str, Any]) -> RunConfig:
         ConfigError: an unknown field, a value out of its limits, a task, sampler or network that
             is not there, or parts that do not fit each other.
     """
-    fields = _with_samplers(fields)
+    fields = with_samplers(fields)
     config = RunConfig.from_mapping(fields)
     if not config.plugins:
         config = RunConfig.from_mapping({**fields, "plugins": plugins_of(config)})
@@ -53,7 +54,7 @@ def configuration(fields: Mapping[str, Any]) -> RunConfig:
     return config
 
 
-def _with_samplers(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+def with_samplers(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     """Fields with the samplers and the mask of the task's kind, where they name none."""
     name = str(fields.get("task", REPORT_TASK))
     if name not in TASKS or (kind := kind_name(TASKS[name])) not in KINDS:
@@ -72,10 +73,15 @@ def plugins_of(config: RunConfig) -> str:
     return packages_of(
         {
             "task": (TASKS, config.task),
-            "architecture": (MODELS, config.architecture),
+            **_architecture(config),
             "positions": (POSITIONS, config.positions),
         }
     )
+
+
+def _architecture(config: RunConfig) -> dict[str, tuple[Any, str]]:
+    imported = config.architecture == IMPORTED
+    return {} if imported else {"architecture": (MODELS, config.architecture)}
 
 
 def check(config: RunConfig) -> None:
@@ -85,6 +91,11 @@ def check(config: RunConfig) -> None:
         ConfigError: as `configuration`.
     """
     problem = resolve(config)
+    if problem.is_imported:
+        raise ConfigError(
+            f"architecture={IMPORTED!r}: of models trained elsewhere; it cannot be trained here, "
+            "and its results are imported by `seqcls import`"
+        )
     _check_read(config)
     check_network(problem.network, {x: problem.longest_reading(x) for x in PARTS})
 
@@ -220,6 +231,11 @@ class Problem:
         return self.task
 
     @property
+    def is_imported(self) -> bool:
+        """Whether its models were trained elsewhere: their weights are not known."""
+        return self.config.architecture == IMPORTED
+
+    @property
     def required_letters(self) -> tuple[int, ...]:
         """The numbers of the letters that every positive string holds; none where the task names
         none. Only `contains_all` names any.
@@ -242,9 +258,13 @@ def _resolved(config: RunConfig) -> Problem:
     check_packages(config.plugins, plugins_of(config))
     task = language(config.task, dict(config))
     kind = _kind(task)
-    train = _sampler(config, task, "train", None)
-    validation = _sampler(config, task, "validation", train)
-    test = _sampler(config, task, "test", train)
+    if config.architecture == IMPORTED and isinstance(task, OfRows):
+        # A file of test strings need not hold what a model was trained on.
+        train = validation = test = _sampler(config, task, "test", None)
+    else:
+        train = _sampler(config, task, "train", None)
+        validation = _sampler(config, task, "validation", train)
+        test = _sampler(config, task, "test", train)
     return Problem(
         config=config,
         task=task,
@@ -378,6 +398,7 @@ READERS: dict[str, tuple[str, ...]] = {
     "operand_lengths": ("task",),
     "replacement": ("task",),
     "dataset": ("task",),
+    "imported": ("architecture",),
     "validation_share": _SAMPLERS,
     "test_share": _SAMPLERS,
     "line_length": ("task",),

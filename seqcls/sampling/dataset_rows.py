@@ -45,7 +45,13 @@ class DatasetRows:
                 f"validation_share={self.validation_share}: with test_share={self.test_share} "
                 "nothing is left to train on; their sum has to be less than 1"
             )
-        if not len(self._rows):
+        if self.part != "test" and self.task.content.splits is not None and not len(
+            np.flatnonzero(self.task.content.splits == PARTS.index("train"))
+        ):
+            raise ConfigError(
+                f"dataset={self.task.content.name!r}: no row has the split 'train'"
+            )
+        if not len(self.rows):
             raise ConfigError(
                 f"dataset={self.task.content.name!r}: no row is left for {self.part}; give more "
                 "rows, a split of that name, or a larger share"
@@ -59,18 +65,19 @@ class DatasetRows:
         return "it takes strings of files only (task = 'file' or 'pairs')"
 
     @property
-    def _rows(self) -> Rows:
+    def rows(self) -> Rows:
+        """Those of the part, in the order of the dataset."""
         shares = (self.validation_share, self.test_share)
         return _split_rows(self.task.dataset, self.train_seed, *shares)[self.part]
 
     @property
     def lengths(self) -> range:
-        lengths = self.task.content.strings.lengths[self._rows]
+        lengths = self.task.content.strings.lengths[self.rows]
         return range(int(lengths.min()), int(lengths.max()) + 1)
 
     @property
     def epoch_size(self) -> int:
-        return len(self._rows)
+        return len(self.rows)
 
     @property
     def repeats(self) -> bool:
@@ -81,7 +88,7 @@ class DatasetRows:
         content = self.task.content
         answers = content.targets if content.labels is None else content.labels
         for epoch in count():
-            rows = self._rows
+            rows = self.rows
             if self.part == "train":
                 seeds = [self.train_seed, PARTS.index(self.part), epoch]
                 rows = np.random.default_rng(seeds).permutation(rows)
@@ -100,8 +107,6 @@ def _split_rows(
         for number, part in enumerate(PARTS)
     }
     left = given["train"] if splits is not None else np.arange(len(dataset))
-    if not len(left):
-        raise ConfigError(f"dataset={dataset.name!r}: no row has the split 'train'")
     whole = len(left)
     rng = np.random.default_rng([train_seed, len(PARTS)])
     for part, share in (("test", test_share), ("validation", validation_share)):

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from seqcls.config import RunConfig
 from seqcls.errors import UnknownRunError
-from seqcls.problem import strings_read
+from seqcls.imported import unfolded
 from sweeps.analysis.configuration_lookup import config_meant
 from sweeps.results.summaries import differing_fields
 from sweeps.statistics import seed_by_seed
@@ -60,9 +59,10 @@ def compare(store: Store, a: str, b: str) -> Compared:
     names = differing_fields(pd.concat([runs.head(1) for runs in sides]))
     known = queries.configs(store)
     configs = [known[config_id] for config_id in ids]
-    fields = {name: (getattr(configs[0], name), getattr(configs[1], name)) for name in names}
+    each = [{**dict(config), **unfolded(dict(config))} for config in configs]
+    fields = {name: (each[0].get(name), each[1].get(name)) for name in names}
     lengths = [_with_seeds(queries.length_scores(store, _ids(runs)), runs) for runs in sides]
-    same_strings = _test_set(configs[0]) == _test_set(configs[1])
+    same_strings = len(queries.test_set_digests(store, ids)) == 1
     strings = (
         [string_queries.errors_of(store, _ids(runs)) for runs in sides] if same_strings else []
     )
@@ -98,6 +98,3 @@ def _with_seeds(scores: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     return scores.assign(model_seed=scores["run_id"].map(seeds))
 
 
-def _test_set(config: RunConfig) -> dict[str, object]:
-    """All that determines the strings that a configuration is tested on."""
-    return {name: getattr(config, name) for name in strings_read(config, "test")}

@@ -31,11 +31,12 @@ class RunResult:
     def summary(self) -> dict[str, Any]:
         """The results in the run's own row."""
         assert self.evaluation is not None
-        assert self.best_epoch is not None
+        best = self.best_epoch
         return {
-            "epochs": len(self.train_losses),
-            "best_epoch": self.best_epoch,
-            "best_validation_loss": self.validation_losses[self.best_epoch - 1],
+            # Of a model trained elsewhere there may be no losses.
+            "epochs": len(self.train_losses) or None,
+            "best_epoch": best,
+            "best_validation_loss": None if best is None else self.validation_losses[best - 1],
             "solved_length": self.evaluation.solved_length,
             **self._confusion(),
             "tested": self.evaluation.tested,

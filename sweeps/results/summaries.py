@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from seqcls.config import default_fields
+from seqcls.imported import PREFIX
 
 if TYPE_CHECKING:
     # Imported where frames are made: a sweep begins half a second sooner without.
@@ -16,4 +17,9 @@ def accuracy(counts: "pd.DataFrame") -> "pd.Series[float]":
 
 def differing_fields(runs: "pd.DataFrame") -> list[str]:
     """The fields of the configuration that are not the same in all rows of a frame of runs."""
-    return [name for name in default_fields() if runs[name].nunique() > 1]
+    foreign = [name for name in runs if str(name).startswith(PREFIX)]
+    ours = [name for name in default_fields() if name != "imported"]
+    return [
+        *(name for name in ours if runs[name].nunique() > 1),
+        *(name for name in foreign if runs[name].nunique(dropna=False) > 1),
+    ]

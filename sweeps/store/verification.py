@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, exists, func, select
 
 from seqcls.canonical import canonical_json
-from seqcls.config import RunConfig, default_fields
+from seqcls.config import IMPORTED, RunConfig, default_fields
 from seqcls.errors import StoreError
 from seqcls.testset import test_set_json, test_set_key
-from sweeps.grid.spec import parse_spec
+from sweeps.grid.spec import spec_as_written
 from sweeps.on_progress import OnProgress
 from sweeps.store.databases import sqlite
 from sweeps.store.databases.engine import Store, schema_version
@@ -36,6 +36,9 @@ from sweeps.store.schema.tables import (
     SweepState,
     TestSet,
 )
+
+IMPORTED_JSON = f'"architecture":"{IMPORTED}"'
+"""Stands in the JSON of the configurations of models trained elsewhere, and of no others."""
 
 PARTS_IN_PARALLEL = 8
 """Fewer are checked sooner than other processes have begun."""
@@ -301,7 +304,9 @@ def _sweeps(store: Store) -> Iterator[Damage]:
 def _sweep(connection: Connection, sweep: Any) -> Iterator[Damage]:
     what = f"sweep {sweep['name']!r}"
     try:
-        spec = parse_spec(json.loads(sweep["spec"]))
+        spec = spec_as_written(json.loads(sweep["spec"]))
+        is_imported = (spec.fixed or {}).get("architecture") == IMPORTED
+        keys = [] if is_imported else [config.key for config in spec.configs()]
     except Exception as error:
         yield Damage(what, f"its specification cannot be read ({error})")
         return
@@ -317,7 +322,11 @@ def _sweep(connection: Connection, sweep: Any) -> Iterator[Damage]:
         .join(SweepRun, SweepRun.run_id == Run.id)
         .where(SweepRun.sweep_id == sweep["id"])
     )
+    if is_imported:
+        trained = members.where(~Config.json.contains(IMPORTED_JSON))
+        if connection.execute(trained.limit(1)).first() is not None:
+            yield Damage(what, "it is of models trained elsewhere, and has others")
+        return
     stored = {(key, seed) for key, seed in connection.execute(members)}
-    keys = [config.key for config in spec.configs()]
     if stored != {(key, seed) for key in keys for seed in spec.model_seeds}:
         yield Damage(what, "its runs are not those that its specification asks for")

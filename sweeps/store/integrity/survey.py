@@ -64,8 +64,11 @@ COUNTED = (
 SUMS = "length_sum"
 """Holds nothing of its own: it is summed anew over the runs that can be trusted."""
 
-_OF_DONE = ("epochs", "best_epoch", "best_validation_loss", "tested", "wrong", "digest")
+_OF_DONE = ("tested", "wrong", "digest")
 """What a run has once it is done."""
+
+_OF_TRAINED = ("epochs", "best_epoch", "best_validation_loss")
+"""What it has besides, where it was not trained elsewhere."""
 
 
 @dataclass
@@ -171,7 +174,12 @@ def _values(connection: sqlite3.Connection, table: Table, found: Survey) -> None
 
 def _unfinished_results(connection: sqlite3.Connection, found: Survey) -> None:
     missing = " OR ".join(f"{name} IS NULL" for name in _OF_DONE)
-    query = f"SELECT id FROM main.run WHERE state = '{RunState.DONE}' AND ({missing})"
+    lost = " OR ".join(f"{name} IS NULL" for name in _OF_TRAINED)
+    imported = "SELECT id FROM main.config WHERE json LIKE '%\"architecture\":\"imported\"%'"
+    query = (
+        f"SELECT id FROM main.run WHERE state = '{RunState.DONE}' "
+        f"AND ({missing} OR ({lost}) AND config_id NOT IN ({imported}))"
+    )
     for (run_id,) in connection.execute(f"{query} LIMIT {MOST_DAMAGED + 1}"):
         found.add("run", run_id, f"run {run_id}: it is done and has no results")
 

@@ -10,7 +10,7 @@ from sqlalchemy import select
 from seqcls.config import RunConfig
 from seqcls.errors import StoreError, UnknownRunError
 from sweeps.store.databases.engine import Store
-from sweeps.store.reading.queries import epochs
+from sweeps.store.reading.queries import epochs, run_config, why_no_weights
 from sweeps.store.results.stored import config_of
 from sweeps.store.schema.tables import Checkpoint, Config, Run, RunState
 
@@ -50,6 +50,8 @@ def stored_epochs(store: Store, run_id: int) -> tuple[int, ...]:
     with store.begin() as connection:
         rows = connection.execute(query).all()
     kept = rows[0].best_epoch if rows else None
+    if kept is None and (reason := why_no_weights(run_config(store, run_id))) is not None:
+        raise UnknownRunError(f"run {run_id}: {reason}")
     if kept is None:
         raise UnknownRunError(f"the weights of run {run_id} are not stored")
     return (*(row.epoch for row in rows if row.epoch != kept), kept)
@@ -74,6 +76,8 @@ def stored_model(store: Store, run_id: int) -> StoredModel:
     if row.state != RunState.DONE:
         reason = f": {row.error}" if row.error else ""
         raise UnknownRunError(f"run {run_id} is {row.state} and has no model to look into{reason}")
+    if (reason := why_no_weights(config)) is not None:
+        raise UnknownRunError(f"run {run_id}: {reason}")
     if row.best_epoch not in weights:
         raise UnknownRunError(
             f"the weights of run {run_id} are not stored, so its model cannot be opened; "

@@ -9,6 +9,7 @@ from sqlalchemy import BigInteger, Float, Select, cast, func, select
 
 from seqcls.config import RunConfig, default_fields
 from seqcls.fields_read import language_of
+from seqcls.imported import unfolded
 from seqcls.theory.predictions import Prediction, theory_of
 from sweeps.results.digest import OUTPUT_COUNTS
 from sweeps.store.databases.engine import Store
@@ -38,13 +39,19 @@ def settings(store: Store) -> pd.DataFrame:
     with store.begin() as connection:
         rows = connection.execute(select(Config.id, Config.json).order_by(Config.id)).all()
     defaults = default_fields()
+    stored = [{**defaults, **json.loads(text)} for _, text in rows]
+    foreign = [unfolded(one) for one in stored]
+    names = list(dict.fromkeys(name for one in foreign for name in one))
+    ours = [name for name in defaults if name != "imported"]
     fields = pd.DataFrame(
-        [{**defaults, **json.loads(text)} for _, text in rows],
-        columns=list(defaults),
+        [{**one, **its} for one, its in zip(stored, foreign, strict=True)],
+        columns=[*ours, *names],
         index=pd.Index([config_id for config_id, _ in rows], name="config_id"),
         dtype=object,
     )
-    return fields.loc[:, [name for name in defaults if fields[name].nunique() > 1]].infer_objects()
+    varying = [name for name in ours if fields[name].nunique() > 1]
+    varying += [name for name in names if fields[name].nunique(dropna=False) > 1]
+    return fields.loc[:, varying].infer_objects()
 
 
 def languages(store: Store) -> dict[int, str]:

@@ -8,8 +8,9 @@ from sqlalchemy import Connection, Select, select
 from sqlalchemy.orm import InstrumentedAttribute
 
 from seqcls import results
-from seqcls.config import MAX_MODEL_SEED, RunConfig, default_fields
+from seqcls.config import IMPORTED, MAX_MODEL_SEED, RunConfig, default_fields
 from seqcls.errors import UnknownRunError
+from seqcls.imported import unfolded
 from sweeps.results.digest import OUTPUT_COUNTS
 from sweeps.results.summaries import accuracy
 from sweeps.store.databases.engine import Store
@@ -30,6 +31,7 @@ from sweeps.store.schema.tables import (
     RunState,
     Sweep,
     SweepRun,
+    TestSet,
     Verdict,
 )
 
@@ -81,7 +83,11 @@ def runs(
         columns=list(default_fields()),
         index=found.index,
     )
-    return found.join(settings)
+    foreign = [unfolded(known[config_id]) for config_id in found["config_id"]]
+    if not any(foreign):
+        return found.join(settings)
+    # Of a model trained elsewhere our fields of network and training say nothing; its own do.
+    return found.join(settings).join(pd.DataFrame(foreign, index=found.index))
 
 
 def length_scores(store: Store, run_ids: Sequence[int]) -> "pd.DataFrame":
@@ -203,6 +209,24 @@ def run_config(store: Store, run_id: int) -> RunConfig:
         return config_of(*connection.execute(query.where(Run.id == run_id)).one())
 
 
+NO_WEIGHTS = (
+    "it was trained elsewhere and imported, so its weights are not in this database: only what it "
+    "predicted for its test strings is known"
+)
+
+
+def why_no_weights(config: RunConfig) -> str | None:
+    """Why runs of a configuration have no weights here; None where they have."""
+    return NO_WEIGHTS if config.architecture == IMPORTED else None
+
+
+def test_set_digests(store: Store, config_ids: Sequence[int]) -> set[str | None]:
+    """The digests of the strings that configurations are tested on: one where they are the same."""
+    query = select(TestSet.digest).join(Config, Config.test_set_id == TestSet.id)
+    with store.begin() as connection:
+        return set(connection.scalars(query.where(one_of(Config.id, config_ids))))
+
+
 def weights(store: Store, run_id: int, epoch: int | None = None) -> bytes:
     """A run's weights after an epoch, as safetensors bytes; the best epoch's if none is named.
 
@@ -213,6 +237,8 @@ def weights(store: Store, run_id: int, epoch: int | None = None) -> bytes:
     if status.state != RunState.DONE:
         reason = f": {status.error}" if status.error else ""
         raise UnknownRunError(f"run {run_id} is {status.state} and has no weights{reason}")
+    if (reason := why_no_weights(run_config(store, run_id))) is not None:
+        raise UnknownRunError(f"run {run_id}: {reason}")
     wanted = status.best_epoch if epoch is None else epoch
     of_run = Checkpoint.run_id == run_id
     with store.begin() as connection:

@@ -69,7 +69,7 @@ def record(store: Store, claimed: Claim, outcomes: Sequence[RunResult]) -> int:
             else:
                 # Training again would end like that again: nothing in it is left to chance.
                 _insert_failure(connection, claimed, run.id, outcome.failure, final=True)
-        _insert_results(connection, done)
+        insert_results(connection, done)
         raise_sums(connection, [run.id for run, _ in done])
         update_states(connection, sweeps_of(connection, select(Run.id).where(Run.id.in_(held))))
     return len(held)
@@ -172,7 +172,7 @@ def result_rows(run_id: int, outcome: RunResult) -> dict[type[Base], list[tuple[
     }
 
 
-def _insert_results(connection: Connection, done: Sequence[tuple[PlannedRun, RunResult]]) -> None:
+def insert_results(connection: Connection, done: Sequence[tuple[PlannedRun, RunResult]]) -> None:
     """Stores these runs' results, one statement per table."""
     rows: dict[type[Base], list[tuple[Any, ...]]] = {}
     for run, outcome in done:

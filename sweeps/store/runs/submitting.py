@@ -77,17 +77,17 @@ def submit(store: Store, spec: SweepSpec, launch_token: str | None = None) -> in
             return known
         for digest in sorted({config.dataset for config in configs} - {""}):
             store_dataset(connection, dataset_of(digest))
-        config_ids = _config_ids(connection, configs)
+        config_ids = config_ids_of(connection, configs)
         # First, as workers do: this may wait for one that is changing a run, who waits for sweeps.
         for ids in chunks(config_ids):
-            _insert_runs(connection, ids, spec.model_seeds)
+            insert_runs(connection, ids, spec.model_seeds)
         sweep_id = _sweep_id(connection, spec, token)
         members = select(SweepRun.run_id).where(SweepRun.sweep_id == sweep_id)
         before = connection.scalars(members).all()
         connection.execute(delete_rows(SweepRun).where(SweepRun.sweep_id == sweep_id))
         for ids in chunks(config_ids):
-            _add_members(connection, sweep_id, ids, spec.model_seeds)
-        _delete_runs(connection, _left_over(connection, before))
+            add_members(connection, sweep_id, ids, spec.model_seeds)
+        delete_runs(connection, _left_over(connection, before))
         update_states(connection, [sweep_id])
     return sweep_id
 
@@ -142,7 +142,7 @@ def delete(store: Store, sweep_id: int) -> int:
         doomed = connection.scalars(members.where(~in_another_sweep())).all()
         _lock_runs(connection, doomed)
         connection.execute(delete_rows(SweepRun).where(SweepRun.sweep_id == sweep_id))
-        _delete_runs(connection, doomed)
+        delete_runs(connection, doomed)
         notes.forget(connection, sweep_id)
         connection.execute(delete_rows(Sweep).where(Sweep.id == sweep_id))
     return len(doomed)
@@ -169,7 +169,7 @@ def _lock_runs(connection: Connection, run_ids: Sequence[int]) -> None:
         connection.execute(query.with_for_update())
 
 
-def _delete_runs(connection: Connection, run_ids: Sequence[int]) -> None:
+def delete_runs(connection: Connection, run_ids: Sequence[int]) -> None:
     """Deletes runs with all that was stored of them, and configurations that no run has."""
     lower_sums(connection, run_ids)
     for ids in chunks(run_ids):
@@ -206,7 +206,7 @@ def _sweep_id(connection: Connection, spec: SweepSpec, token: str) -> int:
     return inserted_id(connection, row)
 
 
-def _config_ids(connection: Connection, configs: Sequence[RunConfig]) -> list[int]:
+def config_ids_of(connection: Connection, configs: Sequence[RunConfig]) -> list[int]:
     by_key = {config.key: config for config in configs}
     test_set_ids = _test_set_ids(connection, configs)
     rows = [
@@ -230,7 +230,7 @@ def _test_set_ids(connection: Connection, configs: Sequence[RunConfig]) -> dict[
     return ids_of(connection, TestSet, fields)
 
 
-def _insert_runs(
+def insert_runs(
     connection: Connection, config_ids: Sequence[int], model_seeds: Sequence[int]
 ) -> None:
     """Queues every one of these configurations with every seed, where that is no run yet."""
@@ -244,7 +244,7 @@ def _insert_runs(
         insert_new(connection, Run, rows)
 
 
-def _add_members(
+def add_members(
     connection: Connection, sweep_id: int, config_ids: Sequence[int], model_seeds: Sequence[int]
 ) -> None:
     """Adds every one of these configurations with every seed to the sweep."""

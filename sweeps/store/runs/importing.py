@@ -1,0 +1,114 @@
+"""Stores results of models trained elsewhere, each run in one transaction."""
+
+import json
+import uuid
+
+from sqlalchemy import Connection, delete, insert, select
+
+from seqcls.canonical import canonical_json
+from seqcls.config import IMPORTED, RunConfig
+from seqcls.datasets.known import dataset_of
+from seqcls.errors import ConfigError, MachineError
+from seqcls.testset import TestSet
+from sweeps.grid.grouping import PlannedRun
+from sweeps.grid.spec import spec_as_written
+from sweeps.results.run_result import RunResult
+from sweeps.store.databases.engine import Store
+from sweeps.store.databases.postgres import take_turns
+from sweeps.store.databases.statements import insert_new, inserted_id, update_states
+from sweeps.store.results.datasets import store_dataset
+from sweeps.store.results.sums import raise_sums
+from sweeps.store.results.test_sets import store_test_set
+from sweeps.store.runs.recording import insert_results
+from sweeps.store.runs.submitting import config_ids_of, delete_runs, insert_runs
+from sweeps.store.schema.tables import Config, Run, Sweep, SweepRun, SweepState, now
+
+DESCRIPTION = "Results of models trained elsewhere."
+
+
+def check_sweep(store: Store, name: str) -> None:
+    """Refuses a name that no sweep can have, or that a sweep of trained models has.
+
+    Raises:
+        ConfigError: it is one of these.
+    """
+    spec_as_written(json.loads(_spec(name)))
+    with store.begin() as connection:
+        _known_sweep(connection, name)
+
+
+def record_imported(
+    store: Store,
+    sweep: str,
+    config: RunConfig,
+    model_seed: int,
+    result: RunResult,
+    drawn: TestSet,
+    replace: bool,
+) -> int:
+    """Stores a run and its results, and adds it to the sweep, which is made where it is not there.
+
+    Returns:
+        The run's id.
+
+    Raises:
+        ConfigError: the run is there already, and is not to be replaced.
+    """
+    with store.change("configs", "members") as connection:
+        take_turns(connection)
+        sweep_ids = {_sweep_id(connection, sweep)}
+        query = select(Run.id).join(Config, Config.id == Run.config_id)
+        same = query.where(Config.key == config.key, Run.model_seed == model_seed)
+        if (known := connection.scalar(same)) is not None:
+            if not replace:
+                raise ConfigError(
+                    f"model {json.loads(config.imported)['model']!r:.60} with seed {model_seed} is "
+                    f"there already, as run {known}; use --replace, or replace=True"
+                )
+            members = SweepRun.run_id == known
+            sweep_ids |= set(connection.scalars(select(SweepRun.sweep_id).where(members)))
+            connection.execute(delete(SweepRun).where(members))
+            delete_runs(connection, [known])
+        if config.dataset:
+            store_dataset(connection, dataset_of(config.dataset))
+        insert_runs(connection, config_ids_of(connection, [config]), [model_seed])
+        run_id = connection.scalars(same).one()
+        if store_test_set(connection, config, drawn) != drawn.digest:
+            raise MachineError("the database holds other test strings under this key")
+        planned = PlannedRun(run_id, config, model_seed, every_epoch=False, verdict=False)
+        insert_results(connection, [(planned, result)])
+        raise_sums(connection, [run_id])
+        rows = [{"sweep_id": sweep_id, "run_id": run_id} for sweep_id in sorted(sweep_ids)]
+        insert_new(connection, SweepRun, rows)
+        update_states(connection, sorted(sweep_ids))
+    return run_id
+
+
+def _spec(name: str) -> str:
+    fixed = {"architecture": IMPORTED}
+    spec = {"name": name, "description": DESCRIPTION, "model_seeds": [0], "fixed": fixed}
+    return canonical_json(spec)
+
+
+def _known_sweep(connection: Connection, name: str) -> int | None:
+    row = connection.execute(select(Sweep.id, Sweep.spec).where(Sweep.name == name)).one_or_none()
+    if row is None:
+        return None
+    if row.spec != _spec(name):
+        raise ConfigError(f"sweep {name!r} trains models here; give imported results another name")
+    return row.id
+
+
+def _sweep_id(connection: Connection, name: str) -> int:
+    known = _known_sweep(connection, name)
+    if known is not None:
+        return known
+    row = insert(Sweep).values(
+        name=name,
+        description=DESCRIPTION,
+        spec=_spec(name),
+        created_at=now(),
+        state=SweepState.QUEUED,
+        launch_token=uuid.uuid4().hex,
+    )
+    return inserted_id(connection, row)
