@@ -42,6 +42,13 @@ _revisions: ContextVar[dict[Any, Any] | None] = ContextVar("revisions", default=
 _asked: ContextVar[Store | None] = ContextVar("asked", default=None)
 
 
+def sorted_values(column: pd.Series) -> list[Any]:
+    """The values of a setting, in order; missing ones are left out."""
+    known = column.dropna().unique().tolist()
+    plain = all(isinstance(value, bool | int | float) for value in known)
+    return sorted(known) if plain else sorted(known, key=str)
+
+
 @contextmanager
 def asking(store: Store) -> Iterator[None]:
     """A block whose queries go to this database, not to that of the environment."""

@@ -223,7 +223,7 @@ def _outcome() -> None:
 @data.shared
 def _fields() -> dict[str, list[Any]]:
     settings = data.settings()
-    return {str(name): sorted(settings[name].unique().tolist()) for name in settings}
+    return {str(name): data.sorted_values(settings[name]) for name in settings}
 
 
 def _config_ids() -> tuple[int, ...] | None:

@@ -19,6 +19,9 @@ def fields_unread(config: RunConfig) -> frozenset[str]:
 
     An LSTM has no heads, and `parity` no required letters, whatever these fields hold.
     """
+    if config.architecture == IMPORTED:
+        # Of network and training nothing is known; its settings have names of their own.
+        return frozenset(RunConfig.model_fields) - {*strings_read(config, "test"), "architecture"}
     read = {"train_sampler", "validation_sampler", "test_sampler"}
     for part in PARTS:
         read |= set(strings_read(config, part))

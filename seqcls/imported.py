@@ -7,6 +7,7 @@ from typing import Any
 from seqcls.canonical import canonical_json
 from seqcls.config import IMPORTED, RunConfig
 from seqcls.errors import ConfigError
+from seqcls.fields_read import fields_unread
 from seqcls.problem import resolve, with_samplers
 from seqcls.testset import test_set_json
 
@@ -82,6 +83,20 @@ def unfolded(fields: Mapping[str, Any]) -> dict[str, Any]:
     settings = content.get("config")
     _unfold(settings if isinstance(settings, dict) else {}, PREFIX, found)
     return {MODEL: str(content.get("model")), **{k: v for k, v in found.items() if k != MODEL}}
+
+
+def fields_known(config: RunConfig) -> dict[str, Any]:
+    """A configuration's fields by name.
+
+    Of a model trained elsewhere its settings besides; fields of ours say nothing of its network
+    and its training, and are None.
+    """
+    fields = config.model_dump()
+    if config.architecture != IMPORTED:
+        return fields
+    absent = fields_unread(config)
+    known = {name: None if name in absent else value for name, value in fields.items()}
+    return {**known, **unfolded(fields)}
 
 
 def _unfold(settings: Mapping[str, Any], prefix: str, found: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ from seqcls.errors import PluginError
 from sweeps.datasets.summary import summary as data
 from sweeps.questions.automata import automaton, automaton_inside
 from sweeps.questions.databases import export, merge, open_store, pack, upgrade, verify
-from sweeps.questions.importing import log_results
+from sweeps.questions.importing import import_predictions, log_results
 from sweeps.questions.inside import ablate, minimal, patch, rules, shortest, states
 from sweeps.questions.models import config, explain, family, model, predict, proofs, verdict
 from sweeps.questions.runs import FIRST as FIRST
@@ -48,8 +48,8 @@ from sweeps.store.databases.engine import Store
 __all__ = [
     "ablate", "automaton", "automaton_inside", "causes", "compare", "config", "data", "delete",
     "engines", "errors", "errors_of_run",
-    "estimate", "explain", "export", "family", "figures", "helps", "in_both_precisions",
-    "lengths", "log_results", "merge", "minimal", "model", "open_store", "pack", "patch", "predict", "proofs",
+    "estimate", "explain", "export", "family", "figures", "helps", "import_predictions",
+    "in_both_precisions", "lengths", "log_results", "merge", "minimal", "model", "open_store", "pack", "patch", "predict", "proofs",
     "report", "resume", "retry", "rules", "runs", "sensitive", "shortest", "states", "status",
     "stop", "submit", "theory", "upgrade", "verdict", "verify", "work",
 ]  # fmt: skip

@@ -11,6 +11,7 @@ from seqcls.interpretability.causes.mechanisms import SAMPLE
 from seqcls.kinds import MISCLASSIFIED
 from seqcls.problem import obstacle_of, resolve
 from sweeps.analysis import causes
+from sweeps.store.reading.queries import NO_WEIGHTS, why_no_weights
 from sweeps.store.reading.selection import View
 
 AT_ONCE = 1_000
@@ -38,7 +39,10 @@ def show(view: View) -> None:
     if not failing["config_id"].isin(reasons).all():
         _said(len(failing), len(leading), failing[~failing["config_id"].isin(reasons)])
     for reason in dict.fromkeys(reasons.values()):
-        st.caption(f"Causes are found for languages and transductions, and {verbatim(reason)}.")
+        if reason == NO_WEIGHTS:
+            st.caption(f"Causes are found by asking a model. Of each imported one: {reason}.")
+        else:
+            st.caption(f"Causes are found for languages and transductions, and {verbatim(reason)}.")
     waiting = waiting[~waiting["config_id"].isin(reasons)]
     finding.offer([int(run_id) for run_id in waiting["run_id"].head(AT_ONCE)])
     if leading.empty:
@@ -55,6 +59,7 @@ def _without_causes(models: pd.DataFrame) -> dict[int, str]:
         config_id: config for config_id, config in configs.items() if obstacle_of(config) is None
     }
     reasons = {config_id: resolve(config).no_causes for config_id, config in here.items()}
+    reasons |= {key: why_no_weights(config) for key, config in configs.items() if key not in here}
     return {config_id: reason for config_id, reason in reasons.items() if reason is not None}
 
 

@@ -34,6 +34,12 @@ def show(run_id: int, config: RunConfig) -> None:
     _training(run_id, config)
 
 
+def show_results(run_id: int, config: RunConfig) -> None:
+    """What a model got wrong in the test, and how its loss went; nothing is asked of it."""
+    _errors(run_id, config, data.string_errors(run_id, ErrorSearch()))
+    _training(run_id, config)
+
+
 def _ask(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
     st.subheader("Ask the model")
     problem = resolve(config)

@@ -16,6 +16,7 @@ from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.model.obstacle import Needs, obstacle
 from seqcls.problem import resolve
+from sweeps.store.reading import queries
 from sweeps.store.strings.string_queries import ErrorSearch
 
 ANSWERS, ABLATION, AUTOMATON = "Answers", "Ablation", "Automaton"
@@ -40,6 +41,13 @@ OF_A_STRING = STATES, MINIMAL, PATCHING = "States", "Minimal and nearest", "Patc
 def show(run_id: int, config: RunConfig) -> None:
     """Draws the sections that hold for a model, and says which do not; PyTorch is loaded late."""
     problem = resolve(config)
+    if (reason := queries.why_no_weights(config)) is not None:
+        st.info(
+            f"Imported: what looks into a model is left out, since {verbatim(reason)}.",
+            icon=":material/info:",
+        )
+        answers.show_results(run_id, config)
+        return
     absent = {name: obstacle(problem, needs) for name, (_, needs) in BY_COUNTS.items()}
     sections = {name: section for name, (section, _) in BY_COUNTS.items() if absent[name] is None}
     if sections:

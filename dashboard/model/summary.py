@@ -3,12 +3,20 @@
 import pandas as pd
 
 from seqcls.config import RunConfig
+from seqcls.imported import unfolded
 from seqcls.problem import resolve
 
 
 def task_sentence(config: RunConfig) -> str:
     """The language, and how long the strings were."""
     train, test = resolve(config).train, resolve(config).test
+    if resolve(config).is_imported:
+        settings = unfolded(dict(config))
+        said = ", ".join(f"{name}={value}" for name, value in settings.items())
+        return (
+            f"{resolve(config).task.describe()} This model was trained elsewhere and its results "
+            f"imported ({said}); it was tested on strings of up to {test.lengths[-1]} letters."
+        )
     return (
         f"{resolve(config).task.describe()} This model was trained on strings of up to "
         f"{train.lengths[-1]} letters and tested on strings of up to {test.lengths[-1]}."

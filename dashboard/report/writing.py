@@ -19,8 +19,8 @@ from dashboard.compare.lengths import limits, points
 from dashboard.report.causes import why
 from dashboard.text import models_fail
 from seqcls import __version__
-from seqcls.config import RunConfig
 from sweeps.grid.written_spec import toml_of
+from sweeps.results.summaries import setting_names
 from sweeps.statistics.median_intervals import median_intervals
 from sweeps.store.databases.engine import Store
 from sweeps.store.reading import sweep_queries
@@ -108,7 +108,7 @@ def _worst_first(table: pd.DataFrame) -> str:
 
 
 def _table(table: pd.DataFrame) -> str:
-    settings = [name for name in RunConfig.model_fields if name in table]
+    settings = setting_names(table)
     shown = pd.DataFrame({name: table[name] for name in settings} or {"sweep": table["sweeps"]})
     shown["failing"] = [
         f"{row.failing:.0f} of {row.seeds:.0f}" for row in table.itertuples(index=False)

@@ -10,10 +10,10 @@ from dashboard.charts.comparison import accuracy_by_length, every_seed, seed_gri
 from dashboard.charts.style.colors import OKABE_ITO
 from dashboard.compare import configurations, drawn_models, importance, lengths, theory
 from dashboard.compare.lengths import limits, offered
-from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
 from seqcls.kinds import Measure
 from seqcls.theory.table import NOT_KNOWN
+from sweeps.results.summaries import setting_names
 from sweeps.store.reading.selection import View
 
 # Configurations in the charts that have a row for each, and models in these charts.
@@ -138,7 +138,7 @@ def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
 
 def _identified(table: pd.DataFrame) -> tuple[str, list[str]]:
     """The column that names the rows, and the settings that differ."""
-    settings = [name for name in RunConfig.model_fields if name in table]
+    settings = setting_names(table)
     return (SWEEPS if table[SWEEPS].is_unique else CONFIGURATION), settings
 
 

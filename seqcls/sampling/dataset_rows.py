@@ -45,12 +45,12 @@ class DatasetRows:
                 f"validation_share={self.validation_share}: with test_share={self.test_share} "
                 "nothing is left to train on; their sum has to be less than 1"
             )
-        if self.part != "test" and self.task.content.splits is not None and not len(
-            np.flatnonzero(self.task.content.splits == PARTS.index("train"))
+        if (
+            self.part != "test"
+            and self.task.content.splits is not None
+            and not len(np.flatnonzero(self.task.content.splits == PARTS.index("train")))
         ):
-            raise ConfigError(
-                f"dataset={self.task.content.name!r}: no row has the split 'train'"
-            )
+            raise ConfigError(f"dataset={self.task.content.name!r}: no row has the split 'train'")
         if not len(self.rows):
             raise ConfigError(
                 f"dataset={self.task.content.name!r}: no row is left for {self.part}; give more "

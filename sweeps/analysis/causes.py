@@ -102,7 +102,13 @@ def table(runs: pd.DataFrame, causes: pd.DataFrame) -> pd.DataFrame:
 
 
 def _with_causes(store: Store, run_ids: Sequence[int]) -> list[int]:
-    reasons = {run: resolve(queries.run_config(store, run)).no_causes for run in run_ids}
+    configs = {run: queries.run_config(store, run) for run in run_ids}
+    absent = {run: queries.why_no_weights(config) for run, config in configs.items()}
+    if run_ids and all(absent.values()):
+        raise ConfigError(f"causes are found by asking models, and of each {absent[run_ids[0]]}")
+    configs = {run: config for run, config in configs.items() if absent[run] is None}
+    run_ids = list(configs)
+    reasons = {run: resolve(config).no_causes for run, config in configs.items()}
     known = [run for run, reason in reasons.items() if reason is None]
     if run_ids and not known:
         raise ConfigError(

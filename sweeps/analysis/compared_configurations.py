@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from seqcls.errors import UnknownRunError
-from seqcls.imported import unfolded
+from seqcls.imported import fields_known
 from sweeps.analysis.configuration_lookup import config_meant
 from sweeps.results.summaries import differing_fields
 from sweeps.statistics import seed_by_seed
@@ -59,7 +59,7 @@ def compare(store: Store, a: str, b: str) -> Compared:
     names = differing_fields(pd.concat([runs.head(1) for runs in sides]))
     known = queries.configs(store)
     configs = [known[config_id] for config_id in ids]
-    each = [{**dict(config), **unfolded(dict(config))} for config in configs]
+    each = [fields_known(config) for config in configs]
     fields = {name: (each[0].get(name), each[1].get(name)) for name in names}
     lengths = [_with_seeds(queries.length_scores(store, _ids(runs)), runs) for runs in sides]
     same_strings = len(queries.test_set_digests(store, ids)) == 1
@@ -96,5 +96,3 @@ def _ids(runs: pd.DataFrame) -> list[int]:
 def _with_seeds(scores: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     seeds = runs.set_index("id")["model_seed"]
     return scores.assign(model_seed=scores["run_id"].map(seeds))
-
-

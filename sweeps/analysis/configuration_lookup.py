@@ -1,11 +1,13 @@
 """Which configuration a user means."""
 
+import json
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import TypeAdapter, ValidationError
 
 from seqcls.config import RunConfig, default_fields
 from seqcls.errors import ConfigError, UnknownRunError
+from seqcls.imported import PREFIX
 from seqcls.spelling import nearest
 from sweeps.results.summaries import differing_fields
 from sweeps.store.databases.engine import Store
@@ -53,11 +55,22 @@ def condition(text: str, said: str) -> tuple[str, Any]:
         ConfigError: there is no such field, or it does not have that value.
     """
     name, equals, value = text.partition("=")
+    if name.startswith(PREFIX) and equals:
+        return name, _foreign(value)
     if name not in RunConfig.model_fields:
         raise ConfigError(f"{said}: {nearest(name, list(default_fields()))}")
     if not equals:
         raise ConfigError(f"{said}: expected FIELD=VALUE, as in hidden_size=16")
     return name, value_of(name, value, said)
+
+
+def _foreign(text: str) -> Any:
+    """A setting of a model trained elsewhere: a number where it is one, else text."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return value if isinstance(value, bool | int | float | str) else text
 
 
 def value_of(field: str, text: str, said: str) -> Any:

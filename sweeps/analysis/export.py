@@ -1,5 +1,6 @@
-"""Runs, lengths and errors as files for other programs: CSV or Parquet."""
+"""Runs, lengths and errors as files for other programs: CSV or Parquet; answers: JSON Lines."""
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,7 +19,11 @@ from sweeps.store.databases.statements import RUNS_AT_ONCE
 from sweeps.store.reading import queries
 from sweeps.store.reading.selection import View
 from sweeps.store.schema.tables import RunState
+from sweeps.store.strings.answers import answers_of
 from sweeps.store.strings.arrow import ERRORS, LENGTHS, Strings, errors_of, lengths_of
+
+JSONL = "jsonl"
+"""One file instead of three: every answer of every run."""
 
 WRITERS: dict[str, Any] = {"csv": pa.csv.CSVWriter, "parquet": pa.parquet.ParquetWriter}
 
@@ -37,7 +42,7 @@ def export(
     Args:
         store: the database.
         folder: where the files go; created if missing.
-        kind: `csv` or `parquet`.
+        kind: `csv` or `parquet`; or `jsonl`, which writes `answers` alone.
         wanted: which runs.
         on_progress: called with the number of runs written, and of all runs.
         force: replace files that this program wrote and nobody changed since.
@@ -50,8 +55,10 @@ def export(
         MachineError: the disk is full.
         StoreError: the database cannot be read.
     """
+    if kind == JSONL:
+        return _answers(store, folder, wanted, on_progress, force=force)
     if kind not in WRITERS:
-        raise ConfigError(f"format {kind!r}: expected {' or '.join(WRITERS)}")
+        raise ConfigError(f"format {kind!r}: expected {', '.join(WRITERS)} or {JSONL}")
     paths = {name: folder / f"{name}.{kind}" for name in ("runs", "lengths", "errors")}
     refuse_taken(paths.values(), force=force)
     frame = _plain(queries.runs(store, wanted))
@@ -60,6 +67,29 @@ def export(
     with whole_files(folder, force=force) as new:
         rows = _write_all(new, kind, frame, _results(store, ids, on_progress))
     return {path: rows[name] for name, path in paths.items()}
+
+
+def _answers(
+    store: Store, folder: Path, wanted: View, on_progress: OnProgress | None, *, force: bool
+) -> dict[Path, int]:
+    """Every answer of every run, a line each, in the columns that evaluation tools use."""
+    path = folder / f"answers.{JSONL}"
+    refuse_taken([path], force=force)
+    frame = queries.runs(store, wanted)
+    done = frame[frame["state"] == RunState.DONE]
+    number = 0
+    with (
+        whole_files(folder, force=force) as new,
+        (new / path.name).open("w", encoding="utf-8") as file,
+    ):
+        for place, (run_id, seed) in enumerate(zip(done["id"], done["model_seed"], strict=True), 1):
+            for answer in answers_of(store, int(run_id)):
+                row = {**answer, "run": int(run_id), "seed": int(seed)}
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+                number += 1
+            if on_progress is not None:
+                on_progress(place, len(done))
+    return {path: number}
 
 
 def _results(

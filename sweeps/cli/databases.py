@@ -29,7 +29,7 @@ def merge(
     ],
     db: Db = None,
 ) -> None:
-    """Import sweeps, with their runs and results, from other databases."""
+    """Take over sweeps, with their runs and results, from other databases."""
     from sweeps.cli.commands.databases import merge_databases
 
     merge_databases(others, db)
@@ -39,7 +39,9 @@ def merge(
 def export(
     folder: Annotated[Path, typer.Argument(help="Where the files go.", show_default=False)],
     db: Db = None,
-    kind: Annotated[str, typer.Option("--format", help="csv or parquet.")] = "csv",
+    kind: Annotated[
+        str, typer.Option("--format", help="csv, parquet or jsonl (every answer, a line each).")
+    ] = "csv",
     sweep: Annotated[
         list[str] | None, typer.Option("--sweep", help="Only runs of this sweep; repeatable.")
     ] = None,

@@ -1,14 +1,48 @@
-"""The command that says what is in a file of strings."""
+"""Commands on files: of strings, and of predictions."""
 
 from typing import Annotated
 
 import typer
 
-from sweeps.cli.options import AsJson
+from sweeps.cli.options import AsJson, Db
 
 PANEL = "Sweeps"
 
 app = typer.Typer()
+
+
+@app.command("import", rich_help_panel=PANEL)
+def import_(
+    file: Annotated[
+        str,
+        typer.Argument(
+            help="CSV, TSV, JSONL or Parquet with the columns model, seed, id or tokens, and "
+            "prediction; score, split, config and config.NAME may be there.",
+            show_default=False,
+        ),
+    ],
+    sweep: Annotated[str, typer.Option("--sweep", help="The name that these runs get together.")],
+    dataset: Annotated[
+        str | None,
+        typer.Option("--dataset", help="The file of the test strings.", show_default=False),
+    ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(
+            "--task",
+            help='Instead of a file, a task: parity, or \'{"task": "parity", "test_seed": 5}\'.',
+            show_default=False,
+        ),
+    ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace runs that are there already.")
+    ] = False,
+    db: Db = None,
+) -> None:
+    """Import what models trained elsewhere predict for test strings, as runs."""
+    from sweeps.cli.commands.datasets import import_file
+
+    import_file(file, sweep, dataset, task, replace, db)
 
 
 @app.command(rich_help_panel=PANEL)

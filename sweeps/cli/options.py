@@ -9,7 +9,7 @@ INSIDE = "Inside a model"
 
 MAX_SEED = 2**63 - 1
 
-MAKE_THEIR_OWN = ("sweep", "submit", "work", "merge", "dashboard")
+MAKE_THEIR_OWN = ("sweep", "submit", "import", "work", "merge", "dashboard")
 """Commands that make a database in this folder where there is none, or say themselves what they
 show."""
 

@@ -83,7 +83,7 @@ def raw_rows(path: Path) -> RawRows:
         raise DatasetError(f"cannot be read: {error.strerror or error}") from None
 
 
-def _lines(path: Path) -> Iterator[str]:
+def lines_of(path: Path) -> Iterator[str]:
     """The lines of a text, each with its end."""
     with path.open("rb") as file:
         number = 0
@@ -127,7 +127,7 @@ def _check_columns(there: Sequence[str], names: Sequence[str]) -> None:
 
 def _separated(separator: str) -> Callable[[Path], RawRows]:
     def read(path: Path) -> RawRows:
-        reader = csv.reader(_lines(path), delimiter=separator, strict=True)
+        reader = csv.reader(lines_of(path), delimiter=separator, strict=True)
         try:
             first = next(reader, None)
         except csv.Error as error:
@@ -157,16 +157,16 @@ def _separated(separator: str) -> Callable[[Path], RawRows]:
 
 
 def _json_lines(path: Path) -> RawRows:
-    lines = ((number, line) for number, line in enumerate(_lines(path), 1) if line.strip())
+    lines = ((number, line) for number, line in enumerate(lines_of(path), 1) if line.strip())
     first = next(lines, None)
     if first is None:
         raise DatasetError("no rows")
-    columns, left_out = _named(list(_object(*first)))
+    columns, left_out = _named(list(json_object(*first)))
     here = tuple(name for name in columns if name)
 
     def rows() -> Iterator[RawRow]:
         for number, line in _chained(first, lines):
-            given = {SPELLED.get(k, k): v for k, v in _object(number, line).items()}
+            given = {SPELLED.get(k, k): v for k, v in json_object(number, line).items()}
             fields = {name: given[name] for name in here if name in given}
             if "tokens" not in fields:
                 raise DatasetError(f"line {number} has no 'tokens'")
@@ -183,7 +183,8 @@ def _chained(first: Any, others: Iterator[Any]) -> Iterator[Any]:
     yield from others
 
 
-def _object(number: int, line: str) -> Mapping[str, Any]:
+def json_object(number: int, line: str) -> Mapping[str, Any]:
+    """The object in a line of JSON Lines; its names in lowercase."""
     try:
         found = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -235,7 +236,7 @@ def _paired(path: Path) -> RawRows:
 
 
 def _pairs(path: Path, other: Path, column: str, **more: str) -> Iterator[RawRow]:
-    for number, pair in enumerate(zip_longest(_lines(path), _lines(other)), 1):
+    for number, pair in enumerate(zip_longest(lines_of(path), lines_of(other)), 1):
         if None in pair:
             short = other if pair[1] is None else path
             raise DatasetError(f"{short.name} ends before line {number}, which the other has")

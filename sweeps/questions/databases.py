@@ -54,7 +54,7 @@ def export(
     Args:
         store: the database.
         folder: where to; it is made where it is missing.
-        kind: `csv` or `parquet`.
+        kind: `csv` or `parquet`; or `jsonl`, which writes every answer into `answers`.
         sweeps: only runs of these; all where it is empty.
         on_progress: told how many runs are written, and of how many.
         force: replace files that this program wrote and nobody changed since.

@@ -1,5 +1,6 @@
 """Results of models trained elsewhere: predictions for test strings, stored as runs."""
 
+import json
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,14 +23,13 @@ from seqcls.results import Evaluation, StringErrors
 from seqcls.tokens.strings import NO_LETTER
 from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer
 from sweeps.datasets import read_dataset
+from sweeps.datasets.predictions import read_predictions
 from sweeps.datasets.reading import LABELS
 from sweeps.grid.paths import with_digests
 from sweeps.results.run_result import RunResult
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer, to_write
-from sweeps.store.runs.importing import check_sweep, record_imported
-
-COLUMNS = ("id", "tokens", "prediction", "score")
+from sweeps.store.runs.importing import check_sweep, record_imported, refuse_known
 
 SHOWN = 5
 """Strings that are named at most where several are missing."""
@@ -141,9 +141,7 @@ def _score(value: Any) -> float:
     return found
 
 
-def _evaluated(
-    strings: _Strings, given: Iterable[Prediction], *, by_id: bool
-) -> Evaluation:
+def _evaluated(strings: _Strings, given: Iterable[Prediction], *, by_id: bool) -> Evaluation:
     """Predictions for every test string, held against what is right.
 
     Raises:
@@ -169,7 +167,7 @@ def _evaluated(
             )
         before[key] = answered[row] = one.where
         answers[row], scores[row] = answer, score
-    wanted = strings.rows_of_ids if by_id else range(number)
+    wanted: Any = strings.rows_of_ids if by_id else range(number)
     missing = [key for key in wanted if key not in before]
     if missing:
         shown = [repr(key if by_id else strings.test.texts[key])[:60] for key in missing[:SHOWN]]
@@ -240,7 +238,7 @@ class ResultLog:
         self, store: Store, sweep: str, fields: Mapping[str, Any], *, replace: bool = False
     ) -> None:
         self.sweep = sweep
-        self._store = store
+        self.opened = store
         self._fields = dict(fields)
         self._replace = replace
         self._strings = _Strings(resolve(imported_config(fields, "any")))
@@ -332,7 +330,7 @@ class ResultLog:
         """Stores a run that was checked. Raises `ConfigError` where it is there already."""
         drawn = self._strings.test.test_set
         return record_imported(
-            self._store, self.sweep, made.config, made.seed, made.result, drawn, self._replace
+            self.opened, self.sweep, made.config, made.seed, made.result, drawn, self._replace
         )
 
     def close(self) -> None:
@@ -357,6 +355,51 @@ class Prepared:
     config: Any
     seed: int
     result: RunResult
+
+
+def import_predictions(
+    db: Store | str | Path | None,
+    path: str | Path,
+    *,
+    sweep: str,
+    dataset: Dataset | str | Path | None = None,
+    task: Mapping[str, Any] | str | None = None,
+    replace: bool = False,
+) -> list[int]:
+    """Stores the predictions in a file: `model, seed, id|tokens, prediction`.
+
+    All rows are checked before anything is written. Besides there may be the columns `score`,
+    `split` (others than those of testing are left out), `config` (JSON) and `config.NAME`.
+
+    Returns:
+        The runs' ids, in the order of the file.
+
+    Raises:
+        DatasetError: a row is refused, with its line.
+        ConfigError: as `log_results`.
+    """
+    named = str(path)[:200]
+    try:
+        by_id, rows = read_predictions(Path(path))
+        log = log_results(db, sweep=sweep, dataset=dataset, task=task, replace=replace)
+        runs: dict[tuple[str, int, str], list[Prediction]] = {}
+        for row in rows:
+            given = Prediction(row.where, row.string, row.prediction, row.score)
+            runs.setdefault((row.model, row.seed, row.settings), []).append(given)
+        made = []
+        for (model, seed, settings), some in runs.items():
+            try:
+                made.append(
+                    log.prepared(model, seed, some, by_id=by_id, config=json.loads(settings))
+                )
+            except DatasetError as error:
+                who = f"model {model!r:.60}, seed {seed}: "
+                raise DatasetError(f"{who if len(runs) > 1 else ''}{error}") from None
+    except DatasetError as error:
+        raise DatasetError(f"{named}: {error}") from None
+    if not replace:
+        refuse_known(log.opened, [(one.config, one.seed) for one in made])
+    return [log.store(one) for one in made]
 
 
 def log_results(

@@ -10,7 +10,7 @@ import pandas as pd
 
 from seqcls import prediction
 from seqcls.config import RunConfig
-from seqcls.errors import ConfigError, InvalidStringError
+from seqcls.errors import ConfigError, InvalidStringError, UnknownRunError
 from seqcls.interpretability.explanations import explain as explaining
 from seqcls.interpretability.explanations.explanation import Explanation
 from seqcls.interpretability.families.curves import Curve, Map
@@ -210,6 +210,8 @@ def _network(store: Store, run: int | str, epoch: int | None, command: str) -> N
     reader = store.reader()
     run_id = queries.find_run(reader, str(run))
     problem = resolve(queries.run_config(reader, run_id))
+    if absent := queries.why_no_weights(problem.config):
+        raise UnknownRunError(f"run {run_id}: {absent}")
     reason = obstacle(problem)
     if problem.no_language:
         raise ConfigError(f"run {run_id}: `{command}` is of languages, and {problem.no_language}")

@@ -7,6 +7,7 @@ import pandas as pd
 
 from seqcls.config import RunConfig, check_model_seed, default_fields
 from seqcls.errors import ConfigError, UnknownRunError
+from seqcls.imported import PREFIX
 from seqcls.interpretability.causes.mechanisms import SAMPLE
 from seqcls.spelling import nearest
 from seqcls.theory.predictions import theory_of
@@ -54,7 +55,7 @@ def stored_runs(
     for name in sweeps:
         sweep_queries.find_sweep(reader, name)
     for name in fields or {}:
-        if name not in RunConfig.model_fields:
+        if name not in RunConfig.model_fields and not name.startswith(PREFIX):
             raise ConfigError(f"unknown field {name!r}: {nearest(name, list(default_fields()))}")
     for seed in model_seeds:
         check_model_seed(seed)
@@ -217,6 +218,9 @@ def sensitive(
     if not runs:
         return explained.sensitivity(reader)
     ids = list(dict.fromkeys(run_id for each in runs for run_id in _finished(reader, str(each))))
+    for run_id in ids:
+        if reason := queries.why_no_weights(queries.run_config(reader, run_id)):
+            raise ConfigError(f"run {run_id} cannot be trained again: {reason}")
     known = explained.perturbations(reader, ids).groupby("run_id").size()
     precision = queries.runs(reader).set_index("id")["precision"]
     waiting = [

@@ -15,9 +15,15 @@ def accuracy(counts: "pd.DataFrame") -> "pd.Series[float]":
     return (counts["tested"] - counts["wrong"]).astype("Float64") / counts["tested"]
 
 
+def setting_names(table: "pd.DataFrame") -> list[str]:
+    """The columns that are fields of the configuration, or settings of models trained elsewhere."""
+    foreign = [str(name) for name in table if str(name).startswith(PREFIX)]
+    return [*(str(name) for name in default_fields() if name in table), *foreign]
+
+
 def differing_fields(runs: "pd.DataFrame") -> list[str]:
     """The fields of the configuration that are not the same in all rows of a frame of runs."""
-    foreign = [name for name in runs if str(name).startswith(PREFIX)]
+    foreign = [str(name) for name in runs if str(name).startswith(PREFIX)]
     ours = [name for name in default_fields() if name != "imported"]
     return [
         *(name for name in ours if runs[name].nunique() > 1),

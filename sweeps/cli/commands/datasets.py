@@ -1,13 +1,17 @@
 """How the command on files of strings shows what is in them."""
 
 import json
+from typing import Any
 
 import pandas as pd
 import typer
 
-from sweeps.cli.commands.printing import print_table
+from seqcls.errors import ConfigError
+from sweeps.cli.commands.printing import count, print_table
 from sweeps.cli.exit_codes import BAD_INPUT
 from sweeps.datasets.summary import Summary, summary
+from sweeps.questions.importing import import_predictions
+from sweeps.store.opening import open_reader
 
 
 def show_data(path: str, as_json: bool) -> None:
@@ -19,6 +23,22 @@ def show_data(path: str, as_json: bool) -> None:
         _print(found)
     if found.refused:
         raise typer.Exit(BAD_INPUT)
+
+
+def import_file(
+    path: str, sweep: str, dataset: str | None, task: str | None, replace: bool, db: str | None
+) -> None:
+    """Stores the predictions of a file and says how many runs these are."""
+    fields: Any = task
+    if task is not None and task.lstrip().startswith("{"):
+        try:
+            fields = json.loads(task)
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(f"--task is no JSON: {str(error)[:100]}") from None
+    settings = {"dataset": dataset, "task": fields, "replace": replace}
+    ids = import_predictions(db, path, sweep=sweep, **settings)
+    store = open_reader(db)
+    typer.echo(f"{path}: {count(len(ids), 'run')} imported into {store.name}, sweep {sweep!r}")
 
 
 def _print(found: Summary) -> None:

@@ -175,7 +175,7 @@ def _values(connection: sqlite3.Connection, table: Table, found: Survey) -> None
 def _unfinished_results(connection: sqlite3.Connection, found: Survey) -> None:
     missing = " OR ".join(f"{name} IS NULL" for name in _OF_DONE)
     lost = " OR ".join(f"{name} IS NULL" for name in _OF_TRAINED)
-    imported = "SELECT id FROM main.config WHERE json LIKE '%\"architecture\":\"imported\"%'"
+    imported = 'SELECT id FROM main.config WHERE json LIKE \'%"architecture":"imported"%\''
     query = (
         f"SELECT id FROM main.run WHERE state = '{RunState.DONE}' "
         f"AND ({missing} OR ({lost}) AND config_id NOT IN ({imported}))"

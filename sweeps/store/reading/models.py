@@ -76,8 +76,8 @@ def stored_model(store: Store, run_id: int) -> StoredModel:
     if row.state != RunState.DONE:
         reason = f": {row.error}" if row.error else ""
         raise UnknownRunError(f"run {run_id} is {row.state} and has no model to look into{reason}")
-    if (reason := why_no_weights(config)) is not None:
-        raise UnknownRunError(f"run {run_id}: {reason}")
+    if (absent := why_no_weights(config)) is not None:
+        raise UnknownRunError(f"run {run_id}: {absent}")
     if row.best_epoch not in weights:
         raise UnknownRunError(
             f"the weights of run {run_id} are not stored, so its model cannot be opened; "

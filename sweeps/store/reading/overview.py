@@ -7,9 +7,9 @@ from typing import Any
 import pandas as pd
 from sqlalchemy import BigInteger, Float, Select, cast, func, select
 
-from seqcls.config import RunConfig, default_fields
+from seqcls.config import IMPORTED, RunConfig, default_fields
 from seqcls.fields_read import language_of
-from seqcls.imported import unfolded
+from seqcls.imported import PREFIX, fields_known
 from seqcls.theory.predictions import Prediction, theory_of
 from sweeps.results.digest import OUTPUT_COUNTS
 from sweeps.store.databases.engine import Store
@@ -40,11 +40,15 @@ def settings(store: Store) -> pd.DataFrame:
         rows = connection.execute(select(Config.id, Config.json).order_by(Config.id)).all()
     defaults = default_fields()
     stored = [{**defaults, **json.loads(text)} for _, text in rows]
-    foreign = [unfolded(one) for one in stored]
-    names = list(dict.fromkeys(name for one in foreign for name in one))
+    stored = [
+        fields_known(config_of(config_id, text)) if one["architecture"] == IMPORTED else one
+        for one, (config_id, text) in zip(stored, rows, strict=True)
+    ]
+    foreign = (name for one in stored for name in one if name.startswith(PREFIX))
+    names = list(dict.fromkeys(foreign))
     ours = [name for name in defaults if name != "imported"]
     fields = pd.DataFrame(
-        [{**one, **its} for one, its in zip(stored, foreign, strict=True)],
+        stored,
         columns=[*ours, *names],
         index=pd.Index([config_id for config_id, _ in rows], name="config_id"),
         dtype=object,

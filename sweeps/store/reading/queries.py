@@ -10,7 +10,7 @@ from sqlalchemy.orm import InstrumentedAttribute
 from seqcls import results
 from seqcls.config import IMPORTED, MAX_MODEL_SEED, RunConfig, default_fields
 from seqcls.errors import UnknownRunError
-from seqcls.imported import unfolded
+from seqcls.imported import PREFIX, fields_known
 from sweeps.results.digest import OUTPUT_COUNTS
 from sweeps.results.summaries import accuracy
 from sweeps.store.databases.engine import Store
@@ -62,7 +62,7 @@ def runs(
 
     with store.begin() as connection:
         known = {
-            config_id: config.model_dump() for config_id, config in _configs(connection).items()
+            config_id: fields_known(config) for config_id, config in _configs(connection).items()
         }
         found = read(connection, _runs_query(view or View(), fields or {}, known))
         memberships = connection.execute(
@@ -83,11 +83,15 @@ def runs(
         columns=list(default_fields()),
         index=found.index,
     )
-    foreign = [unfolded(known[config_id]) for config_id in found["config_id"]]
+    foreign = [
+        {name: value for name, value in known[config_id].items() if name.startswith(PREFIX)}
+        for config_id in found["config_id"]
+    ]
     if not any(foreign):
         return found.join(settings)
-    # Of a model trained elsewhere our fields of network and training say nothing; its own do.
-    return found.join(settings).join(pd.DataFrame(foreign, index=found.index))
+    return found.join(settings.convert_dtypes()).join(
+        pd.DataFrame(foreign, index=found.index).convert_dtypes()
+    )
 
 
 def length_scores(store: Store, run_ids: Sequence[int]) -> "pd.DataFrame":
@@ -237,8 +241,8 @@ def weights(store: Store, run_id: int, epoch: int | None = None) -> bytes:
     if status.state != RunState.DONE:
         reason = f": {status.error}" if status.error else ""
         raise UnknownRunError(f"run {run_id} is {status.state} and has no weights{reason}")
-    if (reason := why_no_weights(run_config(store, run_id))) is not None:
-        raise UnknownRunError(f"run {run_id}: {reason}")
+    if (absent := why_no_weights(run_config(store, run_id))) is not None:
+        raise UnknownRunError(f"run {run_id}: {absent}")
     wanted = status.best_epoch if epoch is None else epoch
     of_run = Checkpoint.run_id == run_id
     with store.begin() as connection:
@@ -272,7 +276,7 @@ def _runs_query(
     alike = [
         config_id
         for config_id, stored in configs.items()
-        if all(stored[name] == value for name, value in fields.items())
+        if all(stored.get(name) == value for name, value in fields.items())
     ]
     return query.where(Run.config_id.in_(alike))
 

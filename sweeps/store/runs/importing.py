@@ -2,8 +2,9 @@
 
 import json
 import uuid
+from collections.abc import Iterable
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, Select, delete, insert, select
 
 from seqcls.canonical import canonical_json
 from seqcls.config import IMPORTED, RunConfig
@@ -37,6 +38,31 @@ def check_sweep(store: Store, name: str) -> None:
         _known_sweep(connection, name)
 
 
+def refuse_known(store: Store, runs: Iterable[tuple[RunConfig, int]]) -> None:
+    """Refuses runs that are there already, before any is stored.
+
+    Raises:
+        ConfigError: one is there.
+    """
+    with store.begin() as connection:
+        for config, model_seed in runs:
+            known = connection.scalar(_same(config, model_seed))
+            if known is not None:
+                raise _known(config, model_seed, known)
+
+
+def _same(config: RunConfig, model_seed: int) -> Select[tuple[int]]:
+    query = select(Run.id).join(Config, Config.id == Run.config_id)
+    return query.where(Config.key == config.key, Run.model_seed == model_seed)
+
+
+def _known(config: RunConfig, model_seed: int, run_id: int) -> ConfigError:
+    return ConfigError(
+        f"model {json.loads(config.imported)['model']!r:.60} with seed {model_seed} is there "
+        f"already, as run {run_id}; use --replace, or replace=True"
+    )
+
+
 def record_imported(
     store: Store,
     sweep: str,
@@ -57,14 +83,10 @@ def record_imported(
     with store.change("configs", "members") as connection:
         take_turns(connection)
         sweep_ids = {_sweep_id(connection, sweep)}
-        query = select(Run.id).join(Config, Config.id == Run.config_id)
-        same = query.where(Config.key == config.key, Run.model_seed == model_seed)
+        same = _same(config, model_seed)
         if (known := connection.scalar(same)) is not None:
             if not replace:
-                raise ConfigError(
-                    f"model {json.loads(config.imported)['model']!r:.60} with seed {model_seed} is "
-                    f"there already, as run {known}; use --replace, or replace=True"
-                )
+                raise _known(config, model_seed, known)
             members = SweepRun.run_id == known
             sweep_ids |= set(connection.scalars(select(SweepRun.sweep_id).where(members)))
             connection.execute(delete(SweepRun).where(members))
@@ -96,7 +118,7 @@ def _known_sweep(connection: Connection, name: str) -> int | None:
         return None
     if row.spec != _spec(name):
         raise ConfigError(f"sweep {name!r} trains models here; give imported results another name")
-    return row.id
+    return int(row.id)
 
 
 def _sweep_id(connection: Connection, name: str) -> int:

@@ -1,0 +1,203 @@
+"""Files of predictions: `model, seed, id|tokens, prediction`, a line each."""
+
+import csv
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from seqcls.config import MAX_MODEL_SEED
+from seqcls.errors import DatasetError
+from seqcls.spelling import nearest
+from sweeps.datasets.formats import MAX_BYTES, MAX_GROUP, SPLIT_NAMES, json_object, lines_of
+from sweeps.datasets.reading import MAX_ROWS
+
+NEEDED = ("model", "seed", "prediction")
+COLUMNS = (*NEEDED, "id", "tokens", "score", "split", "config")
+SETTING = "config."
+"""What columns begin with that are settings of the model."""
+
+ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
+
+
+class PredictionRow(NamedTuple):
+    """One prediction, as a file has it."""
+
+    where: str
+    model: str
+    seed: int
+    settings: str
+    """As JSON."""
+    string: Any
+    prediction: Any
+    score: Any
+
+
+def read_predictions(path: Path) -> tuple[bool, list[PredictionRow]]:
+    """The predictions of a file, in its order, and whether they name strings by ids.
+
+    Raises:
+        DatasetError: it cannot be read, or a row of it is refused: with the line named.
+    """
+    found: list[PredictionRow] = []
+    by_id = False
+    for where, cells in _rows(path):
+        if not found:
+            _check_columns(list(cells))
+            by_id = "tokens" not in cells
+        if len(found) == MAX_ROWS:
+            raise DatasetError(f"{where}: expected at most {MAX_ROWS:,} rows")
+        try:
+            row = _row(where, cells, by_id)
+        except DatasetError as error:
+            raise DatasetError(f"{where}: {error}") from None
+        if row is not None:
+            found.append(row)
+    if not found:
+        raise DatasetError("no predictions for test strings")
+    return by_id, found
+
+
+def _row(where: str, cells: Mapping[str, Any], by_id: bool) -> PredictionRow | None:
+    name = "id" if by_id else "tokens"
+    for needed in (*NEEDED, name):
+        if needed not in cells or cells[needed] is None:
+            raise DatasetError(f"no {needed!r}")
+    split = cells.get("split")
+    if split not in (None, ""):
+        known = SPLIT_NAMES.get(split.strip().lower()) if isinstance(split, str) else None
+        if known is None:
+            raise DatasetError(f"split is {split!r:.60}, expected train, validation or test")
+        if known != "test":
+            return None
+    return PredictionRow(
+        where, _model(cells["model"]), _seed(cells["seed"]), _settings(cells), cells[name],
+        cells["prediction"], cells.get("score"),
+    )  # fmt: skip
+
+
+def _model(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise DatasetError(f"model is {value!r:.60}, expected a name")
+    return value.strip()
+
+
+def _seed(value: Any) -> int:
+    text = str(value).strip()
+    if isinstance(value, bool) or not (text.isascii() and text.isdigit()) or len(text) > 19:
+        raise DatasetError(f"seed is {value!r:.60}, expected a whole number from 0")
+    if int(text) > MAX_MODEL_SEED:
+        raise DatasetError(f"seed is {value!r:.60}, expected at most {MAX_MODEL_SEED}")
+    return int(text)
+
+
+def _settings(cells: Mapping[str, Any]) -> str:
+    """The settings of a model: of the column `config`, as JSON, and of columns `config.NAME`."""
+    found: dict[str, Any] = {}
+    if (given := cells.get("config")) not in (None, ""):
+        try:
+            given = json.loads(given) if isinstance(given, str) else given
+        except (ValueError, RecursionError) as error:
+            raise DatasetError(f"config is no JSON: {str(error)[:80]}") from None
+        if not isinstance(given, dict):
+            raise DatasetError(f'config is {given!r:.60}, expected an object as {{"d_model": 64}}')
+        found.update(given)
+    for name, value in cells.items():
+        if name.startswith(SETTING) and value not in (None, ""):
+            found[name.removeprefix(SETTING)] = _plain(value)
+    try:
+        return json.dumps(found, sort_keys=True, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise DatasetError(f"config: {str(error)[:80]}") from None
+
+
+def _plain(value: Any) -> Any:
+    try:
+        found = json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        return value
+    return found if isinstance(found, bool | int | float | str) else value
+
+
+def _check_columns(names: Sequence[str]) -> None:
+    shown = ", ".join(names)[:100]
+    for needed in NEEDED:
+        if needed not in names:
+            said = nearest(needed, list(names)[:50])
+            raise DatasetError(f"columns {shown!r}: expected one named {needed!r} ({said})")
+    if ("id" in names) == ("tokens" in names):
+        raise DatasetError(f"columns {shown!r}: expected either 'id' or 'tokens'")
+    for name in names:
+        if name not in COLUMNS and not name.startswith(SETTING):
+            said = nearest(name, list(COLUMNS))
+            raise DatasetError(
+                f"column {name!r:.60} means nothing here ({said}); call it 'config.{name[:40]}' if "
+                "it is a setting of the model"
+            )
+
+
+Cells = Iterator[tuple[str, dict[str, Any]]]
+
+
+def _rows(path: Path) -> Cells:
+    ending = path.suffix.lower()
+    if ending not in ENDINGS:
+        raise DatasetError(f"a name that ends in {ending!r}, expected one of {', '.join(ENDINGS)}")
+    try:
+        if not path.is_file():
+            raise DatasetError(f"no file {str(path)!r:.200}")
+        if path.stat().st_size > MAX_BYTES:
+            raise DatasetError(f"more than {MAX_BYTES:,} bytes; import it in parts")
+        if ending == ".jsonl":
+            yield from _json_rows(path)
+        elif ending == ".parquet":
+            yield from _parquet_rows(path)
+        else:
+            yield from _separated_rows(path, "\t" if ending == ".tsv" else ",")
+    except OSError as error:
+        raise DatasetError(f"cannot be read: {error.strerror or error}") from None
+
+
+def _separated_rows(path: Path, separator: str) -> Cells:
+    reader = csv.reader(lines_of(path), delimiter=separator, strict=True)
+    names: list[str] = []
+    try:
+        for cells in reader:
+            where = f"line {reader.line_num}"
+            if not names:
+                names = [name.strip() for name in cells]
+                if not any(names) or len(set(names)) < len(names):
+                    raise DatasetError(f"{where}: expected names of columns, each once")
+                continue
+            if not cells:
+                continue
+            if len(cells) != len(names):
+                raise DatasetError(f"{where} has {len(cells):,} cells, expected {len(names)}")
+            yield where, dict(zip(names, cells, strict=True))
+    except csv.Error as error:
+        raise DatasetError(f"line {reader.line_num}: {error}") from None
+
+
+def _json_rows(path: Path) -> Cells:
+    for number, line in enumerate(lines_of(path), 1):
+        if line.strip():
+            yield f"line {number}", dict(json_object(number, line))
+
+
+def _parquet_rows(path: Path) -> Cells:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    number = 0
+    try:
+        file = pq.ParquetFile(path)
+        groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+        if max((group.total_byte_size for group in groups), default=0) > MAX_GROUP:
+            raise DatasetError(f"a row group of more than {MAX_GROUP:,} bytes")
+        for batch in file.iter_batches(batch_size=10_000):
+            for cells in batch.to_pylist():
+                number += 1
+                yield f"row {number}", cells
+    except (pa.ArrowException, OSError, ValueError) as error:
+        said = str(error).splitlines()[0][:100]
+        raise DatasetError(f"row {number + 1} cannot be read: {said}") from None
