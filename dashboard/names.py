@@ -35,7 +35,8 @@ def told_apart(
         varied = settings.loc[group.index]
         varied = varied.loc[:, [name for name in varied if varied[name].nunique() > 1]]
         for row in varied.itertuples():
-            settled = [f"{name}={row[1 + i]}" for i, name in enumerate(varied.columns)]
+            known = zip(varied.columns, row[1:], strict=True)
+            settled = [f"{name}={value}" for name, value in known if not pd.isna(value)]
             parts = settled if settled and len(alike) == 1 else [str(label), *settled]
             names[int(str(row.Index))] = ", ".join(parts)
     return {config_id: names[config_id] for config_id in config_ids}
@@ -74,7 +75,7 @@ def colors(config_ids: Sequence[int]) -> dict[int, str]:
 def full_name(config_id: int) -> str:
     """A configuration's sweeps and all its settings in which any configurations differ."""
     settings = data.settings().loc[config_id]
-    settled = ", ".join(f"{name}={value}" for name, value in settings.items())
+    settled = ", ".join(f"{name}={value}" for name, value in settings.dropna().items())
     return "; ".join(
         filter(None, [sweep_names([config_id], data.memberships())[config_id], settled])
     )

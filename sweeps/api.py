@@ -49,9 +49,10 @@ __all__ = [
     "ablate", "automaton", "automaton_inside", "causes", "compare", "config", "data", "delete",
     "engines", "errors", "errors_of_run",
     "estimate", "explain", "export", "family", "figures", "helps", "import_predictions",
-    "in_both_precisions", "lengths", "log_results", "merge", "minimal", "model", "open_store", "pack", "patch", "predict", "proofs",
-    "report", "resume", "retry", "rules", "runs", "sensitive", "shortest", "states", "status",
-    "stop", "submit", "theory", "upgrade", "verdict", "verify", "work",
+    "in_both_precisions", "lengths", "log_results", "merge", "minimal", "model", "open_store",
+    "pack", "patch", "predict", "proofs", "report", "resume", "retry", "rules", "runs", "sensitive",
+    "shortest", "states", "status", "stop", "submit", "theory", "upgrade", "verdict",
+    "verify", "work",
 ]  # fmt: skip
 
 

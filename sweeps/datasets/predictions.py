@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from seqcls.config import MAX_MODEL_SEED
+from seqcls.datasets.packing import MAX_ROWS
 from seqcls.errors import DatasetError
 from seqcls.spelling import nearest
 from sweeps.datasets.formats import MAX_BYTES, MAX_GROUP, SPLIT_NAMES, json_object, lines_of
-from sweeps.datasets.reading import MAX_ROWS
 
 NEEDED = ("model", "seed", "prediction")
 COLUMNS = (*NEEDED, "id", "tokens", "score", "split", "config")
@@ -194,7 +194,9 @@ def _parquet_rows(path: Path) -> Cells:
         groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
         if max((group.total_byte_size for group in groups), default=0) > MAX_GROUP:
             raise DatasetError(f"a row group of more than {MAX_GROUP:,} bytes")
-        for batch in file.iter_batches(batch_size=10_000):
+        # Pandas writes a frame's index as one more column.
+        names = [x for x in file.schema_arrow.names if not x.startswith("__index_level_")]
+        for batch in file.iter_batches(batch_size=10_000, columns=names):
             for cells in batch.to_pylist():
                 number += 1
                 yield f"row {number}", cells

@@ -1,5 +1,7 @@
 """Two fields of the configuration against each other."""
 
+import re
+
 import altair as alt
 import pandas as pd
 
@@ -54,8 +56,10 @@ def heat_map(
     spread = [0.0, 1.0] if value == "failing_share" else _spread(cells, measure)
     clicked = alt.selection_point(name=CLICKED, fields=["cell"], empty=False)
     base = alt.Chart(cells).encode(
-        x=alt.X(f"{x}:N", title=x, sort=columns, axis=alt.Axis(labelAngle=0)),
-        y=alt.Y(f"{y}:N", title=y, sort=rows[::-1]),
+        x=alt.X(
+            field=_escaped(x), type="nominal", title=x, sort=columns, axis=alt.Axis(labelAngle=0)
+        ),
+        y=alt.Y(field=_escaped(y), type="nominal", title=y, sort=rows[::-1]),
     )
     rectangles = base.mark_rect(stroke=GREY, strokeWidth=0.5).encode(
         color=alt.Color(
@@ -89,7 +93,7 @@ def heat_map(
         return sized.properties(title=titled(titles(measure)[value]))
     width = FACET_CELL_WIDTH * len(columns)
     return layers.properties(height=height, width=width).facet(
-        alt.Facet(f"{facet}:N", title=facet, sort=_ordered(cells[facet])),
+        alt.Facet(field=_escaped(facet), type="nominal", title=facet, sort=_ordered(cells[facet])),
         columns=max(1, FACETS_WIDTH // (width + FACET_CELL_WIDTH // 2)),
         title=titled(titles(measure)[value]),
     )
@@ -113,6 +117,11 @@ def _spread(cells: pd.DataFrame, measure: Measure) -> list[float]:
     return [min(float(cells["worst"].min()), 0.99), 1.0]
 
 
+def _escaped(field: str) -> str:
+    """A column's name, of which a chart would else read `a.b` as a part of `a`."""
+    return re.sub(r"([.\[\]\\'\"])", r"\\\1", field)
+
+
 def _ordered(values: "pd.Series[str]") -> list[str]:
     # The frame is sorted by the values themselves; as text, 16 would come before 2.
     return list(dict.fromkeys(values))
@@ -121,7 +130,11 @@ def _ordered(values: "pd.Series[str]") -> list[str]:
 def _tooltips(x: str, y: str, facet: str | None, measure: Measure) -> list[alt.Tooltip]:
     shares = {**titles(measure), "failing_share": "Failing share"}
     return [
-        *(alt.Tooltip(f"{field}:N", title=field) for field in (x, y, facet) if field),
+        *(
+            alt.Tooltip(field=_escaped(field), type="nominal", title=field)
+            for field in (x, y, facet)
+            if field
+        ),
         *(alt.Tooltip(f"{name}:Q", title=label, format=".2%") for name, label in shares.items()),
         alt.Tooltip("median_interval:N", title="95% interval of the median"),
         alt.Tooltip("failing_interval:N", title="95% interval of the share"),

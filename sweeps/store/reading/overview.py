@@ -55,7 +55,10 @@ def settings(store: Store) -> pd.DataFrame:
     )
     varying = [name for name in ours if fields[name].nunique() > 1]
     varying += [name for name in names if fields[name].nunique(dropna=False) > 1]
-    return fields.loc[:, varying].infer_objects()
+    found = fields.loc[:, varying]
+    # A whole number stays one where others are missing.
+    whole = [name for name in varying if not found[name].hasnans]
+    return found.astype({name: found[name].infer_objects().dtype for name in whole})
 
 
 def languages(store: Store) -> dict[int, str]:

@@ -51,7 +51,7 @@ def refuse_known(store: Store, runs: Iterable[tuple[RunConfig, int]]) -> None:
                 raise _known(config, model_seed, known)
 
 
-def _same(config: RunConfig, model_seed: int) -> Select[tuple[int]]:
+def _same(config: RunConfig, model_seed: int) -> Select[int]:
     query = select(Run.id).join(Config, Config.id == Run.config_id)
     return query.where(Config.key == config.key, Run.model_seed == model_seed)
 

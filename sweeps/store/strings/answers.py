@@ -8,7 +8,7 @@ from sqlalchemy import select
 from sweeps.store.databases.engine import Store
 from sweeps.store.results.stored import read_runs
 from sweeps.store.results.test_sets import stored_test_set
-from sweeps.store.schema.tables import Config, Run
+from sweeps.store.schema.tables import Config, Run, TestSet
 
 
 def answers_of(store: Store, run_id: int) -> Iterator[dict[str, Any]]:
@@ -17,9 +17,10 @@ def answers_of(store: Store, run_id: int) -> Iterator[dict[str, Any]]:
     `doc_id` is the string's number in its test set. Strings that a model has no places for were
     not tested; they are left out only where no string of their length was.
     """
-    query = select(Config.test_set_id).join(Run, Run.config_id == Config.id).where(Run.id == run_id)
+    of_config = TestSet.id == Config.test_set_id
+    query = select(TestSet.id).join(Config, of_config).join(Run, Run.config_id == Config.id)
     with store.begin() as connection:
-        test = stored_test_set(connection, connection.scalars(query).one())
+        test = stored_test_set(connection, connection.scalars(query.where(Run.id == run_id)).one())
         (run,) = read_runs(connection, [run_id])
     wrong = {number: place for place, number in enumerate(run.errors().numbers.tolist())}
     outputs = run.outputs()
