@@ -88,7 +88,8 @@ def test_settings_of_others_are_never_fields_of_ours(both: Store) -> None:
     theirs = frame[frame["architecture"] == "imported"]
     assert theirs[["hidden_size", "learning_rate", "max_num_epochs"]].isna().all(axis=None)
     assert set(frame["hidden_size"].dropna()) == {2}
-    wide = api.runs(both, **{"config.d_model": 64})
+    wide_only: dict[str, Any] = {"config.d_model": 64}
+    wide = api.runs(both, **wide_only)
     assert wide["id"].tolist() == [4, 6]
 
 
@@ -118,7 +119,7 @@ def test_every_page_shows_both(both: Store, page: str, monkeypatch: pytest.Monke
 NEED_WEIGHTS = (
     "predict 3 ab", "states 3 ab", "ablate 3", "minimal 3", "rules 3", "family 3 <ab>{n}",
     "figures 3 ab -o figures", "causes theirs", "helps 3", "explain 3 ab", "verdict 3",
-    "automaton 3", "sensitive theirs", "patch 3 ab b",
+    "automaton 3", "sensitive theirs", "patch 3 ab --source bb",
 )  # fmt: skip
 NEED_NONE = (
     "runs", "runs --json", "errors 3", "compare ours theirs:config.d_model=64",
