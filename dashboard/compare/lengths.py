@@ -127,11 +127,13 @@ def limits(config_ids: Sequence[int]) -> pd.DataFrame:
 
     What ended beyond all tested lengths has no line: there is nothing left of it to see.
     """
-    configs = data.some_configs(tuple(config_ids)).values()
-    tested = max((resolve(config).test.lengths[-1] for config in configs), default=0)
+    problems = [resolve(config) for config in data.some_configs(tuple(config_ids)).values()]
+    tested = max((problem.test.lengths[-1] for problem in problems), default=0)
+    # Of models trained elsewhere nobody knows on what.
+    trained = [problem for problem in problems if not problem.is_imported]
     ends = {
-        "training": {resolve(config).train.lengths[-1] for config in configs},
-        "validation": {resolve(config).validation.lengths[-1] for config in configs},
+        "training": {problem.train.lengths[-1] for problem in trained},
+        "validation": {problem.validation.lengths[-1] for problem in trained},
     }
     inside = {part: [x for x in lengths if x <= tested] for part, lengths in ends.items()}
     return pd.DataFrame(

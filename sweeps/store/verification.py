@@ -69,6 +69,9 @@ class Verification:
 
     runs: int
     damages: list[Damage]
+    imported: int = 0
+    """Runs of models trained elsewhere: what is stored of them is checked as of others, and none
+    can be trained again."""
 
 
 def verify(store: Store, on_progress: OnProgress | None = None, processes: int = 1) -> Verification:
@@ -106,7 +109,15 @@ def verify(store: Store, on_progress: OnProgress | None = None, processes: int =
         checked += len(some)
         if on_progress is not None:
             on_progress(checked, len(runs))
-    return Verification(len(runs), damages)
+    imported = _guarded(damages, "the imported runs", partial(_imported, store))
+    return Verification(len(runs), damages, sum(imported))
+
+
+def _imported(store: Store) -> Iterator[int]:
+    query = select(func.count()).select_from(Run).join(Config, Config.id == Run.config_id)
+    with store.begin() as connection:
+        number = connection.scalar(query.where(Config.json.contains(IMPORTED_JSON)))
+    yield number or 0
 
 
 def _of_parts(

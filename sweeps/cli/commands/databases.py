@@ -69,6 +69,11 @@ def verify_database(db: str | None, as_json: bool) -> None:
             typer.echo(damage)
         verdict = "nothing is damaged" if not checked.damages else "damaged as said above"
         typer.echo(f"{store.name}: {count(checked.runs, 'run')} checked, {verdict}")
+        if checked.imported:
+            typer.echo(
+                f"of {count(checked.imported, 'imported run')}, digests and counts are recomputed "
+                "from the stored predictions; none can be trained again"
+            )
     raise typer.Exit(RUNS_FAILED if checked.damages else 0)
 
 
