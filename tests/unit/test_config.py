@@ -98,6 +98,7 @@ CHANGES: dict[str, Any] = {
     "formula": "a > b",
     "replacement": "ba",
     "dataset": "0" * 64,
+    "imported": "{}",
     "plugins": "somebodys-languages==1.0",
 }
 

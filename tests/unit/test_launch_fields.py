@@ -29,7 +29,7 @@ def chosen(**fields: Any) -> set[str]:
 
 def test_every_field_stands_in_one_group() -> None:
     grouped = [name for names in GROUPS.values() for name in names]
-    assert sorted(grouped) == sorted(set(RunConfig.model_fields) - {"plugins"})
+    assert sorted(grouped) == sorted(set(RunConfig.model_fields) - {"plugins", "imported"})
 
 
 def test_only_settings_that_the_task_reads_are_offered() -> None:
