@@ -39,6 +39,7 @@ EXAMPLES: Mapping[str, str] = {
     "site": "seqcls site public",
     "export": "seqcls export results --format parquet",
     "data": "seqcls data words.csv",
+    "import": "seqcls import predictions.csv --sweep my-lab --dataset words.csv",
     "pack": "seqcls pack --db runs.db",
     "verify": "seqcls verify --db runs.db",
     "upgrade": "seqcls db upgrade --db old.db",

@@ -42,7 +42,7 @@ SPEC = parse_spec(
 )
 
 POINTS = {
-    "runs are added, nothing committed": ("sweeps.store.runs.submitting", "_add_members", "after"),
+    "runs are added, nothing committed": ("sweeps.store.runs.submitting", "add_members", "after"),
     "the sweep is submitted": ("sweeps.store.writer", "submit", "after"),
     "the worker is known": ("sweeps.store.writer", "register_worker", "after"),
     "before a claim": ("sweeps.store.writer", "claim", "before"),
@@ -54,7 +54,7 @@ POINTS = {
     "trained and tested": ("sweeps.work.executors.in_process", "run_job", "after"),
     "before results are stored": ("sweeps.store.writer", "record", "before"),
     "some tables' rows are stored": ("sweeps.store.runs.recording", "insert_rows", "after"),
-    "a group's results are stored": ("sweeps.store.runs.recording", "_insert_results", "after"),
+    "a group's results are stored": ("sweeps.store.runs.recording", "insert_results", "after"),
     "the sums are raised": ("sweeps.store.runs.recording", "sweeps_of", "before"),
     "states are changed, nothing committed": (
         "sweeps.store.runs.recording",

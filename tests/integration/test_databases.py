@@ -251,7 +251,7 @@ def test_an_export_of_nothing_has_its_columns(tmp_path: Path, other: Store) -> N
         *("run_id", "length", "tn", "fp", "fn", "tp", "tested", "wrong"),
         *("right_length_given", "edits", "target_tokens"),
     ]
-    with pytest.raises(ConfigError, match="format 'xls': expected csv or parquet"):
+    with pytest.raises(ConfigError, match="format 'xls': expected csv, parquet or jsonl"):
         export(other, tmp_path / "out2", "xls", View())
 
 

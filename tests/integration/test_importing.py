@@ -310,3 +310,11 @@ def test_a_file_is_imported_by_the_command(tmp_path: Path) -> None:
     frame = api.runs(api.open_store(tmp_path / "runs.db"))
     assert len(frame) == 4
     assert frame["config.d_model"].tolist() == [64] * 4
+
+
+def test_a_sweep_of_imported_results_is_not_trained_over(both: Store) -> None:
+    before = api.runs(both, "theirs")["id"].tolist()
+    with pytest.raises(ConfigError, match="'theirs' holds imported results; give the sweep"):
+        api.submit(both, {**SPEC, "name": "theirs", "fixed": {"hidden_size": 2}})
+    assert before
+    assert api.runs(both, "theirs")["id"].tolist() == before

@@ -1,5 +1,6 @@
 """What a user does with sweeps: submit, stop, resume, retry, delete. Each is one transaction."""
 
+import json
 import uuid
 from collections.abc import Sequence
 
@@ -7,8 +8,9 @@ from sqlalchemy import Connection, exists, insert, literal, select, update
 from sqlalchemy import delete as delete_rows
 
 from seqcls.canonical import canonical_json
-from seqcls.config import RunConfig
+from seqcls.config import IMPORTED, RunConfig
 from seqcls.datasets.known import dataset_of
+from seqcls.errors import ConfigError
 from seqcls.testset import test_set_json, test_set_key
 from sweeps.grid.spec import SweepSpec
 from sweeps.store.databases.engine import Store
@@ -67,6 +69,9 @@ def submit(store: Store, spec: SweepSpec, launch_token: str | None = None) -> in
 
     Returns:
         The sweep's id.
+
+    Raises:
+        ConfigError: a sweep of that name holds imported results.
     """
     configs = list(spec.configs())
     with store.change("configs", "members") as connection:
@@ -198,10 +203,16 @@ def _sweep_id(connection: Connection, spec: SweepSpec, token: str) -> int:
         "launch_token": token,
         "state": SweepState.QUEUED,
     }
-    known = connection.scalar(select(Sweep.id).where(Sweep.name == spec.name))
+    rows = connection.execute(select(Sweep.id, Sweep.spec).where(Sweep.name == spec.name))
+    known = rows.one_or_none()
     if known is not None:
-        connection.execute(update(Sweep).where(Sweep.id == known).values(**fields))
-        return known
+        if json.loads(known.spec).get("fixed", {}).get("architecture") == IMPORTED:
+            raise ConfigError(
+                f"sweep {spec.name!r} holds imported results; give the sweep to be trained "
+                f"another name"
+            )
+        connection.execute(update(Sweep).where(Sweep.id == known.id).values(**fields))
+        return int(known.id)
     row = insert(Sweep).values(name=spec.name, created_at=now(), **fields)
     return inserted_id(connection, row)
 
