@@ -10,15 +10,13 @@ from typing import Any, NamedTuple
 
 from seqcls.errors import DatasetError
 from seqcls.spelling import nearest
+from sweeps.datasets.parquet import open_parquet, parquet_rows
 
 MAX_BYTES = 4_000_000_000
 """A larger file is refused before it is read."""
 
 MAX_LINE = 1_000_000
 """Bytes of one line at most."""
-
-MAX_GROUP = 1_000_000_000
-"""Bytes of one row group of a Parquet file, when it is unpacked."""
 
 COLUMNS = ("tokens", "label", "target", "split", "id")
 SPELLED = {"input": "tokens", "string": "tokens"}
@@ -195,36 +193,15 @@ def json_object(number: int, line: str) -> Mapping[str, Any]:
 
 
 def _parquet(path: Path) -> RawRows:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        file = pq.ParquetFile(path)
-        columns, left_out = _named(file.schema_arrow.names)
-        groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
-        largest = max((group.total_byte_size for group in groups), default=0)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise DatasetError(f"no Parquet file: {str(error).splitlines()[0][:100]}") from None
-    if largest > MAX_GROUP:
-        raise DatasetError(f"a row group of {largest:,} bytes, expected at most {MAX_GROUP:,}")
+    file = open_parquet(path)
+    columns, left_out = _named(file.schema_arrow.names)
     pairs = zip(file.schema_arrow.names, columns, strict=True)
     wanted = {source: name for source, name in pairs if name}
-
-    def rows() -> Iterator[RawRow]:
-        number = 0
-        try:
-            for batch in file.iter_batches(batch_size=10_000, columns=list(wanted)):
-                if batch.nbytes > MAX_GROUP:
-                    raise DatasetError(f"rows from {number + 1} are more than {MAX_GROUP:,} bytes")
-                cells = [batch.column(name).to_pylist() for name in wanted]
-                for row in zip(*cells, strict=True):
-                    number += 1
-                    yield RawRow(f"row {number}", **dict(zip(wanted.values(), row, strict=True)))
-        except (pa.ArrowException, OSError, ValueError) as error:
-            said = str(error).splitlines()[0][:100]
-            raise DatasetError(f"row {number + 1} cannot be read: {said}") from None
-
-    return RawRows(tuple(wanted.values()), rows(), left_out)
+    rows = (
+        RawRow(f"row {number}", **dict(zip(wanted.values(), cells, strict=True)))
+        for number, cells in parquet_rows(file, list(wanted))
+    )
+    return RawRows(tuple(wanted.values()), rows, left_out)
 
 
 def _paired(path: Path) -> RawRows:

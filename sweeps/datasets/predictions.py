@@ -10,7 +10,8 @@ from seqcls.config import MAX_MODEL_SEED
 from seqcls.datasets.packing import MAX_ROWS
 from seqcls.errors import DatasetError
 from seqcls.spelling import nearest
-from sweeps.datasets.formats import MAX_BYTES, MAX_GROUP, SPLIT_NAMES, json_object, lines_of
+from sweeps.datasets.formats import MAX_BYTES, SPLIT_NAMES, json_object, lines_of
+from sweeps.datasets.parquet import open_parquet, parquet_rows
 
 NEEDED = ("model", "seed", "prediction")
 COLUMNS = (*NEEDED, "id", "tokens", "score", "split", "config")
@@ -185,21 +186,8 @@ def _json_rows(path: Path) -> Cells:
 
 
 def _parquet_rows(path: Path) -> Cells:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    number = 0
-    try:
-        file = pq.ParquetFile(path)
-        groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
-        if max((group.total_byte_size for group in groups), default=0) > MAX_GROUP:
-            raise DatasetError(f"a row group of more than {MAX_GROUP:,} bytes")
-        # Pandas writes a frame's index as one more column.
-        names = [x for x in file.schema_arrow.names if not x.startswith("__index_level_")]
-        for batch in file.iter_batches(batch_size=10_000, columns=names):
-            for cells in batch.to_pylist():
-                number += 1
-                yield f"row {number}", cells
-    except (pa.ArrowException, OSError, ValueError) as error:
-        said = str(error).splitlines()[0][:100]
-        raise DatasetError(f"row {number + 1} cannot be read: {said}") from None
+    file = open_parquet(path)
+    # Pandas writes a frame's index as one more column.
+    names = [x for x in file.schema_arrow.names if not x.startswith("__index_level_")]
+    for number, cells in parquet_rows(file, names):
+        yield f"row {number}", dict(zip(names, cells, strict=True))

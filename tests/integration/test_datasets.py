@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -286,3 +287,26 @@ def test_splits_are_drawn_alike_by_length_and_label(tmp_path: Path) -> None:
 def problem_texts(problem: Problem) -> list[str]:
     """The test strings."""
     return list(distinct_test_strings(problem.test).texts)
+
+
+def test_a_small_parquet_file_of_long_texts_is_not_unpacked(tmp_path: Path) -> None:
+    zeros = pa.array(np.zeros(10_000, dtype=np.int32))
+    long = pa.DictionaryArray.from_arrays(zeros, pa.array(["a" * 900_000]))
+    bombs = {
+        "dictionary": pa.table({"tokens": long, "label": zeros}),
+        "texts": pa.table({"tokens": long, "label": zeros}).replace_schema_metadata(None),
+        "lists": pa.table({"tokens": pa.ListArray.from_arrays([0, 10_000], long), "label": [1]}),
+    }
+    for name, table in bombs.items():
+        path = tmp_path / f"{name}.parquet"
+        pq.write_table(table, path, store_schema=name != "texts", compression="zstd")
+        assert path.stat().st_size < 100_000
+        with pytest.raises(DatasetError, match=r"rows 1 to .* are more than 1,000,000,000 bytes"):
+            read_dataset(path)
+
+
+def test_a_parquet_column_of_records_is_refused(tmp_path: Path) -> None:
+    table = pa.table({"tokens": [{"a": 1}], "label": [1]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(DatasetError, match="column 'tokens' holds 'struct<a: int64>', expected"):
+        read_dataset(tmp_path / "a.parquet")

@@ -119,10 +119,12 @@ def test_a_path_with_odd_characters_is_only_a_path(tmp_path: Path) -> None:
     assert odd.exists()
 
 
-def test_a_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
+def test_a_name_that_is_no_text_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Messages cut long names.
+    monkeypatch.chdir(tmp_path)
     for opened in (open_reader, open_writer):
-        with pytest.raises(StoreError, match=r"cannot open '.*\\udcff\.db': .*name another file"):
-            opened(str(tmp_path / "\udcff.db"))
+        with pytest.raises(StoreError, match=r"cannot open '\\udcff\.db': .*name another file"):
+            opened("\udcff.db")
 
 
 def test_a_file_is_judged_by_the_tables_that_it_has_now(store: Store) -> None:
