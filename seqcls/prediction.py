@@ -14,7 +14,6 @@ from seqcls.models.positions import longest_readable
 from seqcls.parameters import weights_of
 from seqcls.problem import Problem
 from seqcls.tasks import CountTask
-from seqcls.tasks.files.file import File
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer
 
@@ -151,12 +150,9 @@ def target_of(problem: Problem, string: str) -> bool | str | None:
     if counted.lengths[0] > MAX_LENGTH:
         return None
     letters = _in_order(problem.tokenizer, [string], counted)
-    try:
-        targets = problem.kind.targets(problem.task, letters)
-    except InvalidStringError:
-        if isinstance(problem.task, File):
-            return None
-        raise
+    if not problem.knows(letters).all():
+        return None
+    targets = problem.kind.targets(problem.task, letters)
     texts = problem.kind.texts(problem.task, targets)
     return bool(targets[0]) if texts is None else texts[0]
 

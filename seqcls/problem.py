@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from typing import Any
 
+import numpy as np
+from jaxtyping import Bool
+
 from seqcls.canonical import canonical_json
 from seqcls.config import (
     ANY_SAMPLER,
@@ -22,6 +25,7 @@ from seqcls.config import (
 )
 from seqcls.errors import ConfigError, PluginError
 from seqcls.kinds import KINDS, Kind, kind_name
+from seqcls.kinds.base import Targets
 from seqcls.kinds.membership import Membership
 from seqcls.kinds.outside import check_kind
 from seqcls.kinds.transduction import Transduction
@@ -33,9 +37,11 @@ from seqcls.sampling import SAMPLERS, Sampler
 from seqcls.sampling.balanced import Training
 from seqcls.spelling import nearest
 from seqcls.tasks import TASKS, CountTask, InputTask, LanguageTask, Task
+from seqcls.tasks.base import PartlyKnown
 from seqcls.tasks.contains_all import ContainsAll
 from seqcls.tasks.files.rows import OfRows
 from seqcls.tasks.outside import check_draws, check_inputs, check_language
+from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import Tokenizer
 
 
@@ -205,6 +211,24 @@ class Problem:
         if isinstance(self.kind, Membership):
             return None
         return f"task={self.config.task!r} is no language: its answers are not yes or no"
+
+    def knows(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+        """Of which strings the task says what is right; it refuses those that are no inputs."""
+        if isinstance(self.task, PartlyKnown):
+            return self.task.knows(strings)
+        return np.ones(len(strings), dtype=bool)
+
+    def targets_or(self, strings: TokenStrings, others: Targets) -> Targets:
+        """The targets of strings whose are known, and these of the others.
+
+        A model's own answers, say: of such a string nobody knows that it is wrong.
+        """
+        if not isinstance(self.task, PartlyKnown):
+            return self.kind.targets(self.task, strings)
+        known = self.task.knows(strings)
+        targets = others.copy()
+        targets[known] = self.kind.targets(self.task, strings.take(np.flatnonzero(known)))
+        return targets
 
     @property
     def unknown_labels(self) -> str | None:

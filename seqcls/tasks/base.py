@@ -78,6 +78,19 @@ class LanguageTask(Task, Protocol):
 
 
 @runtime_checkable
+class PartlyKnown(LanguageTask, Protocol):
+    """A language of which only some strings' labels are known; `labels` refuses the others."""
+
+    def known_strings(self) -> TokenStrings:
+        """All whose label is known."""
+        ...
+
+    def knows(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+        """Of which strings the label is known."""
+        ...
+
+
+@runtime_checkable
 class InputTask(Task, Protocol):
     """A task of another kind: inputs, and what is right of each."""
 

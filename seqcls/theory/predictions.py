@@ -13,7 +13,8 @@ from seqcls.counts.invariance import counts_suffice
 from seqcls.errors import ConfigError
 from seqcls.problem import language
 from seqcls.tasks import TASKS, LanguageTask, Task
-from seqcls.tasks.files.file import File
+from seqcls.tasks.base import PartlyKnown
+from seqcls.tasks.language import texts
 from seqcls.theory.classes import LanguageClass, Stated, Undecided, class_of
 from seqcls.theory.table import ROWS, Row, Verdict
 from seqcls.tokens.strings import TokenStrings
@@ -21,6 +22,9 @@ from seqcls.tokens.tokenizer import Tokenizer
 
 MOST_TRIED = 5_000
 """Strings among which two are sought that only their order tells apart."""
+
+MOST_COMPARED = 20_000
+"""Strings of a file among which they are."""
 
 NETWORK_FIELDS = tuple(
     name
@@ -122,21 +126,34 @@ def order_pair(task: Task) -> tuple[str, str] | None:
     """
     if not isinstance(task, LanguageTask) or not task.order_sensitive:
         return None
-    if isinstance(task, File):
-        return task.order_pair
-    tokens, tokenizer, tried = range(len(task.alphabet)), Tokenizer(task.alphabet), 0
-    for length in itertools.count(2):
-        tried += len(tokens) ** length
-        if len(tokens) < 2 or tried > MOST_TRIED:
+    if isinstance(task, PartlyKnown):
+        pair = _pair_among(task, task.known_strings().take(slice(MOST_COMPARED)))
+        if pair is None:
             return None
-        letters = np.array(list(itertools.product(tokens, repeat=length)), dtype=np.uint8)
-        labels = task.labels(TokenStrings.of_letters(len(tokens), letters)).tolist()
-        first: dict[tuple[int, ...], tuple[bool, list[int]]] = {}
-        for row, label in zip(letters.tolist(), labels, strict=True):
-            before = first.setdefault(tuple(sorted(row)), (label, row))
-            if before[0] != label:
-                return tokenizer.spelled(before[1]), tokenizer.spelled(row)
+        one, other = map(Tokenizer(task.alphabet).decode, pair.ids.tolist())
+        return one, other
+    num_tokens, tried = len(task.alphabet), 0
+    for length in itertools.count(2):
+        tried += num_tokens**length
+        if num_tokens < 2 or tried > MOST_TRIED:
+            return None
+        letters = np.array(list(itertools.product(range(num_tokens), repeat=length)), np.uint8)
+        pair = _pair_among(task, TokenStrings.of_letters(num_tokens, letters))
+        if pair is not None:
+            one, other = texts(task.alphabet, pair)
+            return one, other
     raise AssertionError
+
+
+def _pair_among(task: LanguageTask, strings: TokenStrings) -> TokenStrings | None:
+    """The first string with the letter counts, and not the label, of one before it; that first."""
+    labels = task.labels(strings)
+    first: dict[bytes, int] = {}
+    for row, counts in enumerate(strings.counts):
+        before = first.setdefault(counts.tobytes(), row)
+        if labels[before] != labels[row]:
+            return strings.take(np.array([before, row]))
+    return None
 
 
 def _named(text: str) -> str:

@@ -9,7 +9,6 @@ from seqcls.interpretability.causes.tried_strings import Tried
 from seqcls.interpretability.model.trained_model import Letters
 from seqcls.problem import Problem
 from seqcls.remembered import remembered
-from seqcls.tasks.files.file import File
 from seqcls.tokens.strings import TokenStrings
 
 DRAWN = 32
@@ -51,13 +50,10 @@ def same_letters_other_label(problem: Problem, letters: Sequence[int]) -> Letter
     generator = np.random.default_rng(0)
     shuffled = [tuple(generator.permutation(letters).tolist()) for _ in range(DRAWN)]
     others = [tuple(sorted(letters)), *_of_label(problem, len(letters), not label), *shuffled]
-    found = TokenStrings.of_lists(alphabet, others)
-    if isinstance(task, File):
-        # Of other orders than those of the file no label is known.
-        labels = task.labels_or(found, np.full(len(found), label))
-    else:
-        labels = task.labels(found)
-    fits = (found.counts == given.counts).all(axis=1) & (labels != label)
+    ordered = TokenStrings.of_lists(alphabet, others)
+    # What has no known label is no such string.
+    labels = problem.targets_or(ordered, np.full(len(ordered), label))
+    fits = (ordered.counts == given.counts).all(axis=1) & (labels != label)
     return others[int(fits.argmax())] if fits.any() else None
 
 

@@ -12,7 +12,7 @@ from seqcls.interpretability.enumeration import CHUNK, affordable_length, all_st
 from seqcls.interpretability.model.trained_model import Letters, TrainedModel
 from seqcls.interpretability.multisets import multisets_differ, multisets_of, num_multisets
 from seqcls.sampling.streams import stream
-from seqcls.tasks.files.file import File
+from seqcls.tasks.base import PartlyKnown
 from seqcls.tokens.strings import NO_LETTER, TokenStrings
 
 MAX_SHORT = 2**16
@@ -93,8 +93,8 @@ def _asked(model: TrainedModel, strings: TokenStrings) -> Tried:
 def _all_short(model: TrainedModel) -> TokenStrings:
     problem, letters = model.problem, model.num_letters
     longest = problem.train.lengths[-1]
-    if isinstance(problem.task, File):
-        strings = problem.task.content.strings
+    if isinstance(problem.task, PartlyKnown):
+        strings = problem.task.known_strings()
         shortest = np.argsort(strings.lengths, kind="stable")[:MAX_SHORT]
         return strings.take(shortest[strings.lengths[shortest] <= longest])
     if multisets_differ(problem) is None and num_multisets(letters, longest) < MAX_SHORT:

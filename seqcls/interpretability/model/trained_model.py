@@ -14,7 +14,6 @@ from seqcls.kinds import Examples
 from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.tasks import Task
-from seqcls.tasks.files.file import File
 from seqcls.tokens.strings import NO_LETTER, TokenStrings
 from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer
 
@@ -157,10 +156,7 @@ class TrainedModel:
         kind = self.problem.kind
         outputs = logits_of(self.problem.without_dropout, [self.weights], strings)[0]
         predicted = kind.answers(outputs)
-        if isinstance(self.task, File):
-            targets = self.task.labels_or(strings, predicted)
-        else:
-            targets = kind.targets(self.task, strings)
+        targets = self.problem.targets_or(strings, predicted)
         margins = kind.margins(outputs, targets).astype(np.float64)
         return Answers(strings, targets, predicted, margins)
 

@@ -14,7 +14,6 @@ from seqcls.interpretability.model.readable_model import ids_of, plain_model, to
 from seqcls.interpretability.model.trained_model import TrainedModel
 from seqcls.models.pictures import memory_shape
 from seqcls.models.positions import longest_readable
-from seqcls.tasks.files.file import File
 
 MAX_TOKENS = 512
 """Tokens of a string whose every state, or every prefix, is looked at."""
@@ -137,10 +136,10 @@ def prefix_logits(model: TrainedModel, letters: Sequence[int]) -> Prefixes:
     check_length(model, letters)
     answers = model.ask_all([tuple(letters[:end]) for end in range(len(letters) + 1)])
     tokens = ("", *(model.tokenizer.alphabet[letter] for letter in letters))
-    labels = np.array(model.said(answers.targets))
-    if isinstance(model.task, File):
+    labels, known = np.array(model.said(answers.targets)), model.problem.knows(answers.strings)
+    if not known.all():
         labels = labels.astype(object)
-        labels[~model.task.knows(answers.strings)] = None
+        labels[~known] = None
     return Prefixes(tokens, answers.logits, labels)
 
 

@@ -14,9 +14,6 @@ from seqcls.tasks.letters import letter_counts
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import Tokenizer
 
-MOST_COMPARED = 20_000
-"""Strings of a file among which a pair is looked for that shows that order matters."""
-
 
 @dataclass(frozen=True)
 class File(OfRows):
@@ -27,6 +24,10 @@ class File(OfRows):
 
     name: ClassVar[str] = "file"
     order_sensitive: ClassVar[bool] = True
+
+    def known_strings(self) -> TokenStrings:
+        """The rows of the file."""
+        return self.content.strings
 
     def knows(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
         """Of which strings the file says the label."""
@@ -43,35 +44,6 @@ class File(OfRows):
         assert labels is not None
         refuse_unknown(self.alphabet, strings, rows, "label")
         return np.asarray(labels[rows], dtype=bool)
-
-    def labels_or(
-        self, strings: TokenStrings, others: Bool[np.ndarray, " string"]
-    ) -> Bool[np.ndarray, " string"]:
-        """The labels of strings of the file, and these of strings that are not in it.
-
-        A model's own answers, say: of such a string nobody knows that it is wrong.
-        """
-        rows = rows_of(self.dataset, strings)
-        labels = self.content.labels
-        assert labels is not None
-        return np.asarray(np.where(rows < 0, others, labels[rows]), dtype=bool)
-
-    @property
-    def order_pair(self) -> tuple[str, str] | None:
-        """Two strings of the file with the same letter counts and not the same label."""
-        content, labels = self.content, self.content.labels
-        assert labels is not None
-        strings = content.strings.take(slice(MOST_COMPARED))
-        first: dict[bytes, int] = {}
-        for row, counts in enumerate(strings.counts):
-            before = first.setdefault(counts.tobytes(), row)
-            if labels[before] != labels[row]:
-                spelled = Tokenizer(self.alphabet).decode
-                one, other = (
-                    spelled(strings.ids[x, : strings.lengths[x]].tolist()) for x in (before, row)
-                )
-                return one, other
-        return None
 
     def has(self, length: int, positive: bool) -> bool:
         """Whether any string of the file has that length and label."""
