@@ -1,6 +1,5 @@
 """Does the string contain at least one of each required letter?"""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -11,13 +10,12 @@ from jaxtyping import Bool, Int64, UInt8
 from seqcls.errors import ConfigError
 from seqcls.remembered import remembered
 from seqcls.tasks.automata.automaton import Automaton
-from seqcls.tasks.letters import letter_counts
-from seqcls.tokens.strings import TokenStrings
+from seqcls.tasks.language import DrawnInBulk, OfCounts
 from seqcls.tokens.tokenizer import LETTERS
 
 
 @dataclass(frozen=True)
-class ContainsAll:
+class ContainsAll(OfCounts, DrawnInBulk):
     """Strings with every required letter are positive.
 
     With the letters `a` and `b` required: `baac` is positive; `aac`, `c{9}` and the empty string
@@ -27,7 +25,6 @@ class ContainsAll:
     num_letters: int
     required_letters: str
 
-    order_sensitive: ClassVar[bool] = False
     reads: ClassVar[frozenset[str]] = frozenset({"num_letters", "required_letters"})
 
     def __post_init__(self) -> None:
@@ -60,12 +57,7 @@ class ContainsAll:
     def labels_of_counts(
         self, counts: Int64[np.ndarray, "string letter"]
     ) -> Bool[np.ndarray, " string"]:
-        """Which of the strings with these letter counts are in the language."""
         return np.asarray((counts[:, self.required] > 0).all(axis=1))
-
-    def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
-        """Which of the strings are in the language."""
-        return self.labels_of_counts(strings.counts)
 
     def has(self, length: int, positive: bool) -> bool:
         """Whether any string of that many letters is positive, or negative."""
@@ -73,21 +65,10 @@ class ContainsAll:
             return length >= len(self.required)
         return length < len(self.required) or self.num_letters > 1
 
-    def draw(
-        self, rng: np.random.Generator, length: int, positive: bool
-    ) -> UInt8[np.ndarray, " position"]:
-        """A uniform string of that length and label."""
-        return np.asarray(self.draw_many(rng, np.array([length]), positive)[0])
-
     def draw_many(
         self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"], positive: bool
     ) -> UInt8[np.ndarray, "string position"]:
-        """As `draw`, of a string for each length."""
         return self.automaton.draw(rng, lengths, positive)
-
-    def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
-        """How often each letter occurs."""
-        return letter_counts(self.alphabet, strings)
 
     def describe(self) -> str:
         """The language in one sentence."""

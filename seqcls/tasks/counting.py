@@ -1,6 +1,6 @@
 """Does a formula over letter counts hold?"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
@@ -19,9 +19,9 @@ from seqcls.tasks.formulas.count_vectors import (
     vectors,
 )
 from seqcls.tasks.formulas.formula import Formula
-from seqcls.tasks.letters import letter_counts
+from seqcls.tasks.language import DrawnInBulk, OfCounts
 from seqcls.tokens.alphabets import check_alphabet, tokens_of
-from seqcls.tokens.strings import NO_LETTER, TokenStrings
+from seqcls.tokens.strings import NO_LETTER
 from seqcls.tokens.tokenizer import Tokenizer
 
 TRIES = 64
@@ -41,7 +41,7 @@ NEAR = 4
 
 
 @dataclass(frozen=True)
-class Counting:
+class Counting(OfCounts, DrawnInBulk):
     """Strings whose letter counts satisfy a formula are positive.
 
     With the formula `a == b and c <= 3`: `abc`, `ba` and the empty string are positive; `a` and
@@ -52,7 +52,6 @@ class Counting:
     """Text, one character a token, or with spaces between names; then kept as a tuple."""
     formula: str
 
-    order_sensitive: ClassVar[bool] = False
     reads: ClassVar[frozenset[str]] = frozenset({"alphabet", "formula"})
 
     def __post_init__(self) -> None:
@@ -73,12 +72,7 @@ class Counting:
     def labels_of_counts(
         self, counts: Int64[np.ndarray, "string letter"]
     ) -> Bool[np.ndarray, " string"]:
-        """Which of the strings with these letter counts are in the language."""
         return np.array(self._counted.formula.holds(list(counts.T)))
-
-    def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
-        """Which of the strings are in the language."""
-        return self.labels_of_counts(strings.counts)
 
     def has(self, length: int, positive: bool) -> bool:
         """Whether any string of that many tokens is in the language, or is not.
@@ -89,25 +83,14 @@ class Counting:
         """
         return self._counted.has(length, positive)
 
-    def draw(
-        self, rng: np.random.Generator, length: int, positive: bool
-    ) -> UInt8[np.ndarray, " position"]:
-        """A uniform string of that length and label."""
-        return np.asarray(self.draw_many(rng, np.array([length]), positive)[0])
-
     def draw_many(
         self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"], positive: bool
     ) -> UInt8[np.ndarray, "string position"]:
-        """As `draw`, of a string for each length."""
         letters = np.full((len(lengths), int(lengths.max(initial=0))), NO_LETTER, dtype=np.uint8)
         for length in np.unique(lengths).tolist():
             rows = np.flatnonzero(lengths == length)
             letters[rows, :length] = self._counted.draw(rng, length, positive, len(rows))
         return letters
-
-    def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
-        """How often each letter occurs."""
-        return letter_counts(self.alphabet, strings)
 
     def describe(self) -> str:
         """The language in one sentence."""

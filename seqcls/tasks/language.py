@@ -5,13 +5,49 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Bool, UInt8
+from jaxtyping import Bool, Int64, UInt8
 
 from seqcls.tasks.letters import letter_counts
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import Tokenizer
 
 LetterRow = UInt8[np.ndarray, " position"]
+
+
+class OfCounts(ABC):
+    """What languages have in common in which only letter counts decide."""
+
+    order_sensitive: ClassVar[bool] = False
+
+    @abstractmethod
+    def labels_of_counts(
+        self, counts: Int64[np.ndarray, "string letter"]
+    ) -> Bool[np.ndarray, " string"]:
+        """Which of the strings with these letter counts are in the language."""
+
+    def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+        """Which of the strings are in the language."""
+        return self.labels_of_counts(strings.counts)
+
+
+class DrawnInBulk(ABC):
+    """What languages have in common that draw many strings at once, each uniform."""
+
+    alphabet: Sequence[str]
+
+    @abstractmethod
+    def draw_many(
+        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"], positive: bool
+    ) -> UInt8[np.ndarray, "string position"]:
+        """As `draw`, of a string for each length."""
+
+    def draw(self, rng: np.random.Generator, length: int, positive: bool) -> LetterRow:
+        """A uniform string of that length and label."""
+        return np.asarray(self.draw_many(rng, np.array([length]), positive)[0])
+
+    def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
+        """How often each token occurs."""
+        return letter_counts(self.alphabet, strings)
 
 
 class Language(ABC):

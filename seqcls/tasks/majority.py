@@ -7,18 +7,16 @@ import numpy as np
 from jaxtyping import Bool, Int64
 
 from seqcls.tasks.base import FLARE, NotRegular
-from seqcls.tasks.language import Language, LetterRow, random_bits
-from seqcls.tokens.strings import TokenStrings
+from seqcls.tasks.language import Language, LetterRow, OfCounts, random_bits
 
 
 @dataclass(frozen=True)
-class Majority(Language):
+class Majority(OfCounts, Language):
     """Strings with strictly more 1s than 0s are positive.
 
     `1` and `110` are positive; `10`, `0` and the empty string are negative.
     """
 
-    order_sensitive: ClassVar[bool] = False
     hierarchy: ClassVar[NotRegular] = NotRegular("deterministic context-free", FLARE, counts=True)
     alphabet = "01"
 
@@ -28,11 +26,7 @@ class Majority(Language):
     def labels_of_counts(
         self, counts: Int64[np.ndarray, "string letter"]
     ) -> Bool[np.ndarray, " string"]:
-        """Which of the strings with these letter counts are in the language."""
         return np.asarray(counts[:, 1] > counts[:, 0])
-
-    def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
-        return self.labels_of_counts(strings.counts)
 
     def has_positive(self, length: int) -> bool:
         return length > 0

@@ -1,24 +1,21 @@
 """Is the number of 1s odd?"""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Int64
 
 from seqcls.tasks.automata.automaton import Automaton
-from seqcls.tasks.language import Language, LetterRow, random_bits
-from seqcls.tokens.strings import TokenStrings
+from seqcls.tasks.language import Language, LetterRow, OfCounts, random_bits
 
 
 @dataclass(frozen=True)
-class Parity(Language):
+class Parity(OfCounts, Language):
     """Strings with an odd number of 1s are positive.
 
     `1` and `0111` are positive; `11`, `0` and the empty string are negative.
     """
 
-    order_sensitive: ClassVar[bool] = False
     alphabet = "01"
 
     @property
@@ -32,11 +29,7 @@ class Parity(Language):
     def labels_of_counts(
         self, counts: Int64[np.ndarray, "string letter"]
     ) -> Bool[np.ndarray, " string"]:
-        """Which of the strings with these letter counts are in the language."""
         return np.asarray(counts[:, 1] % 2 == 1)
-
-    def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
-        return self.labels_of_counts(strings.counts)
 
     def has_positive(self, length: int) -> bool:
         return length > 0

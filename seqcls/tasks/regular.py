@@ -11,13 +11,14 @@ from seqcls.errors import ConfigError
 from seqcls.remembered import remembered
 from seqcls.tasks.automata.automaton import Automaton
 from seqcls.tasks.automata.expression import minimal_automaton
-from seqcls.tasks.letters import DEFECT, letter_counts
+from seqcls.tasks.language import DrawnInBulk
+from seqcls.tasks.letters import DEFECT
 from seqcls.tokens.alphabets import check_alphabet
 from seqcls.tokens.strings import TokenStrings
 
 
 @dataclass(frozen=True)
-class Regular:
+class Regular(DrawnInBulk):
     """Strings that a regular expression matches as a whole are positive.
 
     With the pattern `(ab)*`: `abab` and the empty string are positive; `aba` and `ba` are
@@ -57,22 +58,15 @@ class Regular:
         """Whether any string of that many tokens is in the language, or is not."""
         return self.automaton.has(length, positive)
 
-    def draw(
-        self, rng: np.random.Generator, length: int, positive: bool
-    ) -> UInt8[np.ndarray, " position"]:
-        """A uniform string of that length and label."""
-        return np.asarray(self.draw_many(rng, np.array([length]), positive)[0])
-
     def draw_many(
         self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"], positive: bool
     ) -> UInt8[np.ndarray, "string position"]:
-        """As `draw`, of a string for each length."""
         return self.automaton.draw(rng, lengths, positive)
 
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
         """How often each token occurs, and the place of the first defect."""
         sound = self.automaton.sound_lengths(strings)
-        return {**letter_counts(self.alphabet, strings), DEFECT: sound}
+        return {**super().features(strings), DEFECT: sound}
 
     def describe(self) -> str:
         """The language in one sentence."""

@@ -152,7 +152,7 @@ class _Rows:
             raise _TooManyError
 
     def _add(self, row: RawRow) -> None:
-        label = _label(row.label) if "label" in self._columns else None
+        label = label_of(row.label) if "label" in self._columns else None
         split = _split(row.split) if "split" in self._columns else None
         row_id = self._id(row.id) if "id" in self._columns else None
         self._tokens.add(row.tokens)
@@ -268,12 +268,18 @@ def _lengths(letters: np.ndarray) -> np.ndarray:
     return np.asarray((letters != NO_LETTER).sum(axis=1), dtype=np.int64)
 
 
-def _label(value: Any) -> bool:
+def label_of(value: Any, column: str = "label") -> bool:
+    """A cell that says yes or no.
+
+    Raises:
+        DatasetError: it says neither.
+    """
+    value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, bool) or (type(value) in (int, float) and value in (0, 1)):
         return bool(value)
     found = LABELS.get(value.strip().lower()) if isinstance(value, str) else None
     if found is None:
-        raise DatasetError(f"label is {value!r:.60}, expected 0 or 1, or false or true")
+        raise DatasetError(f"{column} is {value!r:.60}, expected 0 or 1, or false or true")
     return found
 
 

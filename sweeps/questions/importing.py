@@ -24,7 +24,7 @@ from seqcls.tokens.strings import NO_LETTER
 from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer
 from sweeps.datasets import read_dataset
 from sweeps.datasets.predictions import read_predictions
-from sweeps.datasets.reading import LABELS
+from sweeps.datasets.reading import label_of
 from sweeps.grid.paths import with_digests
 from sweeps.results.run_result import RunResult
 from sweeps.store.databases.engine import Store
@@ -119,13 +119,7 @@ class _Strings:
                 return self.letters(value)
             except DatasetError as error:
                 raise DatasetError(f"prediction: {error}") from None
-        plain = value.item() if isinstance(value, np.generic) else value
-        if isinstance(plain, bool) or (type(plain) in (int, float) and plain in (0, 1)):
-            return bool(plain)
-        found = LABELS.get(plain.strip().lower()) if isinstance(plain, str) else None
-        if found is None:
-            raise DatasetError(f"prediction is {plain!r:.60}, expected 0 or 1, or false or true")
-        return found
+        return label_of(value, "prediction")
 
 
 def _score(value: Any) -> float:
