@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8
 
+from seqcls.tasks.base import Task
 from seqcls.tasks.letters import letter_counts
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import Tokenizer
@@ -33,8 +34,6 @@ class OfCounts(ABC):
 class DrawnInBulk(ABC):
     """What languages have in common that draw many strings at once, each uniform."""
 
-    alphabet: Sequence[str]
-
     @abstractmethod
     def draw_many(
         self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"], positive: bool
@@ -45,7 +44,7 @@ class DrawnInBulk(ABC):
         """A uniform string of that length and label."""
         return np.asarray(self.draw_many(rng, np.array([length]), positive)[0])
 
-    def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
+    def features(self: Task, strings: TokenStrings) -> Mapping[str, np.ndarray]:
         """How often each token occurs."""
         return letter_counts(self.alphabet, strings)
 
