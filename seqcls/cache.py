@@ -92,11 +92,11 @@ def trim(max_bytes: int) -> None:
 
 def _files(folder: Path) -> list[tuple[float, int, Path]]:
     """When each file was used last, its bytes and its path."""
-    found = []
+    files = []
     for parent, _, names in os.walk(folder):
         for name in names:
             # Other processes remove and replace files meanwhile.
             with contextlib.suppress(OSError):
                 status = os.stat(os.path.join(parent, name))
-                found.append((status.st_mtime, status.st_size, Path(parent, name)))
-    return found
+                files.append((status.st_mtime, status.st_size, Path(parent, name)))
+    return files

@@ -154,10 +154,10 @@ def evaluation_of(
 ) -> Evaluation:
     """What these outputs for the test strings make of one model."""
     kind, targets = problem.kind, test.targets
-    asked = readable_strings(problem, test.strings)
+    readable = readable_strings(problem, test.strings)
     answers = kind.answers(outputs)
-    is_wrong = (answers != targets) & asked
-    lengths, times = test.strings.lengths, test.occurrences * asked
+    is_wrong = (answers != targets) & readable
+    lengths, times = test.strings.lengths, test.occurrences * readable
     # Counts at each length: of right and wrong ones, or of the kind's own cells.
     cell = kind.cell(answers, targets) if kind.cells else is_wrong.astype(np.int64)
     width = len(kind.cells) or 2

@@ -79,10 +79,10 @@ def unfolded(fields: Mapping[str, Any]) -> dict[str, Any]:
         return {MODEL: str(text)}
     if not isinstance(content, dict):
         return {MODEL: str(content)}
-    found: dict[str, Any] = {}
+    unfolded: dict[str, Any] = {}
     settings = content.get("config")
-    _unfold(settings if isinstance(settings, dict) else {}, PREFIX, found)
-    return {MODEL: str(content.get("model")), **{k: v for k, v in found.items() if k != MODEL}}
+    _unfold(settings if isinstance(settings, dict) else {}, PREFIX, unfolded)
+    return {MODEL: str(content.get("model")), **{k: v for k, v in unfolded.items() if k != MODEL}}
 
 
 def fields_known(config: RunConfig) -> dict[str, Any]:
@@ -99,10 +99,10 @@ def fields_known(config: RunConfig) -> dict[str, Any]:
     return {**known, **unfolded(fields)}
 
 
-def _unfold(settings: Mapping[str, Any], prefix: str, found: dict[str, Any]) -> None:
+def _unfold(settings: Mapping[str, Any], prefix: str, unfolded: dict[str, Any]) -> None:
     for name, value in sorted(settings.items()):
         if isinstance(value, dict):
-            _unfold(value, f"{prefix}{name}.", found)
+            _unfold(value, f"{prefix}{name}.", unfolded)
         else:
             plain = isinstance(value, bool | int | float | str)
-            found[f"{prefix}{name}"] = value if plain else canonical_json(value)
+            unfolded[f"{prefix}{name}"] = value if plain else canonical_json(value)

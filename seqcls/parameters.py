@@ -38,12 +38,12 @@ def misfit(problem: Problem, weights: Mapping[str, np.ndarray]) -> str | None:
     if unknown := sorted(weights.keys() - expected.keys()):
         return f"{unknown[0][:60]!r} is no parameter of it"
     for name, shape in expected.items():
-        found = weights[name]
-        if found.shape != shape:
-            return f"{name!r} has the shape {found.shape}, expected {shape}"
-        if found.dtype != network.precision:
-            return f"{name!r} is of {found.dtype}, expected {network.precision}"
-        if not np.isfinite(found).all():
+        value = weights[name]
+        if value.shape != shape:
+            return f"{name!r} has the shape {value.shape}, expected {shape}"
+        if value.dtype != network.precision:
+            return f"{name!r} is of {value.dtype}, expected {network.precision}"
+        if not np.isfinite(value).all():
             return f"{name!r} has a value that is not finite"
     return None
 

@@ -44,11 +44,11 @@ class Registry(Mapping[str, Part], Generic[Part]):
 
     @cached_property
     def _plugins(self) -> dict[str, list[EntryPoint]]:
-        found: dict[str, list[EntryPoint]] = {}
+        points: dict[str, list[EntryPoint]] = {}
         for point in entry_points(group=self._group):
             if point.name not in self._own:
-                found.setdefault(point.name, []).append(point)
-        return found
+                points.setdefault(point.name, []).append(point)
+        return points
 
     def __getitem__(self, name: str) -> Part:
         """The part of that name.
@@ -168,8 +168,8 @@ def _digest(part: type, point: EntryPoint) -> str:
 
 def packages_of(parts: Mapping[str, tuple[Registry[Any], str]]) -> str:
     """The packages that bring these parts, by name and version, with commas between."""
-    found = {registry.package(name) for registry, name in parts.values()}
-    return ", ".join(sorted(package for package in found if package))
+    packages = {registry.package(name) for registry, name in parts.values()}
+    return ", ".join(sorted(package for package in packages if package))
 
 
 def check_packages(recorded: str, installed: str) -> None:

@@ -64,7 +64,7 @@ def predict(
         InvalidStringError: a string not of this alphabet, or one that the model cannot be asked.
     """
     if problem.writes:
-        best = [found[0] if found else None for found in outputs(problem, weights, strings)]
+        best = [written[0] if written else None for written in outputs(problem, weights, strings)]
         for string, output in zip(strings, best, strict=True):
             if output is None and not partial:
                 raise InvalidStringError(no_answer(problem, string))
@@ -123,7 +123,7 @@ def outputs(
     end = longest_readable(problem.network)
     rows = np.flatnonzero(inputs.lengths + 1 <= (np.inf if end is None else end))
     known = inputs.take(rows)
-    found: list[list[WrittenOutput]] = [[] for _ in strings]
+    by_input: list[list[WrittenOutput]] = [[] for _ in strings]
     written = (
         [[output] for output in best_written(problem, parameters, known)]
         if beam_width is None
@@ -132,11 +132,11 @@ def outputs(
     for row, some in zip(rows.tolist(), written, strict=True):
         letters = [[token - FIRST_LETTER for token in output.tokens] for output in some]
         texts = problem.kind.texts(problem.task, letter_rows(letters)) or ()
-        found[row] = [
+        by_input[row] = [
             WrittenOutput(text, output.ended, output.log_probability)
             for text, output in zip(texts, some, strict=True)
         ]
-    return found
+    return by_input
 
 
 def target_of(problem: Problem, string: str) -> bool | str | None:

@@ -189,7 +189,7 @@ def _linked() -> dict[str, Mapping[str, Any]]:
     """The model and the configurations that the page is about."""
     offered: dict[str, Mapping[str, Any]] = {}
     # A link may name a run that is not here, or several.
-    run_ids = queries.runs_meant(open_reader(), st.query_params.get("run", ""))
+    run_ids = queries.runs_named(open_reader(), st.query_params.get("run", ""))
     for run_id in run_ids if len(run_ids) == 1 else ():
         for config_id in data.model(run_id)["config_id"]:
             offered[f"Model {run_id}"] = _fixed(int(config_id))

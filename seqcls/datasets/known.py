@@ -60,11 +60,11 @@ def dataset_of(digest: str) -> Dataset:
         sources = list(reversed(_sources.values()))
     for source in sources:
         try:
-            found = source(digest)
+            dataset = source(digest)
         except SeqclsError as error:
             reason = str(error)
             continue
-        if found is not None:
-            remember(found)
-            return found
+        if dataset is not None:
+            remember(dataset)
+            return dataset
     raise ConfigError(f"dataset='{digest[:12]}…': {reason}")

@@ -23,12 +23,12 @@ class EncoderDecoderStepper(TransformerStepper):
 
     @classmethod
     def of_input(
-        cls, model: EncoderDecoder, ids: Ids, room: int
+        cls, model: EncoderDecoder, ids: Ids, most_tokens: int
     ) -> "tuple[EncoderDecoderStepper, Float[Tensor, 'string output']]":
         """As `seqcls.decoding.stepping.start`."""
         kept, streams = model.activations(ids), split(model.config, ids)
         lengths = streams.written.sum(dim=1)
-        caches = cached(model, kept, "decoder.blocks.{}.attention", room)
+        caches = cached(model, kept, "decoder.blocks.{}.attention", most_tokens)
         stepper = cls(model, model.decoder, lengths, *caches)
         stepper._encoded = cached(model, kept, "decoder.blocks.{}.cross_attention")
         crossing = model.crossing(streams, None)

@@ -156,7 +156,7 @@ def written_beams(
     model = _model(problem, weights)
     limits = output_limits(problem, inputs)
     ids = beginnings(problem, inputs)
-    found: list[list[Written]] = [[] for _ in range(len(inputs))]
+    written: list[list[Written]] = [[] for _ in range(len(inputs))]
     order = np.argsort(inputs.lengths, kind="stable")
     for rows in _pieces(problem, inputs.lengths[order] + 2 + limits[order], width or 1):
         piece = order[rows]
@@ -170,8 +170,8 @@ def written_beams(
                 else beam(*settings, end, width)
             )
         for row, output in zip(piece.tolist(), outputs, strict=True):
-            found[row] = output
-    return found
+            written[row] = output
+    return written
 
 
 def output_limits(problem: Problem, inputs: TokenStrings) -> Int64[np.ndarray, " string"]:

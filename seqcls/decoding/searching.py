@@ -50,8 +50,8 @@ def greedy(
             rows, best = rows[goes_on], best[goes_on]
         outputs = stepper.step(best)
     lengths = (tokens >= 0).sum(dim=1).tolist()
-    found = zip(tokens.tolist(), lengths, ended.tolist(), scores.tolist(), strict=True)
-    return [Written(row[:length], *rest) for row, length, *rest in found]
+    written = zip(tokens.tolist(), lengths, ended.tolist(), scores.tolist(), strict=True)
+    return [Written(row[:length], *rest) for row, length, *rest in written]
 
 
 def beam(
@@ -84,23 +84,23 @@ def beam(
     done: list[list[Written]] = [[] for _ in range(len(ids))]
     place = 0
     while True:
-        found = _continued(open_scores, outputs, width)
+        continued = _continued(open_scores, outputs, width)
         place += 1
         tokens = torch.cat(
             [
-                tokens.gather(1, found.parent[:, :, None].expand(-1, -1, place - 1)),
-                found.token[:, :, None],
+                tokens.gather(1, continued.parent[:, :, None].expand(-1, -1, place - 1)),
+                continued.token[:, :, None],
             ],
             dim=2,
         )
-        is_open = found.score > -torch.inf
-        ends = is_open & (found.token == end)
+        is_open = continued.score > -torch.inf
+        ends = is_open & (continued.token == end)
         at_limit = is_open & ~ends & (limits[rows] <= place)[:, None]
         for row, column in (ends | at_limit).nonzero().tolist():
             kept, ended = tokens[row, column].tolist(), bool(ends[row, column])
-            score = float(found.score[row, column])
+            score = float(continued.score[row, column])
             done[int(rows[row])].append(Written(kept[:-1] if ended else kept, ended, score))
-        scores = found.score.masked_fill(ends | at_limit, -torch.inf)
+        scores = continued.score.masked_fill(ends | at_limit, -torch.inf)
         best = torch.tensor(
             [max((x.log_probability for x in done[row]), default=-torch.inf) for row in rows],
             dtype=scores.dtype,
@@ -109,10 +109,10 @@ def beam(
         if not len(goes_on):
             break
         beams = outputs.shape[0] // len(rows)
-        parents = (goes_on * beams)[:, None] + found.parent[goes_on]
+        parents = (goes_on * beams)[:, None] + continued.parent[goes_on]
         stepper.take(parents.flatten())
         rows, tokens, open_scores = rows[goes_on], tokens[goes_on], scores[goes_on]
-        outputs = stepper.step(found.token[goes_on].flatten())
+        outputs = stepper.step(continued.token[goes_on].flatten())
     return [sorted(some, key=lambda x: -x.log_probability)[:width] for some in done]
 
 

@@ -45,26 +45,26 @@ Start = Callable[[Classifier, Ids, int], tuple[Stepper, Scores]]
 """As `start`."""
 
 
-def start(model: Classifier, ids: Ids, room: int) -> tuple[Stepper, Scores]:
+def start(model: Classifier, ids: Ids, most_tokens: int) -> tuple[Stepper, Scores]:
     """Reads the beginnings of strings, and says what follows each.
 
     Args:
         model: one whose head answers token by token, without dropout.
         ids: the beginnings, `PAD` after each.
-        room: tokens that will be written at most.
+        most_tokens: tokens that will be written at most.
     """
     # A subclass may compute something else.
     if type(model) is Transformer:
-        return TransformerStepper.start(model, ids, room)
+        return TransformerStepper.start(model, ids, most_tokens)
     if type(model) in (EncoderDecoder, ParagraphReader) and isinstance(model, EncoderDecoder):
-        return EncoderDecoderStepper.of_input(model, ids, room)
+        return EncoderDecoderStepper.of_input(model, ids, most_tokens)
     if type(model) is RecurrentAttention:
         return RecurrentAttentionStepper.start(model, ids)
     if type(model) in (RNN, GRU, LSTM) and isinstance(model, Recurrent):
         return RecurrentStepper.start(model, ids)
     if type(model) in (DeltaNet, LinearAttention, Mamba, SLSTM) and isinstance(model, Mixing):
         return MixingStepper.start(model, ids)
-    return Again.start(model, ids, room)
+    return Again.start(model, ids, most_tokens)
 
 
 class Again:
@@ -76,9 +76,9 @@ class Again:
         self._lengths = lengths
 
     @classmethod
-    def start(cls, model: Classifier, ids: Ids, room: int) -> "tuple[Again, Scores]":
+    def start(cls, model: Classifier, ids: Ids, most_tokens: int) -> "tuple[Again, Scores]":
         """As `start`."""
-        stepper = cls(model, *padded(ids, room))
+        stepper = cls(model, *padded(ids, most_tokens))
         return stepper, stepper._scores()
 
     def step(self, tokens: Int64[Tensor, " string"]) -> Scores:
@@ -97,7 +97,7 @@ class Again:
         return outputs[torch.arange(len(ids)), self._lengths - 1]
 
 
-def padded(ids: Ids, room: int) -> tuple[Tensor, Tensor]:
+def padded(ids: Ids, most_tokens: int) -> tuple[Tensor, Tensor]:
     """Token ids with room for so many more, and the length of each string."""
-    wide = torch.nn.functional.pad(ids, (0, room), value=PAD)
+    wide = torch.nn.functional.pad(ids, (0, most_tokens), value=PAD)
     return wide, (ids != PAD).sum(dim=1)

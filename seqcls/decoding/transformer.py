@@ -41,16 +41,18 @@ class TransformerStepper:
 
     @classmethod
     def start(
-        cls, model: Transformer, ids: Ids, room: int
+        cls, model: Transformer, ids: Ids, most_tokens: int
     ) -> "tuple[TransformerStepper, Float[Tensor, 'string output']]":
         """As `seqcls.decoding.stepping.start`."""
         kept = model.activations(ids)
         lengths = (ids != PAD).sum(dim=1)
         last = kept["logits"][torch.arange(len(ids)), lengths - 1]
-        stepper = cls(model, model, lengths, *cached(model, kept, "blocks.{}.attention", room))
+        stepper = cls(
+            model, model, lengths, *cached(model, kept, "blocks.{}.attention", most_tokens)
+        )
         if model.config.positions == "coupled":
             # A place depends on the input and on how many tokens are written, not on which.
-            wide = functional.pad(ids, (0, room), value=PAD)
+            wide = functional.pad(ids, (0, most_tokens), value=PAD)
             after = torch.arange(wide.shape[1]) >= lengths[:, None]
             stepper._places = places_of(model.config, wide.masked_fill(after, FIRST_LETTER))
         return stepper, last
@@ -119,7 +121,7 @@ class TransformerStepper:
 
 
 def cached(
-    model: Classifier, kept: Mapping[str, Tensor], attention: str, room: int = 0
+    model: Classifier, kept: Mapping[str, Tensor], attention: str, most_tokens: int = 0
 ) -> tuple[list[Cache], list[Cache]]:
     """Keys and values of every block, with room for so many more tokens.
 
@@ -127,11 +129,14 @@ def cached(
         model: whose blocks they are.
         kept: its recorded states.
         attention: the name of the attention in them, with `{}` for the block's number.
-        room: in tokens.
+        most_tokens: in tokens.
     """
     blocks = range(model.config.num_blocks)
     keys, values = (
-        [functional.pad(kept[f"{attention.format(x)}.{name}"], (0, 0, 0, room)) for x in blocks]
+        [
+            functional.pad(kept[f"{attention.format(x)}.{name}"], (0, 0, 0, most_tokens))
+            for x in blocks
+        ]
         for name in ("key", "value")
     )
     return keys, values

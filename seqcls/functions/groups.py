@@ -40,11 +40,11 @@ def prefix_products(
     group: GroupName, letters: UInt8[np.ndarray, " position"]
 ) -> UInt8[np.ndarray, " position"]:
     """The product of the tokens up to each, read from the first to the last."""
-    table, product, found = products(group), 0, []
+    table, product, prefixes = products(group), 0, []
     for letter in letters.tolist():
         product = int(table[product, letter])
-        found.append(product)
-    return np.array(found, dtype=np.uint8)
+        prefixes.append(product)
+    return np.array(prefixes, dtype=np.uint8)
 
 
 def inverse(group: GroupName, element: int) -> int:

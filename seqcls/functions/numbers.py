@@ -11,8 +11,8 @@ def between(text: str, marks: str, digits: str) -> list[str] | None:
     """
     parts = []
     for mark in marks:
-        part, found, text = text.partition(mark)
-        if not found:
+        part, at_mark, text = text.partition(mark)
+        if not at_mark:
             return None
         parts.append(part)
     parts.append(text)

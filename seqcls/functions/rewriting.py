@@ -115,7 +115,7 @@ class Rewriter:
 
     def _matches(self, text: str) -> list[tuple[int, ...]]:
         """Where each match and its groups begin and end; -1 of groups that have no part in it."""
-        found: list[tuple[int, ...]] = []
+        matches: list[tuple[int, ...]] = []
         tried: list[set[int]] = [set() for _ in range(len(text) + 1)]
         place = 0
         while place < len(text):
@@ -123,11 +123,11 @@ class Rewriter:
             if marks is None:
                 place += 1
             else:
-                found.append(marks)
+                matches.append(marks)
                 place = marks[1]
                 # All steps that were tried further on have failed; of those here one has not.
                 tried[place].clear()
-        return found
+        return matches
 
     def _match(self, text: str, start: int, tried: list[set[int]]) -> tuple[int, ...] | None:
         """Where the preferred match that starts there and its groups begin and end."""
@@ -158,7 +158,7 @@ class Rewriter:
         if not names:
             return text
         word = re.compile(f"({_KEPT})|({'|'.join(map(re.escape, names))})|\\s+", re.DOTALL)
-        return word.sub(lambda found: found[1] or self._characters.get(found[2] or "", ""), text)
+        return word.sub(lambda match: match[1] or self._characters.get(match[2] or "", ""), text)
 
     def _spelled(self, text: str) -> str:
         return "".join([self._tokens.get(character, character) for character in text])
@@ -238,16 +238,16 @@ class Rewriter:
         if name != "IN":
             self._check_known(value)
             return frozenset(chr(value)) if name == "LITERAL" else every - {chr(value)}
-        found: set[str] = set()
+        characters: set[str] = set()
         for operator, each in value:
             if operator.name == "LITERAL":
                 self._check_known(each)
-                found.add(chr(each))
+                characters.add(chr(each))
             elif operator.name == "RANGE":
-                found |= {x for x in every if each[0] <= ord(x) <= each[1]}
+                characters |= {x for x in every if each[0] <= ord(x) <= each[1]}
             elif operator.name != "NEGATE":
                 raise self._refused("write the tokens themselves, not a class such as \\w")
-        return every - found if value[0][0].name == "NEGATE" else frozenset(found)
+        return every - characters if value[0][0].name == "NEGATE" else frozenset(characters)
 
     def _check_known(self, character: int) -> None:
         if chr(character) not in self._tokens:

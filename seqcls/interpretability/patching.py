@@ -79,8 +79,8 @@ class Patched:
         All that a recurrent layer keeps comes behind its parts, since it restores the most.
         """
         restored = np.abs(self.restored)
-        found = [(int(site), int(place)) for site, place in np.argwhere(self.flips)]
-        return sorted(found, key=lambda place: (self.sites[place[0]].is_whole, -restored[place]))
+        flipping = [(int(site), int(place)) for site, place in np.argwhere(self.flips)]
+        return sorted(flipping, key=lambda place: (self.sites[place[0]].is_whole, -restored[place]))
 
     def most_restoring_units(self, most: int) -> list[int]:
         """The sites of so many units at most, those that restore most at any place, in order."""
@@ -94,9 +94,9 @@ class Patched:
 
         NaN where the two logits are the same.
         """
-        way = self.source_logit - self.base_logit
+        distance = self.source_logit - self.base_logit
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(way == 0, np.nan, (self.logits - self.base_logit) / way)
+            return np.where(distance == 0, np.nan, (self.logits - self.base_logit) / distance)
 
 
 def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Patched:
@@ -111,9 +111,9 @@ def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Pa
         ConfigError: an architecture whose states are not known.
     """
     network, sites = _opened(model, base, source)
-    asked = _of_output(model, base) if model.writes else _of_answer(model, base)
+    measured = _of_output(model, base) if model.writes else _of_answer(model, base)
     ids, others = (
-        [ids_of(model, [letters], read and [read]) for read in asked.read]
+        [ids_of(model, [letters], read and [read]) for read in measured.read]
         for letters in (base, source)
     )
     width = max(each.shape[1] for each in ids)
@@ -127,7 +127,7 @@ def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Pa
         for site, states in sites.items():
             outputs = []
             for each, states_of_source in zip(ids, kept, strict=True):
-                every = torch.eye(each.shape[1], dtype=torch.bool)[: asked.places]
+                every = torch.eye(each.shape[1], dtype=torch.bool)[: measured.places]
                 parts = [
                     _replaced(
                         network,
@@ -140,13 +140,13 @@ def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Pa
                     for places in every.split(at_once)
                 ]
                 outputs.append(torch.cat(parts) if parts else network(each)[:0])
-            rows.append(asked.measure(outputs))
+            rows.append(measured.measure(outputs))
         of_base, of_source = (
-            asked.measure([network(each) for each in both]) for both in (ids, others)
+            measured.measure([network(each) for each in both]) for both in (ids, others)
         )
     return Patched(
-        base_tokens=asked.tokens(model, base),
-        source_tokens=asked.tokens(model, source),
+        base_tokens=measured.tokens(model, base),
+        source_tokens=measured.tokens(model, source),
         base_logit=float(of_base.numbers[0]),
         source_logit=float(of_source.numbers[0]),
         sites=tuple(sites),
@@ -154,7 +154,7 @@ def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Pa
         answers=np.stack([row.answers for row in rows]),
         base_answer=bool(of_base.answers[0]),
         source_answer=bool(of_source.answers[0]),
-        number=asked.number,
+        number=measured.number,
     )
 
 

@@ -34,7 +34,7 @@ class Remedy:
     value: Value
     reason: str
     source: str
-    along: Callable[[RunConfig], Mapping[str, Any]] = lambda _: {}
+    others: Callable[[RunConfig], Mapping[str, Any]] = lambda _: {}
     """Other fields that have to change with it, since they mean nothing beside the new value."""
 
 
@@ -60,8 +60,8 @@ class Suggestion:
     @property
     def text(self) -> str:
         """Such as `attention_scale=log_length (now sqrt)`."""
-        along = ", ".join(f"{name}={value}" for name, value in self.along.items())
-        also = f", and with it {along}" if along else ""
+        others = ", ".join(f"{name}={value}" for name, value in self.along.items())
+        also = f", and with it {others}" if others else ""
         return f"{self.field}={self.value} (now {self.before}){also}"
 
 
@@ -101,10 +101,10 @@ def _applied(config: RunConfig, mechanism: str, remedy: Remedy) -> Iterator[Sugg
     value, before = remedy.value(config), getattr(config, remedy.field)
     if value is None or value == before or remedy.field in fields_unread(config):
         return
-    along = remedy.along(config)
-    if obstacle_of({**named_fields(config), remedy.field: value, **along}) is not None:
+    others = remedy.others(config)
+    if obstacle_of({**named_fields(config), remedy.field: value, **others}) is not None:
         return
-    yield Suggestion(mechanism, remedy.field, before, value, remedy.reason, remedy.source, along)
+    yield Suggestion(mechanism, remedy.field, before, value, remedy.reason, remedy.source, others)
 
 
 def _always(value: Any) -> Value:

@@ -83,12 +83,12 @@ def fitting_rules(model: TrainedModel) -> Rules:
     known = np.flatnonzero(answers.known)
     strings, times = test.strings.take(known), test.occurrences[known]
     predicted = answers.predicted[known]
-    found = [
+    agreements = [
         agreement(text, holds(strings), predicted, times)
         for text, holds in rules(model.tokenizer.alphabet, strings, predicted, times)
     ]
     # A stable sort: of equally good rules the simpler one stays before the other.
-    ranked = sorted(found, key=lambda rule: -rule.agreement)
+    ranked = sorted(agreements, key=lambda rule: -rule.agreement)
     return Rules(tuple(ranked), int(times.sum()))
 
 

@@ -30,13 +30,13 @@ def check_kind(kind: Kind, task: Task) -> None:
     strings = TokenStrings.of_lists(len(task.alphabet), rows)
     targets = kind.targets(task, strings)
     said = rng.normal(size=(len(rows), outputs) if outputs > 1 else len(rows))
-    found: dict[str, Any] = {
+    answered: dict[str, Any] = {
         "targets": targets,
         "answers": kind.answers(said),
         "margins": kind.margins(said, targets),
         "texts": kind.texts(task, targets),
     }
-    for name, values in found.items():
+    for name, values in answered.items():
         if values is None or len(values) != len(rows):
             raise UnfitError(f"gives {name} as {values!r:.60}, expected one for each string")
     for part, wanted in (("words", Words), ("answer_columns", tuple)):

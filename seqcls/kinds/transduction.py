@@ -67,8 +67,8 @@ class Transduction:
 
     def targets(self, task: Any, strings: TokenStrings) -> np.ndarray:
         """As `Kind.targets`: letters, `NO_LETTER` after each end."""
-        found: np.ndarray = task.targets(strings)
-        return found
+        targets: np.ndarray = task.targets(strings)
+        return targets
 
     def reading(self, task: Task, examples: Examples) -> TokenStrings:
         """As `Kind.reading`: the input, `SEP`, and the target without `END`."""
@@ -108,10 +108,10 @@ class Transduction:
     ) -> "Float[Tensor, '*member string']":
         """As `Kind.losses`: each string's cross entropies, summed over the tokens predicted."""
         del train_loss
-        asked = targets != NO_TARGET
+        has_target = targets != NO_TARGET
         scores = outputs.log_softmax(dim=-1)
-        chosen = targets[asked].expand(scores.shape[:-1]).unsqueeze(-1)
-        return -_per_string(scores.gather(-1, chosen).squeeze(-1), asked)
+        chosen = targets[has_target].expand(scores.shape[:-1]).unsqueeze(-1)
+        return -_per_string(scores.gather(-1, chosen).squeeze(-1), has_target)
 
     def units(self, targets: "Tensor") -> int:
         """As `Kind.units`: the tokens predicted."""
@@ -119,20 +119,20 @@ class Transduction:
 
     def are_right(self, outputs: "Tensor", targets: "Tensor") -> "Bool[Tensor, '*member string']":
         """As `Kind.are_right`: every token of target and `END` has the highest output."""
-        asked = targets != NO_TARGET
+        has_target = targets != NO_TARGET
         said = writable(outputs).argmax(dim=-1)
-        missed = (said != targets[asked]) & of_output(targets, outputs.shape[-1])
-        return _per_string(missed.to(outputs.dtype), asked) == 0
+        missed = (said != targets[has_target]) & of_output(targets, outputs.shape[-1])
+        return _per_string(missed.to(outputs.dtype), has_target) == 0
 
     def are_right_length_given(
         self, outputs: "Tensor", targets: "Tensor"
     ) -> "Bool[Tensor, '*member string']":
         """As `are_right`, where `END` is written after the target's length and never before."""
-        asked, end = targets != NO_TARGET, outputs.shape[-1] - 1
-        wanted = targets[asked]
+        has_target, end = targets != NO_TARGET, outputs.shape[-1] - 1
+        wanted = targets[has_target]
         missed = (writable(outputs)[..., :end].argmax(dim=-1) != wanted) & (wanted != end)
         missed = missed & of_output(targets, outputs.shape[-1])
-        return _per_string(missed.to(outputs.dtype), asked) == 0
+        return _per_string(missed.to(outputs.dtype), has_target) == 0
 
     def answers(self, outputs: np.ndarray) -> np.ndarray:
         """As `Kind.answers`; asked of `seqcls.decoding`, which writes outputs."""
@@ -204,10 +204,10 @@ def target_lengths(letters: np.ndarray) -> Int64[np.ndarray, " string"]:
 
 def of_output(targets: "Tensor", vocabulary: int) -> "Bool[Tensor, ' token']":
     """Which of the tokens predicted follow `SEP`: all, but with the head `all`."""
-    asked = targets != NO_TARGET
+    has_target = targets != NO_TARGET
     separators = (targets == vocabulary - 2).int()
     # A token stands after SEP where no SEP stands at its place or after it.
-    return (separators.flip(1).cumsum(1).flip(1) == 0)[asked]
+    return (separators.flip(1).cumsum(1).flip(1) == 0)[has_target]
 
 
 def _ids(letters: np.ndarray) -> Int64[np.ndarray, "string position"]:
@@ -215,9 +215,9 @@ def _ids(letters: np.ndarray) -> Int64[np.ndarray, "string position"]:
 
 
 def _per_string(
-    values: "Float[Tensor, '*member token']", asked: "Bool[Tensor, 'string place']"
+    values: "Float[Tensor, '*member token']", has_target: "Bool[Tensor, 'string place']"
 ) -> "Float[Tensor, '*member string']":
     """Sums over the tokens of each string, of values of all strings one after another."""
-    rows = asked.nonzero()[:, 0]
-    sums = values.new_zeros(*values.shape[:-1], len(asked))
+    rows = has_target.nonzero()[:, 0]
+    sums = values.new_zeros(*values.shape[:-1], len(has_target))
     return sums.index_add(-1, rows, values)

@@ -37,8 +37,10 @@ class ParagraphReader(EncoderDecoder):
         )
         scale = torch.ones((), dtype=weight.dtype, device=weight.device)
         # Between pictures and text no scheme of positions has a part.
-        own = streams.places_of(places, streams.outputs)
-        return Attending(attendable, scale.expand(len(inputs), 1, 1, 1), self.nowhere, own)
+        places_of_output = streams.places_of(places, streams.outputs)
+        return Attending(
+            attendable, scale.expand(len(inputs), 1, 1, 1), self.nowhere, places_of_output
+        )
 
     def attention(self) -> tuple[str, ...]:
         """As `Classifier.attention`, of the decoder's blocks alone; the last over the memory."""

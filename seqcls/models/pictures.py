@@ -158,10 +158,10 @@ def _waves(hidden: int, rows: int, columns: int) -> Float[Tensor, "hidden row co
     half = hidden // 2
     frequencies = 10_000 ** (-torch.arange(0, half, 2, dtype=torch.float64) / half)
 
-    def along(places: int) -> Tensor:
+    def waves(places: int) -> Tensor:
         angles = torch.arange(places).unsqueeze(1) * frequencies
         return torch.cat([angles.sin(), angles.cos()], dim=1)[:, :half]
 
-    of_rows = along(rows).unsqueeze(1).expand(-1, columns, -1)
-    of_columns = along(columns).unsqueeze(0).expand(rows, -1, -1)
+    of_rows = waves(rows).unsqueeze(1).expand(-1, columns, -1)
+    of_columns = waves(columns).unsqueeze(0).expand(rows, -1, -1)
     return torch.cat([of_rows, of_columns], dim=2).permute(2, 0, 1)

@@ -73,15 +73,15 @@ class Cell(nn.Module):
                 cell = record.step("cell", place, cell)
             steps.append(step._replace(state=state, cell=cell))
 
-        def along(values: Iterable[State]) -> Tensor:
+        def stacked(values: Iterable[State]) -> Tensor:
             kept = list(values)
             return torch.stack(kept, dim=1) if kept else torch.zeros_like(states)
 
         for gate in self.gates:
-            record(gate, along(step.gates[gate] for step in steps))
+            record(gate, stacked(step.gates[gate] for step in steps))
         if self.has_cell:
-            record("cell", along(step.cell for step in steps))
-        return record("state", along(step.state for step in steps))
+            record("cell", stacked(step.cell for step in steps))
+        return record("state", stacked(step.state for step in steps))
 
 
 class RNNCell(Cell):

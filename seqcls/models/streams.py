@@ -49,9 +49,9 @@ class Streams(NamedTuple):
     ) -> Float[Tensor, "string position size"]:
         """The outputs' values at the positions of the ids that were split; zeros elsewhere."""
         rows, places = self.written.nonzero(as_tuple=True)
-        found = values.new_zeros(len(values), self.width, values.shape[2])
-        found[rows, self.columns[rows, places]] = values[rows, places]
-        return found
+        shifted = values.new_zeros(len(values), self.width, values.shape[2])
+        shifted[rows, self.columns[rows, places]] = values[rows, places]
+        return shifted
 
 
 def split(config: NetworkConfig, ids: Ids) -> Streams:

@@ -206,29 +206,29 @@ class Transformer(BodyAndHead):
 
     def parts(self) -> Mapping[Part, str]:
         """As `Classifier.parts`: heads, feed-forwards, and units of these, block by block."""
-        config, found = self.config, dict[Part, str]()
+        config, parts = self.config, dict[Part, str]()
         for block in range(config.num_blocks):
             inside = f"blocks.{block}."
             for head in range(config.num_attention_heads):
-                found[Part(block, "head", head)] = f"{inside}attention.mixed_value"
+                parts[Part(block, "head", head)] = f"{inside}attention.mixed_value"
             if config.feed_forward_size:
-                found[Part(block, "feed-forward")] = f"{inside}feed_forward.output"
+                parts[Part(block, "feed-forward")] = f"{inside}feed_forward.output"
             for unit in range(config.feed_forward_size):
-                found[Part(block, "unit", unit)] = f"{inside}feed_forward.activation"
-        return found
+                parts[Part(block, "unit", unit)] = f"{inside}feed_forward.activation"
+        return parts
 
     def sites(self) -> Mapping[Site, tuple[str, ...]]:
         """As `Classifier.sites`."""
-        found = {Site("embedding"): ("embedding",)}
+        sites = {Site("embedding"): ("embedding",)}
         for number, block in enumerate(self.blocks):
             inside = f"blocks.{number}."
             for head in range(self.config.num_attention_heads):
-                found[Site("head", number, head)] = (f"{inside}attention.mixed_value",)
+                sites[Site("head", number, head)] = (f"{inside}attention.mixed_value",)
             last = "after_feed_forward" if block.norms_first else "feed_forward_norm"
-            found[Site("attention", number)] = (f"{inside}attention.output",)
-            found[Site("feed-forward", number)] = (f"{inside}feed_forward.output",)
-            found[Site("block", number)] = (f"{inside}{last}",)
-        return found
+            sites[Site("attention", number)] = (f"{inside}attention.output",)
+            sites[Site("feed-forward", number)] = (f"{inside}feed_forward.output",)
+            sites[Site("block", number)] = (f"{inside}{last}",)
+        return sites
 
     def attention(self) -> tuple[str, ...]:
         """As `Classifier.attention`."""

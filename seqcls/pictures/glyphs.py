@@ -24,18 +24,18 @@ def glyphs_of(font: str, alphabet: str) -> Glyphs:
     if font == "digits":
         written = _handwritten()
         missing = next((letter for letter in alphabet if letter not in written), None)
-        found = [written[letter] for letter in alphabet if letter in written]
+        glyphs = [written[letter] for letter in alphabet if letter in written]
         known = "it has the digits 0 to 9"
     else:
         bitmaps = [_bitmap(letter) for letter in alphabet]
         missing = next((x for x, bits in zip(alphabet, bitmaps, strict=True) if bits is None), None)
-        found = [bits[None] for bits in bitmaps if bits is not None]
+        glyphs = [bits[None] for bits in bitmaps if bits is not None]
         known = "it has the characters of Latin-1"
     if missing is not None:
         raise ConfigError(
             f"alphabet={alphabet!r}: {missing!r} has no glyph in font={font!r}; {known}"
         )
-    return np.stack(found).astype(np.float32)
+    return np.stack(glyphs).astype(np.float32)
 
 
 def _bitmap(letter: str) -> np.ndarray | None:
@@ -53,9 +53,9 @@ def _bitmap(letter: str) -> np.ndarray | None:
 def _handwritten() -> dict[str, np.ndarray]:
     """Of each digit its pictures, (variant, row, column); where they are from, the file says."""
     text = files("seqcls.pictures").joinpath("digits.txt").read_text(encoding="utf-8")
-    found: dict[str, list[list[int]]] = {}
+    bitmaps: dict[str, list[list[int]]] = {}
     for line in text.splitlines():
         if not line.startswith("#"):
             digit, levels = line.split()
-            found.setdefault(digit, []).append([int(level, 16) for level in levels])
-    return {x: np.array(rows, np.float32).reshape(-1, 8, 8) / 15 for x, rows in found.items()}
+            bitmaps.setdefault(digit, []).append([int(level, 16) for level in levels])
+    return {x: np.array(rows, np.float32).reshape(-1, 8, 8) / 15 for x, rows in bitmaps.items()}

@@ -59,7 +59,7 @@ class Page:
         of, at = np.nonzero(letters < len(self.alphabet))
         line, column = lines[of, at], (places - starts)[of, at]
 
-        def own(number: int) -> Float64[np.ndarray, " character"]:
+        def by_character(number: int) -> Float64[np.ndarray, " character"]:
             return _uniform(hashes[of] + _ODD * (8 * at + number).astype(np.uint64))
 
         def shared(number: int) -> Float64[np.ndarray, " string"]:
@@ -67,11 +67,13 @@ class Page:
 
         glyphs = glyphs_of(self.font, self.alphabet)
         variants, height, width = glyphs.shape[1:]
-        drawn = glyphs[letters[of, at], (own(0) * variants).astype(np.int64)]
+        drawn = glyphs[letters[of, at], (by_character(0) * variants).astype(np.int64)]
         free = (ROWS - height) / 2
-        top = line * ROWS + free + (2 * own(1) - 1) * free * self.distortion
+        top = line * ROWS + free + (2 * by_character(1) - 1) * free * self.distortion
         step = COLUMNS * (1 - LEFT_OUT * self.distortion * shared(0))
-        left = column * step[of] + (COLUMNS - width) / 2 + (2 * own(2) - 1) * self.distortion
+        left = (
+            column * step[of] + (COLUMNS - width) / 2 + (2 * by_character(2) - 1) * self.distortion
+        )
         slant = SLANT * self.distortion * (2 * shared(1) - 1)
         character, row, across = np.nonzero(drawn)
         shift = slant[of][character] * (height / 2 - row)
@@ -81,8 +83,8 @@ class Page:
         inside = (y >= 0) & (y < rows) & (x >= 0) & (x < columns)
         pixels = ((of[character] * rows + y) * columns + x)[inside]
         ink = drawn[character, row, across][inside]
-        found = np.bincount(pixels, ink, minlength=strings * rows * columns)
-        pictures = np.minimum(found, 1).astype(np.float32).reshape(strings, rows * columns)
+        ink_sums = np.bincount(pixels, ink, minlength=strings * rows * columns)
+        pictures = np.minimum(ink_sums, 1).astype(np.float32).reshape(strings, rows * columns)
         if self.distortion:
             faint = 1 - (1 - FAINTEST) * self.distortion * shared(2)
             pictures *= faint[:, None].astype(np.float32)

@@ -75,8 +75,8 @@ class Training:
         """Of every string that any epoch trains on, in ascending order."""
         drawn = stream(self.sampler)
         epochs = range(self._distinct_epochs)
-        found = [fingerprints(drawn.epoch(epoch).strings.letters) for epoch in epochs]
-        return np.unique(np.concatenate(found))
+        trained = [fingerprints(drawn.epoch(epoch).strings.letters) for epoch in epochs]
+        return np.unique(np.concatenate(trained))
 
 
 @dataclass(frozen=True)
@@ -195,9 +195,9 @@ class BalancedStrings(DrawnByLength):
             drawn = candidates(rng, min(2 * len(rows) + 16, MAX_CANDIDATES))
             left -= len(drawn)
             fits = (drawn.lengths >= self.min_length) & (drawn.lengths <= self.max_length)
-            found = np.flatnonzero(fits & ~self.task.labels(drawn))[: len(rows)]
-            _put(letters, rows[: len(found)], drawn.take(found))
-            rows = rows[len(found) :]
+            kept = np.flatnonzero(fits & ~self.task.labels(drawn))[: len(rows)]
+            _put(letters, rows[: len(kept)], drawn.take(kept))
+            rows = rows[len(kept) :]
         _put(letters, rows, self._of_label(rng, len(rows), positive=False))
 
     def _put_of_lengths(
@@ -210,9 +210,9 @@ class BalancedStrings(DrawnByLength):
                 return
             tried, drawn = candidates(rng, lengths)
             fits = (drawn.lengths == lengths[tried]) & ~self.task.labels(drawn)
-            found = tried[fits]
-            _put(letters, rows[found], drawn.take(np.flatnonzero(fits)))
-            rows, lengths = np.delete(rows, found), np.delete(lengths, found)
+            kept = tried[fits]
+            _put(letters, rows[kept], drawn.take(np.flatnonzero(fits)))
+            rows, lengths = np.delete(rows, kept), np.delete(lengths, kept)
         _put(letters, rows, draw_many(self.task, rng, lengths, positive=False))
 
     def _of_label(self, rng: np.random.Generator, size: int, *, positive: bool) -> TokenStrings:
@@ -252,13 +252,13 @@ def _numbers_of_edits(rng: np.random.Generator, size: int) -> Int64[np.ndarray, 
 @lru_cache(maxsize=64)
 def _lengths(task: LanguageTask, min_length: int, max_length: int) -> dict[bool, Lengths]:
     """The allowed lengths that have a positive, and a negative string."""
-    found: dict[bool, list[int]] = {False: [], True: []}
+    drawable: dict[bool, list[int]] = {False: [], True: []}
     # The longest first: what is too large to look for is refused before the rest is looked through.
     for length in range(max_length, min_length - 1, -1):
-        for label, lengths in found.items():
+        for label, lengths in drawable.items():
             if task.has(length, label):
                 lengths.append(length)
-    return {label: np.array(lengths[::-1], dtype=np.int64) for label, lengths in found.items()}
+    return {label: np.array(lengths[::-1], dtype=np.int64) for label, lengths in drawable.items()}
 
 
 def draw_many(

@@ -150,19 +150,19 @@ def _sums(length: int) -> tuple[Int64[np.ndarray, "split 3"], Float64[np.ndarray
     z <= x, and with m = min(y, z) there are (2^z - s) first numbers for each second one s < 2^m.
     """
     middle = (length - 2) // 3
-    near = np.arange(max(1, middle - WINDOW), middle + WINDOW + 1)
-    x, y = (sizes.ravel() for sizes in np.meshgrid(near, near, indexing="ij"))
+    middle_ones = np.arange(max(1, middle - WINDOW), middle + WINDOW + 1)
+    x, y = (sizes.ravel() for sizes in np.meshgrid(middle_ones, middle_ones, indexing="ij"))
     sizes = np.stack([x, y, length - 2 - x - y], axis=1)
     sizes = sizes[sizes[:, 2] >= 1]
     longer, shorter, z = sizes[:, :2].max(axis=1), sizes[:, :2].min(axis=1), sizes[:, 2]
     least = np.minimum(shorter, z)
     scale = 2 * middle
     # Powers of two, exact: the same on every machine.
-    ways = np.where(
+    numbers = np.where(
         z > longer,
         np.ldexp(1.0, longer + shorter - scale),
         np.ldexp(1.0, z + least - scale)
         - np.ldexp(1.0, 2 * least - 1 - scale)
         + np.ldexp(1.0, least - 1 - scale),
     )
-    return sizes, np.cumsum(ways)
+    return sizes, np.cumsum(numbers)

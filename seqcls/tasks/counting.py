@@ -36,7 +36,7 @@ PROBES = 64
 BLOCK = 64
 """Lengths that are probed at once."""
 
-NEAR = 4
+MOST_LEFT_OUT = 4
 """Tokens that are taken from a known string in search of a shorter one."""
 
 
@@ -124,41 +124,41 @@ class _Counted:
     def draw(
         self, rng: np.random.Generator, length: int, positive: bool, size: int
     ) -> UInt8[np.ndarray, "string position"]:
-        found = self._by_chance(rng, length, positive, size)
-        missing = size - len(found)
+        drawn = self._by_chance(rng, length, positive, size)
+        missing = size - len(drawn)
         if not missing:
-            return found
+            return drawn
         matching, sums = self._matching(length, positive)
         numbers = np.minimum(rng.random(missing) * sums[-1], np.nextafter(sums[-1], 0))
         chosen = matching[np.searchsorted(sums, numbers, "right")]
-        return np.concatenate([found, shuffled(rng, chosen, self._classes)])
+        return np.concatenate([drawn, shuffled(rng, chosen, self._classes)])
 
     def _by_chance(
         self, rng: np.random.Generator, length: int, positive: bool, size: int
     ) -> UInt8[np.ndarray, "string position"]:
         """Uniform strings of that label, so many or, where it is rare, fewer."""
         left = size * (TRIES if self._is_listed(length) else MANY_TRIES)
-        found = np.zeros((0, length), dtype=np.uint8)
-        while left > 0 and len(found) < size:
-            tries = min(left, 4 * (size - len(found)) + 16, 1 + 2**22 // (length + 1))
+        drawn = np.zeros((0, length), dtype=np.uint8)
+        while left > 0 and len(drawn) < size:
+            tries = min(left, 4 * (size - len(drawn)) + 16, 1 + 2**22 // (length + 1))
             left -= tries
             letters = rng.integers(self._num_letters, size=(tries, length), dtype=np.uint8)
-            found = np.concatenate([found, letters[self._labels(letters) == positive]])
-        return found[:size]
+            drawn = np.concatenate([drawn, letters[self._labels(letters) == positive]])
+        return drawn[:size]
 
     def _labels(self, letters: UInt8[np.ndarray, "string position"]) -> np.ndarray:
         columns = [(letters == letter).sum(axis=1) for letter in range(self._num_letters)]
         return self.formula.holds(columns)
 
     def has(self, length: int, positive: bool) -> bool:
-        if self._found_by_chance(length, positive) or self._found_near(length, positive):
+        if self._has_by_chance(length, positive) or self._has_shorter(length, positive):
             return True
         matching = self._listed(length, positive)
         if len(matching):
             self._last[positive] = matching[len(matching) // 2 :][:1]
         return len(matching) > 0
 
-    def _found_by_chance(self, length: int, positive: bool) -> bool:
+    def _has_by_chance(self, length: int, positive: bool) -> bool:
         block, row = divmod(length, BLOCK)
         if block not in self._probed:
             holds = self._probe(block * BLOCK + np.arange(BLOCK), PROBES)
@@ -181,16 +181,16 @@ class _Counted:
         counts = rng.multinomial(lengths[:, None], shares, size=(len(lengths), size))
         return self._holds(counts.reshape(-1, len(shares))).reshape(len(lengths), size)
 
-    def _found_near(self, length: int, positive: bool) -> bool:
+    def _has_shorter(self, length: int, positive: bool) -> bool:
         """Whether there is a string a little shorter than one found before."""
         known = self._last.get(positive)
-        if known is None or not 0 < (less := int(known.sum()) - length) <= NEAR:
+        if known is None or not 0 < (less := int(known.sum()) - length) <= MOST_LEFT_OUT:
             return False
-        near = known - vectors(less, len(self._classes))
-        near = near[(self._holds(near) == positive) & (near.min(axis=1) >= 0)]
-        if len(near):
-            self._last[positive] = near[len(near) // 2 :][:1]
-        return len(near) > 0
+        shorter = known - vectors(less, len(self._classes))
+        shorter = shorter[(self._holds(shorter) == positive) & (shorter.min(axis=1) >= 0)]
+        if len(shorter):
+            self._last[positive] = shorter[len(shorter) // 2 :][:1]
+        return len(shorter) > 0
 
     def _is_listed(self, length: int) -> bool:
         return number_of_vectors(length, len(self._classes)) <= MAX_VECTORS

@@ -54,10 +54,10 @@ def check_draws(task: LanguageTask, lengths: range) -> None:
         rows = _drawn(task, rng, rng.choice(allowed, DRAWS // 2), positive)
         strings = TokenStrings.of_lists(len(task.alphabet), rows)
         _check_features(task, strings)
-        found = {"labels": task.labels(strings)}
+        answers = {"labels": task.labels(strings)}
         if isinstance(task, CountTask):
-            found["labels_of_counts"] = task.labels_of_counts(strings.counts)
-        for name, labels in found.items():
+            answers["labels_of_counts"] = task.labels_of_counts(strings.counts)
+        for name, labels in answers.items():
             _check_shape(name, labels, len(rows), "b")
             for row in np.flatnonzero(labels != positive)[:1]:
                 text = Tokenizer(task.alphabet).spelled(rows[row])
@@ -114,13 +114,13 @@ def _check_features(task: Any, strings: TokenStrings) -> None:
         _check_shape(f"feature {name!r}", np.asarray(values), len(strings), "biuf")
 
 
-def _check_shape(what: str, found: Any, size: int, kinds: str) -> None:
+def _check_shape(what: str, given: Any, size: int, kinds: str) -> None:
     """Refuses what is no array of so many values of one of these kinds of NumPy's."""
-    if not isinstance(found, np.ndarray):
-        raise UnfitError(f"gives {what} as {found!r:.60}, expected an array of NumPy's")
-    if found.shape != (size,) or (size and found.dtype.kind not in kinds):
+    if not isinstance(given, np.ndarray):
+        raise UnfitError(f"gives {what} as {given!r:.60}, expected an array of NumPy's")
+    if given.shape != (size,) or (size and given.dtype.kind not in kinds):
         expected = {"b": "bool", "biu": "whole numbers", "biuf": "numbers"}[kinds]
         raise UnfitError(
-            f"gives {what} as {found.dtype} of shape {found.shape}, expected {expected} of shape "
+            f"gives {what} as {given.dtype} of shape {given.shape}, expected {expected} of shape "
             f"({size},)"
         )

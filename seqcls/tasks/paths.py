@@ -61,11 +61,11 @@ def _rising(highest: int, length: int) -> Float64[np.ndarray, "remaining height"
     arithmetic, the same on every machine.
     """
     rising = np.zeros((length, highest + 1))
-    ways = np.zeros(highest + 3)  # of the heights -1 to highest + 1
-    ways[1] = 1.0
+    paths = np.zeros(highest + 3)  # of the heights -1 to highest + 1
+    paths[1] = 1.0
     for remaining in range(length):
-        up, down = ways[2:], ways[:-2]
+        up, down = paths[2:], paths[:-2]
         total = up + down
         np.divide(up, total, out=rising[remaining], where=total > 0)
-        ways[1:-1] = total / total.max()
+        paths[1:-1] = total / total.max()
     return rising

@@ -69,10 +69,10 @@ def _ways(length: int) -> tuple[int, ...]:
     From n bits, k pushes and any pops are (n+1)/(2k+n+3) * C(2k+n+3, k+1) sequences: the paths
     that `first_passage` draws from, counted.
     """
-    ways = []
+    strings = []
     for pushes in range((length - 1) // 3 + 1):
         size, odd = divmod(length - 1 - 3 * pushes, 2)
         steps = 2 * pushes + size + 3
         paths = (size + 1) * math.comb(steps, pushes + 1) // steps
-        ways.append(0 if odd else paths << (size + pushes))
-    return tuple(ways)
+        strings.append(0 if odd else paths << (size + pushes))
+    return tuple(strings)

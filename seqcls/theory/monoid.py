@@ -131,7 +131,7 @@ class Monoid:
         rows: dict[bytes, list[int]] = {}
         for row, (image, kernel) in enumerate(zip(images, _kernels(chosen), strict=True)):
             rows.setdefault(image.tobytes() + kernel.tobytes(), []).append(row)
-        return {key: _with_identity(chosen[found]) for key, found in rows.items()}
+        return {key: _with_identity(chosen[element]) for key, element in rows.items()}
 
 
 def monoid_of(automaton: Automaton) -> Monoid:

@@ -46,11 +46,11 @@ def listed_tokens(alphabet: Sequence[str], unknown: str) -> str:
     if not has_names(alphabet):
         return f"the alphabet is {''.join(alphabet)!r}"
     first, more = ", ".join(alphabet[:MAX_TOLD]), len(alphabet) - MAX_TOLD
-    near = closest(unknown[:MAX_TOKEN], list(alphabet))
+    similar = closest(unknown[:MAX_TOKEN], list(alphabet))
     return (
         f"the tokens are {first}"
         + (f" and {more} more" if more > 0 else "")
-        + (f"; did you mean {near!r}?" if near else "")
+        + (f"; did you mean {similar!r}?" if similar else "")
     )
 
 

@@ -71,9 +71,9 @@ def leading(causes: pd.DataFrame) -> pd.DataFrame:
     # A stable sort: of equals the first stays, which is that of the most frequent cause.
     ranked = summed.reset_index().sort_values("share", ascending=False, kind="stable")
     ranked = ranked.sort_values("mechanism", key=lambda names: names != ORDER, kind="stable")
-    found = ranked.drop_duplicates("run_id").sort_values("run_id", ignore_index=True)
+    first = ranked.drop_duplicates("run_id").sort_values("run_id", ignore_index=True)
     looked_at = causes.groupby("run_id")["strings"].sum()
-    return found.assign(strings=found["run_id"].map(looked_at).astype(int))
+    return first.assign(strings=first["run_id"].map(looked_at).astype(int))
 
 
 def table(runs: pd.DataFrame, causes: pd.DataFrame) -> pd.DataFrame:

@@ -6,7 +6,7 @@ import pandas as pd
 
 from seqcls.errors import UnknownRunError
 from seqcls.imported import fields_known
-from sweeps.analysis.configuration_lookup import config_meant
+from sweeps.analysis.configuration_lookup import config_named
 from sweeps.results.summaries import differing_fields
 from sweeps.statistics import seed_by_seed
 from sweeps.statistics.seed_by_seed import Comparison, by_length, string_differences
@@ -52,7 +52,7 @@ def compare(store: Store, a: str, b: str) -> Compared:
         ConfigError: a field or a value that there is not.
     """
     store = store.reader()
-    ids = (config_meant(store, a), config_meant(store, b))
+    ids = (config_named(store, a), config_named(store, b))
     frame = queries.runs(store)
     frame = frame[frame["state"] == RunState.DONE]
     sides = [_finished(frame, config_id, name) for config_id, name in zip(ids, (a, b), strict=True)]

@@ -15,7 +15,7 @@ from sweeps.store.reading import queries, sweep_queries
 from sweeps.store.reading.selection import View
 
 
-def config_meant(store: Store, reference: str) -> int:
+def config_named(store: Store, reference: str) -> int:
     """The id of the configuration named by `heads`, `heads:hidden_size=16`, `12` or `heads/2`.
 
     A sweep names its only configuration, or the one that has the values after a colon. A run, by

@@ -48,7 +48,7 @@ def trials(store: Store, run_id: int, mechanisms: Sequence[str]) -> tuple[Trial,
     seeds = sorted(int(seed) for seed in alike["model_seed"])
     before = outcomes_of(alike)
     by_meaning = _by_meaning(queries.configs(store))
-    found = []
+    trials = []
     for suggestion in suggestions(config, mechanisms):
         other = changed(config, suggestion.fields)
         tried = runs[runs["config_id"].isin(by_meaning.get(_meaning(other), []))]
@@ -56,17 +56,17 @@ def trials(store: Store, run_id: int, mechanisms: Sequence[str]) -> tuple[Trial,
         states = tried["state"].value_counts()
         waiting = int(states.get(RunState.QUEUED, 0) + states.get(RunState.RUNNING, 0))
         lost = int(states.get(RunState.FAILED, 0))
-        found.append(Trial(suggestion, spec, _compared(tried, before), waiting, lost))
-    return tuple(found)
+        trials.append(Trial(suggestion, spec, _compared(tried, before), waiting, lost))
+    return tuple(trials)
 
 
 def _by_meaning(configs: Mapping[int, RunConfig]) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
+    ids: dict[str, list[int]] = {}
     for config_id, config in configs.items():
         # The fields that a plug-in reads are unknown unless it is installed.
         if obstacle_of(config) is None:
-            found.setdefault(_meaning(config), []).append(config_id)
-    return found
+            ids.setdefault(_meaning(config), []).append(config_id)
+    return ids
 
 
 def _meaning(config: RunConfig) -> str:
@@ -75,13 +75,13 @@ def _meaning(config: RunConfig) -> str:
     return canonical_json({k: v for k, v in config.changed.items() if k not in unread})
 
 
-def mechanisms_of(found: pd.DataFrame) -> list[str]:
+def mechanisms_of(frame: pd.DataFrame) -> list[str]:
     """The mechanisms of stored causes, `order not seen` first, then that of most errors.
 
     Args:
-        found: as `sweeps.store.results.explained.causes`, of one run or of several.
+        frame: as `sweeps.store.results.explained.causes`, of one run or of several.
     """
-    shares = found.groupby("mechanism", sort=False)["share"].sum()
+    shares = frame.groupby("mechanism", sort=False)["share"].sum()
     ranked = shares.sort_values(ascending=False, kind="stable").index
     return sorted(map(str, ranked), key=lambda name: name != ORDER)
 

@@ -71,8 +71,8 @@ def perturb(store: Store, run_ids: Sequence[int], times: int = TIMES) -> None:
         ConfigError: the task of one is no language.
     """
     reader = store.reader()
-    found = queries.runs(reader)
-    known = {run["id"]: run for run in found[found["id"].isin(run_ids)].to_dict("records")}
+    runs = queries.runs(reader)
+    known = {run["id"]: run for run in runs[runs["id"].isin(run_ids)].to_dict("records")}
     for run_id in run_ids:
         if known[run_id]["state"] != RunState.DONE:
             raise UnknownRunError(f"run {run_id} is {known[run_id]['state']}, not finished")
@@ -109,12 +109,12 @@ def perturbed(
 
     (initial,) = draw_initial([(resolve(config), model_seed)])
     moved = [moved_values(initial, np.random.default_rng([model_seed, i])) for i in range(times)]
-    found = _trained(config, model_seed, moved, engine)
+    trained = _trained(config, model_seed, moved, engine)
     if config.precision != DOUBLE:
         double = config.model_copy(update={"precision": DOUBLE})
         unmoved = {name: values.astype(DOUBLE) for name, values in initial.items()}
-        found += _trained(double, model_seed, [unmoved], "auto")
-    return found
+        trained += _trained(double, model_seed, [unmoved], "auto")
+    return trained
 
 
 def _trained(

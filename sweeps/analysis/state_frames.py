@@ -10,11 +10,11 @@ LEAST_WEIGHT = 0.00005
 WEIGHT_STEPS = 20
 
 
-def attention_frame(found: Patterns) -> pd.DataFrame:
+def attention_frame(patterns: Patterns) -> pd.DataFrame:
     """block, head, query and key (places), query_token, key_token, weight in [0, 1]."""
     rows = [
-        (block, head, query, key, found.tokens[query], found.tokens[key], weight)
-        for block, heads in enumerate(found.weights.tolist())
+        (block, head, query, key, patterns.tokens[query], patterns.tokens[key], weight)
+        for block, heads in enumerate(patterns.weights.tolist())
         for head, queries in enumerate(heads)
         for query, keys in enumerate(queries)
         for key, weight in enumerate(keys)
@@ -23,36 +23,36 @@ def attention_frame(found: Patterns) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def head_frame(found: Patterns, block: int, head: int) -> pd.DataFrame:
+def head_frame(patterns: Patterns, block: int, head: int) -> pd.DataFrame:
     """Query and key (places), weight of one head, without weights that round to 0.0000."""
-    weights = found.weights[block, head]
+    weights = patterns.weights[block, head]
     query, key = np.nonzero(weights >= LEAST_WEIGHT)
     return pd.DataFrame({"query": query, "key": key, "weight": weights[query, key]})
 
 
-def output_attention_frame(found: Patterns, start: int, block: int, head: int) -> pd.DataFrame:
+def output_attention_frame(patterns: Patterns, start: int, block: int, head: int) -> pd.DataFrame:
     """Row (of the token that is written), letter (place of the token read), weight of one head.
 
     Args:
-        found: of an input with its output.
+        patterns: of an input with its output.
         start: the place of `SEP`, from which on tokens are written.
         block: the head's block.
         head: its number.
     """
-    frame = head_frame(found, block, head)
+    frame = head_frame(patterns, block, head)
     frame = frame[frame["query"] >= start]
     return pd.DataFrame(
         {"row": frame["query"] - start, "letter": frame["key"], "weight": frame["weight"]}
     ).reset_index(drop=True)
 
 
-def pattern_runs(found: Patterns) -> pd.DataFrame:
+def pattern_runs(patterns: Patterns) -> pd.DataFrame:
     """What small pictures of all heads are made of: neighbors of about one weight as one piece.
 
     block, head, query and rows (places that attend), first and last (places attended to), weight
     in steps of `1 / WEIGHT_STEPS`. The first piece of each head is the whole of it, of weight 0.
     """
-    levels = np.rint(found.weights * WEIGHT_STEPS).astype(int)
+    levels = np.rint(patterns.weights * WEIGHT_STEPS).astype(int)
     starts = np.diff(levels, axis=3, prepend=-1) != 0
     block, head, query, first = np.nonzero(starts)
     tokens = levels.shape[3]
@@ -75,23 +75,23 @@ def pattern_runs(found: Patterns) -> pd.DataFrame:
     return pd.concat([wholes, pieces[pieces["weight"] > 0]], ignore_index=True)
 
 
-def prefixes_frame(found: Prefixes) -> pd.DataFrame:
+def prefixes_frame(prefixes: Prefixes) -> pd.DataFrame:
     """One row a prefix: length, token (its last), logit, label."""
     return pd.DataFrame(
         {
-            "length": range(len(found.logits)),
-            "token": found.tokens,
-            "logit": found.logits,
-            "label": found.labels,
+            "length": range(len(prefixes.logits)),
+            "token": prefixes.tokens,
+            "logit": prefixes.logits,
+            "label": prefixes.labels,
         }
     )
 
 
-def units_frame(found: Units) -> pd.DataFrame:
+def units_frame(recurrent: Units) -> pd.DataFrame:
     """Of every unit: state (`state`, or a gate's name), layer, place, token, unit, value."""
     rows = [
-        (name, layer, place, found.tokens[place], unit, value)
-        for name, values in {"state": found.states, **found.gates}.items()
+        (name, layer, place, recurrent.tokens[place], unit, value)
+        for name, values in {"state": recurrent.states, **recurrent.gates}.items()
         for layer, places in enumerate(values.tolist())
         for place, units in enumerate(places)
         for unit, value in enumerate(units)
@@ -99,47 +99,47 @@ def units_frame(found: Units) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["state", "layer", "place", "token", "unit", "value"])
 
 
-def layer_frame(found: Units, state: str, layer: int) -> pd.DataFrame:
+def layer_frame(units: Units, state: str, layer: int) -> pd.DataFrame:
     """place, unit, value: of one layer its state (`state`), or one of its gates."""
-    values = (found.states if state == "state" else found.gates[state])[layer]
+    values = (units.states if state == "state" else units.gates[state])[layer]
     place, unit = np.indices(values.shape).reshape(2, -1)
     return pd.DataFrame({"place": place, "unit": unit, "value": values.ravel()})
 
 
-def path_frame(found: Path, tokens: tuple[str, ...]) -> pd.DataFrame:
+def path_frame(path: Path, tokens: tuple[str, ...]) -> pd.DataFrame:
     """place, token, first and second (principal components)."""
     return pd.DataFrame(
         {
             "place": range(len(tokens)),
             "token": tokens,
-            "first": found.points[:, 0],
-            "second": found.points[:, 1],
+            "first": path.points[:, 0],
+            "second": path.points[:, 1],
         }
     )
 
 
-def patched_frame(found: Patched, most_units: int | None = None) -> pd.DataFrame:
+def patched_frame(patched: Patched, most_units: int | None = None) -> pd.DataFrame:
     """site, place, base_token, source_token, logit, restored (0 to 1), flips.
 
     Args:
-        found: the patches.
+        patched: the patches.
         most_units: how many of a recurrent network's units to keep, those that restore most.
     """
-    units = found.most_restoring_units(len(found.sites) if most_units is None else most_units)
-    restored, flips = found.restored, found.flips
+    units = patched.most_restoring_units(len(patched.sites) if most_units is None else most_units)
+    restored, flips = patched.restored, patched.flips
     rows = [
         (
             site.text,
             place,
-            found.base_tokens[place],
-            found.source_tokens[place],
-            float(found.logits[row, place]),
+            patched.base_tokens[place],
+            patched.source_tokens[place],
+            float(patched.logits[row, place]),
             float(restored[row, place]),
             bool(flips[row, place]),
         )
-        for row, site in enumerate(found.sites)
+        for row, site in enumerate(patched.sites)
         if site.name != "unit" or row in units
-        for place in range(len(found.base_tokens))
+        for place in range(len(patched.base_tokens))
     ]
     columns = ["site", "place", "base_token", "source_token", "logit", "restored", "flips"]
     return pd.DataFrame(rows, columns=columns)

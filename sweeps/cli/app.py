@@ -157,7 +157,7 @@ def verdict(
 
 @app.command(rich_help_panel=MODELS)
 def sensitive(
-    meant: Annotated[
+    references: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[RUN|SWEEP]...",
@@ -178,8 +178,8 @@ def sensitive(
     """Find the runs whose outcome depends on rounding."""
     from sweeps.cli.commands.causes import list_sensitive, show_sensitivity
 
-    if meant:
-        show_sensitivity(db, meant, times, as_json)
+    if references:
+        show_sensitivity(db, references, times, as_json)
         return
     list_sensitive(db, as_json)
 
@@ -197,9 +197,11 @@ def runs(
     failing: Annotated[
         bool, typer.Option("--failing", help="Only runs that get a test string wrong.")
     ] = False,
-    where: Annotated[
+    fields: Annotated[
         list[str] | None,
-        typer.Option(help="Only where a field has this value, as hidden_size=16; repeatable."),
+        typer.Option(
+            "--where", help="Only where a field has this value, as hidden_size=16; repeatable."
+        ),
     ] = None,
     as_json: AsJson = False,
     wide: Wide = False,
@@ -209,7 +211,7 @@ def runs(
     from sweeps.cli.commands.models import list_runs
     from sweeps.cli.commands.printing import Look
 
-    wanted = (tuple(sweep or ()), tuple(seed or ()), failing, where or [])
+    wanted = (tuple(sweep or ()), tuple(seed or ()), failing, fields or [])
     list_runs(db, *wanted, as_json, Look(wide, columns))
 
 

@@ -9,14 +9,14 @@ INSIDE = "Inside a model"
 
 MAX_SEED = 2**63 - 1
 
-MAKE_THEIR_OWN = ("sweep", "submit", "import", "work", "merge", "dashboard")
+MAKE_DATABASES = ("sweep", "submit", "import", "work", "merge", "dashboard")
 """Commands that make a database in this folder where there is none, or say themselves what they
 show."""
 
 
 def _database(context: typer.Context, db: str | None) -> str | None:
     """The database that is named; else, where this folder has none, what the dashboard shows."""
-    if context.resilient_parsing or context.info_name in MAKE_THEIR_OWN:
+    if context.resilient_parsing or context.info_name in MAKE_DATABASES:
         return db
     # Imported where it is used: `seqcls --help` needs none of it.
     from sweeps.shipped import NONE_HERE, to_begin_with

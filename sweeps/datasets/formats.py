@@ -34,7 +34,7 @@ FLARE = {
 class RawRow(NamedTuple):
     """One row, nothing of it checked."""
 
-    where: str
+    place: str
     """Such as `line 7`."""
     tokens: Any
     label: Any = None
@@ -139,13 +139,13 @@ def _separated(separator: str) -> Callable[[Path], RawRows]:
                 for cells in reader:
                     if not cells:
                         continue
-                    where = f"line {reader.line_num}"
+                    place = f"line {reader.line_num}"
                     if len(cells) != len(names):
                         raise DatasetError(
-                            f"{where} has {len(cells):,} cells, expected {len(names)}"
+                            f"{place} has {len(cells):,} cells, expected {len(names)}"
                         )
                     pairs = zip(names, cells, strict=True)
-                    yield RawRow(where, **{name: cell for name, cell in pairs if name})
+                    yield RawRow(place, **{name: cell for name, cell in pairs if name})
             except csv.Error as error:
                 raise DatasetError(f"line {reader.line_num}: {error}") from None
 
@@ -184,12 +184,12 @@ def _chained(first: Any, others: Iterator[Any]) -> Iterator[Any]:
 def json_object(number: int, line: str) -> Mapping[str, Any]:
     """The object in a line of JSON Lines; its names in lowercase."""
     try:
-        found = json.loads(line)
+        record = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise DatasetError(f"line {number} is no JSON: {str(error)[:100]}") from None
-    if not isinstance(found, dict):
+    if not isinstance(record, dict):
         raise DatasetError(f'line {number} is no JSON object, such as {{"tokens": "ab", ...}}')
-    return {key.strip().lower(): value for key, value in found.items()}
+    return {key.strip().lower(): value for key, value in record.items()}
 
 
 def _parquet(path: Path) -> RawRows:
@@ -218,8 +218,8 @@ def _pairs(path: Path, other: Path, column: str, **more: str) -> Iterator[RawRow
             short = other if pair[1] is None else path
             raise DatasetError(f"{short.name} ends before line {number}, which the other has")
         tokens, answer = (line.rstrip("\r\n") for line in pair)
-        where = f"{path.parent.name}/{path.name}, line {number}"
-        yield RawRow(where, tokens, **{column: answer}, **more)
+        place = f"{path.parent.name}/{path.name}, line {number}"
+        yield RawRow(place, tokens, **{column: answer}, **more)
 
 
 def _folder(path: Path) -> RawRows:
@@ -245,8 +245,8 @@ def _folder(path: Path) -> RawRows:
 
 
 def _split_names(name: str) -> Iterator[str]:
-    found = [split for key, split in SPLIT_NAMES.items() if name.startswith(key)]
-    yield from found[:1]
+    splits = [split for key, split in SPLIT_NAMES.items() if name.startswith(key)]
+    yield from splits[:1]
 
 
 SPLIT_NAMES = {

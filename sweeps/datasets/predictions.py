@@ -24,7 +24,7 @@ ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
 class PredictionRow(NamedTuple):
     """One prediction, as a file has it."""
 
-    where: str
+    place: str
     model: str
     seed: int
     settings: str
@@ -40,26 +40,26 @@ def read_predictions(path: Path) -> tuple[bool, list[PredictionRow]]:
     Raises:
         DatasetError: it cannot be read, or a row of it is refused: with the line named.
     """
-    found: list[PredictionRow] = []
+    predictions: list[PredictionRow] = []
     by_id = False
-    for where, cells in _rows(path):
-        if not found:
+    for place, cells in _rows(path):
+        if not predictions:
             _check_columns(list(cells))
             by_id = "tokens" not in cells
-        if len(found) == MAX_ROWS:
-            raise DatasetError(f"{where}: expected at most {MAX_ROWS:,} rows")
+        if len(predictions) == MAX_ROWS:
+            raise DatasetError(f"{place}: expected at most {MAX_ROWS:,} rows")
         try:
-            row = _row(where, cells, by_id)
+            row = _row(place, cells, by_id)
         except DatasetError as error:
-            raise DatasetError(f"{where}: {error}") from None
+            raise DatasetError(f"{place}: {error}") from None
         if row is not None:
-            found.append(row)
-    if not found:
+            predictions.append(row)
+    if not predictions:
         raise DatasetError("no predictions for test strings")
-    return by_id, found
+    return by_id, predictions
 
 
-def _row(where: str, cells: Mapping[str, Any], by_id: bool) -> PredictionRow | None:
+def _row(place: str, cells: Mapping[str, Any], by_id: bool) -> PredictionRow | None:
     name = "id" if by_id else "tokens"
     for needed in (*NEEDED, name):
         if needed not in cells or cells[needed] is None:
@@ -72,7 +72,7 @@ def _row(where: str, cells: Mapping[str, Any], by_id: bool) -> PredictionRow | N
         if known != "test":
             return None
     return PredictionRow(
-        where, _model(cells["model"]), _seed(cells["seed"]), _settings(cells), cells[name],
+        place, _model(cells["model"]), _seed(cells["seed"]), _settings(cells), cells[name],
         cells["prediction"], cells.get("score"),
     )  # fmt: skip
 
@@ -94,7 +94,7 @@ def _seed(value: Any) -> int:
 
 def _settings(cells: Mapping[str, Any]) -> str:
     """The settings of a model: of the column `config`, as JSON, and of columns `config.NAME`."""
-    found: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     if (given := cells.get("config")) not in (None, ""):
         try:
             given = json.loads(given) if isinstance(given, str) else given
@@ -102,22 +102,22 @@ def _settings(cells: Mapping[str, Any]) -> str:
             raise DatasetError(f"config is no JSON: {str(error)[:80]}") from None
         if not isinstance(given, dict):
             raise DatasetError(f'config is {given!r:.60}, expected an object as {{"d_model": 64}}')
-        found.update(given)
+        columns.update(given)
     for name, value in cells.items():
         if name.startswith(SETTING) and value not in (None, ""):
-            found[name.removeprefix(SETTING)] = _plain(value)
+            columns[name.removeprefix(SETTING)] = _plain(value)
     try:
-        return json.dumps(found, sort_keys=True, allow_nan=False)
+        return json.dumps(columns, sort_keys=True, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise DatasetError(f"config: {str(error)[:80]}") from None
 
 
 def _plain(value: Any) -> Any:
     try:
-        found = json.loads(value) if isinstance(value, str) else value
+        parsed = json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):
         return value
-    return found if isinstance(found, bool | int | float | str) else value
+    return parsed if isinstance(parsed, bool | int | float | str) else value
 
 
 def _check_columns(names: Sequence[str]) -> None:
@@ -164,17 +164,17 @@ def _separated_rows(path: Path, separator: str) -> Cells:
     names: list[str] = []
     try:
         for cells in reader:
-            where = f"line {reader.line_num}"
+            place = f"line {reader.line_num}"
             if not names:
                 names = [name.strip() for name in cells]
                 if not any(names) or len(set(names)) < len(names):
-                    raise DatasetError(f"{where}: expected names of columns, each once")
+                    raise DatasetError(f"{place}: expected names of columns, each once")
                 continue
             if not cells:
                 continue
             if len(cells) != len(names):
-                raise DatasetError(f"{where} has {len(cells):,} cells, expected {len(names)}")
-            yield where, dict(zip(names, cells, strict=True))
+                raise DatasetError(f"{place} has {len(cells):,} cells, expected {len(names)}")
+            yield place, dict(zip(names, cells, strict=True))
     except csv.Error as error:
         raise DatasetError(f"line {reader.line_num}: {error}") from None
 

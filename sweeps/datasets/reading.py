@@ -126,7 +126,7 @@ class _Rows:
     def __init__(self, most: int) -> None:
         self.problems: list[str] = []
         self._most = most
-        self._where: list[str] = []
+        self._places: list[str] = []
         self._labels = bytearray()
         self._splits = bytearray()
         self._ids: list[str] = []
@@ -137,17 +137,17 @@ class _Rows:
         self._columns = raw.columns
         self._tokens, self._targets = _Texts(raw.spaced), _Texts(None)
         for row in raw.rows:
-            if len(self._where) == MAX_ROWS:
-                raise DatasetError(f"{row.where}: expected at most {MAX_ROWS:,} rows")
+            if len(self._places) == MAX_ROWS:
+                raise DatasetError(f"{row.place}: expected at most {MAX_ROWS:,} rows")
             try:
                 self._add(row)
             except DatasetError as error:
-                self._refuse(row.where, str(error))
-        if not self._where and not self.problems:
+                self._refuse(row.place, str(error))
+        if not self._places and not self.problems:
             raise DatasetError("no rows")
 
-    def _refuse(self, where: str, why: str) -> None:
-        self.problems.append(f"{where}: {why}")
+    def _refuse(self, place: str, why: str) -> None:
+        self.problems.append(f"{place}: {why}")
         if len(self.problems) >= self._most:
             raise _TooManyError
 
@@ -169,7 +169,7 @@ class _Rows:
         if row_id is not None:
             self._known_ids.add(row_id)
             self._ids.append(row_id)
-        self._where.append(row.where)
+        self._places.append(row.place)
 
     def _id(self, value: Any) -> str:
         text = str(value).strip() if isinstance(value, str | int) else ""
@@ -205,21 +205,21 @@ class _Rows:
     def _alphabet(self) -> tuple[str, ...]:
         known: set[str] = set()
         columns = [("tokens", self._tokens), ("target", self._targets)]
-        for row, where in enumerate(self._where):
+        for row, place in enumerate(self._places):
             for name, column in columns:
                 if row >= len(column.texts):
                     continue
                 tokens = column.tokens(row)
                 if len(tokens) > MAX_LENGTH:
                     self._refuse(
-                        where,
+                        place,
                         f"{name} has {len(tokens):,} tokens, expected at most {MAX_LENGTH:,}",
                     )
                 if not tokens and self._targets.texts and name == "tokens":
-                    self._refuse(where, "tokens is empty: a pair needs an input")
+                    self._refuse(place, "tokens is empty: a pair needs an input")
                 if new := set(tokens) - known:
                     if obstacle := _unfit(new, len(known)):
-                        self._refuse(where, f"{name}: {obstacle}")
+                        self._refuse(place, f"{name}: {obstacle}")
                     else:
                         known |= new
         if not known and not self.problems:
@@ -227,7 +227,7 @@ class _Rows:
         return tuple(sorted(known))
 
     def _letters(self, column: _Texts, numbers: Mapping[str, int]) -> np.ndarray:
-        rows = range(len(self._where))
+        rows = range(len(self._places))
         width = max((len(column.tokens(row)) for row in rows), default=0)
         if width * len(rows) > MAX_PLACES:
             raise DatasetError(
@@ -250,8 +250,8 @@ class _Rows:
             if same and (answers[before] != answers[row]).any():
                 what = "label" if "label" in self._columns else "target"
                 self._refuse(
-                    self._where[row],
-                    f"the string of {self._where[before]} again, with another {what}; keep one",
+                    self._places[row],
+                    f"the string of {self._places[before]} again, with another {what}; keep one",
                 )
 
 
@@ -277,14 +277,14 @@ def label_of(value: Any, column: str = "label") -> bool:
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, bool) or (type(value) in (int, float) and value in (0, 1)):
         return bool(value)
-    found = LABELS.get(value.strip().lower()) if isinstance(value, str) else None
-    if found is None:
+    label = LABELS.get(value.strip().lower()) if isinstance(value, str) else None
+    if label is None:
         raise DatasetError(f"{column} is {value!r:.60}, expected 0 or 1, or false or true")
-    return found
+    return label
 
 
 def _split(value: Any) -> int:
-    found = SPLIT_NAMES.get(value.strip().lower()) if isinstance(value, str) else None
-    if found is None:
+    split = SPLIT_NAMES.get(value.strip().lower()) if isinstance(value, str) else None
+    if split is None:
         raise DatasetError(f"split is {value!r:.60}, expected one of {', '.join(SPLITS)}")
-    return SPLITS.index(found)
+    return SPLITS.index(split)

@@ -82,7 +82,7 @@ def summary_of(content: FileContent, path: str) -> Summary:
     if dataset is None:
         return Summary(path, content.problems, content.left_out)
     strings = _by_split(dataset)
-    distinct = {split: set(found) for split, found in strings.items()}
+    distinct = {split: set(hashes) for split, hashes in strings.items()}
     pairs = [(a, b) for i, a in enumerate(distinct) for b in list(distinct)[i + 1 :]]
     return Summary(
         path,
@@ -102,7 +102,7 @@ def _splits(dataset: Dataset) -> dict[str, np.ndarray]:
     if dataset.splits is None:
         return {"all": np.arange(len(dataset))}
     rows = {name: np.flatnonzero(dataset.splits == i) for i, name in enumerate(SPLITS)}
-    return {name: found for name, found in rows.items() if len(found)}
+    return {name: some for name, some in rows.items() if len(some)}
 
 
 def _by_split(dataset: Dataset) -> dict[str, list[int]]:
@@ -115,7 +115,7 @@ def _by_split(dataset: Dataset) -> dict[str, list[int]]:
 
 
 def _parts(dataset: Dataset) -> list[Part]:
-    found = []
+    parts = []
     for split, rows in _splits(dataset).items():
         answers = ["target"] * len(rows)
         if dataset.labels is not None:
@@ -123,5 +123,5 @@ def _parts(dataset: Dataset) -> list[Part]:
         for label in sorted(set(answers)):
             lengths = dataset.strings.lengths[rows[np.array(answers) == label]]
             ends = int(lengths.min()), int(lengths.max())
-            found.append(Part(split, label, len(lengths), *ends, float(lengths.mean())))
-    return found
+            parts.append(Part(split, label, len(lengths), *ends, float(lengths.mean())))
+    return parts

@@ -20,16 +20,16 @@ def with_digests(data: Mapping[str, Any], folder: Path | None = None) -> Mapping
     Raises:
         SpecError: a file cannot be read or is refused.
     """
-    found = dict(data)
+    settings = dict(data)
     for key in ("fixed", "axes"):
-        if isinstance(fields := found.get(key), Mapping):
-            found[key] = _replaced(fields, folder)
-    if isinstance(listed := found.get("configurations"), list | tuple):
-        found["configurations"] = [
+        if isinstance(fields := settings.get(key), Mapping):
+            settings[key] = _replaced(fields, folder)
+    if isinstance(listed := settings.get("configurations"), list | tuple):
+        settings["configurations"] = [
             _replaced(fields, folder) if isinstance(fields, Mapping) else fields
             for fields in listed
         ]
-    return found
+    return settings
 
 
 def _replaced(fields: Mapping[str, Any], folder: Path | None) -> Mapping[str, Any]:

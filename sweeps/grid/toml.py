@@ -30,9 +30,9 @@ def parse_toml(text: str) -> dict[str, Any]:
         SpecError: a key of too many parts, for which the parser makes tables within tables.
         ValueError, RecursionError: it is no TOML, or nested too deeply.
     """
-    bare = _STRINGS.sub(lambda found: "" if found[0].startswith("#") else "_", text)
-    if found := _DEEP.search(bare):
+    bare = _STRINGS.sub(lambda deep: "" if deep[0].startswith("#") else "_", text)
+    if deep := _DEEP.search(bare):
         raise SpecError(
-            f"the key {found[0][:40]!r}… has more than {MAX_PARTS} parts; no setting has so many"
+            f"the key {deep[0][:40]!r}… has more than {MAX_PARTS} parts; no setting has so many"
         )
     return tomllib.loads(text)

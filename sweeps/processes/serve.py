@@ -129,7 +129,7 @@ def _without_options(environment: Mapping[str, str]) -> dict[str, str]:
 
 def _script() -> Path:
     # Found and not imported: this layer knows no screen.
-    found = importlib.util.find_spec("dashboard")
-    assert found is not None
-    assert found.origin is not None
-    return Path(found.origin).with_name("app.py")
+    package = importlib.util.find_spec("dashboard")
+    assert package is not None
+    assert package.origin is not None
+    return Path(package.origin).with_name("app.py")

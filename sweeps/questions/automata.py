@@ -56,14 +56,14 @@ def automaton(
 
 
 def automaton_inside(
-    store: Store, run: int | str, found: "Learned", epoch: int | None = None
+    store: Store, run: int | str, learned: "Learned", epoch: int | None = None
 ) -> "Inside":
     """Where the states of a learned automaton are inside a model: linear probes and clusters.
 
     Args:
         store: the database.
         run: as `model` takes it.
-        found: what `automaton` has found of the same model; its `main_hypothesis` is looked for.
+        learned: what `automaton` has found of the same model; its `main_hypothesis` is looked for.
         epoch: as `model` takes it.
 
     Raises:
@@ -72,4 +72,4 @@ def automaton_inside(
     """
     from seqcls.interpretability.automata.inside import look_inside
 
-    return look_inside(model(store, run, epoch), found.main_hypothesis.automaton)
+    return look_inside(model(store, run, epoch), learned.main_hypothesis.automaton)

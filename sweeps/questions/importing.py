@@ -39,7 +39,7 @@ SHOWN = 5
 class Prediction:
     """One answer of a model, as it was given."""
 
-    where: str
+    place: str
     """Such as `line 7`."""
     string: Any
     """Its tokens, or the id of its row."""
@@ -127,12 +127,12 @@ def _score(value: Any) -> float:
     if missing:
         return float("nan")
     try:
-        found = float(value)
+        score = float(value)
     except (TypeError, ValueError):
         raise DatasetError(f"score is {value!r:.60}, expected a number") from None
-    if not np.isfinite(found) or abs(found) > 1e300:
+    if not np.isfinite(score) or abs(score) > 1e300:
         raise DatasetError(f"score is {value!r:.60}, expected a finite number")
-    return found
+    return score
 
 
 def _evaluated(strings: _Strings, given: Iterable[Prediction], *, by_id: bool) -> Evaluation:
@@ -151,15 +151,15 @@ def _evaluated(strings: _Strings, given: Iterable[Prediction], *, by_id: bool) -
             key = _key(strings, one.string, by_id=by_id)
             answer, score = strings.answer(one.answer), _score(one.score)
         except DatasetError as error:
-            raise DatasetError(f"{one.where}: {error}") from None
+            raise DatasetError(f"{one.place}: {error}") from None
         row = strings.rows_of_ids[key] if by_id else key
         if key in before:
-            raise DatasetError(f"{one.where}: the string of {before[key]} again; keep one of them")
+            raise DatasetError(f"{one.place}: the string of {before[key]} again; keep one of them")
         if row in answered and answers[row] != answer:
             raise DatasetError(
-                f"{one.where}: the string of {answered[row]} again, with another prediction"
+                f"{one.place}: the string of {answered[row]} again, with another prediction"
             )
-        before[key] = answered[row] = one.where
+        before[key] = answered[row] = one.place
         answers[row], scores[row] = answer, score
     wanted: Any = strings.rows_of_ids if by_id else range(number)
     missing = [key for key in wanted if key not in before]
@@ -189,11 +189,11 @@ def _key(strings: _Strings, value: Any, *, by_id: bool) -> Any:
 
 def _of_labels(strings: _Strings, answers: np.ndarray, scores: np.ndarray) -> Evaluation:
     test = strings.test
-    found = evaluation_of_outputs(strings.problem, test, np.where(answers, 1.0, -1.0))
+    evaluation = evaluation_of_outputs(strings.problem, test, np.where(answers, 1.0, -1.0))
     by_number = np.empty(len(scores))
     by_number[test.numbers] = scores
-    errors = StringErrors(found.errors.numbers, by_number[found.errors.numbers])
-    return Evaluation(**{**vars(found), "errors": errors})
+    errors = StringErrors(evaluation.errors.numbers, by_number[evaluation.errors.numbers])
+    return Evaluation(**{**vars(evaluation), "errors": errors})
 
 
 def _of_outputs(strings: _Strings, answers: list[list[int]], scores: np.ndarray) -> Evaluation:
@@ -378,7 +378,7 @@ def import_predictions(
         log = log_results(db, sweep=sweep, dataset=dataset, task=task, replace=replace)
         runs: dict[tuple[str, int, str], list[Prediction]] = {}
         for row in rows:
-            given = Prediction(row.where, row.string, row.prediction, row.score)
+            given = Prediction(row.place, row.string, row.prediction, row.score)
             runs.setdefault((row.model, row.seed, row.settings), []).append(given)
         made = []
         for (model, seed, settings), some in runs.items():

@@ -74,10 +74,10 @@ def minimal(store: Store, run: int | str, string: str, epoch: int | None = None)
         UnknownRunError: there is no such run, or it has no such weights.
         InvalidStringError: the string is not of this alphabet, or is classified correctly.
     """
-    asked = model(store, run, epoch)
-    letters = asked.letters(string)
-    reduced = minimal_failing(asked, letters)
-    return Reduced(reduced, nearest_right(asked, letters, prefer_other_answer=True))
+    opened = model(store, run, epoch)
+    letters = opened.letters(string)
+    reduced = minimal_failing(opened, letters)
+    return Reduced(reduced, nearest_right(opened, letters, prefer_other_answer=True))
 
 
 def shortest(store: Store, run: int | str, epoch: int | None = None) -> Shortest:
@@ -109,16 +109,18 @@ def states(store: Store, run: int | str, string: str, epoch: int | None = None) 
     from seqcls.interpretability.states import by_strings as inside
     from seqcls.interpretability.states.output_tokens import output_tokens
 
-    asked = model(store, run, epoch)
-    letters = asked.letters(string)
-    answer = asked.answer(letters)
-    units = inside.recurrent_units(asked, letters) if inside.has_units(asked) else None
+    opened = model(store, run, epoch)
+    letters = opened.letters(string)
+    answer = opened.answer(letters)
+    units = inside.recurrent_units(opened, letters) if inside.has_units(opened) else None
     return States(
         answer,
-        None if asked.writes else inside.prefix_logits(asked, letters),
-        output_tokens(asked, letters) if asked.writes else None,
-        attribution.logit_steps(asked, letters) if attribution.has_residual_stream(asked) else None,
-        inside.attention_patterns(asked, letters) if inside.has_attention(asked) else None,
+        None if opened.writes else inside.prefix_logits(opened, letters),
+        output_tokens(opened, letters) if opened.writes else None,
+        attribution.logit_steps(opened, letters)
+        if attribution.has_residual_stream(opened)
+        else None,
+        inside.attention_patterns(opened, letters) if inside.has_attention(opened) else None,
         units,
         None if units is None else inside.principal_path(units.states[-1]),
     )
@@ -143,11 +145,11 @@ def patch(
     """
     from seqcls.interpretability import patching
 
-    asked = model(store, run, epoch)
-    letters = asked.letters(base)
-    other = _nearest(asked, letters) if source is None else asked.letters(source)
-    patched = patching.patch(asked, letters, other)
-    return Patches(patched, asked.answer(letters), asked.answer(other))
+    opened = model(store, run, epoch)
+    letters = opened.letters(base)
+    other = _nearest(opened, letters) if source is None else opened.letters(source)
+    patched = patching.patch(opened, letters, other)
+    return Patches(patched, opened.answer(letters), opened.answer(other))
 
 
 def ablate(
@@ -190,12 +192,12 @@ def ablate(
         raise ConfigError(f"--how {how}: expected zero or mean")
     method = methods[how]
     parts = [kind for kind in PART_KINDS if kind in kinds]
-    asked = model(store, run, epoch)
-    removed = parts_of(asked, parts) if parts else main_parts(asked)
+    opened = model(store, run, epoch)
+    removed = parts_of(opened, parts) if parts else main_parts(opened)
     if not removed:
         run_id = queries.find_run(store.reader(), str(run))
         raise ConfigError(f"run {run_id} has no such part; leave --part out to see those it has")
-    judge = sampled_judge(asked, sample or SAMPLE)
+    judge = sampled_judge(opened, sample or SAMPLE)
     if prune:
         outcomes = tuple(pruned(judge, removed, method))
     else:
@@ -203,11 +205,11 @@ def ablate(
     return Ablations(len(judge.targets), outcomes)
 
 
-def _nearest(asked: TrainedModel, letters: Letters) -> Letters:
-    near = nearest_right(asked, letters, other_answer=True, same_length=True)
-    if near.answer is None:
+def _nearest(opened: TrainedModel, letters: Letters) -> Letters:
+    nearest_one = nearest_right(opened, letters, other_answer=True, same_length=True)
+    if nearest_one.answer is None:
         raise InvalidStringError(
             "no string of the same length within two substitutions is classified correctly with "
             "the other prediction; name one with --source"
         )
-    return near.letters
+    return nearest_one.letters

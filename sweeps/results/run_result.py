@@ -52,14 +52,14 @@ class RunResult:
     def tables(self) -> Mapping[str, Columns]:
         """The rows of results, by table and column."""
         assert self.evaluation is not None
-        found = self.evaluation
-        none = np.full(len(found.lengths), None)
+        evaluation = self.evaluation
+        none = np.full(len(evaluation.lengths), None)
         cells = dict.fromkeys(Confusion._fields, none)
-        if found.cells is not None:
-            cells = dict(zip(Confusion._fields, found.cells.T, strict=True))
+        if evaluation.cells is not None:
+            cells = dict(zip(Confusion._fields, evaluation.cells.T, strict=True))
         counts = dict.fromkeys(OUTPUT_COUNTS, none)
-        if found.outputs is not None:
-            counts = {name: getattr(found.outputs, name) for name in OUTPUT_COUNTS}
+        if evaluation.outputs is not None:
+            counts = {name: getattr(evaluation.outputs, name) for name in OUTPUT_COUNTS}
         return {
             "epoch": {
                 "epoch": np.arange(1, len(self.train_losses) + 1),
@@ -67,22 +67,25 @@ class RunResult:
                 "validation_loss": np.array(self.validation_losses, dtype=np.float64),
             },
             "length_score": {
-                "length": found.lengths,
+                "length": evaluation.lengths,
                 **cells,
-                "tested": found.tested_by_length,
-                "wrong": found.wrong_by_length,
+                "tested": evaluation.tested_by_length,
+                "wrong": evaluation.wrong_by_length,
                 **counts,
             },
-            "string_error": {"number": found.errors.numbers, "logit": found.errors.logits},
+            "string_error": {
+                "number": evaluation.errors.numbers,
+                "logit": evaluation.errors.logits,
+            },
         }
 
     def outputs(self) -> list[Output] | None:
         """What a transduction gave for each misclassified string; None of other kinds."""
         assert self.evaluation is not None
-        if (found := self.evaluation.outputs) is None:
+        if (outputs := self.evaluation.outputs) is None:
             return None
-        places = found.first_wrong.tolist()
-        return list(zip(found.texts, places, found.error_kinds, strict=True))
+        places = outputs.first_wrong.tolist()
+        return list(zip(outputs.texts, places, outputs.error_kinds, strict=True))
 
     def sealed(self, config_key: str, model_seed: int) -> Self:
         """The same with the digest of its results, by which what is stored of them is checked."""

@@ -47,8 +47,8 @@ class Outcomes:
         last = len(order) - 1
         middle = [(up_to <= rank).sum(axis=1) for rank in (last // 2, (last + 1) // 2)]
         ranked = self.values[order]
-        found: npt.NDArray[np.float64] = (ranked[middle[0]] + ranked[middle[1]]) / 2
-        return found
+        median: npt.NDArray[np.float64] = (ranked[middle[0]] + ranked[middle[1]]) / 2
+        return median
 
 
 def failing_difference(a: Sequence[Outcomes], b: Sequence[Outcomes], *, paired: bool) -> Interval:

@@ -81,14 +81,14 @@ def by_length(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
     )
     pairs["difference"] = pairs["accuracy_a"] - pairs["accuracy_b"]
     groups = pairs.groupby("length", sort=True)
-    found = groups[["accuracy_a", "accuracy_b", "difference"]].mean()
-    found.insert(0, "seeds", groups.size())
+    means = groups[["accuracy_a", "accuracy_b", "difference"]].mean()
+    means.insert(0, "seeds", groups.size())
     from scipy import stats
 
-    spread = groups["difference"].std() / np.sqrt(found["seeds"])
-    reach = stats.t.ppf((1 + CONFIDENCE) / 2, np.maximum(found["seeds"] - 1, 1)) * spread
-    return found.assign(
-        low=found["difference"] - reach, high=found["difference"] + reach
+    spread = groups["difference"].std() / np.sqrt(means["seeds"])
+    reach = stats.t.ppf((1 + CONFIDENCE) / 2, np.maximum(means["seeds"] - 1, 1)) * spread
+    return means.assign(
+        low=means["difference"] - reach, high=means["difference"] + reach
     ).reset_index()
 
 

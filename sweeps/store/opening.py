@@ -39,7 +39,7 @@ def locate(db: str | None) -> Path | URL:
         return _postgres_url(named)
     if scheme == "sqlite" and path:
         return _file(path)
-    kind = "this kind" if postgres.is_meant(named) else f"the kind {scheme!r}"
+    kind = "this kind" if postgres.is_address(named) else f"the kind {scheme!r}"
     raise StoreError(
         f"cannot open a database of {kind}: expected a file, sqlite:///FILE or "
         "postgresql://USER@HOST/NAME"
@@ -52,12 +52,12 @@ def _file(named: str) -> Path:
         named.encode()  # SQLite knows no other names of files than in UTF-8.
         mode = os.stat(named).st_mode
     except FileNotFoundError:
-        if postgres.is_meant(named):
+        if postgres.is_address(named):
             raise StoreError(f"cannot read the database's URL: {EXPECTED_URL}") from None
         return Path(named)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        shown = "the database" if postgres.is_meant(named) else repr(named[:80])
+        shown = "the database" if postgres.is_address(named) else repr(named[:80])
         raise StoreError(f"cannot open {shown}: {reason}; name another file") from None
     if stat.S_ISDIR(mode):
         raise StoreError(f"cannot open {named!r}: it is a folder; name a file in it")
@@ -94,7 +94,7 @@ def open_reader(db: str | None = None, *, any_version: bool = False) -> Store:
     _refuse_older(store, version)
     trusted = store.trusted()
     if trusted is store and store.path is not None:
-        trust.found_sound(store.path, before)
+        trust.mark_sound(store.path, before)
     return trusted
 
 
@@ -110,11 +110,11 @@ def open_writer(db: str | None = None, *, any_version: bool = False) -> Store:
         StoreError: it cannot be opened or is no database of this program.
     """
     store = _opened(locate(db), read_only=False)
-    asked = store
+    writable = store
     if store.path is not None and store.path.exists():
         # Write-ahead mode would change a file that may be another program's.
-        asked = Store(store.name, sqlite.connect(store.path, mode="rw"), store.path)
-    version = schema_version(asked)
+        writable = Store(store.name, sqlite.connect(store.path, mode="rw"), store.path)
+    version = schema_version(writable)
     if version is None:
         # Imported where it is used: only a new database needs it.
         from sweeps.store.migrate import upgrade

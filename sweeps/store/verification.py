@@ -104,8 +104,8 @@ def verify(store: Store, on_progress: OnProgress | None = None, processes: int =
         damages += _guarded(damages, what, partial(check, store))
     parts = [runs[start : start + RUNS_AT_ONCE] for start in range(0, len(runs), RUNS_AT_ONCE)]
     checked = 0
-    for some, found in zip(parts, _of_parts(store, parts, processes), strict=True):
-        damages += found
+    for some, damage in zip(parts, _of_parts(store, parts, processes), strict=True):
+        damages += damage
         checked += len(some)
         if on_progress is not None:
             on_progress(checked, len(runs))
@@ -191,13 +191,13 @@ def _configs(store: Store) -> Iterator[Damage]:
     unfit = set()
     for config_id, key, text, test_set_id, *test_set in rows:
         try:
-            found = RunConfig.from_mapping(json.loads(text))
+            config = RunConfig.from_mapping(json.loads(text))
         except Exception as error:
             yield Damage(f"configuration {config_id}", f"cannot be read ({error})")
             continue
-        if found.key != key:
+        if config.key != key:
             yield Damage(f"configuration {config_id}", "does not fit its key")
-        elif test_set_id is not None and not _is_tested_on(found, *test_set):
+        elif test_set_id is not None and not _is_tested_on(config, *test_set):
             unfit.add(test_set_id)
     for test_set_id in sorted(unfit):
         yield Damage(f"test set {test_set_id}", "is not that of its configurations")
@@ -246,9 +246,9 @@ def _some_runs(store: Store, rows: list[Checked]) -> Iterator[Damage]:
             .order_by(Failure.run_id, Failure.attempt)
         )
         reasons = dict(connection.execute(last).all())
-        found = list(read_runs(connection, ids))
+        runs = list(read_runs(connection, ids))
     by_id = {row.id: row for row in rows}
-    for stored in found:
+    for stored in runs:
         run_id = stored.run["id"]
         yield from _run(_name(by_id[run_id]), stored, reasons.get(run_id))
 

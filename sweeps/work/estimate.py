@@ -68,8 +68,8 @@ def estimate(store: Store | None, specs: Iterable[SweepSpec], workers: int) -> E
         )
         return Estimate(len(wanted), len(there), None, basis)
     training = sum(_seconds(configs[key], measured) for key, _ in missing)
-    where = "on this machine" if measured.here else "on another machine"
-    basis = f"Estimated from {measured.runs:,} runs trained {where}."
+    place = "on this machine" if measured.here else "on another machine"
+    basis = f"Estimated from {measured.runs:,} runs trained {place}."
     at_once = min(workers, _num_groups(configs, missing))
     seconds = (training + measured.beside * len(missing)) / at_once
     return Estimate(len(wanted), len(there), seconds, basis)

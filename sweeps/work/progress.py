@@ -50,9 +50,11 @@ def progress(store: Store, counted: Sequence[SweepProgress] | None = None) -> li
         store: where to read.
         counted: what `counts` gives of it at its present revision, where that is known already.
     """
-    found = list(counts(store) if counted is None else counted)
+    progress = list(counts(store) if counted is None else counted)
     # Idle sweeps have no rate and no worker, so no row of perhaps 100,000 runs is read.
-    return _with_orphaned(store, _with_rates(store, found)) if _is_running(found) else found
+    return (
+        _with_orphaned(store, _with_rates(store, progress)) if _is_running(progress) else progress
+    )
 
 
 def counts(store: Store) -> list[SweepProgress]:
@@ -63,16 +65,16 @@ def counts(store: Store) -> list[SweepProgress]:
     ]
 
 
-def _is_running(found: Iterable[SweepProgress]) -> bool:
-    return any(one.running for one in found)
+def _is_running(sweeps: Iterable[SweepProgress]) -> bool:
+    return any(one.running for one in sweeps)
 
 
-def _with_rates(store: Store, found: Iterable[SweepProgress]) -> list[SweepProgress]:
+def _with_rates(store: Store, sweeps: Iterable[SweepProgress]) -> list[SweepProgress]:
     """The same, with the rate at which runs end in sweeps that are training."""
     recent = progress_queries.recent(store, WINDOW_SECONDS)
     return [
         replace(one, runs_per_second=_rate(recent.get(one.id))) if one.running else one
-        for one in found
+        for one in sweeps
     ]
 
 
@@ -82,12 +84,12 @@ def _rate(recent: Recent | None) -> float | None:
     return recent.ended / busy if recent is not None and recent.ended and busy > 0 else None
 
 
-def _with_orphaned(store: Store, found: list[SweepProgress]) -> list[SweepProgress]:
+def _with_orphaned(store: Store, sweeps: list[SweepProgress]) -> list[SweepProgress]:
     """The same, with the runs whose worker is dead."""
     counted = progress_queries.orphaned(store)
     return [
         replace(one, orphaned=counted[one.id], runs_per_second=None) if one.id in counted else one
-        for one in found
+        for one in sweeps
     ]
 
 

@@ -43,12 +43,12 @@ def _encoded(model: RecurrentAttention, streams: Streams) -> tuple[Hidden, Kept]
         read.data, read.batch_sizes, (start, start), _weights(layers), *settings
     )
     assert read.unsorted_indices is not None
-    along, _ = pad_packed_sequence(
+    states_after, _ = pad_packed_sequence(
         PackedSequence(states, read.batch_sizes, read.sorted_indices, read.unsorted_indices),
         batch_first=True,
     )
     rows = read.unsorted_indices
-    return along, (last.index_select(1, rows), cells.index_select(1, rows))
+    return states_after, (last.index_select(1, rows), cells.index_select(1, rows))
 
 
 def _decoded(

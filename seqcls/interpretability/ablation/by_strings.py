@@ -94,8 +94,8 @@ class SampledJudge(Judge):
             part: self._means[part] if how == "mean" else 0.0 for part, how in ablation.items()
         }
         with torch.no_grad():
-            found = [self._chosen(ids, _run(self._model, ids, values)) for ids in self._batches]
-        return torch.cat(found).numpy()
+            outputs = [self._chosen(ids, _run(self._model, ids, values)) for ids in self._batches]
+        return torch.cat(outputs).numpy()
 
     def _readable(self, test: DistinctStrings) -> Bool[np.ndarray, " string"]:
         """Which test strings the model has places for."""

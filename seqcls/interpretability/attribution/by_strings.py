@@ -71,42 +71,42 @@ def _read(model: Transformer, states: Hidden, ids: Tensor) -> float:
 
 def _parts(model: Transformer, states: dict[str, Tensor]) -> Iterator[_Part]:
     """What each part adds to the stream behind the last block."""
-    found = [_Part("embedding", None, None, states["embedding"])]
+    parts = [_Part("embedding", None, None, states["embedding"])]
     for number, block in enumerate(model.blocks):
         inside = f"blocks.{number}."
-        found += _heads(block.attention, states[f"{inside}attention.mixed_value"], number)
+        parts += _heads(block.attention, states[f"{inside}attention.mixed_value"], number)
         if not block.norms_first:
             before = states[f"{inside}after_attention"]
-            found = _normalized(found, block.attention_norm, before, number)
-        found += _feed_forward(block, states[f"{inside}feed_forward.activation"], number)
+            parts = _normalized(parts, block.attention_norm, before, number)
+        parts += _feed_forward(block, states[f"{inside}feed_forward.activation"], number)
         if not block.norms_first:
             before = states[f"{inside}after_feed_forward"]
-            found = _normalized(found, block.feed_forward_norm, before, number)
+            parts = _normalized(parts, block.feed_forward_norm, before, number)
     if model.final_norm is not None:
         (*_, last) = model.sites().values()
-        found = _normalized(found, model.final_norm, states[last[0]], None)
-    yield from found
+        parts = _normalized(parts, model.final_norm, states[last[0]], None)
+    yield from parts
 
 
 def _heads(attention: Attention, mixed: Tensor, block: int) -> list[_Part]:
     heads, size = attention.heads
     weight = attention.output.weight.unflatten(1, (heads, size))
-    found = [
+    parts = [
         _Part("head", block, head, mixed[:, head] @ weight[:, head].T) for head in range(heads)
     ]
     if attention.output.bias is not None:
         shape = (1, mixed.shape[2], len(attention.output.bias))
-        found.append(_Part("bias", block, None, attention.output.bias.expand(shape)))
-    return found
+        parts.append(_Part("bias", block, None, attention.output.bias.expand(shape)))
+    return parts
 
 
 def _feed_forward(block: Block, active: Tensor, number: int) -> list[_Part]:
     output = block.feed_forward.output
-    found = [_Part("feed-forward", number, None, active @ output.weight.T)]
+    parts = [_Part("feed-forward", number, None, active @ output.weight.T)]
     if output.bias is not None:
         shape = (*active.shape[:2], len(output.bias))
-        found.append(_Part("bias", number, None, output.bias.expand(shape)))
-    return found
+        parts.append(_Part("bias", number, None, output.bias.expand(shape)))
+    return parts
 
 
 def _normalized(

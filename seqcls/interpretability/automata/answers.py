@@ -107,10 +107,10 @@ class ModelAnswers:
     def prefixes(self, letters: Letters) -> Bits:
         """The answers to all prefixes of a string, the empty one first."""
         ends = range(len(self.levels), len(letters) + 1)
-        asked = [letters[:end] for end in ends if letters[:end] not in self._single]
-        if asked:
-            said = self._ask(TokenStrings.of_lists(self.model.num_letters, asked))
-            self._single.update(zip(asked, said.tolist(), strict=True))
+        unanswered = [letters[:end] for end in ends if letters[:end] not in self._single]
+        if unanswered:
+            said = self._ask(TokenStrings.of_lists(self.model.num_letters, unanswered))
+            self._single.update(zip(unanswered, said.tolist(), strict=True))
         return np.array([self.of(letters[:end]) for end in range(len(letters) + 1)])
 
     def labels(self, strings: TokenStrings) -> Bits:
@@ -131,14 +131,14 @@ class ModelAnswers:
     def _ask_alike(self, letters: Letters) -> None:
         """Asks a string, and those that end alike after the other transitions, which come next."""
         end = next((n for n in range(len(letters), 0, -1) if letters[:n] in self.transitions), 0)
-        alike = {(*way, *letters[end:]): None for way in self.transitions} if end else {}
-        asked = [letters]
+        alike = {(*access, *letters[end:]): None for access in self.transitions} if end else {}
+        strings = [letters]
         for string in alike:
             known = string in self._single or string == letters
             if not known and len(self.levels) <= len(string) <= self.longest:
-                asked.append(string)
-        said = self._ask(TokenStrings.of_lists(self.model.num_letters, asked))
-        self._single.update(zip(asked, said.tolist(), strict=True))
+                strings.append(string)
+        said = self._ask(TokenStrings.of_lists(self.model.num_letters, strings))
+        self._single.update(zip(strings, said.tolist(), strict=True))
 
     def _tested(self) -> TokenStrings:
         """The distinct test strings that may be asked."""

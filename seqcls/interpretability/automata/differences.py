@@ -49,10 +49,10 @@ def first_error(answers: ModelAnswers) -> Letters | None:
             if len(wrong):
                 return tuple(strings.letters[wrong[0]].tolist())
             start += len(strings)
-    found: list[Letters] = []
+    errors: list[Letters] = []
     for strings, said in chain(answers.batches, [answers.singles]):
         wrong = np.flatnonzero(said != answers.labels(strings))
         if len(wrong):
             row = wrong[int(strings.lengths[wrong].argmin())]
-            found.append(tuple(x for x in strings.letters[row].tolist() if x != NO_LETTER))
-    return min(found, key=len, default=None)
+            errors.append(tuple(x for x in strings.letters[row].tolist() if x != NO_LETTER))
+    return min(errors, key=len, default=None)

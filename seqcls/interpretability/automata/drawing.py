@@ -51,13 +51,13 @@ def dfa(automaton: Automaton, alphabet: Sequence[str]) -> "DFA":
     # Takes a third of a second to load.
     from automata.fa.dfa import DFA
 
-    found = record(automaton, alphabet)
+    recorded = record(automaton, alphabet)
     return DFA(
         states=set(range(len(automaton.table))),
         input_symbols=set(alphabet),
-        transitions=dict(enumerate(found["transitions"])),
+        transitions=dict(enumerate(recorded["transitions"])),
         initial_state=automaton.start,
-        final_states=set(found["accepting"]),
+        final_states=set(recorded["accepting"]),
     )
 
 

@@ -119,22 +119,22 @@ class _Oracle:
         }
         if len(automaton.table) > self.budget.states:
             raise EndedError(f"it grew beyond {self.budget.states} states")
-        found = self._difference(automaton)
-        text = None if found is None else self.answers.model.text(found)
+        difference = self._difference(automaton)
+        text = None if difference is None else self.answers.model.text(difference)
         last = Round(automaton, self.answers.asked, *_on_test(automaton, self.answers), text)
         self.rounds.append(last)
         if self._on_round is not None:
             self._on_round(last)
-        if found is not None and len(self.rounds) >= self.budget.rounds:
+        if difference is not None and len(self.rounds) >= self.budget.rounds:
             raise EndedError(f"{self.budget.rounds} rounds are over")
-        return found
+        return difference
 
     def _difference(self, automaton: Automaton) -> Letters | None:
-        if (found := _short_difference(automaton, self.answers)) is not None:
-            return found
+        if (difference := _short_difference(automaton, self.answers)) is not None:
+            return difference
         for strings, said in chain(self.answers.batches, [self.answers.singles]):
-            if (found := _long_difference(automaton, strings, said)) is not None:
-                return self._shortened(automaton, found)
+            if (difference := _long_difference(automaton, strings, said)) is not None:
+                return self._shortened(automaton, difference)
         if self.language is not None:
             # Where it agrees with the language instead, the hypothesis is wrong there.
             differs = _shortest(automaton, self.language, self.answers)
@@ -143,8 +143,8 @@ class _Oracle:
         longer = walks(automaton, self.answers)
         if not len(longer):
             return None
-        found = _long_difference(automaton, longer, self.answers.ask(longer))
-        return None if found is None else self._shortened(automaton, found)
+        difference = _long_difference(automaton, longer, self.answers.ask(longer))
+        return None if difference is None else self._shortened(automaton, difference)
 
     def _is_otherwise(self, automaton: Automaton, letters: Letters) -> bool:
         """Whether the model, where it can be asked, says otherwise of a string."""

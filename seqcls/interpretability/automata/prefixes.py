@@ -74,13 +74,13 @@ def drawn_strings(
     automaton: Automaton, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"]
 ) -> list[Letters]:
     """Uniform strings of some lengths, in turn rejected and accepted where there are both."""
-    found: list[Letters] = []
+    drawn: list[Letters] = []
     for place, length in enumerate(lengths.tolist()):
         wanted = bool(place // 2 % 2)
         positive = wanted if automaton.has(length, wanted) else not wanted
         (row,) = automaton.draw(rng, np.array([length]), positive)
-        found.append(tuple(row.tolist()))
-    return found
+        drawn.append(tuple(row.tolist()))
+    return drawn
 
 
 def _places(model: TrainedModel, automaton: Automaton, strings: list[Letters]) -> Places:

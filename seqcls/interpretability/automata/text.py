@@ -11,88 +11,90 @@ if TYPE_CHECKING:
     from seqcls.interpretability.automata.inside import Clusters, Inside
 
 
-def learned_text(found: Learned) -> list[str]:
+def learned_text(learned: Learned) -> list[str]:
     """What was found of a model, a sentence each."""
-    said = [_finding(found)]
-    if found.empty_given:
+    said = [_finding(learned)]
+    if learned.empty_given:
         said.append(
             "The test has no empty string, so of that the language's label was taken, not the "
             "model's answer."
         )
-    said.append(_of_language(found))
-    if found.wrong:
-        said.append(_of_errors(found))
+    said.append(_of_language(learned))
+    if learned.wrong:
+        said.append(_of_errors(learned))
     return said
 
 
-def _finding(found: Learned) -> str:
-    rounds = counted(len(found.rounds), "hypothesis", "hypotheses")
-    if not found.found:
-        differs = found.rounds[-1].counterexample
+def _finding(learned: Learned) -> str:
+    rounds = counted(len(learned.rounds), "hypothesis", "hypotheses")
+    if not learned.found:
+        differs = learned.rounds[-1].counterexample
         assert differs is not None
         return (
-            f"No finite machine was found within the budget: {found.ended} ({rounds}, "
-            f"{found.asked:,} strings asked). The last hypothesis, of {states(found.states)}, and "
-            f"the model differ on {named(differs)}."
+            f"No finite machine was found within the budget: {learned.ended} ({rounds}, "
+            f"{learned.asked:,} strings asked). The last hypothesis, of {states(learned.states)}, "
+            f"and the model differ on {named(differs)}."
         )
     longer = ""
-    if found.longer:
-        longer = f", and on {found.longer:,} longer ones, of up to {found.longest:,}"
+    if learned.longer:
+        longer = f", and on {learned.longer:,} longer ones, of up to {learned.longest:,}"
     return (
-        f"An automaton of {states(found.states)} agrees with the model on every string of up to "
-        f"{found.tried_length} tokens (all tried){longer} ({rounds}, {found.asked:,} strings "
+        f"An automaton of {states(learned.states)} agrees with the model on every string of up to "
+        f"{learned.tried_length} tokens (all tried){longer} ({rounds}, {learned.asked:,} strings "
         "asked). Of other strings nothing is known."
     )
 
 
-def _of_language(found: Learned) -> str:
-    if found.error is not None:
-        return _of_error(found, found.error)
-    if found.found and found.language is not None:
-        return f"It is the same as the minimal automaton of the language ({states(found.states)})."
+def _of_language(learned: Learned) -> str:
+    if learned.error is not None:
+        return _of_error(learned, learned.error)
+    if learned.found and learned.language is not None:
+        return (
+            f"It is the same as the minimal automaton of the language ({states(learned.states)})."
+        )
     return "On all strings that were tried the model is right."
 
 
-def _of_error(found: Learned, error: Answer) -> str:
+def _of_error(learned: Learned, error: Answer) -> str:
     label, predicted = (("negative", "positive")[int(x)] for x in (error.label, error.predicted))
     if not error.is_wrong:
         return f"It differs from the language first on {named(error.string)}."
-    where = "the test has it" if found.error_is_tested else "the test does not have it"
+    tested = "the test has it" if learned.error_is_tested else "the test does not have it"
     what = "of the strings asked, the model is wrong first on"
-    if found.found and found.language is not None:
+    if learned.found and learned.language is not None:
         what = "it differs from the language first on"
     return (
         f"{what[0].upper()}{what[1:]} {named(error.string)}: {label}, and the model says "
-        f"{predicted} (logit {error.logit:.4f}), an error of the model ({where})."
+        f"{predicted} (logit {error.logit:.4f}), an error of the model ({tested})."
     )
 
 
-def _of_errors(found: Learned) -> str:
-    chosen = found.main_hypothesis
+def _of_errors(learned: Learned) -> str:
+    chosen = learned.main_hypothesis
     which = "The automaton"
-    if chosen is not found.rounds[-1] or not found.found:
+    if chosen is not learned.rounds[-1] or not learned.found:
         which = f"The hypothesis of {states(chosen.states)}"
     return (
-        f"{which} makes {chosen.explained:,} of the model's {found.wrong:,} different test errors "
-        f"and says what the model says on {percent(chosen.agreement)} of the different test "
+        f"{which} makes {chosen.explained:,} of the model's {learned.wrong:,} different test "
+        f"errors and says what the model says on {percent(chosen.agreement)} of the different test "
         "strings."
     )
 
 
-def inside_text(found: "Inside") -> list[str]:
+def inside_text(inside: "Inside") -> list[str]:
     """How far an automaton's states are to be read from a model's own, a sentence a layer."""
     said = [
-        f"Held-out strings: the most frequent of the {states(found.states)} is right after "
-        f"{found.commonest:.1%} of their tokens. A linear probe of"
+        f"Held-out strings: the most frequent of the {states(inside.states)} is right after "
+        f"{inside.commonest:.1%} of their tokens. A linear probe of"
     ]
-    for probe in found.probes:
+    for probe in inside.probes:
         beyond = "" if probe.beyond is None else f", {probe.beyond:.1%} in longer ones"
         said.append(
             f"  {probe.layer} is right after {probe.trained:.1%} in strings of the training's "
             f"lengths{beyond}"
         )
-    if found.clusters is not None:
-        clusters = found.clusters
+    if inside.clusters is not None:
+        clusters = inside.clusters
         said.append(
             f"What the last layer keeps after prefixes falls into {clusters.count} clusters, which "
             f"tell the automaton's state of {clusters.purity:.1%} of them: {_split(clusters)}."

@@ -22,34 +22,34 @@ def walks(automaton: Automaton, answers: ModelAnswers) -> TokenStrings:
     rng = np.random.default_rng(len(automaton.table))
     longest = min(answers.longest, answers.model.problem.test.lengths[-1])
     shortest = answers.tried_length + 1
-    found: list[Letters] = []
+    strings: list[Letters] = []
     times = max(WALKS // automaton.table.size, 1)
     for access in _access(automaton):
         least = max(len(access) + 1, shortest)
         for letter in range(letters) if least <= longest else ():
             for length in rng.integers(least, longest + 1, size=times).tolist():
                 after = rng.integers(letters, size=length - len(access) - 1).tolist()
-                found.append((*access, letter, *after))
+                strings.append((*access, letter, *after))
     if shortest <= longest:
-        found += _drawn(automaton, rng, rng.integers(shortest, longest + 1, size=WALKS))
-        found += _repeating(letters, rng, rng.integers(shortest, longest + 1, size=WALKS))
-    return TokenStrings.of_lists(letters, list(dict.fromkeys(found)))
+        strings += _drawn(automaton, rng, rng.integers(shortest, longest + 1, size=WALKS))
+        strings += _repeating(letters, rng, rng.integers(shortest, longest + 1, size=WALKS))
+    return TokenStrings.of_lists(letters, list(dict.fromkeys(strings)))
 
 
 def _repeating(letters: int, rng: np.random.Generator, lengths: np.ndarray) -> list[Letters]:
     """Strings of two parts, in which a few tokens each are repeated: what counts is found out."""
-    found: list[Letters] = []
+    strings: list[Letters] = []
     for length in lengths.tolist():
         end = int(rng.integers(length + 1))
         parts = [rng.integers(letters, size=size).tolist() for size in rng.integers(1, 4, size=2)]
         first, second = (part * length for part in parts)
-        found.append((*first[:end], *second[: length - end]))
-    return found
+        strings.append((*first[:end], *second[: length - end]))
+    return strings
 
 
 def _drawn(automaton: Automaton, rng: np.random.Generator, lengths: np.ndarray) -> list[Letters]:
     """Uniform strings of some lengths that are accepted, or rejected; every other one is edited."""
-    found: list[Letters] = []
+    strings: list[Letters] = []
     for positive in (False, True):
         having = [x for x in lengths[positive::2].tolist() if automaton.has(x, positive)]
         drawn = automaton.draw(rng, np.array(having, dtype=np.int64), positive)
@@ -57,8 +57,8 @@ def _drawn(automaton: Automaton, rng: np.random.Generator, lengths: np.ndarray) 
             letters = drawn[row, :length]
             if row % 2:
                 letters[rng.integers(length)] = rng.integers(automaton.table.shape[1])
-            found.append(tuple(letters.tolist()))
-    return found
+            strings.append(tuple(letters.tolist()))
+    return strings
 
 
 def _access(automaton: Automaton) -> list[Letters]:

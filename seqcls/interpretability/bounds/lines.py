@@ -42,10 +42,10 @@ def sign_changes(
 ) -> Int64[np.ndarray, " change"]:
     """Every n in (first, last] where the answer differs from that of n - 1, ascending."""
     low, high = _geometric(first, last)
-    found: list[np.ndarray] = []
+    pairs: list[np.ndarray] = []
     while len(low):
         short = high - low <= SHORT
-        found.append(_tried(network, start, step, low[short], high[short]))
+        pairs.append(_tried(network, start, step, low[short], high[short]))
         low, high = low[~short], high[~short]
         ends = head_outputs(network, _counts(start, step, np.concatenate([low, high])))
         bounds = logit_bounds(network, np.stack(np.split(ends, 2), axis=1))
@@ -57,7 +57,7 @@ def sign_changes(
         low, high = low[open_], high[open_]
         middle = np.clip(_whole(np.sqrt((low + 1.0) * (high + 1.0))), low + 1, high - 1)
         low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
-    return np.sort(np.concatenate([*found, np.zeros(0, np.int64)]))
+    return np.sort(np.concatenate([*pairs, np.zeros(0, np.int64)]))
 
 
 def _counts(

@@ -26,11 +26,11 @@ def spread_evenly(number: int, most: int) -> list[int]:
 
 def summed_up(attributions: Sequence[Attribution]) -> list[Cause]:
     """The causes of some errors, the most frequent first."""
-    found: dict[tuple[str, int | None, str, float | None], int] = {}
+    times: dict[tuple[str, int | None, str, float | None], int] = {}
     for attribution in attributions:
         key = (attribution.mechanism, attribution.head, attribution.tokens, attribution.agreement)
-        found[key] = found.get(key, 0) + 1
-    ranked = sorted(found.items(), key=lambda item: -item[1])
+        times[key] = times.get(key, 0) + 1
+    ranked = sorted(times.items(), key=lambda item: -item[1])
     return [
         Cause(mechanism, head, tokens, count / len(attributions), count, agrees)
         for (mechanism, head, tokens, agrees), count in ranked

@@ -90,23 +90,25 @@ def behaviours(
     unseen = first_not_seen(model.problem, short)
     groups = [*_rule(model, test, short), *_bounds(model, test, short, by_length=shortest is None)]
     places = {text: place for place, text in enumerate(texts)}
-    found = _not_seen(model, picked)
+    causes = _not_seen(model, picked)
     if shortest is None:
-        found |= _diluted(model, test, texts, [string for string in picked if string not in found])
+        causes |= _diluted(
+            model, test, texts, [string for string in picked if string not in causes]
+        )
     elif unseen is None and not _all_hold(groups, places, picked):
         groups += _another(model, test, short)
     for string in picked:
         place = places[string]
         first = next((attribution for attribution, holds in groups if holds[place]), None)
-        if string in found:
+        if string in causes:
             continue
         if first is not None:
-            found[string] = replace(first, string=string)
+            causes[string] = replace(first, string=string)
         elif unseen is not None:
-            found[string] = Attribution(string, ORDER, None, f"as in {model.text(unseen)}")
+            causes[string] = Attribution(string, ORDER, None, f"as in {model.text(unseen)}")
         else:
-            found[string] = _other(model, string, shortest, positive=bool(test.predicted[place]))
-    return tuple(found[string] for string in picked)
+            causes[string] = _other(model, string, shortest, positive=bool(test.predicted[place]))
+    return tuple(causes[string] for string in picked)
 
 
 def _not_seen(model: TrainedModel, picked: Sequence[str]) -> dict[str, Attribution]:
@@ -132,7 +134,7 @@ def _diluted(
     controls = [model.letters(texts[row]) for row in spread]
     label_of = {texts[row]: bool(test.labels[row]) for row in np.flatnonzero(fits).tolist()}
     spares: dict[tuple[Head, ...], bool] = {}
-    found = {}
+    causes = {}
     for string in dict.fromkeys(x for x in picked if x in label_of):
         cause = dilution.cause_of(model.letters(string), label_of[string])
         if cause is None:
@@ -140,8 +142,8 @@ def _diluted(
         if cause.heads not in spares:
             spares[cause.heads] = dilution.leaves(controls, cause.heads)
         if spares[cause.heads]:
-            found[string] = _of_dilution(string, cause.heads)
-    return found
+            causes[string] = _of_dilution(string, cause.heads)
+    return causes
 
 
 def _of_dilution(string: str, heads: tuple[Head, ...]) -> Attribution:
@@ -196,8 +198,8 @@ def _another(model: TrainedModel, test: Tried, short: Tried) -> Iterator[_Group]
     says = automaton.accepting[automaton.states(test.strings)]
     rule = agreement("", says, test.predicted, test.times)
     differs = first_difference(model, automaton, short)
-    where = "" if differs is None else f", first wrong on {differs or 'the empty string'}"
-    states = f"an automaton of {len(automaton.table)} states{where}"
+    first_wrong = "" if differs is None else f", first wrong on {differs or 'the empty string'}"
+    states = f"an automaton of {len(automaton.table)} states{first_wrong}"
     yield Attribution("", ANOTHER, None, states, rule.agreement), says == test.predicted
 
 

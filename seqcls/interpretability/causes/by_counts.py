@@ -43,15 +43,15 @@ def mechanism_of(network: Network, counts: Counts) -> Mechanism:
     """
     refuse(network.problem)
     patching = Counterfactuals(network, np.array(counts, dtype=np.int64))
-    asked: tuple[Callable[[Counterfactuals], Iterator[Mechanism]], ...] = (
+    questions: tuple[Callable[[Counterfactuals], Iterator[Mechanism]], ...] = (
         (_on_one_letter_positive, _interference, _mixture, _saturation)
         if patching.wrong
         else (_dilution, _on_one_letter_negative, _pushed, _saturation)
     )
-    for ask in asked:
-        found = [x for x in ask(patching) if (x.logit_with > 0) != patching.wrong]
-        if found:
-            return max(found, key=lambda x: abs(x.logit_with - x.logit))
+    for ask in questions:
+        reversing = [x for x in ask(patching) if (x.logit_with > 0) != patching.wrong]
+        if reversing:
+            return max(reversing, key=lambda x: abs(x.logit_with - x.logit))
     together = "the attention of every head were that of the string with each letter once"
     return patching.mechanism("no single mechanism", together, patching.reference_logit)
 

@@ -38,11 +38,11 @@ def output_behaviours(model: TrainedModel, picked: Sequence[str]) -> tuple[Attri
         return tuple(Attribution(string, CONSTANT, None, said) for string in picked)
     longest = model.problem.longest_target(model.problem.train.lengths[-1])
     # One that is right now hangs on rounding.
-    found = {string: Attribution(string, ROUNDING) for string in strings}
+    causes = {string: Attribution(string, ROUNDING) for string in strings}
     wrong = [string for string, is_wrong in zip(strings, judged.is_wrong, strict=True) if is_wrong]
     places = judged.first_wrong.tolist()
     for string, kind, place in zip(wrong, judged.error_kinds, places, strict=True):
-        where = "after" if place >= longest else "within"
-        said = f"{where} the {longest} tokens of the longest target in training"
-        found[string] = Attribution(string, kind, None, said)
-    return tuple(found[string] for string in picked)
+        side = "after" if place >= longest else "within"
+        said = f"{side} the {longest} tokens of the longest target in training"
+        causes[string] = Attribution(string, kind, None, said)
+    return tuple(causes[string] for string in picked)

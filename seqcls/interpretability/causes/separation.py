@@ -85,16 +85,18 @@ def separations(task: Task, test: Tried, short: Tried, *, by_length: bool) -> li
             better than any feature, there is none: the features would stand for the length.
     """
     features = [_features(task, tried) for tried in (test, short)]
-    found = []
+    separations = []
     for kind in ("", "false positives", "false negatives"):
         best = max(_found(kind, (test, short), features), key=lambda x: x[0], default=None)
         if best is not None and (by_length or best[1] != LENGTH):
             _, name, bound = best
             errors = _sides(kind, test, features[0])[0].errors
-            found.append(Separation(kind, name, bound, errors & bound.says(features[0][name])))
+            separations.append(
+                Separation(kind, name, bound, errors & bound.says(features[0][name]))
+            )
             if not kind:
                 break
-    return found
+    return separations
 
 
 def _found(

@@ -68,15 +68,15 @@ def shortest_short_error(model: TrainedModel, *tried: Tried) -> Letters | None:
     """
     sampler = model.problem.train
     trained = stream(sampler).epoch(0).strings.take(slice(MAX_TRAINED))
-    found: list[Letters] = []
+    strings: list[Letters] = []
     for sample in (*tried, _asked(model, trained)):
         wrong = np.flatnonzero(sample.wrong & (sample.strings.lengths <= sampler.lengths[-1]))
         if len(wrong):
             # The first of equals: that of all short strings is the first in alphabetical order.
             row = wrong[int(sample.strings.lengths[wrong].argmin())]
             (letters,) = sample.strings.take(np.array([row])).letters.tolist()
-            found.append(tuple(x for x in letters if x != NO_LETTER))
-    return min(found, key=len, default=None)
+            strings.append(tuple(x for x in letters if x != NO_LETTER))
+    return min(strings, key=len, default=None)
 
 
 def _asked(model: TrainedModel, strings: TokenStrings) -> Tried:

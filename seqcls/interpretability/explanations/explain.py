@@ -102,10 +102,10 @@ def _near_values(network: Network, head: int) -> tuple[NearValue, ...]:
     values = network.value[head, 1:]
     distances = np.linalg.norm(values[:, None] - values, axis=2)
     alphabet = network.tokenizer.alphabet
-    found = []
+    ranges = []
     for letter, row in enumerate(distances):
         others = sorted((float(x), alphabet[k]) for k, x in enumerate(row) if k != letter)
         distance, near_to = others[0]
         next_distance, next_nearest = others[1] if len(others) > 1 else (None, None)
-        found.append(NearValue(alphabet[letter], near_to, distance, next_nearest, next_distance))
-    return tuple(found)
+        ranges.append(NearValue(alphabet[letter], near_to, distance, next_nearest, next_distance))
+    return tuple(ranges)

@@ -13,33 +13,33 @@ MOST_LETTERS = 4
 """Letters of each head that are; all are in the data."""
 
 
-def explanation_text(found: Explanation) -> tuple[str, ...]:
+def explanation_text(explanation: Explanation) -> tuple[str, ...]:
     """What was found, most important first."""
-    said = [_answer(found)]
-    if found.mechanism is not None and any(found.counts):
-        said.append(_mechanism(found, found.mechanism))
-    said += [_head(found, head) for head in _relevant(found)]
-    said += _near(found)
-    said += _changes(found)
-    said += _no_part(found)
-    if found.smallest is not None and found.smallest.string != found.string:
+    said = [_answer(explanation)]
+    if explanation.mechanism is not None and any(explanation.counts):
+        said.append(_mechanism(explanation, explanation.mechanism))
+    said += [_head(explanation, head) for head in _relevant(explanation)]
+    said += _near(explanation)
+    said += _changes(explanation)
+    said += _no_part(explanation)
+    if explanation.smallest is not None and explanation.smallest.string != explanation.string:
         said.append(
-            f"The smallest part that still fails is {_quoted(found.smallest.string)} (logit "
-            f"{number(found.smallest.logit)}): with fewer of any one letter it is right."
+            f"The smallest part that still fails is {_quoted(explanation.smallest.string)} (logit "
+            f"{number(explanation.smallest.logit)}): with fewer of any one letter it is right."
         )
     return tuple(said)
 
 
-def _answer(found: Explanation) -> str:
-    is_, said = sign(found.label), sign(found.logit > 0)
-    numbers = f"(logit {number(found.logit)}, probability {found.probability:.3g})"
-    if found.error is None:
-        return f"{_quoted(found.string)} is {is_}, and the model agrees {numbers}."
-    string = _quoted(found.string)
-    return f"{string} is {is_}, but the model predicts {said} {numbers}: a {found.error}."
+def _answer(explanation: Explanation) -> str:
+    is_, said = sign(explanation.label), sign(explanation.logit > 0)
+    numbers = f"(logit {number(explanation.logit)}, probability {explanation.probability:.3g})"
+    if explanation.error is None:
+        return f"{_quoted(explanation.string)} is {is_}, and the model agrees {numbers}."
+    string = _quoted(explanation.string)
+    return f"{string} is {is_}, but the model predicts {said} {numbers}: a {explanation.error}."
 
 
-def _mechanism(found: Explanation, mechanism: Mechanism) -> str:
+def _mechanism(explanation: Explanation, mechanism: Mechanism) -> str:
     then = f"the logit would be {number(mechanism.logit_with)}"
     if mechanism.name == "no single mechanism":
         return (
@@ -47,23 +47,23 @@ def _mechanism(found: Explanation, mechanism: Mechanism) -> str:
             f"feed-forward unit explains it alone. If {mechanism.counterfactual}, {then}."
         )
     return (
-        f"{mechanism.name.capitalize()}: {_what(found, mechanism)}. "
+        f"{mechanism.name.capitalize()}: {_what(explanation, mechanism)}. "
         f"If {mechanism.counterfactual}, {then}: {sign(mechanism.logit_with > 0)}."
     )
 
 
-def _what(found: Explanation, mechanism: Mechanism) -> str:
+def _what(explanation: Explanation, mechanism: Mechanism) -> str:
     if mechanism.name == "dilution":
-        weight = _weight(found.heads[mechanism.head or 0], mechanism.letter)
+        weight = _weight(explanation.heads[mechanism.head or 0], mechanism.letter)
         return (
-            f"in head {mechanism.head}, {_some(found, mechanism.by)} "
-            f"{_drown(found, mechanism.by)} {_some(found, mechanism.letter)}, whose weight is "
-            f"{number(weight)}"
+            f"in head {mechanism.head}, {_some(explanation, mechanism.by)} "
+            f"{_drown(explanation, mechanism.by)} {_some(explanation, mechanism.letter)}, "
+            f"whose weight is {number(weight)}"
         )
     if mechanism.name == "two heads on one letter":
         return (
-            f"{_all(len(found.heads))} heads score {mechanism.letter} highest, so none looks for "
-            f"{mechanism.by}"
+            f"{_all(len(explanation.heads))} heads score {mechanism.letter} highest, so none "
+            f"looks for {mechanism.by}"
         )
     if mechanism.name == "feed-forward saturation":
         return (
@@ -74,17 +74,17 @@ def _what(found: Explanation, mechanism: Mechanism) -> str:
         return f"head {mechanism.head} takes its letters together for {mechanism.by}"
     if mechanism.by is None:
         return f"what head {mechanism.head} reads off {mechanism.letter} outweighs the rest"
-    return f"head {mechanism.head} takes {_some(found, mechanism.letter)} for {mechanism.by}"
+    return f"head {mechanism.head} takes {_some(explanation, mechanism.letter)} for {mechanism.by}"
 
 
-def _relevant(found: Explanation) -> tuple[HeadReading, ...]:
-    mechanism = found.mechanism
-    if len(found.heads) > MOST_HEADS and mechanism is not None and mechanism.head is not None:
-        return (found.heads[mechanism.head],)
-    return found.heads[:MOST_HEADS]
+def _relevant(explanation: Explanation) -> tuple[HeadReading, ...]:
+    mechanism = explanation.mechanism
+    if len(explanation.heads) > MOST_HEADS and mechanism is not None and mechanism.head is not None:
+        return (explanation.heads[mechanism.head],)
+    return explanation.heads[:MOST_HEADS]
 
 
-def _head(found: Explanation, head: HeadReading) -> str:
+def _head(explanation: Explanation, head: HeadReading) -> str:
     said = f"Head {head.head} attends to {', then to '.join(head.order[:MOST_LETTERS])}"
     if head.gaps:
         gaps = (
@@ -94,17 +94,17 @@ def _head(found: Explanation, head: HeadReading) -> str:
         )
         said += f": {'; '.join(gaps)}"
     weights = (
-        f"{number(seen.weight)} on {_some(found, seen.token_type)}"
+        f"{number(seen.weight)} on {_some(explanation, seen.token_type)}"
         for seen in head.seen[: MOST_LETTERS + 1]
     )
     return f"{said}. Here its attention is {', '.join(weights)}." if head.seen else f"{said}."
 
 
-def _near(found: Explanation) -> list[str]:
-    mechanism = found.mechanism
+def _near(explanation: Explanation) -> list[str]:
+    mechanism = explanation.mechanism
     if mechanism is None or mechanism.name != "value interference" or mechanism.head is None:
         return []
-    head = found.heads[mechanism.head]
+    head = explanation.heads[mechanism.head]
     letters = [x.letter for x in head.near_values]
     if mechanism.letter is None:
         wanted = head.values[letters.index(mechanism.by or "")]
@@ -123,10 +123,10 @@ def _near(found: Explanation) -> list[str]:
     return [f"{said}. The head's mixed value is {_values(head.mixed_value)}."]
 
 
-def _changes(found: Explanation) -> list[str]:
-    if not any(found.counts):
+def _changes(explanation: Explanation) -> list[str]:
+    if not any(explanation.counts):
         return ["There is no letter to attend to: the answer is that of CLS alone."]
-    changes = [_change(x) for x in (*found.removals, *found.additions)]
+    changes = [_change(x) for x in (*explanation.removals, *explanation.additions)]
     if not changes:
         return ["No other number of any one letter that it has, up to a million, flips the answer."]
     return [f"The answer would flip with {'; or with '.join(changes)}; all else unchanged."]
@@ -139,11 +139,11 @@ def _change(change: Removal) -> str:
     )
 
 
-def _no_part(found: Explanation) -> list[str]:
-    if not found.no_part:
+def _no_part(explanation: Explanation) -> list[str]:
+    if not explanation.no_part:
         return []
-    letters = " and ".join(_some(found, letter) for letter in found.no_part)
-    one = sum(_count(found, letter) for letter in found.no_part) == 1
+    letters = " and ".join(_some(explanation, letter) for letter in explanation.no_part)
+    one = sum(_count(explanation, letter) for letter in explanation.no_part) == 1
     has, fewer = ("has", "without it") if one else ("have", "with fewer of them, or none,")
     return [f"{letters[0].upper()}{letters[1:]} {has} no part in it: {fewer} it is the same."]
 
@@ -152,8 +152,8 @@ def _weight(head: HeadReading, letter: str | None) -> float:
     return next(seen.weight for seen in head.seen if seen.token_type == letter)
 
 
-def _some(found: Explanation, token_type: str | None) -> str:
-    count = _count(found, token_type)
+def _some(explanation: Explanation, token_type: str | None) -> str:
+    count = _count(explanation, token_type)
     return f"the {token_type}" if count == 1 else f"the {count:,} {token_type}'s"
 
 
@@ -165,13 +165,13 @@ def _all(heads: int) -> str:
     return "both" if heads == 2 else f"all {heads}"
 
 
-def _drown(found: Explanation, token_type: str | None) -> str:
-    return "drowns" if _count(found, token_type) == 1 else "drown"
+def _drown(explanation: Explanation, token_type: str | None) -> str:
+    return "drowns" if _count(explanation, token_type) == 1 else "drown"
 
 
-def _count(found: Explanation, token_type: str | None) -> int:
+def _count(explanation: Explanation, token_type: str | None) -> int:
     """How many of a token type the string has; there is one `CLS`."""
-    letters = dict(zip(ascii_lowercase, found.counts, strict=False))
+    letters = dict(zip(ascii_lowercase, explanation.counts, strict=False))
     return letters.get(token_type or "", 1)
 
 

@@ -36,9 +36,9 @@ def curve(model: TrainedModel, family: Family, points: int = 30) -> OutputFamily
     tried = _Tried(model, family)
     tried.add([(n,) for n in np.union1d(first, grid(longest, points)).tolist()])
     _check(tried, family)
-    for one, other in tried.found.changes:
+    for one, other in tried.written.changes:
         tried.halve(one, other)
-    return tried.found
+    return tried.written
 
 
 def area(model: TrainedModel, family: Family, points: int = 12) -> OutputFamily:
@@ -51,7 +51,7 @@ def area(model: TrainedModel, family: Family, points: int = 12) -> OutputFamily:
     tried = _Tried(model, family)
     tried.add(list(product(values, values)))
     _check(tried, family)
-    return tried.found
+    return tried.written
 
 
 def _longest(model: TrainedModel, family: Family) -> int:
@@ -75,15 +75,15 @@ def _check(tried: "_Tried", family: Family) -> None:
     Raises:
         InvalidStringError: none of its strings is an input that the model has places for.
     """
-    found = tried.found
-    if found.outputs:
+    written = tried.written
+    if written.outputs:
         return
-    if found.no_places:
+    if written.no_places:
         raise InvalidStringError(
             f"{family.text[:60]!r}: even its shortest input is longer than the model has places for"
         )
     raise InvalidStringError(
-        f"{family.text[:60]!r}: none of the {found.no_inputs} strings tried is an input of "
+        f"{family.text[:60]!r}: none of the {written.no_inputs} strings tried is an input of "
         f"task={tried.model.config.task!r}; {tried.why_no_input()}"
     )
 
@@ -99,7 +99,7 @@ class _Tried:
         self._no_places = 0
 
     @property
-    def found(self) -> OutputFamily:
+    def written(self) -> OutputFamily:
         outputs = tuple(self._outputs[values] for values in sorted(self._outputs))
         return OutputFamily(self._family, outputs, len(self._no_inputs), self._no_places)
 

@@ -94,10 +94,10 @@ class _Known:
 
     def try_all(self, values: Sequence[int]) -> None:
         strings = [self._family.letters(*self._before, value) for value in values]
-        found = self._model.ask_all(strings)
-        for row in np.flatnonzero(found.known).tolist():
-            self.labels[values[row]] = bool(found.targets[row])
-            self.logits[values[row]] = float(found.logits[row])
+        answers = self._model.ask_all(strings)
+        for row in np.flatnonzero(answers.known).tolist():
+            self.labels[values[row]] = bool(answers.targets[row])
+            self.logits[values[row]] = float(answers.logits[row])
 
     def changes(self) -> tuple[Change, ...]:
         """The changes of the answer that show between values tried, to the neighbour."""

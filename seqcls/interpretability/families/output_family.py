@@ -54,35 +54,35 @@ class OutputFamily:
         )
 
 
-def output_family_text(found: OutputFamily) -> tuple[str, ...]:
+def output_family_text(written: OutputFamily) -> tuple[str, ...]:
     """Which outputs are right: of one free count, where that changes; of two, along each row."""
-    tried, wrong = found.outputs, found.wrong
+    tried, wrong = written.outputs, written.wrong
     inputs = "1 input" if len(tried) == 1 else f"{len(tried)} inputs"
-    said = [f"Tried: {inputs} of {found.family.text}{_left_out(found)}."]
+    said = [f"Tried: {inputs} of {written.family.text}{_left_out(written)}."]
     if not wrong:
         return (*said, "Every output is right.")
-    names = ", ".join(found.family.names)
+    names = ", ".join(written.family.names)
     if len(wrong) == len(tried):
         said.append("Every output is wrong.")
     else:
-        said.append(f"Wrong outputs: {len(wrong)}, the first with {_counts(found, wrong[0])}.")
-    if len(found.family.names) == 1:
-        said += [_change(names, *change) for change in found.changes]
+        said.append(f"Wrong outputs: {len(wrong)}, the first with {_counts(written, wrong[0])}.")
+    if len(written.family.names) == 1:
+        said += [_change(names, *change) for change in written.changes]
         return tuple(said)
-    return (*said, *_rows(found))
+    return (*said, *_rows(written))
 
 
-def _left_out(found: OutputFamily) -> str:
+def _left_out(written: OutputFamily) -> str:
     left = []
-    if found.no_inputs:
-        left.append(f"{found.no_inputs} of its strings that are no inputs of the task")
-    if found.no_places:
-        left.append(f"{found.no_places} inputs that the model has no places for")
+    if written.no_inputs:
+        left.append(f"{written.no_inputs} of its strings that are no inputs of the task")
+    if written.no_places:
+        left.append(f"{written.no_places} inputs that the model has no places for")
     return f", without {' and '.join(left)}" if left else ""
 
 
-def _counts(found: OutputFamily, one: FamilyOutput) -> str:
-    pairs = zip(found.family.names, one.values, strict=True)
+def _counts(written: OutputFamily, one: FamilyOutput) -> str:
+    pairs = zip(written.family.names, one.values, strict=True)
     return " and ".join(f"{name} = {value:,}" for name, value in pairs)
 
 
@@ -96,13 +96,13 @@ def _change(name: str, one: FamilyOutput, other: FamilyOutput) -> str:
     return f"With {name} = {before:,} it is {was}, with {name} = {after:,} {is_now}."
 
 
-def _rows(found: OutputFamily) -> list[str]:
+def _rows(written: OutputFamily) -> list[str]:
     """Of two free counts, how many outputs are wrong for each value of the first."""
-    first, second = found.family.names
+    first, second = written.family.names
     said = []
-    for value, row in groupby(found.outputs, key=lambda each: each.values[0]):
+    for value, row in groupby(written.outputs, key=lambda each: each.values[0]):
         outputs = list(row)
         wrong = [each.values[1] for each in outputs if not each.is_right]
-        where = f", the first with {second} = {wrong[0]:,}" if wrong else ""
-        said.append(f"{first} = {value:,}: {len(wrong)} of {len(outputs)} wrong{where}")
+        first_wrong = f", the first with {second} = {wrong[0]:,}" if wrong else ""
+        said.append(f"{first} = {value:,}: {len(wrong)} of {len(outputs)} wrong{first_wrong}")
     return said

@@ -5,14 +5,14 @@ from seqcls.interpretability.families.curves import Change, Curve, Map
 from seqcls.interpretability.wording import number, sign
 
 
-def family_text(found: Curve | Map) -> tuple[str, ...]:
+def family_text(curve: Curve | Map) -> tuple[str, ...]:
     """Where the answer changes: of two free counts, along some rows; the first sentence is of all.
 
     Where strings were run, it is said how many, and how many are misclassified.
     """
-    if isinstance(found, Map):
-        return _counted_map(found) if found.exact else _tried_map(found)
-    return _tried_curve(found) if found.limit is None else _counted_curve(found, found.limit)
+    if isinstance(curve, Map):
+        return _counted_map(curve) if curve.exact else _tried_map(curve)
+    return _tried_curve(curve) if curve.limit is None else _counted_curve(curve, curve.limit)
 
 
 def _counted_curve(curve: Curve, limit: float) -> tuple[str, ...]:
@@ -55,33 +55,33 @@ def _tried_curve(curve: Curve) -> tuple[str, ...]:
     )
 
 
-def _counted_map(found: Map) -> tuple[str, ...]:
-    first, second = found.family.names
-    label = bool(found.labels[0, 0])
-    said = [f"{found.family.text} is {sign(label)} for all {first} and {second} from 1 on."]
-    for row in range(0, len(found.first), max((len(found.first) - 1) // 6, 1)):
-        start = _judged(float(found.logits[row, 0]) > 0, label)
-        changes = _changes(found.changes[row], second)
+def _counted_map(plane: Map) -> tuple[str, ...]:
+    first, second = plane.family.names
+    label = bool(plane.labels[0, 0])
+    said = [f"{plane.family.text} is {sign(label)} for all {first} and {second} from 1 on."]
+    for row in range(0, len(plane.first), max((len(plane.first) - 1) // 6, 1)):
+        start = _judged(float(plane.logits[row, 0]) > 0, label)
+        changes = _changes(plane.changes[row], second)
         said.append(
-            f"With {first} = {found.first[row]:,}: {start} for {second} = 1; "
+            f"With {first} = {plane.first[row]:,}: {start} for {second} = 1; "
             f"{changes or f'the same up to {second} = {MAX_COUNT:,}'}."
         )
     return tuple(said)
 
 
-def _tried_map(found: Map) -> tuple[str, ...]:
-    first, second = found.family.names
+def _tried_map(plane: Map) -> tuple[str, ...]:
+    first, second = plane.family.names
     said = [
-        f"{found.labels.size} strings of {found.family.text} were run; "
-        f"{int(found.wrong.sum())} of them are misclassified."
+        f"{plane.labels.size} strings of {plane.family.text} were run; "
+        f"{int(plane.wrong.sum())} of them are misclassified."
     ]
-    for row, value in enumerate(found.first.tolist()):
-        start = sign(float(found.logits[row, 0]) > 0)
-        changes = _changes(found.changes[row], second)
+    for row, value in enumerate(plane.first.tolist()):
+        start = sign(float(plane.logits[row, 0]) > 0)
+        changes = _changes(plane.changes[row], second)
         said.append(
             f"{first} = {value:,}: predicted {start} for {second} = 1"
             f"{'; ' + changes if changes else ', and no change seen'}; "
-            f"{int(found.wrong[row].sum())} misclassified"
+            f"{int(plane.wrong[row].sum())} misclassified"
         )
     return tuple(said)
 

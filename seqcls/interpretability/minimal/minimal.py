@@ -65,13 +65,15 @@ def minimal_failing(model: TrainedModel, letters: Sequence[int]) -> Minimal:
 
     def fail(strings: Sequence[Letters]) -> list[bool]:
         nonlocal tried
-        asked = [string for string in strings if model.is_input(string)]
-        tried += len(asked)
-        wrong = dict(zip(asked, model.ask_all(asked).wrong.tolist() if asked else (), strict=True))
+        inputs = [string for string in strings if model.is_input(string)]
+        tried += len(inputs)
+        wrong = dict(
+            zip(inputs, model.ask_all(inputs).wrong.tolist() if inputs else (), strict=True)
+        )
         return [wrong.get(string, False) and len(string) >= least for string in strings]
 
-    found = delta_debugged(tuple(letters), fail)
-    return Minimal(given, model.answer(found), tried)
+    part = delta_debugged(tuple(letters), fail)
+    return Minimal(given, model.answer(part), tried)
 
 
 def delta_debugged(string: Letters, fail: Fail) -> Letters:
@@ -79,13 +81,13 @@ def delta_debugged(string: Letters, fail: Fail) -> Letters:
     parts = 2
     while string:
         pieces = _pieces(string, min(parts, len(string)))
-        found = _first(fail, [piece for piece in pieces if len(piece) < len(string)])
-        if found is not None:
-            string, parts = found, 2
+        part = _first(fail, [piece for piece in pieces if len(piece) < len(string)])
+        if part is not None:
+            string, parts = part, 2
             continue
-        found = _first(fail, _without_each(pieces))
-        if found is not None:
-            string, parts = found, max(parts - 1, 2)
+        part = _first(fail, _without_each(pieces))
+        if part is not None:
+            string, parts = part, max(parts - 1, 2)
         elif parts >= len(string):
             return string
         else:

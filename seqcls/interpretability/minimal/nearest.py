@@ -66,12 +66,12 @@ def nearest_right(
         while batch := list(islice(wanted, min(AT_ONCE, max_tried - tried))):
             tried += len(batch)
             answers = model.ask_all(batch)
-            found = _first_right(answers, was if other_answer or prefer_other_answer else None)
-            if found is not None:
-                return Nearest(model.answer(batch[found]), batch[found], edits, tried, True)
+            row = _first_right(answers, was if other_answer or prefer_other_answer else None)
+            if row is not None:
+                return Nearest(model.answer(batch[row]), batch[row], edits, tried, True)
             if second is None and prefer_other_answer and not other_answer:
-                found = _first_right(answers, None)
-                second = None if found is None else batch[found]
+                row = _first_right(answers, None)
+                second = None if row is None else batch[row]
         if second is not None:
             return Nearest(model.answer(second), second, edits, tried, True)
         if tried >= max_tried:

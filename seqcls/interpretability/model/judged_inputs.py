@@ -39,5 +39,5 @@ def judged_inputs(model: TrainedModel, strings: TokenStrings) -> JudgedInputs:
 def inputs_of_length(model: TrainedModel, length: int) -> TokenStrings:
     """All inputs of a task of so many tokens, in the order of the alphabet."""
     strings = strings_of_length(model.num_letters, length)
-    found = [each.letters[model.inputs_among(each)[0]] for each in strings]
-    return TokenStrings.of_letters(model.num_letters, np.concatenate(found))
+    inputs = [each.letters[model.inputs_among(each)[0]] for each in strings]
+    return TokenStrings.of_letters(model.num_letters, np.concatenate(inputs))

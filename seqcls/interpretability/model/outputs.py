@@ -38,8 +38,8 @@ def written(model: TrainedModel, letters: Letters) -> Output:
     """
     strings = TokenStrings.of_lists(model.num_letters, [letters])
     model.problem.kind.targets(model.task, strings)
-    (found,) = best_written(model.problem, model.weights, strings)
-    return Output(tuple(token - FIRST_LETTER for token in found.tokens), found.ended)
+    (output,) = best_written(model.problem, model.weights, strings)
+    return Output(tuple(token - FIRST_LETTER for token in output.tokens), output.ended)
 
 
 def target(model: TrainedModel, letters: Sequence[int]) -> Output:

@@ -185,16 +185,16 @@ class TrainedModel:
             return np.ones(len(strings), dtype=bool), kind.targets(task, strings)
         except InvalidStringError:
             pass
-        found: list[np.ndarray | None] = []
+        targets: list[np.ndarray | None] = []
         for row in range(len(strings)):
             try:
-                found.append(kind.targets(task, strings.take(slice(row, row + 1))))
+                targets.append(kind.targets(task, strings.take(slice(row, row + 1))))
             except InvalidStringError:
-                found.append(None)
+                targets.append(None)
         none = np.zeros((1, 0), dtype=np.uint8)
-        width = max((x.shape[1] for x in found if x is not None), default=0)
-        rows = [_widened(none if x is None else x, width) for x in found]
-        return np.array([x is not None for x in found]), np.concatenate(rows)
+        width = max((x.shape[1] for x in targets if x is not None), default=0)
+        rows = [_widened(none if x is None else x, width) for x in targets]
+        return np.array([x is not None for x in targets]), np.concatenate(rows)
 
     def ask_all(self, strings: Sequence[Sequence[int]]) -> Answers:
         """Labels and answers of strings given by their letters."""

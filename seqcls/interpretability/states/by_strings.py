@@ -117,8 +117,8 @@ def picture_attention(
         raise ConfigError(f"architecture={model.config.architecture!r} attends to no picture")
     kept = _activations(model, letters, None)
     weights = torch.stack([kept[name][0] for name in names])
-    found: np.ndarray = weights.unflatten(-1, memory_shape(network)).numpy()
-    return found
+    memory: np.ndarray = weights.unflatten(-1, memory_shape(network)).numpy()
+    return memory
 
 
 def prefix_logits(model: TrainedModel, letters: Sequence[int]) -> Prefixes:

@@ -75,8 +75,8 @@ def likeliest_outputs(model: TrainedModel, letters: Sequence[int], width: int) -
     require_writing(model)
     check_length(model, letters)
     strings = TokenStrings.of_lists(model.num_letters, [letters])
-    (found,) = written_beams(model.problem, model.weights, strings, width)
-    return found
+    (beam,) = written_beams(model.problem, model.weights, strings, width)
+    return beam
 
 
 def require_writing(model: TrainedModel) -> None:

@@ -62,8 +62,8 @@ def output_tree(model: TrainedModel, letters: Letters, width: int) -> OutputTree
     """
     right = target(model, letters)
     outputs = [
-        Output(tuple(token - FIRST_LETTER for token in found.tokens), found.ended)
-        for found in likeliest_outputs(model, letters, width)
+        Output(tuple(token - FIRST_LETTER for token in likely.tokens), likely.ended)
+        for likely in likeliest_outputs(model, letters, width)
     ]
     paths = [_Path(model, letters, output, output == right) for output in outputs]
     tokens, leaves = list[Token](), list[Leaf]()

@@ -56,13 +56,13 @@ def verdicts(
     # Without dropout, which is off here, any engine that trains by letter counts can answer.
     by = "auto" if engine in ("lanes", "strings") else engine
     # One model at a time: each has more than a million logits.
-    found = []
+    wrong = []
     for member_weights in weights:
         logits = logits_of(
             problem.without_dropout, [member_weights], strings, engine=by, device=device
         )
-        found.append(_verdict(problem, counts, positive, logits[0] > 0))
-    return found
+        wrong.append(_verdict(problem, counts, positive, logits[0] > 0))
+    return wrong
 
 
 def _verdict(

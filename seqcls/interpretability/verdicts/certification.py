@@ -171,11 +171,11 @@ def _safe_share(
 
 def _intervals(cells: Cells, right: np.ndarray, wrong: np.ndarray) -> tuple[ShareInterval, ...]:
     shares = np.sort(cells.corners[:, :, 0], axis=1)
-    found: list[ShareInterval] = []
+    intervals: list[ShareInterval] = []
     for row in np.argsort(shares[:, 0]):
         claim = True if right[row] else False if wrong[row] else None
         low, high = shares[row].tolist()
-        if found and found[-1].right == claim:
-            low = found.pop().low
-        found.append(ShareInterval(low, high, claim))
-    return tuple(found)
+        if intervals and intervals[-1].right == claim:
+            low = intervals.pop().low
+        intervals.append(ShareInterval(low, high, claim))
+    return tuple(intervals)

@@ -49,27 +49,27 @@ class OutputVerdict:
         return sum(self.error_kinds.values())
 
 
-def output_verdict_text(found: OutputVerdict) -> tuple[str, ...]:
+def output_verdict_text(verdict: OutputVerdict) -> tuple[str, ...]:
     """What was tried and what came out, then the shortest inputs with a wrong output."""
-    up_to = f"up to {found.max_length} tokens"
-    if not found.inputs:
+    up_to = f"up to {verdict.max_length} tokens"
+    if not verdict.inputs:
         return (f"The task has no input of {up_to}; there are too many longer strings to try.",)
-    every = f"Of all {found.inputs:,} inputs of {up_to}"
-    if not found.wrong:
+    every = f"Of all {verdict.inputs:,} inputs of {up_to}"
+    if not verdict.wrong:
         said = [f"{every} none gets a wrong output."]
     else:
-        kinds = found.error_kinds
+        kinds = verdict.error_kinds
         told = ", ".join(
             f"{kind}: {kinds[kind]:,}" for kind in get_args(ErrorKind) if kind in kinds
         )
-        said = [f"{every} {found.wrong:,} get a wrong output ({told})."]
-    if found.max_length < found.longest_tested:
+        said = [f"{every} {verdict.wrong:,} get a wrong output ({told})."]
+    if verdict.max_length < verdict.longest_tested:
         said.append(
-            f"The test has inputs of up to {found.longest_tested} tokens; there are too many "
+            f"The test has inputs of up to {verdict.longest_tested} tokens; there are too many "
             "longer ones to try them all."
         )
-    if found.wrong:
-        first = found.shortest[0]
+    if verdict.wrong:
+        first = verdict.shortest[0]
         said.append(
             f"The shortest with a wrong output: {first.string or 'the empty input'}, whose target "
             f"is {first.label or 'empty'}, output {first.predicted or 'empty'}."

@@ -11,17 +11,17 @@ from seqcls.interpretability.verdicts.certification import (
 from seqcls.interpretability.wording import sign
 
 
-def certification_text(found: Certification) -> tuple[str, ...]:
+def certification_text(certification: Certification) -> tuple[str, ...]:
     """What is proved of strings of every length."""
     scope = (
         "Proved for strings of every length, since the logit depends on the proportions of the "
         "letters alone:"
-        if found.least_length == 1
-        else f"Proved for strings of {found.least_length:,} letters and more:"
+        if certification.least_length == 1
+        else f"Proved for strings of {certification.least_length:,} letters and more:"
     )
-    said = [scope, *map(_proof, found.supports)]
-    if found.left_out:
-        said.append(f"No claim is made about strings of {', '.join(found.left_out)}.")
+    said = [scope, *map(_proof, certification.supports)]
+    if certification.left_out:
+        said.append(f"No claim is made about strings of {', '.join(certification.left_out)}.")
     return tuple(said)
 
 

@@ -151,27 +151,27 @@ class Mixing(BodyAndHead):
 
     def parts(self) -> Mapping[Part, str]:
         """As `Classifier.parts`: those of mixers, and feed-forwards."""
-        found = dict[Part, str]()
+        parts = dict[Part, str]()
         for number, block in enumerate(self.blocks):
             inside = f"blocks.{number}."
             for (kind, part), name in block.mixer.parts().items():
-                found[Part(number, kind, part)] = f"{inside}mixer.{name}"
+                parts[Part(number, kind, part)] = f"{inside}mixer.{name}"
             if self.config.feed_forward_size:
-                found[Part(number, "feed-forward")] = f"{inside}feed_forward.output"
-        return found
+                parts[Part(number, "feed-forward")] = f"{inside}feed_forward.output"
+        return parts
 
     def sites(self) -> Mapping[Site, tuple[str, ...]]:
         """As `Classifier.sites`."""
-        found: dict[Site, tuple[str, ...]] = {Site("embedding"): ("embedding",)}
+        sites: dict[Site, tuple[str, ...]] = {Site("embedding"): ("embedding",)}
         for number, block in enumerate(self.blocks):
             inside = f"blocks.{number}."
             for site, names in block.mixer.sites(number).items():
-                found[site] = tuple(f"{inside}mixer.{name}" for name in names)
+                sites[site] = tuple(f"{inside}mixer.{name}" for name in names)
             last = "after_feed_forward" if block.norms_first else "feed_forward_norm"
-            found[Site("mixer", number)] = (f"{inside}mixer.output",)
-            found[Site("feed-forward", number)] = (f"{inside}feed_forward.output",)
-            found[Site("block", number)] = (f"{inside}{last}",)
-        return found
+            sites[Site("mixer", number)] = (f"{inside}mixer.output",)
+            sites[Site("feed-forward", number)] = (f"{inside}feed_forward.output",)
+            sites[Site("block", number)] = (f"{inside}{last}",)
+        return sites
 
     def units(self) -> tuple[Mapping[str, str], ...]:
         """As `Classifier.units`: the memory after every token, and what moves it."""

@@ -52,16 +52,16 @@ class SLSTMMixer(Mixer):
             )
             steps.append(_Step(kept, step.gates))
 
-        def along(kind: int, number: int) -> Tensor:
-            found = [step[kind][number] for step in steps]
+        def stacked(kind: int, number: int) -> Tensor:
+            values = [step[kind][number] for step in steps]
             none = states.new_zeros(len(states), 0, self.size)
-            return torch.stack(found, dim=1) if found else none
+            return torch.stack(values, dim=1) if values else none
 
         for number, name in enumerate(GATES):
-            record.aside(name, partial(along, 1, number))
+            record.aside(name, partial(stacked, 1, number))
         for number, name in enumerate(KEPT[1:], 1):
-            record.aside(name, partial(along, 0, number))
-        output: Tensor = self.output(record("state", along(0, 0)))
+            record.aside(name, partial(stacked, 0, number))
+        output: Tensor = self.output(record("state", stacked(0, 0)))
         return record("output", output)
 
     def nothing(self, state: State) -> Kept:

@@ -38,8 +38,8 @@ def coupled_places(
     separator = FIRST_LETTER + len(task.alphabet)
     places = np.zeros(tuple(ids.shape), dtype=np.int64)
     for row, tokens in zip(places, ids.cpu().numpy(), strict=True):
-        (found,) = np.nonzero(tokens == separator)
-        middle, end = int(found[0]), int((tokens != PAD).sum())
+        (separators,) = np.nonzero(tokens == separator)
+        middle, end = int(separators[0]), int((tokens != PAD).sum())
         letters = (tokens - FIRST_LETTER).astype(np.uint8)
         of_input, of_output = task.couples(letters[1:middle], letters[middle + 1 : end])
         row[1:middle], row[middle + 1 : end] = of_input, of_output

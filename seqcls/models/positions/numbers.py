@@ -81,5 +81,5 @@ def buckets(distances: np.ndarray, *, both_directions: bool) -> np.ndarray:
     single = size // 2
     share = np.log(np.maximum(distances, single) / single) / math.log(FARTHEST / single)
     far = np.minimum(single + (share * (size - single)).astype(np.int64), size - 1)
-    found: np.ndarray = after + np.where(distances < single, distances, far)
-    return found
+    buckets: np.ndarray = after + np.where(distances < single, distances, far)
+    return buckets

@@ -68,8 +68,8 @@ class Automaton:
     def has(self, length: int, positive: bool) -> bool:
         """Whether it accepts, or does not accept, any string of that length."""
         while len(self._has) <= length:
-            found = self.accepting[self._reached]
-            self._has.append((not found.all(), bool(found.any())))
+            accepted = self.accepting[self._reached]
+            self._has.append((not accepted.all(), bool(accepted.any())))
             following = np.zeros(len(self.table), dtype=bool)
             following[self.table[self._reached]] = True
             self._reached = following
@@ -86,7 +86,7 @@ class Automaton:
             ConfigError: there are too many states to count strings of that length.
         """
         longest = int(lengths.max(initial=0))
-        ways = self._ways[positive].up_to(longest)
+        shares = self._ways[positive].up_to(longest)
         letters = np.full((len(lengths), longest), NO_LETTER, dtype=np.uint8)
         order = np.argsort(-lengths, kind="stable")
         states = np.full(len(lengths), self.start, dtype=np.int64)
@@ -94,7 +94,7 @@ class Automaton:
         for remaining in range(longest - 1, -1, -1):
             active = order[: np.count_nonzero(lengths > remaining)]
             active_states = states[: len(active)]
-            sums = _running_sums(self.table, *(part[remaining] for part in ways))[active_states]
+            sums = _running_sums(self.table, *(part[remaining] for part in shares))[active_states]
             # A product that was rounded up to the whole sum would be past the last letter.
             chosen = np.minimum(
                 rng.random(len(active_states)) * sums[:, -1], np.nextafter(sums[:, -1], 0)
@@ -112,8 +112,8 @@ def _running_sums(
 ) -> Float64[np.ndarray, "state letter"]:
     """Running sums over letters of how many strings follow, each state in a scale of its own."""
     powers = exponents[table]
-    ways = np.ldexp(mantissas[table], powers - powers.max(axis=1, keepdims=True))
-    sums: np.ndarray = np.cumsum(ways, axis=1)
+    shares = np.ldexp(mantissas[table], powers - powers.max(axis=1, keepdims=True))
+    sums: np.ndarray = np.cumsum(shares, axis=1)
     return sums
 
 

@@ -27,9 +27,9 @@ def rows_of(digest: str, strings: TokenStrings) -> Rows:
     letters = dataset_of(digest).strings.letters
     rows = np.full(len(strings), -1, dtype=np.int64)
     for number, (row, length) in enumerate(zip(strings.letters, strings.lengths, strict=True)):
-        found = known.get(hash(row[:length].tobytes()), -1)
-        if found >= 0 and _is_string(letters[found], row[:length]):
-            rows[number] = found
+        candidate = known.get(hash(row[:length].tobytes()), -1)
+        if candidate >= 0 and _is_string(letters[candidate], row[:length]):
+            rows[number] = candidate
     return rows
 
 

@@ -25,15 +25,15 @@ class Pairs(OfRows, Transduction):
         return targets
 
     def target(self, letters: LetterRow) -> TargetRow:
-        found = self.targets(TokenStrings.of_letters(len(self.alphabet), letters[None, :]))[0]
-        return np.asarray(found[found != NO_LETTER])
+        target = self.targets(TokenStrings.of_letters(len(self.alphabet), letters[None, :]))[0]
+        return np.asarray(target[target != NO_LETTER])
 
     def targets(self, strings: TokenStrings) -> np.ndarray:
         rows = rows_of(self.dataset, strings)
         refuse_unknown(self.alphabet, strings, rows, "target")
-        found = self._targets[rows]
-        longest = int((found != NO_LETTER).sum(axis=1).max(initial=0))
-        return np.asarray(found[:, :longest])
+        targets = self._targets[rows]
+        longest = int((targets != NO_LETTER).sum(axis=1).max(initial=0))
+        return np.asarray(targets[:, :longest])
 
     def longest_target(self, length: int) -> int:
         return int(self._lengths_of_targets(length).max(initial=0))

@@ -40,12 +40,12 @@ def running_weights(counts: Vectors, sizes: tuple[int, ...]) -> Float64[np.ndarr
     """
     length = int(counts[0].sum())
     mantissas, exponents = _factorials(1 << length.bit_length())
-    ways, powers = np.ones(len(counts)), np.zeros(len(counts), dtype=np.int64)
+    strings, powers = np.ones(len(counts)), np.zeros(len(counts), dtype=np.int64)
     for column, size in zip(counts.T, sizes, strict=True):
         power, exponent = _powers(size, length)
-        ways, shift = np.frexp(ways / mantissas[column] * power[column])
+        strings, shift = np.frexp(strings / mantissas[column] * power[column])
         powers += shift - exponents[column] + exponent[column]
-    sums: np.ndarray = np.cumsum(np.ldexp(ways, powers - powers.max()))
+    sums: np.ndarray = np.cumsum(np.ldexp(strings, powers - powers.max()))
     return sums
 
 

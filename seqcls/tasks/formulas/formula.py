@@ -49,7 +49,7 @@ class Formula:
         self.letters: set[int] = set()
         """The numbers of the letters that it names."""
         longest_first = "|".join(map(re.escape, sorted(alphabet, key=len, reverse=True)))
-        self._coded = re.sub(f"#(?:{longest_first})|{_NAME}", self._code, text).strip()
+        self._source = re.sub(f"#(?:{longest_first})|{_NAME}", self._code, text).strip()
         self._tree = self._parsed()
         self._check_condition(self._tree, 0)
 
@@ -61,9 +61,9 @@ class Formula:
         shape = counts[0].shape
         return np.broadcast_to(np.asarray(self._truth(self._tree, counts), dtype=bool), shape)
 
-    def _code(self, found: re.Match[str]) -> str:
+    def _code(self, match: re.Match[str]) -> str:
         """A name of the tree's own: Python would take `ª` and `a` for the same."""
-        written = found[0]
+        written = match[0]
         if keyword.iskeyword(written) or written[0].isdecimal():
             return written
         name = f"_{len(self._names)}"
@@ -74,7 +74,7 @@ class Formula:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                return ast.parse(self._coded, mode="eval").body
+                return ast.parse(self._source, mode="eval").body
         except (SyntaxError, ValueError, MemoryError, RecursionError):
             assigns = re.search(r"(?<![=<>!])=(?!=)", self._text) is not None
             reason = "for equality write ==" if assigns else "it cannot be read"
@@ -189,8 +189,8 @@ class Formula:
 
     def _shown(self, node: ast.expr) -> str:
         # As it is written: to write a tree anew takes a stack as deep as the tree.
-        coded = ast.get_source_segment(self._coded, node) or ""
-        shown = re.sub(r" ?\b(_\d+)\b ?", lambda name: self._names.get(name[1], name[0]), coded)
+        source = ast.get_source_segment(self._source, node) or ""
+        shown = re.sub(r" ?\b(_\d+)\b ?", lambda name: self._names.get(name[1], name[0]), source)
         return repr(shown if len(shown) <= 40 else shown[:40] + "…")
 
     def _refusal(self, reason: str) -> ConfigError:

@@ -68,14 +68,14 @@ class Transduction(ABC):
             InvalidStringError: nothing is, of one of them.
         """
         rows = zip(strings.letters, strings.lengths.tolist(), strict=True)
-        found = []
+        targets = []
         for row, length in rows:
             try:
-                found.append(self.target(row[:length]).tolist())
+                targets.append(self.target(row[:length]).tolist())
             except InvalidStringError as error:
                 text = Tokenizer(self.alphabet).spelled(row[:length].tolist())
                 raise InvalidStringError(f"input {text[:60]!r}: {error}") from None
-        return TokenStrings.of_lists(len(self.alphabet), found).letters
+        return TokenStrings.of_lists(len(self.alphabet), targets).letters
 
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
         """How often each token occurs in the input; of a large alphabet, how much they repeat."""
@@ -123,10 +123,10 @@ class OfText(Transduction):
     def target(self, letters: LetterRow) -> TargetRow:
         alphabet = "".join(self.alphabet)
         text = "".join([alphabet[letter] for letter in letters.tolist()])
-        found = self.answer(text) if text else None
-        if found is None:
+        answer = self.answer(text) if text else None
+        if answer is None:
             raise InvalidStringError(f"expected {self.form}")
-        return np.array([alphabet.index(token) for token in found], dtype=np.uint8)
+        return np.array([alphabet.index(token) for token in answer], dtype=np.uint8)
 
 
 def longest_runs(strings: TokenStrings) -> Int64[np.ndarray, " string"]:

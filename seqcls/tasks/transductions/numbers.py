@@ -92,8 +92,8 @@ class OfNumbers(OfText):
         return self._in_order(digits)
 
     def _in_order(self, digits: np.ndarray) -> list[int]:
-        found: list[int] = digits[::-1].tolist() if self._least_first else digits.tolist()
-        return found
+        written: list[int] = digits[::-1].tolist() if self._least_first else digits.tolist()
+        return written
 
 
 @dataclass(frozen=True)

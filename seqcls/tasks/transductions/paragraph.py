@@ -97,7 +97,7 @@ class Paragraph(Transduction):
 
     def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
         lines = self._lines(length)
-        found = rng.integers(len(self.alphabet_of_text), size=length, dtype=np.uint8)
+        letters = rng.integers(len(self.alphabet_of_text), size=length, dtype=np.uint8)
         # As few lines as possible have little room: the free cells are laid out, not the lines.
         free = lines * self.line_length - (length - lines + 1)
         lengths = np.full(lines, self.line_length)
@@ -106,8 +106,8 @@ class Paragraph(Transduction):
             if lengths[left] > 1:
                 lengths[left] -= 1
                 free -= 1
-        found[np.cumsum(lengths + 1)[:-1] - 1] = len(self.alphabet_of_text)
-        return found
+        letters[np.cumsum(lengths + 1)[:-1] - 1] = len(self.alphabet_of_text)
+        return letters
 
     def _lines(self, length: int) -> int:
         return -(-(length + 1) // (self.line_length + 1)) if length > 0 else 0

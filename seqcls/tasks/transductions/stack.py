@@ -28,13 +28,13 @@ class WriteStack(OfText):
 
     def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
         """Uniform: operations as they come, drawn again where one pops what is not there."""
-        ways = _ways(length)
+        numbers = _ways(length)
         while True:
-            size = choose(rng, [ways[length - bits] << bits for bits in range(length + 1)])
+            size = choose(rng, [numbers[length - bits] << bits for bits in range(length + 1)])
             letters = random_bits(rng, size).tolist()
             while size >= 0 and len(letters) < length:
                 left = length - len(letters)
-                if below(rng, ways[left]) < ways[left - 1]:
+                if below(rng, numbers[left]) < numbers[left - 1]:
                     letters.append(_POP)
                     size -= 1
                 else:
@@ -53,7 +53,7 @@ class WriteStack(OfText):
 @remembered
 def _ways(length: int) -> tuple[int, ...]:
     """How many operations fill so many tokens, for each number of them, whatever is popped."""
-    ways = [1, 1]
-    while len(ways) <= length:
-        ways.append(ways[-1] + 2 * ways[-2])
-    return tuple(ways)
+    numbers = [1, 1]
+    while len(numbers) <= length:
+        numbers.append(numbers[-1] + 2 * numbers[-2])
+    return tuple(numbers)

@@ -25,62 +25,62 @@ def show_minimal(
         record["answers"] = list(map(answer_record, failing.answers))
         show(as_json, shortest_sentences(failing), record)
         return
-    reduced, near = minimal(store, run_id, string, epoch)
+    reduced, nearest = minimal(store, run_id, string, epoch)
     said = [
         said_of(reduced.given),
         f"minimal failing string: {named(reduced.found)}: {_answer(reduced.found)} "
         f"(no single deletion fails; {reduced.tried:,} strings tried)",
-        nearest_sentence(near, reduced.given),
+        nearest_sentence(nearest, reduced.given),
     ]
     record = {
         "run": run_id,
         "given": answer_record(reduced.given),
         "minimal": {**answer_record(reduced.found), "tried": reduced.tried},
-        "nearest_right": nearest_record(near),
+        "nearest_right": nearest_record(nearest),
     }
     show(as_json, said, record)
 
 
-def shortest_sentences(found: Shortest) -> list[str]:
+def shortest_sentences(shortest: Shortest) -> list[str]:
     """What trying all strings has found."""
-    if found.length is None:
+    if shortest.length is None:
         return [
-            f"all {found.tried:,} strings of up to {found.max_length} tokens are classified "
+            f"all {shortest.tried:,} strings of up to {shortest.max_length} tokens are classified "
             "correctly"
         ]
     said = [
-        f"the shortest failing strings have {found.length} tokens: {found.count:,} of them "
-        f"({found.tried:,} strings tried, all up to that length)"
+        f"the shortest failing strings have {shortest.length} tokens: {shortest.count:,} of them "
+        f"({shortest.tried:,} strings tried, all up to that length)"
     ]
-    said += [f"  {named(answer)}: {_answer(answer)}" for answer in found.answers]
-    left = found.count - len(found.answers)
+    said += [f"  {named(answer)}: {_answer(answer)}" for answer in shortest.answers]
+    left = shortest.count - len(shortest.answers)
     return [*said, f"  and {left:,} more"] if left else said
 
 
-def nearest_sentence(found: Nearest, given: Answer) -> str:
+def nearest_sentence(nearest: Nearest, given: Answer) -> str:
     """What the search for the nearest right string has found."""
-    tried = f"{found.tried:,} strings tried"
-    if found.answer is None:
-        all_of_them = "" if found.complete else ", not all of them"
+    tried = f"{nearest.tried:,} strings tried"
+    if nearest.answer is None:
+        all_of_them = "" if nearest.complete else ", not all of them"
         return (
-            f"no string within {found.edits} edits is classified correctly ({tried}{all_of_them})"
+            f"no string within {nearest.edits} edits is classified correctly ({tried}{all_of_them})"
         )
-    edits = "1 edit" if found.edits == 1 else f"{found.edits} edits"
+    edits = "1 edit" if nearest.edits == 1 else f"{nearest.edits} edits"
     same = ""
-    if found.answer.predicted == given.predicted:
+    if nearest.answer.predicted == given.predicted:
         same = "; same prediction, different label"
-    elif found.answer.label == given.label:
+    elif nearest.answer.label == given.label:
         same = "; same label, different prediction"
     return (
-        f"nearest correctly classified string: {named(found.answer)}, {edits} away: "
-        f"{_answer(found.answer)}{same}"
+        f"nearest correctly classified string: {named(nearest.answer)}, {edits} away: "
+        f"{_answer(nearest.answer)}{same}"
     )
 
 
-def nearest_record(found: Nearest) -> dict[str, Any] | None:
-    if found.answer is None:
+def nearest_record(nearest: Nearest) -> dict[str, Any] | None:
+    if nearest.answer is None:
         return None
-    return {**answer_record(found.answer), "edits": found.edits, "tried": found.tried}
+    return {**answer_record(nearest.answer), "edits": nearest.edits, "tried": nearest.tried}
 
 
 def answer_record(answer: Answer) -> dict[str, Any]:

@@ -42,41 +42,41 @@ def show_automaton(
         def told(made: Round) -> None:
             status.update(f"{made.states:,} states, {made.asked:,} strings asked")
 
-        found = automaton(store, run_id, epoch, **bounds, seconds=seconds, on_round=told)
-        within = automaton_inside(store, run_id, found, epoch) if inside and not dot else None
+        learned = automaton(store, run_id, epoch, **bounds, seconds=seconds, on_round=told)
+        within = automaton_inside(store, run_id, learned, epoch) if inside and not dot else None
     if dot:
-        typer.echo(found.dot())
+        typer.echo(learned.dot())
         return
     if as_json:
-        record = {"run": run_id, **learned_record(found)}
+        record = {"run": run_id, **learned_record(learned)}
         if within is not None:
             record["inside"] = inside_record(within)
         show(True, [], record)
         return
-    typer.echo("\n".join([f"run {run_id}", *learned_text(found)]))
-    print_table(rounds_table(found), "hypotheses, each with the string that refutes it")
-    shown = found.main_hypothesis
+    typer.echo("\n".join([f"run {run_id}", *learned_text(learned)]))
+    print_table(rounds_table(learned), "hypotheses, each with the string that refutes it")
+    shown = learned.main_hypothesis
     if shown.states <= SHOWN:
-        print_table(transitions_table(found, shown), counted(shown.states, "state", "states"))
+        print_table(transitions_table(learned, shown), counted(shown.states, "state", "states"))
     if within is not None:
         typer.echo("\n".join(inside_text(within)))
 
 
-def learned_record(found: Learned) -> dict[str, Any]:
+def learned_record(learned: Learned) -> dict[str, Any]:
     """All that was found, as JSON has it."""
     return {
-        **found.record(),
-        "found": found.found,
-        "ended": found.ended,
-        "budget": asdict(found.budget),
-        "tried_length": found.tried_length,
-        "longer": found.longer,
-        "longest": found.longest,
-        "asked": found.asked,
-        "error": None if found.error is None else answer_record(found.error),
-        "error_is_tested": found.error_is_tested,
-        "test_errors": found.wrong,
-        "explained": found.explained,
+        **learned.record(),
+        "found": learned.found,
+        "ended": learned.ended,
+        "budget": asdict(learned.budget),
+        "tried_length": learned.tried_length,
+        "longer": learned.longer,
+        "longest": learned.longest,
+        "asked": learned.asked,
+        "error": None if learned.error is None else answer_record(learned.error),
+        "error_is_tested": learned.error_is_tested,
+        "test_errors": learned.wrong,
+        "explained": learned.explained,
         "rounds": [
             {
                 "states": made.states,
@@ -85,17 +85,17 @@ def learned_record(found: Learned) -> dict[str, Any]:
                 "explained": made.explained,
                 "counterexample": made.counterexample,
             }
-            for made in found.rounds
+            for made in learned.rounds
         ],
-        "said": learned_text(found),
+        "said": learned_text(learned),
     }
 
 
-def inside_record(found: "Inside") -> dict[str, Any]:
+def inside_record(inside: "Inside") -> dict[str, Any]:
     """Probes and clusters, as JSON has them."""
     record: dict[str, Any] = {
-        "states": found.states,
-        "commonest": found.commonest,
+        "states": inside.states,
+        "commonest": inside.commonest,
         "probes": [
             {
                 "layer": probe.layer,
@@ -104,34 +104,36 @@ def inside_record(found: "Inside") -> dict[str, Any]:
                 "positions": probe.positions.tolist(),
                 "by_position": probe.by_position.tolist(),
             }
-            for probe in found.probes
+            for probe in inside.probes
         ],
     }
-    if found.clusters is not None:
-        clusters = found.clusters
+    if inside.clusters is not None:
+        clusters = inside.clusters
         record["clusters"] = {"of_state": clusters.of_state, "purity": clusters.purity}
     return record
 
 
-def rounds_table(found: Learned) -> pd.DataFrame:
+def rounds_table(learned: Learned) -> pd.DataFrame:
     """A row a hypothesis."""
     return pd.DataFrame(
         {
-            "states": [made.states for made in found.rounds],
-            "strings asked": [f"{made.asked:,}" for made in found.rounds],
-            "agrees on tested": [percent(made.agreement) for made in found.rounds],
-            "test errors made": [f"{made.explained:,} of {found.wrong:,}" for made in found.rounds],
+            "states": [made.states for made in learned.rounds],
+            "strings asked": [f"{made.asked:,}" for made in learned.rounds],
+            "agrees on tested": [percent(made.agreement) for made in learned.rounds],
+            "test errors made": [
+                f"{made.explained:,} of {learned.wrong:,}" for made in learned.rounds
+            ],
             "refuted by": [
                 "" if made.counterexample is None else named(made.counterexample)
-                for made in found.rounds
+                for made in learned.rounds
             ],
         }
     )
 
 
-def transitions_table(found: Learned, made: Round) -> pd.DataFrame:
+def transitions_table(learned: Learned, made: Round) -> pd.DataFrame:
     """A row a state of a hypothesis: whether it accepts, and where each token leads."""
-    frame = pd.DataFrame(made.automaton.table, columns=list(found.alphabet))
+    frame = pd.DataFrame(made.automaton.table, columns=list(learned.alphabet))
     accepts = ["yes" if x else "" for x in made.automaton.accepting.tolist()]
     frame.insert(0, "accepts", accepts)
     frame.insert(0, "state", range(made.states))

@@ -33,11 +33,11 @@ def show_rules(db: str | None, reference: str, epoch: int | None, as_json: bool)
     show(as_json, rules_sentences(fitting), record)
 
 
-def comparison_sentences(found: Compared) -> list[str]:
+def comparison_sentences(compared: Compared) -> list[str]:
     """The difference of two configurations in a few lines; a difference is a less b."""
-    comparison = found.comparison
-    said = [f"a: {found.names[0]}", f"b: {found.names[1]}"]
-    said += [f"{name}: {a} in a, {b} in b" for name, (a, b) in found.fields.items()]
+    comparison = compared.comparison
+    said = [f"a: {compared.names[0]}", f"b: {compared.names[1]}"]
+    said += [f"{name}: {a} in a, {b} in b" for name, (a, b) in compared.fields.items()]
     for side, share, runs in zip("ab", comparison.failing, comparison.runs, strict=True):
         said.append(f"failing seeds of {side}: {_percent(share)} of {runs}")
     if comparison.paired:
@@ -55,21 +55,21 @@ def comparison_sentences(found: Compared) -> list[str]:
     said.append(f"median accuracy: {medians}; difference {apart}")
     if comparison.is_same:
         said.append("no difference")
-    if found.strings is None:
+    if compared.strings is None:
         return [*said, "tested on different strings, so no string is compared"]
-    count = len(found.strings)
+    count = len(compared.strings)
     said.append(f"{count:,} test strings are misclassified by more runs of the one than the other")
     said += [
         f"  {row['string'] or 'the empty string'}: by {row['wrong_a']} of a, {row['wrong_b']} of b"
-        for row in found.strings.head(SHOWN).to_dict("records")
+        for row in compared.strings.head(SHOWN).to_dict("records")
     ]
     return said
 
 
-def rules_sentences(found: Rules) -> list[str]:
+def rules_sentences(rules: Rules) -> list[str]:
     """The rules that agree best with a model's answers."""
-    said = [f"rules tried on {found.strings:,} test strings, by agreement with the model's answers"]
-    for rule in found.rules[:SHOWN]:
+    said = [f"rules tried on {rules.strings:,} test strings, by agreement with the model's answers"]
+    for rule in rules.rules[:SHOWN]:
         sides = [
             f"{percent(share)} where it is predicted {name}"
             for name, share in (("positive", rule.on_positive), ("negative", rule.on_negative))
@@ -79,12 +79,12 @@ def rules_sentences(found: Rules) -> list[str]:
     return said
 
 
-def _record(found: Compared) -> dict[str, Any]:
-    comparison = found.comparison
+def _record(compared: Compared) -> dict[str, Any]:
+    comparison = compared.comparison
     return {
-        "a": found.names[0],
-        "b": found.names[1],
-        "fields": {name: list(values) for name, values in found.fields.items()},
+        "a": compared.names[0],
+        "b": compared.names[1],
+        "fields": {name: list(values) for name, values in compared.fields.items()},
         "runs": list(comparison.runs),
         "failing": [asdict(share) for share in comparison.failing],
         "pairs": asdict(comparison.table),
@@ -95,8 +95,8 @@ def _record(found: Compared) -> dict[str, Any]:
             name: None if value != value else value
             for name, value in asdict(comparison.median_difference).items()
         },
-        "lengths": rows_of(found.lengths),
-        "strings": None if found.strings is None else rows_of(found.strings),
+        "lengths": rows_of(compared.lengths),
+        "strings": None if compared.strings is None else rows_of(compared.strings),
     }
 
 

@@ -16,12 +16,12 @@ from sweeps.store.opening import open_reader
 
 def show_data(path: str, as_json: bool) -> None:
     """Prints what is in a file; ends with status 2 where it is refused."""
-    found = summary(path)
+    described = summary(path)
     if as_json:
-        typer.echo(json.dumps(found.record(), indent=1))
+        typer.echo(json.dumps(described.record(), indent=1))
     else:
-        _print(found)
-    if found.refused:
+        _print(described)
+    if described.refused:
         raise typer.Exit(BAD_INPUT)
 
 
@@ -41,14 +41,14 @@ def import_file(
     typer.echo(f"{path}: {count(len(ids), 'run')} imported into {store.name}, sweep {sweep!r}")
 
 
-def _print(found: Summary) -> None:
-    for problem in found.refused:
+def _print(summary: Summary) -> None:
+    for problem in summary.refused:
         typer.echo(f"refused: {problem}", err=True)
-    if found.refused:
+    if summary.refused:
         return
-    frame = pd.DataFrame(found.parts).rename(columns={"mean_length": "mean"})
+    frame = pd.DataFrame(summary.parts).rename(columns={"mean_length": "mean"})
     frame["mean"] = frame["mean"].map("{:.1f}".format)
-    print_table(frame, f"{found.path}: {found.rows:,} rows, task = {found.task!r}")
-    for sentence in found.sentences:
+    print_table(frame, f"{summary.path}: {summary.rows:,} rows, task = {summary.task!r}")
+    for sentence in summary.sentences:
         typer.echo(sentence)
-    typer.echo(f"digest {found.digest}")
+    typer.echo(f"digest {summary.digest}")

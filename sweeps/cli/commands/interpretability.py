@@ -43,17 +43,17 @@ def show_family(
         print_table(_outputs_table(tried), f"outputs of run {run_id}")
 
 
-def _outputs_table(found: OutputFamily) -> pd.DataFrame:
+def _outputs_table(written: OutputFamily) -> pd.DataFrame:
     """Counts, whether the output is right, how many tokens of it are, target and output."""
     rows = [
         {
-            **dict(zip(found.family.names, each.values, strict=True)),
+            **dict(zip(written.family.names, each.values, strict=True)),
             "output is": each.error_kind or "right",
             "right tokens": f"{each.right_tokens} of {each.target_tokens}",
             "target": each.target or '""',
             "output": each.output or '""',
         }
-        for each in found.outputs
+        for each in written.outputs
     ]
     return pd.DataFrame(rows)
 
@@ -65,19 +65,19 @@ def show_certification(db: str | None, reference: str, as_json: bool) -> None:
     show(as_json, certification_text(proved), {"run": run_id, **_certification_record(proved)})
 
 
-def _explanation_record(found: Explanation) -> dict[str, Any]:
-    record = asdict(found)
+def _explanation_record(explanation: Explanation) -> dict[str, Any]:
+    record = asdict(explanation)
     for head in record["heads"]:
         # Programs read this name.
         head["seen"] = [{"kind": entry.pop("token_type"), **entry} for entry in head["seen"]]
     return record
 
 
-def _certification_record(found: Certification) -> dict[str, Any]:
+def _certification_record(certification: Certification) -> dict[str, Any]:
     return {
-        "least_length": found.least_length,
-        "supports": [_proof_record(proof) for proof in found.supports],
-        "left_out": found.left_out,
+        "least_length": certification.least_length,
+        "supports": [_proof_record(proof) for proof in certification.supports],
+        "left_out": certification.left_out,
     }
 
 

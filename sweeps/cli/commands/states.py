@@ -26,49 +26,53 @@ def show_states(
 ) -> None:
     """Prints what a model's parts add to the logit, and the logit after every prefix."""
     store, run_id = opened(db, reference)
-    along = states(store, run_id, string, epoch)
+    found_states = states(store, run_id, string, epoch)
     if as_json:
-        show(True, [], {"run": run_id, **answer_record(along.answer), **_states_record(along)})
+        show(
+            True,
+            [],
+            {"run": run_id, **answer_record(found_states.answer), **_states_record(found_states)},
+        )
         return
-    typer.echo(f"run {run_id}: {said_of(along.answer)}")
-    for title, frame in _tables(along):
+    typer.echo(f"run {run_id}: {said_of(found_states.answer)}")
+    for title, frame in _tables(found_states):
         print_table(frame, title)
 
 
-def _states_record(along: States) -> dict[str, Any]:
+def _states_record(found_states: States) -> dict[str, Any]:
     """The states of a model along a string, as far as its architecture has them."""
     record: dict[str, Any] = {}
-    if along.prefixes is not None:
-        record["prefix_logits"] = along.prefixes.logits.tolist()
-    if along.output is not None:
-        record["output"] = list(map(vars, along.output))
-    if along.steps is not None:
-        record["steps"] = list(map(vars, along.steps))
-    if along.attention is not None:
-        attention = along.attention
+    if found_states.prefixes is not None:
+        record["prefix_logits"] = found_states.prefixes.logits.tolist()
+    if found_states.output is not None:
+        record["output"] = list(map(vars, found_states.output))
+    if found_states.steps is not None:
+        record["steps"] = list(map(vars, found_states.steps))
+    if found_states.attention is not None:
+        attention = found_states.attention
         record |= {"tokens": attention.tokens, "attention": attention.weights.tolist()}
-    if along.units is not None and along.path is not None:
+    if found_states.units is not None and found_states.path is not None:
         record |= {
-            "tokens": along.units.tokens,
-            "units": along.units.states.tolist(),
-            "gates": {name: gate.tolist() for name, gate in along.units.gates.items()},
-            "path": along.path.points.tolist(),
+            "tokens": found_states.units.tokens,
+            "units": found_states.units.states.tolist(),
+            "gates": {name: gate.tolist() for name, gate in found_states.units.gates.items()},
+            "path": found_states.path.points.tolist(),
         }
     return record
 
 
-def _tables(along: States) -> Iterator[tuple[str, pd.DataFrame]]:
-    if along.steps is not None:
-        steps = pd.DataFrame(list(map(vars, along.steps)))
+def _tables(found_states: States) -> Iterator[tuple[str, pd.DataFrame]]:
+    if found_states.steps is not None:
+        steps = pd.DataFrame(list(map(vars, found_states.steps)))
         for name in ("block", "head"):
             steps[name] = steps[name].astype("Int64")
         yield "what each part adds to the logit", steps.round(4)
-    if along.units is not None:
-        yield "the last layer's units after each token", _units(along.units)
-    if along.output is not None:
-        yield "the output, token by token", output_table(along.output)
-    if along.prefixes is not None:
-        yield _prefixes(along.prefixes)
+    if found_states.units is not None:
+        yield "the last layer's units after each token", _units(found_states.units)
+    if found_states.output is not None:
+        yield "the output, token by token", output_table(found_states.output)
+    if found_states.prefixes is not None:
+        yield _prefixes(found_states.prefixes)
 
 
 def output_table(output: "Sequence[OutputToken]") -> pd.DataFrame:

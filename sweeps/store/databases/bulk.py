@@ -53,10 +53,10 @@ def plain_rows(
     with closing(connection.connection.cursor()) as cursor:
         try:
             cursor.execute(statement)
-            found = list(cursor.fetchall())
+            rows = list(cursor.fetchall())
         except connection.dialect.loaded_dbapi.Error as error:
             raise _wrapped(statement, error, connection) from error
-    return found
+    return rows
 
 
 def fetched(

@@ -83,7 +83,7 @@ class Store:
 
         row = None
         if self.path is not None and error.table is not None and error.column is not None:
-            row = survey.where_damaged(self.path, error.table, error.column)
+            row = survey.first_damaged(self.path, error.table, error.column)
         what = str(error) if row is None else f"{row}: {str(error).partition(': ')[2]}"
         return StoreDamagedError(f"{self.name!r}: {what}; {trust.ADVICE}")
 
@@ -92,10 +92,10 @@ class Store:
         # Imported where it is used: it needs the tables, which a store that is made does not.
         from sweeps.store.integrity import trust, trusted_views
 
-        if self.path is None or (found := trust.survey_of(self.path)) is None:
+        if self.path is None or (survey := trust.survey_of(self.path)) is None:
             return self
-        engine = sqlite.connect(self.path, mode="ro", prepared=tuple(trusted_views.views(found)))
-        return replace(self, engine=engine, survey=found)
+        engine = sqlite.connect(self.path, mode="ro", prepared=tuple(trusted_views.views(survey)))
+        return replace(self, engine=engine, survey=survey)
 
     @contextmanager
     def begin(self) -> Iterator[Connection]:

@@ -86,7 +86,7 @@ def name_of(url: URL) -> str:
     return shown.render_as_string(hide_password=True)
 
 
-def is_meant(text: str) -> bool:
+def is_address(text: str) -> bool:
     """Whether a text looks like a server's URL, though it may be none: it may hold a password."""
     return any(pattern.search(text) for pattern in _LIKE_A_URL)
 

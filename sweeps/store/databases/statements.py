@@ -56,8 +56,8 @@ def one_of(column: Any, values: Iterable[int]) -> ColumnElement[bool]:
     chosen: BindParameter[Any] = bindparam(
         "chosen", [int(x) for x in values], unique=True, expanding=True, literal_execute=True
     )
-    found: ColumnElement[bool] = column.in_(chosen)
-    return found
+    condition: ColumnElement[bool] = column.in_(chosen)
+    return condition
 
 
 def upsert(connection: Connection, table: type[Base]) -> Any:
@@ -77,11 +77,11 @@ def ids_of(
     connection: Connection, table: type[Config | TestSet], keys: Iterable[str]
 ) -> dict[str, int]:
     """The ids of the rows that have these keys."""
-    found: dict[str, int] = {}
+    ids: dict[str, int] = {}
     for some in chunks(keys):
         query = select(table.key, table.id).where(table.key.in_(some))
-        found |= dict(connection.execute(query).all())
-    return found
+        ids |= dict(connection.execute(query).all())
+    return ids
 
 
 def forget_losses(connection: Connection, run_ids: Iterable[int]) -> None:
@@ -122,12 +122,12 @@ def wanted_of(connection: Connection, run_ids: Sequence[int]) -> dict[int, tuple
     )
     rows = connection.execute(members).all()
     wants = {spec: json.loads(spec) for spec in {row.spec for row in rows}}
-    found: dict[int, tuple[bool, bool]] = {}
+    states: dict[int, tuple[bool, bool]] = {}
     for run_id, spec in rows:
-        every, verdict = found.get(run_id, (False, False))
+        every, verdict = states.get(run_id, (False, False))
         every = every or wants[spec].get("checkpoints") == "every_epoch"
-        found[run_id] = (every, verdict or bool(wants[spec].get("verdict", False)))
-    return found
+        states[run_id] = (every, verdict or bool(wants[spec].get("verdict", False)))
+    return states
 
 
 def update_states(connection: Connection, sweep_ids: Iterable[int]) -> None:

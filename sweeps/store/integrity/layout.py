@@ -49,9 +49,9 @@ def _layout(connection: sqlite3.Connection) -> Layout:
         "SELECT list.strict, list.name, info.name FROM pragma_table_list AS list, "
         "pragma_table_xinfo(list.name) AS info WHERE list.schema = 'main' AND list.type = 'table'"
     )
-    found = connection.execute(query).fetchall()
-    there = {(table, column) for _, table, column in found}
-    strict = {table for is_strict, table, _ in found if is_strict}
+    rows = connection.execute(query).fetchall()
+    there = {(table, column) for _, table, column in rows}
+    strict = {table for is_strict, table, _ in rows if is_strict}
     obstacle = next(
         (
             f"its table {table.name!r} has no column {column.name!r}"

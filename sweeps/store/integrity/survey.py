@@ -114,24 +114,24 @@ def look_through(path: Path) -> Survey:
     Raises:
         StoreError: it takes too long, too much is damaged, or the file cannot be read.
     """
-    found = Survey()
+    survey = Survey()
     try:
         with closing(connect(path)) as connection:
             for name, table in TABLES.items():
                 if name != SUMS:
-                    _values(connection, table, found)
-                    _twice(connection, table, found)
-            _configs(connection, found)
-            _specs(connection, found)
-            _what_rests_on_others(connection, found)
-            _errors_of_no_string(connection, found)
-            _outputs_of_no_error(connection, found)
+                    _values(connection, table, survey)
+                    _twice(connection, table, survey)
+            _configs(connection, survey)
+            _specs(connection, survey)
+            _what_rests_on_others(connection, survey)
+            _errors_of_no_string(connection, survey)
+            _outputs_of_no_error(connection, survey)
     except sqlite3.Error as error:
         raise StoreError(_why_not(error)) from error
-    return found
+    return survey
 
 
-def where_damaged(path: Path, table: str, column: str) -> str | None:
+def first_damaged(path: Path, table: str, column: str) -> str | None:
     """A row whose value in a column is damaged, as `run 12`; None if there is none."""
     definition = TABLES[table]
     fits_not = f"NOT {fitting(definition, column)}"
@@ -144,7 +144,7 @@ def where_damaged(path: Path, table: str, column: str) -> str | None:
     return None if row is None else row_name(definition, row)
 
 
-def _values(connection: sqlite3.Connection, table: Table, found: Survey) -> None:
+def _values(connection: sqlite3.Connection, table: Table, survey: Survey) -> None:
     """Values that their columns may not hold."""
     checked = [column.name for column in table.columns]
     failing = " ".join(
@@ -164,15 +164,15 @@ def _values(connection: sqlite3.Connection, table: Table, found: Survey) -> None
         values = dict(zip(checked, row, strict=True))
         name = checked[number]
         line = damaged(named(table, values), name, values[name], kind_of(table, name))
-        _leave_out(found, table, values, line)
+        _leave_out(survey, table, values, line)
     if table.name == "run":
-        _unfinished_results(connection, found)
+        _unfinished_results(connection, survey)
     for name, condition, said in COUNTED:
         if name == table.name:
-            _miscounted(connection, table, condition, said, found)
+            _miscounted(connection, table, condition, said, survey)
 
 
-def _unfinished_results(connection: sqlite3.Connection, found: Survey) -> None:
+def _unfinished_results(connection: sqlite3.Connection, survey: Survey) -> None:
     missing = " OR ".join(f"{name} IS NULL" for name in _OF_DONE)
     lost = " OR ".join(f"{name} IS NULL" for name in _OF_TRAINED)
     imported = 'SELECT id FROM main.config WHERE json LIKE \'%"architecture":"imported"%\''
@@ -181,21 +181,21 @@ def _unfinished_results(connection: sqlite3.Connection, found: Survey) -> None:
         f"AND ({missing} OR ({lost}) AND config_id NOT IN ({imported}))"
     )
     for (run_id,) in connection.execute(f"{query} LIMIT {MOST_DAMAGED + 1}"):
-        found.add("run", run_id, f"run {run_id}: it is done and has no results")
+        survey.add("run", run_id, f"run {run_id}: it is done and has no results")
 
 
 def _miscounted(
-    connection: sqlite3.Connection, table: Table, condition: str, said: str, found: Survey
+    connection: sqlite3.Connection, table: Table, condition: str, said: str, survey: Survey
 ) -> None:
     """Rows whose counts of strings say different things."""
     query = f"SELECT {keys_of(table)} FROM main.{table.name} WHERE {condition}"
-    known = found.ids.get("run", set())
+    known = survey.ids.get("run", set())
     for row in connection.execute(f"{query} LIMIT {MOST_DAMAGED + 1}"):
         if row[0] not in known:
-            found.add("run", row[0], f"{row_name(table, row)}: {said}")
+            survey.add("run", row[0], f"{row_name(table, row)}: {said}")
 
 
-def _twice(connection: sqlite3.Connection, table: Table, found: Survey) -> None:
+def _twice(connection: sqlite3.Connection, table: Table, survey: Survey) -> None:
     """Rows that are not the only ones of their keys, as a table that checks nothing may have."""
     unique = [[column.name for column in table.primary_key]]
     unique += [[column.name] for column in table.columns if column.unique]
@@ -209,36 +209,36 @@ def _twice(connection: sqlite3.Connection, table: Table, found: Survey) -> None:
         for row in connection.execute(query):
             values = dict(zip(names, row, strict=True))
             line = f"{named(table, values)}: not the only row with this {keys}"
-            _leave_out(found, table, values, line)
+            _leave_out(survey, table, values, line)
 
 
-def _leave_out(found: Survey, table: Table, values: dict[str, Any], line: str) -> None:
+def _leave_out(survey: Survey, table: Table, values: dict[str, Any], line: str) -> None:
     """Leaves out the row, and what it is a part of."""
     if table.name in OF_RUN:
-        found.add("run", values["run_id"], line)
+        survey.add("run", values["run_id"], line)
     elif table.name == "test_string":
-        found.add("test_set", values["test_set_id"], line)
+        survey.add("test_set", values["test_set_id"], line)
     elif table.name == "sweep_run":
-        found.add("sweep", values["sweep_id"], line)
+        survey.add("sweep", values["sweep_id"], line)
     else:
-        found.add(table.name, values.get("id"), line)
+        survey.add(table.name, values.get("id"), line)
 
 
-def _configs(connection: sqlite3.Connection, found: Survey) -> None:
+def _configs(connection: sqlite3.Connection, survey: Survey) -> None:
     """Configurations that are none."""
     query = "SELECT id, json, key FROM main.config"
-    for row_id, text, key in _rows(connection, query, found, "config"):
+    for row_id, text, key in _rows(connection, query, survey, "config"):
         if (error := unreadable(text, RunConfig.from_mapping)) is not None:
-            found.add("config", row_id, f"config {row_id}: it cannot be read ({error})")
+            survey.add("config", row_id, f"config {row_id}: it cannot be read ({error})")
         elif RunConfig.from_mapping(json.loads(text)).key != key:
-            found.add("config", row_id, f"config {row_id}: its key is not that of its json")
+            survey.add("config", row_id, f"config {row_id}: its key is not that of its json")
 
 
-def _specs(connection: sqlite3.Connection, found: Survey) -> None:
+def _specs(connection: sqlite3.Connection, survey: Survey) -> None:
     """Specifications that are none."""
-    for row_id, text in _rows(connection, "SELECT id, spec FROM main.sweep", found, "sweep"):
+    for row_id, text in _rows(connection, "SELECT id, spec FROM main.sweep", survey, "sweep"):
         if (error := unreadable(text, spec_as_written)) is not None:
-            found.add("sweep", row_id, f"sweep {row_id}: its specification is none ({error})")
+            survey.add("sweep", row_id, f"sweep {row_id}: its specification is none ({error})")
 
 
 def unreadable(text: str, reads: Callable[[dict[str, Any]], object]) -> str | None:
@@ -253,15 +253,15 @@ def unreadable(text: str, reads: Callable[[dict[str, Any]], object]) -> str | No
 
 
 def _rows(
-    connection: sqlite3.Connection, query: str, found: Survey, table: str
+    connection: sqlite3.Connection, query: str, survey: Survey, table: str
 ) -> list[tuple[Any, ...]]:
     """Rows that are not left out yet."""
-    known = found.ids.get(table, set())
+    known = survey.ids.get(table, set())
     rows = connection.execute(query).fetchall()
     return [row for row in rows if type(row[0]) is int and row[0] not in known]
 
 
-def _what_rests_on_others(connection: sqlite3.Connection, found: Survey) -> None:
+def _what_rests_on_others(connection: sqlite3.Connection, survey: Survey) -> None:
     """Configurations without their test set, and runs without their configuration."""
     for table, column, parent in (
         ("config", "test_set_id", "test_set"),
@@ -269,22 +269,22 @@ def _what_rests_on_others(connection: sqlite3.Connection, found: Survey) -> None
         *((name, "run_id", "run") for name in OF_RUN),
     ):
         sound = {sound_id for (sound_id,) in connection.execute(f"SELECT id FROM main.{parent}")}
-        sound -= found.ids.get(parent, set())
+        sound -= survey.ids.get(parent, set())
         row_id = "run_id" if table in OF_RUN else "id"
         query = f"SELECT DISTINCT {row_id}, {column} FROM main.{table}"
         owner = "run" if table in OF_RUN else table
-        known = found.ids.get(owner, set())
+        known = survey.ids.get(owner, set())
         for owner_id, parent_id in connection.execute(
             f"{query} WHERE {column} IS NOT NULL"
         ).fetchall():
             if parent_id not in sound and owner_id not in known and type(owner_id) is int:
                 what = f"{parent} {short(parent_id)}, which is damaged or missing"
-                found.add(owner, owner_id, f"{owner} {owner_id}: it rests on {what}")
+                survey.add(owner, owner_id, f"{owner} {owner_id}: it rests on {what}")
 
 
-def _errors_of_no_string(connection: sqlite3.Connection, found: Survey) -> None:
+def _errors_of_no_string(connection: sqlite3.Connection, survey: Survey) -> None:
     """Runs whose packed errors are torn, or are of strings that their test set does not have."""
-    known = found.ids.get("run", set())
+    known = survey.ids.get("run", set())
     sizes: dict[int, set[int]] = {}
     packs = (
         "SELECT pack.run_id, config.test_set_id, pack.numbers, pack.logits "
@@ -300,15 +300,15 @@ def _errors_of_no_string(connection: sqlite3.Connection, found: Survey) -> None:
         try:
             wrong_numbers = unpacked(numbers, logits).numbers.tolist()
         except ValueError as error:
-            found.add("run", run_id, f"run {run_id} (error_pack): {error}")
+            survey.add("run", run_id, f"run {run_id} (error_pack): {error}")
             continue
         if not sizes[test_set_id].issuperset(wrong_numbers):
-            found.add("run", run_id, f"run {run_id}: strings that it got wrong are missing")
+            survey.add("run", run_id, f"run {run_id}: strings that it got wrong are missing")
 
 
-def _outputs_of_no_error(connection: sqlite3.Connection, found: Survey) -> None:
+def _outputs_of_no_error(connection: sqlite3.Connection, survey: Survey) -> None:
     """Runs that have not one output for each error, where they are of a transduction, else none."""
-    known = found.ids.get("run", set())
+    known = survey.ids.get("run", set())
     counted = "run.id IN (SELECT run_id FROM main.length_score WHERE edits IS NOT NULL)"
     packs = (
         f"SELECT run.id, {counted}, coalesce(length(pack.numbers) / 3, 0), said.outputs "
@@ -322,7 +322,7 @@ def _outputs_of_no_error(connection: sqlite3.Connection, found: Survey) -> None:
         outputs = len(unpacked_outputs(packed)) if packed is not None else 0
         if outputs != errors * is_transduction:
             said = f"{outputs:,} outputs of {errors * is_transduction:,} misclassified strings"
-            found.add("run", run_id, f"run {run_id} (output_pack): {said}")
+            survey.add("run", run_id, f"run {run_id} (output_pack): {said}")
 
 
 def _why_not(error: sqlite3.Error) -> str:

@@ -48,13 +48,13 @@ def survey_of(path: Path) -> Survey | None:
     if known is not None and known[0] == state:
         return known[1]
     try:
-        found = survey.look_through(path)
+        seen = survey.look_through(path)
     except StoreError as error:
         raise StoreDamagedError(f"{str(path)!r}: {error}; {ADVICE}") from error
-    _surveys[location] = (state, found)
-    if found.lines:
-        _log.warning("%s", said_of(str(path), found))
-    return found
+    _surveys[location] = (state, seen)
+    if seen.lines:
+        _log.warning("%s", said_of(str(path), seen))
+    return seen
 
 
 def is_still_sound(path: Path) -> bool:
@@ -66,15 +66,15 @@ def is_still_sound(path: Path) -> bool:
     return True
 
 
-def found_sound(path: Path, before: _State) -> None:
+def mark_sound(path: Path, before: _State) -> None:
     """Remembers that a file's version and tables are this program's; `before`: before the look."""
     _sound[path.absolute()] = before
 
 
-def said_of(name: str, found: Survey) -> str:
+def said_of(name: str, survey: Survey) -> str:
     """What is damaged, in one line."""
-    more = f" and {len(found.lines) - 1:,} more" if len(found.lines) > 1 else ""
-    return f"{name!r} is damaged and shown without: {found.lines[0]}{more}; {ADVICE}"
+    more = f" and {len(survey.lines) - 1:,} more" if len(survey.lines) > 1 else ""
+    return f"{name!r} is damaged and shown without: {survey.lines[0]}{more}; {ADVICE}"
 
 
 def why_not_written(path: Path, name: str) -> str | None:
@@ -99,14 +99,14 @@ def learns_of_damage() -> bool:
         if path in _surveys and _surveys[path][0] == state:
             continue
         try:
-            found = survey.look_through(path)
+            seen = survey.look_through(path)
         except (StoreError, OSError) as error:
             _unreadable[path] = str(error)
             continue
-        if found.lines:
-            _surveys[path] = (state, found)
+        if seen.lines:
+            _surveys[path] = (state, seen)
             _suspected.add(path)
-            _log.warning("%s", said_of(str(path), found))
+            _log.warning("%s", said_of(str(path), seen))
             learnt = True
     return learnt
 
@@ -144,11 +144,11 @@ def _checks_itself(path: Path) -> bool:
 
 def state_of(path: Path) -> _State:
     """The state of a file, which changes when something is written into it."""
-    found = []
+    said = []
     for file in (path, path.with_name(f"{path.name}-wal")):
         try:
             status = os.stat(file)
         except OSError:
             continue
-        found.append((status.st_ino, status.st_size, status.st_mtime_ns))
-    return tuple(found)
+        said.append((status.st_ino, status.st_size, status.st_mtime_ns))
+    return tuple(said)

@@ -33,8 +33,8 @@ def views(survey: Survey) -> Iterator[str]:
                 listed = ", ".join(map(str, sorted(left_out)))
                 conditions.append(f"({column.name} IS NULL OR {column.name} NOT IN ({listed}))")
         columns = ", ".join(column.name for column in table.columns)
-        where = " AND ".join(conditions)
-        yield f"CREATE TEMP VIEW {name} AS SELECT {columns} FROM main.{name} WHERE {where}"
+        condition = " AND ".join(conditions)
+        yield f"CREATE TEMP VIEW {name} AS SELECT {columns} FROM main.{name} WHERE {condition}"
 
 
 def _revision(table: Table) -> str:
@@ -42,8 +42,8 @@ def _revision(table: Table) -> str:
     numbers = ", ".join(
         f"coalesce(max({column.name}), 0) AS {column.name}" for column in table.columns
     )
-    where = " AND ".join(fitting(table, column.name) for column in table.columns)
-    return f"CREATE TEMP VIEW {table.name} AS SELECT {numbers} FROM main.{table.name} WHERE {where}"
+    fits = " AND ".join(fitting(table, column.name) for column in table.columns)
+    return f"CREATE TEMP VIEW {table.name} AS SELECT {numbers} FROM main.{table.name} WHERE {fits}"
 
 
 def _owner(table: Table, column: str) -> str | None:

@@ -118,11 +118,11 @@ def _sweep_here(target: Connection, sweep: dict[str, Any], label: str, merged: M
 
 
 def _sweeps_with(target: Connection, run_ids: Any) -> set[int]:
-    found: set[int] = set()
+    changed: set[int] = set()
     for ids in chunks(run_ids):
         query = select(SweepRun.sweep_id).where(SweepRun.run_id.in_(ids))
-        found |= set(target.scalars(query.distinct()))
-    return found
+        changed |= set(target.scalars(query.distinct()))
+    return changed
 
 
 def _label(other: Store) -> str:

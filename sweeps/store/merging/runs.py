@@ -75,13 +75,13 @@ def merge_runs(
     runs = source.execute(columns).all()
     digests = select(Config.id, TestSet.digest).join(TestSet, TestSet.id == Config.test_set_id)
     test_sets = dict(target.execute(digests).all())
-    found: dict[int, int] = {}
+    numbers: dict[int, int] = {}
     for some in chunks(runs):
         part = _Part(source, target, merged)
-        found |= part.merge({run.id: (config_ids[run.config_id], run) for run in some}, test_sets)
+        numbers |= part.merge({run.id: (config_ids[run.config_id], run) for run in some}, test_sets)
         if on_progress is not None:
-            on_progress(len(found), len(runs))
-    return found
+            on_progress(len(numbers), len(runs))
+    return numbers
 
 
 class _Part:

@@ -72,8 +72,8 @@ def median_curves(
     columns = ["config_id", "first_length", "last_length", "n", "median", "low", "high"]
     if not parts:
         return pd.DataFrame(columns=columns)
-    found = pd.concat(parts, ignore_index=True)
-    return found.assign(last_length=found["first_length"] + width - 1)[columns]
+    curves = pd.concat(parts, ignore_index=True)
+    return curves.assign(last_length=curves["first_length"] + width - 1)[columns]
 
 
 def _tested(

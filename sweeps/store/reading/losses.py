@@ -35,8 +35,8 @@ def newest_losses(store: Store, sweep_id: int, configs: int, models: int) -> pd.
         .limit(LOOKED_AT)
     )
     with store.begin() as connection:
-        found = _chosen(read(connection, newest), configs, models)
-        return _with_losses(connection, found)
+        losses = _chosen(read(connection, newest), configs, models)
+        return _with_losses(connection, losses)
 
 
 def losses_in_training(store: Store, sweep_id: int, configs: int, models: int) -> pd.DataFrame:
@@ -61,10 +61,10 @@ def losses_in_training(store: Store, sweep_id: int, configs: int, models: int) -
     )
     dead = dead_workers(store)
     with store.begin() as connection:
-        found = _chosen(read(connection, training), configs, models)
-        orphaned = select(Run.id).where(Run.worker_id.in_(dead), one_of(Run.id, found["run_id"]))
+        told = _chosen(read(connection, training), configs, models)
+        orphaned = select(Run.id).where(Run.worker_id.in_(dead), one_of(Run.id, told["run_id"]))
         left = set(connection.scalars(orphaned)) if dead else set()
-        losses = _with_losses(connection, found)
+        losses = _with_losses(connection, told)
     return losses.assign(is_orphaned=losses["run_id"].isin(left))
 
 
@@ -84,8 +84,8 @@ def _last_epoch() -> ColumnElement[int | None]:
 
 def _chosen(runs: pd.DataFrame, configs: int, models: int) -> pd.DataFrame:
     chosen = runs["config_id"].drop_duplicates().head(configs)
-    found = runs[runs["config_id"].isin(chosen)]
-    return found.groupby("config_id").head(max(1, models // max(1, len(chosen))))
+    rows = runs[runs["config_id"].isin(chosen)]
+    return rows.groupby("config_id").head(max(1, models // max(1, len(chosen))))
 
 
 def _with_losses(connection: Connection, runs: pd.DataFrame) -> pd.DataFrame:

@@ -55,10 +55,12 @@ def settings(store: Store) -> pd.DataFrame:
     )
     varying = [name for name in ours if fields[name].nunique() > 1]
     varying += [name for name in names if fields[name].nunique(dropna=False) > 1]
-    found = fields.loc[:, varying]
+    varying_fields = fields.loc[:, varying]
     # A whole number stays one where others are missing.
-    whole = [name for name in varying if not found[name].hasnans]
-    return found.astype({name: found[name].infer_objects().dtype for name in whole})
+    whole = [name for name in varying if not varying_fields[name].hasnans]
+    return varying_fields.astype(
+        {name: varying_fields[name].infer_objects().dtype for name in whole}
+    )
 
 
 def languages(store: Store) -> dict[int, str]:
@@ -123,10 +125,10 @@ def configurations(store: Store, view: View) -> pd.DataFrame:
         .group_by(Run.config_id)
         .order_by(Run.config_id)
     )
-    found = frame(store, query)
+    counted = frame(store, query)
     sums = ["false_positives", "false_negatives"]
-    found[sums] = found[sums].astype("Int64")
-    return found
+    counted[sums] = counted[sums].astype("Int64")
+    return counted
 
 
 def models(store: Store, view: View) -> pd.DataFrame:
@@ -221,12 +223,12 @@ def output_shares(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
         .group_by(LengthScore.run_id)
         .order_by(LengthScore.run_id)
     )
-    found = frame(store, query).astype(float).astype({"run_id": int})
+    sums = frame(store, query).astype(float).astype({"run_id": int})
     return pd.DataFrame(
         {
-            "run_id": found["run_id"],
-            "right_length_given": found["right_length_given"] / found["tested"],
-            "token_error_rate": found["edits"] / found["target_tokens"],
+            "run_id": sums["run_id"],
+            "right_length_given": sums["right_length_given"] / sums["tested"],
+            "token_error_rate": sums["edits"] / sums["target_tokens"],
         }
     )
 

@@ -64,7 +64,7 @@ def runs(
         known = {
             config_id: fields_known(config) for config_id, config in _configs(connection).items()
         }
-        found = read(connection, _runs_query(view or View(), fields or {}, known))
+        runs = read(connection, _runs_query(view or View(), fields or {}, known))
         memberships = connection.execute(
             select(SweepRun.run_id, Sweep.name)
             .join(Sweep, Sweep.id == SweepRun.sweep_id)
@@ -74,23 +74,23 @@ def runs(
         for run_id, name in memberships:
             names.setdefault(run_id, []).append(name)
     integers = ["epochs", "best_epoch", *COUNTS, "solved_length"]
-    found[integers] = found[integers].astype("Int64")
-    found["errors"] = found["wrong"]
-    found["accuracy"] = accuracy(found)
-    found["sweeps"] = [tuple(names.get(run_id, ())) for run_id in found["id"]]
+    runs[integers] = runs[integers].astype("Int64")
+    runs["errors"] = runs["wrong"]
+    runs["accuracy"] = accuracy(runs)
+    runs["sweeps"] = [tuple(names.get(run_id, ())) for run_id in runs["id"]]
     settings = pd.DataFrame(
-        [known[config_id] for config_id in found["config_id"]],
+        [known[config_id] for config_id in runs["config_id"]],
         columns=list(default_fields()),
-        index=found.index,
+        index=runs.index,
     )
     foreign = [
         {name: value for name, value in known[config_id].items() if name.startswith(PREFIX)}
-        for config_id in found["config_id"]
+        for config_id in runs["config_id"]
     ]
     if not any(foreign):
-        return found.join(settings)
-    return found.join(settings.convert_dtypes()).join(
-        pd.DataFrame(foreign, index=found.index).convert_dtypes()
+        return runs.join(settings)
+    return runs.join(settings.convert_dtypes()).join(
+        pd.DataFrame(foreign, index=runs.index).convert_dtypes()
     )
 
 
@@ -120,7 +120,7 @@ def epochs(store: Store, run_id: int) -> "pd.DataFrame":
     return frame(store, query.where(Epoch.run_id == run_id).order_by(Epoch.epoch))
 
 
-def runs_meant(store: Store, reference: str) -> list[int]:
+def runs_named(store: Store, reference: str) -> list[int]:
     """The ids of the runs that `find_run` may mean: none, one, or one of several configurations."""
     sweep, slash, seed = reference.rpartition("/")
     if not _is_reference(reference):
@@ -154,7 +154,7 @@ def find_run(store: Store, reference: str) -> int:
             f"no run {reference!r}: expected a run's id, such as 12, or a sweep and a model seed, "
             "such as all_initializations/2; `seqcls runs` lists them"
         )
-    ids = runs_meant(store, reference)
+    ids = runs_named(store, reference)
     if len(ids) > 1:
         raise UnknownRunError(
             f"{reference!r} means {len(ids)} runs of different configurations; name one by its "

@@ -28,13 +28,13 @@ class Timing:
 
 def finished(store: Store, keys: Collection[str]) -> set[tuple[str, int]]:
     """Finished runs of these configurations, by the configuration's key and the model seed."""
-    found: set[tuple[str, int]] = set()
+    known: set[tuple[str, int]] = set()
     query = select(Config.key, Run.model_seed).join(Run, Run.config_id == Config.id)
     with store.begin() as connection:
         for some in chunks(sorted(keys)):
             done = query.where(Config.key.in_(some), Run.state == RunState.DONE)
-            found |= {(key, seed) for key, seed in connection.execute(done)}
-    return found
+            known |= {(key, seed) for key, seed in connection.execute(done)}
+    return known
 
 
 def timings(store: Store) -> tuple[list[Timing], dict[str, RunConfig]]:

@@ -30,7 +30,7 @@ tried on the test strings alone, are not read."""
 Row = dict[str, Any]
 
 
-def record_causes(store: Store, run_id: int, found: Sequence[Found]) -> None:
+def record_causes(store: Store, run_id: int, causes: Sequence[Found]) -> None:
     """Stores the causes of a finished run's errors, in place of those that were stored.
 
     Raises:
@@ -48,19 +48,20 @@ def record_causes(store: Store, run_id: int, found: Sequence[Found]) -> None:
             "strings": cause.strings,
             "agreement": cause.agreement,
         }
-        for number, cause in enumerate(found)
+        for number, cause in enumerate(causes)
     ]
     _replace(store, Cause, run_id, rows)
 
 
-def record_perturbations(store: Store, run_id: int, found: Sequence[Confusion]) -> None:
+def record_perturbations(store: Store, run_id: int, perturbations: Sequence[Confusion]) -> None:
     """Stores a finished run's results with other rounding, in place of those stored.
 
     Raises:
         UnknownRunError: as `record_causes`.
     """
     rows: list[Row] = [
-        {"run_id": run_id, "number": i, **confusion._asdict()} for i, confusion in enumerate(found)
+        {"run_id": run_id, "number": i, **confusion._asdict()}
+        for i, confusion in enumerate(perturbations)
     ]
     _replace(store, Perturbation, run_id, rows)
 
@@ -70,16 +71,16 @@ def causes(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataFrame"
 
     Without those of runs to which causes were attributed in an older way.
     """
-    found = _stored(store, Cause, run_ids).replace({"mechanism": FORMER_NAMES})
+    stored = _stored(store, Cause, run_ids).replace({"mechanism": FORMER_NAMES})
     older = {
         run_id
         for run_id, name, tokens in zip(
-            found["run_id"], found["mechanism"], found["tokens"], strict=True
+            stored["run_id"], stored["mechanism"], stored["tokens"], strict=True
         )
         if not (name.endswith(SHORT_TRIED) or is_exact(name, tokens))
     }
-    found["mechanism"] = [name.removesuffix(SHORT_TRIED) for name in found["mechanism"]]
-    return found[~found["run_id"].isin(older)].reset_index(drop=True)
+    stored["mechanism"] = [name.removesuffix(SHORT_TRIED) for name in stored["mechanism"]]
+    return stored[~stored["run_id"].isin(older)].reset_index(drop=True)
 
 
 def perturbations(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataFrame":

@@ -152,8 +152,8 @@ class StoredRun:
         if self.verdict is None:
             return None
         names = [field.name for field in fields(results.Verdict)]
-        found = results.Verdict(**{name: self.verdict[name] for name in names})
-        return verdict_digest(self.key, self.run["model_seed"], found)
+        verdict = results.Verdict(**{name: self.verdict[name] for name in names})
+        return verdict_digest(self.key, self.run["model_seed"], verdict)
 
 
 def config_of(row_id: int, text: str) -> RunConfig:
@@ -285,7 +285,7 @@ def _rows_by_run(
 ) -> dict[int, Rows]:
     described = inspect(table).local_table
     query = select(described).where(one_of(described.c.run_id, run_ids))
-    found: dict[int, Rows] = {}
+    rows: dict[int, Rows] = {}
     for row in connection.execute(query.order_by(*described.primary_key)):
-        found.setdefault(row[0], []).append(tuple(row))
-    return found
+        rows.setdefault(row[0], []).append(tuple(row))
+    return rows

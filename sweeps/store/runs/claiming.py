@@ -71,7 +71,7 @@ def beat(store: Store, worker_id: int) -> None:
         connection.execute(update(Worker).where(Worker.id == worker_id).values(alive))
 
 
-def release_dead(store: Store, asking: int | None = None) -> int:
+def release_dead(store: Store, asking_worker: int | None = None) -> int:
     """Queues the runs again whose worker is dead.
 
     A worker is dead when its heartbeat has been missing for `GRACE_SECONDS`, and one on this
@@ -81,7 +81,7 @@ def release_dead(store: Store, asking: int | None = None) -> int:
     Returns:
         How many runs that were.
     """
-    dead = [worker_id for worker_id in dead_workers(store) if worker_id != asking]
+    dead = [worker_id for worker_id in dead_workers(store) if worker_id != asking_worker]
     return _queue_again(store, Run.worker_id.in_(dead)) if dead else 0
 
 
@@ -161,8 +161,8 @@ def claim(store: Store, worker_id: int, group: RunGroup) -> Claim | None:
         wanted = (group[0].every_epoch, group[0].verdict)
         attempts = {
             run_id: attempt + 1
-            for run_id, attempt, *found in connection.execute(free)
-            if tuple(found) == planned[run_id] and wants[run_id] == wanted
+            for run_id, attempt, *key in connection.execute(free)
+            if tuple(key) == planned[run_id] and wants[run_id] == wanted
         }
         if not attempts:
             return None
@@ -202,8 +202,8 @@ def is_alive(pid: int, started_at: str) -> bool:
 def _queue_again(store: Store, whose: ColumnElement[bool]) -> int:
     lost = select(Run.id).where(whose, Run.state == RunState.RUNNING)
     with store.change() as connection:
-        found = connection.scalars(lost.order_by(Run.id).with_for_update(key_share=True)).all()
-        forget_losses(connection, found)
+        ids = connection.scalars(lost.order_by(Run.id).with_for_update(key_share=True)).all()
+        forget_losses(connection, ids)
         affected = sweeps_of(connection, lost)
         released = connection.execute(
             update(Run)

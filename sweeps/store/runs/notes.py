@@ -99,10 +99,10 @@ def forget(connection: Connection, sweep_id: int) -> None:
 def views(store: Store) -> list[View]:
     """All saved views, by name."""
     with store.begin() as connection:
-        found = connection.execute(
+        noted = connection.execute(
             select(SavedView.name, SavedView.page, SavedView.query).order_by(SavedView.name)
         )
-        return [View(*row) for row in found]
+        return [View(*row) for row in noted]
 
 
 def save_view(store: Store, view: View) -> None:

@@ -120,13 +120,13 @@ def record_losses(store: Store, told: Sequence[ClaimLosses]) -> None:
         insert_new(connection, Epoch, [row for row in rows if row["run_id"] in held])
 
 
-def record_verdict(store: Store, run_id: int, found: results.Verdict) -> None:
+def record_verdict(store: Store, run_id: int, verdict: results.Verdict) -> None:
     """Stores the exhaustive check of a finished run."""
     query = select(Config.key, Run.model_seed).join(Run, Run.config_id == Config.id)
     with store.change() as connection:
         key, model_seed = connection.execute(query.where(Run.id == run_id)).one()
         connection.execute(delete(Verdict).where(Verdict.run_id == run_id))
-        _insert_verdict(connection, run_id, key, model_seed, found)
+        _insert_verdict(connection, run_id, key, model_seed, verdict)
 
 
 def _held(connection: Connection, *claims: Claim) -> dict[int, int]:
@@ -151,8 +151,8 @@ def _held(connection: Connection, *claims: Claim) -> dict[int, int]:
     )
     return {
         run_id: failures
-        for run_id, attempt, failures, *found in connection.execute(mine)
-        if attempt == attempts[run_id] and tuple(found) == planned[run_id]
+        for run_id, attempt, failures, *key in connection.execute(mine)
+        if attempt == attempts[run_id] and tuple(key) == planned[run_id]
     }
 
 
@@ -211,10 +211,10 @@ def _update_of(names: tuple[str, ...]) -> Update:
 
 
 def _insert_verdict(
-    connection: Connection, run_id: int, key: str, model_seed: int, found: results.Verdict
+    connection: Connection, run_id: int, key: str, model_seed: int, verdict: results.Verdict
 ) -> None:
-    digest = verdict_digest(key, model_seed, found)
-    connection.execute(insert(Verdict).values(run_id=run_id, digest=digest, **asdict(found)))
+    digest = verdict_digest(key, model_seed, verdict)
+    connection.execute(insert(Verdict).values(run_id=run_id, digest=digest, **asdict(verdict)))
     connection.execute(update(Run).where(Run.id == run_id).values(verdict_digest=digest))
 
 

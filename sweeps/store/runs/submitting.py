@@ -155,7 +155,7 @@ def delete(store: Store, sweep_id: int) -> int:
 
 def _left_over(connection: Connection, run_ids: Sequence[int]) -> list[int]:
     """Those of these runs that no sweep has any longer and that have not begun."""
-    found: list[int] = []
+    left: list[int] = []
     for ids in chunks(run_ids):
         query = select(Run.id).where(
             Run.id.in_(ids),
@@ -163,8 +163,8 @@ def _left_over(connection: Connection, run_ids: Sequence[int]) -> list[int]:
             Run.attempt == 0,
             ~exists().where(SweepRun.run_id == Run.id),
         )
-        found += connection.scalars(query.order_by(Run.id).with_for_update())
-    return found
+        left += connection.scalars(query.order_by(Run.id).with_for_update())
+    return left
 
 
 def _lock_runs(connection: Connection, run_ids: Sequence[int]) -> None:
@@ -260,7 +260,7 @@ def add_members(
 ) -> None:
     """Adds every one of these configurations with every seed to the sweep."""
     for seeds in chunks(model_seeds):
-        found = select(literal(sweep_id), Run.id).where(
+        members = select(literal(sweep_id), Run.id).where(
             Run.config_id.in_(config_ids), Run.model_seed.in_(seeds)
         )
-        connection.execute(insert(SweepRun).from_select(["sweep_id", "run_id"], found))
+        connection.execute(insert(SweepRun).from_select(["sweep_id", "run_id"], members))

@@ -26,10 +26,10 @@ def unpacked_outputs(text: str) -> list[Output]:
     Raises:
         ValueError: it is no array of outputs, or one of none.
     """
-    found = json.loads(text)
-    if not isinstance(found, list) or not found or not all(map(_is_output, found)):
+    outputs = json.loads(text)
+    if not isinstance(outputs, list) or not outputs or not all(map(_is_output, outputs)):
         raise ValueError("no outputs")
-    return [(said, place, kind) for said, place, kind in found]
+    return [(said, place, kind) for said, place, kind in outputs]
 
 
 def is_beyond(output: Output) -> bool:

@@ -25,12 +25,12 @@ def unpacked(numbers: bytes, logits: bytes) -> StringErrors:
     Raises:
         ValueError: the two are not of equally many strings.
     """
-    found = unpacked_numbers(numbers)
-    width = 4 if len(logits) == 4 * len(found) else 8
+    rows = unpacked_numbers(numbers)
+    width = 4 if len(logits) == 4 * len(rows) else 8
     values = np.frombuffer(logits, dtype=f">f{width}").astype(np.float64)
-    if len(values) != len(found):
-        raise ValueError(f"{len(found)} numbers and {len(logits)} bytes of logits")
-    return StringErrors(found, values)
+    if len(values) != len(rows):
+        raise ValueError(f"{len(rows)} numbers and {len(logits)} bytes of logits")
+    return StringErrors(rows, values)
 
 
 def unpacked_numbers(numbers: bytes) -> Int64[np.ndarray, " error"]:

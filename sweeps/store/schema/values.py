@@ -77,17 +77,17 @@ def one_word_of(words: type[StrEnum]) -> Kind:
 
 
 def _object(value: str) -> dict[str, Any]:
-    found = json.loads(value)
-    if not isinstance(found, dict):
+    parsed = json.loads(value)
+    if not isinstance(parsed, dict):
         raise ValueError("no object")
-    return found
+    return parsed
 
 
 def _time(value: str) -> datetime:
-    found = datetime.fromisoformat(value)
-    if found.tzinfo is None:
+    parsed = datetime.fromisoformat(value)
+    if parsed.tzinfo is None:
         raise ValueError("no time zone")
-    return found
+    return parsed
 
 
 def _word(value: str) -> str:

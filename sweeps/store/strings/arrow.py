@@ -110,10 +110,10 @@ def _of_one_set(
         for run_id, _, numbers, logits in rows
     }
     numbers = np.concatenate([run_errors.numbers for run_errors in errors.values()])
-    found = strings.of(connection, int(rows[0][1] or 0), numbers)
+    texts = strings.of(connection, int(rows[0][1] or 0), numbers)
     outputs = _outputs(outputs_of(connection, list(errors)), errors)
     columns = {
-        **{name: found[name] for name in _STRINGS.names},
+        **{name: texts[name] for name in _STRINGS.names},
         **{name: outputs[name] for name in OUTPUT_COLUMNS},
         "run_id": np.repeat(list(errors), list(map(len, errors.values()))),
         "logit": np.concatenate([run_errors.logits for run_errors in errors.values()]),

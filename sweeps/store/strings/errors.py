@@ -56,13 +56,13 @@ def errors_of_runs(connection: Connection, run_ids: Sequence[int]) -> "pd.DataFr
     columns = ["run_id", "number", "string", "length", "label", "logit", "occurrences"]
     if not parts:
         return _none(columns)
-    found = pd.concat(parts, ignore_index=True)
+    joined = pd.concat(parts, ignore_index=True)
     if outputs:
-        found = found.astype({"label": "Int64", "first_wrong": "Int64"})
-        return found[[*columns, "target", *OUTPUT_COLUMNS]]
-    if found["target"].isna().all():
-        return found[columns]
-    return found.astype({"label": "Int64"})[[*columns, "target"]]
+        joined = joined.astype({"label": "Int64", "first_wrong": "Int64"})
+        return joined[[*columns, "target", *OUTPUT_COLUMNS]]
+    if joined["target"].isna().all():
+        return joined[columns]
+    return joined.astype({"label": "Int64"})[[*columns, "target"]]
 
 
 def packs_of(

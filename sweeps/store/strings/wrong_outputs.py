@@ -19,10 +19,10 @@ def error_kinds_by_length(store: Store, run_id: int, width: int) -> pd.DataFrame
         first_length, last_length, error_kind, strings (each as often as it occurs in the test
         set), kinds in the order of `ERROR_KINDS`; no row where there is no such error.
     """
-    found = _summed(store, run_id, width, "error_kind")
-    found["error_kind"] = pd.Categorical(found["error_kind"], ERROR_KINDS)
-    found = found.sort_values(["first_length", "error_kind"], ignore_index=True)
-    return found.astype({"error_kind": object})
+    table = _summed(store, run_id, width, "error_kind")
+    table["error_kind"] = pd.Categorical(table["error_kind"], ERROR_KINDS)
+    table = table.sort_values(["first_length", "error_kind"], ignore_index=True)
+    return table.astype({"error_kind": object})
 
 
 def first_wrong_places(store: Store, run_id: int, width: int) -> pd.DataFrame:
@@ -42,6 +42,6 @@ def _summed(store: Store, run_id: int, width: int, what: str) -> pd.DataFrame:
     errors = errors if what in errors else errors.head(0).assign(**{what: None})
     first = (errors["length"] - 1) // width * width + 1
     counted = errors.assign(first_length=first).groupby(["first_length", what])["occurrences"].sum()
-    found = counted.rename("strings").reset_index()
-    found.insert(1, "last_length", found["first_length"] + width - 1)
-    return found
+    table = counted.rename("strings").reset_index()
+    table.insert(1, "last_length", table["first_length"] + width - 1)
+    return table
