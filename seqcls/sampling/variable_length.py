@@ -10,7 +10,7 @@ from numpy.random import RandomState
 from seqcls.errors import ConfigError
 from seqcls.kinds import Examples, examples_of
 from seqcls.tasks.base import Task
-from seqcls.tasks.contains_all import ContainsAll
+from seqcls.tasks.by_counts.contains_all import ContainsAll
 from seqcls.tokens.strings import TokenStrings
 
 

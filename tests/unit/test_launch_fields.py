@@ -14,7 +14,7 @@ from seqcls.errors import ConfigError
 from seqcls.kinds import kind_name
 from seqcls.problem import configuration, resolve
 from seqcls.tasks import TASKS
-from seqcls.tasks.regular import Regular
+from seqcls.tasks.finite_state.regular import Regular
 from sweeps.grid.spec import parse_spec
 from tests.tasks import LANGUAGES
 

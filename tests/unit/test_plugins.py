@@ -24,7 +24,7 @@ from tests.plugins import forget_parts
 
 MODULE = '''
 from dataclasses import dataclass
-from seqcls.tasks.parity import Parity
+from seqcls.tasks.by_counts.parity import Parity
 
 @dataclass(frozen=True)
 class Odd(Parity):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError
 from seqcls.problem import configuration, resolve
-from seqcls.tasks.regular import Regular
+from seqcls.tasks.finite_state.regular import Regular
 from seqcls.tokens.strings import TokenStrings
 from tests.unit.test_languages import every_string, refusal, strings_of
 

@@ -11,7 +11,7 @@ from seqcls.config import RunConfig
 from seqcls.problem import resolve
 from seqcls.remembered import MEMORY, Memory, bytes_of, remembered
 from seqcls.sampling.streams import Stream
-from seqcls.tasks.regular import Regular
+from seqcls.tasks.finite_state.regular import Regular
 
 
 @pytest.fixture

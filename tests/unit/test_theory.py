@@ -14,7 +14,7 @@ from seqcls.config import NetworkConfig
 from seqcls.errors import ConfigError
 from seqcls.problem import configuration, language
 from seqcls.tasks import LanguageTask
-from seqcls.tasks.regular import Regular as Pattern
+from seqcls.tasks.finite_state.regular import Regular as Pattern
 from seqcls.theory import table
 from seqcls.theory.classes import Regular, Stated, Undecided, class_of
 from seqcls.theory.monoid import MAX_STATES, monoid_of

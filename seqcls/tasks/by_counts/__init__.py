@@ -1,0 +1,1 @@
+"""Languages in which only letter counts decide."""
