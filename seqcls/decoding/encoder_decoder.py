@@ -8,9 +8,9 @@ from torch import Tensor
 
 from seqcls.decoding.transformer import NOTHING, Cache, TransformerStepper, cached
 from seqcls.models.base import Ids
-from seqcls.models.encoder_decoder import DecoderBlock, EncoderDecoder
-from seqcls.models.streams import split
 from seqcls.models.transformer import Block
+from seqcls.models.two_streams.encoder_decoder import DecoderBlock, EncoderDecoder
+from seqcls.models.two_streams.streams import split
 
 
 class EncoderDecoderStepper(TransformerStepper):

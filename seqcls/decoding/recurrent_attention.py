@@ -5,8 +5,8 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from seqcls.models.base import Ids, Recorder
-from seqcls.models.recurrent_attention import Encoded, Kept, RecurrentAttention
-from seqcls.models.streams import split
+from seqcls.models.two_streams.recurrent_attention import Encoded, Kept, RecurrentAttention
+from seqcls.models.two_streams.streams import split
 
 
 class RecurrentAttentionStepper:

@@ -13,16 +13,16 @@ from seqcls.decoding.recurrent import RecurrentStepper
 from seqcls.decoding.recurrent_attention import RecurrentAttentionStepper
 from seqcls.decoding.transformer import TransformerStepper
 from seqcls.models.base import Classifier, Ids
-from seqcls.models.encoder_decoder import EncoderDecoder
 from seqcls.models.mixing.body import Mixing
 from seqcls.models.mixing.deltanet import DeltaNet
 from seqcls.models.mixing.linear_attention import LinearAttention
 from seqcls.models.mixing.mamba import Mamba
 from seqcls.models.mixing.slstm import SLSTM
-from seqcls.models.paragraph_reader import ParagraphReader
 from seqcls.models.recurrent import GRU, LSTM, RNN, Recurrent
-from seqcls.models.recurrent_attention import RecurrentAttention
 from seqcls.models.transformer import Transformer
+from seqcls.models.two_streams.encoder_decoder import EncoderDecoder
+from seqcls.models.two_streams.paragraph_reader import ParagraphReader
+from seqcls.models.two_streams.recurrent_attention import RecurrentAttention
 from seqcls.tokens.tokenizer import PAD
 
 Scores = Float[Tensor, "string output"]

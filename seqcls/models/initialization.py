@@ -13,10 +13,10 @@ from seqcls.models import MODELS
 from seqcls.models.base import Classifier
 from seqcls.models.layers import Embedding, Linear
 from seqcls.models.mixing.body import Mixer
-from seqcls.models.pictures import Convolution
 from seqcls.models.positions.base import Positions
 from seqcls.models.recurrent import Cell
 from seqcls.models.transformer import Attention, Block, Residual
+from seqcls.models.two_streams.pictures import Convolution
 from seqcls.tokens.tokenizer import PAD
 
 Draw = tuple[Callable[..., Any], Tensor]

@@ -276,7 +276,7 @@ def cache(
     as_json: AsJson = False,
 ) -> None:
     """Show what is kept on this machine so as not to make it again: strings and machine code."""
-    from sweeps.cli.commands.cache import show_cache
+    from sweeps.cli.commands.storage.cache import show_cache
 
     show_cache(clear, as_json)
 

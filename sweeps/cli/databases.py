@@ -17,7 +17,7 @@ app.add_typer(db_app, name="db", rich_help_panel=PANEL)
 @app.command(rich_help_panel=PANEL)
 def pack(db: Db = None) -> None:
     """Make the database one small file that can be copied or shared."""
-    from sweeps.cli.commands.databases import pack_database
+    from sweeps.cli.commands.storage.databases import pack_database
 
     pack_database(db)
 
@@ -30,7 +30,7 @@ def merge(
     db: Db = None,
 ) -> None:
     """Take over sweeps, with their runs and results, from other databases."""
-    from sweeps.cli.commands.databases import merge_databases
+    from sweeps.cli.commands.storage.databases import merge_databases
 
     merge_databases(others, db)
 
@@ -48,7 +48,7 @@ def export(
     force: Force = False,
 ) -> None:
     """Write runs, accuracy by length and misclassified strings into files."""
-    from sweeps.cli.commands.databases import export_runs
+    from sweeps.cli.commands.storage.databases import export_runs
 
     export_runs(db, folder, kind, sweep or [], force)
 
@@ -56,7 +56,7 @@ def export(
 @app.command(rich_help_panel=PANEL)
 def verify(db: Db = None, as_json: AsJson = False) -> None:
     """Check that the database still holds what was written into it; name what is damaged."""
-    from sweeps.cli.commands.databases import verify_database
+    from sweeps.cli.commands.storage.databases import verify_database
 
     verify_database(db, as_json)
 
@@ -64,7 +64,7 @@ def verify(db: Db = None, as_json: AsJson = False) -> None:
 @db_app.command()
 def upgrade(db: Db = None) -> None:
     """Upgrade a database that an older version made; a copy is kept beside it."""
-    from sweeps.cli.commands.databases import upgrade_database
+    from sweeps.cli.commands.storage.databases import upgrade_database
 
     upgrade_database(db)
 
@@ -72,6 +72,6 @@ def upgrade(db: Db = None) -> None:
 @db_app.command()
 def check(db: Db = None) -> None:
     """Say what kind of database this is, what is in it and whether it can be written."""
-    from sweeps.cli.commands.databases import check_database
+    from sweeps.cli.commands.storage.databases import check_database
 
     check_database(db)

@@ -40,7 +40,7 @@ def import_(
     db: Db = None,
 ) -> None:
     """Import what models trained elsewhere predict for test strings, as runs."""
-    from sweeps.cli.commands.datasets import import_file
+    from sweeps.cli.commands.storage.datasets import import_file
 
     import_file(file, sweep, dataset, task, replace, db)
 
@@ -58,6 +58,6 @@ def data(
     as_json: AsJson = False,
 ) -> None:
     """Say what is in a file of strings, and what of it is refused."""
-    from sweeps.cli.commands.datasets import show_data
+    from sweeps.cli.commands.storage.datasets import show_data
 
     show_data(file, as_json)

@@ -16,11 +16,11 @@ from seqcls.engines.choice import choose_engine
 from seqcls.engines.strings.batches import Batch
 from seqcls.engines.strings.one_by_one import plain_logits
 from seqcls.errors import ConfigError
-from seqcls.models.encoder_decoder import EncoderDecoder
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.positions import POSITIONS
 from seqcls.models.positions.places import places_of
 from seqcls.models.sizes import ENCODER_DECODER
+from seqcls.models.two_streams.encoder_decoder import EncoderDecoder
 from seqcls.problem import configuration, resolve
 from seqcls.tokens.tokenizer import CLS, PAD
 from seqcls.training import train_group

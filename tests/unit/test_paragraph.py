@@ -18,8 +18,8 @@ from seqcls.kinds import examples_of
 from seqcls.kinds.transduction import separator_id
 from seqcls.models.base import Classifier
 from seqcls.models.initialization import initial_parameters, make_model
-from seqcls.models.pictures import memory_shape
 from seqcls.models.positions.places import places_of
+from seqcls.models.two_streams.pictures import memory_shape
 from seqcls.pictures.page import Page
 from seqcls.problem import Problem, configuration, obstacle_of, resolve
 from seqcls.tasks.transductions.paragraph import Paragraph

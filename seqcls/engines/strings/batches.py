@@ -12,11 +12,11 @@ from torch import Tensor
 from seqcls.config import NetworkConfig
 from seqcls.kinds.transduction import separator_id
 from seqcls.models.base import Ids, Places, read_ids
-from seqcls.models.encoder_decoder import decoder_config, encoder_config
 from seqcls.models.positions.places import TrainingPlaces, places_of
 from seqcls.models.reading import special_tokens
-from seqcls.models.streams import split
 from seqcls.models.transformer import attendable_tokens, length_scale
+from seqcls.models.two_streams.encoder_decoder import decoder_config, encoder_config
+from seqcls.models.two_streams.streams import split
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import PAD
 

@@ -17,12 +17,12 @@ from seqcls.engines.strings.recurrent import recurrent_logits
 from seqcls.engines.strings.recurrent_attention import recurrent_attention_logits
 from seqcls.engines.strings.transformer import transformer_logits
 from seqcls.models.base import Classifier, Outputs
-from seqcls.models.encoder_decoder import EncoderDecoder
 from seqcls.models.initialization import make_model
 from seqcls.models.positions.places import TrainingPlaces
 from seqcls.models.recurrent import GRU, LSTM, RNN, Recurrent
-from seqcls.models.recurrent_attention import RecurrentAttention
 from seqcls.models.transformer import Transformer
+from seqcls.models.two_streams.encoder_decoder import EncoderDecoder
+from seqcls.models.two_streams.recurrent_attention import RecurrentAttention
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import PAD
 

@@ -8,8 +8,8 @@ from seqcls.engines.strings.batches import Batch
 from seqcls.models.base import Outputs
 from seqcls.models.heads import Hidden
 from seqcls.models.recurrent import Cell
-from seqcls.models.recurrent_attention import RecurrentAttention
-from seqcls.models.streams import Streams, split
+from seqcls.models.two_streams.recurrent_attention import RecurrentAttention
+from seqcls.models.two_streams.streams import Streams, split
 from seqcls.tokens.tokenizer import PAD
 
 Kept = tuple[Tensor, Tensor]

@@ -12,8 +12,8 @@ from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.interpretability.model.outputs import Output, written
 from seqcls.interpretability.model.readable_model import ids_of, plain_model, token_names
 from seqcls.interpretability.model.trained_model import TrainedModel
-from seqcls.models.pictures import memory_shape
 from seqcls.models.positions import longest_readable
+from seqcls.models.two_streams.pictures import memory_shape
 
 MAX_TOKENS = 512
 """Tokens of a string whose every state, or every prefix, is looked at."""

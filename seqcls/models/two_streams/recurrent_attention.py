@@ -22,9 +22,9 @@ from seqcls.config import NetworkConfig
 from seqcls.models.base import Places, Recorder
 from seqcls.models.heads import make_head
 from seqcls.models.layers import Dropout, Embedding, Linear, masked_softmax
-from seqcls.models.pictures import PictureEncoder
 from seqcls.models.recurrent import Cell, LSTMCell, State
-from seqcls.models.streams import Hidden, Streams, TwoStreams
+from seqcls.models.two_streams.pictures import PictureEncoder
+from seqcls.models.two_streams.streams import Hidden, Streams, TwoStreams
 from seqcls.tokens.tokenizer import PAD
 
 

@@ -17,8 +17,8 @@ from seqcls.models.heads import make_head
 from seqcls.models.layers import Dropout, Embedding, Linear, make_norm
 from seqcls.models.positions import POSITIONS
 from seqcls.models.positions.base import Positions
-from seqcls.models.streams import Hidden, Streams, TwoStreams
 from seqcls.models.transformer import Attending, Attention, Block, attending_of
+from seqcls.models.two_streams.streams import Hidden, Streams, TwoStreams
 
 
 class DecoderBlock(Block):

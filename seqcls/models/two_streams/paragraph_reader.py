@@ -8,10 +8,10 @@ from torch import nn
 
 from seqcls.config import NetworkConfig
 from seqcls.models.base import Places, Recorder
-from seqcls.models.encoder_decoder import EncoderDecoder
-from seqcls.models.pictures import PictureEncoder
-from seqcls.models.streams import Hidden, Streams
 from seqcls.models.transformer import Attending
+from seqcls.models.two_streams.encoder_decoder import EncoderDecoder
+from seqcls.models.two_streams.pictures import PictureEncoder
+from seqcls.models.two_streams.streams import Hidden, Streams
 
 
 class ParagraphReader(EncoderDecoder):

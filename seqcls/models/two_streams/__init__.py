@@ -1,0 +1,1 @@
+"""Architectures that read an input whole, and write the output beside it."""

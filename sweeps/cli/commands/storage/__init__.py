@@ -1,0 +1,1 @@
+"""Commands about what is kept: databases, data sets and the cache."""
