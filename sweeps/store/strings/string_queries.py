@@ -56,14 +56,14 @@ def string_errors(
         string, kind, length (letters), label (1: in the language), logit, occurrences (in the
         test set); of other tasks target, and of transductions `OUTPUT_COLUMNS`.
     """
-    errors = _found(store, run_id, search)
+    found = _found(store, run_id, search)
     # Numbers sort strings as text, in every database alike.
-    errors = errors.sort_values(["length", "number"], ignore_index=True)
-    errors["kind"] = errors["error_kind"] if "error_kind" in errors else _kinds(errors["label"])
+    found = found.sort_values(["length", "number"], ignore_index=True)
+    found["kind"] = found["error_kind"] if "error_kind" in found else _kinds(found["label"])
     columns = ["string", "kind", "length", "label", "logit", "occurrences"]
-    columns += [name for name in ("target", *OUTPUT_COLUMNS) if name in errors]
+    columns += [name for name in ("target", *OUTPUT_COLUMNS) if name in found]
     end = None if limit is None else offset + limit
-    return errors.iloc[offset:end][columns].reset_index(drop=True)
+    return found.iloc[offset:end][columns].reset_index(drop=True)
 
 
 @dataclass(frozen=True)
@@ -124,8 +124,8 @@ def _most_broken(
             by_set.setdefault(test_set_id, []).append(bytes(numbers))
         for test_set_id, packed in by_set.items():
             runs[test_set_id] += len(packed)
-            times = np.bincount(unpacked_numbers(b"".join(packed)))
-            models[test_set_id] = _added(models.get(test_set_id), times)
+            found = np.bincount(unpacked_numbers(b"".join(packed)))
+            models[test_set_id] = _added(models.get(test_set_id), found)
     languages = {set_id: _language(connection, set_id) for set_id in models}
     of = Counter[str]()
     for test_set_id, number in runs.items():
@@ -207,12 +207,12 @@ def _kinds(labels: "pd.Series[int]") -> list[str]:
 
 def _found(store: Store, run_id: int, search: ErrorSearch) -> pd.DataFrame:
     with store.begin() as connection:
-        errors = errors_of_runs(connection, [run_id])
+        found = errors_of_runs(connection, [run_id])
     if search.text:
-        errors = errors[errors["string"].str.contains(search.text, regex=False)]
+        found = found[found["string"].str.contains(search.text, regex=False)]
     if search.kind is not None:
-        errors = errors[errors["label"] == KINDS.index(search.kind)]
-    return errors
+        found = found[found["label"] == KINDS.index(search.kind)]
+    return found
 
 
 def errors_of(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
