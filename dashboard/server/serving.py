@@ -10,8 +10,8 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit import get_option
 
-from dashboard.server import ending
-from seqcls.errors import SeqclsError
+from dashboard.server import ending, visitors
+from seqcls.errors import ConfigError, SeqclsError
 from sweeps.processes.serve import THIS_MACHINE
 from sweeps.read_only import READ_ONLY_VARIABLE, is_read_only
 from sweeps.store.opening import open_reader
@@ -21,6 +21,7 @@ from sweeps.store.opening import open_reader
 async def lifespan(_app: object) -> AsyncIterator[None]:
     """From what is shown being said to the server's end."""
     _refuse_others()
+    _check_budget()
     _say_what_is_shown()
     async with ending.in_time():
         yield
@@ -57,6 +58,14 @@ def _refuse_others() -> None:
         flush=True,
     )
     os._exit(2)
+
+
+def _check_budget() -> None:
+    try:
+        visitors.budget_seconds()
+    except ConfigError as error:
+        print(f"seqcls: {error}", file=sys.stderr, flush=True)
+        os._exit(2)
 
 
 def _say_what_is_shown() -> None:
