@@ -49,7 +49,8 @@ if get_script_run_ctx(suppress_warning=True) is None:
         __file__,
         routes=first_page.ROUTES,
         lifespan=serving.lifespan,
-        middleware=[Middleware(serving.SameOrigin)],
+        middleware=[Middleware(serving.SameOrigin), Middleware(serving.NoUploads)],
+        on_script_error=serving.hide_from_visitors,
     )
 else:
     draw()
