@@ -44,15 +44,17 @@ class Visitor:
         self._filtered = filtered
         self._hashes: dict[str, str] = {}
         self._known: list[set[str]] = [set(), set()]
+        self.received = b""
+        """What was sent for the page that was opened last."""
 
-    def open(self, page: str) -> int:
-        """Asks for a page; the bytes that the server sends for it.
+    def open(self, page: str, query: str | None = None) -> int:
+        """Asks for a page, by another link than the visitor's; the bytes that are sent for it.
 
         Raises:
             AssertionError: the page shows an exception.
         """
         asked = BackMsg()
-        asked.rerun_script.query_string = self._filtered
+        asked.rerun_script.query_string = self._filtered if query is None else query
         asked.rerun_script.context_info.color_scheme = "light"
         if page in self._hashes:
             asked.rerun_script.page_script_hash = self._hashes[page]
@@ -62,12 +64,14 @@ class Visitor:
         asked.rerun_script.cached_message_hashes.extend(self._known[0] | self._known[1])
         self._connection.send(asked.SerializeToString())
         self._known = [self._known[1], set()]
-        return sum(self._answers(page))
+        sent = list(self._answers(page))
+        self.received = b"".join(sent)
+        return len(self.received)
 
-    def _answers(self, page: str) -> Iterator[int]:
+    def _answers(self, page: str) -> Iterator[bytes]:
         while True:
             received = self._connection.recv(timeout=MOST_SECONDS, decode=False)
-            yield len(received)
+            yield received
             answer = ForwardMsg.FromString(received)
             assert answer.delta.new_element.WhichOneof("type") != "exception", (page, answer)
             if answer.metadata.cacheable:
@@ -84,7 +88,8 @@ class Visitor:
 @contextmanager
 def visitor(server: Server, filtered: str = "") -> Iterator[Visitor]:
     """A session of its own, whose link names the filters."""
-    url = f"ws://{urlsplit(server.url).netloc}/_stcore/stream"
+    address = urlsplit(server.url)
+    url = f"ws://{address.netloc}{address.path}/_stcore/stream"
     # As a browser, it asks nobody whether the server is still there.
     with connect(url, max_size=None, compression=None, ping_interval=None) as connection:
         yield Visitor(connection, filtered)
