@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import closing
 from http.client import HTTPConnection
+from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 import pytest
@@ -18,6 +19,7 @@ import pytest
 from benchmarks.served import Server, running, serve
 from benchmarks.visitors import visitor
 from dashboard.server.first_page import PAGES
+from sweeps.store.opening import open_writer
 from tests.commands import run
 from tests.conftest import ROOT
 
@@ -209,3 +211,31 @@ def test_the_container_starts_a_read_only_dashboard() -> None:
     (command,) = (line for line in lines if line.startswith("CMD"))
     assert '"--read-only"' in command
     assert "USER visitor" in lines
+
+
+NAMESPACE = ["unshare", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "--mount"]
+AS_MEDIUM = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && exec "$@"'
+
+
+def test_it_stands_on_a_read_only_medium(tmp_path: Path) -> None:
+    """Root may write whatever modes say, so that the folder is mounted read-only, for it alone."""
+    folder = tmp_path / "medium"
+    folder.mkdir()
+    db = Path(shutil.copy(ROOT / "runs.db", folder / "runs.db"))
+    with open_writer(str(db)).change():
+        pass
+    assert db.read_bytes()[18:20] == b"\2\2", "in write-ahead mode, which wants files beside it"
+    mounted = [*NAMESPACE, "sh", "-c", AS_MEDIUM, "sh", str(folder)]
+    tried = subprocess.run(
+        [*mounted, "touch", str(folder / "new")], capture_output=True, text=True, check=False
+    )
+    if "Read-only file system" not in tried.stderr:
+        pytest.skip(f"NOT TESTED: nothing can be mounted here: {tried.stderr}")
+    command = [*mounted, sys.executable, "-m", "sweeps", "dashboard", "--read-only", f"--db={db}"]
+    with running(lambda port: [*command, f"--port={port}"]) as server:
+        for page in PAGES:
+            with visitor(server) as own:
+                assert own.open(page, "view=Why") > 1_000
+                assert BROKE not in own.received
+                assert b"cannot be shown" not in own.received
+    assert [x.name for x in folder.iterdir()] == ["runs.db"]
