@@ -11,6 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.server.shared_answers import ANSWERS
+from dashboard.text import told
 from seqcls.errors import SeqclsError, StoreDamagedError, StoreMissingError, VisitorError
 from sweeps.analysis import remedy_trials
 from sweeps.grid.spec import parse_spec
@@ -260,11 +261,11 @@ def say(error: SeqclsError) -> None:
             "own, from the sidebar; or train the report's, in about a minute, with:"
         )
         # It names the database, too.
-        st.code(str(error).split("`")[1], language="bash", wrap_lines=True)
+        st.code(told(error).split("`")[1], language="bash", wrap_lines=True)
         return
     if isinstance(error, VisitorError):
         st.info(str(error))
         return
     st.error("The database cannot be shown.")
     # As code: the path and the reason appear as they are, whatever characters they hold.
-    st.code(str(error), language=None, wrap_lines=True)
+    st.code(told(error), language=None, wrap_lines=True)

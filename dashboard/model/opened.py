@@ -11,7 +11,7 @@ from dashboard import data
 from dashboard.figures.history import History, Traces
 from dashboard.server.shared_answers import MODELS
 from dashboard.server.visitors import ask
-from dashboard.text import verbatim
+from dashboard.text import told, verbatim
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.model.network import Network
@@ -173,4 +173,4 @@ def _history(of_run: Key, *, with_initial: bool) -> History:
 
 def say(error: SeqclsError) -> None:
     """Says why a section shows nothing."""
-    st.info(verbatim(str(error)), icon=":material/info:")
+    st.info(verbatim(told(error)), icon=":material/info:")

@@ -103,6 +103,28 @@ def test_a_link_may_carry_anything(public: Server, page: str) -> None:
             assert b"root:x:0" not in own.received
 
 
+@pytest.mark.parametrize("damaged", ["gone", "no database", "a server that does not answer"])
+def test_what_is_wrong_with_the_database_is_said_without_folders_and_passwords(
+    tmp_path: Path, damaged: str
+) -> None:
+    folder = tmp_path / FOLDER
+    folder.mkdir()
+    db = str(folder / "x.db")
+    if damaged == "no database":
+        Path(db).write_bytes(b"no database " * 1_000)
+    elif damaged != "gone":
+        db = "postgresql://reader:pass-of-the-server@127.0.0.1:1/results"
+    command = [sys.executable, "-m", "sweeps", "dashboard", "--read-only"]
+    environment = {**os.environ, "SEQCLS_DB": db}
+    with running(lambda port: [*command, f"--port={port}"], environment) as server:
+        for page in ("", "failing", "sweeps", "model", "guide"):
+            with visitor(server) as own:
+                own.open(page)
+                assert BROKE not in own.received
+                assert b"pass-of-the-server" not in own.received
+                assert FOLDER.encode() not in own.received
+
+
 def test_no_file_is_taken_from_a_visitor(public: Server) -> None:
     for method in ("PUT", "POST", "DELETE"):
         path = "/lab/models/_stcore/upload_file/session/file"
@@ -161,6 +183,31 @@ def test_it_runs_from_the_repository_where_it_is_not_installed() -> None:
                 assert own.open(page) > 10_000
                 assert BROKE not in own.received
                 assert b"launch_button" not in own.received
+
+
+BREAKS = """
+import dashboard.guide.steps
+
+def breaks():
+    raise ValueError("inside of the server")
+
+dashboard.guide.steps.STEPS["Data"] = breaks
+"""
+
+
+def test_a_page_that_breaks_shows_no_traceback(tmp_path: Path) -> None:
+    """Started by `streamlit run`, which by itself would show one."""
+    (tmp_path / "sitecustomize.py").write_text(BREAKS)
+    paths = os.pathsep.join([str(tmp_path), str(ROOT)])
+    environment = {**os.environ, "PYTHONPATH": paths, "SEQCLS_READ_ONLY": "1"}
+    command = [sys.executable, "-m", "streamlit", "run", "dashboard/app.py"]
+    with running(lambda port: [*command, f"--server.port={port}"], environment) as server:
+        with visitor(server) as own:
+            own.open("guide")
+            assert BROKE in own.received
+            assert b"inside of the server" not in own.received
+            assert b"Traceback" not in own.received
+            assert b"steps.py" not in own.received
 
 
 def test_a_budget_that_is_no_number_ends_the_server_with_a_line() -> None:
@@ -239,3 +286,13 @@ def test_it_stands_on_a_read_only_medium(tmp_path: Path) -> None:
                 assert BROKE not in own.received
                 assert b"cannot be shown" not in own.received
     assert [x.name for x in folder.iterdir()] == ["runs.db"]
+
+
+def test_every_promise_to_those_who_publish_names_a_test_that_is_there() -> None:
+    _, _, section = (ROOT / "SECURITY.md").read_text().partition("## A read-only dashboard")
+    rows = [line for line in section.partition("## ")[0].splitlines() if line.startswith("| ")]
+    code = "".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    for row in rows[1:]:
+        named = re.findall(r"`(test_\w+)`", row)
+        assert named, row
+        assert [name for name in named if f"def {name}(" not in code] == []

@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from threading import Event
 
+import numpy as np
 import pytest
 
 from dashboard.model import ablation, answers
@@ -308,3 +309,12 @@ def test_no_page_keeps_anything_of_models_by_other_keys() -> None:
         if "cache_resource" in (text := path.read_text()) or "cache_data" in text
     ]
     assert found == ["dashboard/failing/finding.py"]
+
+
+def test_what_was_used_last_is_kept_up_to_so_many_bytes() -> None:
+    kept = Remembered(most_bytes=10_000, copied=False)
+    for number in range(20):
+        answered = kept.answer(number, lambda: np.zeros(500))
+        assert kept.answer(number, lambda: pytest.fail("it is kept")) is answered
+        assert kept.answer(0, lambda: np.zeros(500)) is not None
+    assert [number for number in range(20) if number in kept] == [0, 19]
