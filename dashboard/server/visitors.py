@@ -66,8 +66,8 @@ class Budget:
     def check(self) -> None:
         """Refuses a question where nothing is left.
 
-        A question is not cut off, so that the last one may take more than there was: what it took
-        has to come back before the next.
+        A question is not cut off, so that the last one may take more than there was: that has to
+        come back before the next.
 
         Raises:
             VisitorError: with when more is available.
@@ -82,9 +82,9 @@ class Budget:
             )
 
     def charge(self, seconds: float) -> None:
-        """Takes what a question took."""
+        """Takes what a question took; nobody waits for more than a window."""
         self._refill()
-        self._left -= seconds
+        self._left = max(self._left - seconds, -self._most)
 
     def _refill(self) -> None:
         moment = now()
