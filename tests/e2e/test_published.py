@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Dialog, expect
 
 from benchmarks.served import serve
 from sweeps.read_only import REASON
@@ -118,7 +118,12 @@ def test_nothing_of_a_link_is_run_by_the_browser(
 ) -> None:
     page = new_page(browser)
     dialogs: list[str] = []
-    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+
+    def note(dialog: Dialog) -> None:
+        dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    page.on("dialog", note)
     names = ("run", "sweep", "seed", "string", "strings", "family", "columns", "find", "beside")
     page.goto(f"{public[0]}/{path}?" + "&".join(f"{name}={quote(HOSTILE)}" for name in names))
     page.wait_for_function(AT_REST, timeout=2 * PATIENCE_MS)

@@ -142,7 +142,7 @@ def test_who_leaves_the_queue_holds_nobody_up() -> None:
 def test_twenty_visitors_are_answered_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(visitors, "get_script_run_ctx", lambda **_: object())
     sessions = threading.local()
-    monkeypatch.setattr(visitors.st, "session_state", _OfThread(sessions))
+    monkeypatch.setattr("dashboard.server.visitors.st.session_state", _OfThread(sessions))
     answered, running, most = Remembered(copied=False), list[int](), list[int]()
 
     def long(number: int) -> Callable[[], int]:
