@@ -5,7 +5,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,18 +45,34 @@ class Server:
 
 
 @contextmanager
-def serve(db: Path | str) -> Iterator[Server]:
+def serve(db: Path | str, *options: str, base_path: str = "") -> Iterator[Server]:
     """`seqcls dashboard` on a free port of this machine; stopped afterwards."""
+    command = [sys.executable, "-m", "sweeps", "dashboard", "--db", str(db), *options]
+    if base_path:
+        command.append(f"--base-path={base_path}")
+    with running(lambda port: [*command, f"--port={port}"], base_path=base_path) as server:
+        yield server
+
+
+@contextmanager
+def running(
+    command: Callable[[int], list[str]],
+    environment: Mapping[str, str] | None = None,
+    *,
+    base_path: str = "",
+) -> Iterator[Server]:
+    """A command that serves the dashboard, given a free port; stopped afterwards."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     process = subprocess.Popen(
-        [sys.executable, "-m", "sweeps", "dashboard", "--db", str(db), "--port", str(port)],
+        command(port),
         cwd=ROOT,
+        env=environment,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    server = Server(f"http://127.0.0.1:{port}", process)
+    server = Server(f"http://127.0.0.1:{port}{base_path}", process)
     try:
         wait_for(lambda: _answers(f"{server.url}/_stcore/health"), START_SECONDS)
         yield server

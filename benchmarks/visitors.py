@@ -1,9 +1,11 @@
-"""Twenty sessions that ask for pages without a pause, of a database of 100,000 runs.
+"""Sessions that ask for pages, each over a connection of its own, as a browser speaks to a server.
 
 python -m benchmarks.visitors [DB]
+python -m benchmarks.visitors --public DB
 
-Each is a connection of its own, over which it speaks to the server as a browser does. Most show all
-runs; some filter. A page run is all that the server computes and sends for a page.
+The first has twenty ask without a pause, of a database of 100,000 runs: most show all, some filter.
+A page run is all that the server computes and sends for a page. The second has 50 look at Compare
+and Model of a read-only dashboard, each at another model, and stay, and says what the server takes.
 """
 
 import sys
@@ -11,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import cycle, islice
 from pathlib import Path
 from statistics import median
@@ -27,6 +29,10 @@ from benchmarks.served import Server, serve
 
 SESSIONS = 20
 SECONDS = 60.0
+MOST_SESSIONS = 50
+MODELS = 43
+"""Of the shipped database."""
+
 MOST_SECONDS = 120
 """That a page run may take."""
 
@@ -44,15 +50,17 @@ class Visitor:
         self._filtered = filtered
         self._hashes: dict[str, str] = {}
         self._known: list[set[str]] = [set(), set()]
+        self.received = b""
+        """What was sent for the page that was opened last."""
 
-    def open(self, page: str) -> int:
-        """Asks for a page; the bytes that the server sends for it.
+    def open(self, page: str, query: str | None = None) -> int:
+        """Asks for a page, by another link than the visitor's; the bytes that are sent for it.
 
         Raises:
             AssertionError: the page shows an exception.
         """
         asked = BackMsg()
-        asked.rerun_script.query_string = self._filtered
+        asked.rerun_script.query_string = self._filtered if query is None else query
         asked.rerun_script.context_info.color_scheme = "light"
         if page in self._hashes:
             asked.rerun_script.page_script_hash = self._hashes[page]
@@ -62,12 +70,14 @@ class Visitor:
         asked.rerun_script.cached_message_hashes.extend(self._known[0] | self._known[1])
         self._connection.send(asked.SerializeToString())
         self._known = [self._known[1], set()]
-        return sum(self._answers(page))
+        sent = list(self._answers(page))
+        self.received = b"".join(sent)
+        return len(self.received)
 
-    def _answers(self, page: str) -> Iterator[int]:
+    def _answers(self, page: str) -> Iterator[bytes]:
         while True:
             received = self._connection.recv(timeout=MOST_SECONDS, decode=False)
-            yield len(received)
+            yield received
             answer = ForwardMsg.FromString(received)
             assert answer.delta.new_element.WhichOneof("type") != "exception", (page, answer)
             if answer.metadata.cacheable:
@@ -84,7 +94,8 @@ class Visitor:
 @contextmanager
 def visitor(server: Server, filtered: str = "") -> Iterator[Visitor]:
     """A session of its own, whose link names the filters."""
-    url = f"ws://{urlsplit(server.url).netloc}/_stcore/stream"
+    address = urlsplit(server.url)
+    url = f"ws://{address.netloc}{address.path}/_stcore/stream"
     # As a browser, it asks nobody whether the server is still there.
     with connect(url, max_size=None, compression=None, ping_interval=None) as connection:
         yield Visitor(connection, filtered)
@@ -99,6 +110,23 @@ def main(db: str | None = None) -> None:
             _one(server)
             _all(server)
             print(f"  the server took {megabytes(server):.0f} MB at most")
+
+
+def public(db: str) -> None:
+    """Prints the memory of a read-only server as sessions come and stay."""
+    with serve(Path(db), "--read-only") as server, ExitStack() as staying:
+        _say_memory(server, 0)
+        for number in range(1, MOST_SESSIONS + 1):
+            own = staying.enter_context(visitor(server))
+            own.open("")
+            own.open("model", f"run={number % MODELS + 1}&view=Why")
+            if number in (1, 20, MOST_SESSIONS):
+                _say_memory(server, number)
+
+
+def _say_memory(server: Server, sessions: int) -> None:
+    now = psutil.Process(server.process.pid).memory_info().rss / 2**20
+    print(f"  {sessions:3} sessions: {now:.0f} MB, at most {megabytes(server):.0f} MB", flush=True)
 
 
 def _one(server: Server) -> None:
@@ -157,4 +185,7 @@ def _processor(server: Server) -> float:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    if sys.argv[1:2] == ["--public"]:
+        public(sys.argv[2])
+    else:
+        main(*sys.argv[1:])

@@ -4,10 +4,17 @@ The pages are in `screens`: Streamlit would run a file in a folder named `pages`
 this one, if it is the first page that a new server is asked for.
 """
 
+import sys
+from pathlib import Path
+
 import streamlit as st
 from starlette.middleware import Middleware
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.starlette import App
+
+# Where `streamlit run` starts it without its being installed, the packages are beside this folder.
+if (root := str(Path(__file__).parents[1])) not in sys.path:
+    sys.path.append(root)
 
 from dashboard import concurrent_changes, data, filters, layout, links, sidebar
 from dashboard.launch import panel
@@ -47,9 +54,10 @@ if get_script_run_ctx(suppress_warning=True) is None:
     # No page is being drawn: Streamlit looks for the server in this file.
     app = App(
         __file__,
-        routes=first_page.ROUTES,
+        routes=first_page.routes(),
         lifespan=serving.lifespan,
-        middleware=[Middleware(serving.SameOrigin)],
+        middleware=[Middleware(serving.SameOrigin), Middleware(serving.NoUploads)],
+        on_script_error=serving.hide_from_visitors,
     )
 else:
     draw()

@@ -11,7 +11,8 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.server.shared_answers import ANSWERS
-from seqcls.errors import SeqclsError, StoreDamagedError, StoreMissingError
+from dashboard.text import told
+from seqcls.errors import SeqclsError, StoreDamagedError, StoreMissingError, VisitorError
 from sweeps.analysis import remedy_trials
 from sweeps.grid.spec import parse_spec
 from sweeps.questions import sweeping
@@ -112,8 +113,20 @@ def _which(store: Store) -> tuple[Any, ...]:
     if store.path is not None:
         # Where it is gone by now, its query says so.
         with suppress(OSError):
-            file = store.path.stat().st_ino
+            found = store.path.stat()
+            # A copy over it keeps its number.
+            file = (found.st_ino, found.st_size, found.st_mtime_ns)
     return store.location, file, () if store.survey is None else tuple(store.survey.lines)
+
+
+def state_shown(of: Callable[[Store], Any] = queries.revision) -> tuple[Any, ...]:
+    """Which database the page shows, and in which state: a part of the key of what is kept of it.
+
+    Args:
+        of: gives the revision of what is read.
+    """
+    store = reader()
+    return revision(store, _which), revision(store, of)
 
 
 def shared(
@@ -130,11 +143,10 @@ def shared(
 
     @wraps(function)
     def ask(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
-        store = reader()
         given = (*args, *sorted(kwargs.items()))
         hashable = tuple(tuple(x) if isinstance(x, list) else x for x in given)
         name = f"{function.__module__}.{function.__qualname__}"
-        key = (name, revision(store, _which), revision(store, of), hashable)
+        key = (name, *state_shown(of), hashable)
         return ANSWERS.answer(key, lambda: function(*args, **kwargs))
 
     return ask
@@ -249,8 +261,11 @@ def say(error: SeqclsError) -> None:
             "own, from the sidebar; or train the report's, in about a minute, with:"
         )
         # It names the database, too.
-        st.code(str(error).split("`")[1], language="bash", wrap_lines=True)
+        st.code(told(error).split("`")[1], language="bash", wrap_lines=True)
+        return
+    if isinstance(error, VisitorError):
+        st.info(str(error))
         return
     st.error("The database cannot be shown.")
     # As code: the path and the reason appear as they are, whatever characters they hold.
-    st.code(str(error), language=None, wrap_lines=True)
+    st.code(told(error), language=None, wrap_lines=True)

@@ -1,7 +1,12 @@
 """Text on the page: what comes from the database or a user is shown as it is."""
 
+import os
 import re
 import string
+from pathlib import Path
+
+from sweeps.read_only import is_read_only
+from sweeps.store.databases.default import DB_VARIABLE
 
 UNSEEN = "\N{WORD JOINER}"
 """Has no width. Within what looks like an address it keeps the page from making a link of it."""
@@ -13,6 +18,17 @@ def verbatim(text: str) -> str:
     """Text that Markdown shows unchanged, without links."""
     plain = _ADDRESS.sub(UNSEEN, text)
     return "".join(f"\\{c}" if c in string.punctuation else c for c in plain)
+
+
+def told(error: Exception) -> str:
+    """What is wrong; to visitors of a read-only page without the folder of the database."""
+    text, named = str(error), os.environ.get(DB_VARIABLE, "")
+    if not is_read_only() or not named or "://" in named:
+        return text
+    folder = Path(named).parent
+    for known in (str(folder.absolute()), str(folder)):
+        text = text.replace(f"{known}/", "")
+    return text
 
 
 def models_fail(failing: int, of: int) -> str:

@@ -12,6 +12,7 @@
     ├── SpecError              a sweep specification that cannot be read or is refused
     ├── DatasetError           strings of one's own that cannot be read or are refused
     ├── ClusterError           a cluster that cannot be reached, or was lost
+    ├── VisitorError           a question that a visitor of a read-only page cannot ask now
     └── StoreError             a database that cannot be used
         ├── StoreMissingError      there is none, or nothing in it yet
         ├── StoreVersionError      it was made by another version of seqcls
@@ -80,6 +81,10 @@ class DatasetError(SeqclsError):
 
 class ClusterError(SeqclsError):
     """A cluster that cannot be reached, or was lost."""
+
+
+class VisitorError(SeqclsError):
+    """A visitor of a read-only page has had the computing time that there is for one."""
 
 
 class StoreError(SeqclsError):

@@ -62,12 +62,20 @@ def remembered(make: Callable[P, Value]) -> Callable[P, Value]:
 
 
 def bytes_of(value: object) -> int:
-    """About what a value takes with all that it holds."""
+    """About what a value takes with all that it holds, each part once."""
+    return _bytes_of(value, {})
+
+
+def _bytes_of(value: object, counted: dict[int, object]) -> int:
+    if id(value) in counted:
+        return 0
+    # Held while it is counted: of what is gone, the id would be another's.
+    counted[id(value)] = value
     if isinstance(value, np.ndarray):
         return value.nbytes
     content = getattr(value, "__dict__", value)
     if isinstance(content, dict):
         content = list(content.values())
     if isinstance(content, list | tuple):
-        return sys.getsizeof(content) + sum(map(bytes_of, content))
+        return sys.getsizeof(content) + sum(_bytes_of(part, counted) for part in content)
     return sys.getsizeof(value)

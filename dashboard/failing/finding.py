@@ -7,6 +7,7 @@ import streamlit as st
 from dashboard import data
 from dashboard.sweeps_page import sweep_actions
 from dashboard.sweeps_page.running import SECONDS
+from dashboard.text import told
 from seqcls.errors import SeqclsError
 from sweeps.analysis import causes, causes_process
 from sweeps.analysis.causes_process import Attribution
@@ -48,7 +49,7 @@ def _start(run_ids: tuple[int, ...]) -> None:
     try:
         _jobs()[location] = causes_process.start(store, run_ids)
     except (SeqclsError, OSError) as error:
-        st.session_state[sweep_actions.PROBLEM] = str(error)
+        st.session_state[sweep_actions.PROBLEM] = told(error)
 
 
 def _progress(job: Attribution) -> None:

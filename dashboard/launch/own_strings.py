@@ -7,8 +7,10 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
+from dashboard.sweeps_page.sweep_actions import PROBLEM
 from dashboard.text import verbatim
 from seqcls.datasets.known import remember
+from seqcls.errors import ReadOnlyError
 from sweeps.datasets.formats import READERS
 from sweeps.datasets.reading import read_content
 from sweeps.datasets.summary import Summary, summary_of
@@ -67,7 +69,11 @@ def _stored(store: Store) -> dict[str, str]:
 
 
 def _read(key: str) -> None:
-    refuse_writes("reading a file of strings")
+    try:
+        refuse_writes("reading a file of strings")
+    except ReadOnlyError as error:
+        st.session_state[PROBLEM] = str(error)
+        return
     uploaded = st.session_state[UPLOAD]
     if uploaded is None:
         st.session_state.pop(SUMMARY, None)

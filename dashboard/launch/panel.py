@@ -10,6 +10,7 @@ import streamlit as st
 from dashboard import data, links
 from dashboard.launch import custom, start, variants
 from dashboard.sweeps_page import sweep_actions
+from dashboard.text import told
 from seqcls.errors import SeqclsError
 from sweeps.durations import spoken
 from sweeps.grid.spec import SweepSpec, load_specs, shipped_names
@@ -98,7 +99,7 @@ def show() -> None:
             st.caption("Fix the settings above to launch.")
     except SeqclsError as error:
         st.error("This can't be launched.")
-        st.code(str(error), language=None, wrap_lines=True)
+        st.code(told(error), language=None, wrap_lines=True)
 
 
 def clear() -> None:

@@ -1,7 +1,6 @@
 """Ablation: what is left without some parts, what each head is worth, and what can go."""
 
 from operator import attrgetter
-from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -18,7 +17,8 @@ from dashboard.drawing import stretch
 from dashboard.figures.ablations import lengths_frame, pruning_frame, ranking_frame
 from dashboard.model.choosing.run import ABLATED
 from dashboard.model.choosing.strings import Chosen
-from dashboard.model.opened import OpenedModel, remembered, say
+from dashboard.model.opened import AnyModel, OpenedModel, remembered, say
+from dashboard.server.visitors import ask
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.ablation.ablation import judge_of, prune, rank
 from seqcls.interpretability.ablation.by_counts import CountedJudge, dimensions_of, heads_of
@@ -37,7 +37,10 @@ TEXT = attrgetter("text")
 """Of a part of any model."""
 
 SAMPLE = 200
-METHODS = {"zero": "zero: the part adds nothing", "mean": "mean: it adds its mean"}
+METHODS: dict[AblationMethod, str] = {
+    "zero": "zero: the part adds nothing",
+    "mean": "mean: it adds its mean",
+}
 
 
 def _alone(model: TrainedModel, how: AblationMethod) -> tuple[Ablated, ...]:
@@ -54,18 +57,8 @@ def _pruned(
 
 
 counted_judge = remembered(CountedJudge)
-alone = remembered(_alone)
-pruned = remembered(_pruned)
-
-
-@st.cache_resource(show_spinner="Ablating", max_entries=32)
-def _alone_by_strings(key: Any, _model: TrainedModel, how: Any) -> Any:  # noqa: ARG001 - which model
-    return _alone(_model, how)
-
-
-@st.cache_resource(show_spinner="Pruning", max_entries=32)
-def _pruned_by_strings(key: Any, _model: TrainedModel, how: Any) -> Any:  # noqa: ARG001 - which model
-    return _pruned(_model, how)
+alone = remembered(_alone, "Ablating")
+pruned = remembered(_pruned, "Pruning")
 
 
 def show(chosen: Chosen) -> None:
@@ -118,8 +111,9 @@ def _parts(column: DeltaGenerator, name: str, options: tuple[Part, ...]) -> list
 
 
 def _outcome(model: OpenedModel, ablation: Ablation, chosen: Chosen) -> None:
-    judge = counted_judge(model)
-    before, after = judge.without({}), judge.without(ablation)
+    judge, parts = counted_judge(model), frozenset(ablation.items())
+    before = ask(("ablated", model.key, frozenset()), lambda: judge.without({}))
+    after = ask(("ablated", model.key, parts), lambda: judge.without(ablation))
     columns = st.columns(4)
     for column, name, counted in (
         (columns[0], "Test strings wrong", "wrong"),
@@ -162,8 +156,7 @@ def _pruning(model: OpenedModel) -> None:
         bind="query-params",
     ):
         return
-    with st.spinner("Pruning", show_time=True):
-        steps = pruned(model, dimensions=True)
+    steps = pruned(model, dimensions=True)
     stretch(pruning_curve(pruning_frame(steps, NAME)), "pruning")
     st.caption(
         "Greedy pruning: each step removes the part whose removal leaves the fewest misclassified "
@@ -171,8 +164,9 @@ def _pruning(model: OpenedModel) -> None:
     )
 
 
-def show_by_strings(run_id: int, model: TrainedModel) -> None:
+def show_by_strings(opened: AnyModel) -> None:
     """Of any model, by a sample of strings that are run; it takes seconds, and so is asked for."""
+    model = opened.model
     how = st.segmented_control(
         "Ablation",
         list(METHODS),
@@ -187,7 +181,7 @@ def show_by_strings(run_id: int, model: TrainedModel) -> None:
         st.caption(f"Measured on {SAMPLE} distinct {strings}, spread evenly over their lengths.")
         return
     try:
-        whole, *ranked = _alone_by_strings((run_id, how), model, str(how))
+        whole, *ranked = alone(opened, how)
     except SeqclsError as error:
         say(error)
         return
@@ -197,7 +191,7 @@ def show_by_strings(run_id: int, model: TrainedModel) -> None:
             "target is the likeliest. What changes is the log-probability of the targets."
         )
     st.subheader("Without each part alone")
-    frame = ranking_frame({str(how): ranked}, TEXT)
+    frame = ranking_frame({how: ranked}, TEXT)
     spoken = _spoken(model)
     stretch(part_ranking(frame, whole.errors, spoken=spoken), "network costs")
     named = {outcome.parts[0].text: outcome for outcome in ranked}
@@ -207,7 +201,7 @@ def show_by_strings(run_id: int, model: TrainedModel) -> None:
     if chosen is not None:
         frame = lengths_frame({"as trained": whole, f"without {chosen}": named[chosen]})
         stretch(accuracy_by_length(frame, spoken=spoken), "network lengths")
-    _one_by_one(run_id, model, str(how))
+    _one_by_one(opened, how)
 
 
 def _spoken(model: TrainedModel) -> Spoken:
@@ -217,13 +211,13 @@ def _spoken(model: TrainedModel) -> Spoken:
     return Spoken(model.problem.kind.words, number)
 
 
-def _one_by_one(run_id: int, model: TrainedModel, how: str) -> None:
+def _one_by_one(opened: AnyModel, how: AblationMethod) -> None:
     st.subheader("Pruning, the cheapest part first")
     if not st.toggle("Remove them one by one", key="prune", bind="query-params"):
         return
     try:
-        steps = _pruned_by_strings((run_id, how), model, how)
+        steps = pruned(opened, how)
     except SeqclsError as error:
         say(error)
         return
-    stretch(pruning_curve(pruning_frame(steps, TEXT), _spoken(model)), "network pruning")
+    stretch(pruning_curve(pruning_frame(steps, TEXT), _spoken(opened.model)), "network pruning")

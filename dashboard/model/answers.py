@@ -13,9 +13,11 @@ from dashboard.failing import error_places
 from dashboard.figures.history import losses_by_part
 from dashboard.languages import first_strings
 from dashboard.model.choosing.strings import separated_by
+from dashboard.model.opened import key_of, say
+from dashboard.server.visitors import ask
 from dashboard.text import verbatim
 from seqcls.config import RunConfig
-from seqcls.errors import SeqclsError
+from seqcls.errors import SeqclsError, VisitorError
 from seqcls.prediction import Prediction
 from seqcls.problem import Problem, resolve
 from sweeps.store.opening import open_reader
@@ -57,6 +59,9 @@ def _ask(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
     try:
         targets = problem.kind.targets(problem.task, error_places.token_strings(config, strings))
         predictions = _predictions(run_id, config, strings)
+    except VisitorError as error:
+        say(error)
+        return
     except SeqclsError as error:
         st.error(verbatim(str(error)))
         return
@@ -100,13 +105,14 @@ def _answers(
     )
 
 
-@st.cache_data(show_spinner="Asking", max_entries=64)
-def _predictions(run_id: int, _config: RunConfig, strings: tuple[str, ...]) -> list[Prediction]:
-    # Imported where it is used: PyTorch takes a second or two to load.
-    from seqcls.prediction import predict
+def _predictions(run_id: int, config: RunConfig, strings: tuple[str, ...]) -> list[Prediction]:
+    def predict_them() -> list[Prediction]:
+        # Imported where it is used: PyTorch takes a second or two to load.
+        from seqcls.prediction import predict
 
-    weights = queries.weights(open_reader(), run_id)
-    return predict(resolve(_config), weights, strings)
+        return predict(resolve(config), queries.weights(open_reader(), run_id), strings)
+
+    return ask(("predictions", key_of(run_id), strings), predict_them)
 
 
 def _errors(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:

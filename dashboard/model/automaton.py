@@ -11,7 +11,7 @@ from dashboard.charts.model import automata as charts
 from dashboard.charts.style.colors import INK
 from dashboard.drawing import ground, place, stretch
 from dashboard.model.opened import key_of, open_any, say
-from dashboard.server.shared_answers import ANSWERS
+from dashboard.server.visitors import ask
 from dashboard.text import verbatim
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
@@ -79,7 +79,7 @@ def _learned(run_id: int, most: int) -> Learned:
         told.caption("Asking the model: all short strings, then its test set.")
         return automaton(open_reader(), run_id, states=most, on_round=tell)
 
-    found = ANSWERS.answer(("automaton", key_of(run_id), most), learn)
+    found = ask(("automaton", key_of(run_id), most), learn, "Learning the automaton")
     told.empty()
     return found
 
@@ -187,8 +187,7 @@ def _inside(run_id: int, config: RunConfig, found: Learned, chosen: Round) -> No
 
 def _looked_for(run_id: int, found: Learned) -> "Inside":
     key = ("automaton inside", key_of(run_id), found.budget.states)
-    with st.spinner("Looking inside", show_time=True):
-        return ANSWERS.answer(key, lambda: automaton_inside(open_reader(), run_id, found))
+    return ask(key, lambda: automaton_inside(open_reader(), run_id, found), "Looking inside")
 
 
 def _probes(within: "Inside") -> pd.DataFrame:

@@ -3,35 +3,60 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import streamlit as st
 
+from dashboard import data
 from dashboard.figures.history import History, Traces
-from dashboard.text import verbatim
+from dashboard.server.shared_answers import MODELS
+from dashboard.server.visitors import ask
+from dashboard.text import told, verbatim
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.model.network import Network
 from seqcls.interpretability.model.trained_model import TrainedModel
 from seqcls.problem import Problem, resolve
 from sweeps.store.opening import open_reader
-from sweeps.store.reading import queries
 from sweeps.store.reading.models import stored_model
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 
-Key = tuple[str, Any, int]
-"""Which database, in which state, and which run."""
+Asked = TypeVar("Asked")
+Asked_co = TypeVar("Asked_co", covariant=True)
+
+Key = tuple[Any, ...]
+"""Which database, in which state, which run, and which epoch."""
+
+
+class Askable(Protocol[Asked_co]):
+    """A model of the database."""
+
+    @property
+    def key(self) -> Key:
+        """What tells it from all others, and from itself in another state of the database."""
+
+    @property
+    def asked(self) -> Asked_co:
+        """What answers."""
 
 
 @dataclass(frozen=True, eq=False)
 class OpenedModel:
-    """A run's model at one epoch."""
+    """A run's model at one epoch, which letter counts give an account of."""
 
-    key: Key
+    of_run: Key
     run_id: int
     epoch: int
+
+    @property
+    def key(self) -> Key:
+        return *self.of_run, self.epoch
+
+    @property
+    def asked(self) -> Network:
+        return self.network
 
     @property
     def config(self) -> RunConfig:
@@ -44,20 +69,35 @@ class OpenedModel:
     @property
     def stored(self) -> History:
         """The run at every stored epoch; without the initial weights, PyTorch stays unloaded."""
-        return _history(self.key, with_initial=False)
+        return _history(self.of_run, with_initial=False)
 
     @property
     def network(self) -> Network:
         """The model at the epoch that is looked at."""
-        history = self.stored if self.epoch else _history(self.key, with_initial=True)
+        history = self.stored if self.epoch else _history(self.of_run, with_initial=True)
         return history.networks[self.epoch]
 
     def traces(self, strings: tuple[str, ...]) -> Traces:
         """Strings through the model at every epoch, the initial weights too."""
-        return _traces(self.key, strings)
+        return ask(
+            ("traces", self.of_run, strings),
+            lambda: _history(self.of_run, with_initial=True).through(strings),
+        )
 
     def at(self, epoch: int) -> "OpenedModel":
-        return OpenedModel(self.key, self.run_id, epoch)
+        return OpenedModel(self.of_run, self.run_id, epoch)
+
+
+@dataclass(frozen=True, eq=False)
+class AnyModel:
+    """A run's model at one epoch, of any architecture."""
+
+    key: Key
+    model: TrainedModel
+
+    @property
+    def asked(self) -> TrainedModel:
+        return self.model
 
 
 def open_model(run_id: int) -> OpenedModel:
@@ -70,7 +110,7 @@ def open_model(run_id: int) -> OpenedModel:
     return OpenedModel(key, run_id, _history(key, with_initial=False).kept_epoch)
 
 
-def open_any(run_id: int, epoch: int | None = None) -> TrainedModel:
+def open_any(run_id: int, epoch: int | None = None) -> AnyModel:
     """The model of a run, of any architecture.
 
     Args:
@@ -80,69 +120,57 @@ def open_any(run_id: int, epoch: int | None = None) -> TrainedModel:
     Raises:
         SeqclsError: the database cannot be read, or the run has no such model.
     """
-    model: TrainedModel = _trained_model(key_of(run_id), epoch)
-    return model
+    key = (*key_of(run_id), epoch)
+    with st.spinner("Opening the model"):
+        return AnyModel(key, MODELS.answer(("model", key), lambda: _trained_model(run_id, epoch)))
 
 
-def key_of(run_id: int) -> Key:
-    """What tells a run from others, and from itself in another state of the database."""
-    store = open_reader()
-    return store.location, queries.revision(store), run_id
-
-
-@st.cache_resource(show_spinner="Opening the model", max_entries=32)
-def _trained_model(key: Key, epoch: int | None) -> Any:
+def _trained_model(run_id: int, epoch: int | None) -> TrainedModel:
     # Imported where it is used: PyTorch takes a second or two to load.
     from sweeps.analysis.opened_models import ask_on_one_thread, trained_model, untrained_model
 
     ask_on_one_thread()
     if epoch == 0:
-        return untrained_model(open_reader(), key[2])
-    return trained_model(open_reader(), key[2], epoch)
+        return untrained_model(open_reader(), run_id)
+    return trained_model(open_reader(), run_id, epoch)
+
+
+def key_of(run_id: int) -> Key:
+    """What tells a run from others, and from itself in another state of the database."""
+    return (*data.state_shown(), run_id)
 
 
 def remembered(
-    compute: Callable[Concatenate[Network, Arguments], Answer],
-) -> Callable[Concatenate["OpenedModel", Arguments], Answer]:
-    """A function of a network that is asked once for every model, epoch and arguments.
+    compute: Callable[Concatenate[Asked, Arguments], Answer], says: str = ""
+) -> Callable[Concatenate[Askable[Asked], Arguments], Answer]:
+    """A function of a model that is asked once for every model, epoch and arguments.
 
     What it returns is shared between sessions and so must not be changed.
+
+    Args:
+        compute: the function; its arguments are hashable.
+        says: what the page says while it is computed.
     """
 
     @wraps(compute)
-    def ask(model: OpenedModel, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
+    def answer(
+        model: Askable[Asked], /, *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> Answer:
         name = f"{compute.__module__}.{compute.__qualname__}"
-        found: Answer = _computed(
-            name, model.key, model.epoch, args, tuple(kwargs.items()), _ask=(compute, model)
-        )
-        return found
+        key = (name, model.key, args, tuple(kwargs.items()))
+        return ask(key, lambda: compute(model.asked, *args, **kwargs), says)
 
-    return ask
+    return answer
 
 
-@st.cache_resource(show_spinner=False, max_entries=500)
-def _computed(
-    name: str,  # noqa: ARG001 - part of the key, as the next two
-    key: Key,  # noqa: ARG001
-    epoch: int,  # noqa: ARG001
-    args: tuple[Any, ...],
-    kwargs: tuple[tuple[str, Any], ...],
-    _ask: tuple[Callable[..., Any], OpenedModel],
-) -> Any:
-    compute, model = _ask
-    return compute(model.network, *args, **dict(kwargs))
-
-
-@st.cache_resource(show_spinner=False, max_entries=32)
-def _history(key: Key, *, with_initial: bool) -> History:
-    return History.of(stored_model(open_reader(), key[2]), with_initial=with_initial)
-
-
-@st.cache_resource(show_spinner=False, max_entries=64)
-def _traces(key: Key, strings: tuple[str, ...]) -> Traces:
-    return _history(key, with_initial=True).through(strings)
+def _history(of_run: Key, *, with_initial: bool) -> History:
+    *_, run_id = of_run
+    return MODELS.answer(
+        ("history", of_run, with_initial),
+        lambda: History.of(stored_model(open_reader(), run_id), with_initial=with_initial),
+    )
 
 
 def say(error: SeqclsError) -> None:
     """Says why a section shows nothing."""
-    st.info(verbatim(str(error)), icon=":material/info:")
+    st.info(verbatim(told(error)), icon=":material/info:")

@@ -6,11 +6,11 @@ from dashboard.charts.model import token_states
 from dashboard.drawing import place_together
 from dashboard.figures.string_axes import token_names, with_letters
 from dashboard.model.choosing.strings import NOTATION
-from dashboard.model.opened import say
+from dashboard.model.minimal import nearest_of
+from dashboard.model.opened import AnyModel, remembered, say
 from dashboard.text import verbatim
 from seqcls.errors import SeqclsError
-from seqcls.interpretability.minimal.nearest import nearest_right
-from seqcls.interpretability.model.trained_model import Letters, TrainedModel
+from seqcls.interpretability.model.trained_model import Letters
 from seqcls.interpretability.patching import patch
 from sweeps.analysis import state_frames
 from sweeps.cli.commands.any_model import said_of
@@ -19,9 +19,12 @@ from sweeps.cli.commands.states import LISTED, flip_table
 UNITS = 16
 """Of a recurrent network that are drawn where states are carried over."""
 
+patched_of = remembered(patch, "Patching")
 
-def show(model: TrainedModel, letters: Letters) -> None:
+
+def show(opened: AnyModel, letters: Letters) -> None:
     """Which state, carried over from another string of the same length, turns the answer."""
+    model = opened.model
     typed = st.text_input(
         "Source string",
         key=f"network_source {model.text(letters)}",
@@ -33,12 +36,12 @@ def show(model: TrainedModel, letters: Letters) -> None:
         if typed:
             source = model.letters(typed)
         else:
-            nearest = nearest_right(model, letters, other_answer=True, same_length=True)
+            nearest = nearest_of(opened, letters, other_answer=True, same_length=True)
             if nearest.answer is None:
                 st.info("No such string is within two substitutions. Type one of the same length.")
                 return
             source = nearest.letters
-        found = patch(model, letters, source)
+        found = patched_of(opened, letters, source)
         ends = [verbatim(said_of(model.answer(string))) for string in (letters, source)]
     except SeqclsError as error:
         say(error)

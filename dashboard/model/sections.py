@@ -13,7 +13,7 @@ from dashboard.model.choosing.strings import Chosen, choose_string, choose_view
 from dashboard.model.opened import open_any, open_model, say
 from dashboard.text import verbatim
 from seqcls.config import RunConfig
-from seqcls.errors import SeqclsError
+from seqcls.errors import SeqclsError, VisitorError
 from seqcls.interpretability.model.obstacle import Needs, obstacle
 from seqcls.problem import resolve
 from sweeps.store.reading import queries
@@ -82,7 +82,7 @@ def _show_any(run_id: int, config: RunConfig) -> None:
     if writes:
         for name in (BREAKING, ALL_INPUTS):
             sections[name] = partial(_of_inputs, run_id, name)
-    sections[ABLATION] = lambda: ablation.show_by_strings(run_id, open_any(run_id))
+    sections[ABLATION] = lambda: ablation.show_by_strings(open_any(run_id))
     _show_tabs(sections | _automaton(run_id, config))
 
 
@@ -104,7 +104,10 @@ def _show_tabs(sections: Mapping[str, Callable[[], None]]) -> None:
     for tab, section in zip(tabs, sections.values(), strict=True):
         if tab.open:
             with tab:
-                section()
+                try:
+                    section()
+                except VisitorError as error:
+                    say(error)
 
 
 def _of_chosen(name: str, run_id: int, chosen: Chosen) -> None:
@@ -112,11 +115,11 @@ def _of_chosen(name: str, run_id: int, chosen: Chosen) -> None:
     if chosen.model.epoch != chosen.model.stored.kept_epoch:
         st.caption("This is the model at the kept epoch.")
     try:
-        model = open_any(run_id)
+        opened = open_any(run_id)
     except SeqclsError as error:
         say(error)
         return
-    _section(Named(f"Model {run_id}", model), chosen.string, name)
+    _section(Named(f"Model {run_id}", opened), chosen.string, name)
 
 
 @st.fragment
@@ -143,7 +146,7 @@ def _of_inputs(run_id: int, name: str) -> None:
             # Imported where it is used: PyTorch takes a second or two to load.
             from dashboard.model.outputs import all_inputs, families
 
-            (families if name == BREAKING else all_inputs).show(named.model)
+            (families if name == BREAKING else all_inputs).show(named.opened)
         except SeqclsError as error:
             show_missing(error)
 
@@ -164,9 +167,9 @@ def _section(named: Named, string: str, name: str) -> None:
     elif name == STATES:
         states.show(named, letters, second_model(named))
     elif name == MINIMAL:
-        minimal.show(model, letters)
+        minimal.show(named.opened, letters)
     else:
-        patching.show(model, letters)
+        patching.show(named.opened, letters)
 
 
 def _say_what_is_absent(absent: Mapping[str, str | None]) -> None:

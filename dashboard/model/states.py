@@ -52,10 +52,10 @@ def show(first: Named, letters: Letters, second: Named | None) -> None:
     """Draws the section for one string and one model, or beside a second one."""
     try:
         if second is None:
-            _show([StringResults(first.model, letters)], [Look()])
+            _show([StringResults(first.opened, letters)], [Look()])
             return
         other = second.model.letters(first.model.text(letters))
-        found = [StringResults(first.model, letters), StringResults(second.model, other)]
+        found = [StringResults(first.opened, letters), StringResults(second.opened, other)]
         looks = _looks(found, [first.name, second.name])
     except SeqclsError as error:
         say(error)

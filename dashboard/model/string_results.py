@@ -7,6 +7,7 @@ from functools import cached_property
 import pandas as pd
 
 from dashboard.figures.string_axes import DRAWN, steps_frame, token_names
+from dashboard.model.opened import AnyModel, remembered
 from seqcls.interpretability.attribution.by_strings import has_residual_stream, logit_steps
 from seqcls.interpretability.model.trained_model import Letters, TrainedModel
 from seqcls.interpretability.states.by_strings import (
@@ -20,13 +21,22 @@ from seqcls.interpretability.states.by_strings import (
 )
 from sweeps.analysis import state_frames
 
+steps_of = remembered(logit_steps)
+prefixes_of = remembered(prefix_logits)
+patterns_of = remembered(attention_patterns)
+units_of = remembered(recurrent_units)
+
 
 @dataclass(frozen=True, eq=False)
 class StringResults:
     """A model and a string."""
 
-    model: TrainedModel
+    opened: AnyModel
     letters: Letters
+
+    @property
+    def model(self) -> TrainedModel:
+        return self.opened.model
 
     @cached_property
     def has_residual_stream(self) -> bool:
@@ -54,12 +64,12 @@ class StringResults:
     @cached_property
     def steps(self) -> pd.DataFrame:
         """What each part of a Transformer adds to the logit, as a waterfall draws it."""
-        return steps_frame(logit_steps(self.model, self.letters), self.model.text(self.letters))
+        return steps_frame(steps_of(self.opened, self.letters), self.model.text(self.letters))
 
     @cached_property
     def prefixes(self) -> pd.DataFrame:
         """The logit after every prefix: length, token, logit, label."""
-        return state_frames.prefixes_frame(prefix_logits(self.model, self.letters))
+        return state_frames.prefixes_frame(prefixes_of(self.opened, self.letters))
 
     @cached_property
     def patterns(self) -> Patterns:
@@ -68,7 +78,7 @@ class StringResults:
         Raises:
             ConfigError: the model is no Transformer.
         """
-        return attention_patterns(self.model, self.letters)
+        return patterns_of(self.opened, self.letters)
 
     @cached_property
     def units(self) -> Units:
@@ -77,7 +87,7 @@ class StringResults:
         Raises:
             ConfigError: the model is none.
         """
-        return recurrent_units(self.model, self.letters)
+        return units_of(self.opened, self.letters)
 
     def prefix_logits(self) -> list[float]:
         """Every prefix's logit; none of a model that writes."""

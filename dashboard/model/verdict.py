@@ -20,8 +20,8 @@ from seqcls.interpretability.verdicts.text import certification_text
 
 SHORTEST = 20
 
-all_errors = remembered(errors_up_to)
-proofs = remembered(certify)
+all_errors = remembered(errors_up_to, "Trying every string")
+proofs = remembered(certify, "Proving")
 
 
 def show(chosen: Chosen) -> None:
@@ -45,14 +45,11 @@ def show(chosen: Chosen) -> None:
     if reason is not None:
         st.info(verbatim(f"Nothing is proved of longer strings: {reason}."))
         return
-    with st.spinner("Proving", show_time=True):
-        found = proofs(model)
-    _beyond(found)
+    _beyond(proofs(model))
 
 
 def _exhaustive(model: OpenedModel) -> None:
-    with st.spinner("Trying every string", show_time=True):
-        errors = all_errors(model)
+    errors = all_errors(model)
     st.markdown(verbatim(errors_sentence(errors, model.problem.tries_empty)))
     if not errors.texts:
         return

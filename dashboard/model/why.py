@@ -19,7 +19,7 @@ EVIDENCE = (6, 8, 13)
 MOST_HEADS = 4
 
 explained = remembered(explain)
-summed_up = remembered(causes)
+summed_up = remembered(causes, "Finding causes")
 
 
 def show(chosen: Chosen) -> None:

@@ -10,6 +10,7 @@ import streamlit
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
+from streamlit import get_option
 
 from dashboard.layout import STYLE
 
@@ -31,8 +32,12 @@ def first_page(_request: Request) -> HTMLResponse:
     return HTMLResponse(html, headers={"Cache-Control": "no-cache"})
 
 
-ROUTES = [
-    Route(f"/{path}", first_page)
-    for path in ("", "map", "failing", "sweeps", "model", "guide", "launch")
-]
-"""Of the pages that the navigation names."""
+PAGES = ("", "map", "failing", "sweeps", "model", "guide", "launch")
+"""Those that the navigation names, by their paths."""
+
+
+def routes() -> list[Route]:
+    """The first page at the path of every page, below that of a reverse proxy."""
+    base = (get_option("server.baseUrlPath") or "").strip("/")
+    below = f"/{base}/" if base else "/"
+    return [Route(f"{below}{path}", first_page) for path in PAGES]

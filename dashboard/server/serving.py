@@ -1,17 +1,19 @@
 """The dashboard's server: what it says when it begins, whom it answers, and how it ends."""
 
+import logging
 import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
+import streamlit as st
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit import get_option
 
-from dashboard.server import ending
-from seqcls.errors import SeqclsError
+from dashboard.server import ending, visitors
+from seqcls.errors import ConfigError, SeqclsError
 from sweeps.processes.serve import THIS_MACHINE
 from sweeps.read_only import READ_ONLY_VARIABLE, is_read_only
 from sweeps.store.opening import open_reader
@@ -21,9 +23,39 @@ from sweeps.store.opening import open_reader
 async def lifespan(_app: object) -> AsyncIterator[None]:
     """From what is shown being said to the server's end."""
     _refuse_others()
+    _check_budget()
     _say_what_is_shown()
     async with ending.in_time():
         yield
+
+
+class NoUploads:
+    """Takes no file from visitors of a read-only page, whatever a browser sends.
+
+    Streamlit keeps in memory what is uploaded, also where no control of the page asks for it.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app = self._app
+        if scope["type"] == "http" and "/_stcore/upload_file" in scope["path"] and is_read_only():
+            app = PlainTextResponse("This server is read-only and takes no files.", 403)
+        await app(scope, receive, send)
+
+
+def hide_from_visitors(error: Exception) -> bool:
+    """Says that a page broke, and nothing of this machine, where it is for visitors.
+
+    Returns:
+        Whether the traceback, which names folders and values, is shown nowhere but in the log.
+    """
+    if not is_read_only():
+        return False
+    logging.getLogger(__name__).error("A page broke.", exc_info=error)
+    st.error("Something on this page broke. Go back, or load it anew; whoever runs it has a log.")
+    return True
 
 
 class SameOrigin:
@@ -57,6 +89,14 @@ def _refuse_others() -> None:
         flush=True,
     )
     os._exit(2)
+
+
+def _check_budget() -> None:
+    try:
+        visitors.budget_seconds()
+    except ConfigError as error:
+        print(f"seqcls: {error}", file=sys.stderr, flush=True)
+        os._exit(2)
 
 
 def _say_what_is_shown() -> None:

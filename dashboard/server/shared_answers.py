@@ -1,4 +1,4 @@
-"""Finished answers that all sessions of a server share: those used last, of so many bytes."""
+"""What all sessions of a server share, those used last: answers, opened models and theirs."""
 
 import pickle
 from collections import OrderedDict
@@ -9,6 +9,8 @@ from weakref import WeakValueDictionary
 
 import psutil
 
+from seqcls.remembered import bytes_of
+
 MOST_BYTES = min(2**30, psutil.virtual_memory().total // 16)
 """Of all answers; of a hundred thousand models, the largest take 7 MB, of a million 70."""
 
@@ -16,15 +18,25 @@ Answer = TypeVar("Answer")
 
 
 class Remembered:
-    """Answers by their keys; who asks gets a copy, and may change it."""
+    """Answers by their keys.
 
-    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+    Args:
+        most_bytes: of all that is kept.
+        copied: whether who asks gets a copy, and may change it; else all share what is kept.
+    """
+
+    def __init__(self, most_bytes: int = MOST_BYTES, *, copied: bool = True) -> None:
         self._most_bytes = most_bytes
+        self._copied = copied
         self._bytes = 0
-        self._kept: OrderedDict[Hashable, bytes] = OrderedDict()
+        self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._lock = Lock()
         # A lock for each answer that is being made, while any session waits for it.
         self._making: WeakValueDictionary[Hashable, Any] = WeakValueDictionary()
+
+    def __contains__(self, key: Hashable) -> bool:
+        with self._lock:
+            return key in self._kept
 
     def answer(self, key: Hashable, make: Callable[[], Answer]) -> Answer:
         """The answer of that key, made once however many sessions ask at the same time.
@@ -38,25 +50,30 @@ class Remembered:
             with making:
                 kept = self._find(key)
                 if kept is None:
-                    kept = pickle.dumps(make(), pickle.HIGHEST_PROTOCOL)
-                    self._keep(key, kept)
-        found: Answer = pickle.loads(kept)
+                    kept = self._keep(key, make())
+        found: Answer = pickle.loads(kept[0]) if self._copied else kept[0]
         return found
 
-    def _find(self, key: Hashable) -> bytes | None:
+    def _find(self, key: Hashable) -> tuple[Any, int] | None:
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
             return self._kept.get(key)
 
-    def _keep(self, key: Hashable, answer: bytes) -> None:
+    def _keep(self, key: Hashable, answer: Any) -> tuple[Any, int]:
+        packed = pickle.dumps(answer, pickle.HIGHEST_PROTOCOL) if self._copied else None
+        kept = (answer, bytes_of(answer)) if packed is None else (packed, len(packed))
         with self._lock:
-            self._kept[key] = answer
-            self._bytes += len(answer)
+            self._kept[key] = kept
+            self._bytes += kept[1]
             while self._bytes > self._most_bytes:
-                _, oldest = self._kept.popitem(last=False)
-                self._bytes -= len(oldest)
+                _, (_, size) = self._kept.popitem(last=False)
+                self._bytes -= size
+        return kept
 
 
 ANSWERS = Remembered()
 """Of this server."""
+
+MODELS = Remembered(copied=False)
+"""Its opened models, and what they answered."""

@@ -31,8 +31,9 @@ def form(sweep_id: int, note: Note, known: list[str]) -> None:
         known: the tags of all sweeps, which are offered.
     """
     with st.popover("Title, note, tags", icon=":material/edit:"), st.form(f"note {sweep_id}"):
-        st.text_input("Title", note.title, key=f"title {sweep_id}", max_chars=notes.LONGEST_NAME)
-        st.text_area("Note", note.note, key=f"note_text {sweep_id}", max_chars=notes.LONGEST_NOTE)
+        title, text = f"title {sweep_id}", f"note_text {sweep_id}"
+        st.text_input("Title", note.title, key=title, max_chars=notes.LONGEST_NAME, **control())
+        st.text_area("Note", note.note, key=text, max_chars=notes.LONGEST_NOTE, **control())
         st.multiselect(
             "Tags",
             sorted({*known, *note.tags}),
@@ -40,6 +41,7 @@ def form(sweep_id: int, note: Note, known: list[str]) -> None:
             key=f"tags {sweep_id}",
             accept_new_options=True,
             placeholder="None",
+            **control(),
         )
         st.form_submit_button(
             "Save", on_click=_write, args=(sweep_id,), type="primary", **control()
@@ -72,7 +74,9 @@ def show_views(page: str) -> None:
             _view(view)
         if page not in PAGES:
             return
-        st.text_input("Name of this view", key="view_name", max_chars=notes.LONGEST_NAME)
+        st.text_input(
+            "Name of this view", key="view_name", max_chars=notes.LONGEST_NAME, **control()
+        )
         query = urlencode(
             [(key, value) for key in st.query_params for value in st.query_params.get_all(key)]
         )

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
+from dashboard.text import told
 from seqcls.errors import SeqclsError
 from sweeps.grid.spec import SweepSpec
 from sweeps.processes import background_worker
@@ -80,4 +81,4 @@ def write(do: Callable[[Store], object]) -> None:
     try:
         do(open_writer())
     except (SeqclsError, OSError) as error:
-        st.session_state[PROBLEM] = str(error)
+        st.session_state[PROBLEM] = told(error)

@@ -300,11 +300,14 @@ def dashboard(
             "--read-only", help="Write nothing and start no training: for a page for others."
         ),
     ] = False,
+    base_path: Annotated[
+        str, typer.Option(help="The path below which a reverse proxy serves it, such as /models.")
+    ] = "",
 ) -> None:
     """Show the database in a browser: launch sweeps, compare them, find what fails."""
     from sweeps.processes.serve import show_dashboard
 
-    show_dashboard(db, port, host, read_only=read_only)
+    show_dashboard(db, port, host, read_only=read_only, base_path=base_path)
 
 
 show_in_help(app)

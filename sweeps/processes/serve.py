@@ -6,6 +6,7 @@ What the dashboard loads anyway, such as the store, is not loaded here before it
 import errno
 import importlib.util
 import os
+import re
 import socket
 import sys
 from collections.abc import Mapping
@@ -26,6 +27,8 @@ ADDRESS = "127.0.0.1"
 THIS_MACHINE = (ADDRESS, "localhost", "::1")
 """Addresses that nobody but this machine reaches."""
 
+_PATH = re.compile(r"(?!\.)[\w.-]+(/(?!\.)[\w.-]+)*", re.ASCII)
+
 TRIED = 20
 """Ports after a taken one that are looked at."""
 
@@ -35,7 +38,12 @@ class PortTakenError(OSError):
 
 
 def show_dashboard(
-    db: str | None, port: int, host: str = ADDRESS, *, read_only: bool = False
+    db: str | None,
+    port: int,
+    host: str = ADDRESS,
+    *,
+    read_only: bool = False,
+    base_path: str = "",
 ) -> NoReturn:
     """Becomes the dashboard's server on this machine, until it is interrupted.
 
@@ -44,12 +52,14 @@ def show_dashboard(
         port: where it is served.
         host: the address that it is served at; others than this machine's let others in.
         read_only: write nothing, as where `SEQCLS_READ_ONLY` is set.
+        base_path: the path below which a reverse proxy serves it.
 
     Raises:
         HostError: no address of this machine, or one that others reach while writing is possible.
         PortTakenError: another program listens there.
     """
     read_only = read_only or is_read_only()
+    base_path = _checked_path(base_path)
     _check_port(host, port)
     if host not in THIS_MACHINE and not read_only:
         raise HostError(
@@ -68,17 +78,30 @@ def show_dashboard(
         # A traceback names folders of this machine.
         options = ["--client.showErrorDetails=none"]
         typer.echo("Read-only: nothing is launched, changed or computed into the database.")
-    typer.echo(f"The dashboard is at http://{host}:{port} (Ctrl-C stops it; sweeps keep running).")
+    url = f"http://{host}:{port}{base_path}"
+    typer.echo(f"The dashboard is at {url} (Ctrl-C stops it; sweeps keep running).")
     sys.stdout.flush()
     options += [
         f"--server.address={host}",
         f"--browser.serverAddress={host}",
         f"--server.port={port}",
+        f"--server.baseUrlPath={base_path.strip('/')}",
         "--logger.hideWelcomeMessage=true",
     ]
     # In place of this process, so that ending it ends the server.
     command = python("streamlit", "run", str(_script()), *options)
     os.execve(sys.executable, command, environment)
+
+
+def _checked_path(path: str) -> str:
+    """A base path with the slash that it begins with; nothing where it is served at the top."""
+    names = path.strip("/")
+    if names and not _PATH.fullmatch(names):
+        raise HostError(
+            f"--base-path {path}: expected names of letters, digits, -, _ and . with slashes "
+            "between them, such as /models"
+        )
+    return f"/{names}" if names else ""
 
 
 def _check_port(host: str, port: int) -> None:

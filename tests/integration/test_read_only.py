@@ -1,5 +1,6 @@
 """A dashboard for the public: it writes nothing, whatever is called, and only it lets others in."""
 
+import ast
 import shutil
 import socket
 import subprocess
@@ -11,7 +12,8 @@ import pytest
 from sqlalchemy.exc import SQLAlchemyError
 
 from dashboard.failing import finding
-from dashboard.sweeps_page import sweep_actions
+from dashboard.launch import own_strings
+from dashboard.sweeps_page import annotating, sweep_actions
 from seqcls.errors import ReadOnlyError, StoreError
 from sweeps import api
 from sweeps.analysis import causes_process
@@ -24,7 +26,7 @@ from sweeps.store.databases.engine import Store
 from sweeps.store.opening import locate, open_reader, open_writer, pack, to_write
 from sweeps.store.reading import queries
 from sweeps.store.runs import notes
-from tests.app import open_app, rerun
+from tests.app import open_app
 from tests.commands import run
 from tests.conftest import ROOT
 
@@ -61,6 +63,12 @@ def test_nothing_opens_the_database_for_writing(db: Path, before: bytes, tmp_pat
         pack,
         lambda: api.delete(store, "all_initializations"),
         lambda: api.stop(store, ["all_initializations"]),
+        lambda: api.resume(store, ["all_initializations"]),
+        lambda: api.retry(store, ["all_initializations"]),
+        lambda: api.submit(store, [SPEC]),
+        lambda: api.merge(store, store),
+        lambda: api.upgrade(),
+        lambda: api.log_results(str(db), sweep="theirs", task="xor"),
     )
     for attempt in attempts:
         with pytest.raises(StoreError):
@@ -81,6 +89,9 @@ def test_every_write_refuses_the_connection_of_a_reader(db: Path, before: bytes)
         lambda: notes.save_view(store, view),
         lambda: notes.write_note(store, 1, "title", "note", ["tag"]),
         lambda: notes.archive(store, 1, True),
+        lambda: notes.delete_view(store, "name"),
+        lambda: writer.resume(store, [1]),
+        lambda: writer.retry(store, [1]),
     )
     for write in writes:
         with pytest.raises((StoreError, SQLAlchemyError)):
@@ -107,8 +118,13 @@ def test_the_pages_actions_say_so_and_change_nothing(db: Path, before: bytes) ->
         lambda: sweep_actions.retry(1, "heads"),
         lambda: sweep_actions.delete(1),
         lambda: sweep_actions.write(lambda store: notes.archive(store, 1, True)),
+        lambda: sweep_actions.write(lambda store: notes.delete_view(store, "name")),
+        lambda: annotating._write(1),
+        lambda: annotating._save("", ""),
         lambda: finding._start((1,)),
+        lambda: own_strings._read("launch dataset"),
     )
+    st.session_state.update({"title 1": "t", "note_text 1": "n", "tags 1": [], "view_name": "v"})
     for act in actions:
         st.session_state.pop(sweep_actions.PROBLEM, None)
         act()
@@ -116,18 +132,66 @@ def test_the_pages_actions_say_so_and_change_nothing(db: Path, before: bytes) ->
     assert unchanged(db, before)
 
 
-@pytest.mark.parametrize("page", ["compare", "map", "failing", "sweeps", "model"])
+READS = {
+    *("Add a variant", "Clear filters", "Compare them", "Dismiss", "Edit as new"),
+    *("Fill the launch panel", "Look at it", "Show new results"),
+}
+"""What buttons say that change nothing but what the visit itself shows."""
+
+
+def reads(label: str) -> bool:
+    return label in READS or label.startswith("Explain ")
+
+
+@pytest.mark.parametrize(
+    ("page", "writes"),
+    [
+        ("compare", {"Save this view"}),
+        ("map", {"Save this view"}),
+        ("failing", {"Save this view", "Find why"}),
+        ("sweeps", {"Save this view", "Save", "Archive", "Delete these", "Resume", "Retry"}),
+        ("model", {"Save this view"}),
+        ("guide", set()),
+        ("launch", {"Launch"}),
+    ],
+)
 def test_what_writes_is_disabled_and_says_why(
-    db: Path, before: bytes, monkeypatch: pytest.MonkeyPatch, page: str
+    db: Path, before: bytes, monkeypatch: pytest.MonkeyPatch, page: str, writes: set[str]
 ) -> None:
     app = open_app(monkeypatch, db, page)
-    app.session_state["launch"] = True
-    rerun(app)
-    writes = ("launch_button", "save_view", "find_causes", "delete ", "archive ", "stop ")
-    found = [x for x in app.button if str(x.key).startswith(writes) or x.label == "Save"]
-    assert "launch_button" in [x.key for x in found]
-    assert [x.key for x in found if not x.disabled or x.help != REASON] == []
+    found = [x for x in app.button if not reads(x.label)]
+    assert [x.label for x in found if not x.disabled or x.help != REASON] == []
+    missing = {label for label in writes if not any(x.label.startswith(label) for x in found)}
+    # The shipped sweeps are complete, and their causes are stored.
+    assert missing <= {"Find why", "Resume", "Retry"}
+    typed = [x for x in (*app.text_input, *app.text_area) if x.label in ("Title", "Note")]
+    typed += [x for x in app.text_input if x.label == "Name of this view"]
+    assert [x.label for x in typed if not x.disabled] == []
     assert unchanged(db, before)
+
+
+CONTROLS = {
+    *("button", "form_submit_button", "file_uploader", "data_editor"),
+    *("camera_input", "audio_input", "chat_input", "feedback"),
+}
+
+
+def test_every_button_of_every_page_either_reads_or_asks_whether_it_may_write() -> None:
+    """A new one must say which it is."""
+    asked, unknown = 0, []
+    for path in (ROOT / "dashboard").rglob("*.py"):
+        for call in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+                continue
+            if call.func.attr not in CONTROLS:
+                continue
+            spread = [ast.unparse(x.value) for x in call.keywords if x.arg is None]
+            if any(text.startswith("control(") for text in spread):
+                asked += 1
+            elif not reads(ast.unparse(call.args[0]).lstrip("f").strip("'")):
+                unknown.append(f"{path.name}:{call.lineno}")
+    assert unknown == []
+    assert asked > 8
 
 
 def test_a_file_in_write_ahead_mode_is_read_without_files_beside_it(

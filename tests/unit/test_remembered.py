@@ -63,6 +63,14 @@ def test_bytes_are_those_of_all_that_a_value_holds() -> None:
     assert bytes_of([np.zeros(1_000), "x" * 1_000]) > 9_000
 
 
+def test_what_holds_itself_or_one_part_twice_is_counted_once() -> None:
+    part = np.zeros(1_000)
+    held: list[Any] = [part]
+    once = bytes_of(held)
+    held += [held, part]
+    assert once <= bytes_of(held) < once + part.nbytes
+
+
 def test_tables_of_many_patterns_take_no_more_than_those_of_a_few(small: Memory) -> None:
     # Each has a table of 0.6 MB for each label.
     tasks = [Regular("ab", f"(a|b)*a(a|b){{{number}}}b(ab)*") for number in (5, 6, 7)]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from dashboard.model.choosing.links import from_link, into_link
-from dashboard.model.opened import open_any, say
+from dashboard.model.opened import AnyModel, open_any, say
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.model.trained_model import TrainedModel
 from sweeps.store.opening import open_reader
@@ -24,7 +24,11 @@ class Named:
     """A model at an epoch, and what it is called beside another."""
 
     name: str
-    model: TrainedModel
+    opened: AnyModel
+
+    @property
+    def model(self) -> TrainedModel:
+        return self.opened.model
 
 
 def choose_epoch(stored: Sequence[int], kept: int, parameter: str = EPOCH) -> int:
@@ -85,4 +89,4 @@ def second_model(first: Named) -> Named | None:
         return None
     # Widgets and figures are told apart by the names.
     same = second.name == first.name
-    return Named(f"{second.name} again", second.model) if same else second
+    return Named(f"{second.name} again", second.opened) if same else second

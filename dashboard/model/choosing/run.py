@@ -5,7 +5,7 @@ import streamlit as st
 
 from dashboard import data
 from dashboard.model.choosing import search
-from dashboard.text import verbatim
+from dashboard.text import told, verbatim
 from seqcls.errors import SeqclsError, UnknownRunError
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries
@@ -132,7 +132,7 @@ def _take_run() -> None:
     try:
         found = search.find(chosen, sweep, OFFERED_MODELS)
     except SeqclsError as error:
-        st.session_state[NOT_FOUND] = str(error)
+        st.session_state[NOT_FOUND] = told(error)
         return
     _go_to(int(found["run_id"].iloc[0]))
     if len(found) > 1:
@@ -161,6 +161,6 @@ def show_missing(error: SeqclsError) -> None:
     """Says on the page why there is no model to look into."""
     if isinstance(error, UnknownRunError):
         st.error("This run has no model to show.")
-        st.code(str(error), language=None, wrap_lines=True)
+        st.code(told(error), language=None, wrap_lines=True)
     else:
         data.explain(error)

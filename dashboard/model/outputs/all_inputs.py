@@ -1,15 +1,15 @@
 """Every input up to a length: how many outputs are wrong, and the shortest of those inputs."""
 
-from typing import Any, get_args
+from typing import get_args
 
 import pandas as pd
 import streamlit as st
 
 from dashboard.charts.errors.all_inputs import wrong_by_length
 from dashboard.drawing import stretch
+from dashboard.model.opened import AnyModel, remembered
 from dashboard.text import verbatim
 from seqcls.interpretability.enumeration import MAX_STRINGS
-from seqcls.interpretability.model.trained_model import TrainedModel
 from seqcls.interpretability.verdicts.by_outputs import MAX_INPUTS
 from seqcls.interpretability.verdicts.output_verdict import OutputVerdict, output_verdict_text
 from seqcls.interpretability.verdicts.verdict import verdict_of_outputs
@@ -17,8 +17,10 @@ from seqcls.results import ErrorKind
 
 ERROR_KINDS: tuple[ErrorKind, ...] = get_args(ErrorKind)
 
+every_output = remembered(verdict_of_outputs, "Trying every input")
 
-def show(model: TrainedModel) -> None:
+
+def show(opened: AnyModel) -> None:
     """What trying every input finds; it takes seconds, and so is asked for."""
     st.caption(
         f"Every input of the task up to the greatest length at which there are no more than "
@@ -26,8 +28,7 @@ def show(model: TrainedModel) -> None:
     )
     if not st.toggle("Try every input", key="every_input", bind="query-params"):
         return
-    with st.spinner("Trying every input", show_time=True):
-        found = _tried(model)
+    found = every_output(opened)
     for said in output_verdict_text(found):
         st.markdown(verbatim(said))
     if not found.wrong:
@@ -49,11 +50,6 @@ def show(model: TrainedModel) -> None:
             "output": st.column_config.TextColumn("Output"),
         },
     )
-
-
-@st.cache_resource(show_spinner=False, max_entries=64, hash_funcs={TrainedModel: id})
-def _tried(model: TrainedModel) -> Any:
-    return verdict_of_outputs(model)
 
 
 def _by_length(found: OutputVerdict) -> pd.DataFrame:

@@ -1,7 +1,5 @@
 """Which outputs of a family of inputs are right, and up to which token."""
 
-from typing import Any
-
 import pandas as pd
 import streamlit as st
 
@@ -9,24 +7,29 @@ from dashboard.charts.errors.output_families import output_curve, output_map
 from dashboard.drawing import place, stretch
 from dashboard.figures.output_families import outputs_frame
 from dashboard.languages import family_example
+from dashboard.model.opened import AnyModel, remembered, say
 from dashboard.text import verbatim
-from seqcls.errors import SeqclsError
+from seqcls.errors import SeqclsError, VisitorError
 from seqcls.interpretability.families.families import output_family
 from seqcls.interpretability.families.output_family import OutputFamily, output_family_text
-from seqcls.interpretability.model.trained_model import TrainedModel
+
+family_of = remembered(output_family, "Writing outputs")
 
 
-def show(model: TrainedModel) -> None:
+def show(opened: AnyModel) -> None:
     """A family of inputs, typed in, and what the model writes for each."""
     text = st.text_input(
         "Family of inputs",
-        family_example(model.task),
+        family_example(opened.model.task),
         key="family",
         bind="query-params",
         help="One or two counts are left free, as n or m: a{n}, ab{n}, <ab>{n}, a{m}b{n}.",
     )
     try:
-        found = _answered(model, text.strip())
+        found = family_of(opened, text.strip())
+    except VisitorError as error:
+        say(error)
+        return
     except SeqclsError as error:
         st.error(verbatim(str(error)))
         return
@@ -58,8 +61,3 @@ def _table(found: OutputFamily, frame: pd.DataFrame) -> None:
             "output": st.column_config.TextColumn("Output"),
         },
     )
-
-
-@st.cache_resource(show_spinner="Writing outputs", max_entries=64, hash_funcs={TrainedModel: id})
-def _answered(model: TrainedModel, text: str) -> Any:
-    return output_family(model, text)

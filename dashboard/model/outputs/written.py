@@ -13,16 +13,13 @@ from dashboard.drawing import place_together
 from dashboard.figures import output_tree as frames
 from dashboard.figures.string_axes import DRAWN
 from dashboard.model.choosing.epochs import Named
-from dashboard.model.opened import say
+from dashboard.model.opened import remembered, say
 from dashboard.model.states import NARROW, Look, one_of, side_by_side
+from dashboard.model.string_results import patterns_of
 from dashboard.text import verbatim
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.model.trained_model import Letters, TrainedModel
-from seqcls.interpretability.states.by_strings import (
-    attention_patterns,
-    has_attention,
-    picture_attention,
-)
+from seqcls.interpretability.states.by_strings import has_attention, picture_attention
 from seqcls.interpretability.states.output_tokens import (
     OutputToken,
     output_tokens,
@@ -37,6 +34,10 @@ WIDTH = 5
 
 PIXELS = 900
 """For the tokens of the tree of outputs."""
+
+tokens_of = remembered(output_tokens, "Writing")
+tree_of = remembered(output_tree, "Writing")
+seen_of = remembered(picture_attention)
 
 
 def show(first: Named, letters: Letters, second: Named | None) -> None:
@@ -82,7 +83,7 @@ class _Shown:
 
     @cached_property
     def tokens(self) -> tuple[OutputToken, ...]:
-        return output_tokens(self.model, self.letters)
+        return tokens_of(self.named.opened, self.letters)
 
 
 def _answer(shown: _Shown) -> None:
@@ -123,7 +124,7 @@ def _attention(shown: _Shown) -> None:
     if model.problem.network.picture:
         _seen(shown)
         return
-    patterns = attention_patterns(model, letters)
+    patterns = patterns_of(shown.named.opened, letters)
     blocks, heads = patterns.weights.shape[:2]
     if len(patterns.tokens) > DRAWN:
         st.caption(
@@ -149,7 +150,7 @@ def _attention(shown: _Shown) -> None:
 def _seen(shown: _Shown) -> None:
     """Attention over the picture, at the token that is chosen."""
     model, letters, look = shown.model, shown.letters, shown.look
-    weights = picture_attention(model, letters)
+    weights = seen_of(shown.named.opened, letters)
     blocks, heads = weights.shape[:2]
     options = [f"block {block}, head {head}" for block in range(blocks) for head in range(heads)]
     chosen = one_of("Head", ["mean of all", *options], "mean of all", "seen", look)
@@ -173,7 +174,7 @@ def _seen(shown: _Shown) -> None:
 
 def _others(shown: _Shown) -> None:
     look = shown.look
-    tree = output_tree(shown.model, shown.letters, WIDTH)
+    tree = tree_of(shown.named.opened, shown.letters, WIDTH)
     places = frames.drawn_places(tree)
     drawn = drawn_tree(
         frames.cells_frame(tree, places),

@@ -1,0 +1,187 @@
+"""What visitors of a read-only dashboard may have computed: a budget each, and one queue for all.
+
+Where the dashboard may write, it is its user's own, and nothing waits or is counted.
+"""
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from math import isfinite
+from typing import TypeVar
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from dashboard.server.shared_answers import MODELS, Remembered
+from seqcls.errors import ConfigError, VisitorError
+from sweeps.durations import spoken
+from sweeps.read_only import is_read_only
+
+SECONDS_VARIABLE = "SEQCLS_VISITOR_SECONDS"
+DEFAULT_SECONDS = 60.0
+WINDOW = 600.0
+"""Seconds in which a budget that is used up is full again."""
+
+BUDGET = "budget of this visit"
+LOOK_AGAIN = 1.0
+"""Seconds after which who waits is told where they stand, and a visit that has ended is noticed."""
+
+Answer = TypeVar("Answer")
+
+now: Callable[[], float] = time.monotonic
+
+
+def budget_seconds() -> float:
+    """The computing time that a visit has in ten minutes.
+
+    Raises:
+        ConfigError: `SEQCLS_VISITOR_SECONDS` is no number above 0.
+    """
+    text = os.environ.get(SECONDS_VARIABLE, "").strip()
+    if not text:
+        return DEFAULT_SECONDS
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not (isfinite(seconds) and seconds > 0):
+        raise ConfigError(
+            f"{SECONDS_VARIABLE}={text[:60]!r}: expected seconds above 0, such as 60, that a "
+            "visitor may have computed within ten minutes"
+        )
+    return seconds
+
+
+class Budget:
+    """The computing time of one visit, which comes back as time passes."""
+
+    def __init__(self, seconds: float) -> None:
+        self._most = self._left = seconds
+        self._at = now()
+
+    def check(self) -> None:
+        """Refuses a question where nothing is left.
+
+        A question is not cut off, so that the last one may take more than there was: that has to
+        come back before the next.
+
+        Raises:
+            VisitorError: with when more is available.
+        """
+        self._refill()
+        if self._left <= 0:
+            wait = max(1.0, -self._left * WINDOW / self._most)
+            raise VisitorError(
+                f"This visit has used the {self._most:g} s of computing that a visitor has in "
+                f"{spoken(WINDOW)}; ask again in {spoken(wait)}. What was answered before is still "
+                "shown."
+            )
+
+    def charge(self, seconds: float) -> None:
+        """Takes what a question took; nobody waits for more than a window."""
+        self._refill()
+        self._left = max(self._left - seconds, -self._most)
+
+    def _refill(self) -> None:
+        moment = now()
+        self._left = min(self._most, self._left + (moment - self._at) * self._most / WINDOW)
+        self._at = moment
+
+
+class Queue:
+    """Who asked first is answered first, one at a time; the thread that has its turn keeps it."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._waiting: deque[int] = deque()
+
+    @property
+    def is_mine(self) -> bool:
+        """Whether this thread has its turn: a question may be part of another."""
+        with self._changed:
+            return bool(self._waiting) and self._waiting[0] == threading.get_ident()
+
+    @contextmanager
+    def turn(self, tell: Callable[[int], None]) -> Iterator[None]:
+        """A block that runs alone.
+
+        Args:
+            tell: is called with the number of those that come first, again and again while there
+                are any; an exception of it gives up the place in the queue.
+        """
+        own = threading.get_ident()
+        with self._changed:
+            self._waiting.append(own)
+        try:
+            while before := self._before(own):
+                tell(before)
+                with self._changed:
+                    self._changed.wait_for(lambda: self._waiting[0] == own, LOOK_AGAIN)
+            yield
+        finally:
+            with self._changed:
+                self._waiting.remove(own)
+                self._changed.notify_all()
+
+    def _before(self, own: int) -> int:
+        with self._changed:
+            return self._waiting.index(own)
+
+
+QUEUE = Queue()
+"""Of this server."""
+
+
+def ask(
+    key: Hashable, make: Callable[[], Answer], says: str = "", of: Remembered = MODELS
+) -> Answer:
+    """The answer to a question that takes more than a moment; the one way by which pages ask them.
+
+    Args:
+        key: tells it from all others; in its name, what the database was as well.
+        make: computes it.
+        says: what the page says meanwhile.
+        of: where it is remembered.
+
+    Raises:
+        VisitorError: the budget of the visit is used up, and the answer not known yet.
+    """
+    if key in of:
+        return of.answer(key, make)
+    with _one_at_a_time(), st.spinner(says or "Asking the model", show_time=True):
+        return of.answer(key, make)
+
+
+@contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    """A block that waits for its turn, and is charged to the visit."""
+    if not is_read_only() or get_script_run_ctx(suppress_warning=True) is None or QUEUE.is_mine:
+        yield
+        return
+    budget: Budget = st.session_state.setdefault(BUDGET, Budget(budget_seconds()))
+    budget.check()
+    places: list[DeltaGenerator] = []
+
+    def tell(before: int) -> None:
+        if not places:
+            places.append(st.empty())
+        places[0].info(said_to_wait(before), icon=":material/hourglass_top:")
+
+    with QUEUE.turn(tell):
+        for place in places:
+            place.empty()
+        began = now()
+        try:
+            yield
+        finally:
+            budget.charge(now() - began)
+
+
+def said_to_wait(before: int) -> str:
+    """What a visitor reads while others are answered first."""
+    first = "1 question comes" if before == 1 else f"{before} questions come"
+    return f"Waiting: {first} first. This server answers one question about a model at a time."

@@ -1,0 +1,319 @@
+"""Visitors of a read-only page: a budget each, one queue for all, and what is kept of models."""
+
+import gc
+import shutil
+import sqlite3
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from threading import Event
+
+import numpy as np
+import pytest
+
+from dashboard.model import ablation, answers
+from dashboard.model.opened import AnyModel, open_any, open_model, remembered
+from dashboard.server import visitors
+from dashboard.server.shared_answers import Remembered
+from dashboard.server.visitors import Budget, Queue
+from seqcls.errors import ConfigError, VisitorError
+from seqcls.interpretability.model.trained_model import TrainedModel
+from sweeps.grid.spec import parse_spec
+from sweeps.store import writer
+from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.reading import queries
+from tests.app import open_app, rerun, said
+from tests.conftest import ROOT
+
+USED = "This visit has used"
+PATIENCE = 60.0
+
+
+class Clock:
+    """Time that passes only when a test lets it."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+
+    def __call__(self) -> float:
+        return self.time
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    stopped = Clock()
+    monkeypatch.setattr(visitors, "now", stopped)
+    return stopped
+
+
+@pytest.fixture
+def public(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The shipped database for a process that only reads and has answered nothing yet."""
+    copied = Path(shutil.copy(ROOT / "runs.db", tmp_path / "runs.db"))
+    monkeypatch.setenv("SEQCLS_DB", str(copied))
+    monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
+    monkeypatch.setattr(visitors, "QUEUE", Queue())
+    return copied
+
+
+def test_a_budget_that_is_used_up_says_when_more_is_there(clock: Clock) -> None:
+    budget = Budget(60)
+    budget.check()
+    budget.charge(59)
+    budget.check()
+    budget.charge(7)
+    with pytest.raises(
+        VisitorError, match=r"used the 60 s .* in 10 minutes; ask again in 1 minute"
+    ):
+        budget.check()
+    clock.time = 59
+    with pytest.raises(VisitorError, match="ask again in 1 second"):
+        budget.check()
+    clock.time = 61
+    budget.check()
+    budget.charge(100_000)
+    with pytest.raises(VisitorError, match="ask again in 10 minutes"):
+        budget.check()
+
+
+def test_a_budget_is_a_number_of_seconds_above_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert visitors.budget_seconds() == 60
+    monkeypatch.setenv("SEQCLS_VISITOR_SECONDS", "7.5")
+    assert visitors.budget_seconds() == 7.5
+    for text in ("0", "-3", "much", "nan", "inf"):
+        monkeypatch.setenv("SEQCLS_VISITOR_SECONDS", text)
+        with pytest.raises(ConfigError, match=f"SEQCLS_VISITOR_SECONDS='{text}': expected seconds"):
+            visitors.budget_seconds()
+
+
+def test_who_asks_first_is_answered_first_and_others_know_how_many_come_before() -> None:
+    queue, order, told = Queue(), list[int](), dict[int, int]()
+    may_end, waits = Event(), [Event() for _ in range(4)]
+
+    def ask(number: int) -> None:
+        def tell(before: int) -> None:
+            told.setdefault(number, before)
+            waits[number].set()
+
+        with queue.turn(tell):
+            assert queue.is_mine
+            waits[number].set()
+            assert may_end.wait(PATIENCE)
+            order.append(number)
+        assert not queue.is_mine
+
+    with ThreadPoolExecutor(4) as pool:
+        asked = []
+        for number in range(4):
+            asked.append(pool.submit(ask, number))
+            assert waits[number].wait(PATIENCE)
+        may_end.set()
+        for one in asked:
+            one.result(PATIENCE)
+    assert order == [0, 1, 2, 3]
+    assert told == {1: 1, 2: 2, 3: 3}
+
+
+def test_who_leaves_the_queue_holds_nobody_up() -> None:
+    queue, begun, may_end = Queue(), Event(), Event()
+
+    def hold() -> None:
+        with queue.turn(lambda _: None):
+            begun.set()
+            assert may_end.wait(PATIENCE)
+
+    def leave(_: int) -> None:
+        raise ConnectionError
+
+    with ThreadPoolExecutor(1) as pool:
+        held = pool.submit(hold)
+        assert begun.wait(PATIENCE)
+        with pytest.raises(ConnectionError), queue.turn(leave):
+            pytest.fail("it is not its turn")
+        may_end.set()
+        held.result(PATIENCE)
+    with queue.turn(lambda _: pytest.fail("nobody is before it")):
+        pass
+
+
+@pytest.mark.usefixtures("public")
+def test_twenty_visitors_are_answered_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(visitors, "get_script_run_ctx", lambda **_: object())
+    sessions = threading.local()
+    monkeypatch.setattr("dashboard.server.visitors.st.session_state", _OfThread(sessions))
+    answered, running, most = Remembered(copied=False), list[int](), list[int]()
+
+    def long(number: int) -> Callable[[], int]:
+        def make() -> int:
+            running.append(number)
+            most.append(len(running))
+            # A part of it is a question, too, and does not wait for the whole.
+            visitors.ask(("part", number), lambda: number, of=answered)
+            running.remove(number)
+            return number
+
+        return make
+
+    with ThreadPoolExecutor(20) as pool:
+        found = pool.map(lambda n: visitors.ask(("whole", n), long(n), of=answered), range(20))
+        assert list(found) == list(range(20))
+    assert most == [1] * 20
+
+
+class _OfThread:
+    """A session state for each thread."""
+
+    def __init__(self, sessions: threading.local) -> None:
+        self._sessions = sessions
+
+    def setdefault(self, name: str, value: object) -> object:
+        return self._sessions.__dict__.setdefault(name, value)
+
+
+def test_a_visitor_whose_budget_is_used_up_is_told_so_and_sees_the_rest(
+    public: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
+) -> None:
+    monkeypatch.setattr(visitors, "MODELS", Remembered(copied=False))
+    monkeypatch.setattr("dashboard.model.opened.MODELS", Remembered(copied=False))
+    monkeypatch.setenv("SEQCLS_VISITOR_SECONDS", "5")
+    app = open_app(monkeypatch, public, "model", run="3", view="Why")
+    assert USED not in said(app)
+    budget = app.session_state[visitors.BUDGET]
+    budget.charge(6)
+    app.query_params["view"] = "Breaking point"
+    app.session_state["view"] = "Breaking point"
+    rerun(app)
+    assert f"{USED} the 5 s of computing that a visitor has in 10 minutes" in said(app)
+    assert "cannot be shown" not in said(app)
+    assert app.get("tab"), "the rest of the page is there"
+    clock.time = 1_000
+    rerun(app)
+    assert USED not in said(app)
+
+
+def test_what_is_known_already_costs_nothing_and_a_dashboard_of_ones_own_never_waits(
+    public: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = open_app(monkeypatch, public, "model", run="3", view="Why")
+    app.session_state[visitors.BUDGET] = spent = Budget(1)
+    spent.charge(1_000)
+    rerun(app)
+    assert USED not in said(app)
+    monkeypatch.delenv("SEQCLS_READ_ONLY")
+    app.session_state["view"] = "All strings"
+    rerun(app)
+    assert USED not in said(app)
+
+
+def test_who_waits_sees_that_they_wait(public: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    may_end, begun, told = Event(), Event(), list[str]()
+    say = visitors.said_to_wait
+
+    def waiting(before: int) -> str:
+        told.append(say(before))
+        may_end.set()
+        return told[-1]
+
+    def hold() -> None:
+        with visitors.QUEUE.turn(lambda _: None):
+            begun.set()
+            assert may_end.wait(PATIENCE)
+
+    monkeypatch.setattr(visitors, "said_to_wait", waiting)
+    monkeypatch.setattr(visitors, "MODELS", Remembered(copied=False))
+    with ThreadPoolExecutor(1) as pool:
+        held = pool.submit(hold)
+        assert begun.wait(PATIENCE)
+        app = open_app(monkeypatch, public, "model", run="3", view="Why")
+        held.result(PATIENCE)
+    assert told[0].startswith("Waiting: 1 question comes first.")
+    assert "Waiting" not in said(app), "it was answered"
+
+
+def _first_weight(model: TrainedModel) -> float:
+    name = sorted(model.weights)[0]
+    return float(model.weights[name].ravel()[0])
+
+
+weight_of = remembered(_first_weight)
+
+
+@pytest.mark.parametrize("copied_over", [False, True])
+def test_answers_are_those_of_the_database_that_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copied_over: bool
+) -> None:
+    """Runs 1 and 2 of one database change places in another, in the same place."""
+    path = Path(shutil.copy(ROOT / "runs.db", tmp_path / "runs.db"))
+    monkeypatch.setenv("SEQCLS_DB", str(path))
+    config = queries.run_config(open_reader(), 1)
+
+    def seen() -> tuple[object, ...]:
+        opened = open_any(1)
+        counted = ablation.alone(open_model(1), "zero")
+        return (
+            weight_of(opened),
+            [part.errors for part in ablation.alone(opened, "zero")],
+            [part.errors for part in counted],
+            [found.logit for found in answers._predictions(1, config, ("ab", "aab"))],
+        )
+
+    before = seen()
+    other = Path(shutil.copy(ROOT / "runs.db", tmp_path / "other.db"))
+    with closing(sqlite3.connect(other)) as file, file:
+        for old, new in ((1, -1), (2, 1), (-1, 2)):
+            file.execute(f"UPDATE checkpoint SET run_id = {new} WHERE run_id = {old}")
+    # By another file in its place, and by what is copied over it.
+    shutil.copy(other, path) if copied_over else other.replace(path)
+    after = seen()
+    assert [old != new for old, new in zip(before, after, strict=True)] == [True] * 4
+
+
+def test_a_model_in_the_place_of_one_that_is_gone_is_not_taken_for_it() -> None:
+    """Python gives the id of what is gone to what comes next."""
+    asked = list[str]()
+
+    def name_of(model: str) -> str:
+        asked.append(model)
+        return model
+
+    answer = remembered(name_of)
+    for name in ("first", "second"):
+        model = AnyModel(("a database", 1, name), name)  # type: ignore[arg-type]
+        assert answer(model) == name  # type: ignore[arg-type]
+        del model
+        gc.collect()
+    assert asked == ["first", "second"]
+
+
+def test_a_change_of_the_database_is_another_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = Path(shutil.copy(ROOT / "runs.db", tmp_path / "runs.db"))
+    monkeypatch.setenv("SEQCLS_DB", str(path))
+    before = open_any(1).key
+    assert open_any(1).key == before
+    assert len({before, open_any(2).key, open_any(1, epoch=0).key}) == 3
+    writer.submit(open_writer(str(path)), parse_spec({"name": "new", "model_seeds": [0]}))
+    assert open_any(1).key != before
+
+
+def test_no_page_keeps_anything_of_models_by_other_keys() -> None:
+    """Streamlit's own caches would know a model by its number or its address alone."""
+    pages = (ROOT / "dashboard").rglob("*.py")
+    found = [
+        str(path.relative_to(ROOT))
+        for path in pages
+        if "cache_resource" in (text := path.read_text()) or "cache_data" in text
+    ]
+    assert found == ["dashboard/failing/finding.py"]
+
+
+def test_what_was_used_last_is_kept_up_to_so_many_bytes() -> None:
+    kept = Remembered(most_bytes=10_000, copied=False)
+    for number in range(20):
+        answered = kept.answer(number, lambda: np.zeros(500))
+        assert kept.answer(number, lambda: pytest.fail("it is kept")) is answered
+        assert kept.answer(0, lambda: np.zeros(500)) is not None
+    assert [number for number in range(20) if number in kept] == [0, 19]
