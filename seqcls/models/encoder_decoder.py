@@ -6,6 +6,7 @@ has `num_blocks` blocks, and positions of its own: a table of `learned` or `rela
 One table of embeddings serves both.
 """
 
+import math
 from collections.abc import Iterable
 from typing import cast
 
@@ -91,7 +92,8 @@ class EncoderDecoder(TwoStreams):
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__(config)
-        self.embedding = Embedding(config.vocabulary_size, config.hidden_size)
+        scale = math.sqrt(config.hidden_size) if config.embedding_scale == "sqrt" else 1.0
+        self.embedding = Embedding(config.vocabulary_size, config.hidden_size, scale)
         self.encoder = self.made_encoder(config)
         self.decoder = Side(decoder_config(config), DecoderBlock)
         self.classifier = make_head(config)

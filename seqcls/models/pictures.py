@@ -9,7 +9,9 @@ a place say its row and half its column, by sines and cosines.
 """
 
 import json
+import sys
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -31,6 +33,8 @@ Memory = Float[Tensor, "string place hidden"]
 STEM, STRIDE = 7, 4
 PER_STAGE = 2
 """Blocks of one size."""
+
+NUMBERS_AT_ONCE = 2**25
 
 
 class Convolution(nn.Module):
@@ -130,6 +134,18 @@ def page_of(config: NetworkConfig) -> Page:
     task: Any = TASKS[settings.pop("task")]
     page: Page = task(**settings).page
     return page
+
+
+@lru_cache(maxsize=64)
+def pictures_at_once(config: NetworkConfig) -> int:
+    """Strings whose pictures may go through an encoder together; any number where none are drawn.
+
+    The stem's states, the widest, are then no more than `NUMBERS_AT_ONCE`.
+    """
+    if not config.picture:
+        return sys.maxsize
+    rows, columns = page_of(config).shape
+    return max(NUMBERS_AT_ONCE // (rows * columns * config.picture_channels // 4), 1)
 
 
 def memory_shape(config: NetworkConfig) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from dashboard.pictures import colored
 from seqcls.decoding.stepping import Again, start
+from seqcls.engines.strings import batches
 from seqcls.engines.strings.batches import Batch
 from seqcls.engines.strings.one_by_one import plain_logits
 from seqcls.errors import InvalidStringError
@@ -18,7 +19,7 @@ from seqcls.kinds import examples_of
 from seqcls.kinds.transduction import separator_id
 from seqcls.models.base import Classifier
 from seqcls.models.initialization import initial_parameters, make_model
-from seqcls.models.pictures import memory_shape
+from seqcls.models.pictures import Convolution, memory_shape, page_of
 from seqcls.models.positions.places import places_of
 from seqcls.pictures.page import Page
 from seqcls.problem import Problem, configuration, obstacle_of, resolve
@@ -26,6 +27,7 @@ from seqcls.tasks.transductions.paragraph import Paragraph
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import CLS, PAD
 from seqcls.training import train_group
+from sweeps.grid.spec import load_specs
 
 PAGE = Page("0123456789", 6, 6, "pillow", 0.7)
 SMALL: dict[str, Any] = {
@@ -41,10 +43,6 @@ RECURRENT = {
     for name, value in SMALL.items()
     if "head" not in name and name not in ("positions", "feed_forward_size")
 } | {"architecture": "recurrent_attention"}
-LAB: dict[str, Any] = {
-    "task": "paragraph", "architecture": "paragraph_reader", "line_length": 80, "max_lines": 36,
-    "picture_blocks": 8, "picture_channels": 64, "hidden_size": 256,
-}  # fmt: skip
 
 
 def letters(*texts: str) -> np.ndarray:
@@ -141,12 +139,31 @@ def test_it_trains(fields: dict[str, Any]) -> None:
         np.testing.assert_array_equal(value, again[name])
 
 
-def test_the_published_sizes_build() -> None:
+def test_the_published_sizes_are_those_of_the_shipped_specification() -> None:
+    (spec,) = load_specs("known/paragraphs_published")
+    (config,) = spec.configs()
     with torch.device("meta"):
-        network = resolve(configuration(LAB)).network
+        network = resolve(config).network
         model = make_model(network)
+    assert page_of(network).shape == (576, 640)
     assert memory_shape(network) == (18, 20)
-    assert sum(value.numel() for value in model.parameters()) > 11_000_000
+    convolutions = [x for x in model.modules() if isinstance(x, Convolution)]
+    # ResNet-18 has 17, three that bring a stage to the next one's size, and the one after it.
+    assert len(convolutions) == 21
+    assert convolutions[-1].weight.shape == (256, 512, 1, 1)
+    assert 11_000_000 < sum(x.weight.numel() for x in convolutions[:-1]) < 11_200_000
+    assert network.embedding_scale == "sqrt"
+
+
+def test_pictures_are_read_few_at_a_time_where_they_are_large() -> None:
+    (spec,) = load_specs("known/paragraphs_published")
+    (config,) = spec.configs()
+    network = resolve(config).network
+    strings = TokenStrings.of_lists(28, [[3, 26, 3]] * 20)
+    found = batches.testing_pieces(network, strings, torch.device("cpu"))
+    pieces = [len(rows) for rows, _ in found]
+    assert sum(pieces) == 20
+    assert max(pieces) <= 8
 
 
 @pytest.mark.parametrize(

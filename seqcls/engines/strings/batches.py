@@ -13,6 +13,7 @@ from seqcls.config import NetworkConfig
 from seqcls.kinds.transduction import separator_id
 from seqcls.models.base import Ids, Places, read_ids
 from seqcls.models.encoder_decoder import decoder_config, encoder_config
+from seqcls.models.pictures import pictures_at_once
 from seqcls.models.positions.places import TrainingPlaces, places_of
 from seqcls.models.reading import special_tokens
 from seqcls.models.streams import split
@@ -162,6 +163,7 @@ def _fits(config: NetworkConfig, strings: int, width: int) -> bool:
     answers = config.num_outputs if config.head != "string" else 0
     widest = max(4 * config.hidden_size, config.feed_forward_size, 2 * answers)
     return (
-        strings * width * width * heads <= PAIRS_AT_ONCE
+        strings <= pictures_at_once(config)
+        and strings * width * width * heads <= PAIRS_AT_ONCE
         and strings * width * widest <= STATES_AT_ONCE
     )
