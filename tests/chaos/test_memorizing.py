@@ -26,6 +26,7 @@ class _MemorizedError(Exception):
     """Training has come as far as was asked."""
 
 
+@pytest.mark.timeout(4 * 3600)
 @pytest.mark.skipif(not LONG, reason="it takes up to an hour; run `make chaos`")
 def test_a_batch_of_16_is_memorized() -> None:
     (spec,) = load_specs("known/paragraphs_published")

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from dashboard.pictures import colored
+from dashboard.pictures import colored, heated
 from seqcls.decoding.stepping import Again, start
 from seqcls.engines.strings import batches
 from seqcls.engines.strings.batches import Batch
@@ -64,6 +64,13 @@ def drawn(fields: dict[str, Any]) -> tuple[Problem, Classifier]:
     model = make_model(problem.network).double()
     model.load_state_dict(initial_parameters(problem.network, 1))
     return problem, model.eval()
+
+
+def trained_of(fields: dict[str, Any]) -> TrainedModel:
+    """A model that has not learned anything, as one that has been trained."""
+    problem, model = drawn(fields)
+    weights = {name: value.detach().numpy() for name, value in model.named_parameters()}
+    return TrainedModel(problem, weights)
 
 
 def test_a_picture_is_of_its_string_alone() -> None:
@@ -194,9 +201,7 @@ def test_what_fits_no_page_is_no_input(text: str) -> None:
 
 
 def test_attention_lies_over_the_picture() -> None:
-    problem, model = drawn(SMALL)
-    weights = {name: value.detach().numpy() for name, value in model.named_parameters()}
-    trained = TrainedModel(problem, weights)
+    trained = trained_of(SMALL)
     found = picture_attention(trained, trained.letters("12/3"))
     assert found.shape[:2] == (2, 2)
     assert found.shape[3:] == (6, 3)
@@ -208,7 +213,7 @@ def test_a_colored_picture_has_a_frame_and_heat() -> None:
     framed = colored(PAGE, letters("12/3")[0].tolist(), marked=3)
     heat = np.zeros((12, 6))
     heat[1, 2] = 1
-    warm = colored(PAGE, letters("12/3")[0].tolist(), heat=heat)
+    warm = heated(PAGE.draw(letters("12/3"))[0], heat)
     (rows, columns) = np.nonzero((plain != framed).any(axis=2))
     assert (rows.min() // 80, rows.max() // 80) == (1, 1)
     assert columns.max() < 40

@@ -1,6 +1,6 @@
 """States of any model along one string, in double precision."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,7 @@ from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.interpretability.model.outputs import Output, written
 from seqcls.interpretability.model.readable_model import ids_of, plain_model, token_names
 from seqcls.interpretability.model.trained_model import TrainedModel
+from seqcls.models.base import Classifier
 from seqcls.models.pictures import memory_shape
 from seqcls.models.positions import longest_readable
 from seqcls.tasks.files.file import File
@@ -112,14 +113,28 @@ def picture_attention(
         ConfigError: the model attends to no picture.
         InvalidStringError: the string is longer than `MAX_TOKENS`.
     """
-    network = model.problem.network
-    names = [x for x in plain_model(model).attention() if ".attention." not in x]
-    if not network.picture or not names:
+    plain = plain_model(model)
+    if not attends_to_pictures(plain):
         raise ConfigError(f"architecture={model.config.architecture!r} attends to no picture")
-    kept = _activations(model, letters, None)
-    weights = torch.stack([kept[name][0] for name in names])
-    found: np.ndarray = weights.unflatten(-1, memory_shape(network)).numpy()
+    return over_picture(plain, _activations(model, letters, None))
+
+
+def attends_to_pictures(plain: Classifier) -> bool:
+    """Whether a model that writes attends to what it sees."""
+    return bool(plain.config.picture) and bool(_over_pictures(plain))
+
+
+def over_picture(
+    plain: Classifier, kept: Mapping[str, Tensor]
+) -> Float[np.ndarray, "block head token row column"]:
+    """As `picture_attention`, of what a model of pictures has recorded of its first string."""
+    weights = torch.stack([kept[name][0] for name in _over_pictures(plain)])
+    found: np.ndarray = weights.unflatten(-1, memory_shape(plain.config)).numpy()
     return found
+
+
+def _over_pictures(plain: Classifier) -> list[str]:
+    return [x for x in plain.attention() if ".attention." not in x]
 
 
 def prefix_logits(model: TrainedModel, letters: Sequence[int]) -> Prefixes:
