@@ -21,6 +21,7 @@ from seqcls.models.base import Classifier
 from seqcls.models.initialization import initial_parameters, make_model
 from seqcls.models.pictures import Convolution, memory_shape, page_of
 from seqcls.models.positions.places import places_of
+from seqcls.pictures.glyphs import glyphs_of
 from seqcls.pictures.page import Page
 from seqcls.problem import Problem, configuration, obstacle_of, resolve
 from seqcls.tasks.transductions.paragraph import Paragraph
@@ -86,7 +87,9 @@ def test_a_picture_is_of_its_string_alone() -> None:
 def test_without_distortion_a_character_is_its_glyph_wherever_it_stands() -> None:
     (picture,) = Page("0123456789", 6, 6, "pillow", 0.0).draw(letters("7/17"))
     first, below = picture[:16, :8], picture[16:32, 8:16]
-    assert first.sum() > 5
+    (glyph,) = glyphs_of("pillow", "7")[0]
+    np.testing.assert_array_equal(first[3:14, 1:7], glyph)
+    assert first.sum() == glyph.sum() > 5
     np.testing.assert_array_equal(first, below)
     assert not picture[32:].any()
 
