@@ -11,11 +11,12 @@ from seqcls.pictures.page import COLUMNS, ROWS, Page
 from seqcls.tasks import Task
 from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer
 
-WIDTH = 480
+WIDTH = 640
 """Screen pixels of a picture at most."""
-ENLARGED = 5
-MOST_PIXELS = 1200
-"""Of a side of a picture that is enlarged."""
+ENLARGED = 10
+"""Screen pixels of a pixel's side at most."""
+LONG_SIDE = 480
+"""Screen pixels of what is enlarged."""
 
 RED = (204, 60, 60)
 HEAT = (230, 120, 0)
@@ -76,7 +77,7 @@ def heated(ink: Ink, heat: Float[np.ndarray, "memory_row memory_column"] | None 
         over = np.kron(heat / max(heat.max(), 1e-9), np.ones((tall, wide)))
         share = 0.7 * over[: ink.shape[0], : ink.shape[1], None]
         colors = colors * (1 - share) + share * np.array(HEAT)
-    enlarged = max(min(ENLARGED, MOST_PIXELS // max(ink.shape)), 1)
+    enlarged = max(min(ENLARGED, LONG_SIDE // max(ink.shape)), 1)
     return colors.astype(np.uint8).repeat(enlarged, axis=0).repeat(enlarged, axis=1)
 
 

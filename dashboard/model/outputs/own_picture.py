@@ -28,7 +28,7 @@ def show(models: Sequence[tuple[Named, Look]]) -> None:
 
 def _section(models: Sequence[tuple[Named, Look]]) -> None:
     how = st.segmented_control(
-        "It is", (DRAWN, UPLOADED), default=DRAWN, required=True, key="own_picture"
+        "Picture", (DRAWN, UPLOADED), default=DRAWN, required=True, key="own_picture"
     )
     (named, _), *_ = models
     try:
