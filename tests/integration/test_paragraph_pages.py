@@ -1,6 +1,8 @@
 """Pages on models that read pictures: what they look at, and pictures of one's own."""
 
 import io
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,8 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
+from dashboard.failing import by_features
+from seqcls.problem import configuration
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
@@ -134,3 +138,36 @@ def test_a_page_that_only_reads_takes_no_picture(monkeypatch: pytest.MonkeyPatch
     rerun(app.segmented_control(key="own_picture").set_value("Drawn from text") and app)
     rerun(app.text_input(key="own_text").set_value("7/9") and app)
     assert "The model reads" in said(app)
+
+
+def test_outputs_are_measured_by_characters_and_lines(
+    monkeypatch: pytest.MonkeyPatch, db: Path
+) -> None:
+    app = open_app(monkeypatch, db, "failing", run=READER_RUN)
+    assert "Character error rate: edits from outputs to texts" in said(app)
+    drawn = str([x.proto for x in app.get("vega_lite_chart")])
+    assert "Outputs by number of characters" in drawn
+    assert "Outputs by number of lines" in drawn
+
+
+def test_the_measures_by_lines_are_those_of_all_lengths_together(
+    monkeypatch: pytest.MonkeyPatch, db: Path
+) -> None:
+    monkeypatch.setenv("SEQCLS_DB", str(db))
+    config = configuration({**TINY, **READER})
+    found = by_features._measured(int(READER_RUN), config)
+    with closing(sqlite3.connect(db)) as connection:
+        query = "SELECT tested, wrong FROM run WHERE id = ?"
+        ((tested, wrong),) = connection.execute(query, READER_RUN).fetchall()
+        query = "SELECT sum(edits), sum(target_tokens) FROM length_score WHERE run_id = ?"
+        ((edits, tokens),) = connection.execute(query, READER_RUN).fetchall()
+    for feature in ("characters", "lines"):
+        exact, rate = (
+            found[(found["feature"] == feature) & (found["measure"] == measure)]
+            for measure in (by_features.EXACT, by_features.ERRORS)
+        )
+        assert exact["tested"].sum() == tested
+        assert (exact["share"] * exact["tested"]).sum() == pytest.approx(tested - wrong)
+        assert rate["of"].sum() == tokens
+        assert (rate["share"] * rate["of"]).sum() == pytest.approx(edits)
+    assert set(found[found["feature"] == "lines"]["value"]) == {1, 2, 3}

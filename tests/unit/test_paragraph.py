@@ -110,6 +110,13 @@ def test_inputs_are_paragraphs_of_the_length_that_is_asked_for() -> None:
         assert task.target(drawn_input) is drawn_input
 
 
+def test_characters_and_lines_are_counted() -> None:
+    strings = TokenStrings.of_lists(11, [[1, 2, 10, 3], [4], []])
+    found = Paragraph().features(strings)
+    assert found["characters"].tolist() == [3, 1, 0]
+    assert found["lines"].tolist() == [2, 1, 0]
+
+
 @pytest.mark.parametrize("fields", [SMALL, RECURRENT, {**RECURRENT, "attention": "none"}])
 def test_every_way_to_an_output_agrees(fields: dict[str, Any]) -> None:
     problem, model = drawn(fields)
