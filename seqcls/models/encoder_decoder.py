@@ -7,7 +7,7 @@ One table of embeddings serves both.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import cast
 
 from torch import nn
@@ -16,6 +16,7 @@ from seqcls.config import NetworkConfig
 from seqcls.models.base import Ids, Outputs, Places, Recorder
 from seqcls.models.heads import make_head
 from seqcls.models.layers import Dropout, Embedding, Linear, make_norm
+from seqcls.models.parts import Part
 from seqcls.models.positions import POSITIONS
 from seqcls.models.positions.base import Positions
 from seqcls.models.streams import Hidden, Streams, TwoStreams
@@ -139,6 +140,36 @@ class EncoderDecoder(TwoStreams):
         encoder = [f"encoder.blocks.{block}.attention.weights" for block in blocks]
         names = ("attention", "cross_attention")
         return *encoder, *(f"decoder.blocks.{x}.{name}.weights" for x in blocks for name in names)
+
+    def decoder_states(self) -> tuple[str, ...]:
+        """As `Classifier.decoder_states`."""
+        norms_first = self.config.norm_placement == "pre"
+        last = "after_feed_forward" if norms_first else "feed_forward_norm"
+        return tuple(f"decoder.blocks.{x}.{last}" for x in range(self.config.num_blocks))
+
+    def parts(self) -> Mapping[Part, str]:
+        """As `Classifier.parts`: of the encoder's blocks, where it has any, and the decoder's."""
+        found = dict[Part, str]()
+        if isinstance(self.encoder, Side):
+            found |= self._parts_of("encoder", {"": "attention"})
+        crossing = {"": "attention", "cross-attention ": "cross_attention"}
+        return found | self._parts_of("decoder", crossing)
+
+    def _parts_of(self, side: str, attentions: Mapping[str, str]) -> dict[Part, str]:
+        config, found = self.config, dict[Part, str]()
+        for block in range(config.num_blocks):
+            inside = f"{side}.blocks.{block}."
+            for which, name in attentions.items():
+                for head in range(config.num_attention_heads):
+                    part = Part(block, "head", head, side=side, which=which)
+                    found[part] = f"{inside}{name}.mixed_value"
+            if config.feed_forward_size:
+                part = Part(block, "feed-forward", side=side)
+                found[part] = f"{inside}feed_forward.output"
+            for unit in range(config.feed_forward_size):
+                part = Part(block, "unit", unit, side=side)
+                found[part] = f"{inside}feed_forward.activation"
+        return found
 
     def _reading(self, streams: Streams, places: Places | None) -> Attending:
         assert isinstance(self.encoder, Side)

@@ -113,12 +113,13 @@ def states(store: Store, run: int | str, string: str, epoch: int | None = None) 
     letters = asked.letters(string)
     answer = asked.answer(letters)
     units = inside.recurrent_units(asked, letters) if inside.has_units(asked) else None
+    in_one_stream = inside.has_attention(asked) and not inside.has_decoder(asked)
     return States(
         answer,
         None if asked.writes else inside.prefix_logits(asked, letters),
         output_tokens(asked, letters) if asked.writes else None,
         attribution.logit_steps(asked, letters) if attribution.has_residual_stream(asked) else None,
-        inside.attention_patterns(asked, letters) if inside.has_attention(asked) else None,
+        inside.attention_patterns(asked, letters) if in_one_stream else None,
         units,
         None if units is None else inside.principal_path(units.states[-1]),
     )

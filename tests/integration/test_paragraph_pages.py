@@ -171,3 +171,21 @@ def test_the_measures_by_lines_are_those_of_all_lengths_together(
         assert rate["of"].sum() == tokens
         assert (rate["share"] * rate["of"]).sum() == pytest.approx(edits)
     assert set(found[found["feature"] == "lines"]["value"]) == {1, 2, 3}
+
+
+@pytest.mark.parametrize("run", [READER_RUN, RECURRENT_RUN])
+def test_the_decoders_states_are_drawn(monkeypatch: pytest.MonkeyPatch, db: Path, run: str) -> None:
+    app = open_app(monkeypatch, db, "model", run=run, view="States", string="12/3")
+    assert "What the decoder reads: SEP, and the output that it writes" in said(app)
+    drawn = str([x.proto for x in app.get("vega_lite_chart")])
+    assert "block of the decoder" in drawn
+
+
+def test_heads_of_the_decoder_are_ablated(monkeypatch: pytest.MonkeyPatch, db: Path) -> None:
+    query = {"view": "Ablation", "ablate": "true"}
+    app = open_app(monkeypatch, db, "model", run=READER_RUN, **query)
+    drawn = str([x.proto for x in app.get("vega_lite_chart")])
+    assert "decoder block 1, cross-attention head 0" in drawn
+    assert "The encoder of pictures has no heads" in said(app)
+    app = open_app(monkeypatch, db, "model", run=RECURRENT_RUN, **query)
+    assert "names no parts that it could do without" in said(app)

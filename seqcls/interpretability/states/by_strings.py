@@ -45,7 +45,7 @@ class Prefixes:
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """A recurrent network's states after every token that it reads."""
+    """A recurrent network's states, or a decoder's, after every token that it reads."""
 
     tokens: tuple[str, ...]
     states: Float[np.ndarray, "layer position hidden"]
@@ -68,8 +68,13 @@ def has_attention(model: TrainedModel) -> bool:
 
 
 def has_units(model: TrainedModel) -> bool:
-    """Whether a model names the units of recurrent layers."""
-    return bool(plain_model(model).units())
+    """Whether a model names the units of recurrent layers, or a decoder's states."""
+    return bool(plain_model(model).units()) or has_decoder(model)
+
+
+def has_decoder(model: TrainedModel) -> bool:
+    """Whether a decoder reads outputs apart from inputs, and its states are those along them."""
+    return bool(plain_model(model).decoder_states())
 
 
 def attention_patterns(
@@ -164,10 +169,16 @@ def recurrent_units(
 ) -> Units:
     """The state of every unit after every token, and every gate; as `attention_patterns`.
 
+    Of an encoder-decoder the states of the decoder's blocks, from `SEP` on.
+
     Raises:
         ConfigError: the model is not recurrent.
         InvalidStringError: the string is longer than `MAX_TOKENS`.
     """
+    if states := plain_model(model).decoder_states():
+        kept = _activations(model, letters, output)
+        tokens = token_names(model, letters, output)[len(letters) + 1 :]
+        return Units(tuple(tokens), torch.stack([kept[x][0] for x in states]).numpy(), {})
     layers = plain_model(model).units()
     if not layers:
         raise ConfigError(
