@@ -18,6 +18,7 @@ ENLARGED = 10
 LONG_SIDE = 480
 """Screen pixels of what is enlarged."""
 
+EDGE = 170
 RED = (204, 60, 60)
 HEAT = (230, 120, 0)
 
@@ -82,5 +83,6 @@ def heated(ink: Ink, heat: Float[np.ndarray, "memory_row memory_column"] | None 
 
 
 def place(colors: Colors) -> None:
-    """Puts a picture on the page."""
-    st.image(colors, width=min(WIDTH, colors.shape[1]))
+    """Puts a picture on the page, with the edge of its paper."""
+    bordered = np.pad(colors, ((1, 1), (1, 1), (0, 0)), constant_values=EDGE)
+    st.image(bordered, width=min(WIDTH, bordered.shape[1]))

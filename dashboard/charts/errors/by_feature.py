@@ -27,7 +27,7 @@ def by_feature(measured: pd.DataFrame, feature: str, trained: int) -> Drawing:
         .mark_line(point=True)
         .encode(
             x=alt.X("value:Q", title=feature.capitalize(), scale=alt.Scale(zero=True), axis=whole),
-            y=alt.Y("share:Q", title="On test inputs of so many", axis=alt.Axis(format="%")),
+            y=alt.Y("share:Q", title="Share", axis=alt.Axis(format="%")),
             color=alt.Color(
                 "measure:N",
                 title=None,
