@@ -82,7 +82,10 @@ def _show(models: Sequence[StringResults], looks: Sequence[Look]) -> None:
                 "residual stream. Norms after a sum are held at their scale for this string."
             )
         writes = any(found.model.writes for found in models)
-        st.subheader("Along input and output" if writes else "Along the string")
+        along = "input and output" if writes else "the string"
+        if any(found.has_decoder for found in models):
+            along = "the output"
+        st.subheader(f"Along {along}")
         if any(found.is_long for found in models):
             st.caption(f"Attention and units are drawn up to {DRAWN} tokens; this string has more.")
         figures = 0
