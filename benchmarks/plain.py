@@ -99,16 +99,18 @@ def _config(fields: dict[str, Any]) -> RunConfig:
     )
 
 
-def medians(*epochs: Callable[[], object]) -> list[float]:
+def medians(
+    *epochs: Callable[[], object], steps: int = STEPS, repeats: int = REPEATS
+) -> list[float]:
     """The median cost of a step of each, taken in turns, in microseconds."""
     seconds: list[list[float]] = [[] for _ in epochs]
-    for repeat in range(REPEATS + 1):
+    for repeat in range(repeats + 1):
         for own, epoch in zip(seconds, epochs, strict=True):
             started = time.process_time()
             epoch()
             if repeat:
                 own.append(time.process_time() - started)
-    return [statistics.median(own) / STEPS * 1e6 for own in seconds]
+    return [statistics.median(own) / steps * 1e6 for own in seconds]
 
 
 class _Encoder(nn.Module):

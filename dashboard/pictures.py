@@ -6,14 +6,19 @@ import numpy as np
 import streamlit as st
 from jaxtyping import Float, UInt8
 
+from seqcls.pictures.own import Ink
 from seqcls.pictures.page import COLUMNS, ROWS, Page
 from seqcls.tasks import Task
 from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer
 
-WIDTH = 480
+WIDTH = 640
 """Screen pixels of a picture at most."""
-ENLARGED = 5
+ENLARGED = 10
+"""Screen pixels of a pixel's side at most."""
+LONG_SIDE = 480
+"""Screen pixels of what is enlarged."""
 
+EDGE = 170
 RED = (204, 60, 60)
 HEAT = (230, 120, 0)
 
@@ -43,39 +48,41 @@ def letters_of(task: Task, text: str) -> list[int]:
     return [token - FIRST_LETTER for token in ids]
 
 
-def colored(
-    page: Page,
-    letters: list[int],
-    marked: int | None = None,
-    heat: Float[np.ndarray, "memory_row memory_column"] | None = None,
-) -> Colors:
-    """A picture in colors, dark on white, a few screen pixels a pixel.
+def colored(page: Page, letters: list[int], marked: int | None = None) -> Colors:
+    """The picture of an input, dark on white, a few screen pixels a pixel.
 
     Args:
         page: how it is drawn.
         letters: of the input.
         marked: the place of a letter that gets a frame.
-        heat: weights over the picture, laid over it in orange, the largest the strongest.
     """
     (ink,) = page.draw(np.array([letters], dtype=np.uint8))
+    colors = heated(ink)
+    if marked is not None and marked < len(letters):
+        breaks = [x for x in range(marked) if letters[x] == len(page.alphabet)]
+        line, column = len(breaks), marked - (breaks[-1] + 1 if breaks else 0)
+        tall, wide = (x * len(colors) // len(ink) for x in (ROWS, COLUMNS))
+        top, left = line * tall, column * wide
+        framed = colors[top : top + tall, left : left + wide]
+        inner = framed[2:-2, 2:-2].copy()
+        framed[...] = RED
+        framed[2:-2, 2:-2] = inner
+    return colors
+
+
+def heated(ink: Ink, heat: Float[np.ndarray, "memory_row memory_column"] | None = None) -> Colors:
+    """A picture in colors, enlarged, with weights laid over it in orange, the largest strongest."""
     colors = np.repeat(255 * (1 - ink[:, :, None]), 3, axis=2)
     if heat is not None:
         tall, wide = (-(-x // y) for x, y in zip(ink.shape, heat.shape, strict=True))
         over = np.kron(heat / max(heat.max(), 1e-9), np.ones((tall, wide)))
         share = 0.7 * over[: ink.shape[0], : ink.shape[1], None]
         colors = colors * (1 - share) + share * np.array(HEAT)
-    colors = colors.repeat(ENLARGED, axis=0).repeat(ENLARGED, axis=1)
-    if marked is not None and marked < len(letters):
-        breaks = [x for x in range(marked) if letters[x] == len(page.alphabet)]
-        line, column = len(breaks), marked - (breaks[-1] + 1 if breaks else 0)
-        top, left = line * ROWS * ENLARGED, column * COLUMNS * ENLARGED
-        bottom, right = top + ROWS * ENLARGED, left + COLUMNS * ENLARGED
-        framed = colors[top:bottom, left:right].copy()
-        colors[top:bottom, left:right] = RED
-        colors[top + 2 : bottom - 2, left + 2 : right - 2] = framed[2:-2, 2:-2]
-    return colors.astype(np.uint8)
+    enlarged = max(min(ENLARGED, LONG_SIDE // max(ink.shape)), 1)
+    return colors.astype(np.uint8).repeat(enlarged, axis=0).repeat(enlarged, axis=1)
 
 
 def place(colors: Colors) -> None:
-    """Puts a picture on the page."""
-    st.image(colors, width=min(WIDTH, colors.shape[1]))
+    """Puts a picture on the page, with the edge of its paper."""
+    bordered = np.pad(colors, ((1, 1), (1, 1), (0, 0)), constant_values=EDGE)
+    st.image(bordered, width=min(WIDTH, bordered.shape[1]))

@@ -132,6 +132,8 @@ class _NetworkFields(_Settings):
     """Whether the last block's output is normalized once more."""
     tied_embeddings: bool = False
     """Whether the head's weights are the embeddings: of transductions alone."""
+    embedding_scale: Literal["none", "sqrt"] = "none"
+    """`sqrt`: embeddings times the root of the hidden size (Vaswani et al. 2017)."""
     eigenvalue_range: Literal["positive", "signed"] = "positive"
     """Of what a memory keeps from one token to the next, in `deltanet` and `mamba`: factors from 0
     to 1, or from -1 to 1 (Grazzi et al. 2024)."""

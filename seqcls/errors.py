@@ -11,6 +11,7 @@
     │   └── PluginError            a plug-in that cannot be imported (a ConfigError too)
     ├── SpecError              a sweep specification that cannot be read or is refused
     ├── DatasetError           strings of one's own that cannot be read or are refused
+    ├── PictureError           a picture of one's own that is none, or too large
     ├── ClusterError           a cluster that cannot be reached, or was lost
     ├── VisitorError           a question that a visitor of a read-only page cannot ask now
     └── StoreError             a database that cannot be used
@@ -77,6 +78,10 @@ class SpecError(SeqclsError):
 
 class DatasetError(SeqclsError):
     """Strings of one's own that cannot be read or are refused."""
+
+
+class PictureError(SeqclsError):
+    """A picture of one's own that is none, or too large."""
 
 
 class ClusterError(SeqclsError):

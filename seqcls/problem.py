@@ -453,6 +453,7 @@ READERS: dict[str, tuple[str, ...]] = {
     "biases": ("architecture",),
     "final_norm": ("architecture",),
     "tied_embeddings": ("kind",),
+    "embedding_scale": ("architecture",),
     "eigenvalue_range": ("architecture",),
     "short_convolution": ("architecture",),
     "expand": ("architecture",),

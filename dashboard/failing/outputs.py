@@ -7,6 +7,7 @@ from dashboard import data, drawing
 from dashboard.charts.errors.errors_by_length import errors_by_length
 from dashboard.charts.errors.first_wrong import first_wrong_places
 from dashboard.compare.lengths import FEW_LENGTHS, named
+from dashboard.failing import by_features
 from seqcls.config import RunConfig
 from seqcls.problem import resolve
 
@@ -14,7 +15,7 @@ WIDTH = 5
 
 
 def show(run_id: int, config: RunConfig) -> None:
-    """Two charts side by side."""
+    """Two charts side by side; of pictures two more."""
     problem = resolve(config)
     width = 1 if problem.test.lengths[-1] <= FEW_LENGTHS else WIDTH
     left, right = st.columns(2)
@@ -24,6 +25,7 @@ def show(run_id: int, config: RunConfig) -> None:
     with right:
         chart = drawing.built(first_wrong_places, _places(run_id, width))
         drawing.show(chart, "first wrong places")
+    by_features.show(run_id, config)
 
 
 @data.shared

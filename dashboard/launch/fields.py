@@ -38,9 +38,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "feed_forward_size", "layer_norm", "layer_norm_eps", "norm_placement", "final_norm",
         "no_attend_cls", "attention_scale", "attention", "activation", "biases", "dropout_rate",
         "embeddings_init_strategy", "attention_init_strategy", "feed_forward_init_strategy",
-        "tied_embeddings", "eigenvalue_range", "short_convolution", "expand", "state_size",
-        "picture_blocks", "picture_channels",
-        "precision",
+        "tied_embeddings", "embedding_scale", "eigenvalue_range", "short_convolution", "expand",
+        "state_size", "picture_blocks", "picture_channels", "precision",
     ),
     "Training": (
         "learning_rate", "max_num_epochs", "final_learning_rate_factor",

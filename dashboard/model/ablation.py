@@ -190,6 +190,10 @@ def show_by_strings(opened: AnyModel) -> None:
             "Exact match by teacher forcing: right are the inputs for which every token of the "
             "target is the likeliest. What changes is the log-probability of the targets."
         )
+    if model.problem.network.picture:
+        st.caption(
+            "The encoder of pictures has no heads: its convolutions are no parts that are ablated."
+        )
     st.subheader("Without each part alone")
     frame = ranking_frame({how: ranked}, TEXT)
     spoken = _spoken(model)

@@ -82,7 +82,10 @@ def _show(models: Sequence[StringResults], looks: Sequence[Look]) -> None:
                 "residual stream. Norms after a sum are held at their scale for this string."
             )
         writes = any(found.model.writes for found in models)
-        st.subheader("Along input and output" if writes else "Along the string")
+        along = "input and output" if writes else "the string"
+        if any(found.has_decoder for found in models):
+            along = "the output"
+        st.subheader(f"Along {along}")
         if any(found.is_long for found in models):
             st.caption(f"Attention and units are drawn up to {DRAWN} tokens; this string has more.")
         figures = 0
@@ -93,10 +96,7 @@ def _show(models: Sequence[StringResults], looks: Sequence[Look]) -> None:
                     place_together(parts, f"network along {look.name}")
                 figures += len(parts)
         if writes:
-            st.caption(
-                "What the model reads: the input, SEP, and the output that it writes. "
-                f"{_hint(figures, len(models))}"
-            )
+            st.caption(f"{_read_by(models)} {_hint(figures, len(models))}")
             return
         number, means = "logit", "where it changes sign, the prediction changes"
         if any(found.model.problem.no_language for found in models):
@@ -107,6 +107,17 @@ def _show(models: Sequence[StringResults], looks: Sequence[Look]) -> None:
         )
     except SeqclsError as error:
         say(error)
+
+
+def _read_by(models: Sequence[StringResults]) -> str:
+    """What is along the axis of models that write."""
+    if not any(found.has_decoder for found in models):
+        return "What the model reads: the input, SEP, and the output that it writes."
+    where = "over the picture" if models[0].model.problem.network.picture else "to the input"
+    return (
+        "What the decoder reads: SEP, and the output that it writes; its states after each token. "
+        f"Writing shows its attention {where}."
+    )
 
 
 def _hint(figures: int, models: int) -> str:
@@ -196,13 +207,14 @@ def _units(found: StringResults, look: Look) -> list[Part]:
         state = one_of("State", ["state", *units.gates], "state", "state", look)
     layers = [str(layer) for layer in range(len(units.states))]
     with right:
-        layer = int(one_of("Layer", layers, layers[-1], "layer", look))
+        block = "Block of the decoder" if found.has_decoder else "Layer"
+        layer = int(one_of(block, layers, layers[-1], "layer", look))
     frame = state_frames.layer_frame(units, state, layer)
     frame = frame.assign(letter=with_letters(model, frame["place"]))
     path = principal_path(units.states[layer])
     points = state_frames.path_frame(path, units.tokens)
     points = points.assign(letter=with_letters(model, points["place"]))
-    title = f"layer {layer}: {verbatim(state.replace('_', ' '))}"
+    title = f"{block.lower()} {layer}: {verbatim(state.replace('_', ' '))}"
     return [
         token_states.unit_states(frame, found.names, title, look.reaches.get(state), look.width),
         token_states.state_path(points, path.shares, look.width),

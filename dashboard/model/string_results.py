@@ -15,6 +15,7 @@ from seqcls.interpretability.states.by_strings import (
     Units,
     attention_patterns,
     has_attention,
+    has_decoder,
     has_units,
     prefix_logits,
     recurrent_units,
@@ -44,7 +45,11 @@ class StringResults:
 
     @cached_property
     def has_attention(self) -> bool:
-        return has_attention(self.model)
+        return has_attention(self.model) and not self.has_decoder
+
+    @cached_property
+    def has_decoder(self) -> bool:
+        return has_decoder(self.model)
 
     @cached_property
     def has_units(self) -> bool:
@@ -52,8 +57,9 @@ class StringResults:
 
     @cached_property
     def names(self) -> list[str]:
-        """The tokens along the axis."""
-        return token_names(self.model, self.letters)
+        """The tokens along the axis; where a decoder reads the output alone, its own."""
+        names = token_names(self.model, self.letters)
+        return names[len(self.letters) + 1 :] if self.has_decoder else names
 
     @property
     def is_long(self) -> bool:

@@ -21,6 +21,7 @@ from seqcls.kinds.transduction import Transduction, end_id, separator_id, target
 from seqcls.models.base import Classifier
 from seqcls.models.initialization import make_model
 from seqcls.models.positions import longest_readable
+from seqcls.models.two_streams.pictures import pictures_at_once
 from seqcls.problem import Problem
 from seqcls.results import ErrorKind, Weights
 from seqcls.tokens.strings import NO_LETTER, TokenStrings
@@ -214,7 +215,8 @@ def _pieces(problem: Problem, widths: np.ndarray, beams: int) -> list[slice]:
     pieces, start = [], 0
     while start < len(widths):
         fits = np.arange(1, len(widths) - start + 1) * widths[start:] * beams * a_token
-        end = start + max(int(np.searchsorted(fits, NUMBERS_AT_ONCE, "right")), 1)
+        fitting = int(np.searchsorted(fits, NUMBERS_AT_ONCE, "right"))
+        end = start + max(min(fitting, pictures_at_once(config)), 1)
         pieces.append(slice(start, end))
         start = end
     return pieces

@@ -162,6 +162,10 @@ OF_ATTENTION = frozenset(
 )  # fmt: skip
 """Fields of the first version that mean something to a Transformer alone."""
 
+_OF_ENCODER_DECODERS = ((_OF_TRANSFORMERS | OF_ATTENTION) - {"attention_mask", "readout"}) | {
+    "embedding_scale"
+}
+
 
 def _recurrent(name: str, gates: int) -> Entry:
     return Entry(
@@ -203,14 +207,14 @@ _OWN: Mapping[str, Entry] = {
     ),
     "encoder_decoder": Entry(
         "seqcls.models.two_streams.encoder_decoder:EncoderDecoder",
-        (_OF_TRANSFORMERS | OF_ATTENTION) - {"attention_mask", "readout"},
+        _OF_ENCODER_DECODERS,
         _no_encoder_decoder,
         several_outputs=True,
         sizes=ENCODER_DECODER,
     ),
     "paragraph_reader": Entry(
         "seqcls.models.two_streams.paragraph_reader:ParagraphReader",
-        ((_OF_TRANSFORMERS | OF_ATTENTION) - {"attention_mask", "readout"}) | OF_PICTURES,
+        _OF_ENCODER_DECODERS | OF_PICTURES,
         _no_reader,
         several_outputs=True,
         sizes=PARAGRAPH_READER,

@@ -113,6 +113,13 @@ class Classifier(nn.Module, ABC):
         """
         return ()
 
+    def decoder_states(self) -> tuple[str, ...]:
+        """Where a decoder reads the output alone, a block each, the name of its last states.
+
+        Each of the shape (string, output position, hidden), from `SEP` on.
+        """
+        return ()
+
     def forward(self, ids: Ids, places: Places | None = None) -> Outputs:
         """Logits of strings; positive means in the language."""
         return self.run(ids, Recorder(), places)

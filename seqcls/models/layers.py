@@ -43,14 +43,19 @@ class Linear(nn.Module):
 
 
 class Embedding(nn.Module):
-    """A vector for every token id, its values left to `seqcls.models.initialization` to draw."""
+    """A vector for every token id, its values left to `seqcls.models.initialization` to draw.
 
-    def __init__(self, tokens: int, hidden: int) -> None:
+    What is read of them is `scale` times as long.
+    """
+
+    def __init__(self, tokens: int, hidden: int, scale: float = 1.0) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(tokens, hidden))
+        self.scale = scale
 
     def forward(self, ids: Integer[Tensor, "*batch"]) -> Float[Tensor, "*batch hidden"]:
-        return functional.embedding(ids, self.weight)
+        embedded = functional.embedding(ids, self.weight)
+        return embedded if self.scale == 1 else embedded * self.scale
 
 
 def activation_of(config: NetworkConfig) -> Callable[[Tensor], Tensor]:

@@ -21,16 +21,22 @@ class Part:
     number: int = 0
     """Of the head, the unit or the dimension; a feed-forward is 0."""
     of_layer: bool = False
+    side: str = ""
+    """`encoder` or `decoder`, where a model has both."""
+    which: str = ""
+    """What comes before a head of another attention than that to its own stream."""
 
     @property
     def text(self) -> str:
-        """What it is called, such as `block 0, head 1`."""
-        return f"{'layer' if self.of_layer else 'block'} {self.block}, {self.name}"
+        """What it is called, such as `block 0, head 1`, or `decoder block 0, head 1`."""
+        block = f"{'layer' if self.of_layer else 'block'} {self.block}, {self.name}"
+        return f"{self.side} {block}" if self.side else block
 
     @property
     def name(self) -> str:
         """What it is called where there is one block, such as `head 1`."""
-        return self.kind if self.kind == "feed-forward" else f"{self.kind} {self.number}"
+        kind = f"{self.which}{self.kind}"
+        return kind if self.kind == "feed-forward" else f"{kind} {self.number}"
 
     def within(self, state: "Tensor") -> "Tensor":
         """The part's own share of the state that it is in, for all strings and positions."""

@@ -41,6 +41,13 @@ class Page:
     font: str
     distortion: float
 
+    @classmethod
+    def of_shape(
+        cls, alphabet: str, shape: tuple[int, int], font: str, distortion: float
+    ) -> "Page":
+        """A page of so many rows and columns of pixels."""
+        return cls(alphabet, shape[1] // COLUMNS, shape[0] // ROWS, font, distortion)
+
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns of a picture."""
@@ -77,8 +84,9 @@ class Page:
         slant = SLANT * self.distortion * (2 * shared(1) - 1)
         character, row, across = np.nonzero(drawn)
         shift = slant[of][character] * (height / 2 - row)
-        y = np.rint(top[character] + row).astype(np.int64)
-        x = np.rint(left[character] + across + shift).astype(np.int64)
+        # Halves all upward: to even numbers, every other row of a glyph would be left out.
+        y = np.floor(top[character] + row + 0.5).astype(np.int64)
+        x = np.floor(left[character] + across + shift + 0.5).astype(np.int64)
         rows, columns = self.shape
         inside = (y >= 0) & (y < rows) & (x >= 0) & (x < columns)
         pixels = ((of[character] * rows + y) * columns + x)[inside]

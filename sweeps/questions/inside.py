@@ -113,6 +113,7 @@ def states(store: Store, run: int | str, string: str, epoch: int | None = None) 
     letters = opened.letters(string)
     answer = opened.answer(letters)
     units = inside.recurrent_units(opened, letters) if inside.has_units(opened) else None
+    in_one_stream = inside.has_attention(opened) and not inside.has_decoder(opened)
     return States(
         answer,
         None if opened.writes else inside.prefix_logits(opened, letters),
@@ -120,7 +121,7 @@ def states(store: Store, run: int | str, string: str, epoch: int | None = None) 
         attribution.logit_steps(opened, letters)
         if attribution.has_residual_stream(opened)
         else None,
-        inside.attention_patterns(opened, letters) if inside.has_attention(opened) else None,
+        inside.attention_patterns(opened, letters) if in_one_stream else None,
         units,
         None if units is None else inside.principal_path(units.states[-1]),
     )

@@ -48,6 +48,7 @@ VARIANTS: list[dict[str, Any]] = [
     {"positions": "alibi", "norm_placement": "post", "layer_norm": "rms"},
     {"positions": "relative", "layer_norm_eps": 0.0, "no_attend_cls": True},
     {"num_attention_heads": 0},
+    {"embedding_scale": "sqrt", "tied_embeddings": True},
 ]
 
 
@@ -206,6 +207,13 @@ def test_the_decoder_reads_no_later_token_and_the_encoder_all() -> None:
     other = ids.clone()
     other[0, 3] = 5
     assert (model(other)[:, 4:] != before[:, 4:]).all()
+
+
+def test_scaled_embeddings_are_longer_ones() -> None:
+    values = random_values(NETWORK)
+    longer = {**values, "embedding.weight": values["embedding.weight"] * math.sqrt(HIDDEN)}
+    scaled = plain_model(network(embedding_scale="sqrt"), values)
+    torch.testing.assert_close(scaled(example_ids()), plain_model(NETWORK, longer)(example_ids()))
 
 
 @pytest.mark.parametrize("fields", [{}, *VARIANTS], ids=str)

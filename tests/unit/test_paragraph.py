@@ -7,8 +7,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from dashboard.pictures import colored
+from dashboard.pictures import colored, heated
 from seqcls.decoding.stepping import Again, start
+from seqcls.engines.strings import batches
 from seqcls.engines.strings.batches import Batch
 from seqcls.engines.strings.one_by_one import plain_logits
 from seqcls.errors import InvalidStringError
@@ -19,13 +20,15 @@ from seqcls.kinds.transduction import separator_id
 from seqcls.models.base import Classifier
 from seqcls.models.initialization import initial_parameters, make_model
 from seqcls.models.positions.places import places_of
-from seqcls.models.two_streams.pictures import memory_shape
+from seqcls.models.two_streams.pictures import Convolution, memory_shape, page_of
+from seqcls.pictures.glyphs import glyphs_of
 from seqcls.pictures.page import Page
 from seqcls.problem import Problem, configuration, obstacle_of, resolve
 from seqcls.tasks.transductions.paragraph import Paragraph
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import CLS, PAD
 from seqcls.training import train_group
+from sweeps.grid.spec import load_specs
 
 PAGE = Page("0123456789", 6, 6, "pillow", 0.7)
 SMALL: dict[str, Any] = {
@@ -41,10 +44,6 @@ RECURRENT = {
     for name, value in SMALL.items()
     if "head" not in name and name not in ("positions", "feed_forward_size")
 } | {"architecture": "recurrent_attention"}
-LAB: dict[str, Any] = {
-    "task": "paragraph", "architecture": "paragraph_reader", "line_length": 80, "max_lines": 36,
-    "picture_blocks": 8, "picture_channels": 64, "hidden_size": 256,
-}  # fmt: skip
 
 
 def letters(*texts: str) -> np.ndarray:
@@ -68,6 +67,13 @@ def drawn(fields: dict[str, Any]) -> tuple[Problem, Classifier]:
     return problem, model.eval()
 
 
+def trained_of(fields: dict[str, Any]) -> TrainedModel:
+    """A model that has not learned anything, as one that has been trained."""
+    problem, model = drawn(fields)
+    weights = {name: value.detach().numpy() for name, value in model.named_parameters()}
+    return TrainedModel(problem, weights)
+
+
 def test_a_picture_is_of_its_string_alone() -> None:
     together = PAGE.draw(letters("12/345", "1", "7/890123/4"))
     alone = PAGE.draw(letters("12/345"))
@@ -81,7 +87,9 @@ def test_a_picture_is_of_its_string_alone() -> None:
 def test_without_distortion_a_character_is_its_glyph_wherever_it_stands() -> None:
     (picture,) = Page("0123456789", 6, 6, "pillow", 0.0).draw(letters("7/17"))
     first, below = picture[:16, :8], picture[16:32, 8:16]
-    assert first.sum() > 5
+    (glyph,) = glyphs_of("pillow", "7")[0]
+    np.testing.assert_array_equal(first[3:14, 1:7], glyph)
+    assert first.sum() == glyph.sum() > 5
     np.testing.assert_array_equal(first, below)
     assert not picture[32:].any()
 
@@ -100,6 +108,13 @@ def test_inputs_are_paragraphs_of_the_length_that_is_asked_for() -> None:
         drawn_input = task.draw_input(rng, length)
         assert len(drawn_input) == length
         assert task.target(drawn_input) is drawn_input
+
+
+def test_characters_and_lines_are_counted() -> None:
+    strings = TokenStrings.of_lists(11, [[1, 2, 10, 3], [4], []])
+    found = Paragraph().features(strings)
+    assert found["characters"].tolist() == [3, 1, 0]
+    assert found["lines"].tolist() == [2, 1, 0]
 
 
 @pytest.mark.parametrize("fields", [SMALL, RECURRENT, {**RECURRENT, "attention": "none"}])
@@ -141,12 +156,31 @@ def test_it_trains(fields: dict[str, Any]) -> None:
         np.testing.assert_array_equal(value, again[name])
 
 
-def test_the_published_sizes_build() -> None:
+def test_the_published_sizes_are_those_of_the_shipped_specification() -> None:
+    (spec,) = load_specs("known/paragraphs_published")
+    (config,) = spec.configs()
     with torch.device("meta"):
-        network = resolve(configuration(LAB)).network
+        network = resolve(config).network
         model = make_model(network)
+    assert page_of(network).shape == (576, 640)
     assert memory_shape(network) == (18, 20)
-    assert sum(value.numel() for value in model.parameters()) > 11_000_000
+    convolutions = [x for x in model.modules() if isinstance(x, Convolution)]
+    # ResNet-18 has 17, three that bring a stage to the next one's size, and the one after it.
+    assert len(convolutions) == 21
+    assert convolutions[-1].weight.shape == (256, 512, 1, 1)
+    assert 11_000_000 < sum(x.weight.numel() for x in convolutions[:-1]) < 11_200_000
+    assert network.embedding_scale == "sqrt"
+
+
+def test_pictures_are_read_few_at_a_time_where_they_are_large() -> None:
+    (spec,) = load_specs("known/paragraphs_published")
+    (config,) = spec.configs()
+    network = resolve(config).network
+    strings = TokenStrings.of_lists(28, [[3, 26, 3]] * 20)
+    found = batches.testing_pieces(network, strings, torch.device("cpu"))
+    pieces = [len(rows) for rows, _ in found]
+    assert sum(pieces) == 20
+    assert max(pieces) <= 8
 
 
 @pytest.mark.parametrize(
@@ -177,9 +211,7 @@ def test_what_fits_no_page_is_no_input(text: str) -> None:
 
 
 def test_attention_lies_over_the_picture() -> None:
-    problem, model = drawn(SMALL)
-    weights = {name: value.detach().numpy() for name, value in model.named_parameters()}
-    trained = TrainedModel(problem, weights)
+    trained = trained_of(SMALL)
     found = picture_attention(trained, trained.letters("12/3"))
     assert found.shape[:2] == (2, 2)
     assert found.shape[3:] == (6, 3)
@@ -191,7 +223,7 @@ def test_a_colored_picture_has_a_frame_and_heat() -> None:
     framed = colored(PAGE, letters("12/3")[0].tolist(), marked=3)
     heat = np.zeros((12, 6))
     heat[1, 2] = 1
-    warm = colored(PAGE, letters("12/3")[0].tolist(), heat=heat)
+    warm = heated(PAGE.draw(letters("12/3"))[0], heat)
     (rows, columns) = np.nonzero((plain != framed).any(axis=2))
     assert (rows.min() // 80, rows.max() // 80) == (1, 1)
     assert columns.max() < 40

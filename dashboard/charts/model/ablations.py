@@ -13,6 +13,9 @@ from seqcls.kinds import MISCLASSIFIED, Words
 HEIGHT = 260
 BAR, ROW = 14, 18
 WAYS = ("zero", "mean")
+LABEL = 320
+"""Pixels of the name of a part at most."""
+WHOLE_NAMES = alt.Axis(labelLimit=LABEL)
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,7 @@ def accuracy_by_length(
                 "model:N",
                 title="Model",
                 scale=alt.Scale(domain=names, range=[GREY, OKABE_ITO[0]]),
-                legend=alt.Legend(orient="top"),
+                legend=alt.Legend(orient="top", labelLimit=LABEL),
             ),
             tooltip=[
                 alt.Tooltip("model:N", title="Model"),
@@ -108,7 +111,7 @@ def part_ranking(
         alt.Chart(frame)
         .mark_bar()
         .encode(
-            y=alt.Y("part:N", title=None, sort=parts),
+            y=alt.Y("part:N", title=None, sort=parts, axis=WHOLE_NAMES),
             yOffset=alt.YOffset("way:N", sort=list(WAYS)),
             x=alt.X("errors:Q", title=f"{spoken.missed} without it"),
             color=alt.Color(
@@ -147,7 +150,7 @@ def pruning_curve(frame: pd.DataFrame, spoken: Spoken = OF_LANGUAGES) -> Drawing
     left = [name for name in map(str, frame) if name.endswith(" left")]
     base = alt.Chart(frame).encode(
         # A row a part: names along the horizontal axis would be turned and cut off.
-        y=alt.Y("part:N", title="Removed, from the top", sort=parts),
+        y=alt.Y("part:N", title="Removed, from the top", sort=parts, axis=WHOLE_NAMES),
         x=alt.X("errors:Q", title=spoken.missed, scale=alt.Scale(zero=True)),
         order="removed:Q",
         tooltip=[

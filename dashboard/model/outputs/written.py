@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -14,6 +15,7 @@ from dashboard.figures import output_tree as frames
 from dashboard.figures.string_axes import DRAWN
 from dashboard.model.choosing.epochs import Named
 from dashboard.model.opened import remembered, say
+from dashboard.model.outputs import own_picture, seen
 from dashboard.model.states import NARROW, Look, one_of, side_by_side
 from dashboard.model.string_results import patterns_of
 from dashboard.text import verbatim
@@ -65,6 +67,8 @@ def show(first: Named, letters: Letters, second: Named | None) -> None:
             for column, each in zip(st.columns(len(shown)), shown, strict=True):
                 with column:
                     draw(each)
+        if first.model.problem.network.picture:
+            own_picture.show([(each.named, each.look) for each in shown])
     except SeqclsError as error:
         say(error)
 
@@ -148,28 +152,13 @@ def _attention(shown: _Shown) -> None:
 
 
 def _seen(shown: _Shown) -> None:
-    """Attention over the picture, at the token that is chosen."""
-    model, letters, look = shown.model, shown.letters, shown.look
-    weights = seen_of(shown.named.opened, letters)
-    blocks, heads = weights.shape[:2]
-    options = [f"block {block}, head {head}" for block in range(blocks) for head in range(heads)]
-    chosen = one_of("Head", ["mean of all", *options], "mean of all", "seen", look)
-    found = weights.mean(axis=(0, 1))
-    if chosen in options:
-        found = weights[divmod(options.index(chosen), heads)]
-    written = [token.token for token in shown.tokens][: len(found)]
-    step = 1
-    if len(written) > 1:
-        step = st.slider("Written so far", 1, len(written), key=f"seen step {look.name}")
+    """Attention over the picture, token by token."""
+    model, letters = shown.model, shown.letters
     page = pictures.page_of(model.problem.task)
     assert page is not None
-    pictures.place(pictures.colored(page, list(letters), heat=found[step - 1]))
-    before = "".join(written[: step - 1])
-    st.caption(
-        f"Orange: where the head looks as the model writes {verbatim(written[step - 1])} after "
-        f"{verbatim(before or 'nothing')}; the strongest orange is the largest weight, "
-        f"{found[step - 1].max():.3f}."
-    )
+    (ink,) = page.draw(np.array([letters], dtype=np.uint8))
+    weights = seen_of(shown.named.opened, letters)
+    seen.show(seen.Seen.of(ink, shown.tokens, weights), "seen", shown.look)
 
 
 def _others(shown: _Shown) -> None:

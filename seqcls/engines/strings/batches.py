@@ -16,6 +16,7 @@ from seqcls.models.positions.places import TrainingPlaces, places_of
 from seqcls.models.reading import special_tokens
 from seqcls.models.transformer import attendable_tokens, length_scale
 from seqcls.models.two_streams.encoder_decoder import decoder_config, encoder_config
+from seqcls.models.two_streams.pictures import pictures_at_once
 from seqcls.models.two_streams.streams import split
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import PAD
@@ -162,6 +163,7 @@ def _fits(config: NetworkConfig, strings: int, width: int) -> bool:
     answers = config.num_outputs if config.head != "string" else 0
     widest = max(4 * config.hidden_size, config.feed_forward_size, 2 * answers)
     return (
-        strings * width * width * heads <= PAIRS_AT_ONCE
+        strings <= pictures_at_once(config)
+        and strings * width * width * heads <= PAIRS_AT_ONCE
         and strings * width * widest <= STATES_AT_ONCE
     )

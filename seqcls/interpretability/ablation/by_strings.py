@@ -25,6 +25,8 @@ from seqcls.interpretability.model.trained_model import TrainedModel
 from seqcls.kinds import Examples
 from seqcls.models.base import Classifier, read_ids
 from seqcls.models.parts import PART_KINDS, Part, PartKind
+from seqcls.models.two_streams.pictures import pictures_at_once
+from seqcls.models.two_streams.streams import TwoStreams, split
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import PAD
 
@@ -142,21 +144,28 @@ class _Means:
     def __init__(self, model: Classifier, batches: Sequence[Tensor]) -> None:
         self._states = model.parts()
         self._sums: dict[str, Tensor] = {}
-        tokens = 0
+        self._tokens: dict[str, int] = {}
         for ids in batches:
-            kept = _kept(model, ids)
-            real = (ids != PAD).double()
-            tokens += int(real.sum())
-            for name, state in kept.items():
+            for name, state in _kept(model, ids).items():
+                real = _are_tokens(model, ids, name).double()
+                self._tokens[name] = self._tokens.get(name, 0) + int(real.sum())
                 # A head's states have the head before the position.
                 weights = real[:, None, :, None] if state.dim() == 4 else real[:, :, None]
                 summed = (state * weights).sum(dim=(0, -2))
                 self._sums[name] = self._sums.get(name, torch.zeros_like(summed)) + summed
-        self._tokens = max(tokens, 1)
 
     def __getitem__(self, part: Part) -> Tensor:
-        mean = self._sums[self._states[part]] / self._tokens
+        name = self._states[part]
+        mean = self._sums[name] / max(self._tokens[name], 1)
         return mean if part.kind == "feed-forward" else mean[part.number]
+
+
+def _are_tokens(model: Classifier, ids: Tensor, name: str) -> Bool[Tensor, "string position"]:
+    """At which positions of a state there is a token: of all that is read, or of one stream."""
+    if not isinstance(model, TwoStreams):
+        return ids != PAD
+    streams = split(model.config, ids)
+    return streams.written if name.startswith("decoder.") else streams.inputs != PAD
 
 
 def _kept(model: Classifier, ids: Tensor) -> dict[str, Tensor]:
@@ -175,11 +184,11 @@ def _kept(model: Classifier, ids: Tensor) -> dict[str, Tensor]:
 
 def _batches(model: Classifier, strings: TokenStrings) -> Iterator[Tensor]:
     """The strings' token ids, which are sorted by length, some at a time, as narrow as can be."""
-    start = 0
+    start, most = 0, min(100, pictures_at_once(model.config))
     while start < len(strings):
         end = len(strings)
         width = int(strings.lengths[start:end].max(initial=0)) + 1
-        end = min(end, start + max(PAIRS_AT_ONCE // width**2, 1), start + 100)
+        end = min(end, start + max(PAIRS_AT_ONCE // width**2, 1), start + most)
         ids = read_ids(strings.take(slice(start, end)), model.config.readout)
         yield torch.from_numpy(ids).long()
         start = end

@@ -1,6 +1,6 @@
 """States of any model along one string, in double precision."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,7 @@ from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.interpretability.model.outputs import Output, written
 from seqcls.interpretability.model.readable_model import ids_of, plain_model, token_names
 from seqcls.interpretability.model.trained_model import TrainedModel
+from seqcls.models.base import Classifier
 from seqcls.models.positions import longest_readable
 from seqcls.models.two_streams.pictures import memory_shape
 
@@ -43,7 +44,7 @@ class Prefixes:
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """A recurrent network's states after every token that it reads."""
+    """A recurrent network's states, or a decoder's, after every token that it reads."""
 
     tokens: tuple[str, ...]
     states: Float[np.ndarray, "layer position hidden"]
@@ -66,8 +67,13 @@ def has_attention(model: TrainedModel) -> bool:
 
 
 def has_units(model: TrainedModel) -> bool:
-    """Whether a model names the units of recurrent layers."""
-    return bool(plain_model(model).units())
+    """Whether a model names the units of recurrent layers, or a decoder's states."""
+    return bool(plain_model(model).units()) or has_decoder(model)
+
+
+def has_decoder(model: TrainedModel) -> bool:
+    """Whether a decoder reads outputs apart from inputs, and its states are those along them."""
+    return bool(plain_model(model).decoder_states())
 
 
 def attention_patterns(
@@ -111,14 +117,28 @@ def picture_attention(
         ConfigError: the model attends to no picture.
         InvalidStringError: the string is longer than `MAX_TOKENS`.
     """
-    network = model.problem.network
-    names = [x for x in plain_model(model).attention() if ".attention." not in x]
-    if not network.picture or not names:
+    plain = plain_model(model)
+    if not attends_to_pictures(plain):
         raise ConfigError(f"architecture={model.config.architecture!r} attends to no picture")
-    kept = _activations(model, letters, None)
-    weights = torch.stack([kept[name][0] for name in names])
-    memory: np.ndarray = weights.unflatten(-1, memory_shape(network)).numpy()
-    return memory
+    return over_picture(plain, _activations(model, letters, None))
+
+
+def attends_to_pictures(plain: Classifier) -> bool:
+    """Whether a model that writes attends to what it sees."""
+    return bool(plain.config.picture) and bool(_over_pictures(plain))
+
+
+def over_picture(
+    plain: Classifier, kept: Mapping[str, Tensor]
+) -> Float[np.ndarray, "block head token row column"]:
+    """As `picture_attention`, of what a model of pictures has recorded of its first string."""
+    weights = torch.stack([kept[name][0] for name in _over_pictures(plain)])
+    found: np.ndarray = weights.unflatten(-1, memory_shape(plain.config)).numpy()
+    return found
+
+
+def _over_pictures(plain: Classifier) -> list[str]:
+    return [x for x in plain.attention() if ".attention." not in x]
 
 
 def prefix_logits(model: TrainedModel, letters: Sequence[int]) -> Prefixes:
@@ -148,10 +168,16 @@ def recurrent_units(
 ) -> Units:
     """The state of every unit after every token, and every gate; as `attention_patterns`.
 
+    Of an encoder-decoder the states of the decoder's blocks, from `SEP` on.
+
     Raises:
         ConfigError: the model is not recurrent.
         InvalidStringError: the string is longer than `MAX_TOKENS`.
     """
+    if states := plain_model(model).decoder_states():
+        kept = _activations(model, letters, output)
+        tokens = token_names(model, letters, output)[len(letters) + 1 :]
+        return Units(tuple(tokens), torch.stack([kept[x][0] for x in states]).numpy(), {})
     layers = plain_model(model).units()
     if not layers:
         raise ConfigError(

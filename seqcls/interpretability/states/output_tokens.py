@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from seqcls.decoding.judging import written_beams
 from seqcls.engines.base import Written
@@ -48,7 +50,20 @@ def output_tokens(
     said, start = token_ids(model, output), len(letters) + 1
     with torch.no_grad():
         outputs = plain_model(model)(ids_of(model, [letters], [output]))[0]
-    scores = outputs[start : start + len(said)].log_softmax(dim=1)
+    return tokens_of(model, said, outputs[start : start + len(said)])
+
+
+def tokens_of(
+    model: TrainedModel, said: Sequence[int], outputs: Float[Tensor, "token output"]
+) -> tuple[OutputToken, ...]:
+    """As `output_tokens`, of what the head gives at each token that is written.
+
+    Args:
+        model: whose outputs they are.
+        said: the ids of the tokens.
+        outputs: of the head, before each.
+    """
+    scores = outputs.log_softmax(dim=1)
     rows = torch.arange(len(said))
     others = writable(scores)
     others[rows, said] = -torch.inf

@@ -6,7 +6,8 @@ has `num_blocks` blocks, and positions of its own: a table of `learned` or `rela
 One table of embeddings serves both.
 """
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 from typing import cast
 
 from torch import nn
@@ -15,6 +16,7 @@ from seqcls.config import NetworkConfig
 from seqcls.models.base import Ids, Outputs, Places, Recorder
 from seqcls.models.heads import make_head
 from seqcls.models.layers import Dropout, Embedding, Linear, make_norm
+from seqcls.models.parts import Part
 from seqcls.models.positions import POSITIONS
 from seqcls.models.positions.base import Positions
 from seqcls.models.transformer import Attending, Attention, Block, attending_of
@@ -91,7 +93,8 @@ class EncoderDecoder(TwoStreams):
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__(config)
-        self.embedding = Embedding(config.vocabulary_size, config.hidden_size)
+        scale = math.sqrt(config.hidden_size) if config.embedding_scale == "sqrt" else 1.0
+        self.embedding = Embedding(config.vocabulary_size, config.hidden_size, scale)
         self.encoder = self.made_encoder(config)
         self.decoder = Side(decoder_config(config), DecoderBlock)
         self.classifier = make_head(config)
@@ -137,6 +140,36 @@ class EncoderDecoder(TwoStreams):
         encoder = [f"encoder.blocks.{block}.attention.weights" for block in blocks]
         names = ("attention", "cross_attention")
         return *encoder, *(f"decoder.blocks.{x}.{name}.weights" for x in blocks for name in names)
+
+    def decoder_states(self) -> tuple[str, ...]:
+        """As `Classifier.decoder_states`."""
+        norms_first = self.config.norm_placement == "pre"
+        last = "after_feed_forward" if norms_first else "feed_forward_norm"
+        return tuple(f"decoder.blocks.{x}.{last}" for x in range(self.config.num_blocks))
+
+    def parts(self) -> Mapping[Part, str]:
+        """As `Classifier.parts`: of the encoder's blocks, where it has any, and the decoder's."""
+        found = dict[Part, str]()
+        if isinstance(self.encoder, Side):
+            found |= self._parts_of("encoder", {"": "attention"})
+        crossing = {"": "attention", "cross-attention ": "cross_attention"}
+        return found | self._parts_of("decoder", crossing)
+
+    def _parts_of(self, side: str, attentions: Mapping[str, str]) -> dict[Part, str]:
+        config, found = self.config, dict[Part, str]()
+        for block in range(config.num_blocks):
+            inside = f"{side}.blocks.{block}."
+            for which, name in attentions.items():
+                for head in range(config.num_attention_heads):
+                    part = Part(block, "head", head, side=side, which=which)
+                    found[part] = f"{inside}{name}.mixed_value"
+            if config.feed_forward_size:
+                part = Part(block, "feed-forward", side=side)
+                found[part] = f"{inside}feed_forward.output"
+            for unit in range(config.feed_forward_size):
+                part = Part(block, "unit", unit, side=side)
+                found[part] = f"{inside}feed_forward.activation"
+        return found
 
     def _reading(self, streams: Streams, places: Places | None) -> Attending:
         assert isinstance(self.encoder, Side)

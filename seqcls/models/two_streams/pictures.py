@@ -9,7 +9,9 @@ a place say its row and half its column, by sines and cosines.
 """
 
 import json
+import sys
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -31,6 +33,8 @@ Memory = Float[Tensor, "string place hidden"]
 STEM, STRIDE = 7, 4
 PER_STAGE = 2
 """Blocks of one size."""
+
+NUMBERS_AT_ONCE = 2**25
 
 
 class Convolution(nn.Module):
@@ -99,6 +103,8 @@ class PictureEncoder(nn.Module):
         self.blocks = cast("Iterable[PictureBlock]", blocks)
         self.output = Convolution(widths[-1], config.hidden_size, 1)
         self.dropout = Dropout(config.dropout_rate)
+        self.shown: Float[Tensor, "row column"] | None = None
+        """What is seen whatever the strings are, where a picture of one's own is read."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -110,6 +116,8 @@ class PictureEncoder(nn.Module):
 
     def drawn(self, inputs: Ids) -> Picture:
         """The pictures of strings, `CLS` before each."""
+        if self.shown is not None:
+            return self.shown.expand(len(inputs), 1, -1, -1)
         pictures = _drawn(self.page, inputs)
         return pictures.to(inputs.device, self.output.weight.dtype).unsqueeze(1)
 
@@ -130,6 +138,18 @@ def page_of(config: NetworkConfig) -> Page:
     task: Any = TASKS[settings.pop("task")]
     page: Page = task(**settings).page
     return page
+
+
+@lru_cache(maxsize=64)
+def pictures_at_once(config: NetworkConfig) -> int:
+    """Strings whose pictures may go through an encoder together; any number where none are drawn.
+
+    The stem's states, the widest, are then no more than `NUMBERS_AT_ONCE`.
+    """
+    if not config.picture:
+        return sys.maxsize
+    rows, columns = page_of(config).shape
+    return max(NUMBERS_AT_ONCE // (rows * columns * config.picture_channels // 4), 1)
 
 
 def memory_shape(config: NetworkConfig) -> tuple[int, int]:

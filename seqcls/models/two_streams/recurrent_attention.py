@@ -140,6 +140,10 @@ class RecurrentAttention(TwoStreams):
             read = self.dropout(step.state)
         return read, weights, after
 
+    def decoder_states(self) -> tuple[str, ...]:
+        """As `Classifier.decoder_states`, of the last layer."""
+        return ("decoder.state",)
+
     def attention(self) -> tuple[str, ...]:
         """As `Classifier.attention`: of one head, over the decoder's positions by the encoder's."""
         return () if self.additive is None else ("decoder.weights",)

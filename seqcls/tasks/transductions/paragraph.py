@@ -3,7 +3,7 @@
 The input is the text, and so is the target. Lines end with `/`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,10 +13,14 @@ from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.pictures.glyphs import glyphs_of
 from seqcls.pictures.page import Page
 from seqcls.tasks.transductions.base import LetterRow, TargetRow, Transduction
+from seqcls.tokens.strings import TokenStrings
 
 BREAK = "/"
 MAX_PIXELS = 2**20
 """Of a picture."""
+
+CHARACTERS, LINES = "characters", "lines"
+"""Names of features."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,12 @@ class Paragraph(Transduction):
                 f"with {BREAK!r} between them"
             )
         return letters
+
+    def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
+        """As `Transduction.features`; characters, line breaks left out, and lines."""
+        breaks = (strings.letters == len(self.alphabet_of_text)).sum(axis=1)
+        own = {CHARACTERS: strings.lengths - breaks, LINES: breaks + (strings.lengths > 0)}
+        return {**own, **super().features(strings)}
 
     def has_input(self, length: int) -> bool:
         lines = self._lines(length)

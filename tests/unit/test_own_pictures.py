@@ -1,0 +1,195 @@
+"""Pictures of one's own: what is read of them, and what is refused in one line."""
+
+import io
+import random
+import struct
+import zlib
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from seqcls.errors import ConfigError, PictureError
+from seqcls.interpretability.states.by_strings import picture_attention
+from seqcls.interpretability.states.output_tokens import output_tokens
+from seqcls.interpretability.states.own_picture import read_picture
+from seqcls.models.two_streams.pictures import page_of
+from seqcls.pictures.own import MAX_BYTES, picture_of_png, picture_of_text
+from tests.unit.test_paragraph import RECURRENT, SMALL, drawn, trained_of
+
+SHAPE = (48, 24)
+
+
+def png(*, mode: str = "L", size: tuple[int, int] = (24, 48), color: object = 255) -> bytes:
+    return saved(Image.new(mode, size, color))  # type: ignore[arg-type]
+
+
+def saved(image: Image.Image) -> bytes:
+    content = io.BytesIO()
+    image.save(content, "PNG")
+    return content.getvalue()
+
+
+def chunk(name: bytes, content: bytes) -> bytes:
+    checked = name + content
+    return struct.pack(">I", len(content)) + checked + struct.pack(">I", zlib.crc32(checked))
+
+
+def header(columns: int, rows: int) -> bytes:
+    return chunk(b"IHDR", struct.pack(">IIBBBBB", columns, rows, 8, 0, 0, 0, 0))
+
+
+def packed(*chunks: bytes) -> bytes:
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+
+
+def bomb() -> bytes:
+    """A small picture by its header, whose pixels go on for a billion bytes."""
+    zeros = zlib.compressobj(9)
+    data = b"".join(zeros.compress(bytes(2**20)) for _ in range(1000)) + zeros.flush()
+    return packed(header(8, 8), chunk(b"IDAT", data), chunk(b"IEND", b""))
+
+
+def text_bomb() -> bytes:
+    data = zlib.compress(bytes(2**26), 9)
+    return packed(header(8, 8), chunk(b"zTXt", b"a\0\0" + data), chunk(b"IEND", b""))
+
+
+@pytest.mark.parametrize("fields", [SMALL, RECURRENT])
+def test_a_picture_is_read_as_the_input_that_it_was_drawn_of(fields: dict[str, object]) -> None:
+    model = trained_of(fields)
+    letters = model.letters("12/3")
+    (ink,) = page_of(model.problem.network).draw(np.array([letters], dtype=np.uint8))
+    read = read_picture(model, ink)
+    expected = output_tokens(model, letters)
+    assert [token.token for token in read.tokens][:8] == [token.token for token in expected][:8]
+    assert read.tokens[0].probability == pytest.approx(expected[0].probability)
+    assert read.weights is not None
+    np.testing.assert_allclose(
+        read.weights[:, :, :2], picture_attention(model, letters)[:, :, :2], atol=1e-9
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "attends"),
+    [({**RECURRENT, "attention": "none"}, False), ({**SMALL, "decoding": "beam"}, True)],
+)
+def test_any_model_of_pictures_reads_one(fields: dict[str, object], *, attends: bool) -> None:
+    read = read_picture(trained_of(fields), np.zeros((48, 24), dtype=np.float32))
+    assert read.tokens
+    assert (read.weights is not None) == attends
+
+
+def test_another_picture_may_be_read_otherwise_and_the_models_own_inputs_as_before() -> None:
+    model = trained_of(SMALL)
+    before = output_tokens(model, model.letters("12/3"))
+    paper = read_picture(model, np.zeros((48, 24), dtype=np.float32))
+    ink = read_picture(model, np.ones((48, 24), dtype=np.float32))
+    assert paper.tokens[0].probability != ink.tokens[0].probability
+    assert output_tokens(model, model.letters("12/3")) == before
+
+
+def test_text_is_drawn_as_the_task_draws_it() -> None:
+    task = drawn(SMALL)[0].task
+    page = task.page  # type: ignore[attr-defined]
+    np.testing.assert_array_equal(
+        picture_of_text("123/456/789", page.shape, "pillow", 0.0) > 0,
+        page.of_shape("123456789", page.shape, "pillow", 0.0).draw(
+            np.array([[0, 1, 2, 9, 3, 4, 5, 9, 6, 7, 8]], dtype=np.uint8)
+        )[0] > 0,
+    )  # fmt: skip
+    assert picture_of_text("abc", page.shape, "pillow", 0.5).shape == page.shape
+
+
+@pytest.mark.parametrize(
+    ("mode", "paper", "ink"),
+    [
+        ("L", 255, 0), ("1", 1, 0), ("RGB", "white", "black"), ("P", 255, 0),
+        ("RGBA", (0, 0, 0, 0), (0, 0, 0, 255)), ("I;16", 65535, 0), ("LA", (0, 0), (0, 255)),
+    ],
+)  # fmt: skip
+def test_a_png_of_any_kind_is_ink_on_paper(mode: str, paper: object, ink: object) -> None:
+    image = Image.new(mode, (24, 48), paper)  # type: ignore[arg-type]
+    if mode == "P":
+        image = Image.new("L", (24, 48), 255).convert("P")
+    image.paste(ink, (0, 0, 8, 16))  # type: ignore[arg-type]
+    found = picture_of_png(saved(image), SHAPE)
+    assert found.shape == SHAPE
+    assert found[2:14, 2:6].min() > 0.9
+    assert found[20:, 12:].max() < 0.1
+
+
+@pytest.mark.parametrize("size", [(48, 96), (12, 24), (480, 20), (1, 4000), (3, 1)])
+def test_a_picture_is_scaled_into_the_upper_left(size: tuple[int, int]) -> None:
+    found = picture_of_png(png(size=size, color=0), SHAPE)
+    scale = min(24 / size[0], 48 / size[1])
+    assert found.shape == SHAPE
+    assert found[0, 0] == 1
+    assert found.sum() == max(round(size[0] * scale), 1) * max(round(size[1] * scale), 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "font", "message"),
+    [
+        ("1\u26032", "pillow", "'\u2603' has no glyph in font='pillow'"),
+        ("1a", "digits", "'a' has no glyph in font='digits'; it has the digits"),
+        ("1 2", "pillow", "' ' has no glyph"),
+        ("", "pillow", "has no characters to draw"),
+        ("///", "pillow", "has no characters to draw"),
+        ("1/2/3/4", "pillow", "4 lines of up to 1 characters, and the page has room for 3 of 3"),
+        ("1234", "pillow", "1 lines of up to 4 characters"),
+    ],
+)
+def test_a_text_that_cannot_be_drawn_is_refused_in_one_line(
+    text: str, font: str, message: str
+) -> None:
+    with pytest.raises((ConfigError, PictureError)) as refused:
+        picture_of_text(text, SHAPE, font, 0.0)
+    assert message in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (lambda: b"", "expected a PNG"),
+        (lambda: b"GIF89a" + bytes(100), "the file begins with b'GIF89a"),
+        (lambda: b"\x89PNG\r\n\x1a\n", "expected a PNG"),
+        (lambda: b"\x89PNG\r\n\x1a\n" + bytes(MAX_BYTES), "2,000,008 bytes, more than 2,000,000"),
+        (lambda: packed(header(2001, 2000), chunk(b"IDAT", b"")), "2,001 x 2,000 pixels"),
+        (lambda: packed(header(2**31 - 1, 2**31 - 1)), "2,147,483,647 x 2,147,483,647 pixels"),
+        (lambda: packed(header(8, 8), header(9000, 9000), chunk(b"IDAT", b"x")), "9,000 x 9,000"),
+        (lambda: packed(header(0, 8), chunk(b"IDAT", b"")), "cannot be read"),
+        (lambda: png()[:-30], "cannot be read"),
+        (lambda: packed(header(8, 8), chunk(b"IDAT", b"no zlib"), chunk(b"IEND", b"")), "cannot"),
+        (text_bomb, "cannot be read"),
+    ],
+)  # fmt: skip
+def test_what_is_no_picture_or_too_large_is_refused_in_one_line(
+    content: Callable[[], bytes], message: str
+) -> None:
+    with pytest.raises(PictureError) as refused:
+        picture_of_png(content(), SHAPE)
+    assert message in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_what_a_picture_unpacks_to_beyond_its_size_is_never_unpacked() -> None:
+    assert len(bomb()) < MAX_BYTES
+    assert picture_of_png(bomb(), SHAPE).shape == SHAPE
+
+
+def test_damaged_pictures_are_read_or_refused_in_one_line() -> None:
+    rng, whole = random.Random(0), png(mode="RGB", color="white")
+    refused = []
+    for _ in range(300):
+        content = bytearray(whole)
+        for _ in range(rng.randint(1, 4)):
+            content[rng.randrange(8, len(content))] = rng.randrange(256)
+        try:
+            assert picture_of_png(bytes(content), SHAPE).shape == SHAPE
+        except PictureError as error:
+            refused.append(str(error))
+    assert len(refused) > 100
+    assert not any("\n" in message for message in refused)
