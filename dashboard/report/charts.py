@@ -71,8 +71,8 @@ def by_seed(view: View, table: pd.DataFrame) -> Iterator[str]:
     number = sum(drawn_models.counts(view, ids).values())
     models = drawn_models.by_seed(view, ids, MAX_MODELS if number > MAX_MODELS else None)
     named = list(names.configuration_names(ids).values())
-    yield _figure("every_seed", every_seed(models, named).to_dict())
-    yield _figure("seed_grid", seed_grid(models, named).to_dict())
+    yield _figure("every_seed", every_seed(models, named).to_dict(validate=False))
+    yield _figure("seed_grid", seed_grid(models, named).to_dict(validate=False))
     said = ["Click a point or a cell to see the strings of its model."]
     if drawable < len(table):
         said.append(f"Drawn are the worst {drawable} of {len(table):,} configurations.")
@@ -93,7 +93,7 @@ def mechanisms(failing: pd.DataFrame, found: pd.DataFrame) -> Iterator[str]:
     named = names.configuration_names(drawn)
     shown = table[table["config_id"].isin(drawn)]
     shown = shown.assign(configuration=shown["config_id"].map(named))
-    yield _figure("mechanisms", mechanism_grid(shown, list(named.values())).to_dict())
+    yield _figure("mechanisms", mechanism_grid(shown, list(named.values())).to_dict(validate=False))
 
 
 def _figure(name: str, spec: dict[str, Any]) -> str:
@@ -112,7 +112,7 @@ def _figure(name: str, spec: dict[str, Any]) -> str:
 
 def _highlighted(chart: Drawing) -> dict[str, Any]:
     """The chart with a legend that can be clicked: what is not chosen there is faint."""
-    spec: dict[str, Any] = chart.to_dict()
+    spec: dict[str, Any] = chart.to_dict(validate=False)
     if any(param.get("bind") == "legend" for param in spec.get("params", [])):
         return spec
     colored = [

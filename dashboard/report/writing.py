@@ -101,18 +101,18 @@ def _parts(
     only: str,
     pages: Mapping[str, str] | None,
 ) -> Iterator[str]:
-    yield _head(models, sweeps, title, only, pages)
+    yield _head(view, models, sweeps, title, only, pages)
     table = configurations.table(view)
     tested = table[table["seeds"] > 0]
     yield section("Configurations", _table(table), _worst_first(table))
     yield section("Accuracy by string length", *charts.by_length(view, tested))
     yield section("Seed by seed", *charts.by_seed(view, tested))
     named = names.configuration_names(tested["config_id"].head(MAX_ROWS).tolist())
-    wrong = models[models["errors"] > 0].sort_values("errors", ascending=False)
+    wrong = models[models["failing"] > 0].sort_values("errors", ascending=False)
     wrong = wrong[wrong["config_id"].isin(named)]
     found = causes.found(store, wrong)
     if wrong.empty:
-        yield section("Failing seeds", "<p>No model misclassifies a test string.</p>")
+        yield section("Failing seeds", "<p>No model fails.</p>")
     else:
         listed = failing.models(wrong, found, named) if pages is None else ()
         yield section("Failing seeds", *charts.mechanisms(wrong, found), *listed)
@@ -130,6 +130,7 @@ def _parts(
 
 
 def _head(
+    view: View,
     models: pd.DataFrame,
     sweeps: Sequence[_Sweep],
     title: str,
@@ -137,12 +138,11 @@ def _head(
     pages: Mapping[str, str] | None,
 ) -> str:
     fail = models_fail(int(models["failing"].sum()), len(models))
-    words = spoken.of(models["config_id"]).words
-    misses = words.misses.format(f"at least one of its {words.plural('test')}")
+    means = measures.failing(view.below, spoken.of(models["config_id"]).words)
     said = "" if len(sweeps) != 1 else "".join(_written(sweeps[0]))
     return (
         f"<h1>{html.escape(title)}</h1>\n{said}{quiet(only) if only else ''}\n"
-        f"<p><strong>{fail[0].upper()}{fail[1:]}</strong>. A model fails if it {misses}. Median "
+        f"<p><strong>{fail[0].upper()}{fail[1:]}</strong>. Failing: {html.escape(means)} Median "
         f"accuracy {models['accuracy'].median():.2%}.</p>\n"
         f"{'' if len(sweeps) == 1 and pages is None else _listed(sweeps, pages or {})}\n"
         f"{quiet(f'Written by seqcls {__version__}.')}"

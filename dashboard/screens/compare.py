@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, drawing, filters, links, measures, names, spoken
+from dashboard import data, drawing, filters, links, measures, names, share, spoken
 from dashboard.charts.comparison import accuracy_by_length, every_seed, seed_grid
 from dashboard.charts.style.colors import OKABE_ITO
 from dashboard.compare import configurations, drawn_models, importance, lengths, theory
@@ -43,7 +43,7 @@ SWEEPS, CONFIGURATION = "sweeps", "configuration"
 
 
 def show() -> None:
-    st.title("Which models generalize to longer strings?")
+    header = share.header("Which models generalize to longer strings?")
     try:
         view = filters.current()
         counts = data.configurations(view)
@@ -53,6 +53,9 @@ def show() -> None:
         if table.empty:
             st.success("No model that matches the filters fails. Clear them in the sidebar.")
             return
+        share.offer(
+            header, "configurations", lambda: configurations.table(view), view, only=filters.told()
+        )
         chosen = _table(table, view)
         if not drawn_models.counts(view, _ids(chosen)):
             st.info("None of the selected configurations has a model that is trained and tested.")
