@@ -125,7 +125,7 @@ def _report(view: View, title: str, only: str) -> str:
 
 def _exported(rows: Callable[[], pd.DataFrame], write: Callable[[pd.DataFrame], bytes]) -> bytes:
     with data.at_one_revision():
-        return write(rows().head(MOST_ROWS))
+        return write(rows().head(MOST_ROWS).copy())
 
 
 def _csv(frame: pd.DataFrame) -> bytes:
@@ -138,10 +138,11 @@ def _jsonl(frame: pd.DataFrame) -> bytes:
 
 def _parquet(frame: pd.DataFrame) -> bytes:
     # A column of a file has one type, that of a setting may be a number or a word.
-    mixed = [x for x in frame if pd.api.types.infer_dtype(frame[x]).startswith("mixed")]
-    one = frame.assign(**{name: frame[name].map(_text) for name in mixed})
+    for name in frame:
+        if pd.api.types.infer_dtype(frame[name]).startswith("mixed"):
+            frame[name] = frame[name].map(_text)
     file = io.BytesIO()
-    one.to_parquet(file, index=False)
+    frame.to_parquet(file, index=False)
     return file.getvalue()
 
 
