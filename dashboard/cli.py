@@ -10,7 +10,7 @@ import typer
 
 from sweeps.cli.app import MODELS, app, main
 from sweeps.cli.examples import show_in_help
-from sweeps.cli.options import Db, Epoch, Force, Run
+from sweeps.cli.options import Db, Epoch, Force, Run, SweepNames
 from sweeps.cli.sweeps import PANEL
 
 __all__ = ["app", "main"]
@@ -38,7 +38,7 @@ def figures(
 
 @app.command(rich_help_panel=PANEL)
 def report(
-    sweep: Annotated[str, typer.Argument(help="The name of a sweep.", show_default=False)],
+    sweeps: SweepNames,
     out: Annotated[
         Path,
         typer.Option("--out", "-o", help="The file, such as heads.html.", show_default=False),
@@ -46,10 +46,10 @@ def report(
     db: Db = None,
     force: Force = False,
 ) -> None:
-    """Write a sweep's table, charts and causes into one HTML file that can be sent by mail."""
+    """Write sweeps' tables, charts, failing strings and causes into one HTML file to be mailed."""
     from dashboard.report.command import write_report
 
-    write_report(db, sweep, out, force=force)
+    write_report(db, sweeps, out, force=force)
 
 
 @app.command(rich_help_panel=PANEL)
@@ -61,7 +61,7 @@ def site(
     db: Db = None,
     force: Force = False,
 ) -> None:
-    """Write a folder for a static host: an index, and the report of each sweep."""
+    """Write a folder for a static host: an index of sweeps, compared, and the report of each."""
     from dashboard.report.site import write_site
 
     write_site(db, folder, sweep or [], force=force)

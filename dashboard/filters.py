@@ -159,6 +159,19 @@ def _chosen() -> dict[str, Any]:
     return {key: PLAIN[key] if value is None else value for key, value in set_to.items()}
 
 
+def told() -> str:
+    """What is chosen beside sweeps, in a line; empty where nothing is."""
+    chosen = {key: value for key, value in _chosen().items() if value != PLAIN[key]}
+    chosen.pop("sweep", None)
+    chosen |= {str(name): st.session_state.get(str(name)) for name in data.settings()}
+    said = [
+        f"{name} = {', '.join(map(str, value)) if isinstance(value, list) else value}"
+        for name, value in chosen.items()
+        if value not in (None, [])
+    ]
+    return f"Filtered by {'; '.join(said)}." if said else ""
+
+
 def current() -> View:
     """The filters as they are set now."""
     state = _chosen()

@@ -76,14 +76,14 @@ def figures(
     return charts
 
 
-def report(store: Store, sweep: str) -> str:
-    """A sweep's table, charts and causes as one page of HTML that needs no other file.
+def report(store: Store, sweep: str, *more: str) -> str:
+    """Sweeps' table, charts, failing strings and causes as one page that needs no other file.
 
     Raises:
-        UnknownRunError: there is no such sweep, or none of its runs is finished.
+        UnknownRunError: there is no such sweep, or none of their runs is finished.
         PluginError: the dashboard, whose charts these are, is not installed.
     """
-    page: str = _of_the_dashboard("report")(store.reader(), sweep)
+    page: str = _of_the_dashboard("report")(store.reader(), sweep, *more)
     return page
 
 

@@ -7,6 +7,9 @@ from dashboard import data, names
 from dashboard.compare import lengths
 from sweeps.store.reading.selection import View
 
+MAX_ROWS, MAX_MODELS = 20, 1_000
+"""Configurations in the charts that have a row for each, and models in these charts."""
+
 
 def _all(view: View, config_ids: tuple[int, ...]) -> pd.DataFrame:
     models = data.models(view)

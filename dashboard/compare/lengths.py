@@ -1,6 +1,6 @@
 """Scores by length, as charts want them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 
@@ -65,6 +65,18 @@ def drawable(seeds: "pd.Series[int]", most: int, models: int) -> int:
     One is drawn however many models it has.
     """
     return max(1, int((seeds.head(most).cumsum() <= models).sum()))
+
+
+def most_drawn(models: Mapping[int, int], per_line: int) -> int | None:
+    """How many models of each configuration have a line; None where all have.
+
+    Args:
+        models: how many each configuration has.
+        per_line: points of a line.
+    """
+    if sum(models.values()) * per_line <= MAX_POINTS:
+        return None
+    return max(1, MAX_POINTS // per_line // len(models))
 
 
 @data.shared

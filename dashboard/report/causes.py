@@ -1,92 +1,133 @@
-"""Why the worst model of each configuration fails, as paragraphs."""
+"""Why models fail, and what came of what may help: as stored, or found where that is quick."""
 
 import html
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
 
 from dashboard import data
-from dashboard.figures.history import History
-from seqcls.config import RunConfig
+from dashboard.report.document import quiet
 from seqcls.errors import SeqclsError
-from seqcls.interpretability.causes.shares import causes
+from seqcls.interpretability.causes.mechanisms import SAMPLE
 from seqcls.interpretability.model.obstacle import obstacle
-from seqcls.problem import resolve
+from seqcls.problem import obstacle_of, resolve
+from sweeps.analysis import causes, remedy_trials
 from sweeps.store.databases.engine import Store
-from sweeps.store.reading.models import stored_model
+from sweeps.store.reading.queries import why_no_weights
 from sweeps.store.strings.string_queries import ErrorSearch
 
-SHORTEST = 5
+MOST_ASKED = 40
+"""Models whose causes are found for a page: a tenth of a second each."""
+
+MOST_HELPED = 12
+"""Configurations whose remedies are listed."""
 
 
-def why(store: Store, models: pd.DataFrame, named: dict[int, str], most: int) -> list[str]:
-    """A paragraph for each configuration with an error, of its worst model.
+def found(store: Store, failing: pd.DataFrame) -> pd.DataFrame:
+    """The causes of failing models: those stored, and others where letter counts decide.
+
+    Nothing is stored.
 
     Args:
         store: the database.
-        models: finished runs: config_id, run_id, model_seed, errors.
-        named: what configurations are called, in order.
-        most: configurations that are explained.
+        failing: a row a model: run_id, config_id.
+
+    Returns:
+        As `sweeps.store.results.explained.causes`.
     """
-    wrong = models[models["errors"] > 0].sort_values("errors", ascending=False)
-    worst = {int(run["config_id"]): run for run in reversed(wrong.to_dict("records"))}
-    failing = [config_id for config_id in named if config_id in worst]
-    if not failing:
-        return ["<p>No model misclassifies a test string.</p>"]
-    told = [_paragraph(store, named[failed], failed, worst[failed]) for failed in failing[:most]]
-    left = len(failing) - most
-    return [*told, f"<p>And {left:,} more configurations fail.</p>"] if left > 0 else told
+    stored = data.causes(failing["run_id"].tolist())
+    waiting = failing[~failing["run_id"].isin(stored["run_id"])]
+    configs = data.some_configs(tuple(waiting["config_id"].drop_duplicates().tolist()))
+    quick = [key for key, config in configs.items() if _is_quick(config)]
+    parts = [stored]
+    for run_id in waiting.loc[waiting["config_id"].isin(quick), "run_id"].head(MOST_ASKED):
+        rows = _of(store, int(run_id))
+        if rows:
+            parts.append(pd.DataFrame(rows))
+    # Of nothing no column has a type, and so it may not stand beside what is.
+    there = [part for part in parts if not part.empty]
+    return pd.concat(there, ignore_index=True) if there else stored
 
 
-def _paragraph(store: Store, name: str, config_id: int, run: Mapping[Hashable, Any]) -> str:
-    run_id = int(run["run_id"])
-    errors = data.string_errors(run_id, ErrorSearch())["string"].tolist()
-    shortest = ", ".join(
-        f"<code>{html.escape(string or 'the empty string')}</code>" for string in errors[:SHORTEST]
-    )
-    return (
-        f"<h3>{html.escape(name)}</h3>\n<p>Its worst model is run {run_id}, seed "
-        f"{int(run['model_seed'])}: {int(run['errors']):,} of its test strings are misclassified; "
-        f"the shortest: {shortest}.</p>\n{_causes(store, config_id, run_id, errors)}"
-    )
+def _is_quick(config: Any) -> bool:
+    if obstacle_of(config) is not None or why_no_weights(config) is not None:
+        return False
+    problem = resolve(config)
+    return problem.no_causes is None and obstacle(problem) is None
 
 
-def _causes(store: Store, config_id: int, run_id: int, errors: list[str]) -> str:
-    stored = data.causes([run_id])
-    if not stored.empty:
-        return _stored(stored)
-    config: RunConfig = data.some_configs((config_id,))[config_id]
-    reason = obstacle(resolve(config))
-    if reason is not None:
-        return (
-            "<p>Its cause is not known yet: <code>seqcls causes SWEEP</code> finds and keeps "
-            f"what its errors have in common. ({html.escape(reason[0].upper() + reason[1:])}.)</p>"
-        )
+def _of(store: Store, run_id: int) -> list[dict[str, Any]]:
+    errors = data.string_errors(run_id, ErrorSearch())
+    # Each as often as it occurs, as where causes are stored.
+    wrong = errors["string"].repeat(errors["occurrences"].tolist()).tolist()
     try:
-        history = History.of(stored_model(store, run_id))
-    except SeqclsError as error:
-        return f"<p>Its cause cannot be given: {html.escape(str(error))}.</p>"
-    found = causes(history.networks[history.kept_epoch], errors)
-    rows = "".join(
-        f"<li>{share.errors:,} of {found.examined:,}: {html.escape(share.phrase)}, such as "
-        f"<code>{html.escape(share.shortest)}</code></li>"
-        for share in found.shares
-    )
-    return f"<ul>{rows}</ul>"
+        each = causes.causes_of(store, run_id, wrong, SAMPLE)
+    except SeqclsError:  # Its weights are gone or damaged: it stays without causes.
+        return []
+    return [
+        {"run_id": run_id, "number": number, **asdict(cause)} for number, cause in enumerate(each)
+    ]
 
 
-def _stored(causes: pd.DataFrame) -> str:
-    """The causes that `seqcls causes` or a page has stored, the most frequent first."""
-    looked_at = int(causes["strings"].sum())
+def told(of_one: pd.DataFrame) -> str:
+    """The causes of one model, the most frequent first."""
+    if of_one.empty:
+        return quiet("Its causes are not known; `seqcls causes SWEEP` finds and keeps them.")
     rows = "".join(
         f"<li>{row['share']:.0%}: {html.escape(row['mechanism'])}{_about(row)}</li>"
-        for row in causes.to_dict("records")
+        for row in of_one.to_dict("records")
     )
+    looked_at = int(of_one["strings"].sum())
     return f"<p>Of {looked_at:,} errors that were looked at:</p><ul>{rows}</ul>"
 
 
 def _about(row: Mapping[Hashable, Any]) -> str:
     parts = [] if pd.isna(row["head"]) else [f"head {row['head']:.0f}"]
-    told = ": ".join([*parts, *filter(None, [row["tokens"]])])
-    return f" ({html.escape(told)})" if told else ""
+    about = ": ".join([*parts, *filter(None, [row["tokens"]])])
+    return f" ({html.escape(about)})" if about else ""
+
+
+def remedies(
+    failing: pd.DataFrame, causes: pd.DataFrame, named: Mapping[int, str], tried: bool
+) -> Iterator[str]:
+    """What may help each configuration against its causes, and what came of it where it was tried.
+
+    Args:
+        failing: as for `found`.
+        causes: what it returned.
+        named: what configurations are called, in order.
+        tried: whether only what was tried is listed.
+    """
+    known = failing[failing["run_id"].isin(causes["run_id"])]
+    listed = [config_id for config_id in named if config_id in set(known["config_id"])]
+    for config_id in listed[:MOST_HELPED]:
+        runs = known.loc[known["config_id"] == config_id, "run_id"]
+        mechanisms = remedy_trials.mechanisms_of(causes[causes["run_id"].isin(runs)])
+        trials = data.trials(int(runs.iloc[0]), mechanisms)
+        shown = [trial for trial in trials if trial.comparison is not None or not tried]
+        if shown or not tried:
+            yield f"<h3>{html.escape(named[config_id])}</h3>"
+            yield _table(shown) if shown else quiet("No known remedy changes a field of it.")
+    if len(listed) > MOST_HELPED:
+        yield quiet(f"And {len(listed) - MOST_HELPED:,} more configurations.")
+
+
+def _table(trials: Sequence[remedy_trials.Trial]) -> str:
+    rows = "".join(
+        "<tr>"
+        + "".join(
+            f"<td>{html.escape(text)}</td>"
+            for text in (
+                trial.suggestion.text,
+                trial.suggestion.mechanism,
+                remedy_trials.trial_sentence(trial),
+                f"{trial.suggestion.reason} Source: {trial.suggestion.source}.",
+            )
+        )
+        + "</tr>"
+        for trial in trials
+    )
+    heads = "".join(f"<th>{name}</th>" for name in ("Try", "Against", "What came of it", "Why"))
+    return f'<div class="wide words"><table><tr>{heads}</tr>{rows}</table></div>'

@@ -1,6 +1,7 @@
 """What `seqcls report` does."""
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 
 import typer
@@ -10,51 +11,59 @@ from sweeps.files import refuse_taken, whole_files
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import sweep_queries
+from sweeps.store.reading.selection import View
 
 
-def write_report(db: str | None, sweep: str, out: Path, *, force: bool = False) -> None:
-    """Writes the report of a sweep, and says where.
+def write_report(db: str | None, sweeps: Sequence[str], out: Path, *, force: bool = False) -> None:
+    """Writes the report of sweeps, and says where.
 
     Args:
         db: the database.
-        sweep: its name.
+        sweeps: their names.
         out: the file.
         force: replace a file that this program wrote and nobody changed since.
 
     Raises:
-        UnknownRunError: there is no such sweep, or nothing of it is trained yet.
+        UnknownRunError: there is no such sweep, or nothing of them is trained yet.
         ConfigError: the file may not be written, or its folder is not there.
     """
     refuse_taken([out], force=force)
     if not out.parent.is_dir():
         raise ConfigError(f"--out {out}: expected a file in a folder that is there, as heads.html")
-    text = written(open_reader(db), sweep)
+    text = written(open_reader(db), *sweeps)
     with whole_files(out.parent, force=force) as new:
         (new / out.name).write_text(text, encoding="utf-8")
     typer.echo(f"{out}: {len(text.encode()) // 1024:,} KiB, which needs no other file.")
 
 
-def written(store: Store, sweep: str) -> str:
-    """The report of a sweep, which `sweeps.api.report` hands out.
+def written(store: Store, *sweeps: str, beside: bool = False) -> str:
+    """The report of sweeps, which `sweeps.api.report` hands out.
+
+    Args:
+        store: the database.
+        *sweeps: their names.
+        beside: as `dashboard.report.writing.report`.
 
     Raises:
-        UnknownRunError: there is no such sweep, or nothing of it is trained yet.
+        UnknownRunError: there is no such sweep, or nothing of them is trained yet.
     """
-    sweep_id = sweep_queries.find_sweep(store, sweep)
-    _quiet()
+    for name in sweeps:
+        sweep_queries.find_sweep(store, name)
+    quieten()
     # Imported where it is used: charts take a second to load.
     from dashboard.report.writing import report
 
-    text = report(store, sweep_id)
+    text = report(store, View(sweeps=sweeps), beside=beside)
     if text is None:
+        named = ", ".join(map(repr, sweeps))
+        what = f"sweep {named} has" if len(sweeps) == 1 else f"sweeps {named} have"
         raise UnknownRunError(
-            f"sweep {sweep!r} has no finished run to report on; `seqcls status {sweep}` says how "
-            "far it is"
+            f"{what} no finished run to report on; `seqcls status {sweeps[0]}` says how far it is"
         )
     return text
 
 
-def _quiet() -> None:
+def quieten() -> None:
     """Keeps back what Streamlit says of being used outside of a page."""
     from streamlit.logger import set_log_level
 

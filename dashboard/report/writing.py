@@ -1,146 +1,237 @@
-"""The report of a sweep as HTML."""
+"""The report of sweeps as HTML."""
 
 import html
-import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-import altair as alt
 import pandas as pd
-import vl_convert
 
 from dashboard import data, measures, names, spoken
-from dashboard.charts.comparison.accuracy_by_length import accuracy_by_length
-from dashboard.charts.comparison.every_seed import every_seed
-from dashboard.charts.comparison.seed_grid import seed_grid
-from dashboard.charts.style.colors import OKABE_ITO
-from dashboard.charts.style.encodings import Drawing
-from dashboard.charts.style.themes import LIGHT, themed
-from dashboard.compare import configurations, drawn_models
-from dashboard.compare.lengths import limits, points
-from dashboard.report.causes import why
+from dashboard.compare import configurations
+from dashboard.compare.drawn_models import MAX_ROWS
+from dashboard.report import causes, charts, failing
+from dashboard.report.document import document, kept, quiet, section
 from dashboard.text import models_fail
 from seqcls import __version__
+from seqcls.theory.table import NOT_KNOWN
 from sweeps.grid.written_spec import toml_of
 from sweeps.results.summaries import setting_names
-from sweeps.statistics.median_intervals import median_intervals
 from sweeps.store.databases.engine import Store
 from sweeps.store.reading import sweep_queries
 from sweeps.store.reading.selection import View
+from sweeps.store.reading.sweep_queries import SweepRecord
+from sweeps.store.runs.notes import Note
 
-WIDTH = 760
-"""Pixels of a chart; a narrower window shrinks it."""
+MOST_SWEEPS = 100
+"""That are named on a page, the latest."""
 
-MAX_ROWS = 20
-MAX_EXPLAINED = 12
-"""Configurations with a row in the charts, and those whose worst model is explained."""
+MOST_LISTED = 200
+"""Configurations in the table."""
 
-STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; color: #0f0f0f; background: #fff;
-       max-width: 860px; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.8rem; margin-bottom: 0; }
-h2 { font-size: 1.3rem; margin-top: 2.5rem; }
-.quiet { color: #5a5a5a; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-size: 0.9rem; }
-th, td { text-align: right; padding: 0.3rem 0.7rem; border-bottom: 1px solid #e4e4e4; }
-th:first-child, td:first-child { text-align: left; }
-svg { max-width: 100%; height: auto; }
-pre { background: #f6f6f5; padding: 1rem; overflow-x: auto; }
-code { font-size: 0.95em; }
-@media print { h2 { break-after: avoid; } figure, tr { break-inside: avoid; } }
-"""
+FEW_SETTINGS = 3
+"""So many name the rows of the table."""
+
+MOST_FAILURES = 20
+
+LONGEST_TITLE = 120
+"""Letters; more sweeps are counted."""
 
 
-def report(store: Store, sweep_id: int) -> str | None:
-    """One page that needs nothing else; None where no run of the sweep is finished."""
-    with data.asking(store):
-        return _page(store, sweep_queries.sweep_record(store, sweep_id))
+@dataclass(frozen=True, eq=False)
+class _Sweep:
+    """A sweep that has models on the page."""
+
+    record: SweepRecord
+    note: Note
+    models: pd.DataFrame
+    """As `sweeps.store.reading.overview.models`."""
 
 
-def _page(store: Store, record: sweep_queries.SweepRecord) -> str | None:
-    view = View(sweeps=(record.name,))
-    models = data.models(view)
-    if models.empty:
-        return None
+def report(
+    store: Store,
+    view: View,
+    *,
+    title: str = "",
+    only: str = "",
+    pages: Mapping[str, str] | None = None,
+    beside: bool = False,
+) -> str | None:
+    """One page on the models of a view; None where none is finished.
+
+    Args:
+        store: the database.
+        view: which models.
+        title: the page's; the names of the sweeps where none is given.
+        only: a line on which models are shown, where these are not all of their sweeps.
+        pages: the file that has the strings of each sweep's models, by the sweep's name; where
+            none are given, they stand in this page.
+        beside: whether what draws the charts is a file beside the page.
+    """
+    with data.asking(store), data.at_one_revision():
+        models = data.models(view)
+        models = models[models["picked"] > 0]
+        if models.empty:
+            return None
+        sweeps = _sweeps(view)
+        named = ", ".join(sweep.record.name for sweep in sweeps)
+        title = title or (named if len(named) <= LONGEST_TITLE else f"{len(sweeps):,} sweeps")
+        body = "\n".join(_parts(store, view, models, sweeps, title, only, pages))
+        return document(title, body, beside=beside)
+
+
+def _sweeps(view: View) -> list[_Sweep]:
+    """The sweeps of the models, the latest first where there are too many."""
+    notes, found = data.sweep_notes(), []
+    known = {name: key for key, name in data.sweep_names().items()}
+    wanted = [name for name in known if not view.sweeps or name in view.sweeps]
+    for name in wanted[-MOST_SWEEPS:]:
+        models = data.models(replace(view, sweeps=(name,)))
+        if (models["picked"] > 0).any():
+            key = known[name]
+            found.append(_Sweep(data.sweep_record(key), notes.get(key, Note()), models))
+    return found
+
+
+def _parts(
+    store: Store,
+    view: View,
+    models: pd.DataFrame,
+    sweeps: Sequence[_Sweep],
+    title: str,
+    only: str,
+    pages: Mapping[str, str] | None,
+) -> Iterator[str]:
+    yield _head(view, models, sweeps, title, only, pages)
     table = configurations.table(view)
-    listed = table[table["seeds"] > 0].head(MAX_ROWS)
-    named = names.configuration_names(listed["config_id"].tolist())
-    shown = models[models["config_id"].isin(named)]
-    parts = [
-        _head(record, models),
-        _section("Configurations", f'<div class="wide">{_table(table)}</div>', _worst_first(table)),
-        _section("Accuracy by string length", _svg(_by_length(shown, named))),
-        _section("Seed by seed", *map(_svg, _by_seed(view, named))),
-        _section("Why models fail", *why(store, shown, named, MAX_EXPLAINED)),
-        _section("Specification", f"<pre>{html.escape(toml_of(record.spec))}</pre>"),
-    ]
-    title = html.escape(record.name)
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<style>{STYLE}</style></head>\n<body>\n" + "\n".join(parts) + "\n</body></html>\n"
-    )
+    tested = table[table["seeds"] > 0]
+    yield section("Configurations", _table(table), _worst_first(table))
+    yield section("Accuracy by string length", *charts.by_length(view, tested))
+    yield section("Seed by seed", *charts.by_seed(view, tested))
+    named = names.configuration_names(tested["config_id"].head(MAX_ROWS).tolist())
+    wrong = models[models["failing"] > 0].sort_values("errors", ascending=False)
+    wrong = wrong[wrong["config_id"].isin(named)]
+    found = causes.found(store, wrong)
+    if wrong.empty:
+        yield section("Failing seeds", "<p>No model fails.</p>")
+    else:
+        listed = failing.models(wrong, found, named) if pages is None else ()
+        yield section("Failing seeds", *charts.mechanisms(wrong, found), *listed)
+        yield section("What may help", *causes.remedies(wrong, found, named, pages is not None))
+    yield section("What failed in training", _failures(store, sweeps))
+    yield section("Specifications", *map(_specification, sweeps[:MAX_ROWS]))
+    if pages is not None:
+        runs = {
+            run: pages[x.record.name]
+            for x in sweeps
+            if x.record.name in pages
+            for run in x.models["run_id"].tolist()
+        }
+        yield kept("pages", runs)
 
 
-def _head(record: sweep_queries.SweepRecord, models: pd.DataFrame) -> str:
+def _head(
+    view: View,
+    models: pd.DataFrame,
+    sweeps: Sequence[_Sweep],
+    title: str,
+    only: str,
+    pages: Mapping[str, str] | None,
+) -> str:
     fail = models_fail(int(models["failing"].sum()), len(models))
-    words = spoken.of(models["config_id"]).words
-    misses = words.misses.format(f"at least one of its {words.plural('test')}")
+    means = measures.failing(view.below, spoken.of(models["config_id"]).words)
+    said = "" if len(sweeps) != 1 else "".join(_written(sweeps[0]))
     return (
-        f"<h1>{html.escape(record.name)}</h1>\n<p>{html.escape(record.description)}</p>\n"
-        f"<p><strong>{fail[0].upper()}{fail[1:]}</strong>. A model fails if it {misses}. Median "
+        f"<h1>{html.escape(title)}</h1>\n{said}{quiet(only) if only else ''}\n"
+        f"<p><strong>{fail[0].upper()}{fail[1:]}</strong>. Failing: {html.escape(means)} Median "
         f"accuracy {models['accuracy'].median():.2%}.</p>\n"
-        f'<p class="quiet">Submitted {record.created_at[:10]}; written by seqcls {__version__}.</p>'
+        f"{'' if len(sweeps) == 1 and pages is None else _listed(sweeps, pages or {})}\n"
+        f"{quiet(f'Written by seqcls {__version__}.')}"
     )
 
 
-def _section(title: str, *parts: str) -> str:
-    return "\n".join([f"<h2>{title}</h2>", *parts])
+def _written(sweep: _Sweep) -> Iterator[str]:
+    """What people wrote about a sweep, as it is."""
+    for text in (sweep.note.title, sweep.record.description, sweep.note.note):
+        if text:
+            yield f'<p class="note">{html.escape(text)}</p>\n'
+    yield quiet(f"Submitted {sweep.record.created_at[:10]}.")
+
+
+def _listed(sweeps: Sequence[_Sweep], pages: Mapping[str, str]) -> str:
+    """A row a sweep."""
+    rows = []
+    for sweep in sweeps:
+        name, models = html.escape(sweep.record.name), sweep.models
+        if sweep.record.name in pages:
+            name = f'<a href="{pages[sweep.record.name]}">{name}</a>'
+        about = sweep.note.title or sweep.record.description
+        cells = [
+            f"{int(models['failing'].sum()):,} of {len(models):,}",
+            f"{models['accuracy'].median():.2%}",
+            sweep.record.created_at[:10],
+        ]
+        said = f"<br><small>{html.escape(about)}</small>" if about else ""
+        rows.append(f"<tr><td>{name}{said}</td>{''.join(f'<td>{x}</td>' for x in cells)}</tr>")
+    heads = ("Sweep", "Failing", "Median accuracy", "Submitted")
+    head = "".join(f"<th>{x}</th>" for x in heads)
+    return f'<div class="wide"><table><tr>{head}</tr>{"".join(rows)}</table></div>'
 
 
 def _worst_first(table: pd.DataFrame) -> str:
     words = spoken.of(table["config_id"]).words
     waiting = int(table["unfinished"].sum() + table["failed"].sum())
     unfinished = f" {waiting:,} runs are not trained and count in no number." if waiting else ""
-    return (
-        f'<p class="quiet">Worst first. Accuracy and solved length are medians over seeds. '
-        f"Solved length: {html.escape(measures.solved_length(words))}{unfinished}</p>"
+    more = len(table) - MOST_LISTED
+    cut = f" The table has the first {MOST_LISTED} of {len(table):,}." if more > 0 else ""
+    return quiet(
+        "Worst first. Accuracy and solved length are medians over seeds; intervals are 95%. "
+        f"Solved length: {measures.solved_length(words)}{unfinished}{cut}"
     )
 
 
 def _table(table: pd.DataFrame) -> str:
+    table = table.head(MOST_LISTED)
     settings = setting_names(table)
-    shown = pd.DataFrame({name: table[name] for name in settings} or {"sweep": table["sweeps"]})
-    shown["failing"] = [
-        f"{row.failing:.0f} of {row.seeds:.0f}" for row in table.itertuples(index=False)
-    ]
-    shown["failing seeds"] = table["failing_seeds"]
-    shown["median accuracy"] = table["median_accuracy"].map("{:.2%}".format)
-    shown["95% interval"] = table["interval"].fillna("")
-    shown["solved length"] = table["median_solved_length"].map("{:.0f}".format)
-    return str(shown.to_html(index=False, border=0, na_rep=""))
+    # What tells the rows apart stands first, as on Compare: a few settings, else names.
+    naming = settings if 0 < len(settings) <= FEW_SETTINGS else ["sweeps"]
+    if table["sweeps"].nunique() > 1:
+        naming = ["sweeps", *(name for name in naming if name != "sweeps")]
+    tested = table["seeds"] > 0
+    results = {
+        "failing": (table["failing"].astype(str) + " of " + table["seeds"].astype(str)),
+        "95% (Wilson)": table["failing_interval"].fillna(""),
+        "failing seeds": table["failing_seeds"],
+        "median accuracy": table["median_accuracy"].map("{:.2%}".format),
+        "95% interval": table["interval"].fillna(""),
+        "solved length": table["median_solved_length"].map("{:.0f}".format),
+    }
+    shown = table[naming].assign(**{name: x.where(tested, "") for name, x in results.items()})
+    if (table["predicted"] != NOT_KNOWN).any():
+        shown["predicted"] = table["predicted"]
+    shown = shown.join(table[[name for name in settings if name not in naming]])
+    shown = shown.rename(columns={"sweeps": "sweep"})
+    return f'<div class="wide">{shown.to_html(index=False, border=0, na_rep="")}</div>'
 
 
-def _by_length(models: pd.DataFrame, named: dict[int, str]) -> Drawing:
-    few = dict(list(named.items())[: len(OKABE_ITO)])
-    drawn = models[models["config_id"].isin(few)]
-    scores = points(data.scores_by_length(tuple(drawn["run_id"]), 10), "accuracy")
-    scores = scores.merge(drawn[["run_id", "config_id", "model_seed"]], on="run_id")
-    scores["configuration"] = pd.Categorical(scores["config_id"].map(few), list(few.values()))
-    medians = median_intervals(scores, "value", ["configuration", "middle", "lengths"])
-    seeds = scores.drop(columns="config_id")
-    return accuracy_by_length(seeds, medians, limits(tuple(few)), "Accuracy").properties(height=320)
+def _failures(store: Store, sweeps: Sequence[_Sweep]) -> str:
+    """The latest attempts that failed, with their reasons."""
+    rows = []
+    for sweep in sweeps:
+        found = sweep_queries.failures(store, sweep.record.id, MOST_FAILURES)
+        rows += [
+            f"<tr><td>{html.escape(sweep.record.name)}</td><td>{row['run_id']}</td>"
+            f"<td>{html.escape(row['reason'])}</td></tr>"
+            for row in found.to_dict("records")
+        ]
+    if not rows:
+        return ""
+    head = "<tr><th>Sweep</th><th>Run</th><th>Reason</th></tr>"
+    shown = "".join(rows[:MOST_FAILURES])
+    return f'<div class="wide words"><table>{head}{shown}</table></div>'
 
 
-def _by_seed(view: View, named: dict[int, str]) -> list[Drawing]:
-    seeds = drawn_models.by_seed(view, tuple(named), None)
-    order = list(named.values())
-    return [
-        every_seed(seeds, order).properties(height=alt.Step(40)),
-        seed_grid(seeds, order).properties(height=alt.Step(34)),
-    ]
-
-
-def _svg(chart: Drawing) -> str:
-    spec = themed(chart.properties(width=WIDTH).to_dict(), LIGHT)
-    drawn = vl_convert.vegalite_to_svg(json.dumps(spec))
-    return f'<figure role="img" aria-label="{html.escape(spec["description"])}">{drawn}</figure>'
+def _specification(sweep: _Sweep) -> str:
+    return (
+        f"<details><summary>{html.escape(sweep.record.name)}</summary>"
+        f"<pre>{html.escape(toml_of(sweep.record.spec))}</pre></details>"
+    )

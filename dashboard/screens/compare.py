@@ -5,19 +5,17 @@ from collections.abc import Mapping
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, drawing, filters, links, measures, names, spoken
+from dashboard import data, drawing, filters, links, measures, names, share, spoken
 from dashboard.charts.comparison import accuracy_by_length, every_seed, seed_grid
 from dashboard.charts.style.colors import OKABE_ITO
 from dashboard.compare import configurations, drawn_models, importance, lengths, theory
+from dashboard.compare.drawn_models import MAX_MODELS, MAX_ROWS
 from dashboard.compare.lengths import limits, offered
 from seqcls.errors import SeqclsError
 from seqcls.kinds import Measure
 from seqcls.theory.table import NOT_KNOWN
 from sweeps.results.summaries import setting_names
 from sweeps.store.reading.selection import View
-
-# Configurations in the charts that have a row for each, and models in these charts.
-MAX_ROWS, MAX_MODELS = 20, 1_000
 
 # Pixels of the table; it scrolls beyond.
 MOST_HEIGHT = 388
@@ -45,7 +43,7 @@ SWEEPS, CONFIGURATION = "sweeps", "configuration"
 
 
 def show() -> None:
-    st.title("Which models generalize to longer strings?")
+    header = share.header("Which models generalize to longer strings?")
     try:
         view = filters.current()
         counts = data.configurations(view)
@@ -55,6 +53,9 @@ def show() -> None:
         if table.empty:
             st.success("No model that matches the filters fails. Clear them in the sidebar.")
             return
+        share.offer(
+            header, "configurations", lambda: configurations.table(view), view, only=filters.told()
+        )
         chosen = _table(table, view)
         if not drawn_models.counts(view, _ids(chosen)):
             st.info("None of the selected configurations has a model that is trained and tested.")
@@ -204,13 +205,12 @@ def _length_controls(measures_of: Mapping[str, Measure], width: int) -> tuple[Me
 
 def _most(models: dict[int, int], per_line: int) -> int | None:
     """How many models of each configuration are drawn; None where all are."""
-    if sum(models.values()) * per_line <= lengths.MAX_POINTS:
-        return None
-    most = max(1, lengths.MAX_POINTS // per_line // len(models))
-    st.caption(
-        f"The chart shows {most} models of each configuration, evenly from the worst to the "
-        "best. Medians and intervals are over all of them."
-    )
+    most = lengths.most_drawn(models, per_line)
+    if most is not None:
+        st.caption(
+            f"The chart shows {most} models of each configuration, evenly from the worst to the "
+            "best. Medians and intervals are over all of them."
+        )
     return most
 
 

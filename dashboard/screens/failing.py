@@ -1,11 +1,12 @@
 """Which models fail, on which strings, and which strings break most seeds."""
 
+from functools import partial
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, filters, languages, links, measures, names, spoken
+from dashboard import data, filters, languages, links, measures, names, share, spoken
 from dashboard.failing import alignment, causes, error_places, helping
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
@@ -27,13 +28,16 @@ BREAKING = 100
 
 
 def show() -> None:
-    st.title("Which models fail, and on which strings?")
+    header = share.header("Which models fail, and on which strings?")
     try:
         view = filters.current()
         number = data.count_failing_models(view)
         if not number:
             _nothing(view)
             return
+        most = min(number, share.MOST_ROWS)
+        rows = partial(data.failing_models, view, most)
+        share.offer(header, "failing_models", rows, view, only=filters.told())
         model = _models(view, number)
         _model(model, view)
         causes.show(view)

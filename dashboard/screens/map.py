@@ -1,11 +1,14 @@
 """Two fields of the configuration against each other: where do models begin to generalize?"""
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import data, drawing, filters, languages, links, measures, spoken
+from dashboard import data, drawing, filters, languages, links, measures, share, spoken
 from dashboard.charts.comparison.heat_map import CANNOT, CLICKED, heat_map
 from dashboard.compare import cells, theory
 from seqcls.errors import SeqclsError
@@ -22,7 +25,7 @@ MEASURES = ("accuracy", "right_length_given", "token_error_rate")
 
 
 def show() -> None:
-    st.title("Where do models begin to generalize?")
+    header = share.header("Where do models begin to generalize?")
     try:
         view = filters.current()
         models = cells.models_by_language(view)
@@ -39,7 +42,7 @@ def show() -> None:
         if len(fields) < 2:
             _too_few(fields)
             return
-        _maps(view, language, fields)
+        _maps(view, language, fields, header)
     except SeqclsError as error:
         data.explain(error)
 
@@ -52,7 +55,7 @@ def _too_few(fields: list[str]) -> None:
     )
 
 
-def _maps(view: View, language: str | None, fields: list[str]) -> None:
+def _maps(view: View, language: str | None, fields: list[str], header: DeltaGenerator) -> None:
     x, y, facet = _axes(fields)
     if x == y or facet in (x, y):
         st.info("Choose different settings for the two axes and for the separate maps.")
@@ -60,7 +63,10 @@ def _maps(view: View, language: str | None, fields: list[str]) -> None:
     grouped = [x, y] if facet is None else [x, y, facet]
     measured = cells.config_ids(view, language)
     measure = _measure(measured)
-    table = cells.cells(view, language, grouped, measure)
+    rows = partial(cells.cells, view, language, grouped, measure)
+    shown = replace(view, config_ids=tuple(measured))
+    share.offer(header, "map", rows, shown, only=filters.told())
+    table = rows()
     settings = {} if language is None else cells.language_settings(view, language)
     if facet is None:
         for left, right in (("median", "failing_share"), ("worst", "best")):

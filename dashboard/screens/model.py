@@ -1,8 +1,11 @@
 """Inside one model: why it fails, where it breaks, and every figure of what it does."""
 
-import streamlit as st
+from functools import partial
 
-from dashboard import data, layout
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from dashboard import data, layout, share
 from dashboard.failing import helping
 from dashboard.model import sections
 from dashboard.model.choosing.run import choose_run, show_missing
@@ -12,13 +15,15 @@ from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries
+from sweeps.store.reading.selection import View
+from sweeps.store.strings.string_queries import EVERY_ERROR
 
 FORMER_NAMES = {"Surgery": "Ablation"}
 """What links that were made before may call a section."""
 
 
 def show() -> None:
-    st.title("Inside a model")
+    header = share.header("Inside a model")
     if (former := st.query_params.get("view")) in FORMER_NAMES:
         st.session_state["view"] = st.query_params["view"] = FORMER_NAMES[former]
     try:
@@ -27,15 +32,19 @@ def show() -> None:
             st.info("No model is trained yet. Train the report's models, in about a minute:")
             st.code("seqcls sweep report", language="bash")
             return
-        _model(run_id, queries.run_config(open_reader(), run_id))
+        _model(run_id, queries.run_config(open_reader(), run_id), header)
     except SeqclsError as error:
         show_missing(error)
 
 
-def _model(run_id: int, config: RunConfig) -> None:
+def _model(run_id: int, config: RunConfig, header: DeltaGenerator) -> None:
     layout.name_tab(f"Model {run_id}")
     rows = data.model(run_id)
     if len(rows):
+        own = rows.iloc[0]
+        view = View(model_seeds=(int(own["model_seed"]),), config_ids=(int(own["config_id"]),))
+        errors = partial(data.string_errors, run_id, EVERY_ERROR)
+        share.offer(header, f"model_{run_id}", errors, view, title=f"Model {run_id}")
         st.caption(verbatim(task_sentence(config)))
         st.markdown(verbatim(verdict_sentence(rows.iloc[0], config)))
         helping.rounding(run_id)

@@ -1,11 +1,9 @@
 """Every sweep: what was asked for, how far it is, what failed; stop, resume, retry, delete."""
 
-import re
-
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, links, measures
+from dashboard import data, links, measures, share
 from dashboard.clock import clock
 from dashboard.launch import panel, start
 from dashboard.sweeps_page import annotating, losses, running, sweep_actions
@@ -17,6 +15,7 @@ from sweeps.processes import background_worker
 from sweeps.read_only import control
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import sweep_queries
+from sweeps.store.reading.selection import View
 from sweeps.store.reading.sweep_queries import SweepOutcome
 from sweeps.store.runs.notes import Note
 from sweeps.work.progress import SweepProgress
@@ -25,7 +24,7 @@ MAX_FAILURES = 200
 
 
 def show() -> None:
-    st.title("Sweeps")
+    header = share.header("Sweeps")
     try:
         written = data.sweep_notes()
         everything = data.progress()[::-1]
@@ -38,9 +37,18 @@ def show() -> None:
             return
         st.caption("A sweep is a named set of models. Select one to see its details.")
         chosen = _table(sweeps, written)
-        _sweep(next(sweep for sweep in sweeps if sweep.id == chosen))
+        sweep = next(sweep for sweep in sweeps if sweep.id == chosen)
+        if sweep.done:
+            view = View(sweeps=(sweep.name,))
+            share.offer(header, share.file_name(sweep.name), lambda: _models(view), view)
+        _sweep(sweep)
     except SeqclsError as error:
         data.explain(error)
+
+
+def _models(view: View) -> pd.DataFrame:
+    """Every finished model with its settings."""
+    return data.models(view).drop(columns="picked").join(data.settings(), on="config_id")
 
 
 def _listed(sweeps: list[SweepProgress], written: dict[int, Note]) -> list[SweepProgress]:
@@ -200,7 +208,7 @@ def _specification(name: str, spec: str) -> None:
     st.caption("`seqcls sweep FILE.toml` trains the same models from this file.")
     toml = toml_of(spec)
     with st.container(horizontal=True):
-        file_name = re.sub(r"[^A-Za-z0-9_.-]+", "_", name) + ".toml"
+        file_name = f"{share.file_name(name)}.toml"
         st.download_button("Download TOML", toml, file_name, "text/plain", on_click="ignore")
         st.button("Edit as new", key="edit_as_new", on_click=_edit_as_new, args=(name,))
     # Without colors for its syntax, which are too pale on light ground.

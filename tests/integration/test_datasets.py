@@ -22,7 +22,7 @@ from seqcls.problem import Problem, configuration, resolve
 from sweeps.analysis.state_frames import prefixes_frame
 from sweeps.api import states
 from sweeps.cli.app import app
-from sweeps.datasets import read_content, read_dataset
+from sweeps.datasets import read_dataset
 from sweeps.datasets.summary import summary
 from sweeps.grid.spec import parse_spec
 from sweeps.store.databases.engine import Store
@@ -169,33 +169,6 @@ def test_a_malformed_file_is_refused_in_one_line(tmp_path: Path, name: str) -> N
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
     assert len(str(refused.value)) < 700
-
-
-@pytest.mark.parametrize("seed", range(150))
-def test_a_damaged_file_is_read_or_refused_in_one_line(tmp_path: Path, seed: int) -> None:
-    rng = random.Random(seed)
-    name = rng.choice(["a.csv", "a.tsv", "a.jsonl", "a.parquet"])
-    given = [{"tokens": "ab" * (x % 5), "label": x % 5 % 2, "id": str(x)} for x in range(20)]
-    pq.write_table(pa.Table.from_pylist(given), tmp_path / "a.parquet")
-    contents = {
-        "a.jsonl": "\n".join(map(json.dumps, given)).encode(),
-        "a.parquet": (tmp_path / "a.parquet").read_bytes(),
-    }
-    for file, separator in (("a.csv", ","), ("a.tsv", "\t")):
-        lines = [list(given[0]), *(map(str, row.values()) for row in given)]
-        contents[file] = "\n".join(map(separator.join, lines)).encode()
-    content = bytearray(contents[name])
-    for _ in range(rng.choice([1, 1, 3, 20])):
-        place = rng.randrange(max(1, len(content) - 1))
-        if not content:
-            break
-        if rng.random() < 0.5:
-            content[place] = rng.randrange(256)
-        else:
-            del content[place : place + rng.choice([1, 5, 100])]
-    found = read_content(_written(tmp_path / name, bytes(content)))
-    assert (found.dataset is None) == bool(found.problems)
-    assert not any("\n" in problem for problem in found.problems)
 
 
 def _even(path: Path, rows: int = 300) -> Path:

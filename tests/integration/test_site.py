@@ -1,5 +1,6 @@
 """A folder for a static host: `seqcls site`."""
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -9,8 +10,10 @@ from typer.testing import CliRunner
 
 from dashboard.cli import app
 from sweeps.grid.spec import parse_spec
+from sweeps.questions.sweeping import delete
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
+from sweeps.store.reading import sweep_queries
 from tests.conftest import ROOT
 
 SHIPPED = str(ROOT / "runs.db")
@@ -30,10 +33,28 @@ def test_the_shipped_database_takes_less_than_5_mb_and_all_links_lead_to_its_fil
     assert said.exit_code == 0, said
     files = {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir()}
     assert sum(len(text.encode()) for text in files.values()) < 5_000_000
-    links = re.findall(r'href="([^"#]+)"', files["index.html"])
+    assert "9 sweeps and index.html" in said.stdout
+    links = re.findall(r'<a href="([^"#]+)"', files["index.html"])
     assert len(links) == 9
-    assert {"index.html", *links} == set(files)
-    assert not any("<script" in text or "http-equiv" in text for text in files.values())
+    assert {"index.html", "vega.js", *links} == set(files)
+    for name in ("index.html", *links):
+        assert '<script src="vega.js"></script>' in files[name], "shared, not in every page"
+        assert "script-src 'self' 'sha256-" in files[name]
+
+
+def test_models_of_the_index_lead_to_the_page_that_has_their_strings(tmp_path: Path) -> None:
+    folder = tmp_path / "public"
+    sweeps = ("--sweep", "attend_cls", "--sweep", "all_fixed_length_sequences")
+    assert CliRunner().invoke(app, ["site", str(folder), *sweeps, "--db", SHIPPED]).exit_code == 0
+    index = (folder / "index.html").read_text(encoding="utf-8")
+    (text,) = re.findall(r'<script type="application/json" id="pages">(.*?)</script>', index)
+    pages = json.loads(text)
+    assert len(pages) == 3
+    assert 'id="strings-' not in index
+    for run in re.findall(r'"run_id": ?(\d+)', index):
+        assert run in pages
+    for run in ("1", "2"):
+        assert f'<details id="run-{run}">' in (folder / pages[run]).read_text(encoding="utf-8")
 
 
 def test_a_name_with_markup_is_text_and_a_sweep_without_results_is_left_out(
@@ -41,6 +62,8 @@ def test_a_name_with_markup_is_text_and_a_sweep_without_results_is_left_out(
 ) -> None:
     db = str(shutil.copy(SHIPPED, tmp_path / "runs.db"))
     store = open_writer(db)
+    for name in list(sweep_queries.specifications(store))[1:-1]:
+        delete(store, name)
     with store.change() as connection:
         connection.exec_driver_sql("UPDATE sweep SET name = ? WHERE id = 1", (MARKUP,))
     writer.submit(store, parse_spec({"name": "new", "model_seeds": [0]}))
@@ -48,8 +71,10 @@ def test_a_name_with_markup_is_text_and_a_sweep_without_results_is_left_out(
     folder = tmp_path / "public"
     assert CliRunner().invoke(app, ["site", str(folder), "--db", db]).exit_code == 0
     texts = [file.read_text(encoding="utf-8") for file in folder.iterdir()]
-    assert len(texts) == 10, "the index, and nine sweeps of ten"
-    assert not any("<img" in text for text in texts)
+    assert len(texts) == 4, "the index, what draws the charts, and two sweeps of three"
+    pages = [text for text in texts if text.startswith("<!doctype html>")]
+    assert len(pages) == 3
+    assert not any("<img" in text for text in pages)
     assert any("&lt;img src=x" in text for text in texts)
     assert all("/" not in file.name and "<" not in file.name for file in folder.iterdir())
 

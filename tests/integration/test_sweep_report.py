@@ -1,52 +1,186 @@
-"""A sweep as one file: `seqcls report`."""
+"""Sweeps as one file: `seqcls report`."""
 
+import json
 import re
 import shutil
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from dashboard import data
 from dashboard.cli import app
+from dashboard.compare import configurations
+from dashboard.report import failing
 from sweeps.analysis import causes
+from sweeps.analysis.remedy_trials import trial_sentence
 from sweeps.grid.spec import parse_spec
+from sweeps.questions.runs import helps
 from sweeps.store import writer
-from sweeps.store.opening import open_writer
+from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.reading.selection import View
+from sweeps.store.results import explained
+from sweeps.store.runs import notes
+from sweeps.store.strings import string_queries
 from tests.conftest import ROOT
 from tests.databases import file_of
 
 SHIPPED = str(ROOT / "runs.db")
+MARKUP = "<img src=x onerror=alert(1)></script><!--"
+TWO = ("all_initializations", "increased_num_attention_heads")
 
 
-@pytest.fixture
-def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv("SEQCLS_DB", SHIPPED)  # restored afterwards
-    out = tmp_path / "heads.html"
-    said = CliRunner().invoke(
-        app, ["report", "all_initializations", "--db", SHIPPED, "-o", str(out)]
-    )
+def written(folder: Path, db: str, *sweeps: str) -> str:
+    """The report of sweeps, as the command writes it."""
+    out = folder / "report.html"
+    said = CliRunner().invoke(app, ["report", *sweeps, "--db", db, "-o", str(out)])
     assert said.exit_code == 0, said
     assert "which needs no other file" in said.stdout
     return out.read_text(encoding="utf-8")
 
 
-def test_it_holds_the_table_the_charts_and_the_causes(written: str) -> None:
-    assert "<strong>7 of 8 models fail</strong>" in written
-    assert "Median accuracy 93.84%." in written
-    assert "89.1% to 97.9%" in written
-    assert written.count("<svg") == 3
-    assert "Its worst model is run 3, seed 0" in written
-    assert re.search(r"<li>\d+ of \d+: \w+", written), "causes of its errors"
-    assert "name = &quot;all_initializations&quot;" in written
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The report of two sweeps of the shipped database."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SEQCLS_DB", SHIPPED)
+        return written(tmp_path_factory.mktemp("two"), SHIPPED, *TWO)
 
 
-def test_it_needs_no_other_file_and_runs_no_program(written: str) -> None:
-    asked = re.findall(r"""(?:src|href|url)\s*[=(]\s*["']?([^"')\s>]+)""", written)
-    assert not [address for address in asked if not address.startswith("#")]
-    assert "<script" not in written
-    for svg in re.findall(r"<svg.*?</svg>", written, re.DOTALL):
+def kept(page: str) -> dict[str, Any]:
+    """The data for the page's program, by their names."""
+    found = re.findall(r'<script type="application/json" id="([^"]+)">(.*?)</script>', page)
+    return {name: json.loads(text) for name, text in found}
+
+
+def without_programs(page: str) -> str:
+    """What a browser shows of it."""
+    return re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)
+
+
+def test_it_compares_the_configurations_with_the_numbers_of_compare(two: str) -> None:
+    with data.asking(open_reader(SHIPPED)):
+        table = configurations.table(View(sweeps=TWO))
+    assert len(table) == 2
+    for row in table.to_dict("records"):
+        cells = (
+            f"{row['failing']} of {row['seeds']}",
+            row["failing_interval"],
+            f"{row['median_accuracy']:.2%}",
+            row["interval"],
+        )
+        in_order = r".*?".join(f"<td>{re.escape(str(cell))}</td>" for cell in cells)
+        assert re.search(in_order, two, re.DOTALL), row
+    assert "<strong>7 of 16 models fail</strong>" in two
+    for name in TWO:
+        assert f"<summary>{name}</summary><pre>" in two, "its specification"
+
+
+def test_every_misclassified_string_of_every_failing_seed_is_in_it(two: str) -> None:
+    store = open_reader(SHIPPED)
+    runs = [3, 4, 5, 6, 7, 9, 10]
+    assert re.findall(r'<details id="run-(\d+)"', two) != []
+    shown = kept(two)
+    names = {name for name in shown if name.startswith("strings-")}
+    assert names == {f"strings-{run}" for run in map(int, re.findall(r'id="run-(\d+)"', two))}
+    assert len(names) == len(runs)
+    for name in names:
+        errors = string_queries.string_errors(store, int(name.removeprefix("strings-")))
+        assert [row[0] for row in shown[name]["rows"]] == errors["string"].tolist()
+        assert shown[name]["left"] == 0
+
+
+def test_of_very_many_strings_the_shortest_are_in_it_and_the_others_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEQCLS_DB", SHIPPED)
+    monkeypatch.setattr(failing, "MOST_STRINGS", 100)
+    monkeypatch.setattr(failing, "MOST_OF_ALL", 250)
+    shown = kept(written(tmp_path, SHIPPED, "all_initializations"))
+    strings = [value for name, value in shown.items() if name.startswith("strings-")]
+    assert [len(own["rows"]) for own in strings] == [100, 100, 50]
+    first = strings[0]
+    assert len(first["rows"]) + first["left"] == 1_340
+
+
+def test_charts_are_live_in_both_themes_and_pictures_until_then(two: str) -> None:
+    charts = re.findall(r'<figure data-chart="([^"]+)"', two)
+    assert charts == ["by_length", "every_seed", "seed_grid", "mechanisms"]
+    for name in charts:
+        chart = kept(two)[name]
+        assert chart["light"]["title"] == chart["dark"]["title"]
+        assert chart["light"]["config"] != chart["dark"]["config"]
+        assert all(chart["datasets"].values())
+    pictures = re.findall(r"<figure[^>]*>(<svg.*?</svg>)</figure>", two, re.DOTALL)
+    assert len(pictures) == len(charts)
+    for svg in pictures:
         ElementTree.fromstring(svg)
+
+
+def test_it_may_ask_nothing_of_the_network(two: str) -> None:
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]+)"', two)
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
+    assert rules["img-src"] == "data:"
+    assert re.fullmatch(r"('sha256-[\w+/]+='\s?){2}", rules["script-src"]), "its own two programs"
+    asked = re.findall(r"""\b(?:src|href|url)\s*[=(]\s*["']?([^"')\s>]+)""", without_programs(two))
+    assert not [address for address in asked if not address.startswith("#")]
+
+
+def test_remedies_stand_with_what_came_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db = str(shutil.copy(SHIPPED, tmp_path / "runs.db"))
+    monkeypatch.setenv("SEQCLS_DB", db)
+    page = written(tmp_path, db, "default_embeddings_initialization")
+    (failed,) = re.findall(r'id="run-(\d+)"', page)
+    (trial, *_) = helps(open_writer(db), int(failed)).trials
+    assert f"<td>{trial.suggestion.text}</td>" in page
+    assert f"<td>{trial_sentence(trial)}</td>" in page
+
+
+def test_causes_that_are_stored_are_those_of_the_report_and_none_is_stored_by_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db = shutil.copy(SHIPPED, tmp_path / "runs.db")
+    monkeypatch.setenv("SEQCLS_DB", str(db))
+    causes.attribute(open_writer(str(db)), [3], 10)
+    before = Path(db).read_bytes()
+    told = written(tmp_path, str(db), "all_initializations")
+    assert Path(db).read_bytes() == before
+    assert told.count("Of 10 errors that were looked at") == 1
+    assert told.count("Of 50 errors that were looked at") == 6
+    assert re.search(r"Of 10 errors that were looked at:</p><ul><li>\d+%: \w+", told)
+
+
+def test_what_people_wrote_is_text_whatever_it_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db = str(shutil.copy(SHIPPED, tmp_path / "runs.db"))
+    monkeypatch.setenv("SEQCLS_DB", db)
+    store = open_writer(db)
+    with store.change() as connection:
+        change = "UPDATE sweep SET name = ?, description = ? WHERE id = 2"
+        connection.exec_driver_sql(change, (MARKUP, MARKUP))
+        connection.exec_driver_sql(
+            "INSERT INTO failure VALUES (3, 1, '2026-01-01T00:00:00+00:00', ?)", (MARKUP,)
+        )
+        change = "UPDATE test_string SET string = ? || string WHERE string LIKE 'a{100}b%'"
+        connection.exec_driver_sql(change, (MARKUP,))
+        connection.exec_driver_sql(
+            "INSERT INTO cause SELECT 3, 0, ?, 0, ?, 1, 5, NULL",
+            (MARKUP + explained.SHORT_TRIED, MARKUP),
+        )
+    notes.write_note(store, 2, title=f"{MARKUP} title", note=f"{MARKUP} note", tags=[])
+    page = written(tmp_path, db, MARKUP)
+    own = without_programs(page)
+    assert "<img" not in own
+    assert "<!--" not in own
+    assert page.count("</script>") == page.count("<script")
+    for kind in (" title</p>", " note</p>", "</td></tr>", " (head 0", ")</li>", "</summary>"):
+        assert f"onerror=alert(1)&gt;&lt;/script&gt;&lt;!--{kind}" in own, kind
 
 
 def test_a_sweep_without_results_and_a_name_that_is_not_there_are_said(
@@ -62,17 +196,3 @@ def test_a_sweep_without_results_and_a_name_that_is_not_there_are_said(
     bad = CliRunner().invoke(app, ["report", "new", "-o", str(tmp_path / "no" / "x.html")])
     assert "expected a file in a folder that is there" in str(bad.exception)
     assert not (tmp_path / "new.html").exists()
-
-
-def test_causes_that_are_stored_are_those_of_the_report(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    db = shutil.copy(SHIPPED, tmp_path / "runs.db")
-    monkeypatch.setenv("SEQCLS_DB", str(db))
-    causes.attribute(open_writer(str(db)), [3], 10)
-    out = tmp_path / "heads.html"
-    command = ["report", "all_initializations", "--db", str(db), "-o", str(out)]
-    assert CliRunner().invoke(app, command).exit_code == 0
-    told = out.read_text(encoding="utf-8")
-    assert told.count("errors that were looked at") == 1
-    assert re.search(r"Of 10 errors that were looked at:</p><ul><li>\d+%: \w+", told)

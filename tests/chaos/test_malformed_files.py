@@ -1,0 +1,146 @@
+"""Files of every format, damaged at random, are read or refused in one line; nothing is half done.
+
+Two hundred of each with `make chaos`, some of them otherwise.
+"""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from seqcls.errors import SeqclsError
+from sweeps import api
+from sweeps.datasets import read_content
+from tests.conftest import LONG
+from tests.databases import rows
+
+EACH = 200 if LONG else 25
+MOST_LETTERS = 700
+"""Of a message: it quotes no more of a file than helps to find the place."""
+
+HOSTILE = (
+    b"\0", b"\xff\xfe", b"\r", b'"', b",", b"\t", b"\n\n", b"=1+1", b"NaN", b"1e999", b"[" * 2000,
+    b"{", b"<script>", "\u202e".encode(), "é".encode("latin-1"), b"a" * 20_000, b"PK\x03\x04",
+)  # fmt: skip
+
+Writer = Callable[[pd.DataFrame, Path], None]
+
+FORMATS: dict[str, Writer] = {
+    "csv": lambda frame, path: frame.to_csv(path, index=False),
+    "tsv": lambda frame, path: frame.to_csv(path, index=False, sep="\t"),
+    "jsonl": lambda frame, path: frame.to_json(path, orient="records", lines=True),
+    "parquet": lambda frame, path: frame.to_parquet(path, index=False),
+}
+
+STRINGS = ["ab" * length + "a" * (length % 2) for length in range(1, 21)]
+ROWS = pd.DataFrame(
+    {
+        "tokens": STRINGS,
+        "label": [len(string) % 2 for string in STRINGS],
+        "split": "test",
+        "id": [f"s{place}" for place in range(len(STRINGS))],
+    }
+)
+
+
+def damaged(content: bytes, rng: random.Random) -> bytes:
+    """The content with a few bytes changed, cut out, repeated, or hostile ones put in."""
+    found = bytearray(content)
+    for _ in range(rng.choice([1, 1, 3, 20])):
+        place = rng.randrange(len(found) + 1)
+        match rng.randrange(4):
+            case 0:
+                found[place : place + 1] = bytes([rng.randrange(256)])
+            case 1:
+                del found[place : place + rng.choice([1, 5, 100])]
+            case 2:
+                found[place:place] = found[place : place + rng.choice([1, 50])]
+            case _:
+                found[place:place] = rng.choice(HOSTILE)
+    return bytes(found)
+
+
+def in_one_line(message: str) -> None:
+    """A message is short and has no line of its own for what stands in the file."""
+    assert message.strip()
+    assert "\n" not in message
+    assert len(message) < MOST_LETTERS, message
+
+
+def read_or_refused(path: Path) -> None:
+    """A file of strings is read whole, or every problem of it is said in one line."""
+    try:
+        found = read_content(path)
+    except SeqclsError as error:
+        in_one_line(str(error))
+        return
+    assert (found.dataset is None) == bool(found.problems)
+    for problem in found.problems:
+        in_one_line(problem)
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_strings_of_one_file(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"data.{ending}"
+    FORMATS[ending](ROWS, path)
+    good = path.read_bytes()
+    assert read_content(path).dataset is not None
+    for seed in range(EACH):
+        path.write_bytes(damaged(good, random.Random(seed)))
+        read_or_refused(path)
+
+
+@pytest.mark.parametrize(
+    ("names", "read"),
+    [
+        (("x_src.txt", "x_tgt.txt"), "x_src.txt"),
+        (("main.tok", "labels.txt"), ""),
+    ],
+)
+def test_strings_of_several_files(tmp_path: Path, names: tuple[str, str], read: str) -> None:
+    folder = tmp_path / "flare"
+    folder.mkdir()
+    contents = {
+        names[0]: "\n".join(" ".join(string) for string in STRINGS).encode(),
+        names[1]: "\n".join(str(len(string) % 2) for string in STRINGS).encode(),
+    }
+    for seed in range(EACH):
+        rng = random.Random(seed)
+        for name, content in contents.items():
+            (folder / name).write_bytes(content)
+        if seed == 0:
+            assert read_content(folder / read).dataset is not None
+        broken = rng.choice(names)
+        (folder / broken).write_bytes(damaged(contents[broken], rng))
+        if rng.random() < 0.1:
+            (folder / broken).unlink()
+        read_or_refused(folder / read)
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("ending", FORMATS)
+def test_predictions(tmp_path: Path, ending: str) -> None:
+    data, db = tmp_path / "data.csv", tmp_path / "runs.db"
+    ROWS.to_csv(data, index=False)
+    store = api.open_store(db)
+    given = ROWS[["id"]].assign(model="m", seed=0, prediction=ROWS["label"], score=0.5)
+    path = tmp_path / f"predictions.{ending}"
+    FORMATS[ending](given, path)
+    good = path.read_bytes()
+    for seed in range(EACH):
+        path.write_bytes(damaged(good, random.Random(seed)))
+        before = counted(db)
+        try:
+            api.import_predictions(store, path, sweep=f"sweep {seed}", dataset=data)
+        except SeqclsError as error:
+            in_one_line(str(error))
+            assert counted(db) == before, "nothing is half written"
+    assert api.verify(store).damages == []
+
+
+def counted(db: Path) -> list[tuple[int]]:
+    """How many rows each table has that an import writes."""
+    tables = ("run", "sweep", "config", "dataset", "test_string", "error_pack", "length_score")
+    return [rows(db, f"SELECT count(*) FROM {table}")[0] for table in tables]
