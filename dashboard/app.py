@@ -33,10 +33,11 @@ def draw() -> None:
     panel.switch(page.url_path)
     limit_reads(data.PAGE_SECONDS)
     with concurrent_changes.redrawn_if_changed():
-        if links.is_another_page(page.url_path):
+        came = links.is_another_page(page.url_path)
+        if came:
             filters.take_from_link()
         concurrent_changes.say_what_is_damaged()
-        if links.was_switched():
+        if links.was_switched() or (came and not links.went_back()):
             filters.send_again()
         with st.sidebar:
             sidebar.show(page.url_path, filtered=page.title not in ("Model", "Guide", "Launch"))

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import pandas as pd
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 MODEL_PAGE = "screens/model.py"
 COMPARE_PAGE = "screens/compare.py"
@@ -167,6 +168,12 @@ def is_another_page(path: str) -> bool:
     before = st.session_state.get(LAST_PAGE, path)
     st.session_state[LAST_PAGE] = path
     return bool(before != path)
+
+
+def went_back() -> bool:
+    """Whether the browser's Back or Forward led here, whose link has the filters of that time."""
+    context = get_script_run_ctx()
+    return context is not None and context.is_history_navigation
 
 
 def was_switched() -> bool:

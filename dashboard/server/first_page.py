@@ -12,6 +12,7 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from dashboard.layout import STYLE
+from dashboard.server.address_bar import SCRIPT
 
 STATIC = Path(streamlit.__file__).with_name("static")
 FONTS = ("SourceCodeVF-Upright*.woff2", "SourceSansVF-Italic*.woff2")
@@ -27,7 +28,7 @@ def first_page(_request: Request) -> HTMLResponse:
         for found in STATIC.glob(f"static/media/{name}")
     )
     html = (STATIC / "index.html").read_text(encoding="utf-8")
-    html = html.replace("</head>", f"{fonts}{STYLE}</head>", 1)
+    html = html.replace("</head>", f"{SCRIPT}{fonts}{STYLE}</head>", 1)
     return HTMLResponse(html, headers={"Cache-Control": "no-cache"})
 
 
