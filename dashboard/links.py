@@ -10,6 +10,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 MODEL_PAGE = "screens/model.py"
 COMPARE_PAGE = "screens/compare.py"
+COMPARE_TWO_PAGE = "screens/compare_two.py"
 MAP_PAGE = "screens/map.py"
 FAILING_PAGE = "screens/failing.py"
 LAUNCH_PAGE = "screens/launch.py"
@@ -143,7 +144,8 @@ def open_clicked(event: Any, param: str) -> None:
         param: the chart's selection, whose points have a run_id.
     """
     points = event["selection"].get(param) or []
-    if points:
+    # Of a median there is no model.
+    if points and points[0].get("run_id") is not None:
         st.session_state[SWITCHED] = True
         st.switch_page(MODEL_PAGE, query_params={"run": str(points[0]["run_id"])})
 
@@ -185,3 +187,17 @@ def to_model(run_id: int, label: str, **query: str) -> None:
     """A link to the page that looks inside a model, at what the query names."""
     wanted = {"run": str(run_id), **query}
     st.page_link(MODEL_PAGE, label=label, icon=":material/search:", query_params=wanted)
+
+
+def to_compare_two(param: str, ids: Sequence[int], label: str) -> None:
+    """A link to the page that compares two.
+
+    Args:
+        param: what the numbers are: config or run.
+        ids: one or both; of one, another to compare it with is chosen.
+        label: what is clicked.
+    """
+    wanted = {param: [str(x) for x in ids]}
+    st.page_link(
+        COMPARE_TWO_PAGE, label=label, icon=":material/compare_arrows:", query_params=wanted
+    )

@@ -117,7 +117,7 @@ def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
     if not spoken.has_cells(table["config_id"]):
         results = [x for x in results if x not in CELLS]
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption("Worst first. Select rows to draw only those.")
+        st.caption("Worst first. Select rows to draw only those, two to compare them.")
         shown = links.columns([*results, *others], " and ".join(first))
     table = table.assign(**{CONFIGURATION: _names(table)})
     longest = max(len(str(name)) for name in table[first[0]])
@@ -133,7 +133,15 @@ def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
         height=min(38 + 35 * len(table), MOST_HEIGHT),
     )
     rows = table[table["config_id"].isin(selected)]
+    _two(rows)
     return rows if len(rows) else table[table["seeds"] > 0]
+
+
+def _two(rows: pd.DataFrame) -> None:
+    """A link to what the two selected rows differ in."""
+    tested = rows[rows["seeds"] > 0]["config_id"].tolist()
+    if len(tested) == 2:
+        links.to_compare_two("config", tested, "Compare these two")
 
 
 def _identified(table: pd.DataFrame) -> tuple[str, list[str]]:
@@ -166,13 +174,14 @@ def _by_length(chosen: pd.DataFrame, view: View) -> None:
     if medians.empty:
         return
     most = _most(drawn_models.counts(view, ids), medians["middle"].nunique())
-    colors = {named[config_id]: color for config_id, color in names.colors(ids).items()}
+    colors = names.colors(ids)
+    colors = {named[config_id]: colors[config_id] for config_id in ids}
     chart = drawing.built(
-        accuracy_by_length.accuracy_by_length,
+        accuracy_by_length.zoomed_by_length,
         drawn_models.points(view, ids, most, width, measure.name),
         *(medians, limits(ids), measure.title, colors),
     )
-    event = drawing.show(chart, "by_length", click=accuracy_by_length.CLICKED)
+    event = drawing.with_legend(chart, colors, "by_length", click=accuracy_by_length.CLICKED)
     links.open_clicked(event, accuracy_by_length.CLICKED)
     st.caption(
         f"{measure.meaning} Hover over a line to see its seed; click it to look inside the model."

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard import data, layout
+from dashboard import data, layout, links
 from dashboard.failing import helping
 from dashboard.model import sections
 from dashboard.model.choosing.run import choose_run, show_missing
@@ -39,6 +39,7 @@ def _model(run_id: int, config: RunConfig) -> None:
         st.caption(verbatim(task_sentence(config)))
         st.markdown(verbatim(verdict_sentence(rows.iloc[0], config)))
         helping.rounding(run_id)
+        links.to_compare_two("run", [run_id], "Compare with another model")
     sections.show(run_id, config)
     helping.show(run_id)
 

@@ -11,7 +11,7 @@ SCRIPT = """
   history.pushState = (state, title, url) => {
     const here = location.href, to = new URL(url ?? here, here);
     if (to.pathname === location.pathname) {
-      // The same page with other parameters: Back would only lead to where a script puts them again.
+      // The same page with other parameters: Back would lead to where they are set again.
       before ??= here;
       replace(state, title, url);
       return;

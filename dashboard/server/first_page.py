@@ -34,6 +34,6 @@ def first_page(_request: Request) -> HTMLResponse:
 
 ROUTES = [
     Route(f"/{path}", first_page)
-    for path in ("", "map", "failing", "sweeps", "model", "guide", "launch")
+    for path in ("", "compare_two", "map", "failing", "sweeps", "model", "guide", "launch")
 ]
 """Of the pages that the navigation names."""
