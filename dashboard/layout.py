@@ -22,7 +22,7 @@ ROOMS = "".join(
 STYLE = f"""
 <style>
 {ROOMS}
-.stMain .stMainBlockContainer {{ max-width: initial; padding: 4rem 5rem 3rem; }}
+.stMain .stMainBlockContainer {{ max-width: initial; padding: 4rem 2.5rem 3rem; }}
 @media (min-width: 769px) {{
   .stAppViewContainer:not(:has(.stSidebar)) {{ padding-left: {SIDEBAR}px; }}
 }}
@@ -71,6 +71,9 @@ div:has(> [class*="st-key-named-"]) {{ flex: 0 1 230px !important; min-width: 20
 @media (max-width: 640px) {{
   [data-testid="stMetricValue"] {{ font-size: 1.5rem; }}
 }}
+/* That there are more tabs than fit is seen. */
+[role="tablist"] {{ overflow-x: auto !important; scrollbar-width: thin !important; }}
+[role="tablist"]::-webkit-scrollbar {{ display: block !important; height: 6px; }}
 @media print {{
   .stSidebar, .stAppHeader, .stToolbar {{ display: none !important; }}
   .stMain .stMainBlockContainer {{ padding: 0; max-width: 100%; }}

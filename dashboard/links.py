@@ -48,7 +48,7 @@ def columns(offered: Sequence[str], always: str) -> list[str]:
             f"Columns beside {always}",
             list(offered),
             key="columns",
-            placeholder="All",
+            placeholder="Those that fit",
             bind="query-params",
         )
     return [name for name in offered if name in chosen] or list(offered)
@@ -62,6 +62,7 @@ def selectable(
     mode: Mode,
     columns: Any,
     height: int,
+    order: Sequence[str] | None = None,
 ) -> list[int]:
     """A table whose selected rows are in the link.
 
@@ -73,6 +74,7 @@ def selectable(
             by itself.
         columns: how the columns are shown.
         height: of the table, in pixels.
+        order: the columns that are shown, in order; all of the frame where it is None.
 
     Returns:
         The selected ids; where nothing is selected, those of the link that the table does not show.
@@ -81,7 +83,7 @@ def selectable(
     rows = [place for place, row_id in enumerate(ids) if row_id in before]
     # Rows are selected by their place: other rows are another table.
     key = f"{param}-{sha256(repr(list(ids)).encode()).hexdigest()[:16]}"
-    chosen = [ids[row] for row in _selected(frame, rows, mode, columns, height, key)]
+    chosen = [ids[row] for row in _selected(frame, rows, mode, columns, height, key, order)]
     if not chosen and not rows:
         return before
     put(param, chosen)
@@ -120,11 +122,13 @@ def _selected(
     columns: Any,
     height: int,
     key: str,
+    order: Sequence[str] | None = None,
 ) -> list[int]:
     """A table with these rows selected at first; those that are now."""
     selected = st.dataframe(
         frame,
         column_config=columns,
+        column_order=order,
         hide_index=True,
         placeholder="",
         height=height,

@@ -10,6 +10,9 @@ from dashboard import data
 from dashboard.charts.style.colors import OKABE_ITO
 from sweeps.store.reading import sweep_queries
 
+CHIPS = "chips"
+"""The column of what tells the configurations of a table apart, a chip each."""
+
 COLORS = "colors of configurations"
 """Those that the session has seen."""
 
@@ -59,6 +62,12 @@ def settings_that_differ(config_ids: Sequence[int]) -> pd.DataFrame:
     return settings.loc[:, [name for name in settings if settings[name].nunique() > 1]]
 
 
+def chips_of(config_ids: Sequence[int]) -> list[list[str]]:
+    """The names of configurations, row by row, in the parts that are shown as chips."""
+    named = configuration_names(list(dict.fromkeys(config_ids)))
+    return [named[config_id].split(", ") for config_id in config_ids]
+
+
 def colors(config_ids: Sequence[int]) -> dict[int, str]:
     """A color for each of a few configurations, which it keeps when others come or go.
 
@@ -89,12 +98,3 @@ def colored(
         first = [kept[config_id]] if config_id in kept else []
         chosen[config_id] = next(x for x in [*first, *turned] if x not in chosen.values())
     return chosen
-
-
-def full_name(config_id: int) -> str:
-    """A configuration's sweeps and all its settings in which any configurations differ."""
-    settings = data.settings().loc[config_id]
-    settled = ", ".join(f"{name}={value}" for name, value in settings.dropna().items())
-    return "; ".join(
-        filter(None, [sweep_names([config_id], data.memberships())[config_id], settled])
-    )

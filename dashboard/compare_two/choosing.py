@@ -71,7 +71,7 @@ def _apart(models: pd.DataFrame) -> tuple[str, list[int]]:
     shares = models.groupby("config_id")["failing"].mean()
     if len(shares) < 2:
         return RUN, models["run_id"].head(2).tolist()
-    first = int(shares.idxmax())
+    first = int(str(shares.idxmax()))
     return CONFIG, [first, _other(models, first)]
 
 
@@ -81,7 +81,7 @@ def _other(models: pd.DataFrame, one: int) -> int:
     others = shares.drop(one)
     same = others[[languages.get(x) == languages.get(one) for x in others.index]]
     found = same if len(same) else others
-    return int(found.idxmin()) if len(found) else one
+    return int(str(found.idxmin())) if len(found) else one
 
 
 def _other_model(models: pd.DataFrame, one: int) -> int:

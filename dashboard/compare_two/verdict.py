@@ -102,10 +102,10 @@ def _table(table: Table, names: tuple[str, str], yes: str, no: str) -> None:
     first, second = (verbatim(name) for name in names)
     rows = pd.DataFrame(
         {
-            f"the second {yes}": [table.both, table.only_second],
-            f"the second {no}": [table.only_first, table.none],
+            f"the second {yes}": [int(table.both), int(table.only_second)],
+            f"the second {no}": [int(table.only_first), int(table.none)],
         },
         index=[f"the first {yes}", f"the first {no}"],
     )
     st.caption(f"First: {first}. Second: {second}.")
-    st.table(rows.map("{:,.0f}".format), width="content")
+    st.dataframe(rows, width="content")

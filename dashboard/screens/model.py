@@ -17,6 +17,10 @@ FORMER_NAMES = {"Surgery": "Ablation"}
 """What links that were made before may call a section."""
 
 
+FIRST = (None, "Why", sections.ANSWERS)
+"""The sections that a model opens with, below which stands what would help it."""
+
+
 def show() -> None:
     st.title("Inside a model")
     if (former := st.query_params.get("view")) in FORMER_NAMES:
@@ -41,7 +45,8 @@ def _model(run_id: int, config: RunConfig) -> None:
         helping.rounding(run_id)
         links.to_compare_two("run", [run_id], "Compare with another model")
     sections.show(run_id, config)
-    helping.show(run_id)
+    if st.session_state.get("view") in FIRST:
+        helping.show(run_id)
 
 
 show()

@@ -204,8 +204,6 @@ def test_nothing_moves_while_a_page_is_opened_for_the_first_time(browser: Browse
             context.close()
 
 
-AXES = (("x", "width"), ("y", "height"))
-
 OPACITIES = """chart => [...chart.querySelectorAll('g[class*="mark-line"] path')]
     .map(line => +getComputedStyle(line).opacity).filter(opacity => opacity > 0.01)"""
 
@@ -220,8 +218,9 @@ def test_a_line_is_hit_between_its_points_and_lengths_are_brushed_and_shown_agai
     first, second = (points.nth(place).bounding_box() for place in (7, 8))
     assert first is not None
     assert second is not None
-    middle = [(first[x] + second[x]) / 2 + first[side] / 2 for x, side in AXES]
-    page.mouse.move(*middle)
+    x = (first["x"] + second["x"] + first["width"]) / 2
+    y = (first["y"] + second["y"] + first["height"]) / 2
+    page.mouse.move(x, y)
     expect(page.locator("#vg-tooltip-element")).to_contain_text("all_initializations")
     # Along the strip below, the lengths that are shown are chosen, and all are shown again.
     axis = charts.first.locator(".role-axis-label text")
@@ -237,7 +236,7 @@ def test_a_line_is_hit_between_its_points_and_lengths_are_brushed_and_shown_agai
     expect(axis.filter(has_text=re.compile("^50$"))).to_have_count(1)
     page.mouse.dblclick(strip["x"] + strip["width"] * 0.2, across)
     expect(axis.filter(has_text=re.compile("^100$"))).to_have_count(1)
-    page.mouse.click(*middle)
+    page.mouse.click(x, y)
     page.wait_for_url("**/model?**run=5**")
     no_traceback(page)
     page.close()
@@ -283,3 +282,25 @@ def test_a_toolbar_never_covers_a_control(browser: Browser, shipped: str) -> Non
                 )
                 assert covered == [], path
         page.close()
+
+
+def test_tables_need_no_scrolling_sideways(browser: Browser, shipped: str) -> None:
+    for path in ("", "failing", "sweeps", "compare_two"):
+        page = open_page(browser, f"{shipped}/{path}", 1440)
+        page.wait_for_function(AT_REST)
+        scroller = page.locator(".stDataFrame .dvn-scroller").first
+        wide, own = scroller.evaluate("table => [table.scrollWidth, table.clientWidth]")
+        assert wide <= own, f"the table of /{path} is {wide} pixels wide in {own}"
+        page.close()
+
+
+def test_on_a_phone_the_sidebar_closes_after_a_choice(browser: Browser, shipped: str) -> None:
+    page = open_page(browser, shipped, 390)
+    opens = page.get_by_test_id("stExpandSidebarButton")
+    opens.click()
+    expect(opens).to_have_count(0)
+    page.get_by_role("combobox", name="Model seeds").click()
+    page.get_by_role("option", name="2", exact=True).click()
+    expect(opens).to_be_visible()
+    models_tested(page, 5)
+    page.close()

@@ -1,4 +1,4 @@
-"""The page that compares two configurations, or two models, says what is so and what cannot be said."""
+"""Two configurations, or two models, compared on a page: what is so, and what cannot be said."""
 
 from pathlib import Path
 from typing import Any

@@ -219,9 +219,8 @@ def test_configurations_of_one_sweep_are_told_apart_by_their_settings(
     app = open_app(monkeypatch, file_of(store), "failing")
     models = app.dataframe[0].value[["hidden_size", "num_attention_heads"]]
     assert not models.duplicated().any()
-    assert any(
-        "hidden_size=2" in text.value and "Seed 0 of grid" in text.value for text in app.text
-    )
+    assert "Seed 0 of grid" in said(app)
+    assert "hidden_size</em> <b>2</b>" in str([x.proto for x in app.get("html")]), "as a chip"
 
 
 def test_what_is_saved_as_csv_reads_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,14 +69,14 @@ LIMITS = pd.DataFrame({"length": [10, 50], "label": ["end of training", "end of 
 
 
 def by_length() -> dict[str, Any]:
-    return accuracy_by_length(SEEDS, MEDIANS, LIMITS, "Accuracy").to_dict()  # type: ignore[no-any-return]
+    return accuracy_by_length(SEEDS, MEDIANS, LIMITS, "Accuracy").to_dict()
 
 
 def test_every_seed_is_a_line_and_every_configuration_a_median() -> None:
     spec = by_length()
-    rules, labels, band, lines, median, wide, targets = spec["layer"]
+    rules, labels, band, lines, median, ends, wide, targets = spec["layer"]
     marks = [layer["mark"]["type"] for layer in spec["layer"]]
-    assert marks == ["rule", "text", "area", "line", "line", "line", "point"]
+    assert marks == ["rule", "text", "area", "line", "line", "text", "line", "point"]
     assert lines["encoding"]["detail"]["field"] == "run_id"
     assert lines["mark"]["strokeWidth"] < median["mark"]["strokeWidth"]
     # The order is that of the table, and all layers color a configuration alike.
@@ -90,6 +90,7 @@ def test_every_seed_is_a_line_and_every_configuration_a_median() -> None:
     assert [row["median"] for row in data[median["data"]["name"]]] == [0.95, 0.75]
     assert [row["length"] for row in data[rules["data"]["name"]]] == [10, 50]
     assert labels["encoding"]["text"]["field"] == "label"
+    assert ends["encoding"]["text"]["field"] == "configuration", "few lines are named at their ends"
     # What is hit of a line is wider than it, between its points too, and says whose it is.
     assert wide["mark"]["strokeWidth"] > 3 * lines["mark"]["strokeWidth"]
     assert titles(wide["encoding"]) == ["Configuration", "Model seed"]

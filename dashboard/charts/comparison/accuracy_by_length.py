@@ -1,6 +1,7 @@
 """Accuracy, or a rate of errors, against string length: seeds thin, medians thick."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -17,6 +18,9 @@ PLOT_HEIGHT, STRIP_HEIGHT = 340, 34
 
 LIFT = 5
 """Pixels that lines lie apart where they would hide each other: at 100%, and at 0%."""
+
+FEW, LABELLED = 3, 32
+"""Lines, and letters of their names, that are written at the ends of the lines."""
 
 CLICKED = "clicked_line"
 """The selection that holds the run_id of a line that was clicked."""
@@ -35,7 +39,7 @@ def accuracy_by_length(
     limits: pd.DataFrame,
     measure: str,
     colors: Mapping[str, str] | None = None,
-) -> alt.LayerChart:
+) -> alt.LayerChart | alt.FacetChart:
     """The chart as it is printed, with its legend.
 
     Args:
@@ -91,7 +95,6 @@ def zoomed_by_length(
     title = titled(
         f"{measure} by string length",
         subtitle=f"{lines}Drag along the strip below to zoom in, double-click it to zoom out.",
-        letters=110,
     )
     return alt.vconcat(chart.properties(height=PLOT_HEIGHT), strip, spacing=6).properties(
         title=title, **reserved(PLOT_HEIGHT + STRIP_HEIGHT)
@@ -105,7 +108,7 @@ def _layers(
     measure: str,
     color: alt.Color,
     lengths: alt.Scale,
-) -> alt.LayerChart:
+) -> alt.LayerChart | alt.FacetChart:
     names = list(dict.fromkeys(medians["configuration"]))
     lanes = _lanes(medians)
     lines = chart_of(_lifted(seeds, "value", lanes), names)
@@ -113,11 +116,13 @@ def _layers(
     axis = alt.Axis(tickMinStep=1, format=",.0f")
     x = alt.X("middle:Q", title="String length (letters)", scale=lengths, axis=axis)
     y = _scale(seeds, medians, len(set(lanes.values())))
+    labels = _labels(medians, x, y, color)
     return alt.layer(
         *_limits(limits),
         _band(chart_of(medians.dropna(subset=["low"]), names), x, color),
         _seeds(lines, x, y, color, measure),
         _medians(summed, x, y, color, measure),
+        *([] if labels is None else [labels]),
         _wide(lines, x, y, measure),
         _targets(lines, x, y, measure),
     )
@@ -161,7 +166,7 @@ def _y(field: str, measure: str, scale: alt.Scale) -> alt.Y:
     )
 
 
-_MOVED = {"yOffset": {"expr": "datum.lift"}, "clip": True}
+_MOVED: dict[str, Any] = {"yOffset": {"expr": "datum.lift"}, "clip": True}
 
 
 def _band(medians: alt.Chart, x: alt.X, color: alt.Color) -> alt.Chart:
@@ -180,6 +185,22 @@ def _medians(
 ) -> alt.Chart:
     lines = medians.mark_line(strokeWidth=3, **_MOVED)
     return lines.encode(x, _y("median", measure, y), color, unfaded())
+
+
+def _labels(medians: pd.DataFrame, x: alt.X, y: alt.Scale, color: alt.Color) -> alt.Chart | None:
+    """The names of a few lines at their ends; None where these are many, or would cover each other.
+
+    A name of several settings stands in the legend alone.
+    """
+    ends = medians.sort_values("middle").groupby("configuration", observed=True).tail(1)
+    low, high = y.to_dict()["domain"]
+    heights = ends["median"].sort_values() / (high - low) * PLOT_HEIGHT
+    long = ends["configuration"].astype(str).map(len).max() > LABELLED
+    if not 1 < len(ends) <= FEW or long or heights.diff().min() < 2 * LABEL_LINE_HEIGHT:
+        return None
+    names = chart_of(ends, list(dict.fromkeys(medians["configuration"])))
+    texts = names.mark_text(align="right", baseline="bottom", dx=-2, dy=-6, fontWeight="bold")
+    return texts.encode(x, alt.Y("median:Q", scale=y), alt.Text("configuration:N"), color)
 
 
 def _wide(seeds: alt.Chart, x: alt.X, y: alt.Scale, measure: str) -> alt.Chart:

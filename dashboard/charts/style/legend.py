@@ -23,7 +23,7 @@ def unfaded(field: str = CONFIGURATION) -> alt.Opacity:
     )
 
 
-def legend(colors: Mapping[str, str]) -> alt.LayerChart:
+def legend(colors: Mapping[str, str]) -> alt.LayerChart | alt.FacetChart:
     """A row for each name; what is pointed at here is marked in the charts beside it.
 
     Args:

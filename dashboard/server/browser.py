@@ -1,4 +1,4 @@
-"""What the browser's Back leads to: the page before as it was, in one press."""
+"""What the browser does by itself: Back leads to the page before, a phone's sidebar closes."""
 
 SCRIPT = """
 <script>
@@ -21,6 +21,14 @@ SCRIPT = """
     before = null;
     push(state, title, url);
   };
+  // On a phone the sidebar lies over the page that a choice in it changes.
+  addEventListener("click", ({target}) => {
+    const close = () => document.querySelector('[data-testid="stSidebarCollapseButton"] button');
+    const choice = target.closest?.('[role="option"], [data-testid="stSidebar"] a');
+    if (innerWidth <= 768 && choice) {
+      setTimeout(() => { document.activeElement?.blur(); close()?.click(); }, 150);
+    }
+  }, true);
 })();
 </script>
 """
