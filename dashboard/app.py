@@ -21,12 +21,16 @@ from dashboard.launch import panel
 from dashboard.server import first_page, serving
 from sweeps.store.databases.engine import limit_reads
 
+# Pages that are about what their link names.
+UNFILTERED = ("Compare two", "Model", "Guide", "Launch")
+
 
 def draw() -> None:
     """Draws the page that the address bar names, and all around it."""
     page = st.navigation(
         [
             st.Page("screens/compare.py", title="Compare", default=True),
+            st.Page("screens/compare_two.py", title="Compare two"),
             st.Page("screens/map.py", title="Map"),
             st.Page("screens/failing.py", title="Failing models"),
             st.Page("screens/sweeps.py", title="Sweeps"),
@@ -40,13 +44,14 @@ def draw() -> None:
     panel.switch(page.url_path)
     limit_reads(data.PAGE_SECONDS)
     with concurrent_changes.redrawn_if_changed():
-        if links.is_another_page(page.url_path):
+        came = links.is_another_page(page.url_path)
+        if came:
             filters.take_from_link()
         concurrent_changes.say_what_is_damaged()
-        if links.was_switched():
+        if links.was_switched() or (came and not links.went_back()):
             filters.send_again()
         with st.sidebar:
-            sidebar.show(page.url_path, filtered=page.title not in ("Model", "Guide", "Launch"))
+            sidebar.show(page.url_path, filtered=page.title not in UNFILTERED)
         page.run()
 
 

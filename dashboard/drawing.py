@@ -2,7 +2,7 @@
 
 import html
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -16,6 +16,7 @@ from dashboard import layout
 from dashboard.charts.model.parts import Part, together
 from dashboard.charts.style.encodings import Drawing
 from dashboard.charts.style.keys import Key
+from dashboard.charts.style.legend import legend
 from dashboard.charts.style.panels import apart
 from dashboard.charts.style.themes import DARK, LIGHT, Ground, described, themed
 from dashboard.server.shared_answers import ANSWERS
@@ -102,10 +103,31 @@ def show(
         The selections, where there is any to make.
     """
     spec = _said(chart if isinstance(chart, dict) else spec_of(chart), says)
-    with _place_of(key, spec.get("height", 0)):
+    with _place_of(key, spec.get("height", 0) or _reserved(spec)):
         if click is None:
-            return st.vega_lite_chart(spec, key=key)
-        return st.vega_lite_chart(spec, key=key, on_select="rerun", selection_mode=[click])
+            return st.vega_lite_chart(spec, width="stretch", key=key)
+        return st.vega_lite_chart(
+            spec, width="stretch", key=key, on_select="rerun", selection_mode=[click]
+        )
+
+
+def with_legend(
+    chart: Drawing | dict[str, Any], colors: Mapping[str, str], key: str, click: str | None = None
+) -> Any:
+    """A chart with the names of its configurations at its right; below it in a narrow window.
+
+    Args:
+        chart: as for `show`, without a legend of its own.
+        colors: of each configuration, in order.
+        key: as for `show`.
+        click: likewise.
+    """
+    with st.container(horizontal=True, gap="small", key=f"beside {key}"):
+        with st.container(key=f"drawn {key}"):
+            event = show(chart, key, click=click)
+        with st.container(key=f"named {key}"):
+            st.vega_lite_chart(spec_of(legend(colors)), key=f"legend {key}")
+    return event
 
 
 def unfolded(rows: int, label: str, key: str) -> DeltaGenerator | None:

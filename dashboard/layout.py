@@ -22,7 +22,7 @@ ROOMS = "".join(
 STYLE = f"""
 <style>
 {ROOMS}
-.stMain .stMainBlockContainer {{ max-width: initial; padding: 4rem 5rem 3rem; }}
+.stMain .stMainBlockContainer {{ max-width: initial; padding: 4rem 2.5rem 3rem; }}
 @media (min-width: 769px) {{
   .stAppViewContainer:not(:has(.stSidebar)) {{ padding-left: {SIDEBAR}px; }}
 }}
@@ -39,6 +39,12 @@ STYLE = f"""
 .keys p {{ margin: 0; display: flex; flex-wrap: wrap; }}
 .keys em {{ font-style: normal; font-weight: 600; margin-right: 0.8rem; }}
 .keys span {{ margin-right: 0.8rem; white-space: nowrap; }}
+.chips {{ display: flex; flex-wrap: wrap; gap: 0.35rem; font-size: 0.8125rem; }}
+.chips span {{ border: 1px solid rgba(128, 128, 128, 0.4); border-radius: 1rem;
+  padding: 0.05rem 0.6rem; overflow-wrap: anywhere; }}
+.chips em {{ font-style: normal; opacity: 0.75; }}
+.chips b {{ font-weight: 600; }}
+.chips i {{ font-style: normal; opacity: 0.6; }}
 .aligned {{ overflow-x: auto; padding-bottom: 0.25rem; }}
 .aligned table {{ border-collapse: collapse; }}
 .aligned th {{ position: sticky; left: 0; text-align: left; font-weight: 600;
@@ -48,13 +54,26 @@ STYLE = f"""
 .aligned mark {{ background: {WRONG}; color: black; font-weight: 700; padding: 0.1rem 0.3rem;
   border-radius: 0.2rem; }}
 .aligned .after {{ opacity: 0.6; }}
+/* A chart and its legend, which goes below where there is no room for both. */
+div:has(> [class*="st-key-drawn-"]) {{ flex: 1 1 440px !important; min-width: 0; }}
+div:has(> [class*="st-key-named-"]) {{ flex: 0 1 230px !important; min-width: 200px;
+  padding-top: 2rem; }}
+/* Charts in two parts are as wide as their plots, and their axes come on top. */
+[class*="st-key-by_length"] {{ padding-right: 4.2rem; box-sizing: border-box; }}
+/* By itself it would lie on what stands above. */
+[data-testid="stElementToolbar"] {{ top: 0 !important; }}
+.stDataFrame [data-testid="stElementToolbar"] {{ top: auto !important; bottom: 0; }}
 .stVegaLiteChart {{ max-width: 100%; overflow-x: auto; }}
+[class*="st-key-by_length"] .stVegaLiteChart {{ max-width: none; overflow: visible; }}
 @media (max-width: 1000px) {{
   .stMain .stMainBlockContainer {{ padding-left: 1rem; padding-right: 1rem; }}
 }}
 @media (max-width: 640px) {{
   [data-testid="stMetricValue"] {{ font-size: 1.5rem; }}
 }}
+/* That there are more tabs than fit is seen. */
+[role="tablist"] {{ overflow-x: auto !important; scrollbar-width: thin !important; }}
+[role="tablist"]::-webkit-scrollbar {{ display: block !important; height: 6px; }}
 @media print {{
   .stSidebar, .stAppHeader, .stToolbar {{ display: none !important; }}
   .stMain .stMainBlockContainer {{ padding: 0; max-width: 100%; }}

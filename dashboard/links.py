@@ -6,9 +6,11 @@ from typing import Any, Literal
 
 import pandas as pd
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 MODEL_PAGE = "screens/model.py"
 COMPARE_PAGE = "screens/compare.py"
+COMPARE_TWO_PAGE = "screens/compare_two.py"
 MAP_PAGE = "screens/map.py"
 FAILING_PAGE = "screens/failing.py"
 LAUNCH_PAGE = "screens/launch.py"
@@ -46,7 +48,7 @@ def columns(offered: Sequence[str], always: str) -> list[str]:
             f"Columns beside {always}",
             list(offered),
             key="columns",
-            placeholder="All",
+            placeholder="Those that fit",
             bind="query-params",
         )
     return [name for name in offered if name in chosen] or list(offered)
@@ -60,6 +62,7 @@ def selectable(
     mode: Mode,
     columns: Any,
     height: int,
+    order: Sequence[str] | None = None,
 ) -> list[int]:
     """A table whose selected rows are in the link.
 
@@ -71,6 +74,7 @@ def selectable(
             by itself.
         columns: how the columns are shown.
         height: of the table, in pixels.
+        order: the columns that are shown, in order; all of the frame where it is None.
 
     Returns:
         The selected ids; where nothing is selected, those of the link that the table does not show.
@@ -79,7 +83,7 @@ def selectable(
     rows = [place for place, row_id in enumerate(ids) if row_id in before]
     # Rows are selected by their place: other rows are another table.
     key = f"{param}-{sha256(repr(list(ids)).encode()).hexdigest()[:16]}"
-    chosen = [ids[row] for row in _selected(frame, rows, mode, columns, height, key)]
+    chosen = [ids[row] for row in _selected(frame, rows, mode, columns, height, key, order)]
     if not chosen and not rows:
         return before
     put(param, chosen)
@@ -118,11 +122,13 @@ def _selected(
     columns: Any,
     height: int,
     key: str,
+    order: Sequence[str] | None = None,
 ) -> list[int]:
     """A table with these rows selected at first; those that are now."""
     selected = st.dataframe(
         frame,
         column_config=columns,
+        column_order=order,
         hide_index=True,
         placeholder="",
         height=height,
@@ -142,7 +148,8 @@ def open_clicked(event: Any, param: str) -> None:
         param: the chart's selection, whose points have a run_id.
     """
     points = event["selection"].get(param) or []
-    if points:
+    # Of a median there is no model.
+    if points and points[0].get("run_id") is not None:
         st.session_state[SWITCHED] = True
         st.switch_page(MODEL_PAGE, query_params={"run": str(points[0]["run_id"])})
 
@@ -169,6 +176,12 @@ def is_another_page(path: str) -> bool:
     return bool(before != path)
 
 
+def went_back() -> bool:
+    """Whether the browser's Back or Forward led here, whose link has the filters of that time."""
+    context = get_script_run_ctx()
+    return context is not None and context.is_history_navigation
+
+
 def was_switched() -> bool:
     """Whether this run of the script is the first after a click on a chart led to another page."""
     return bool(st.session_state.pop(SWITCHED, False))
@@ -178,3 +191,17 @@ def to_model(run_id: int, label: str, **query: str) -> None:
     """A link to the page that looks inside a model, at what the query names."""
     wanted = {"run": str(run_id), **query}
     st.page_link(MODEL_PAGE, label=label, icon=":material/search:", query_params=wanted)
+
+
+def to_compare_two(param: str, ids: Sequence[int], label: str) -> None:
+    """A link to the page that compares two.
+
+    Args:
+        param: what the numbers are: config or run.
+        ids: one or both; of one, another to compare it with is chosen.
+        label: what is clicked.
+    """
+    wanted = {param: [str(x) for x in ids]}
+    st.page_link(
+        COMPARE_TWO_PAGE, label=label, icon=":material/compare_arrows:", query_params=wanted
+    )

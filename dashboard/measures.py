@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
-from streamlit.column_config import NumberColumn, TextColumn
+from streamlit.column_config import ListColumn, NumberColumn, TextColumn
 
 from dashboard.spoken import Spoken
 from seqcls import kinds
@@ -50,28 +50,32 @@ def configuration_columns(below: float, spoken: Spoken) -> dict[str, Any]:
     median = f"{spoken.accuracy} The median over seeds: half of the models are better."
     solved = f"{solved_length(spoken.words)} The median over seeds."
     return {
-        "seeds": NumberColumn("Seeds", help=SEEDS),
+        "seeds": NumberColumn("Seeds", help=SEEDS, width=55),
         "unfinished": NumberColumn("Unfinished", help="Queued or in training."),
         "failed": NumberColumn("Untrained", help="Training failed; excluded from averages."),
-        "failing": NumberColumn("Failing", help=fail),
+        "failing": NumberColumn("Failing", help=fail, width=62),
         "failing_share": NumberColumn(
-            "Share", format="percent", help=f"Share of seeds that fail. {fail}"
+            "Share", format="percent", help=f"Share of seeds that fail. {fail}", width=62
         ),
         "failing_interval": TextColumn(
-            "95% (Wilson)", help="95% interval of the share of failing seeds, by Wilson."
+            "95% (Wilson)", help="95% interval of the share of failing seeds, by Wilson.", width=98
         ),
-        "predicted": TextColumn("Predicted", help=PREDICTED),
-        "failing_seeds": TextColumn("Failing seeds", help="Which seeds those are.", width=125),
-        "median_accuracy": NumberColumn("Median accuracy", help=median, format="percent"),
-        "interval": TextColumn("95% interval", help=INTERVAL),
-        "median_solved_length": NumberColumn("Median solved length", help=solved, format="%.0f"),
+        "predicted": TextColumn("Predicted", help=PREDICTED, width=80),
+        "failing_seeds": TextColumn("Failing seeds", help="Which seeds those are.", width=110),
+        "median_accuracy": NumberColumn(
+            "Accuracy", help=f"Median accuracy. {median}", format="percent", width=78
+        ),
+        "interval": TextColumn("95%", help=INTERVAL, width=120),
+        "median_solved_length": NumberColumn(
+            "Solved", help=f"Median solved length. {solved}", format="%.0f", width=64
+        ),
         "false_positives": NumberColumn("False positives", help=f"{FALSE_POSITIVES}; all seeds."),
         "false_negatives": NumberColumn("False negatives", help=f"{FALSE_NEGATIVES}; all seeds."),
     }
 
 
 PINNED = 250
-"""Pixels of a column that stays in sight; a wider one would leave a narrow window nothing else."""
+"""Pixels of the column that names the rows, which stays in sight where the names fit."""
 
 LETTER = 7.5
 """Pixels of a letter in a table, about."""
@@ -85,10 +89,14 @@ def setting_columns(names: Iterable[str], longest: int = 26) -> dict[str, Any]:
         longest: letters of the longest name of a row.
     """
     shown: dict[str, Any] = {name: st.column_config.Column(width=95, help=name) for name in names}
-    width = round(min(max(LETTER * longest + 24, 120), 420))
+    wanted = LETTER * longest + 24
+    width = round(min(max(wanted, 120), PINNED))
+    if "chips" in shown:
+        told = "What tells the configurations apart."
+        shown["chips"] = ListColumn("Configuration", help=told, width=285)
     for name in ("sweeps", "configuration"):
         if name in shown:
-            shown[name] = TextColumn(name.capitalize(), width=width, pinned=width <= PINNED)
+            shown[name] = TextColumn(name.capitalize(), width=width, pinned=wanted <= PINNED)
     return shown
 
 
@@ -106,13 +114,13 @@ def model_columns(spoken: Spoken) -> dict[str, Any]:
     words = spoken.words
     errors = f"{words.plural('test').capitalize()} that it {words.misses.format('')}"
     return {
-        "run_id": NumberColumn("Run", help="The model's number in the database."),
-        "model_seed": NumberColumn("Seed", help="The seed of its initial values."),
-        "errors": NumberColumn("Errors", help=f"{' '.join(errors.split())}."),
-        "false_positives": NumberColumn("False positives", help=f"{FALSE_POSITIVES}."),
-        "false_negatives": NumberColumn("False negatives", help=f"{FALSE_NEGATIVES}."),
-        "accuracy": NumberColumn("Accuracy", help=spoken.accuracy, format="percent"),
-        "solved_length": NumberColumn("Solved length", help=solved_length(words)),
+        "run_id": NumberColumn("Run", help="The model's number in the database.", width=60),
+        "model_seed": NumberColumn("Seed", help="The seed of its initial values.", width=60),
+        "errors": NumberColumn("Errors", help=f"{' '.join(errors.split())}.", width=70),
+        "false_positives": NumberColumn("False pos.", help=f"{FALSE_POSITIVES}.", width=80),
+        "false_negatives": NumberColumn("False neg.", help=f"{FALSE_NEGATIVES}.", width=80),
+        "accuracy": NumberColumn("Accuracy", help=spoken.accuracy, format="percent", width=80),
+        "solved_length": NumberColumn("Solved", help=solved_length(words), width=65),
     }
 
 

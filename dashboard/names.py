@@ -1,13 +1,20 @@
 """What configurations and models are called on a page."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import pandas as pd
+import streamlit as st
 
 from dashboard import data
 from dashboard.charts.style.colors import OKABE_ITO
 from sweeps.store.reading import sweep_queries
+
+CHIPS = "chips"
+"""The column of what tells the configurations of a table apart, a chip each."""
+
+COLORS = "colors of configurations"
+"""Those that the session has seen."""
 
 
 @partial(data.shared, of=sweep_queries.members_revision)
@@ -55,27 +62,39 @@ def settings_that_differ(config_ids: Sequence[int]) -> pd.DataFrame:
     return settings.loc[:, [name for name in settings if settings[name].nunique() > 1]]
 
 
-def colors(config_ids: Sequence[int]) -> dict[int, str]:
-    """A color for each of a few configurations: its own, whatever else is shown beside it.
+def chips_of(config_ids: Sequence[int]) -> list[list[str]]:
+    """The names of configurations, row by row, in the parts that are shown as chips."""
+    named = configuration_names(list(dict.fromkeys(config_ids)))
+    return [named[config_id].split(", ") for config_id in config_ids]
 
-    Where two have the same, the later one takes the next that is free.
+
+def colors(config_ids: Sequence[int]) -> dict[int, str]:
+    """A color for each of a few configurations, which it keeps when others come or go.
 
     Args:
         config_ids: at most as many as the palette has colors.
     """
-    known = sorted(data.settings().index)
+    kept: dict[int, str] = st.session_state.setdefault(COLORS, {})
+    kept |= colored(sorted(config_ids), sorted(data.settings().index), kept)
+    return {config_id: kept[config_id] for config_id in sorted(config_ids)}
+
+
+def colored(
+    config_ids: Sequence[int], known: Sequence[int], kept: Mapping[int, str]
+) -> dict[int, str]:
+    """Colors that no two of these configurations share.
+
+    Args:
+        config_ids: the configurations, in order.
+        known: all that there are, in the order in which they came: a new one begins with the
+            color of its place.
+        kept: the colors that configurations were shown in. Where two have the same, the later
+            one gets another.
+    """
     chosen: dict[int, str] = {}
-    for config_id in sorted(config_ids):
+    for config_id in sorted(config_ids, key=lambda one: one not in kept):
         place = known.index(config_id)
         turned = [OKABE_ITO[(place + step) % len(OKABE_ITO)] for step in range(len(OKABE_ITO))]
-        chosen[config_id] = next(x for x in turned if x not in chosen.values())
+        first = [kept[config_id]] if config_id in kept else []
+        chosen[config_id] = next(x for x in [*first, *turned] if x not in chosen.values())
     return chosen
-
-
-def full_name(config_id: int) -> str:
-    """A configuration's sweeps and all its settings in which any configurations differ."""
-    settings = data.settings().loc[config_id]
-    settled = ", ".join(f"{name}={value}" for name, value in settings.dropna().items())
-    return "; ".join(
-        filter(None, [sweep_names([config_id], data.memberships())[config_id], settled])
-    )

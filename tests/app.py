@@ -17,8 +17,8 @@ pytest.MonkeyPatch().setattr(
 )
 
 PAGES = ("compare", "map", "failing", "sweeps")
-INSIDE = ("model", "guide")
-"""Pages that look inside a model."""
+INSIDE = ("model", "guide", "compare_two")
+"""Pages that are about what their link names, and do not filter."""
 
 
 def open_app(

@@ -9,6 +9,7 @@ import streamlit as st
 from dashboard import data, drawing
 from dashboard.charts.errors.errors_by_length import errors_by_length
 from dashboard.charts.errors.features import feature_plane
+from dashboard.charts.style.keys import told_once
 from dashboard.compare.lengths import named
 from dashboard.failing import outputs
 from seqcls.config import REPORT_TASK, RunConfig
@@ -35,16 +36,18 @@ def show(run_id: int, errors: pd.DataFrame, config: RunConfig) -> None:
         outputs.show(run_id, config)
         return
     errors = errors.head(MAX_POINTS)
-    left, right = st.columns(2)
+    place, (left, right) = st.container(), st.columns(2)
     with left:
-        chart = drawing.built(errors_by_length, _by_length(run_id))
+        chart, _ = told_once(drawing.built(errors_by_length, _by_length(run_id)))
         drawing.show(chart, "errors by length")
     with right:
         found = features(config, tuple(errors["string"]))
         across, up = _axes(config, [str(name) for name in found])
         drawn = errors.assign(first=found[across].to_numpy(), second=found[up].to_numpy())
-        chart = drawing.built(feature_plane, drawn, across, up)
+        chart, keys = told_once(drawing.built(feature_plane, drawn, across, up))
         drawing.show(chart, "errors by features")
+    with place:
+        drawing.show_keys(keys)
     if len(errors) == MAX_POINTS:
         st.caption(f"The chart on the right shows the {MAX_POINTS:,} shortest strings.")
 

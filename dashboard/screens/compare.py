@@ -8,6 +8,7 @@ import streamlit as st
 from dashboard import data, drawing, filters, links, measures, names, share, spoken
 from dashboard.charts.comparison import accuracy_by_length, every_seed, seed_grid
 from dashboard.charts.style.colors import OKABE_ITO
+from dashboard.charts.style.keys import told_once
 from dashboard.compare import configurations, drawn_models, importance, lengths, theory
 from dashboard.compare.drawn_models import MAX_MODELS, MAX_ROWS
 from dashboard.compare.lengths import limits, offered
@@ -112,29 +113,50 @@ def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
     named, settings = _identified(table)
     first = [named] if named == SWEEPS or len(settings) > FEW_SETTINGS else settings
     others = [name for name in settings if name not in first]
+    results = _results(table)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption("Worst first. Select rows to draw only those, two to compare them.")
+        shown = links.columns([*results, *others], " and ".join(first))
+    table = table.assign(configuration=_names(table), chips=names.chips_of(_ids(table)))
+    longest = max(len(str(name)) for name in table[first[0]])
+    leading = [name for name in LEADING if name in shown and first == [named]]
+    following = [*first, *(name for name in shown if name not in leading)]
+    shown_as = [names.CHIPS if name == CONFIGURATION else name for name in first]
+    if "columns" not in st.query_params:
+        # Until columns are chosen those are shown for which there is room.
+        shown = [name for name in shown if name not in {*others, *CELLS}]
+    order = [*leading, *shown_as, *(name for name in shown if name not in leading)]
+    selected = links.selectable(
+        table[[*leading, *following, *({*shown_as} - {*first})]],
+        table["config_id"].tolist(),
+        "config",
+        mode="multi-row",
+        columns=measures.setting_columns([SWEEPS, CONFIGURATION, names.CHIPS, *others], longest)
+        | measures.naming_columns(first)
+        | measures.configuration_columns(view.below, spoken.of(table["config_id"])),
+        height=min(38 + 35 * len(table), MOST_HEIGHT),
+        order=order,
+    )
+    rows = table[table["config_id"].isin(selected)]
+    _two(rows)
+    return rows if len(rows) else table[table["seeds"] > 0]
+
+
+def _results(table: pd.DataFrame) -> list[str]:
+    """The columns of results that say something of these configurations."""
     results = [x for x in RESULTS if x not in RARE or table[x].any()]
     if (table["predicted"] == NOT_KNOWN).all():
         results.remove("predicted")
     if not spoken.has_cells(table["config_id"]):
         results = [x for x in results if x not in CELLS]
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption("Worst first. Select rows to draw only those.")
-        shown = links.columns([*results, *others], " and ".join(first))
-    table = table.assign(**{CONFIGURATION: _names(table)})
-    longest = max(len(str(name)) for name in table[first[0]])
-    leading = [name for name in LEADING if name in shown and first == [named]]
-    selected = links.selectable(
-        table[[*leading, *first, *(name for name in shown if name not in leading)]],
-        table["config_id"].tolist(),
-        "config",
-        mode="multi-row",
-        columns=measures.setting_columns([SWEEPS, CONFIGURATION, *others], longest)
-        | measures.naming_columns(first)
-        | measures.configuration_columns(view.below, spoken.of(table["config_id"])),
-        height=min(38 + 35 * len(table), MOST_HEIGHT),
-    )
-    rows = table[table["config_id"].isin(selected)]
-    return rows if len(rows) else table[table["seeds"] > 0]
+    return results
+
+
+def _two(rows: pd.DataFrame) -> None:
+    """A link to what the two selected rows differ in."""
+    tested = rows[rows["seeds"] > 0]["config_id"].tolist()
+    if len(tested) == 2:
+        links.to_compare_two("config", tested, "Compare these two")
 
 
 def _identified(table: pd.DataFrame) -> tuple[str, list[str]]:
@@ -167,13 +189,14 @@ def _by_length(chosen: pd.DataFrame, view: View) -> None:
     if medians.empty:
         return
     most = _most(drawn_models.counts(view, ids), medians["middle"].nunique())
-    colors = {named[config_id]: color for config_id, color in names.colors(ids).items()}
+    own = names.colors(ids)
+    colors = {named[config_id]: own[config_id] for config_id in ids}
     chart = drawing.built(
-        accuracy_by_length.accuracy_by_length,
+        accuracy_by_length.zoomed_by_length,
         drawn_models.points(view, ids, most, width, measure.name),
         *(medians, limits(ids), measure.title, colors),
     )
-    event = drawing.show(chart, "by_length", click=accuracy_by_length.CLICKED)
+    event = drawing.with_legend(chart, colors, "by_length", click=accuracy_by_length.CLICKED)
     links.open_clicked(event, accuracy_by_length.CLICKED)
     st.caption(
         f"{measure.meaning} Hover over a line to see its seed; click it to look inside the model."
@@ -232,7 +255,8 @@ def _by_seed(chosen: pd.DataFrame, view: View) -> None:
     most = MAX_MODELS if number > MAX_MODELS else None
     models = drawn_models.by_seed(view, _ids(chosen), most)
     named = list(names.configuration_names(_ids(chosen)).values())
-    strip = drawing.built(every_seed.every_seed, models, named)
+    strip, keys = told_once(drawing.built(every_seed.every_seed, models, named))
+    drawing.show_keys(keys)
     clicked = drawing.show(strip, "every_seed", click=every_seed.CLICKED)
     links.open_clicked(clicked, every_seed.CLICKED)
     place = drawing.unfolded(len(models), "Accuracy of each seed as a grid", "seed_grid")

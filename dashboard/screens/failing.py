@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, filters, languages, links, measures, names, share, spoken
+from dashboard import chips, data, filters, languages, links, measures, names, share, spoken
 from dashboard.failing import alignment, causes, error_places, helping
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
@@ -76,15 +76,16 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
     shown = table[[*LEADING, "config_id", *known]].join(settings, on="config_id")
     shown["config_id"] = named
     shown = shown.rename(columns={"config_id": CONFIGURATION})
+    shown[names.CHIPS] = names.chips_of(config_ids)
     elsewhere = _linked_elsewhere(table["run_id"].tolist())
     chosen = links.selectable(
         shown,
         table["run_id"].tolist(),
         "run",
         mode="single-row-required" if elsewhere is None else "single-row",
-        columns=measures.model_columns(said)
-        | measures.setting_columns([CONFIGURATION, *settings], int(named.map(len).max())),
+        columns=measures.model_columns(said) | measures.setting_columns([names.CHIPS, *settings]),
         height=min(38 + 35 * len(shown), 320),
+        order=[*LEADING, names.CHIPS, *known],
     )
     if elsewhere is not None and chosen == [elsewhere["run_id"]]:
         st.caption(f"Model {chosen[0]} is not in the table above; select another there.")
@@ -116,7 +117,9 @@ def _page(pages: int, key: str) -> int:
 def _model(model: "pd.Series[Any]", view: View) -> None:
     run_id, config_id = int(model["run_id"]), int(model["config_id"])
     st.subheader(f"Model {run_id}")
-    st.text(f"Seed {model['model_seed']:.0f} of {names.full_name(config_id)}")
+    sweeps = names.sweep_names([config_id], data.memberships())[config_id]
+    st.text(f"Seed {model['model_seed']:.0f} of {sweeps}")
+    chips.show({str(x): value for x, value in data.settings().loc[config_id].items()})
     errors = data.string_errors(run_id, ErrorSearch(), error_places.MAX_POINTS)
     config = data.some_configs((config_id,))[config_id]
     kind = resolve(config).kind if obstacle_of(config) is None else None

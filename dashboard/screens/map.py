@@ -8,15 +8,12 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import data, drawing, filters, languages, links, measures, share, spoken
+from dashboard import chips, data, drawing, filters, languages, links, measures, share, spoken
 from dashboard.charts.comparison.heat_map import CANNOT, CLICKED, heat_map
 from dashboard.compare import cells, theory
 from seqcls.errors import SeqclsError
 from seqcls.kinds import Measure
 from sweeps.store.reading.selection import View
-
-MOST_NAMED = 6
-"""Settings in which the models of a cell differ that are named."""
 
 SHARES = ("median", "worst", "best", "failing_share")
 
@@ -165,13 +162,12 @@ def _say_what_is_predicted(table: pd.DataFrame, grouped: list[str]) -> None:
 
 def _say_what_is_pooled(table: pd.DataFrame, fields: list[str], grouped: list[str]) -> None:
     if table["configurations"].max() > 1:
-        pooled = [f"`{name}`" for name in fields if name not in grouped]
-        more = [f"{len(pooled) - MOST_NAMED} more"] if len(pooled) > MOST_NAMED else []
-        others = ", ".join([*pooled[:MOST_NAMED], *more])
+        pooled = {name: "" for name in fields if name not in grouped}
         st.caption(
-            f"Some cells hold models that differ in other settings too ({others}): choose one "
-            "under Facet by, or filter by it."
+            "Some cells hold models that differ in other settings too: choose one under Facet by, "
+            "or filter by it."
         )
+        chips.show(pooled)
 
 
 show()

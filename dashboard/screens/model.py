@@ -5,7 +5,7 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import data, layout, share
+from dashboard import data, layout, links, share
 from dashboard.failing import helping
 from dashboard.model import sections
 from dashboard.model.choosing.run import choose_run, show_missing
@@ -20,6 +20,10 @@ from sweeps.store.strings.string_queries import EVERY_ERROR
 
 FORMER_NAMES = {"Surgery": "Ablation"}
 """What links that were made before may call a section."""
+
+
+FIRST = (None, "Why", sections.ANSWERS)
+"""The sections that a model opens with, below which stands what would help it."""
 
 
 def show() -> None:
@@ -48,8 +52,10 @@ def _model(run_id: int, config: RunConfig, header: DeltaGenerator) -> None:
         st.caption(verbatim(task_sentence(config)))
         st.markdown(verbatim(verdict_sentence(rows.iloc[0], config)))
         helping.rounding(run_id)
+        links.to_compare_two("run", [run_id], "Compare with another model")
     sections.show(run_id, config)
-    helping.show(run_id)
+    if st.session_state.get("view") in FIRST:
+        helping.show(run_id)
 
 
 show()

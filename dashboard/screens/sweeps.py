@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, links, measures, share
+from dashboard import chips, data, links, measures, names, share
 from dashboard.clock import clock
 from dashboard.launch import panel, start
 from dashboard.sweeps_page import annotating, losses, running, sweep_actions
@@ -141,6 +141,7 @@ def _sweep(sweep: SweepProgress) -> None:
     st.text("\n".join(filter(None, [note.title, record.name, record.description])))
     if note.note:
         st.text(note.note)
+    chips.show(_varied(record.name))
     _results(sweep)
     st.fragment(_progress, run_every=running.SECONDS if running.goes_on(sweep) else None)(sweep.id)
     _times(record)
@@ -151,6 +152,16 @@ def _sweep(sweep: SweepProgress) -> None:
         annotating.form(sweep.id, note, [tag for x in written.values() for tag in x.tags])
         annotating.archive_button(sweep.id, note)
         _delete(sweep)
+
+
+def _varied(name: str) -> dict[str, str]:
+    """The settings in which the sweep's configurations differ, with their values."""
+    members = data.memberships()
+    settings = names.settings_that_differ(members[members["sweep"] == name]["config_id"].tolist())
+    return {
+        str(field): ", ".join(map(chips.written, data.sorted_values(settings[field])))
+        for field in settings
+    }
 
 
 def _times(record: sweep_queries.SweepRecord) -> None:

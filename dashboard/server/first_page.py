@@ -13,6 +13,7 @@ from starlette.routing import Route
 from streamlit import get_option
 
 from dashboard.layout import STYLE
+from dashboard.server.browser import SCRIPT
 
 STATIC = Path(streamlit.__file__).with_name("static")
 FONTS = ("SourceCodeVF-Upright*.woff2", "SourceSansVF-Italic*.woff2")
@@ -28,11 +29,11 @@ def first_page(_request: Request) -> HTMLResponse:
         for found in STATIC.glob(f"static/media/{name}")
     )
     html = (STATIC / "index.html").read_text(encoding="utf-8")
-    html = html.replace("</head>", f"{fonts}{STYLE}</head>", 1)
+    html = html.replace("</head>", f"{SCRIPT}{fonts}{STYLE}</head>", 1)
     return HTMLResponse(html, headers={"Cache-Control": "no-cache"})
 
 
-PAGES = ("", "map", "failing", "sweeps", "model", "guide", "launch")
+PAGES = ("", "compare_two", "map", "failing", "sweeps", "model", "guide", "launch")
 """Those that the navigation names, by their paths."""
 
 

@@ -35,7 +35,7 @@ def show(sweep: SweepProgress) -> None:
     frame["configuration"] = frame["config_id"].map(named)
     colors = {named[config_id]: color for config_id, color in names.colors(list(named)).items()}
     chart = drawing.built(loss_curves, frame.drop(columns="config_id"), colors)
-    drawing.show(chart, f"loss curves {sweep.id}")
+    drawing.with_legend(chart, colors, f"loss curves {sweep.id}")
     models = losses.drop_duplicates("run_id")
     _say_how_many(sweep, Counter(models["state"].tolist()))
 

@@ -78,7 +78,8 @@ def _ended() -> None:
         for name in ended:
             sums = data.configurations(View(sweeps=(name,)))[["seeds", "failing"]].sum()
             told = models_fail(int(sums["failing"]), int(sums["seeds"]))
-            st.success(verbatim(f"{name} is done: {told}."))
+            # Not as a success: all of them may fail.
+            st.info(verbatim(f"{name} is done: {told}."), icon=":material/check:")
             if st.button("Compare them", key=f"compare {name}", icon=":material/bar_chart:"):
                 links.to_compare({}, sweeps=[name])
             if name not in st.session_state.setdefault(TOLD, set()):

@@ -1,5 +1,6 @@
 """Two stored configurations, compared."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -52,28 +53,48 @@ def compare(store: Store, a: str, b: str) -> Compared:
         ConfigError: a field or a value that there is not.
     """
     store = store.reader()
-    ids = (config_named(store, a), config_named(store, b))
+    return compare_configs(store, (config_named(store, a), config_named(store, b)), (a, b))
+
+
+def compare_configs(store: Store, ids: tuple[int, int], names: tuple[str, str]) -> Compared:
+    """As `compare`, of configurations by their ids.
+
+    Args:
+        store: the database.
+        ids: of the two configurations.
+        names: what they are called.
+
+    Raises:
+        UnknownRunError: no run of one is finished.
+    """
     frame = queries.runs(store)
     frame = frame[frame["state"] == RunState.DONE]
-    sides = [_finished(frame, config_id, name) for config_id, name in zip(ids, (a, b), strict=True)]
-    names = differing_fields(pd.concat([runs.head(1) for runs in sides]))
-    known = queries.configs(store)
-    configs = [known[config_id] for config_id in ids]
-    each = [fields_known(config) for config in configs]
-    fields = {name: (each[0].get(name), each[1].get(name)) for name in names}
+    sides = [_finished(frame, config_id, name) for config_id, name in zip(ids, names, strict=True)]
     lengths = [_with_seeds(queries.length_scores(store, _ids(runs)), runs) for runs in sides]
     same_strings = len(queries.test_set_digests(store, ids)) == 1
     strings = (
         [string_queries.errors_of(store, _ids(runs)) for runs in sides] if same_strings else []
     )
     return Compared(
-        names=(a, b),
+        names=names,
         config_ids=ids,
-        fields=fields,
+        fields=fields_apart(store, [runs.head(1) for runs in sides]),
         comparison=seed_by_seed.compare(*(outcomes_of(runs) for runs in sides)),
         lengths=by_length(*lengths),
         strings=string_differences(strings[0], strings[1]) if same_strings else None,
     )
+
+
+def fields_apart(store: Store, runs: Sequence[pd.DataFrame]) -> dict[str, tuple[object, object]]:
+    """The fields in which the configurations of two runs differ, with both values.
+
+    Args:
+        store: the database.
+        runs: the row of each, as `queries.runs` has it.
+    """
+    known = queries.configs(store)
+    each = [fields_known(known[int(row["config_id"].iloc[0])]) for row in runs]
+    return {x: (each[0].get(x), each[1].get(x)) for x in differing_fields(pd.concat(runs))}
 
 
 def _finished(frame: pd.DataFrame, config_id: int, name: str) -> pd.DataFrame:

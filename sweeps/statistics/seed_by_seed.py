@@ -100,14 +100,18 @@ def string_differences(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
         b: likewise of the second, tested on the same strings.
 
     Returns:
-        string, length, label, wrong_a and wrong_b (runs), the greatest difference first.
+        string, length, label (and target, where what is right is no label), wrong_a and wrong_b
+        (runs), the greatest difference first.
     """
-    columns = ["string", "length", "label"]
     counted = [
-        errors.groupby(columns).size().rename(f"wrong_{side}")
+        errors.groupby("string").size().rename(f"wrong_{side}")
         for errors, side in zip((a, b), SIDES, strict=True)
     ]
-    counts = pd.concat(counted, axis=1).fillna(0).astype(int).reset_index()
+    counts = pd.concat(counted, axis=1).fillna(0).astype(int)
+    # A group by labels would leave out the strings that have none.
+    strings = pd.concat([a, b]).drop_duplicates("string").set_index("string")
+    named = ["length", "label", *strings.columns.intersection(["target"])]
+    counts = strings[named].join(counts, how="inner").rename_axis("string").reset_index()
     counts = counts[counts["wrong_a"] != counts["wrong_b"]]
     order = (counts["wrong_a"] - counts["wrong_b"]).abs()
     counts = counts.assign(order=-order).sort_values(["order", "length", "string"])

@@ -40,9 +40,11 @@ def test_it_opens_on_the_report_draws_it_and_prints_it_without_the_sidebar(
     models_tested(page, 43)
     lines = page.get_by_test_id("stVegaLiteChart").first
     expect(lines).to_contain_text("String length (letters)")
-    expect(lines).to_contain_text("lower_magnitude_initializations")
     expect(lines).to_contain_text("end of training")
-    expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(5)
+    # The names stand beside it.
+    names = page.get_by_test_id("stVegaLiteChart").nth(1)
+    expect(names).to_contain_text("lower_magnitude_initializations")
+    expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(6)
     no_traceback(page)
 
     expect(page.get_by_test_id("stSidebar")).to_be_visible()
@@ -89,9 +91,9 @@ def test_it_filters_by_seed_and_by_failing_and_the_link_reproduces_the_view(
     models_tested(page, 5)
     page.keyboard.press("Escape")
     page.get_by_text("Only failing models").click()
-    lines = page.get_by_test_id("stVegaLiteChart").first
-    expect(lines).not_to_contain_text("increased_dimensionality")
-    expect(lines).to_contain_text("lower_magnitude_initializations")
+    drawn = page.get_by_test_id("stVegaLiteChart").nth(1)
+    expect(drawn).not_to_contain_text("increased_dimensionality")
+    expect(drawn).to_contain_text("lower_magnitude_initializations")
     page.wait_for_url("**failing=true**")
 
     # The filters hold on other pages.
@@ -164,7 +166,7 @@ def test_a_cell_of_a_map_leads_to_its_models_and_the_tab_and_the_chart_have_word
 
 @pytest.mark.parametrize("width", [390, 820])
 def test_pages_fit_narrow_windows(browser: Browser, shipped: str, width: int) -> None:
-    for path in ("", "map", "failing", "model?run=5&view=Figures"):
+    for path in ("", "map", "failing", "model?run=5&view=Figures", "compare_two"):
         page = open_page(browser, f"{shipped}/{path}", width)
         no_traceback(page)
         main = page.get_by_test_id("stMain")
@@ -200,3 +202,105 @@ def test_nothing_moves_while_a_page_is_opened_for_the_first_time(browser: Browse
             moved = page.evaluate("window.moved")
             assert layout_shift(moved) <= MOST_MOVED, f"/{path}: {moved}"
             context.close()
+
+
+OPACITIES = """chart => [...chart.querySelectorAll('g[class*="mark-line"] path')]
+    .map(line => +getComputedStyle(line).opacity).filter(opacity => opacity > 0.01)"""
+
+
+def test_a_line_is_hit_between_its_points_and_lengths_are_brushed_and_shown_again(
+    browser: Browser, shipped: str
+) -> None:
+    page = open_page(browser, f"{shipped}/?config=2&seed=2&width=20", 1440)
+    charts = page.get_by_test_id("stVegaLiteChart")
+    points = charts.first.locator('path[aria-roledescription="point"]')
+    expect(points).to_have_count(10)
+    first, second = (points.nth(place).bounding_box() for place in (7, 8))
+    assert first is not None
+    assert second is not None
+    x = (first["x"] + second["x"] + first["width"]) / 2
+    y = (first["y"] + second["y"] + first["height"]) / 2
+    page.mouse.move(x, y)
+    expect(page.locator("#vg-tooltip-element")).to_contain_text("all_initializations")
+    # Along the strip below, the lengths that are shown are chosen, and all are shown again.
+    axis = charts.first.locator(".role-axis-label text")
+    expect(axis.filter(has_text=re.compile("^100$"))).to_have_count(1)
+    strip = charts.first.locator(".concat_1_group .background").last.bounding_box()
+    assert strip is not None
+    across = strip["y"] + strip["height"] / 2
+    page.mouse.move(strip["x"] + strip["width"] * 0.1, across)
+    page.mouse.down()
+    page.mouse.move(strip["x"] + strip["width"] * 0.3, across, steps=5)
+    page.mouse.up()
+    expect(axis.filter(has_text=re.compile("^100$"))).to_have_count(0)
+    expect(axis.filter(has_text=re.compile("^50$"))).to_have_count(1)
+    page.mouse.dblclick(strip["x"] + strip["width"] * 0.2, across)
+    expect(axis.filter(has_text=re.compile("^100$"))).to_have_count(1)
+    page.mouse.click(x, y)
+    page.wait_for_url("**/model?**run=5**")
+    no_traceback(page)
+    page.close()
+
+
+def test_an_entry_of_the_legend_marks_its_lines(browser: Browser, shipped: str) -> None:
+    page = open_page(browser, f"{shipped}/?seed=2", 1440)
+    lines, names = (page.get_by_test_id("stVegaLiteChart").nth(place) for place in (0, 1))
+    expect(names).to_contain_text("increased_dimensionality")
+    names.get_by_text("increased_dimensionality").hover(force=True)
+    page.wait_for_function(
+        f"chart => new Set(({OPACITIES})(chart)).size > 1", arg=lines.element_handle()
+    )
+    page.mouse.move(1, 1)
+    page.wait_for_function(
+        f"chart => new Set(({OPACITIES})(chart)).size === 1", arg=lines.element_handle()
+    )
+    page.close()
+
+
+CONTROLS = "button, input, [role=combobox], [role=tab]"
+
+
+def test_a_toolbar_never_covers_a_control(browser: Browser, shipped: str) -> None:
+    for path in ("", "failing"):
+        page = open_page(browser, f"{shipped}/{path}", 1440)
+        page.wait_for_function(AT_REST)
+        main = page.get_by_test_id("stMain")
+        for drawn in main.locator("[data-testid=stDataFrame], .stVegaLiteChart").all():
+            drawn.hover()
+            for bar in main.get_by_test_id("stElementToolbar").all():
+                covered = bar.evaluate(
+                    """(bar, controls) => {
+                        const box = bar.getBoundingClientRect();
+                        return [...document.querySelectorAll(controls)].filter(control => {
+                            const own = control.getBoundingClientRect();
+                            return !bar.contains(control) && own.width > 0
+                                && own.left < box.right && box.left < own.right
+                                && own.top < box.bottom && box.top < own.bottom;
+                        }).map(control => control.innerText);
+                    }""",
+                    CONTROLS,
+                )
+                assert covered == [], path
+        page.close()
+
+
+def test_tables_need_no_scrolling_sideways(browser: Browser, shipped: str) -> None:
+    for path in ("", "failing", "sweeps", "compare_two"):
+        page = open_page(browser, f"{shipped}/{path}", 1440)
+        page.wait_for_function(AT_REST)
+        scroller = page.locator(".stDataFrame .dvn-scroller").first
+        wide, own = scroller.evaluate("table => [table.scrollWidth, table.clientWidth]")
+        assert wide <= own, f"the table of /{path} is {wide} pixels wide in {own}"
+        page.close()
+
+
+def test_on_a_phone_the_sidebar_closes_after_a_choice(browser: Browser, shipped: str) -> None:
+    page = open_page(browser, shipped, 390)
+    opens = page.get_by_test_id("stExpandSidebarButton")
+    opens.click()
+    expect(opens).to_have_count(0)
+    page.get_by_role("combobox", name="Model seeds").click()
+    page.get_by_role("option", name="2", exact=True).click()
+    expect(opens).to_be_visible()
+    models_tested(page, 5)
+    page.close()

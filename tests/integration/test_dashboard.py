@@ -26,6 +26,7 @@ SHOWN = {
     "sweeps": "One string through a model",
     "model": "Why does this model fail?",
     "guide": "Each model is one Transformer block without positions",
+    "compare_two": "Strings that only one gets wrong",
 }
 
 
@@ -100,6 +101,7 @@ def test_a_sweep_without_a_finished_run_is_said_to_be_unfinished(
         "sweeps": "0 of 4 models",
         "model": "No model is trained yet",
         "guide": "has none of the report's models",
+        "compare_two": "Two trained models are needed",
     }
     assert expected[page] in said(app)
     # The name is shown as it is, in an element that knows no markup.

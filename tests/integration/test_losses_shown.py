@@ -40,7 +40,7 @@ def test_loss_curves_of_a_sweep_in_training_are_those_that_are_committed(
     assert losses["epoch"].tolist() == [1, 2, 3] * 2
     assert (losses["validation_loss"] > 0).all()
     app = open_app(monkeypatch, file_of(store), "sweeps")
-    assert len(app.get("vega_lite_chart")) == 1
+    assert len(app.get("vega_lite_chart")) == 2, "curves, and whose they are"
 
 
 def test_loss_curves_of_models_in_training_grow_though_no_revision_tells_of_it(
@@ -48,7 +48,7 @@ def test_loss_curves_of_models_in_training_grow_though_no_revision_tells_of_it(
 ) -> None:
     def drawn() -> dict[str, int]:
         """How many points of each state the chart has."""
-        (chart,) = rerun(app).get("vega_lite_chart")
+        chart, _ = rerun(app).get("vega_lite_chart")
         sent = [convert_arrow_bytes_to_pandas_df(x.data.data) for x in chart.proto.datasets]
         return dict(Counter(max(sent, key=len)["state"]))
 

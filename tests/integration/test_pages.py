@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from dashboard.compare.lengths import limits
+from dashboard.names import colored
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
@@ -96,7 +97,7 @@ def test_selected_configurations_are_in_the_link(monkeypatch: pytest.MonkeyPatch
     app = open_app(monkeypatch, SHIPPED, config=["3", "7"])
     assert sorted(app.query_params["config"]) == ["3", "7"]
     drawn = list(app.get("vega_lite_chart"))
-    assert len(drawn) == 5
+    assert len(drawn) == 6
     assert "lower_magnitude_initializations" in str(drawn[0].proto)
     assert "increased_dimensionality" not in str(drawn[0].proto)
 
@@ -218,9 +219,8 @@ def test_configurations_of_one_sweep_are_told_apart_by_their_settings(
     app = open_app(monkeypatch, file_of(store), "failing")
     models = app.dataframe[0].value[["hidden_size", "num_attention_heads"]]
     assert not models.duplicated().any()
-    assert any(
-        "hidden_size=2" in text.value and "Seed 0 of grid" in text.value for text in app.text
-    )
+    assert "Seed 0 of grid" in said(app)
+    assert "hidden_size</em> <b>2</b>" in str([x.proto for x in app.get("html")]), "as a chip"
 
 
 def test_what_is_saved_as_csv_reads_back(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,12 +267,26 @@ def test_a_configuration_keeps_its_color_while_filters_change(
     def colors(**filters: str) -> dict[str, str]:
         app = open_app(monkeypatch, SHIPPED, **filters)
         spec = json.loads(app.get("vega_lite_chart")[0].proto.spec)
-        scale = spec["layer"][-2]["encoding"]["color"]["scale"]
+        scale = spec["vconcat"][0]["layer"][3]["encoding"]["color"]["scale"]
         return dict(zip(scale["domain"], scale["range"], strict=True))
 
     everything, few = colors(), colors(seed="2", failing="true")
     assert len(few) < len(everything)
     assert few.items() <= everything.items()
+
+
+def test_colors_are_those_that_were_seen_before_and_never_shared() -> None:
+    known = list(range(20))
+    few = colored([3, 11], known, {})
+    assert len({*few.values()}) == 2, "the color of their places is the same"
+    # Others come, whose places have these colors; those that were there keep theirs.
+    more = colored([2, 3, 10, 11, 12], known, few)
+    assert {key: more[key] for key in few} == few
+    assert len({*more.values()}) == 5
+    # They go again, and one comes back after the first has taken its color.
+    assert colored([11], known, more) == {11: few[11]}
+    eight = colored(list(range(4, 12)), known, {4: few[3], 5: few[3]})
+    assert len({*eight.values()}) == 8
 
 
 def test_the_settings_that_matter_are_named_with_their_uncertainty(
@@ -281,7 +295,7 @@ def test_the_settings_that_matter_are_named_with_their_uncertainty(
     app = open_app(monkeypatch, SHIPPED, moves="Failing share")
     assert "moves the failing share most: 100% of models fail" in said(app)
     assert "95% interval" in said(app)
-    assert len(app.get("vega_lite_chart")) == 5
+    assert len(app.get("vega_lite_chart")) == 6
     assert len(app.title) == 1, "one heading of the first level"
 
 

@@ -10,7 +10,13 @@ import pytest
 import vl_convert
 
 from dashboard.charts.comparison.accuracy_by_length import CLICKED as CLICKED_LINE
-from dashboard.charts.comparison.accuracy_by_length import accuracy_by_length
+from dashboard.charts.comparison.accuracy_by_length import (
+    LIFT,
+    PLOT_HEIGHT,
+    SPAN,
+    accuracy_by_length,
+    zoomed_by_length,
+)
 from dashboard.charts.comparison.every_seed import CLICKED as CLICKED_POINT
 from dashboard.charts.comparison.every_seed import every_seed
 from dashboard.charts.comparison.heat_map import heat_map
@@ -23,6 +29,7 @@ from dashboard.charts.model.ablations import pruning_curve
 from dashboard.charts.model.attention import attention_weights
 from dashboard.charts.model.readout import DIRECTIONS, steps_of_one
 from dashboard.charts.style.colors import FALSE_NEGATIVE, FALSE_POSITIVE, GREY
+from dashboard.charts.style.legend import legend
 from dashboard.charts.style.scales import LABEL_LETTERS, row_height, rows
 
 MODELS = pd.DataFrame(
@@ -44,31 +51,32 @@ def titles(encoding: dict[str, Any]) -> list[str]:
     return [tip["title"] for tip in encoding["tooltip"]]
 
 
+SEEDS = MODELS[["configuration", "model_seed", "run_id"]].assign(
+    middle=5.5, lengths="1 to 10", strings=10, value=[1.0, 0.9, 0.8, 0.7]
+)
+MEDIANS = pd.DataFrame(
+    {
+        "configuration": ["b", "a"],
+        "middle": 5.5,
+        "lengths": "1 to 10",
+        "median": [0.95, 0.75],
+        "low": [0.9, None],
+        "high": [1.0, None],
+        "n": [2, 1],
+    }
+)
+LIMITS = pd.DataFrame({"length": [10, 50], "label": ["end of training", "end of validation"]})
+
+
 def by_length() -> dict[str, Any]:
-    seeds = MODELS[["configuration", "model_seed", "run_id"]].assign(
-        middle=5.5, lengths="1 to 10", strings=10, value=[1.0, 0.9, 0.8, 0.7]
-    )
-    medians = pd.DataFrame(
-        {
-            "configuration": ["b", "a"],
-            "middle": 5.5,
-            "lengths": "1 to 10",
-            "median": [0.95, 0.75],
-            "low": [0.9, None],
-            "high": [1.0, None],
-            "n": [2, 1],
-        }
-    )
-    limits = pd.DataFrame({"length": [10, 50], "label": ["end of training", "end of validation"]})
-    spec: dict[str, Any] = accuracy_by_length(seeds, medians, limits, "Accuracy").to_dict()
-    return spec
+    return accuracy_by_length(SEEDS, MEDIANS, LIMITS, "Accuracy").to_dict()
 
 
 def test_every_seed_is_a_line_and_every_configuration_a_median() -> None:
     spec = by_length()
-    rules, labels, band, lines, median, targets = spec["layer"]
+    rules, labels, band, lines, median, ends, wide, targets = spec["layer"]
     marks = [layer["mark"]["type"] for layer in spec["layer"]]
-    assert marks == ["rule", "text", "area", "line", "line", "point"]
+    assert marks == ["rule", "text", "area", "line", "line", "text", "line", "point"]
     assert lines["encoding"]["detail"]["field"] == "run_id"
     assert lines["mark"]["strokeWidth"] < median["mark"]["strokeWidth"]
     # The order is that of the table, and all layers color a configuration alike.
@@ -82,6 +90,40 @@ def test_every_seed_is_a_line_and_every_configuration_a_median() -> None:
     assert [row["median"] for row in data[median["data"]["name"]]] == [0.95, 0.75]
     assert [row["length"] for row in data[rules["data"]["name"]]] == [10, 50]
     assert labels["encoding"]["text"]["field"] == "label"
+    assert ends["encoding"]["text"]["field"] == "configuration", "few lines are named at their ends"
+    # What is hit of a line is wider than it, between its points too, and says whose it is.
+    assert wide["mark"]["strokeWidth"] > 3 * lines["mark"]["strokeWidth"]
+    assert titles(wide["encoding"]) == ["Configuration", "Model seed"]
+
+
+def test_configurations_at_100_percent_lie_beside_each_other() -> None:
+    perfect = MEDIANS.assign(median=1.0, low=1.0, high=1.0)
+    spec = accuracy_by_length(SEEDS.assign(value=1.0), perfect, LIMITS, "Accuracy").to_dict()
+    median = spec["layer"][4]
+    lifts = [row["lift"] for row in spec["datasets"][median["data"]["name"]]]
+    assert lifts == [0, -LIFT], "each by more than a line is wide"
+    assert median["mark"]["strokeWidth"] < LIFT
+    low, high = median["encoding"]["y"]["scale"]["domain"]
+    assert (high - 1) / (high - low) * PLOT_HEIGHT >= LIFT, "there is room for them"
+
+
+def test_lengths_are_zoomed_by_a_strip_and_configurations_pointed_at_in_a_legend_beside() -> None:
+    colors = {"b": "#0072B2", "a": "#009E73"}
+    spec = zoomed_by_length(SEEDS, MEDIANS, LIMITS, "Accuracy", colors).to_dict()
+    chart, strip = spec["vconcat"]
+    (span,) = [param for param in spec["params"] if param["name"] == SPAN]
+    assert span["select"] == {"type": "interval", "encodings": ["x"]}
+    lines = chart["layer"][3]
+    assert lines["encoding"]["x"]["scale"]["domain"] == {"param": SPAN}
+    assert "domain" not in strip["encoding"]["x"]["scale"], "the strip has all lengths"
+    beside = legend(colors).to_dict()
+    held = [param["bind"] for s in (spec, beside) for param in s["params"] if "bind" in param]
+    assert len(held) == 2
+    assert held[0] == held[1], "what is pointed at in the one is pointed at in the other"
+    assert lines["encoding"]["opacity"]["condition"]["param"] == "pointed_configuration"
+    assert "pointed_configuration" in {param["name"] for param in beside["params"]}
+    for drawn in (spec, beside):
+        assert "<svg" in vl_convert.vegalite_to_svg(drawn)
 
 
 def test_a_median_of_one_seed_has_no_band() -> None:
@@ -250,8 +292,9 @@ CURVES = pd.DataFrame(
 
 def test_a_loss_curve_is_a_line_a_model_in_the_color_of_its_configuration() -> None:
     spec = loss_curves(CURVES, {"a": "#0072B2", "b": "#009E73"}).to_dict()
-    assert spec["encoding"]["detail"]["field"] == "run_id"
-    assert spec["encoding"]["color"]["scale"]["range"] == ["#0072B2", "#009E73"]
+    lines, _ = spec["layer"]
+    assert lines["encoding"]["detail"]["field"] == "run_id"
+    assert lines["encoding"]["color"]["scale"]["range"] == ["#0072B2", "#009E73"]
     (drawn,) = spec["datasets"].values()
     assert len(drawn) == 3, "a logarithm needs more than zero"
 
@@ -259,7 +302,7 @@ def test_a_loss_curve_is_a_line_a_model_in_the_color_of_its_configuration() -> N
 def test_models_in_training_are_dashed_and_end_in_a_point() -> None:
     frame = CURVES.assign(state=[FINISHED, FINISHED, IN_TRAINING, IN_TRAINING])
     spec = loss_curves(frame, {"a": "#0072B2", "b": "#009E73"}).to_dict()
-    _, dashed, ends = spec["layer"]
+    _, dashed, ends, _ = spec["layer"]
     scale = dashed["encoding"]["strokeDash"]["scale"]
     assert scale["domain"] == [FINISHED, IN_TRAINING], "no state is listed that is not there"
     assert scale["range"][0] == [1, 0]

@@ -70,7 +70,8 @@ def test_it_is_drawn_with_its_interval_and_every_configuration_as_a_line() -> No
     chart = parallel_coordinates(frame).to_dict()
     lines, *written = chart["layer"]
     assert lines["encoding"]["detail"]["field"] == "configuration"
-    assert lines["encoding"]["y"]["sort"] == ["num_attention_heads", "hidden_size", OUTCOME]
+    # The axes stand upright, side by side.
+    assert lines["encoding"]["x"]["sort"] == ["num_attention_heads", "hidden_size", OUTCOME]
     shown = [row for layer in written for row in chart["datasets"][layer["data"]["name"]]]
     said = {(row["axis"], row["value"]): row["place"] for row in shown}
     places_of_values = [("num_attention_heads", "1"), ("num_attention_heads", "2")]

@@ -10,7 +10,7 @@ from dashboard.charts.style.lookup import chart_of
 from dashboard.charts.style.scales import KIND_SHAPES, row_height, rows, titled
 
 ROW_HEIGHT = 34
-FURNITURE_HEIGHT = 224
+FURNITURE_HEIGHT = 120
 
 MOSTLY = ["no error", "mostly false positives", "mostly false negatives"]
 LOOKS = ([GREY, FALSE_POSITIVE, FALSE_NEGATIVE], ["circle", *KIND_SHAPES])
@@ -61,13 +61,13 @@ def every_seed(models: pd.DataFrame, names: list[str]) -> alt.LayerChart | alt.F
                 "outcome:N",
                 title=None,
                 scale=alt.Scale(domain=domain, range=colors),
-                legend=alt.Legend(orient="bottom", direction="vertical"),
+                legend=alt.Legend(orient="top"),
             ),
             shape=alt.Shape(
                 "outcome:N",
                 title=None,
                 scale=alt.Scale(domain=domain, range=shapes),
-                legend=alt.Legend(orient="bottom", direction="vertical"),
+                legend=alt.Legend(orient="top"),
             ),
             tooltip=[x for x in _tooltips() if x.shorthand.partition(":")[0] in known],
         )

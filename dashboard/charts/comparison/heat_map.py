@@ -21,9 +21,9 @@ CELL_HEIGHT = 48
 LEAST_HEIGHT = 150
 """The name of a setting, along the axis, is as long as this."""
 
-FURNITURE_HEIGHT = 190
-LEGEND_LENGTH = 140
-"""Fits, with the text at its ends, below a map that has half of a narrow window."""
+FURNITURE_HEIGHT = 100
+LEGEND_LENGTH = 100
+"""Beside the lowest map."""
 
 FACET_CELL_WIDTH = 54
 FACETS_WIDTH = 640
@@ -69,7 +69,7 @@ def heat_map(
             # Where the scale begins is said: that of accuracies does not begin at zero.
             legend=alt.Legend(
                 format=".0%" if reverse else ".1%",
-                orient="bottom",
+                orient="right",
                 gradientLength=LEGEND_LENGTH,
                 values=[spread[0], sum(spread) / 2, spread[1]],
             ),

@@ -6,7 +6,9 @@ import altair as alt
 import pandas as pd
 
 from dashboard.charts.style.encodings import Drawing
-from dashboard.charts.style.scales import configuration_color, legend_height, titled
+from dashboard.charts.style.legend import unfaded
+from dashboard.charts.style.pointing import CONFIGURATION, pointed
+from dashboard.charts.style.scales import configuration_color, titled
 
 PLOT_HEIGHT, FURNITURE = 240, 110
 STATES_ROW = 40
@@ -16,7 +18,7 @@ DASHES = {FINISHED: [1, 0], IN_TRAINING: [5, 3], DIED: [1, 3]}
 
 
 def loss_curves(frame: pd.DataFrame, colors: Mapping[str, str]) -> Drawing:
-    """The chart, as high as its legends need it.
+    """The chart, without the names of the configurations.
 
     Args:
         frame: run_id, configuration, model_seed, state (`FINISHED`, `IN_TRAINING` or `DIED`),
@@ -30,7 +32,7 @@ def loss_curves(frame: pd.DataFrame, colors: Mapping[str, str]) -> Drawing:
         x=alt.X("epoch:Q", title="Epoch", axis=alt.Axis(tickMinStep=1, format="d")),
         y=alt.Y("loss:Q", title="Nats per string (log)", scale=alt.Scale(type="log")),
         detail="run_id:N",
-        color=configuration_color(colors),
+        color=configuration_color(colors, legend=False),
         tooltip=[
             alt.Tooltip("configuration:N", title="Configuration"),
             alt.Tooltip("model_seed:Q", title="Model seed"),
@@ -45,16 +47,18 @@ def loss_curves(frame: pd.DataFrame, colors: Mapping[str, str]) -> Drawing:
         legend=alt.Legend(orient="top", titleOrient="left", symbolStrokeWidth=2, symbolSize=400),
     )
     finished = alt.datum.state == FINISHED
-    lines = base.mark_line(strokeWidth=1.2, point=alt.OverlayMarkDef(size=12))
-    height = PLOT_HEIGHT + FURNITURE + legend_height(list(colors))
-    chart: Drawing = lines
+    shown = base.encode(opacity=unfaded())
+    lines = shown.mark_line(strokeWidth=1.2, point=alt.OverlayMarkDef(size=12))
+    # As wide as a fingertip, unseen, so that a line is hit anywhere.
+    wide = base.mark_line(strokeWidth=11, opacity=0.001).add_params(pointed(CONFIGURATION))
+    layers, height = [lines.transform_filter(finished)], PLOT_HEIGHT + FURNITURE
     if states != [FINISHED]:
         # Dashes are seen where no point lies on them; one point shows where a line goes on.
-        dashed = base.transform_filter(~finished).mark_line(strokeWidth=1.6).encode(strokeDash=dash)
+        dashed = shown.transform_filter(~finished).mark_line(strokeWidth=1.6)
         last = drawn[drawn["state"] == IN_TRAINING].groupby("run_id").tail(1)
         ends = base.properties(data=last).mark_point(filled=True, opacity=1, size=45)
-        chart = alt.layer(lines.transform_filter(finished), dashed, ends)
+        layers += [dashed.encode(strokeDash=dash), ends]
         height += STATES_ROW
-    return chart.properties(
+    return alt.layer(*layers, wide).properties(
         height=height, title=titled("Validation loss by epoch", subtitle="Each line is a model.")
     )

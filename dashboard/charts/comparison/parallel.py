@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from numbers import Real
-from typing import Literal
 
 import altair as alt
 import pandas as pd
@@ -11,15 +10,18 @@ import pandas as pd
 from dashboard.charts.style.lookup import chart_of
 from dashboard.charts.style.scales import LABEL_WIDTH, LOW_TO_HIGH, titled
 
-AXIS_HEIGHT, FURNITURE_HEIGHT = 44, 110
+AXIS_HEIGHT, FURNITURE_HEIGHT = 260, 130
 """Pixels of an axis, and of what stands above and below all of them."""
+
+NARROW = 75
+"""Pixels between two axes, below which their names do not fit side by side."""
 
 NOT_READ = "not read"
 """A setting of another network or language; `none` is a value of some settings."""
 
 OUTCOME = "failing share"
 WRITTEN = (0.0, 0.5, 1.0)
-"""Where the outcome is written below its axis."""
+"""Where the outcome is written beside its axis."""
 
 
 def places(table: pd.DataFrame, fields: Sequence[str], outcome: str = OUTCOME) -> pd.DataFrame:
@@ -99,9 +101,7 @@ def _axis(
 def parallel_coordinates(
     frame: pd.DataFrame, outcome: str = OUTCOME
 ) -> alt.LayerChart | alt.FacetChart:
-    """A line a configuration, from the top down, colored by its outcome.
-
-    The axes lie below each other, so that the names of settings stand beside them whole.
+    """A line a configuration, from the left to the right, colored by its outcome.
 
     Args:
         frame: as `places` makes it.
@@ -109,15 +109,7 @@ def parallel_coordinates(
     """
     top, column, said = _top(frame, outcome), _column(outcome), outcome.capitalize()
     legend, exact = (".0f", ".1f") if _is_length(outcome) else (".0%", ".1%")
-    axes = list(dict.fromkeys(frame["axis"]))
-    x = alt.X("place:Q", axis=None, scale=alt.Scale(domain=[0, 1], nice=False))
-    y = alt.Y(
-        "axis:N",
-        title=None,
-        sort=axes,
-        scale=alt.Scale(type="point", padding=0.5),
-        axis=alt.Axis(labelLimit=LABEL_WIDTH, labelOverlap=False, grid=True),
-    )
+    x, y = _axes(list(dict.fromkeys(frame["axis"])))
     lines = (
         chart_of(frame, list(dict.fromkeys(frame["configuration"])))
         .mark_line(strokeWidth=2, opacity=1)
@@ -131,7 +123,7 @@ def parallel_coordinates(
                 title=said,
                 scale=alt.Scale(scheme=LOW_TO_HIGH, domain=[0, top], reverse=outcome == OUTCOME),
                 legend=alt.Legend(
-                    format=legend, orient="bottom", values=[top * place for place in WRITTEN]
+                    format=legend, orient="right", values=[top * place for place in WRITTEN]
                 ),
             ),
             tooltip=[
@@ -141,30 +133,38 @@ def parallel_coordinates(
         )
     )
     title = titled("Settings of every configuration", subtitle="A line is one configuration.")
-    return alt.layer(lines, *_values(frame, x, y, outcome)).properties(
-        height=AXIS_HEIGHT * len(axes) + FURNITURE_HEIGHT, title=title
+    return alt.layer(lines, _values(frame, x, y, outcome)).properties(
+        height=AXIS_HEIGHT + FURNITURE_HEIGHT, title=title
     )
 
 
-def _values(frame: pd.DataFrame, x: alt.X, y: alt.Y, outcome: str) -> list[alt.Chart]:
-    """What each place on an axis stands for, off the lines as far as can be.
+def _axes(names: list[str]) -> tuple[alt.X, alt.Y]:
+    """An upright axis for each setting: its name below, in lines, or upright in a narrow window."""
+    narrow = f"width < {NARROW * len(names)}"
+    x = alt.X(
+        "axis:N",
+        title=None,
+        sort=names,
+        scale=alt.Scale(type="point", padding=0.4),
+        axis=alt.Axis(
+            labelExpr=f"{narrow} ? datum.label : split(datum.label, '_')",
+            labelAngle={"expr": f"{narrow} ? -90 : 0"},
+            labelAlign={"expr": f"{narrow} ? 'right' : 'center'"},
+            labelBaseline={"expr": f"{narrow} ? 'middle' : 'top'"},
+            labelLimit=LABEL_WIDTH,
+            labelOverlap=False,
+            grid=True,
+        ),
+    )
+    return x, alt.Y("place:Q", axis=None, scale=alt.Scale(domain=[0, 1], nice=False))
 
-    At the ends it stands towards the middle; the outcome's below the axis, where no line goes on.
-    """
+
+def _values(frame: pd.DataFrame, x: alt.X, y: alt.Y, outcome: str) -> alt.Chart:
+    """What each place on an axis stands for, right beside it and above the line."""
     marks = frame[frame["axis"] != outcome].drop_duplicates(["axis", "value"])
     # Of a number a scale is enough: shares lie as close together as they like.
     shares = pd.DataFrame({"axis": outcome, "place": WRITTEN})
     shares["value"] = [_said(place * _top(frame, outcome), outcome) for place in WRITTEN]
     marks = pd.concat([marks[shares.columns], shares], ignore_index=True)
-    left, right = marks["place"] <= 0, marks["place"] >= 1
-    sides: list[tuple[Literal["left", "center", "right"], int, pd.Series[bool]]]
-    sides = [("left", 5, left), ("center", 0, ~(left | right)), ("right", -5, right)]
-    rows = [(-8, marks["axis"] != outcome), (10, marks["axis"] == outcome)]
-    return [
-        alt.Chart(marks[on_side & row])
-        .mark_text(align=side, dx=dx, dy=dy, fontSize=11)
-        .encode(x, y, alt.Text("value:N"))
-        for side, dx, on_side in sides
-        for dy, row in rows
-        if (on_side & row).any()
-    ]
+    texts = alt.Chart(marks).mark_text(align="left", dx=5, dy=-7, fontSize=11, clip=False)
+    return texts.encode(x, y, alt.Text("value:N"))

@@ -8,7 +8,7 @@ from dashboard.charts.style.lookup import chart_of
 from dashboard.charts.style.scales import LOW_TO_HIGH, row_height, rows, titled
 
 ROW_HEIGHT = 26
-FURNITURE_HEIGHT = 200
+FURNITURE_HEIGHT = 110
 
 SPACED = alt.Scale(paddingInner=0.06)
 
@@ -32,7 +32,7 @@ def seed_grid(models: pd.DataFrame, names: list[str]) -> alt.Chart:
         "accuracy:Q",
         title="Accuracy",
         scale=alt.Scale(scheme=LOW_TO_HIGH, domain=[lowest, 1]),
-        legend=alt.Legend(format="~%", tickCount=3, orient="bottom", gradientLength=150),
+        legend=alt.Legend(format="~%", tickCount=3, orient="right", gradientLength=110),
     )
     return (
         chart_of(models, names)

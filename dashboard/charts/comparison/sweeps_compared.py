@@ -3,7 +3,7 @@
 import altair as alt
 import pandas as pd
 
-from dashboard.charts.style.colors import GREY, OKABE_ITO
+from dashboard.charts.style.colors import FAILS, GENERALIZES
 from dashboard.charts.style.encodings import Drawing, reserved
 
 ROW = 44
@@ -38,7 +38,7 @@ def sweeps_compared(frame: pd.DataFrame) -> Drawing:
             color=alt.Color(
                 "outcome:N",
                 title="Model",
-                scale=alt.Scale(domain=OUTCOMES, range=[OKABE_ITO[5], GREY]),
+                scale=alt.Scale(domain=OUTCOMES, range=[FAILS, GENERALIZES]),
                 legend=alt.Legend(orient="top"),
             ),
             tooltip=[

@@ -29,6 +29,10 @@ GREY = "#888888"
 DEEP_GREY = "#4F4F4F"
 """Beside `GREY`, where two things that are no finding are told apart."""
 
+FAILS, GENERALIZES = "#D55E00", GREY
+"""What became of a model. Neither is the accent of the theme, which is what can be done, or how far
+something is; that a model fails is no success, and that all are trained no alarm."""
+
 INK = "#5A5A5A"
 """Text, and what must be read rather than seen."""
 

@@ -20,7 +20,7 @@ OUTCOME_COLORS = (GREY, DEEP_GREY, FALSE_POSITIVE, FALSE_NEGATIVE)
 OUTCOME_SHAPES = ("triangle-down", "triangle-up", "triangle-down", "triangle-up")
 
 Domain = tuple[float, float]
-Drawing = alt.Chart | alt.LayerChart | alt.FacetChart
+Drawing = alt.Chart | alt.LayerChart | alt.FacetChart | alt.VConcatChart
 """What the builders of charts return."""
 
 

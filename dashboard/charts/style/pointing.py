@@ -12,10 +12,10 @@ import altair as alt
 
 from dashboard.charts.style.colors import FALSE_NEGATIVE
 
-LETTER, TOKEN, STRING = "letter", "token", "name"
-"""Fields by which marks are one thing: a place in the string, a token type, a string."""
+LETTER, TOKEN, STRING, CONFIGURATION = "letter", "token", "name", "configuration"
+"""Fields by which marks are one thing: a place in the string, a token type, a string, or a line."""
 
-HELD_BY = {LETTER: "body", TOKEN: "head", STRING: "html"}
+HELD_BY = {LETTER: "body", TOKEN: "head", STRING: "html", CONFIGURATION: "#root"}
 """The page's element that holds what is pointed at, one for each field."""
 
 WORDS = {TOKEN: "a token", STRING: "the point of a string"}

@@ -46,8 +46,8 @@ def titled(title: str, subtitle: str = "", letters: int = SUBTITLE_LETTERS) -> a
         letters: that fit into a line.
     """
     lines = textwrap.wrap(subtitle, letters)
-    broken = textwrap.wrap(title, letters)
-    text = broken if len(broken) > 1 else title
+    wrapped = textwrap.wrap(title, letters)
+    text = wrapped if len(wrapped) > 1 else title
     return alt.TitleParams(text, subtitle=lines, subtitleFontSize=12, anchor="start")
 
 
@@ -55,7 +55,6 @@ LABEL_WIDTH = 230
 LABEL_LETTERS = 38
 """That fit into this width."""
 LABEL_LINE_HEIGHT = 14
-LEGEND_ROW_HEIGHT = 26
 BLANK = "\N{NO-BREAK SPACE}"
 """A line of nothing would take no room."""
 
@@ -72,12 +71,12 @@ def rows(names: Sequence[str], field: str = "configuration", *, grid: bool = Tru
 
     Names of several parts, separated by commas, stand in as many lines as the longest one needs.
     """
-    broken = {name: _broken(name) for name in names}
+    parts = {name: broken(name) for name in names}
     # An odd number: those of one line stand in the middle of their row.
     most = _lines(names) // 2 * 2 + 1
     padded = {
         name: [*[BLANK] * ((most - len(lines)) // 2), *lines] if most > 1 else name
-        for name, lines in broken.items()
+        for name, lines in parts.items()
     }
     axis = alt.Axis(
         labelExpr=f"({json.dumps(padded)})[datum.label]" if most > 1 else "datum.label",
@@ -91,26 +90,28 @@ def rows(names: Sequence[str], field: str = "configuration", *, grid: bool = Tru
     return alt.Y(f"{field}:N", title=None, sort=list(names), scale=spaced, axis=axis)
 
 
-def configuration_color(colors: Mapping[str, str]) -> alt.Color:
-    """Each configuration in its color, named below the chart in lines that fit a window.
+def configuration_color(colors: Mapping[str, str], *, legend: bool = True) -> alt.Color:
+    """Each configuration in its color, named beside the chart unless that is done elsewhere.
 
     Args:
         colors: of each configuration, in order.
+        legend: whether the chart names them itself.
     """
-    lines = json.dumps({name: _broken(name) for name in colors})
+    lines = json.dumps({name: broken(name) for name in colors})
+    own = alt.Legend(
+        orient="right",
+        columns=1,
+        labelExpr=f"({lines})[datum.label]",
+        labelLimit=0,
+        symbolOpacity=1,
+        symbolStrokeWidth=3,
+    )
     return alt.Color(
         "configuration:N",
         title="Configuration",
         sort=list(colors),
         scale=alt.Scale(domain=list(colors), range=list(colors.values())),
-        legend=alt.Legend(
-            orient="bottom",
-            columns=1,
-            labelExpr=f"({lines})[datum.label]",
-            labelLimit=0,
-            symbolOpacity=1,
-            symbolStrokeWidth=3,
-        ),
+        legend=own if legend else None,
     )
 
 
@@ -119,16 +120,11 @@ def row_height(names: Sequence[str], least: int) -> int:
     return max(least, LABEL_LINE_HEIGHT * _lines(names) + 6)
 
 
-def legend_height(names: Sequence[str]) -> int:
-    """Pixels that a legend with an entry in a row for each name needs."""
-    return sum(LEGEND_ROW_HEIGHT + LABEL_LINE_HEIGHT * (len(_broken(x)) - 1) for x in names)
-
-
 def _lines(names: Sequence[str]) -> int:
-    return max((len(_broken(name)) for name in names), default=1)
+    return max((len(broken(name)) for name in names), default=1)
 
 
-def _broken(name: str) -> list[str]:
+def broken(name: str) -> list[str]:
     """The lines of a name: as many of its parts in each as fit."""
     lines: list[str] = []
     for part in name.split(", "):

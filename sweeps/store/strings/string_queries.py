@@ -219,3 +219,11 @@ def errors_of(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
     """Misclassified strings of these runs, as `errors_of_runs` but for their numbers."""
     with store.begin() as connection:
         return errors_of_runs(connection, run_ids).drop(columns="number")
+
+
+def count_test_strings(store: Store, config_id: int) -> int:
+    """How many different strings a configuration is tested on."""
+    query = select(func.count()).select_from(TestString)
+    query = query.join(Config, Config.test_set_id == TestString.test_set_id)
+    with store.begin() as connection:
+        return connection.scalars(query.where(Config.id == config_id)).one()

@@ -1,0 +1,1 @@
+"""Sections of the page that compares two configurations, or two models."""

@@ -1,0 +1,44 @@
+"""Two configurations, or two models: do they differ by more than chance, where, on what strings?"""
+
+import streamlit as st
+
+from dashboard import chips, data
+from dashboard.compare_two import choosing, lengths, strings, verdict
+from dashboard.compare_two.choosing import Pair
+from seqcls.errors import SeqclsError
+from sweeps.analysis.compared_configurations import compare_configs
+from sweeps.analysis.compared_runs import compare_runs
+
+_configurations = data.cached(compare_configs)
+_models = data.cached(compare_runs)
+
+
+def show() -> None:
+    st.title("Do these two differ?")
+    try:
+        pair = choosing.choose()
+        if pair is not None:
+            _compared(pair)
+    except SeqclsError as error:
+        data.explain(error)
+
+
+def _compared(pair: Pair) -> None:
+    with st.spinner("Comparing", show_time=True):
+        if pair.run_ids is None:
+            found = _configurations(pair.config_ids, pair.names)
+            chips.show_apart(found.fields)
+            verdict.of_configurations(found, pair.names)
+            differing = found.strings
+        else:
+            both = _models(*pair.run_ids)
+            chips.show_apart(both.fields)
+            verdict.of_models(both, pair.names)
+            differing = both.strings
+    st.subheader("By string length")
+    lengths.show(pair)
+    selected = strings.show(pair, differing)
+    strings.ask(pair, selected, differing)
+
+
+show()

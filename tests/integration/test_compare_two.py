@@ -1,0 +1,119 @@
+"""Two configurations, or two models, compared on a page: what is so, and what cannot be said."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from sweeps.analysis.compared_configurations import compare
+from sweeps.analysis.compared_runs import compare_runs
+from sweeps.grid.spec import parse_spec
+from sweeps.statistics.intervals import mcnemar, paired_newcombe
+from sweeps.statistics.seed_by_seed import string_differences
+from sweeps.store import writer
+from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.strings import string_queries
+from sweeps.work.options import WorkOptions
+from sweeps.work.worker import work
+from tests.app import metrics, open_app, rerun, said
+from tests.conftest import ROOT, SHORT
+from tests.databases import file_of, rows
+
+SHIPPED = ROOT / "runs.db"
+PAGE = "compare_two"
+
+
+def test_two_configurations_are_compared_as_the_command_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = open_app(monkeypatch, SHIPPED, PAGE, config=["2", "5"])
+    found = compare(open_reader(str(SHIPPED)), "all_initializations", "increased_dimensionality")
+    assert (
+        metrics(app)["Difference of failing shares"] == f"{found.comparison.difference.value:+.1%}"
+    )
+    assert f"p = {found.comparison.p_value:.3g}" in said(app)
+    assert "7 in the first and 0 in the second" in said(app)
+    assert found.strings is not None
+    alone = found.strings[(found.strings["wrong_a"] == 0) | (found.strings["wrong_b"] == 0)]
+    assert f"{len(alone):,} different strings" in said(app)
+    assert app.query_params["config"] == ["2", "5"]
+    assert not app.error
+    assert "0 of 8 right" not in said(app)
+
+
+def test_two_models_are_compared_string_by_string() -> None:
+    store = open_reader(str(SHIPPED))
+    found = compare_runs(store, 5, 10)
+    wrong = [set(string_queries.errors_of(store, [run_id])["string"]) for run_id in (5, 10)]
+    table = found.table
+    assert table is not None
+    assert (table.both, table.only_first, table.only_second) == (
+        len(wrong[0] & wrong[1]), len(wrong[0] - wrong[1]), len(wrong[1] - wrong[0]),
+    )  # fmt: skip
+    (strings,) = rows(store, "SELECT count(*) FROM test_string")
+    assert table.pairs == strings[0], "each string of the test counts once"
+    assert found.p_value == mcnemar(table)
+    assert found.difference == paired_newcombe(table)
+    assert found.strings is not None
+    assert len(found.strings) == len(wrong[0] ^ wrong[1])
+
+
+def test_a_string_is_asked_of_both_models_and_the_link_keeps_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = open_app(monkeypatch, SHIPPED, PAGE, run=["5", "8"], string="ab{100}c{55}")
+    assert "hidden_size" not in said(app)
+    answers = [frame.value for frame in app.dataframe if "logit" in frame.value]
+    assert len(answers) == 2
+    assert answers[0]["logit"].iloc[0] < 0 < answers[1]["logit"].iloc[0]
+    assert "**wrong**" in said(app)
+    assert "**right**" in said(app)
+    links = [link.label for link in app.page_link]
+    assert "Look inside model 5 at this string" in links
+    # The same seed of both configurations, where models are chosen after configurations.
+    app = open_app(monkeypatch, SHIPPED, PAGE, config=["2", "5"])
+    app.segmented_control(key="two_what").set_value("Models")
+    rerun(app)
+    assert app.query_params["run"] == ["3", "20"]
+    assert "config" not in app.query_params
+
+
+def test_what_a_link_asks_for_in_vain_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_app(monkeypatch, SHIPPED, PAGE, run=["999", "5"])
+    assert "The link asks for run 999" in app.warning[0].value
+    assert not app.error
+
+
+def test_of_different_tests_and_kinds_it_says_why_no_string_is_compared(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    store = open_writer(str(tmp_path / "kinds.db"))
+    fixed: list[dict[str, Any]] = [
+        {"task": "parity", **SHORT},
+        {"task": "copy", "num_tokens": 3, "positions": "sinusoidal", **SHORT},
+    ]
+    for place, each in enumerate(fixed):
+        spec = {"name": f"s{place}", "model_seeds": [0, 1], "fixed": each}
+        work(store, [writer.submit(store, parse_spec(spec))], WorkOptions(workers=0))
+    ids = [row[0] for row in rows(store, "SELECT id FROM config ORDER BY id")]
+    app = open_app(monkeypatch, file_of(store), PAGE, config=[str(x) for x in ids])
+    assert "tested on different strings" in said(app)
+    assert not app.error
+    app = open_app(monkeypatch, file_of(store), PAGE, run=["1", "3"])
+    assert "McNemar: none, since the two are tested on different strings" in said(app)
+    assert "It cannot be asked" in said(app), "a string of the one is none of the other"
+    both = open_app(monkeypatch, file_of(store), PAGE, run=["3", "4"])
+    assert "test strings" in said(both)
+    assert "none, since" not in said(both)
+    assert not both.error
+
+
+def test_strings_without_labels_are_counted_too() -> None:
+    a = pd.DataFrame(
+        {"string": ["ab", "b"], "length": [2, 1], "label": None, "target": ["ab", "b"]}
+    )
+    found = string_differences(a, a.head(1))
+    assert found.to_dict("records") == [
+        {"string": "b", "length": 1, "label": None, "target": "b", "wrong_a": 1, "wrong_b": 0}
+    ]
