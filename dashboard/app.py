@@ -11,6 +11,7 @@ from streamlit.starlette import App
 
 from dashboard import concurrent_changes, data, filters, layout, links, sidebar
 from dashboard.launch import panel
+from dashboard.live import route
 from dashboard.server import first_page, serving
 from sweeps.store.databases.engine import limit_reads
 
@@ -47,7 +48,7 @@ if get_script_run_ctx(suppress_warning=True) is None:
     # No page is being drawn: Streamlit looks for the server in this file.
     app = App(
         __file__,
-        routes=first_page.ROUTES,
+        routes=[*first_page.ROUTES, *route.ROUTES],
         lifespan=serving.lifespan,
         middleware=[Middleware(serving.SameOrigin)],
     )

@@ -14,7 +14,10 @@ from tests.integration.test_states_commands import BLOCKS, LSTM, db
 __all__ = ["db"]
 
 SHIPPED = ROOT / "runs.db"
-TABS = ["Answers", "States", "Minimal and nearest", "Patching", "Ablation", "Automaton"]
+TABS = [
+    *("Answers", "States", "Minimal and nearest", "Patching", "Ablation"),
+    *("Live", "Automaton"),
+]
 
 
 def model(

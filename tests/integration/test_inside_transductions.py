@@ -47,7 +47,7 @@ architecture = "lstm"
 BLOCKS, LSTM = "1", "2"
 STRING = "abca"
 TABS = ["Answers", "Writing", "States", "Minimal and nearest", "Patching"]
-TABS += ["Breaking point", "All inputs", "Ablation"]
+TABS += ["Breaking point", "All inputs", "Ablation", "Live"]
 
 
 @pytest.fixture(scope="module")
