@@ -18,6 +18,7 @@ if (root := str(Path(__file__).parents[1])) not in sys.path:
 
 from dashboard import concurrent_changes, data, filters, layout, links, sidebar
 from dashboard.launch import panel
+from dashboard.live import route
 from dashboard.server import first_page, serving
 from sweeps.store.databases.engine import limit_reads
 
@@ -59,7 +60,7 @@ if get_script_run_ctx(suppress_warning=True) is None:
     # No page is being drawn: Streamlit looks for the server in this file.
     app = App(
         __file__,
-        routes=first_page.routes(),
+        routes=[*first_page.routes(), *route.routes()],
         lifespan=serving.lifespan,
         middleware=[Middleware(serving.SameOrigin), Middleware(serving.NoUploads)],
         on_script_error=serving.hide_from_visitors,

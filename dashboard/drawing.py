@@ -13,7 +13,7 @@ from streamlit.dataframe_util import convert_anything_to_arrow_bytes
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import layout
-from dashboard.charts.model.parts import Part, together
+from dashboard.charts.model.parts import Part, alone, together
 from dashboard.charts.style.encodings import Drawing
 from dashboard.charts.style.keys import Key
 from dashboard.charts.style.legend import legend
@@ -185,6 +185,14 @@ def place_together(parts: Sequence[Part], key: str) -> None:
     datasets = spec.pop("datasets")
     # The frames are turned into what is sent by Streamlit, which is quicker than a list of rows.
     _place({**themed(spec, ground()), "datasets": datasets}, key)
+
+
+def stretch_part(part: Part, key: str, most: int = 0) -> None:
+    """A part as wide as its place, and no wider than so many pixels; the data sets are frames."""
+    spec = alone(part)
+    datasets = spec.pop("datasets")
+    with st.container(width=most or "stretch"):
+        stretch_spec({**themed(spec, ground()), "datasets": datasets}, key)
 
 
 def _reserved(spec: dict[str, Any]) -> int:

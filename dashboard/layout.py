@@ -1,11 +1,15 @@
 """What every page looks like: its tab's title, its margins, and how it is printed."""
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.charts.style.colors import WRONG
 
 SIDEBAR = 300
 """Pixels that Streamlit gives the sidebar."""
+
+CELL = 400
+"""Pixels of a grid's narrowest cell; two stand side by side where there is room for them."""
 
 STEP = 10
 """Places are kept to so many pixels."""
@@ -35,6 +39,7 @@ STYLE = f"""
 .st-key-tag, .st-key-sweep, .st-key-seed, .st-key-below, .st-key-kind {{ min-height: 68px; }}
 :has(> .st-key-launch_offer) {{ position: sticky; bottom: 0.5rem; z-index: 2; }}
 .st-key-launch_offer {{ backdrop-filter: blur(1.5rem); }}
+[class*="st-key-grid-"] > * {{ flex: 1 1 {CELL}px !important; min-width: min({CELL}px, 100%); }}
 .keys {{ display: flex; flex-wrap: wrap; gap: 0 2.5rem; font-size: 0.875rem; }}
 .keys p {{ margin: 0; display: flex; flex-wrap: wrap; }}
 .keys em {{ font-style: normal; font-weight: 600; margin-right: 0.8rem; }}
@@ -96,6 +101,11 @@ def room(name: str, height: int, width: int = 0) -> str:
         if pixels >= STEP:
             name += f" {side} {min(pixels, MOST) // STEP * STEP}px"
     return name
+
+
+def grid(name: str) -> DeltaGenerator:
+    """A row of cells that share its width, and wrap where each would be too narrow."""
+    return st.container(horizontal=True, gap="medium", key=f"grid {name}")
 
 
 def set_up(title: str) -> None:

@@ -150,10 +150,10 @@ def limits(config_ids: Sequence[int]) -> pd.DataFrame:
     inside = {part: [x for x in lengths if x <= tested] for part, lengths in ends.items()}
     return pd.DataFrame(
         [
-            # One label a kind, at its last line: labels side by side would cover each other.
-            {"length": length, "label": f"end of {part}" if length == max(lengths) else ""}
+            # Where they are several, which one it is: the labels stand one below the other.
+            {"length": length, "label": f"end of {part}" + f": {length}" * (len(lengths) > 1)}
             for part, lengths in inside.items()
-            for length in lengths
+            for length in sorted(lengths)
         ],
         columns=["length", "label"],
     )

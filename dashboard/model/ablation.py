@@ -125,9 +125,12 @@ def _outcome(model: OpenedModel, ablation: Ablation, chosen: Chosen) -> None:
             name, f"{now:,}", f"{now - then:+,}" if now != then else None, delta_color="inverse"
         )
     columns[3].metric("Mean change of a logit", f"{after.logit_change:.3g}")
-    frame = lengths_frame({"as trained": before, "ablated": after})
-    stretch(accuracy_by_length(frame, "letters"), "ablation_accuracy")
-    _strings(model, ablation, chosen)
+    named = {"as trained": before} | ({"ablated": after} if ablation else {})
+    stretch(accuracy_by_length(lengths_frame(named), "letters"), "ablation_accuracy")
+    if ablation:
+        _strings(model, ablation, chosen)
+    else:
+        st.caption("Nothing is ablated yet: choose heads or dimensions above to draw it beside.")
 
 
 def _strings(model: OpenedModel, ablation: Ablation, chosen: Chosen) -> None:

@@ -20,6 +20,7 @@ from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError, VisitorError
 from seqcls.prediction import Prediction
 from seqcls.problem import Problem, resolve
+from seqcls.tokens.tokenizer import raw
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries
 from sweeps.store.strings.string_queries import ErrorSearch
@@ -87,8 +88,8 @@ def _answers(
         return pd.DataFrame(
             {
                 "string": strings,
-                "target": said,
-                answer: [prediction.answer for prediction in predicted],
+                "target": list(map(raw, said)),
+                answer: [raw(str(prediction.answer)) for prediction in predicted],
                 "correct": [target == prediction.answer for target, prediction in pairs],
                 margin: [prediction.logit for prediction in predicted],
             }

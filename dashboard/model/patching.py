@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dashboard.charts.model import token_states
-from dashboard.drawing import place_together
+from dashboard.drawing import stretch_part
 from dashboard.figures.string_axes import token_names, with_letters
 from dashboard.model.choosing.strings import NOTATION
 from dashboard.model.minimal import nearest_of
@@ -51,7 +51,7 @@ def show(opened: AnyModel, letters: Letters) -> None:
     frame = frame.assign(letter=with_letters(model, frame["place"]))
     names = found.base_tokens if model.writes else token_names(model, letters)
     drawing = token_states.patched(frame, names, found.base_logit, found.source_logit, found.unit)
-    place_together([drawing], "network patched")
+    stretch_part(drawing, "network patched")
     st.caption(
         f"Activation patching: each cell is the base string's {found.number} with one state at one "
         "position replaced by the source string's. A dot marks those that flip the prediction; a "

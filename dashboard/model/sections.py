@@ -6,20 +6,29 @@ from functools import partial
 import streamlit as st
 
 from dashboard import concurrent_changes, data
+from dashboard.live import section
 from dashboard.model import ablation, answers, automaton, breaking, figures_tab, verdict, why
 from dashboard.model.choosing.epochs import Named, choose_model, second_model
 from dashboard.model.choosing.run import show_missing
-from dashboard.model.choosing.strings import Chosen, choose_string, choose_view
+from dashboard.model.choosing.strings import (
+    Chosen,
+    choose_string,
+    choose_view,
+    look_at,
+    string_of_link,
+)
 from dashboard.model.opened import open_any, open_model, say
 from dashboard.text import verbatim
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError, VisitorError
 from seqcls.interpretability.model.obstacle import Needs, obstacle
 from seqcls.problem import resolve
+from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries
+from sweeps.store.reading.models import stored_epochs
 from sweeps.store.strings.string_queries import ErrorSearch
 
-ANSWERS, ABLATION, AUTOMATON = "Answers", "Ablation", "Automaton"
+ANSWERS, ABLATION, AUTOMATON, LIVE = "Answers", "Ablation", "Automaton", "Live"
 BREAKING, ALL_STRINGS = "Breaking point", "All strings"
 
 BY_COUNTS: dict[str, tuple[Callable[[Chosen], None], Needs]] = {
@@ -66,12 +75,13 @@ def _show_by_counts(
 ) -> None:
     chosen = choose_view(open_model(run_id), data.string_errors(run_id, ErrorSearch()))
     sections = {name: partial(section, chosen) for name, section in by_counts.items()}
+    live = {LIVE: partial(_live, run_id, chosen.string)}
     of_a_string: Sequence[str] = [STATES]
     if len(by_counts) < len(BY_COUNTS):
         sections = {ANSWERS: partial(answers.show, run_id, config), **sections}
         of_a_string = OF_A_STRING
     sections |= {name: partial(_of_chosen, name, run_id, chosen) for name in of_a_string}
-    _show_tabs(sections | _automaton(run_id, config))
+    _show_tabs(sections | live | _automaton(run_id, config))
 
 
 def _show_any(run_id: int, config: RunConfig) -> None:
@@ -83,7 +93,19 @@ def _show_any(run_id: int, config: RunConfig) -> None:
         for name in (BREAKING, ALL_INPUTS):
             sections[name] = partial(_of_inputs, run_id, name)
     sections[ABLATION] = lambda: ablation.show_by_strings(open_any(run_id))
+    string = string_of_link(config, data.string_errors(run_id, ErrorSearch()))
+    sections[LIVE] = partial(_live, run_id, string)
     _show_tabs(sections | _automaton(run_id, config))
+
+
+def _live(run_id: int, string: str) -> None:
+    """A string as it is typed, and epochs as a film."""
+    try:
+        *others, kept = stored_epochs(open_reader(), run_id)
+    except SeqclsError as error:
+        say(error)
+        return
+    section.show(run_id, string, [0, *sorted([*others, kept])], kept, look_at)
 
 
 def _automaton(run_id: int, config: RunConfig) -> dict[str, Callable[[], None]]:
@@ -101,11 +123,11 @@ def _learned(run_id: int, config: RunConfig) -> None:
 
 def _show_tabs(sections: Mapping[str, Callable[[], None]]) -> None:
     tabs = st.tabs(list(sections), key="view", bind="query-params")
-    for tab, section in zip(tabs, sections.values(), strict=True):
+    for tab, draw in zip(tabs, sections.values(), strict=True):
         if tab.open:
             with tab:
                 try:
-                    section()
+                    draw()
                 except VisitorError as error:
                     say(error)
 

@@ -1,16 +1,17 @@
 """What a model makes of a string, token by token: parts, attention or units, and every prefix."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pandas as pd
 import streamlit as st
 
+from dashboard import layout
 from dashboard.charts.model import token_states
-from dashboard.charts.model.heads import small_patterns
-from dashboard.charts.model.parts import WIDTH, Part
+from dashboard.charts.model.heads import LARGEST, ROOM, small_patterns
+from dashboard.charts.model.parts import WIDTH
 from dashboard.charts.model.readout import steps_of_one
-from dashboard.drawing import place_together
+from dashboard.drawing import stretch_part
 from dashboard.figures.string_axes import DRAWN, with_letters, with_margin
 from dashboard.model.choosing.epochs import Named
 from dashboard.model.opened import say
@@ -23,6 +24,12 @@ from sweeps.analysis import state_frames
 
 NARROW = 320
 """Pixels along the tokens where two models share the page."""
+
+WIDEST = 60
+"""Pixels of a cell of attention at most: a map of few tokens is not as wide as the page."""
+
+FURNITURE = 170
+"""Pixels beside a map: its axis and its legend."""
 
 
 SIDE_BY_SIDE = 4
@@ -60,7 +67,6 @@ def show(first: Named, letters: Letters, second: Named | None) -> None:
     except SeqclsError as error:
         say(error)
         return
-    side_by_side([first, second])
     _show(found, looks)
 
 
@@ -71,61 +77,85 @@ def side_by_side(models: Sequence[Named]) -> None:
 
 
 def _show(models: Sequence[StringResults], looks: Sequence[Look]) -> None:
+    shown = list(zip(models, looks, strict=True))
     try:
-        if any(found.has_residual_stream for found in models):
-            st.subheader("What each part adds to the logit")
-            for column, found, look in zip(st.columns(len(models)), models, looks, strict=True):
-                with column:
-                    _steps(found, look)
-            st.caption(
-                "Direct logit attribution: the logit is a sum over the parts that write into the "
-                "residual stream. Norms after a sum are held at their scale for this string."
-            )
-        writes = any(found.model.writes for found in models)
-        along = "input and output" if writes else "the string"
-        if any(found.has_decoder for found in models):
-            along = "the output"
-        st.subheader(f"Along {along}")
-        if any(found.is_long for found in models):
-            st.caption(f"Attention and units are drawn up to {DRAWN} tokens; this string has more.")
-        figures = 0
-        for column, found, look in zip(st.columns(len(models)), models, looks, strict=True):
-            with column:
-                parts = _along(found, look)
-                if parts:
-                    place_together(parts, f"network along {look.name}")
-                figures += len(parts)
-        if writes:
-            st.caption(f"{_read_by(models)} {_hint(figures, len(models))}")
-            return
-        number, means = "logit", "where it changes sign, the prediction changes"
-        if any(found.model.problem.no_language for found in models):
-            number, means = "margin of what is right", "below 0, another answer is preferred"
-        st.caption(
-            f"At the top, the {number} after each prefix, each classified as a separate string: "
-            f"{means}. {_hint(figures, len(models))}"
-        )
+        named = list(_sections(models))
+        parts = [_SECTIONS[name] for name in named]
+        if len(shown) == 1:
+            # What each part adds stands beside the running logit.
+            with layout.grid("states"):
+                for section in parts[:2]:
+                    with st.container():
+                        _headed(section)
+                        section.draw(*shown[0])
+            for section in parts[2:]:
+                _headed(section)
+                section.draw(*shown[0])
+        else:
+            for section in parts:
+                _headed(section)
+                with layout.grid(section.title):
+                    for found, look in shown:
+                        with st.container():
+                            st.markdown(f"**{verbatim(look.name)}**")
+                            section.draw(found, look)
+        along = [name for name in named if name != "parts"]
+        _say_how_to_read(models, len(along) * len(models) > 1)
     except SeqclsError as error:
         say(error)
+
+
+@dataclass(frozen=True)
+class _Section:
+    title: str
+    note: str
+    draw: Callable[[StringResults, Look], None]
+
+
+def _sections(models: Sequence[StringResults]) -> Iterator[str]:
+    """Those that any of the models has."""
+    if any(found.has_residual_stream for found in models):
+        yield "parts"
+    if not all(found.model.writes for found in models):
+        yield "prefixes"
+    drawn = [found for found in models if not found.is_long]
+    if any(found.has_attention for found in drawn):
+        yield "attention"
+    if any(found.has_units for found in drawn):
+        yield "units"
+
+
+def _headed(section: _Section) -> None:
+    st.subheader(section.title)
+    st.caption(section.note)
+
+
+def _say_how_to_read(models: Sequence[StringResults], several: bool) -> None:
+    """What is read, what was left out, and what pointing does."""
+    if any(found.model.writes for found in models):
+        st.caption(_read_by(models))
+    elif any(found.model.problem.no_language for found in models):
+        st.caption("The margin of what is right: below 0, another answer is preferred.")
+    if any(found.is_long for found in models):
+        st.caption(f"Attention and units are drawn up to {DRAWN} tokens; this string has more.")
+    for found in models:
+        if not (found.has_attention or found.has_units):
+            name = verbatim(found.model.config.architecture)
+            st.caption(f"{name} names no attention and no units.")
+    if several:
+        every = "every figure of both models" if len(models) > 1 else "every figure"
+        st.caption(f"Hover over a token to mark it in {every}.")
 
 
 def _read_by(models: Sequence[StringResults]) -> str:
     """What is along the axis of models that write."""
     if not any(found.has_decoder for found in models):
-        return "What the model reads: the input, SEP, and the output that it writes."
+        return "The model reads the input, SEP, and the output that it writes."
     where = "over the picture" if models[0].model.problem.network.picture else "to the input"
     return (
-        "What the decoder reads: SEP, and the output that it writes; its states after each token. "
-        f"Writing shows its attention {where}."
+        "The decoder reads SEP and the output that it writes; its states are those after each "
+        f"token. Writing shows its attention {where}."
     )
-
-
-def _hint(figures: int, models: int) -> str:
-    """What pointing does, where there is more than one figure that it marks."""
-    if figures < 2:
-        return ""
-    every = "every figure of both models" if models > 1 else "every figure"
-    return f"Hover over a token to mark it in {every}."
 
 
 def _looks(models: Sequence[StringResults], names: Sequence[str]) -> list[Look]:
@@ -144,44 +174,40 @@ def _steps(found: StringResults, look: Look) -> None:
     if not found.has_residual_stream:
         st.caption("It has no residual stream.")
         return
-    place_together([steps_of_one(found.steps, look.steps)], f"network steps {look.name}")
+    stretch_part(steps_of_one(found.steps, look.steps), f"network steps {look.name}")
 
 
-def _along(found: StringResults, look: Look) -> list[Part]:
-    parts = [] if found.model.writes else [_prefixes(found, look)]
-    if found.is_long:
-        return parts
-    if found.has_attention:
-        return parts + _attention(found, look)
-    if found.has_units:
-        return parts + _units(found, look)
-    st.caption(f"{verbatim(found.model.config.architecture)} names no attention and no units.")
-    return parts
-
-
-def _prefixes(found: StringResults, look: Look) -> Part:
+def _prefixes(found: StringResults, look: Look) -> None:
     model, letters, prefixes = found.model, found.letters, found.prefixes
     text = [model.text(letters[:end]) or "the empty string" for end in prefixes["length"]]
     frame = prefixes.assign(letter=prefixes["length"], prefix=text, label=prefixes["label"])
-    return token_states.prefix_logits(frame, found.names, look.prefixes, look.width)
+    drawn = token_states.prefix_logits(frame, found.names, look.prefixes)
+    stretch_part(drawn, f"network prefixes {look.name}")
 
 
-def _attention(found: StringResults, look: Look) -> list[Part]:
+def _attention(found: StringResults, look: Look) -> None:
+    if not found.has_attention:
+        st.caption("Writing shows its attention." if found.has_decoder else "It has no attention.")
+        return
+    if found.is_long:
+        return
     model, patterns = found.model, found.patterns
     blocks, heads, tokens = patterns.weights.shape[:3]
     if not heads:
-        return []
+        return
+    places = with_letters(model, pd.Series(range(tokens))).tolist()
     options = [f"block {block}, head {head}" for block in range(blocks) for head in range(heads)]
+    if len(options) > 1:
+        room = ROOM // 2 if look.name else ROOM
+        small = small_patterns(state_frames.pattern_runs(patterns), places, room)
+        stretch_part(small, f"network heads {look.name}", heads * LARGEST + FURNITURE)
     chosen = one_of("Head to open", options, options[0], "head", look)
     frame = state_frames.head_frame(patterns, *divmod(options.index(chosen), heads))
     frame = frame.assign(
         letter=with_letters(model, frame["key"]), query=with_letters(model, frame["query"])
     )
-    places = with_letters(model, pd.Series(range(tokens))).tolist()
-    return [
-        small_patterns(state_frames.pattern_runs(patterns), places, look.width),
-        token_states.attention_matrix(frame, found.names, chosen, look.width),
-    ]
+    drawn = token_states.attention_matrix(frame, found.names, chosen)
+    stretch_part(drawn, f"network attention {look.name}", tokens * WIDEST + FURNITURE)
 
 
 def one_of(label: str, options: Sequence[str], first: str, name: str, look: Look) -> str:
@@ -200,7 +226,12 @@ def one_of(label: str, options: Sequence[str], first: str, name: str, look: Look
     return str(chosen)
 
 
-def _units(found: StringResults, look: Look) -> list[Part]:
+def _units(found: StringResults, look: Look) -> None:
+    if not found.has_units:
+        st.caption("It has no recurrent units.")
+        return
+    if found.is_long:
+        return
     model, units = found.model, found.units
     left, right = st.columns(2)
     with left:
@@ -215,7 +246,29 @@ def _units(found: StringResults, look: Look) -> list[Part]:
     points = state_frames.path_frame(path, units.tokens)
     points = points.assign(letter=with_letters(model, points["place"]))
     title = f"{block.lower()} {layer}: {verbatim(state.replace('_', ' '))}"
-    return [
-        token_states.unit_states(frame, found.names, title, look.reaches.get(state), look.width),
-        token_states.state_path(points, path.shares, look.width),
-    ]
+    drawn = token_states.unit_states(frame, found.names, title, look.reaches.get(state))
+    with layout.grid(f"units {look.name}"):
+        stretch_part(drawn, f"network units {look.name}")
+        stretch_part(token_states.state_path(points, path.shares), f"network path {look.name}")
+
+
+_SECTIONS = {
+    "parts": _Section(
+        "What each part adds to the logit",
+        "The logit is a sum over the parts that write into the residual stream (direct logit "
+        "attribution). Norms after a sum are held at their scale for this string.",
+        _steps,
+    ),
+    "prefixes": _Section(
+        "Running logit",
+        "After each prefix, classified as a string of its own. Where the sign changes, the "
+        "prediction does.",
+        _prefixes,
+    ),
+    "attention": _Section(
+        "Attention",
+        "A row is a token that attends, a column what it attends to; each row sums to 100%.",
+        _attention,
+    ),
+    "units": _Section("Units", "Each unit after every token, and the state's path.", _units),
+}

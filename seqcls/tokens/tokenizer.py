@@ -42,8 +42,31 @@ _COUNT = re.compile(r"[1-9][0-9]*")
 _REPEATED = re.compile(r"(..)\1{3,}|(.{3,5}?)\2{2,}|(.{6,16}?)\3+", re.DOTALL)
 """Runs that repeat often enough to be shorter as a group, one character a run."""
 
+_SIGNS = re.compile(r"([^\w\s<>{}])\{(\d+)\}")
+
+MOST_SIGNS = 10
+"""Signs that are written one by one; more are a group, `<(>{40}`."""
+
 _FIRST_RUN = 0xF0000
 """Characters that no alphabet needs stand for runs while repetitions are looked for."""
+
+
+def raw(text: str) -> str:
+    """A text with its repeated brackets and other signs written out: `((` for `({2}`.
+
+    A count in braces is easily read behind a letter, but not among brackets. Texts of named tokens
+    stay as they are.
+    """
+    if "{" not in text or any(map(str.isspace, text)):
+        return text
+    return _SIGNS.sub(_written_signs, text)
+
+
+def _written_signs(run: re.Match[str]) -> str:
+    sign, count = run[1], run[2]
+    # What has more digits is larger; it need not be read.
+    few = len(count) <= len(str(MOST_SIGNS)) and int(count) <= MOST_SIGNS
+    return sign * int(count) if few else f"<{sign}>{{{count}}}"
 
 
 @dataclass(frozen=True)

@@ -59,16 +59,18 @@ def test_a_token_that_is_pointed_at_is_marked_in_the_figures_of_both_models(
     asked = sent(page)
     page.goto(f"{shipped}/model?run=5&beside=all_initializations/5&view=States&string=baac")
     charts = page.get_by_test_id("stVegaLiteChart")
-    expect(charts).to_have_count(4)
+    # Parts of the logit, prefixes, all heads and the open one, of two models.
+    expect(charts).to_have_count(8)
     expect(page.get_by_text("mark it in every figure of both models")).to_be_visible()
     points = charts.nth(2).locator('path[aria-roledescription="point"]')
     expect(points).to_have_count(5)
-    marked(page, False, False, False, False)
+    # Heads are pictures, in which nothing can be looked up.
+    marked(page, *[False] * 8)
     before = len(asked)
     points.nth(2).hover()
-    marked(page, False, False, True, True)
+    marked(page, False, False, True, True, *[False] * 4)
     page.mouse.move(1, 1)
-    marked(page, False, False, False, False)
+    marked(page, *[False] * 8)
     assert len(asked) == before > 0, "pointing asks the server for nothing"
     no_traceback(page)
     page.close()
@@ -105,7 +107,7 @@ def test_a_changed_string_reruns_its_section_alone_and_is_in_the_link(
 
         page.on("websocket", listen)
         page.goto(f"{server.url}/model?run=1&view=States&string=0110")
-        page.get_by_text("Along the string").wait_for()
+        page.get_by_text("Running logit").first.wait_for()
         expect(page.get_by_test_id("stApp")).to_have_attribute(
             "data-test-script-state", "notRunning"
         )

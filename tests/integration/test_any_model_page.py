@@ -14,7 +14,10 @@ from tests.integration.test_states_commands import BLOCKS, LSTM, db
 __all__ = ["db"]
 
 SHIPPED = ROOT / "runs.db"
-TABS = ["Answers", "States", "Minimal and nearest", "Patching", "Ablation", "Automaton"]
+TABS = [
+    *("Answers", "States", "Minimal and nearest", "Patching", "Ablation"),
+    *("Live", "Automaton"),
+]
 
 
 def model(
@@ -46,14 +49,17 @@ def test_a_transformers_parts_prefixes_and_heads_are_drawn(
 ) -> None:
     app = model(monkeypatch, db, BLOCKS, "States")
     assert [tab.label for tab in app.tabs] == TABS
-    assert headers(app)[:2] == ["What each part adds to the logit", "Along the string"]
-    steps, along = charts(app)
+    assert headers(app)[:3] == ["What each part adds to the logit", "Running logit", "Attention"]
+    steps, *along = charts(app)
     assert "Adds to the logit" in steps
-    assert "'block ' + floor(datum.value)" in along
-    (pointed,) = json.loads(along)["params"]
-    assert pointed["name"] == "pointed_letter"
-    assert len(pointed["views"]) >= 3, "prefixes, small pictures of heads, and the opened head"
-    assert "Token that attends" in along
+    prefixes, heads, opened = along
+    assert "Logit of the prefix" in prefixes
+    assert "'block ' + floor(datum.value)" in heads
+    for chart in along:
+        (pointed,) = json.loads(chart)["params"]
+        assert pointed["name"] == "pointed_letter"
+        assert "width" not in json.loads(chart), "it takes the room that there is"
+    assert "Token that attends" in opened
     assert "block 1, head 1" in str(app.get("button_group")[-1].proto)
 
 
@@ -61,9 +67,12 @@ def test_a_recurrent_models_gates_and_path_are_drawn(
     monkeypatch: pytest.MonkeyPatch, db: str
 ) -> None:
     app = model(monkeypatch, db, LSTM, "States")
-    assert headers(app)[0] == "Along the string", "it has no residual stream"
-    (along,) = charts(app)
-    assert "First principal component" in along
+    assert headers(app)[:2] == ["Running logit", "Units"], "it has no residual stream"
+    _, units, path = charts(app)
+    assert '"Unit"' in units
+    assert "First principal component" in path
+    # As elements of the page, scales are found by its address, which fails on brackets.
+    assert all('"renderer": "canvas"' in chart for chart in (units, path))
     assert "forget_gate" in app.selectbox(key="state").options
 
 
@@ -114,14 +123,15 @@ def test_two_models_are_shown_side_by_side_with_the_same_limits(
     assert "**Model 2**" in said(app)
     steps, *along = charts(app)
     assert "Adds to the logit" in steps
-    assert len(along) == 2
+    assert "It has no residual stream." in said(app)
+    assert len(along) == 6, "prefixes of both, heads of one and the open one, units and their path"
     first, second = reached(app, "reached_by_prefixes")
     assert first == second != [0.0, 0.0]
     app = open_app(
         monkeypatch, Path(db), "model", run=BLOCKS, view="States", string="0110", beside="9"
     )
     assert "no run '9'" in said(app).replace("\\", "")
-    assert len(charts(app)) == 2
+    assert len(charts(app)) == 4
 
 
 def test_models_that_letter_counts_explain_are_shown_side_by_side_too(
@@ -129,9 +139,28 @@ def test_models_that_letter_counts_explain_are_shown_side_by_side_too(
 ) -> None:
     query = {"run": "5", "view": "States", "string": "baac", "beside": "all_initializations/5"}
     app = open_app(monkeypatch, SHIPPED, "model", **query)
-    assert len(charts(app)) == 4
+    assert len(charts(app)) == 8
     first, second = reached(app, "reached_by_steps")
     assert first == second != [0.0, 0.0]
+
+
+def test_a_model_is_shown_beside_itself(monkeypatch: pytest.MonkeyPatch, db: str) -> None:
+    query = {"run": BLOCKS, "view": "States", "string": "0110", "beside": BLOCKS}
+    app = open_app(monkeypatch, Path(db), "model", **query)
+    assert len(charts(app)) == 8
+    assert "**Model 1 again**" in said(app)
+
+
+def test_a_long_string_is_seen_to_its_end_and_where_its_sign_changes(
+    monkeypatch: pytest.MonkeyPatch, db: str
+) -> None:
+    app = model(monkeypatch, db, BLOCKS, "States", "<01>{50}")
+    _, prefixes = charts(app)
+    assert "Tokens read" in prefixes
+    assert "width" not in json.loads(prefixes), "nothing is beyond the edge of the page"
+    assert '"turn"' in prefixes
+    assert "drawn up to 64 tokens" in said(app)
+    assert "Hover over" not in said(app), "there is nothing else that it would mark"
 
 
 def test_a_string_of_another_alphabet_is_refused_in_a_line(

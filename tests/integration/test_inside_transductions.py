@@ -47,7 +47,7 @@ architecture = "lstm"
 BLOCKS, LSTM = "1", "2"
 STRING = "abca"
 TABS = ["Answers", "Writing", "States", "Minimal and nearest", "Patching"]
-TABS += ["Breaking point", "All inputs", "Ablation"]
+TABS += ["Breaking point", "All inputs", "Ablation", "Live"]
 
 
 @pytest.fixture(scope="module")
@@ -173,12 +173,12 @@ def test_an_input_that_is_none_is_said(monkeypatch: pytest.MonkeyPatch, db: str)
 @pytest.mark.parametrize("run", [BLOCKS, LSTM])
 def test_the_other_sections_hold(monkeypatch: pytest.MonkeyPatch, db: str, run: str) -> None:
     app = model(monkeypatch, db, run, "States")
-    assert headers(app) == ["Along input and output"]
+    assert headers(app) == ["Attention" if run == BLOCKS else "Units"]
     assert "the input, SEP, and the output that it writes" in said(app)
-    assert len(app.get("vega_lite_chart")) == 1
+    assert len(app.get("vega_lite_chart")) == 2
     other = LSTM if run == BLOCKS else BLOCKS
     beside = model(monkeypatch, db, run, "States", beside=other)
-    assert len(beside.get("vega_lite_chart")) == 2
+    assert len(beside.get("vega_lite_chart")) == 4
     app = model(monkeypatch, db, run, "Minimal and nearest")
     assert "Nearest correctly classified string" in headers(app)
     app = model(monkeypatch, db, run, "Patching")

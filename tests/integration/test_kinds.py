@@ -254,7 +254,7 @@ def test_pages_show_it(monkeypatch: pytest.MonkeyPatch, db: Path, page: str) -> 
 
 
 @pytest.mark.parametrize("run", [RECURRENT, TRANSFORMER])
-@pytest.mark.parametrize("view", ["Answers", "States", "Minimal and nearest", "Ablation"])
+@pytest.mark.parametrize("view", ["Answers", "States", "Minimal and nearest", "Ablation", "Live"])
 def test_the_page_model_shows_it(
     monkeypatch: pytest.MonkeyPatch, db: Path, run: str, view: str
 ) -> None:

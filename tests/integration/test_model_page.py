@@ -126,6 +126,14 @@ def test_a_head_is_switched_off_and_everything_follows(monkeypatch: pytest.Monke
     assert "Surgery" not in [tab.label for tab in app.tabs]
 
 
+def test_nothing_is_drawn_as_ablated_before_anything_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_app(monkeypatch, SHIPPED, "model", run=SEED_2, view="Ablation")
+    by_length, *_ = [chart.proto.spec for chart in app.get("vega_lite_chart")]
+    assert json.loads(by_length)["encoding"]["color"]["scale"]["domain"] == ["as trained"]
+    assert "Nothing is ablated yet" in said(app)
+    assert not app.dataframe
+
+
 def test_what_is_ablated_is_in_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
     query: dict[str, str | list[str]] = {"heads_frozen": ["0", "7"], "dimensions_off": "1"}
     app = open_app(monkeypatch, SHIPPED, "model", run=SEED_2, view="Ablation", **query)

@@ -313,12 +313,13 @@ def test_the_end_of_training_or_validation_is_drawn_only_among_the_tested_length
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     path = tmp_path / "short.db"
-    spec = {
-        "name": "short",
-        "model_seeds": [0],
-        "fixed": {"train_max_length": 8, "test_max_length": 20, "validation_max_length": 50},
-    }
+    fixed = {"train_max_length": 8, "test_max_length": 20, "validation_max_length": 50}
+    spec = {"name": "short", "model_seeds": [0], "fixed": fixed}
     writer.submit(open_writer(str(path)), parse_spec(spec))
     monkeypatch.setenv("SEQCLS_DB", str(path))
     assert limits([1]).to_numpy().tolist() == [[8, "end of training"]]
     assert limits([]).columns.tolist() == ["length", "label"]
+    longer = {**spec, "name": "longer", "fixed": {**fixed, "train_max_length": 12}}
+    writer.submit(open_writer(str(path)), parse_spec(longer))
+    marks = [[8, "end of training: 8"], [12, "end of training: 12"]]
+    assert limits([1, 2]).to_numpy().tolist() == marks, "each length once"

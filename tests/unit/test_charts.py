@@ -28,6 +28,7 @@ from dashboard.charts.errors.features import feature_plane
 from dashboard.charts.model.ablations import pruning_curve
 from dashboard.charts.model.attention import attention_weights
 from dashboard.charts.model.readout import DIRECTIONS, steps_of_one
+from dashboard.charts.model.token_states import last_turn
 from dashboard.charts.style.colors import FALSE_NEGATIVE, FALSE_POSITIVE, GREY
 from dashboard.charts.style.legend import legend
 from dashboard.charts.style.scales import LABEL_LETTERS, row_height, rows
@@ -360,3 +361,14 @@ def test_a_chart_reserves_about_as_much_of_the_page_as_it_takes(chart: alt.Layer
     drawn = re.search(r'height="(\d+)"', vl_convert.vegalite_to_svg(spec))
     assert drawn is not None
     assert 0.6 * int(drawn[1]) <= spec["usermeta"]["height"] <= int(drawn[1])
+
+
+@pytest.mark.parametrize(
+    ("logits", "expected"),
+    [([1.0, -1.0, 2.0, 3.0], ["sign last changes at 2"]), ([1.0, 2.0], []), ([-1.0, 0.0], [])],
+)
+def test_the_last_change_of_sign_along_a_string_is_found(
+    logits: list[float], expected: list[str]
+) -> None:
+    prefixes = pd.DataFrame({"letter": range(len(logits)), "logit": logits})
+    assert last_turn(prefixes)["said"].tolist() == expected

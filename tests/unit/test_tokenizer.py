@@ -6,7 +6,16 @@ from hypothesis import strategies as st
 
 from seqcls.errors import InvalidStringError
 from seqcls.tokens.alphabets import alphabet_obstacle
-from seqcls.tokens.tokenizer import CLS, LETTERS, MAX_COUNT, MAX_SPELLED_LENGTH, PAD, Tokenizer
+from seqcls.tokens.tokenizer import (
+    CLS,
+    FIRST_LETTER,
+    LETTERS,
+    MAX_COUNT,
+    MAX_SPELLED_LENGTH,
+    PAD,
+    Tokenizer,
+    raw,
+)
 
 THREE = Tokenizer(LETTERS[:3])
 
@@ -300,3 +309,29 @@ def test_of_many_tokens_an_error_names_some() -> None:
 )
 def test_what_is_no_name_is_refused(tokens: tuple[str, ...], says: str) -> None:
     assert says in str(alphabet_obstacle(tokens))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("({2})({3})){2}", "(()((()))"),
+        ("a{2}b", "a{2}b"),
+        ("<({2})>{3}", "<(()>{3}"),
+        ("({10})", "(" * 10 + ")"),
+        ("({40})", "<(>{40})"),
+        ("1{3}+{2}0", "1{3}++0"),
+        ("push{2} ({2}", "push{2} ({2}"),
+        ("", ""),
+    ],
+)
+def test_signs_are_written_out_where_a_count_would_be_hard_to_read(
+    text: str, expected: str
+) -> None:
+    assert raw(text) == expected
+
+
+@given(st.lists(st.sampled_from(range(6)), max_size=60))
+def test_a_text_with_signs_written_out_means_the_same_string(letters: list[int]) -> None:
+    tokenizer = Tokenizer("()[]a+")
+    ids = [CLS, *(FIRST_LETTER + letter for letter in letters)]
+    assert tokenizer.encode(raw(tokenizer.decode(ids))) == ids

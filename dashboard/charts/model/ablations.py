@@ -76,7 +76,7 @@ def accuracy_by_length(
             color=alt.Color(
                 "model:N",
                 title="Model",
-                scale=alt.Scale(domain=names, range=[GREY, OKABE_ITO[0]]),
+                scale=alt.Scale(domain=names, range=[GREY, OKABE_ITO[0]][: len(names)]),
                 legend=alt.Legend(orient="top", labelLimit=LABEL),
             ),
             tooltip=[

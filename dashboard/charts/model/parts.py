@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import altair as alt
 import pandas as pd
 
-from dashboard.charts.style.encodings import AXIS, reserved
+from dashboard.charts.style.encodings import AXIS, TITLE, reserved
 from dashboard.charts.style.pointing import framed
 
 WIDTH = 640
@@ -49,13 +49,22 @@ class Part:
     """What it is built for, such as the number of tokens."""
     data: Mapping[str, pd.DataFrame]
     """The data sets by their names."""
+    is_picture: bool = False
+    """Whether it has cells and a scale of colors: drawn as a picture, not as elements of the page.
+
+    As elements, the scale would be found by the page's address, which fails on brackets in it.
+    """
 
     @property
     def chart(self) -> Layers:
         """The part alone, with its data."""
         rows = {name: frame.to_dict("records") for name, frame in self.data.items()}
         drawn = self.looks(*self.shape)
-        return drawn.properties(datasets=rows, **reserved(drawn.height))
+        return drawn.properties(datasets=rows, **self.reserved(drawn.height))
+
+    def reserved(self, height: float) -> dict[str, Any]:
+        """What is kept for plots of this height; what is no picture has no title."""
+        return reserved(height if self.is_picture else height - TITLE)
 
 
 def together(parts: Sequence[Part]) -> dict[str, Any]:
@@ -67,6 +76,22 @@ def together(parts: Sequence[Part]) -> dict[str, Any]:
     spec = _template(tuple((part.looks, part.shape) for part in parts))
     frames = {name: frame for part in parts for name, frame in part.data.items()}
     return {**spec, "datasets": {**spec.get("datasets", {}), **frames}}
+
+
+def alone(part: Part) -> dict[str, Any]:
+    """A part as a specification that is as wide as its place, whose data sets are frames."""
+    spec = _alone(part.looks, part.shape)
+    shown = part.reserved(spec["height"])
+    if part.is_picture:
+        shown["usermeta"]["embedOptions"] = {"renderer": "canvas"}
+    return {**spec, **shown, "datasets": {**spec.get("datasets", {}), **part.data}}
+
+
+@lru_cache(maxsize=256)
+def _alone(look: Callable[..., Layers], shape: tuple[Hashable, ...]) -> dict[str, Any]:
+    spec: dict[str, Any] = look(*shape).to_dict(validate=False)
+    del spec["width"]
+    return spec | {"autosize": {"type": "fit-x", "contains": "padding"}}
 
 
 @lru_cache(maxsize=256)
@@ -136,6 +161,13 @@ def token_axis(places: Places, title: str | None = None) -> alt.X:
     return alt.X("letter:O", title=title, scale=alt.Scale(domain=list(range(count))), axis=axis)
 
 
+def place_axis(places: Places) -> alt.X:
+    """The axis of so long a string that its tokens are counted, not named."""
+    every = next(x for x in (10, 20, 50, 100, 200) if places.number <= 12 * x or x == 200)
+    axis = alt.Axis(values=list(range(0, places.number, every)), labelAngle=0, title="Tokens read")
+    return alt.X("letter:O", scale=alt.Scale(domain=list(range(places.number))), axis=axis)
+
+
 def _at_ends(count: int, first: Any, last: Any, otherwise: Any) -> dict[str, Any]:
     """A property of an axis's labels: others for long names at its ends."""
     long = f"length({_NAME}) > 1"
@@ -148,12 +180,12 @@ def _at_ends(count: int, first: Any, last: Any, otherwise: Any) -> dict[str, Any
     }
 
 
-def named(title: str | None) -> alt.Axis:
-    """An axis of letters' numbers that are written as tokens."""
+def named(title: str | None, *, every: bool = False) -> alt.Axis:
+    """An axis of letters' numbers that are written as tokens, every one or as many as fit."""
     return alt.Axis(
         labelExpr=_NAME,
         labelAngle=0,
-        labelOverlap=False,
+        labelOverlap=False if every else "greedy",
         title=title,
     )
 

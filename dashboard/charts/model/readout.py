@@ -26,7 +26,7 @@ def waterfall(frame: pd.DataFrame, domain: Domain, title: str) -> Drawing:
         domain: limits of the logit.
         title: above the drawing.
     """
-    layers = _steps(alt.Scale(domain=domain, nice=False))
+    layers = _steps(alt.Scale(domain=domain, nice=False), columns=2)
     panel = alt.layer(*layers).properties(width=WIDTH, height=alt.Step(ROW), data=frame)
     facet = alt.Facet(**by_panel(frame, "string", WIDTH))
     # Each panel is drawn alone.
@@ -49,11 +49,18 @@ def steps_of_one(frame: pd.DataFrame, limits: Limits | None) -> Part:
 
 
 def _of_one(steps: int) -> Layers:
-    drawn = alt.layer(unseen("reached_by_steps").encode(x="start:Q"), *_steps(alt.Scale()))
-    return drawn.properties(width=WIDTH, height=ROW * steps, data=alt.NamedData(name="steps"))
+    drawn = alt.layer(
+        unseen("reached_by_steps").encode(x="start:Q"), *_steps(alt.Scale(), columns=3)
+    )
+    return drawn.properties(
+        width=WIDTH,
+        height=ROW * steps,
+        padding={"left": 5, "top": 5, "bottom": 5, "right": ROOM_FOR_TEXT},
+        data=alt.NamedData(name="steps"),
+    )
 
 
-def _steps(scale: alt.Scale) -> list[alt.Chart]:
+def _steps(scale: alt.Scale, columns: int) -> list[alt.Chart]:
     y = alt.Y("step:N", title=None, sort=None, axis=alt.Axis(labelLimit=120))
     x = alt.X("start:Q", title="Running logit", scale=scale)
     base = alt.Chart().encode(
@@ -70,14 +77,17 @@ def _steps(scale: alt.Scale) -> list[alt.Chart]:
         x2="end:Q",
         color=alt.Color(
             "direction:N",
-            title="The step moves the logit",
+            title=None,
             sort=None,
             scale=alt.Scale(domain=DIRECTIONS, range=[TOWARDS, AWAY, GREY]),
-            legend=alt.Legend(orient="top", columns=2),
+            legend=alt.Legend(orient="top", columns=columns),
         ),
     )
     # In a column of their own: beside its bar a number would cross the line at zero, and the sign
     # of -0.871 would look like a plus.
-    texts = base.mark_text(align="left", dx=6, color=INK).encode(x=alt.value(WIDTH), text=TEXT)
+    # Aligned at the right, one sign and one point below the other.
+    texts = base.mark_text(align="right", dx=ROOM_FOR_TEXT - 8, color=INK, font="monospace").encode(
+        x=alt.value("width"), text=TEXT
+    )
     zero = alt.Chart().mark_rule(color=GREY).encode(x=alt.datum(0, scale=scale))
     return [zero, bars, texts]

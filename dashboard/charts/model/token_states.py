@@ -21,6 +21,7 @@ from dashboard.charts.model.parts import (
     chart_of,
     marked,
     named,
+    place_axis,
     places_of,
     reached_by,
     titled,
@@ -29,12 +30,18 @@ from dashboard.charts.model.parts import (
     unseen,
     width_of,
 )
-from dashboard.charts.style.colors import AWAY, GREY, TOWARDS, WRONG
+from dashboard.charts.style.colors import AWAY, GREY, INK, TOWARDS, WRONG
 from dashboard.charts.style.pointing import pointed
 from dashboard.charts.style.scales import KIND_COLORS, LOW_TO_HIGH
 
-LINE_HEIGHT = 140
+LINE_HEIGHT = 240
+LONG = 66
+"""Tokens from which on a string's are counted along the axis, and no longer named."""
+
 ROW = 16
+
+NOTHING = "#440154"
+"""Where the scheme of amounts begins."""
 
 UNKNOWN, UNKNOWN_COLOR = "label not known", "#d9d9d9"
 """Of a prefix whose label no file says."""
@@ -61,9 +68,26 @@ def prefix_logits(
         ]
     )
     reached = reached_by("logit", limits)
-    data = {"prefixes": rows, TOKENS: tokens_frame(names), "reached_by_prefixes": reached}
+    data = {
+        "prefixes": rows,
+        TOKENS: tokens_frame(names),
+        "reached_by_prefixes": reached,
+        "turn": last_turn(rows),
+    }
     some_unknown = UNKNOWN in set(rows["answer"])
     return Part(_prefix_logits, (places_of(names), room, of_language, some_unknown), data)
+
+
+def last_turn(prefixes: pd.DataFrame) -> pd.DataFrame:
+    """Where the sign changes for the last time: letter, said; no row where it never does.
+
+    Args:
+        prefixes: letter, logit, in order.
+    """
+    positive = prefixes["logit"].gt(0)
+    turned = prefixes["letter"][positive.ne(positive.shift(fill_value=positive.iloc[0]))]
+    last = turned.iloc[-1:]
+    return pd.DataFrame({"letter": last, "said": [f"sign last changes at {x:,}" for x in last]})
 
 
 def _prefix_logits(tokens: Places, room: int, of_language: bool, some_unknown: bool) -> Layers:
@@ -71,12 +95,13 @@ def _prefix_logits(tokens: Places, room: int, of_language: bool, some_unknown: b
     outcomes = {"correct": GREY, **(KIND_COLORS if of_language else {"wrong": WRONG})}
     if some_unknown:
         outcomes[UNKNOWN] = UNKNOWN_COLOR
-    base = chart_of("prefixes").encode(x=token_axis(tokens))
+    long = tokens.number > LONG
+    base = chart_of("prefixes").encode(x=place_axis(tokens) if long else token_axis(tokens))
     line = base.mark_line(color=GREY, strokeWidth=1).encode(
         y=alt.Y("logit:Q", title=f"{number} of the prefix")
     )
     points = (
-        base.mark_point(filled=True, opacity=1, size=45)
+        base.mark_point(filled=True, opacity=1, size=12 if long else 45)
         .encode(
             y="logit:Q",
             color=alt.Color(
@@ -95,9 +120,31 @@ def _prefix_logits(tokens: Places, room: int, of_language: bool, some_unknown: b
     )
     zero = alt.Chart(alt.InlineData([{"y": 0.0}])).mark_rule(color=GREY, strokeDash=[4, 4])
     limits = unseen("reached_by_prefixes").encode(y="logit:Q")
-    return alt.layer(limits, zero.encode(y="y:Q"), line, marked(), points).properties(
-        width=width_of(tokens.number, room), height=LINE_HEIGHT
+    return alt.layer(
+        limits,
+        zero.encode(y="y:Q"),
+        line,
+        marked(),
+        points,
+        *(_turn(tokens.number) if long else ()),
+    ).properties(width=width_of(tokens.number, room), height=LINE_HEIGHT)
+
+
+def _turn(tokens: int) -> list[alt.Chart]:
+    """Of a long string, in which it is not seen at a glance."""
+    base = chart_of("turn").encode(x="letter:O")
+    # Toward the middle, where there is room.
+    near = f"datum.letter < {tokens / 2}"
+    said = base.mark_text(
+        align={"expr": f"{near} ? 'left' : 'right'"},
+        dx={"expr": f"{near} ? 5 : -5"},
+        baseline="top",
+        color=INK,
     )
+    return [
+        base.mark_rule(color=INK, strokeDash=[2, 3]),
+        said.encode(y=alt.value(0), text="said:N"),
+    ]
 
 
 def attention_matrix(frame: pd.DataFrame, names: Names, title: str, room: int = WIDTH) -> Part:
@@ -119,14 +166,14 @@ def attention_matrix(frame: pd.DataFrame, names: Names, title: str, room: int = 
         }
     )
     data = {"attention": cells, TOKENS: tokens_frame(names)}
-    return Part(_attention_matrix, (places_of(names), title, room), data)
+    return Part(_attention_matrix, (places_of(names), title, room), data, True)
 
 
 def _attention_matrix(tokens: Places, title: str, room: int) -> Layers:
     rows = alt.Scale(domain=list(range(tokens.number)))
     cells = chart_of("attention").encode(
         x=token_axis(tokens, "Token attended to"),
-        y=alt.Y("query:O", scale=rows, axis=named("Token that attends")),
+        y=alt.Y("query:O", scale=rows, axis=named("Token that attends", every=True)),
         color=weight_color(),
         tooltip=[
             alt.Tooltip("attends:N", title="Attends"),
@@ -134,7 +181,9 @@ def _attention_matrix(tokens: Places, title: str, room: int) -> Layers:
             alt.Tooltip("weight:Q", title="Weight", format=".4f"),
         ],
     )
-    return _grid(tokens, room, cells, rows=tokens.number).properties(title=titled(title))
+    drawn = _grid(tokens, room, cells, rows=tokens.number).properties(title=titled(title))
+    # What is not sent rounds to 0.
+    return drawn.properties(view=alt.ViewBackground(fill=NOTHING))
 
 
 def _grid(
@@ -184,7 +233,7 @@ def unit_states(
     )
     units = int(frame["unit"].max()) + 1
     data = {"units": cells, TOKENS: tokens_frame(names)}
-    return Part(_unit_states, (places_of(names), units, title, reach, room), data)
+    return Part(_unit_states, (places_of(names), units, title, reach, room), data, True)
 
 
 def rounded_up(value: float) -> float:
@@ -195,7 +244,9 @@ def rounded_up(value: float) -> float:
 
 
 def _unit_states(tokens: Places, units: int, title: str, reach: float, room: int) -> Layers:
-    scale = alt.Scale(domain=[-reach, 0, reach], range=[AWAY, "#ffffff", TOWARDS])
+    scale = alt.Scale(
+        domain=[-reach, 0, reach], range=[AWAY, "#ffffff", TOWARDS], interpolate="rgb"
+    )
     cells = chart_of("units").encode(
         x=token_axis(tokens),
         y=alt.Y("unit:O", title="Unit", axis=alt.Axis(labelOverlap=True)),
@@ -219,7 +270,7 @@ def state_path(frame: pd.DataFrame, shares: tuple[float, float], room: int = WID
     """
     said = f"{shares[0]:.0%} and {shares[1]:.0%} of the variance"
     columns = ["letter", "token", "first", "second"]
-    return Part(_state_path, (room,), {"path": frame[columns], "shares": _text(said)})
+    return Part(_state_path, (room,), {"path": frame[columns], "shares": _text(said)}, True)
 
 
 def _text(said: str) -> pd.DataFrame:
@@ -275,14 +326,20 @@ def patched(
     sites = tuple(dict.fromkeys(frame["site"]))
     columns = ["site", "letter", "base_token", "source_token", "logit", "flips"]
     data = {"patched": frame[columns], TOKENS: tokens_frame(base_names)}
-    return Part(_patched, (places_of(base_names), sites, reach, unit), data)
+    return Part(_patched, (places_of(base_names), sites, reach, unit), data, True)
 
 
 def _patched(tokens: Places, sites: tuple[str, ...], reach: float, unit: str) -> Layers:
-    scale = alt.Scale(domain=[-reach, 0, reach], range=[AWAY, "#ffffff", TOWARDS], clamp=True)
+    colors = [AWAY, "#ffffff", TOWARDS]
+    scale = alt.Scale(domain=[-reach, 0, reach], range=colors, interpolate="rgb", clamp=True)
     cells = chart_of("patched").encode(
         x=token_axis(tokens),
-        y=alt.Y("site:N", title=None, sort=list(sites), axis=alt.Axis(labelLimit=200)),
+        y=alt.Y(
+            "site:N",
+            title=None,
+            sort=list(sites),
+            axis=alt.Axis(labelLimit=200, labelOverlap=False),
+        ),
     )
     colored = cells.encode(
         color=alt.Color("logit:Q", title=unit.capitalize(), scale=scale),

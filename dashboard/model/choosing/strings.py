@@ -91,6 +91,11 @@ def first_shown(errors: pd.DataFrame, offered: Sequence[str]) -> str:
     return next(iter(offered), "")
 
 
+def string_of_link(config: RunConfig, errors: pd.DataFrame) -> str:
+    """The string that the link names, else the one that is looked at first; as `choose_string`."""
+    return st.query_params.get(STRING) or first_shown(errors, _offered(config, errors))
+
+
 def look_at(string: str) -> None:
     """Makes a string the one that the page is about, when a button is clicked."""
     st.query_params[STRING] = string

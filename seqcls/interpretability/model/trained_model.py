@@ -15,7 +15,7 @@ from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.tasks import Task
 from seqcls.tokens.strings import NO_LETTER, TokenStrings
-from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer
+from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer, raw
 
 Letters = tuple[int, ...]
 """One string by the numbers of its letters."""
@@ -146,8 +146,8 @@ class TrainedModel:
         return tuple(x - FIRST_LETTER for x in self.tokenizer.encode(text)[1:])
 
     def text(self, letters: Sequence[int]) -> str:
-        """The string with these letters, in the usual notation."""
-        return self.tokenizer.decode([FIRST_LETTER + letter for letter in letters])
+        """The string with these letters, in the usual notation; brackets and other signs raw."""
+        return raw(self.tokenizer.decode([FIRST_LETTER + letter for letter in letters]))
 
     def ask(self, strings: TokenStrings) -> Answers:
         """Labels and answers of strings; where a file does not say the label, what is answered."""
@@ -221,7 +221,7 @@ class TrainedModel:
         """Targets or answers as they are told: bits of a language, else text."""
         texts = self.problem.kind.texts(self.task, answers)
         bits: list[bool] = answers.tolist()
-        return bits if texts is None else texts
+        return bits if texts is None else list(map(raw, texts))
 
 
 def _rows_differ(one: np.ndarray, other: np.ndarray) -> Bool[np.ndarray, " string"]:

@@ -12,6 +12,7 @@ from jaxtyping import Int64
 from sqlalchemy import ColumnElement, Connection, func, select
 
 from seqcls.fields_read import language_of
+from seqcls.tokens.tokenizer import raw
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import one_of
 from sweeps.store.reading.selection import KINDS, Kind, View, in_scope, picked
@@ -155,6 +156,7 @@ def _most_broken(
     }
     pairs = zip(first["language"], first["string"], strict=True)
     first["of"] = [tested[language][string] for language, string in pairs]
+    first["string"] = first["string"].map(raw)
     return first[columns], ordered
 
 
@@ -208,8 +210,10 @@ def _kinds(labels: "pd.Series[int]") -> list[str]:
 def _found(store: Store, run_id: int, search: ErrorSearch) -> pd.DataFrame:
     with store.begin() as connection:
         found = errors_of_runs(connection, [run_id])
+    texts = [name for name in ("string", "target", "output") if name in found]
+    found[texts] = found[texts].map(raw, na_action="ignore")
     if search.text:
-        found = found[found["string"].str.contains(search.text, regex=False)]
+        found = found[found["string"].str.contains(raw(search.text), regex=False)]
     if search.kind is not None:
         found = found[found["label"] == KINDS.index(search.kind)]
     return found

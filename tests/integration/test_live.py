@@ -1,0 +1,184 @@
+"""What is answered while a string is typed: the model's own numbers, within bounds."""
+
+import asyncio
+import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.types import Message, Scope
+
+from dashboard.live import route
+from dashboard.live.answering import MOST_TOKENS, look
+from dashboard.live.route import Allowance
+from dashboard.server.serving import SameOrigin
+from seqcls.interpretability.states.by_strings import attention_patterns
+from sweeps.analysis.opened_models import trained_model
+from sweeps.store.opening import open_reader
+from tests.app import open_app, said
+from tests.conftest import ROOT
+from tests.integration.test_inside_transductions import BLOCKS as WRITING
+from tests.integration.test_inside_transductions import LSTM as WRITING_LSTM
+from tests.integration.test_inside_transductions import db as outputs
+from tests.integration.test_states_commands import BLOCKS, LSTM, db
+
+__all__ = ["db", "outputs"]
+
+SHIPPED = str(ROOT / "runs.db")
+
+
+HOST = "127.0.0.1:8501"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Of the server."""
+
+    status: int
+    body: bytes
+
+    @property
+    def found(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.body)
+        return found
+
+
+class Client:
+    """Asks the server's application itself."""
+
+    app = Starlette(routes=route.ROUTES, middleware=[Middleware(SameOrigin)])
+
+    def post(self, question: Any, origin: str | None = None) -> Answer:
+        headers = [(b"host", HOST.encode())]
+        headers += [(b"origin", origin.encode())] if origin else []
+        scope: Scope = {
+            "type": "http", "method": "POST", "path": "/live", "query_string": b"",
+            "headers": headers, "client": ("127.0.0.1", 1),
+        }  # fmt: skip
+        sent: list[Message] = []
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": json.dumps(question).encode()}
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        # In a thread of its own: where a browser was driven before, this one has a loop.
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(lambda: asyncio.run(self.app(scope, receive, send))).result()
+        return Answer(sent[0]["status"], b"".join(x.get("body", b"") for x in sent[1:]))
+
+
+@pytest.fixture
+def client(monkeypatch: pytest.MonkeyPatch) -> Client:
+    monkeypatch.setenv("SEQCLS_DB", SHIPPED)
+    return Client()
+
+
+def asked(client: Client, **question: Any) -> dict[str, Any]:
+    return client.post(question).found
+
+
+def test_the_logit_after_each_prefix_and_every_head_are_those_of_the_model(db: str) -> None:
+    model = trained_model(open_reader(db), int(BLOCKS))
+    found = look(model, "0110")
+    line = found["line"]
+    assert line is not None
+    assert line["tokens"] == ["", "0", "1", "1", "0"]
+    for end, value in enumerate(line["values"]):
+        assert value == pytest.approx(model.answer(model.letters("0110"[:end])).logit, abs=1e-3)
+    patterns = attention_patterns(model, model.letters("0110")).weights
+    shown = [np.array(each["cells"]).reshape(5, 5) / 1_000 for each in found["maps"]]
+    np.testing.assert_allclose(shown, patterns.reshape(-1, 5, 5), atol=6e-4)
+    assert f"(logit {line['values'][-1]:.4f})" in found["said"]
+
+
+def test_a_recurrent_model_shows_its_units(db: str) -> None:
+    found = look(trained_model(open_reader(db), int(LSTM)), "0110")
+    assert [each["name"] for each in found["maps"]] == ["Layer 0, units"]
+    assert found["maps"][0]["signed"]
+    assert len(found["maps"][0]["cells"]) == len(found["maps"][0]["rows"]) * 5
+
+
+@pytest.mark.parametrize("run", [WRITING, WRITING_LSTM])
+def test_a_model_that_writes_shows_what_it_writes(outputs: str, run: str) -> None:
+    found = look(trained_model(open_reader(outputs), int(run)), "ab")
+    assert found["line"] is not None
+    assert found["line"]["name"] == "Probability of each token that it writes"
+    assert all(0 <= (share or 0) <= 1 for share in found["line"]["values"])
+    assert found["maps"][0]["columns"][:4] == ["CLS", "a", "b", "SEP"]
+
+
+def test_of_a_long_string_the_logit_is_shown_and_why_nothing_else(client: Client) -> None:
+    found = asked(client, run=5, string="ab{99}")
+    assert len(found["line"]["values"]) == 101
+    assert found["maps"] == []
+    assert "drawn up to 64 tokens" in found["absent"][0]
+    found = asked(client, run=5, string="a{500}")
+    assert f"up to {MOST_TOKENS} are answered" in found["error"]
+
+
+def test_epochs_differ_and_the_best_is_answered_where_none_is_named(client: Client) -> None:
+    untrained, second, best = (
+        asked(client, run=5, epoch=epoch, string="baac")["line"]["values"] for epoch in (0, 2, None)
+    )
+    assert untrained != second == best
+
+
+@pytest.mark.parametrize(
+    ("question", "status", "says"),
+    [
+        ({"run": 5, "string": "xy"}, 422, "unknown letter 'x'"),
+        ({"run": 999, "string": "a"}, 422, "no run '999'"),
+        ({"run": 5, "epoch": 77, "string": "a"}, 422, "77"),
+        ({"run": "5", "string": "a"}, 400, "cannot be read: expected"),
+        ({"run": True, "string": "a"}, 400, "cannot be read"),
+        ({"string": "a"}, 400, "cannot be read"),
+        ([], 400, "cannot be read"),
+        ({"run": 5, "string": "a" * 9_000}, 400, "more than 8,192 bytes"),
+    ],
+)
+def test_a_bad_question_gets_a_line(client: Client, question: Any, status: int, says: str) -> None:
+    answer = client.post(question)
+    assert answer.status == status
+    assert says in answer.found["error"]
+    assert "\n" not in answer.found["error"]
+
+
+def test_pages_of_other_servers_are_not_answered(client: Client) -> None:
+    question = {"run": 5, "string": "a"}
+    assert client.post(question, "http://127.0.0.1:9").status == 403
+    assert client.post(question, f"http://{HOST}").status == 200
+
+
+def test_visitors_of_a_read_only_page_have_so_much_computed(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(route, "_allowance", Allowance(seconds=1e-9))
+    question = {"run": 5, "string": "ab"}
+    for _ in range(2):
+        assert client.post(question).status == 200
+    monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
+    refused = client.post(question)
+    assert refused.status == 429
+    assert "ask again" in refused.found["error"]
+
+
+def test_an_allowance_comes_back_with_time_and_is_of_each_address() -> None:
+    allowance = Allowance(seconds=10, window=100)
+    allowance.charge("one", 15, now=0)
+    assert not allowance.has_some("one", now=49)
+    assert allowance.has_some("one", now=51)
+    assert allowance.has_some("other", now=0)
+
+
+def test_the_tab_says_why_there_is_no_film(monkeypatch: pytest.MonkeyPatch, db: str) -> None:
+    app = open_app(monkeypatch, Path(db), "model", run=BLOCKS, view="Live", string="0110")
+    assert "only the best epoch is stored" in said(app)
+    app = open_app(monkeypatch, SHIPPED, "model", run="5", view="Live")
+    assert "No film" not in said(app)
