@@ -12,7 +12,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from seqcls.errors import SeqclsError
+from dashboard.server.first_page import base_path
+from dashboard.server.visitors import Budget, budget_seconds
+from dashboard.text import told
+from seqcls.errors import SeqclsError, VisitorError
 from sweeps.read_only import is_read_only
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries
@@ -23,40 +26,15 @@ MOST_BYTES = 8_192
 WAIT_SECONDS = 5.0
 """For the questions of others: one is answered at a time."""
 
-VISITOR_SECONDS, WINDOW = 20.0, 600.0
-"""Computing that one address has answered in so many seconds where anybody may ask."""
-
 MOST_VISITORS = 1_000
+"""Addresses whose budget is known; whoever asked longest ago is forgotten first."""
 
 EXPECTED = 'expected {"run": 1, "epoch": 2, "string": "ab"}'
 
 
-class Allowance:
-    """The computing time that is left to each address, which comes back as time passes."""
-
-    def __init__(self, seconds: float = VISITOR_SECONDS, window: float = WINDOW) -> None:
-        self._most, self._window = seconds, window
-        self._used: OrderedDict[str, tuple[float, float]] = OrderedDict()
-
-    def used(self, address: str, now: float) -> float:
-        """The seconds that count."""
-        used, at = self._used.get(address, (0.0, now))
-        return max(0.0, used - (now - at) * self._most / self._window)
-
-    def has_some(self, address: str, now: float) -> bool:
-        """Whether another question is answered."""
-        return self.used(address, now) < self._most
-
-    def charge(self, address: str, seconds: float, now: float) -> None:
-        """Takes what a question took."""
-        self._used[address] = (self.used(address, now) + seconds, now)
-        self._used.move_to_end(address)
-        while len(self._used) > MOST_VISITORS:
-            self._used.popitem(last=False)
-
-
-_allowance = Allowance()
 _turn = Lock()
+_budgets: OrderedDict[str, Budget] = OrderedDict()
+"""Of the addresses that asked a read-only page; who holds the turn may touch them."""
 
 
 async def live(request: Request) -> JSONResponse:
@@ -66,12 +44,12 @@ async def live(request: Request) -> JSONResponse:
     except ValueError as error:
         return _refused(400, str(error))
     address = request.client.host if request.client else ""
-    if is_read_only() and not _allowance.has_some(address, time.monotonic()):
-        return _refused(429, "Too much was asked from here; ask again in a few minutes.")
     return await run_in_threadpool(_answer, address, run_id, epoch, string)
 
 
-ROUTES = [Route("/live", live, methods=["POST"])]
+def routes() -> list[Route]:
+    """Of the question, below the path of a reverse proxy."""
+    return [Route(f"{base_path()}live", live, methods=["POST"])]
 
 
 async def _question(request: Request) -> tuple[int, int | None, str]:
@@ -97,16 +75,30 @@ def _answer(address: str, run_id: int, epoch: int | None, string: str) -> JSONRe
 
     if not _turn.acquire(timeout=WAIT_SECONDS):
         return _refused(503, "Others are asking; ask again in a moment.")
+    budget = _budget(address)
     began = time.monotonic()
     try:
+        budget.check()
         model = _model(*_state(int(began)), run_id, epoch)
         return JSONResponse(dict(look(model, string)))
+    except VisitorError as error:
+        return _refused(429, str(error))
     except SeqclsError as error:
-        return _refused(422, str(error))
+        return _refused(422, told(error))
     finally:
-        ended = time.monotonic()
+        budget.charge(time.monotonic() - began)
         _turn.release()
-        _allowance.charge(address, ended - began, ended)
+
+
+def _budget(address: str) -> Budget:
+    """What an address may have computed; as much as there is where the page is its user's own."""
+    if not is_read_only():
+        return Budget(float("inf"))
+    budget = _budgets.setdefault(address, Budget(budget_seconds()))
+    _budgets.move_to_end(address)
+    if len(_budgets) > MOST_VISITORS:
+        _budgets.popitem(last=False)
+    return budget
 
 
 @lru_cache(maxsize=1)

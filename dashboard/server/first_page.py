@@ -39,6 +39,10 @@ PAGES = ("", "compare_two", "map", "failing", "sweeps", "model", "guide", "launc
 
 def routes() -> list[Route]:
     """The first page at the path of every page, below that of a reverse proxy."""
+    return [Route(f"{base_path()}{path}", first_page) for path in PAGES]
+
+
+def base_path() -> str:
+    """What every address of this server begins with: `/`, or `/models/` behind a reverse proxy."""
     base = (get_option("server.baseUrlPath") or "").strip("/")
-    below = f"/{base}/" if base else "/"
-    return [Route(f"{below}{path}", first_page) for path in PAGES]
+    return f"/{base}/" if base else "/"

@@ -15,7 +15,6 @@ from starlette.types import Message, Scope
 
 from dashboard.live import route
 from dashboard.live.answering import MOST_TOKENS, look
-from dashboard.live.route import Allowance
 from dashboard.server.serving import SameOrigin
 from seqcls.interpretability.states.by_strings import attention_patterns
 from sweeps.analysis.opened_models import trained_model
@@ -51,14 +50,14 @@ class Answer:
 class Client:
     """Asks the server's application itself."""
 
-    app = Starlette(routes=route.ROUTES, middleware=[Middleware(SameOrigin)])
+    app = Starlette(routes=route.routes(), middleware=[Middleware(SameOrigin)])
 
-    def post(self, question: Any, origin: str | None = None) -> Answer:
+    def post(self, question: Any, origin: str | None = None, address: str = "127.0.0.1") -> Answer:
         headers = [(b"host", HOST.encode())]
         headers += [(b"origin", origin.encode())] if origin else []
         scope: Scope = {
             "type": "http", "method": "POST", "path": "/live", "query_string": b"",
-            "headers": headers, "client": ("127.0.0.1", 1),
+            "headers": headers, "client": (address, 1),
         }  # fmt: skip
         sent: list[Message] = []
 
@@ -159,22 +158,17 @@ def test_pages_of_other_servers_are_not_answered(client: Client) -> None:
 def test_visitors_of_a_read_only_page_have_so_much_computed(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(route, "_allowance", Allowance(seconds=1e-9))
+    monkeypatch.setenv("SEQCLS_VISITOR_SECONDS", "1e-9")
     question = {"run": 5, "string": "ab"}
     for _ in range(2):
         assert client.post(question).status == 200
     monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
-    refused = client.post(question)
+    # A question that has begun is answered.
+    assert client.post(question, address="10.0.0.1").status == 200
+    refused = client.post(question, address="10.0.0.1")
     assert refused.status == 429
     assert "ask again" in refused.found["error"]
-
-
-def test_an_allowance_comes_back_with_time_and_is_of_each_address() -> None:
-    allowance = Allowance(seconds=10, window=100)
-    allowance.charge("one", 15, now=0)
-    assert not allowance.has_some("one", now=49)
-    assert allowance.has_some("one", now=51)
-    assert allowance.has_some("other", now=0)
+    assert client.post(question, address="10.0.0.2").status == 200
 
 
 def test_the_tab_says_why_there_is_no_film(monkeypatch: pytest.MonkeyPatch, db: str) -> None:
