@@ -18,7 +18,7 @@ from dashboard.drawing import stretch
 from dashboard.figures.ablations import lengths_frame, pruning_frame, ranking_frame
 from dashboard.model.choosing.run import ABLATED
 from dashboard.model.choosing.strings import Chosen
-from dashboard.model.opened import OpenedModel, remembered, say
+from dashboard.model.opened import OpenedModel, key_of, remembered, say
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.ablation.ablation import judge_of, prune, rank
 from seqcls.interpretability.ablation.by_counts import CountedJudge, dimensions_of, heads_of
@@ -187,7 +187,7 @@ def show_by_strings(run_id: int, model: TrainedModel) -> None:
         st.caption(f"Measured on {SAMPLE} distinct {strings}, spread evenly over their lengths.")
         return
     try:
-        whole, *ranked = _alone_by_strings((run_id, how), model, str(how))
+        whole, *ranked = _alone_by_strings(key_of(run_id), model, str(how))
     except SeqclsError as error:
         say(error)
         return
@@ -226,7 +226,7 @@ def _one_by_one(run_id: int, model: TrainedModel, how: str) -> None:
     if not st.toggle("Remove them one by one", key="prune", bind="query-params"):
         return
     try:
-        steps = _pruned_by_strings((run_id, how), model, how)
+        steps = _pruned_by_strings(key_of(run_id), model, how)
     except SeqclsError as error:
         say(error)
         return
