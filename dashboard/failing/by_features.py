@@ -12,7 +12,7 @@ from seqcls.evaluation import distinct_test_strings
 from seqcls.kinds.transduction import target_lengths
 from seqcls.models.positions import longest_readable
 from seqcls.problem import Problem, resolve
-from seqcls.tasks.transductions.paragraph import CHARACTERS, LINES
+from seqcls.tasks.transductions.paragraph import CHARACTERS, LINES, Paragraph
 from seqcls.tokens.strings import TokenStrings
 from sweeps.store.strings.string_queries import ErrorSearch
 
@@ -44,9 +44,10 @@ def _measured(run_id: int, config: RunConfig) -> pd.DataFrame:
     lengths = target_lengths(test.targets)
     end = longest_readable(problem.network)
     encode = problem.tokenizer.encode
+    errors = data.string_errors(run_id, ErrorSearch())[["string", "output", "target"]]
     wrong = {
-        row.string: edits(list(encode(row.output)), list(encode(row.target)))
-        for row in data.string_errors(run_id, ErrorSearch()).itertuples()
+        text: edits(list(encode(output)), list(encode(target)))
+        for text, output, target in errors.to_numpy().tolist()
     }
     times = test.occurrences
     counted = pd.DataFrame(
@@ -76,7 +77,8 @@ def _by(counted: pd.DataFrame, feature: str) -> pd.DataFrame:
 
 def _most_trained(problem: Problem, feature: str) -> int:
     """Of the longest inputs of training, whose lines are as few as they may be."""
-    sampler = problem.train
-    longest = problem.task.draw_input(np.random.default_rng(0), sampler.lengths[-1])
+    task = problem.task
+    assert isinstance(task, Paragraph)
+    longest = task.draw_input(np.random.default_rng(0), problem.train.lengths[-1])
     strings = TokenStrings.of_lists(problem.tokenizer.num_letters, [longest.tolist()])
-    return int(problem.task.features(strings)[feature][0])
+    return int(task.features(strings)[feature][0])

@@ -110,7 +110,7 @@ def test_the_decoders_states_are_those_after_each_token_that_is_written(placemen
     plain = plain_model(model)
     with torch.no_grad():
         outputs = plain(ids_of(model, [letters]))[0, 3:].numpy()
-    head = plain.classifier.weight.detach().numpy()  # type: ignore[union-attr]
+    head = plain.get_parameter("classifier.weight").detach().numpy()
     np.testing.assert_allclose(found.states[-1] @ head.T, outputs, atol=1e-9)
 
 

@@ -22,7 +22,7 @@ SHAPE = (48, 24)
 
 
 def png(*, mode: str = "L", size: tuple[int, int] = (24, 48), color: object = 255) -> bytes:
-    return saved(Image.new(mode, size, color))  # type: ignore[arg-type]
+    return saved(Image.new(mode, size, color))
 
 
 def saved(image: Image.Image) -> bytes:
@@ -110,10 +110,10 @@ def test_text_is_drawn_as_the_task_draws_it() -> None:
     ],
 )  # fmt: skip
 def test_a_png_of_any_kind_is_ink_on_paper(mode: str, paper: object, ink: object) -> None:
-    image = Image.new(mode, (24, 48), paper)  # type: ignore[arg-type]
+    image = Image.new(mode, (24, 48), paper)
     if mode == "P":
         image = Image.new("L", (24, 48), 255).convert("P")
-    image.paste(ink, (0, 0, 8, 16))  # type: ignore[arg-type]
+    image.paste(ink, (0, 0, 8, 16))
     found = picture_of_png(saved(image), SHAPE)
     assert found.shape == SHAPE
     assert found[2:14, 2:6].min() > 0.9
