@@ -13,10 +13,13 @@ from typer.testing import CliRunner, Result
 from dashboard.charts.style.colors import ON_DARK
 from dashboard.charts.style.scales import OUTPUT_COLORS
 from dashboard.failing.alignment import table
+from sweeps.api import report
 from sweeps.cli.app import app as seqcls
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
-from sweeps.store.opening import open_writer
+from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.reading.sweep_queries import specifications
+from sweeps.store.strings.string_queries import string_errors
 from sweeps.work.options import WorkOptions
 from sweeps.work.worker import work
 from tests.app import metrics, open_app, rerun, said
@@ -251,3 +254,20 @@ def test_commands_say_what_is_wrong(db: Path, mixed: Path) -> None:
     runs = told(db, "runs", "--wide").stdout
     assert " fp " not in runs
     assert " fp " in told(mixed, "runs", "--wide").stdout
+
+
+def test_a_report_has_every_wrong_output_beside_its_target(db: Path, mixed: Path) -> None:
+    page = report(open_reader(str(db)), "copying")
+    shown = re.findall(r'<script type="application/json" id="strings-(\d+)">(.*?)</script>', page)
+    assert shown
+    for run, text in shown:
+        table = json.loads(text)
+        errors = string_errors(open_reader(str(db)), int(run))
+        places = [table["columns"].index(name) for name in ("Target", "Output")]
+        given = [[row[place] for place in places] for row in table["rows"]]
+        assert given == errors[["target", "output"]].to_numpy().tolist()
+    assert "different wrongly answered inputs" in page
+    assert page.count('data-chart="by_length"') == 1
+    both = report(open_reader(str(mixed)), *specifications(open_reader(str(mixed))))
+    assert "<summary>copying</summary>" in both
+    assert "<summary>language</summary>" in both
