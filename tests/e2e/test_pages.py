@@ -215,6 +215,8 @@ def test_a_line_is_hit_between_its_points_and_lengths_are_brushed_and_shown_agai
     charts = page.get_by_test_id("stVegaLiteChart")
     points = charts.first.locator('path[aria-roledescription="point"]')
     expect(points).to_have_count(10)
+    page.wait_for_function(AT_REST)
+    points.nth(8).hover()
     first, second = (points.nth(place).bounding_box() for place in (7, 8))
     assert first is not None
     assert second is not None
