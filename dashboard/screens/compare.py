@@ -117,7 +117,9 @@ def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption("Worst first. Select rows to draw only those, two to compare them.")
         shown = links.columns([*results, *others], " and ".join(first))
-    table = table.assign(configuration=_names(table), chips=names.chips_of(_ids(table)))
+    table = table.assign(
+        configuration=_names(table), chips=pd.Series(names.chips_of(_ids(table)), index=table.index)
+    )
     longest = max(len(str(name)) for name in table[first[0]])
     leading = [name for name in LEADING if name in shown and first == [named]]
     following = [*first, *(name for name in shown if name not in leading)]

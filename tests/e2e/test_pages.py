@@ -215,6 +215,11 @@ def test_a_line_is_hit_between_its_points_and_lengths_are_brushed_and_shown_agai
     charts = page.get_by_test_id("stVegaLiteChart")
     points = charts.first.locator('path[aria-roledescription="point"]')
     expect(points).to_have_count(10)
+    page.wait_for_function(AT_REST)
+    # The last part of the chart, so that all of it is in the window.
+    below = charts.first.locator(".role-scope .background").last
+    below.scroll_into_view_if_needed()
+    points.nth(8).hover()
     first, second = (points.nth(place).bounding_box() for place in (7, 8))
     assert first is not None
     assert second is not None
@@ -225,7 +230,7 @@ def test_a_line_is_hit_between_its_points_and_lengths_are_brushed_and_shown_agai
     # Along the strip below, the lengths that are shown are chosen, and all are shown again.
     axis = charts.first.locator(".role-axis-label text")
     expect(axis.filter(has_text=re.compile("^100$"))).to_have_count(1)
-    strip = charts.first.locator(".concat_1_group .background").last.bounding_box()
+    strip = below.bounding_box()
     assert strip is not None
     across = strip["y"] + strip["height"] / 2
     page.mouse.move(strip["x"] + strip["width"] * 0.1, across)

@@ -116,7 +116,7 @@ def _layers(
     axis = alt.Axis(tickMinStep=1, format=",.0f")
     x = alt.X("middle:Q", title="String length (letters)", scale=lengths, axis=axis)
     y = _scale(seeds, medians, len(set(lanes.values())))
-    labels = _labels(medians, x, y, color)
+    labels = _labels(medians, x, y)
     return alt.layer(
         *_limits(limits),
         _band(chart_of(medians.dropna(subset=["low"]), names), x, color),
@@ -187,7 +187,7 @@ def _medians(
     return lines.encode(x, _y("median", measure, y), color, unfaded())
 
 
-def _labels(medians: pd.DataFrame, x: alt.X, y: alt.Scale, color: alt.Color) -> alt.Chart | None:
+def _labels(medians: pd.DataFrame, x: alt.X, y: alt.Scale) -> alt.Chart | None:
     """The names of a few lines at their ends; None where these are many, or would cover each other.
 
     A name of several settings stands in the legend alone.
@@ -200,7 +200,7 @@ def _labels(medians: pd.DataFrame, x: alt.X, y: alt.Scale, color: alt.Color) -> 
         return None
     names = chart_of(ends, list(dict.fromkeys(medians["configuration"])))
     texts = names.mark_text(align="right", baseline="bottom", dx=-2, dy=-6, fontWeight="bold")
-    return texts.encode(x, alt.Y("median:Q", scale=y), alt.Text("configuration:N"), color)
+    return texts.encode(x, alt.Y("median:Q", scale=y), alt.Text("configuration:N"))
 
 
 def _wide(seeds: alt.Chart, x: alt.X, y: alt.Scale, measure: str) -> alt.Chart:
