@@ -40,7 +40,6 @@ def _model(run_id: int, config: RunConfig) -> None:
         st.markdown(verbatim(verdict_sentence(rows.iloc[0], config)))
         helping.rounding(run_id)
     sections.show(run_id, config)
-    helping.show(run_id)
 
 
 show()
