@@ -6,6 +6,7 @@ from functools import partial
 import streamlit as st
 
 from dashboard import concurrent_changes, data
+from dashboard.failing import helping
 from dashboard.live import section
 from dashboard.model import ablation, answers, automaton, breaking, figures_tab, verdict, why
 from dashboard.model.choosing.epochs import Named, choose_model, second_model
@@ -56,6 +57,7 @@ def show(run_id: int, config: RunConfig) -> None:
             icon=":material/info:",
         )
         answers.show_results(run_id, config)
+        helping.show(run_id)
         return
     absent = {name: obstacle(problem, needs) for name, (_, needs) in BY_COUNTS.items()}
     sections = {name: section for name, (section, _) in BY_COUNTS.items() if absent[name] is None}
@@ -81,7 +83,7 @@ def _show_by_counts(
         sections = {ANSWERS: partial(answers.show, run_id, config), **sections}
         of_a_string = OF_A_STRING
     sections |= {name: partial(_of_chosen, name, run_id, chosen) for name in of_a_string}
-    _show_tabs(sections | live | _automaton(run_id, config))
+    _show_tabs(run_id, sections | live | _automaton(run_id, config))
 
 
 def _show_any(run_id: int, config: RunConfig) -> None:
@@ -95,7 +97,7 @@ def _show_any(run_id: int, config: RunConfig) -> None:
     sections[ABLATION] = lambda: ablation.show_by_strings(open_any(run_id))
     string = string_of_link(config, data.string_errors(run_id, ErrorSearch()))
     sections[LIVE] = partial(_live, run_id, string)
-    _show_tabs(sections | _automaton(run_id, config))
+    _show_tabs(run_id, sections | _automaton(run_id, config))
 
 
 def _live(run_id: int, string: str) -> None:
@@ -121,8 +123,8 @@ def _learned(run_id: int, config: RunConfig) -> None:
         automaton.show(run_id, config)
 
 
-def _show_tabs(sections: Mapping[str, Callable[[], None]]) -> None:
-    tabs = st.tabs(list(sections), key="view", bind="query-params")
+def _show_tabs(run_id: int, sections: Mapping[str, Callable[[], None]]) -> None:
+    first, *_ = tabs = st.tabs(list(sections), key="view", bind="query-params")
     for tab, draw in zip(tabs, sections.values(), strict=True):
         if tab.open:
             with tab:
@@ -130,6 +132,8 @@ def _show_tabs(sections: Mapping[str, Callable[[], None]]) -> None:
                     draw()
                 except VisitorError as error:
                     say(error)
+                if tab is first:
+                    helping.show(run_id)
 
 
 def _of_chosen(name: str, run_id: int, chosen: Chosen) -> None:

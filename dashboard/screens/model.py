@@ -22,10 +22,6 @@ FORMER_NAMES = {"Surgery": "Ablation"}
 """What links that were made before may call a section."""
 
 
-FIRST = (None, "Why", sections.ANSWERS)
-"""The sections that a model opens with, below which stands what would help it."""
-
-
 def show() -> None:
     header = share.header("Inside a model")
     if (former := st.query_params.get("view")) in FORMER_NAMES:
@@ -54,8 +50,6 @@ def _model(run_id: int, config: RunConfig, header: DeltaGenerator) -> None:
         helping.rounding(run_id)
         links.to_compare_two("run", [run_id], "Compare with another model")
     sections.show(run_id, config)
-    if st.session_state.get("view") in FIRST:
-        helping.show(run_id)
 
 
 show()

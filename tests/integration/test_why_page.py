@@ -56,6 +56,8 @@ def test_a_remedy_fills_the_launch_panel_with_the_same_seeds_and_one_field_chang
     assert "scale sqrt → log" in said(app)
     assert not app.button("launch_button").disabled
     assert "**8 models to train**" in said(app)
+    app = open_app(monkeypatch, db, "model", run="37", view="Breaking point")
+    assert not any("would help" in own.value for own in app.subheader), "it stands once"
 
 
 def test_a_model_that_hangs_on_rounding_is_marked_with_its_range(
