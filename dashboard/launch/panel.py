@@ -8,7 +8,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from dashboard import data, links
-from dashboard.launch import custom, start, variants
+from dashboard.launch import custom, start, timing, variants
 from dashboard.sweeps_page import sweep_actions
 from seqcls.errors import SeqclsError
 from sweeps.durations import spoken
@@ -139,6 +139,7 @@ def _offer(specs: list[SweepSpec]) -> None:
         time = "" if expected.seconds is None else f" ({_about(expected.seconds)})"
         there = f"; {expected.there:,} already trained" if expected.there else ""
         st.markdown(f"**{_models(missing)} to train**{time}{there}.", help=expected.basis)
+        timing.when_left_alone(specs, _workers())
     else:
         st.markdown(f"**{_models(expected.runs)}**, all already trained.")
     if missing and (short := sweeping.memory_warning(specs, _workers())):
@@ -180,9 +181,11 @@ def _launch(specs: list[SweepSpec], token: str) -> None:
 
 
 def _estimate(specs: list[SweepSpec]) -> Estimate:
+    """By what is known without timing anything now."""
+    known, key = timing.timings().known, timing.key_of(specs)
     if existing() is None:
-        return sweeping.estimate(None, specs, _workers())
-    return data.estimated(tuple(spec.submitted for spec in specs), _workers())
+        return sweeping.estimate(None, specs, _workers(), known)
+    return data.estimated(key, _workers(), timing.timings().is_done(key), known)
 
 
 def _workers() -> int:

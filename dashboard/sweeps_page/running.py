@@ -96,7 +96,7 @@ def _dismiss() -> None:
 
 def _sweep(store: Store, sweep: SweepProgress) -> None:
     st.text(sweep.name)
-    st.progress((sweep.done + sweep.failed) / max(1, sweep.total))
+    st.progress(sweep.share)
     attended = sweep_actions.is_attended(store, sweep.id, sweep.running - sweep.orphaned)
     st.caption(said(sweep, attended))
     buttons(sweep, attended, "sidebar")
@@ -106,7 +106,7 @@ def said(sweep: SweepProgress, attended: bool) -> str:
     """How far a sweep is, in one line."""
     parts = [f"{sweep.done:,} of {sweep.total:,} models"]
     if sweep.running:
-        parts.append(f"{sweep.running:,} in training")
+        parts.append(f"{sweep.running:,} in training{_epochs(sweep)}")
     if sweep.orphaned:
         parts.append(f"the worker of {sweep.orphaned:,} died")
     if sweep.failed:
@@ -120,6 +120,16 @@ def said(sweep: SweepProgress, attended: bool) -> str:
     if sweep.seconds_left and attended and sweep.state != SweepState.STOPPED:
         parts.append(f"{spoken(sweep.seconds_left)} left")
     return " · ".join(parts)
+
+
+def _epochs(sweep: SweepProgress) -> str:
+    """How far the models in training are."""
+    if not sweep.epochs:
+        return ""
+    epochs = [epoch for epoch, _ in sweep.epochs]
+    first, last, most = min(epochs), max(epochs), max(most for _, most in sweep.epochs)
+    said = f"epoch {last}" if first == last else f"epochs {first} to {last}"
+    return f" ({said} of {most})"
 
 
 def buttons(sweep: SweepProgress, attended: bool, place: str) -> None:

@@ -142,7 +142,8 @@ def show_estimate(reference: str, db: str | None, workers: int, as_json: bool) -
     """Prints what a sweep will take."""
     specs = _specs(reference, None)
     workers = max(workers, 1)
-    judged = sweeping.estimate(existing(db), specs, workers)
+    with progress_bar("timing a few steps"):
+        judged = sweeping.estimate(existing(db), specs, workers)
     _warn_of_memory(specs, workers)
     if as_json:
         import pandas as pd
