@@ -9,7 +9,7 @@ from starlette.middleware import Middleware
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.starlette import App
 
-from dashboard import concurrent_changes, data, filters, layout, links, sidebar
+from dashboard import concurrent_changes, data, filters, keyboard, layout, links, sidebar
 from dashboard.launch import panel
 from dashboard.server import first_page, serving
 from sweeps.store.databases.engine import limit_reads
@@ -41,6 +41,7 @@ def draw() -> None:
         with st.sidebar:
             sidebar.show(page.url_path, filtered=page.title not in ("Model", "Guide", "Launch"))
         page.run()
+        keyboard.show()
 
 
 if get_script_run_ctx(suppress_warning=True) is None:

@@ -56,7 +56,7 @@ def show() -> list[SweepSpec]:
     Returns:
         What it asks for; nothing where something is wrong or missing, which is then said.
     """
-    form = _Form(start.choose())
+    form = _Form(variants.begun_with(start.choose(variants.unpack)))
     form.head()
     form.variants()
     form.search()

@@ -8,7 +8,7 @@ import streamlit as st
 from dashboard import data, drawing, filters, links, measures, names, spoken
 from dashboard.charts.comparison import accuracy_by_length, every_seed, seed_grid
 from dashboard.charts.style.colors import OKABE_ITO
-from dashboard.compare import configurations, drawn_models, importance, lengths, theory
+from dashboard.compare import configurations, drawn_models, importance, lengths, story, theory
 from dashboard.compare.lengths import limits, offered
 from seqcls.errors import SeqclsError
 from seqcls.kinds import Measure
@@ -51,6 +51,7 @@ def show() -> None:
         counts = data.configurations(view)
         if not _glance(counts, view):
             return
+        story.show(int(counts["failing"].sum()))
         table = configurations.table(view)
         if table.empty:
             st.success("No model that matches the filters fails. Clear them in the sidebar.")

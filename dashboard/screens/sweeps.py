@@ -7,8 +7,8 @@ import streamlit as st
 
 from dashboard import data, links, measures
 from dashboard.clock import clock
-from dashboard.launch import panel, start
-from dashboard.sweeps_page import annotating, losses, running, sweep_actions
+from dashboard.launch import panel, start, variants
+from dashboard.sweeps_page import annotating, deleting, losses, running, sweep_actions
 from dashboard.text import models_fail
 from seqcls.errors import SeqclsError
 from sweeps.durations import spoken
@@ -28,7 +28,9 @@ def show() -> None:
     st.title("Sweeps")
     try:
         written = data.sweep_notes()
-        everything = data.progress()[::-1]
+        deleting.show()
+        hidden = deleting.hidden()
+        everything = [sweep for sweep in data.progress()[::-1] if sweep.id not in hidden]
         if not everything:
             st.info("No sweeps yet. Launch one from the sidebar.")
             return
@@ -165,7 +167,7 @@ def _progress(sweep_id: int) -> None:
         for sweep in data.progress():
             if sweep.id != sweep_id:
                 continue
-            st.progress((sweep.done + sweep.failed) / max(1, sweep.total))
+            st.progress(sweep.share)
             attended = sweep_actions.is_attended(store, sweep.id, sweep.running - sweep.orphaned)
             st.caption(running.said(sweep, attended))
             running.buttons(sweep, attended, "page")
@@ -213,7 +215,8 @@ def _edit_as_new(name: str) -> None:
     st.session_state[panel.PANEL] = True
     st.session_state[panel.KIND] = panel.CUSTOM
     st.session_state[start.KEY] = start.of_sweep(name)
-    st.session_state["launch_name"] = f"{name}_2"
+    start.take_over(variants.unpack)
+    st.session_state["launch_name"] = start.free_name(name)
 
 
 def _log(sweep_id: int) -> None:
@@ -231,15 +234,15 @@ def _delete(sweep: SweepProgress) -> None:
     with st.popover("Delete…", icon=":material/delete:"):
         st.write(
             "Deletes the sweep, and every model that belongs to no other sweep, with its results. "
-            "This can't be undone."
+            "You can undo this for a minute."
         )
         st.text(sweep.name)
         st.button(
             f"Delete these {sweep.total:,} models",
             key=f"delete {sweep.id}",
             type="primary",
-            on_click=sweep_actions.delete,
-            args=(sweep.id,),
+            on_click=deleting.begin,
+            args=(sweep.id, sweep.name),
             **control(),
         )
 

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy.exc import SQLAlchemyError
 
 from dashboard.failing import finding
-from dashboard.sweeps_page import sweep_actions
+from dashboard.sweeps_page import deleting, sweep_actions
 from seqcls.errors import ReadOnlyError, StoreError
 from sweeps import api
 from sweeps.analysis import causes_process
@@ -105,7 +105,7 @@ def test_the_pages_actions_say_so_and_change_nothing(db: Path, before: bytes) ->
         lambda: sweep_actions.stop(1),
         lambda: sweep_actions.resume(1, "heads"),
         lambda: sweep_actions.retry(1, "heads"),
-        lambda: sweep_actions.delete(1),
+        lambda: deleting.begin(1, "heads"),
         lambda: sweep_actions.write(lambda store: notes.archive(store, 1, True)),
         lambda: finding._start((1,)),
     )

@@ -120,3 +120,53 @@ def test_the_page_opens_on_whatever_is_there(
 
 def plain(app: AppTest) -> str:
     return said(app).replace("\\", "")
+
+
+def test_a_variants_own_value_is_kept_while_it_is_not_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    db = tmp_path / "variants.db"
+    app = panel(open_app(monkeypatch, db), "Your own")
+    app.button("launch_add_variant").click()
+    rerun(app)
+    own = "launch variant Variant 1 "
+    app.multiselect(key=own).set_value(["num_attention_heads", "architecture"])
+    rerun(app)
+    app.multiselect(key=f"{own}num_attention_heads").set_value([4])
+    app.multiselect(key=f"{own}architecture").set_value(["lstm"])
+    rerun(app)
+    assert app.multiselect(key=own).value == ["architecture"]
+    assert "Not used by this variant, but kept: num_attention_heads = 4." in plain(app)
+    app.multiselect(key=f"{own}architecture").set_value(["transformer"])
+    rerun(app)
+    assert set(app.multiselect(key=own).value) == {"num_attention_heads", "architecture"}
+    assert app.multiselect(key=f"{own}num_attention_heads").value == [4]
+    assert "but kept" not in plain(app)
+
+
+def test_a_stored_sweeps_configurations_are_variants_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    store = open_writer(str(tmp_path / "stored.db"))
+    several = [
+        {"architecture": "transformer", "positions": "rotary", "attention_head_size": 2},
+        {"architecture": "lstm", "readout": "last"},
+        {"architecture": "lstm", "readout": "last", "hidden_size": 3},
+    ]
+    stored = {x: y for x, y in OWN.items() if x != "fixed"}
+    fixed = {x: y for x, y in dict(OWN["fixed"]).items() if x != "hidden_size"}  # type: ignore[call-overload]
+    writer.submit(store, parse_spec({**stored, "fixed": fixed, "configurations": several}))
+    app = panel(open_app(monkeypatch, file_of(store)), "Your own")
+    app.selectbox(key="launch_start").set_value("Sweep mine")
+    rerun(app)
+    assert app.multiselect(key="launch_variants").value == [
+        "transformer, positions rotary",
+        "lstm",
+        "Variant 3",
+    ]
+    assert app.multiselect(key="launch variant Variant 3 hidden_size").value == ["3"]
+    spec = launched(app, monkeypatch, file_of(store), "mine_2")
+    assert {config.key for config in parse_spec(spec).configs()} == {
+        config.key
+        for config in parse_spec({**stored, "fixed": fixed, "configurations": several}).configs()
+    }
