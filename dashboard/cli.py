@@ -46,7 +46,7 @@ def report(
     db: Db = None,
     force: Force = False,
 ) -> None:
-    """Write a sweep's table, charts and causes into one HTML file that can be sent by mail."""
+    """Write a sweep's table, charts and causes to one HTML file that you can email."""
     from dashboard.report.command import write_report
 
     write_report(db, sweep, out, force=force)
@@ -56,12 +56,12 @@ def report(
 def site(
     folder: Annotated[Path, typer.Argument(help="The folder to write to.", show_default=False)],
     sweep: Annotated[
-        list[str] | None, typer.Option("--sweep", help="Only this sweep; may be repeated.")
+        list[str] | None, typer.Option("--sweep", help="Only this sweep; repeatable.")
     ] = None,
     db: Db = None,
     force: Force = False,
 ) -> None:
-    """Write a folder for a static host: an index, and the report of each sweep."""
+    """Write a static site: an index page and a report for each sweep."""
     from dashboard.report.site import write_site
 
     write_site(db, folder, sweep or [], force=force)

@@ -124,7 +124,7 @@ def _preset() -> list[SweepSpec]:
         "Preset",
         shipped_names(),
         key="launch_preset",
-        help="The specifications that come with seqcls; `report` is all of the report's.",
+        help="Specifications that come with seqcls; `report` is all of the report's sweeps.",
     )
     specs = load_specs(name)
     st.caption(specs[0].description if len(specs) == 1 else f"{len(specs)} sweeps")

@@ -17,7 +17,7 @@ from sweeps.store.opening import open_reader, why_unreadable
 from sweeps.store.reading import queries, sweep_queries
 
 REPORT = "The report's model"
-DEFAULTS = "The defaults of every setting"
+DEFAULTS = "All defaults"
 REPORT_SPEC = "report/all_initializations"
 MOST_CONFIGURATIONS = 5
 
@@ -143,7 +143,7 @@ def choose(taken: Callable[[Start], None]) -> Start:
         key=KEY,
         on_change=take_over,
         args=(taken,),
-        help="Settings that you do not change keep these values, so that results can be compared.",
+        help="Settings that you don't change keep these values, so you can compare results.",
     )
     return Start(offered[label])
 

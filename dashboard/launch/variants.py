@@ -76,9 +76,9 @@ def choose(task: Mapping[str, Any]) -> list[Variant]:
         "Variants",
         [*named, *free],
         key=KEY,
-        placeholder="None: one network, with the settings below",
-        help="Each variant is trained with every seed. The settings below hold for all variants "
-        "that read them; each variant can have settings of its own.",
+        placeholder="None: one network with the settings below",
+        help="Each variant is trained with every seed. The settings below apply to all variants "
+        "that use them; each variant can also have settings of its own.",
     )
     st.button("Add a variant", key="launch_add_variant", icon=":material/add:", on_click=_add)
     return [Variant(name, named.get(name, {})) for name in names]
@@ -194,19 +194,19 @@ def show(
     with st.container(border=True):
         st.markdown(f"**{verbatim(variant.name)}**")
         if needed:
-            st.caption(verbatim(f"Set so that it can be trained: {_told(needed)}."))
+            st.caption(verbatim(f"Set so that training works: {_told(needed)}."))
         if left_out:
             names = _told({name: shown(values) for name, values in left_out.items()})
-            st.caption(verbatim(f"Does not read {names}."))
+            st.caption(verbatim(f"Doesn't use {names}."))
         own = [x for names in groups.values() for x in names if x not in variant.own]
         place = key(variant.name, "")
         if kept := _sort_out(variant, own):
-            st.caption(verbatim(f"Not used by this variant, but kept: {_told(kept)}."))
+            st.caption(verbatim(f"Kept, but not used by this variant: {_told(kept)}."))
         added = st.multiselect(
             f"Settings of {variant.name}",
             own,
             key=place,
-            placeholder="Settings of its own",
+            placeholder="Settings for this variant only",
             label_visibility="collapsed",
         )
         for name in added:

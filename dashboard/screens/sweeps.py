@@ -151,8 +151,8 @@ def _times(record: sweep_queries.SweepRecord) -> None:
     trained = "none yet" if record.train_seconds is None else spoken(record.train_seconds)
     times = {
         "Submitted": clock(record.created_at),
-        "First model begun": clock(record.first_started_at),
-        "Last model ended": clock(record.last_finished_at),
+        "First model started": clock(record.first_started_at),
+        "Last model finished": clock(record.last_finished_at),
         "Total training time": trained,
     }
     for column, (name, time) in zip(st.columns(4), times.items(), strict=True):
@@ -182,7 +182,7 @@ def _failures(sweep_id: int) -> None:
     if table.empty:
         return
     st.subheader("What failed")
-    st.caption("Every attempt that failed. Interrupted attempts are retried.")
+    st.caption("Every failed attempt. Interrupted attempts are retried.")
     st.dataframe(
         table,
         hide_index=True,
@@ -192,7 +192,7 @@ def _failures(sweep_id: int) -> None:
             "attempt": "Attempt",
             "at": "When (UTC)",
             "reason": st.column_config.TextColumn("Reason", width="large"),
-            "state": st.column_config.TextColumn("Now", help="What the model's state is now."),
+            "state": st.column_config.TextColumn("Now", help="The model's current state."),
         },
     )
 
@@ -221,7 +221,7 @@ def _edit_as_new(name: str) -> None:
 
 def _log(sweep_id: int) -> None:
     log = background_worker.read_log(open_reader(), sweep_id)
-    with st.expander("Log of the worker"):
+    with st.expander("Worker log"):
         if log is None:
             st.caption("No worker was started for this sweep from a page.")
         elif not log.strip():

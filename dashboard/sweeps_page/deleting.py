@@ -32,7 +32,9 @@ def show() -> None:
         st.error(verbatim(problem))
     waiting = deletions().waiting(open_reader().address)
     if waiting:
-        st.fragment(_offer, run_every=LOOK_SECONDS)(set(waiting))
+        # In sight wherever the page is: what deletes stands at its end.
+        with st.container(key="undo", border=True):
+            st.fragment(_offer, run_every=LOOK_SECONDS)(set(waiting))
 
 
 def _offer(shown: set[int]) -> None:

@@ -65,7 +65,7 @@ def _refreshed(polls: bool) -> None:
     for sweep in active[:MAX_SHOWN]:
         _sweep(store, sweep)
     if len(active) > MAX_SHOWN:
-        st.caption(f"{len(active) - MAX_SHOWN} more are on the page Sweeps.")
+        st.caption(f"{len(active) - MAX_SHOWN} more are on the Sweeps page.")
     if new_results and st.button("Show new results", key="refresh", width="stretch"):
         st.rerun()
 
@@ -152,7 +152,7 @@ def buttons(sweep: SweepProgress, attended: bool, place: str) -> None:
                 key=f"stop {place} {sweep.id}",
                 on_click=sweep_actions.stop,
                 args=(sweep.id,),
-                **control("Models that are nearly done are finished; no result is lost."),
+                **control("Models that are nearly done finish; no result is lost."),
             )
         if sweep.failed:
             st.button(

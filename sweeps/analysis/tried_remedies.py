@@ -73,10 +73,11 @@ def loops(store: Store) -> tuple[Loop, ...]:
     found = []
     others = _others(store, explained_runs, configs)
     runs = _runs(store, {*ids, *others.values()})
-    for (config_id, mechanism), alike in explained_runs.groupby(["config_id", "mechanism"]):
-        config = configs.get(int(config_id))
-        if config is not None:
-            found.append(_loop(int(config_id), config, str(mechanism), alike, runs, others))
+    for _, alike in explained_runs.groupby(["config_id", "mechanism"]):
+        config_id, mechanism = int(alike["config_id"].iloc[0]), str(alike["mechanism"].iloc[0])
+        if config_id in configs:
+            config = configs[config_id]
+            found.append(_loop(config_id, config, mechanism, alike, runs, others))
     return tuple(sorted(found, key=_telling, reverse=True))
 
 

@@ -40,8 +40,8 @@ def test_three_variants_and_five_seeds_take_one_form(
     assert "15 models" in said(app)
     assert not any("encoder" in x for x in app.multiselect(key="launch_variants").options)
     assert "Seeds 0..4" in said(app)
-    assert "Set so that it can be trained: attention_head_size = 2" in plain(app)
-    assert "Set so that it can be trained: readout = last" in plain(app)
+    assert "Set so that training works: attention_head_size = 2" in plain(app)
+    assert "Set so that training works: readout = last" in plain(app)
     spec = launched(app, monkeypatch, db)
     assert spec["model_seeds"] == "0..4"
     rotary, none, lstm = spec["configurations"]
@@ -62,7 +62,7 @@ def test_a_variant_has_settings_of_its_own_and_shares_the_others(
     app.multiselect(key="launch hidden_size").set_value([4])
     app.multiselect(key="launch num_attention_heads").set_value([4])
     rerun(app)
-    assert "Does not read num_attention_heads = 4" in plain(app)
+    assert "Doesn't use num_attention_heads = 4" in plain(app)
     app.button("launch_add_variant").click()
     app.multiselect(key="launch variant lstm ").set_value(["biases"])
     rerun(app)
@@ -88,8 +88,8 @@ def test_an_architecture_sets_a_readout_with_which_it_can_be_trained(
     rerun(app)
     app.multiselect(key="launch architecture").set_value(["lstm"])
     rerun(app)
-    assert "Set so that it can be trained: readout = last" in plain(app)
-    assert "Not used by this choice, but kept: num_attention_heads = 4" in plain(app)
+    assert "Set so that training works: readout = last" in plain(app)
+    assert "Kept, but not used with these settings: num_attention_heads = 4" in plain(app)
     app.multiselect(key="launch architecture").set_value(["transformer"])
     rerun(app)
     assert app.multiselect(key="launch num_attention_heads").value == [4], "it was kept"
@@ -136,12 +136,12 @@ def test_a_variants_own_value_is_kept_while_it_is_not_read(
     app.multiselect(key=f"{own}architecture").set_value(["lstm"])
     rerun(app)
     assert app.multiselect(key=own).value == ["architecture"]
-    assert "Not used by this variant, but kept: num_attention_heads = 4." in plain(app)
+    assert "Kept, but not used by this variant: num_attention_heads = 4." in plain(app)
     app.multiselect(key=f"{own}architecture").set_value(["transformer"])
     rerun(app)
     assert set(app.multiselect(key=own).value) == {"num_attention_heads", "architecture"}
     assert app.multiselect(key=f"{own}num_attention_heads").value == [4]
-    assert "but kept" not in plain(app)
+    assert "Kept, but" not in plain(app)
 
 
 def test_a_stored_sweeps_configurations_are_variants_again(

@@ -208,7 +208,7 @@ def _what_is_left(store: Store, ids: list[int] | None) -> str:
     counts = runs_by_state(store, ids)
     return (
         f"{counts.get(RunState.DONE, 0)} of {count(sum(counts.values()), 'run')} are done and "
-        "stored; the same command continues with the rest"
+        "stored; rerun the command to resume"
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
-from seqcls.config import RunConfig
+from seqcls.config import PARTS, RunConfig
 from seqcls.engines.choice import choose_engine, engine_named
 from seqcls.evaluation import distinct_test_strings, evaluate
 from seqcls.interpretability.multisets import num_multisets
@@ -134,10 +134,7 @@ def time_group(asked: Asked) -> GroupTime | None:
         return None
     tested, _ = _extrapolated(whole, "test", test)
     check = _check_seconds(whole, weights[0], engine) if asked.verdict else 0.0
-    parts = ("train", "validation", "test")
-    draw = {
-        x: _part_seconds(whole, x, lambda few, x=x: next(few.sampler(x).epochs())) for x in parts
-    }
+    draw = {part: _part_seconds(whole, part, partial(_draw, part)) for part in PARTS}
     return GroupTime(
         epoch / members / faster,
         # PyTorch prepares the strings of every step anew.
@@ -202,6 +199,10 @@ def _shortened(whole: Problem, part: str, strings: int) -> Problem:
     longer = {x: size for x, size in sizes.items() if problem.sampler(x).epoch_size > size}
     samplers: dict[str, Any] = {x: _FirstOf(problem.sampler(x), n) for x, n in longer.items()}
     return replace(problem, network=whole.network, **samplers)
+
+
+def _draw(part: str, problem: Problem) -> None:
+    next(problem.sampler(part).epochs())
 
 
 def _part_seconds(whole: Problem, part: str, do: Callable[[Problem], object]) -> float:
