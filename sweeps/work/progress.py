@@ -66,7 +66,15 @@ def progress(store: Store, counted: Sequence[SweepProgress] | None = None) -> li
 def counts(store: Store) -> list[SweepProgress]:
     """Every sweep's runs in each state, without rates: what changes with the revision alone."""
     return [
-        SweepProgress(sweep_id, name, state, *(by_state[each] for each in RunState))
+        SweepProgress(
+            sweep_id,
+            name,
+            state,
+            queued=by_state[RunState.QUEUED],
+            running=by_state[RunState.RUNNING],
+            done=by_state[RunState.DONE],
+            failed=by_state[RunState.FAILED],
+        )
         for sweep_id, name, state, by_state in progress_queries.states(store)
     ]
 

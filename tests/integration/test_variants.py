@@ -12,6 +12,7 @@ from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reading import sweep_queries
 from tests.app import open_app, rerun, said
+from tests.conftest import SHORT
 from tests.databases import file_of
 from tests.integration.test_sidebar import OWN, panel
 
@@ -153,8 +154,8 @@ def test_a_stored_sweeps_configurations_are_variants_again(
         {"architecture": "lstm", "readout": "last"},
         {"architecture": "lstm", "readout": "last", "hidden_size": 3},
     ]
-    stored = {x: y for x, y in OWN.items() if x != "fixed"}
-    fixed = {x: y for x, y in dict(OWN["fixed"]).items() if x != "hidden_size"}  # type: ignore[call-overload]
+    stored = {"name": "mine", "model_seeds": [0, 1, 2]}
+    fixed = SHORT
     writer.submit(store, parse_spec({**stored, "fixed": fixed, "configurations": several}))
     app = panel(open_app(monkeypatch, file_of(store)), "Your own")
     app.selectbox(key="launch_start").set_value("Sweep mine")

@@ -1,5 +1,7 @@
 """How long a sweep takes, said before anything of its kind was trained here."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from seqcls.config import RunConfig
@@ -26,7 +28,7 @@ TIME = GroupTime(
 )
 
 
-def always(asked: list[Asked]) -> Times:
+def always(asked: Sequence[Asked]) -> Times:
     """As if every group took this long."""
     return Times(4.0, {each.config.group_key: TIME for each in asked})
 
@@ -79,7 +81,7 @@ def test_two_processes_share_what_is_more_than_a_group() -> None:
 
 
 def test_a_group_that_was_not_timed_is_judged_by_one_like_it() -> None:
-    def first_only(asked: list[Asked]) -> Times:
+    def first_only(asked: Sequence[Asked]) -> Times:
         return always(asked[:1])
 
     both = [

@@ -6,13 +6,14 @@ took, and then what each group takes, as messages on its standard output. It cou
 only, so that what else the machine does now is not taken for its own.
 """
 
+import os
+import resource
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from threading import Timer
 
 from seqcls.datasets import Dataset
 from seqcls.datasets.known import dataset_of, remember
@@ -26,8 +27,10 @@ from sweeps.work.timing.group import Asked, GroupTime, time_group
 MOST_SECONDS = 2.0
 """Once so much is spent, no further group is timed."""
 
-PATIENCE_SECONDS = 60.0
-"""A process that has not answered by then is given up."""
+CHUNK_BYTES = 1 << 16
+
+PATIENCE_SECONDS = 60
+"""Of a processor; what takes more is given up, and nobody waits for it forever."""
 
 
 @dataclass(frozen=True)
@@ -55,14 +58,8 @@ def time_groups(asked: Sequence[Asked]) -> Times:
         )
     except OSError:
         return Times()
-    # Whatever a group does, nobody waits for it forever.
-    watchdog = Timer(PATIENCE_SECONDS, process.kill)
-    watchdog.start()
-    try:
-        with process:
-            return _answer(process, packed((list(asked), datasets)))
-    finally:
-        watchdog.cancel()
+    with process:
+        return _answer(process, packed((list(asked), datasets)))
 
 
 def _answer(process: "subprocess.Popen[bytes]", message: bytes) -> Times:
@@ -72,7 +69,7 @@ def _answer(process: "subprocess.Popen[bytes]", message: bytes) -> Times:
         given.write(message)
     inbox, start = Inbox(), 0.0
     found: dict[str, GroupTime] = {}
-    while piece := process.stdout.read1():
+    while piece := os.read(process.stdout.fileno(), CHUNK_BYTES):
         inbox.add(piece)
         while (said := inbox.next()) is not None:
             if isinstance(said, float):
@@ -84,6 +81,7 @@ def _answer(process: "subprocess.Popen[bytes]", message: bytes) -> Times:
 
 def main() -> None:
     """Times what is asked."""
+    resource.setrlimit(resource.RLIMIT_CPU, (PATIENCE_SECONDS, PATIENCE_SECONDS))
     inbox = Inbox()
     inbox.add(sys.stdin.buffer.read())
     asked, datasets = inbox.next()
