@@ -22,7 +22,7 @@ def show(failing: int) -> None:
     if not loops:
         if failing:
             with st.container(horizontal=True, vertical_alignment="center"):
-                st.caption("Nobody has looked yet why these models fail.")
+                st.caption("It isn't known yet why these models fail.", width="content")
                 st.page_link(links.FAILING_PAGE, label="Find the causes", icon=":material/search:")
         return
     shown = loops[:MOST]
