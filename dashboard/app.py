@@ -16,7 +16,7 @@ from streamlit.starlette import App
 if (root := str(Path(__file__).parents[1])) not in sys.path:
     sys.path.append(root)
 
-from dashboard import concurrent_changes, data, filters, layout, links, sidebar
+from dashboard import concurrent_changes, data, filters, keyboard, layout, links, sidebar
 from dashboard.launch import panel
 from dashboard.live import route
 from dashboard.server import first_page, serving
@@ -54,6 +54,7 @@ def draw() -> None:
         with st.sidebar:
             sidebar.show(page.url_path, filtered=page.title not in UNFILTERED)
         page.run()
+        keyboard.show()
 
 
 if get_script_run_ctx(suppress_warning=True) is None:

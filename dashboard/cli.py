@@ -46,7 +46,7 @@ def report(
     db: Db = None,
     force: Force = False,
 ) -> None:
-    """Write sweeps' tables, charts, failing strings and causes into one HTML file to be mailed."""
+    """Write tables, charts, failing strings and causes of sweeps to one HTML file to email."""
     from dashboard.report.command import write_report
 
     write_report(db, sweeps, out, force=force)
@@ -56,12 +56,12 @@ def report(
 def site(
     folder: Annotated[Path, typer.Argument(help="The folder to write to.", show_default=False)],
     sweep: Annotated[
-        list[str] | None, typer.Option("--sweep", help="Only this sweep; may be repeated.")
+        list[str] | None, typer.Option("--sweep", help="Only this sweep; repeatable.")
     ] = None,
     db: Db = None,
     force: Force = False,
 ) -> None:
-    """Write a folder for a static host: an index of sweeps, compared, and the report of each."""
+    """Write a static site: an index page that compares sweeps, and a report for each."""
     from dashboard.report.site import write_site
 
     write_site(db, folder, sweep or [], force=force)

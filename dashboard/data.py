@@ -13,7 +13,7 @@ import streamlit as st
 from dashboard.server.shared_answers import ANSWERS
 from dashboard.text import told
 from seqcls.errors import SeqclsError, StoreDamagedError, StoreMissingError, VisitorError
-from sweeps.analysis import remedy_trials
+from sweeps.analysis import remedy_trials, tried_remedies
 from sweeps.grid.spec import parse_spec
 from sweeps.questions import sweeping
 from sweeps.statistics import importance as weighed
@@ -27,7 +27,7 @@ from sweeps.store.results import explained
 from sweeps.store.runs import notes
 from sweeps.store.strings import string_queries, wrong_outputs
 from sweeps.work import progress as progressing
-from sweeps.work.estimate import Estimate
+from sweeps.work.estimate import Estimate, Timer
 from sweeps.work.progress import SweepProgress
 
 PAGE_SECONDS = 30.0
@@ -179,6 +179,7 @@ count_string_errors = cached(string_queries.count_string_errors)
 error_kinds_by_length = cached(wrong_outputs.error_kinds_by_length)
 failing_models = cached(overview.failing_models)
 first_wrong_places = cached(wrong_outputs.first_wrong_places)
+loops = cached(tried_remedies.loops)
 languages = cached(overview.languages, overview.configs_revision)
 median_curves = cached(curves.median_curves)
 memberships = cached(sweep_queries.memberships, sweep_queries.members_revision)
@@ -205,9 +206,21 @@ worst_models = cached(overview.worst_models)
 
 
 @cached
-def estimated(store: Store, submitted: tuple[str, ...], workers: int) -> Estimate:
-    """As `sweeping.estimate`, of specifications as they were submitted."""
-    return sweeping.estimate(store, [parse_spec(json.loads(text)) for text in submitted], workers)
+def estimated(
+    store: Store, submitted: tuple[str, ...], workers: int, timed: bool, timer: Timer
+) -> Estimate:
+    """As `sweeping.estimate`, of specifications as they were submitted.
+
+    Args:
+        store: where to read.
+        submitted: the specifications.
+        workers: processes that train at once.
+        timed: whether the timer knows all that it will know of them.
+        timer: what tells how long groups take.
+    """
+    del timed
+    specs = [parse_spec(json.loads(text)) for text in submitted]
+    return sweeping.estimate(store, specs, workers, timer)
 
 
 @shared

@@ -49,7 +49,7 @@ def show(applied: bool, page: str) -> None:
         st.header("Filters")
         _show(names, seeds, fields)
     else:
-        with st.expander("Filters of the other pages"):
+        with st.expander("Filters for other pages"):
             _show(names, seeds, fields)
     annotating.show_views(page)
 

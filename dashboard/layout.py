@@ -38,6 +38,8 @@ STYLE = f"""
 /* Controls that are loaded late, with their labels. */
 .st-key-tag, .st-key-sweep, .st-key-seed, .st-key-below, .st-key-kind {{ min-height: 68px; }}
 :has(> .st-key-launch_offer) {{ position: sticky; bottom: 0.5rem; z-index: 2; }}
+.st-key-undo {{ position: fixed; bottom: 1rem; z-index: 10; width: fit-content; max-width: 95vw;
+  backdrop-filter: blur(1.5rem); }}
 .st-key-launch_offer {{ backdrop-filter: blur(1.5rem); }}
 [class*="st-key-grid-"] > * {{ flex: 1 1 {CELL}px !important; min-width: min({CELL}px, 100%); }}
 .keys {{ display: flex; flex-wrap: wrap; gap: 0 2.5rem; font-size: 0.875rem; }}

@@ -10,6 +10,7 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     ProgressColumn,
+    TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -23,6 +24,7 @@ def columns(doing: str) -> tuple[ProgressColumn, ...]:
     return (
         TextColumn(escape(doing)),
         BarColumn(),
+        TaskProgressColumn(),
         MofNCompleteColumn(),
         TextColumn("runs"),
         TimeElapsedColumn(),

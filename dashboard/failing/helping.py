@@ -1,12 +1,19 @@
 """What would help a failing model: fields to change, and what came of it where that was trained."""
 
+import uuid
+from collections.abc import Sequence
+
 import pandas as pd
 import streamlit as st
 
 from dashboard import data
 from dashboard.failing.filling import fill
+from dashboard.sweeps_page import sweep_actions
 from dashboard.text import verbatim
+from seqcls.config import RunConfig
 from sweeps.analysis import remedy_trials
+from sweeps.analysis.remedy_trials import Trial
+from sweeps.read_only import control
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries
 
@@ -34,6 +41,7 @@ def show(run_id: int) -> None:
         "some of the model's errors come from or have in common. Train the same seeds with it to "
         "see whether it helps."
     )
+    _train_all(run_id, config, trials)
     for number, trial in enumerate(trials):
         suggestion = trial.suggestion
         left, right = st.columns([5, 2], vertical_alignment="center")
@@ -41,7 +49,8 @@ def show(run_id: int) -> None:
             f"**{verbatim(suggestion.text)}** (for: {verbatim(suggestion.mechanism)}). "
             f"{verbatim(suggestion.reason)} *Source: {verbatim(suggestion.source)}.*"
         )
-        left.caption(verbatim(remedy_trials.trial_sentence(trial)))
+        said = [remedy_trials.record_sentence(trial), remedy_trials.trial_sentence(trial)]
+        left.caption(verbatim("; ".join(filter(None, said))))
         right.button(
             "Fill the launch panel",
             key=f"fill {run_id} {number}",
@@ -49,6 +58,23 @@ def show(run_id: int) -> None:
             args=(run_id, config, trial),
             width="stretch",
         )
+
+
+def _train_all(run_id: int, config: RunConfig, trials: Sequence[Trial]) -> None:
+    """Launches what is not trained yet of all suggestions, as one sweep."""
+    new = [trial for trial in trials if not trial.is_begun]
+    if len(new) < 2:
+        return
+    spec = remedy_trials.all_spec(config, new)
+    models = len(new) * len(spec.model_seeds)
+    st.button(
+        f"Train all {len(new)} ({models:,} models)",
+        key=f"train_all {run_id}",
+        icon=":material/rocket_launch:",
+        on_click=sweep_actions.launch,
+        args=([spec], uuid.uuid4().hex),
+        **control("Launches all of these suggestions as one sweep, with the same seeds."),
+    )
 
 
 def rounding(run_id: int) -> None:

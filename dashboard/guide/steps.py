@@ -37,7 +37,7 @@ def task() -> None:
         "Strings are written with counts: `ab{100}c{55}` is an `a`, a hundred `b`s and 55 `c`s. A "
         "*false negative* is in the language but rejected; a *false positive* is the reverse."
     )
-    st.page_link(COMPARE_PAGE, label="All models of the database", icon=":material/bar_chart:")
+    st.page_link(COMPARE_PAGE, label="All models in the database", icon=":material/bar_chart:")
 
 
 def one_string() -> None:
@@ -60,7 +60,9 @@ def one_string() -> None:
     show_figures(model, ("aac", "baac"), (10, 13), "guide_one")
     logits = model.network.logits(model.network.counts(("aac", "baac"))).tolist()
     st.markdown(f"The logits are {logits[0]:.4f} and {logits[1]:.4f}: no, and yes.")
-    to_model(model.run_id, "Follow the strings through all figures", view="Figures", string="baac")
+    to_model(
+        model.run_id, "Follow these strings through all figures", view="Figures", string="baac"
+    )
 
 
 def why_they_differ() -> None:
@@ -82,7 +84,7 @@ def why_they_differ() -> None:
         st.markdown(f"**Seed {seed}.** {verbatim(' '.join(family_text(found)))}")
         chart = family_curve(curve_frame(found), flips_frame(found), found.limit, "n", "ab{n}", 150)
         stretch(chart, f"guide_family_{seed}")
-    to_model(bad.run_id, "Type families of your own", view="Breaking point", family="ab{n}")
+    to_model(bad.run_id, "Try your own families", view="Breaking point", family="ab{n}")
 
 
 def _leads(model: OpenedModel) -> str:
@@ -172,7 +174,7 @@ def initialization() -> None:
         f"{failing(frame, SMALLER_OUTPUTS)}. A part of what looks like the benefit of width is "
         "the benefit of large initial weights."
     )
-    st.markdown("How large the parameters are, and how they grow, can be seen epoch by epoch:")
+    st.markdown("See how large the parameters are, and how they grow, epoch by epoch:")
     model = find(SMALLER_START, 2)
     if model is not None:
         to_model(model.run_id, "Magnitudes of all parameters", view="Figures", group="Training")

@@ -29,12 +29,12 @@ SUCH_AS = {
     "replacement": r"such as b or \1; nothing deletes",
 }
 MEANING = {
-    "alphabet": "The letters that strings are made of, one character each; in counting and rewrite "
+    "alphabet": "The letters of strings, one character each; in counting and rewrite "
     "also names, with a space between: push pop a.",
     "pattern": "A regular expression: letters, * + ? | and parentheses. It matches whole strings; "
     "in rewrite, what is replaced.",
-    "formula": "Letters stand for how often they occur: a > b, a % 2 == 0, a == b and c <= 3.",
-    "replacement": r"What stands in the place of each match; \1 is what the pattern's first "
+    "formula": "A letter stands for how often it occurs: a > b, a % 2 == 0, a == b and c <= 3.",
+    "replacement": r"What replaces each match; \1 is what the pattern's first "
     "parentheses hold.",
 }
 FIRST_ALPHABET = "ab"
@@ -56,7 +56,7 @@ def show() -> list[SweepSpec]:
     Returns:
         What it asks for; nothing where something is wrong or missing, which is then said.
     """
-    form = _Form(start.choose())
+    form = _Form(variants.begun_with(start.choose(variants.unpack)))
     form.head()
     form.variants()
     form.search()
@@ -162,7 +162,7 @@ class _Form:
             st.session_state[_key(field)] = st.session_state[_key(field)]
         if self.unread:
             told = "; ".join(f"{x} = {start.shown(y)}" for x, y in self.unread.items())
-            st.caption(verbatim(f"Not used by this choice, but kept: {told}."))
+            st.caption(verbatim(f"Kept, but not used with these settings: {told}."))
 
     def group(self, group: str) -> None:
         """A group's usual settings, and a box that adds others."""
@@ -196,7 +196,7 @@ class _Form:
             index=None,
             key=SEARCH,
             format_func=lambda name: f"{name}: {meanings().get(name, '')}",
-            placeholder="Find a setting: type a part of its name, or of what it does",
+            placeholder="Find a setting by its name or by what it does",
             label_visibility="collapsed",
             on_change=_add_found,
             args=(groups,),
@@ -269,9 +269,9 @@ class _Form:
             key=key,
             placeholder=placeholder,
             accept_new_options=open_ended,
-            help="Several values make an axis. Type your own: 2, 4, 8."
+            help="Choose several values to vary it, or type your own: 2, 4, 8."
             if open_ended
-            else "Several values make an axis.",
+            else "Choose several values to vary it.",
         )
 
     def begin_values(self, field: str) -> list[Any]:
@@ -327,8 +327,8 @@ class _Form:
         every_epoch = st.checkbox(
             "Keep the weights of every epoch",
             key="launch_every_epoch",
-            help="Lets the Model page show how the model learned. Otherwise only the best epoch's "
-            "weights are kept.",
+            help="The Model page can then show how the model learned. Otherwise only the best "
+            "epoch's weights are kept.",
         )
         verdict = self._verdict()
         if self.is_wrong:
@@ -353,7 +353,7 @@ class _Form:
         st.caption(f"Changes from {verbatim(label)}: {verbatim(differs)}.")
         if self.needed and not self.several:
             told = "; ".join(f"{x} = {y}" for x, y in self.needed.items())
-            st.caption(verbatim(f"Set so that it can be trained: {told}."))
+            st.caption(verbatim(f"Set so that training works: {told}."))
         return [spec]
 
     def _configurations(self) -> dict[str, Any]:
@@ -371,7 +371,7 @@ class _Form:
         return st.checkbox(
             "Try every string up to the longest test length",
             key="launch_verdict",
-            help="Only where letter counts determine the answer and there are few enough of them; "
+            help="Only where the answer depends on letter counts alone and there are few enough; "
             "other models are only tested.",
         )
 

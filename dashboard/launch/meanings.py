@@ -12,10 +12,10 @@ OF_PARTS = {
     "sampler": "How {} strings are drawn.",
     "max_length": "Tokens of the longest {} string.",
     "min_length": "Tokens of the shortest {} string.",
-    "alpha": "How evenly letters are mixed in {} strings; the smaller, the more one prevails.",
-    "size": "{} strings, in each epoch where they are drawn anew.",
-    "batch_size": "Strings of a {} batch.",
-    "seed": "Of the generator that draws {} strings.",
+    "alpha": "How evenly letters are mixed in {} strings; if small, one letter dominates.",
+    "size": "Number of {} strings; in each epoch, where they are drawn anew.",
+    "batch_size": "Strings in a {} batch.",
+    "seed": "Seed of the generator that draws {} strings.",
 }
 """Of the fields that training, validation and test each have."""
 

@@ -58,7 +58,7 @@ def choose(task: str, key: str) -> str | None:
         index=None,
         key=key,
         format_func=lambda digest: known.get(digest, digest),
-        placeholder="Upload a file, or choose strings that the database has",
+        placeholder="Upload a file, or choose strings already in the database",
     )
     return chosen
 

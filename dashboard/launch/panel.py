@@ -8,7 +8,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from dashboard import data, links
-from dashboard.launch import custom, start, variants
+from dashboard.launch import custom, start, timing, variants
 from dashboard.sweeps_page import sweep_actions
 from dashboard.text import told
 from seqcls.errors import SeqclsError
@@ -125,7 +125,7 @@ def _preset() -> list[SweepSpec]:
         "Preset",
         shipped_names(),
         key="launch_preset",
-        help="The specifications that come with seqcls; `report` is all of the report's.",
+        help="Specifications that come with seqcls; `report` is all of the report's sweeps.",
     )
     specs = load_specs(name)
     st.caption(specs[0].description if len(specs) == 1 else f"{len(specs)} sweeps")
@@ -140,6 +140,7 @@ def _offer(specs: list[SweepSpec]) -> None:
         time = "" if expected.seconds is None else f" ({_about(expected.seconds)})"
         there = f"; {expected.there:,} already trained" if expected.there else ""
         st.markdown(f"**{_models(missing)} to train**{time}{there}.", help=expected.basis)
+        timing.when_left_alone(specs, _workers())
     else:
         st.markdown(f"**{_models(expected.runs)}**, all already trained.")
     if missing and (short := sweeping.memory_warning(specs, _workers())):
@@ -181,9 +182,11 @@ def _launch(specs: list[SweepSpec], token: str) -> None:
 
 
 def _estimate(specs: list[SweepSpec]) -> Estimate:
+    """By what is known without timing anything now."""
+    known, key = timing.timings().known, timing.key_of(specs)
     if existing() is None:
-        return sweeping.estimate(None, specs, _workers())
-    return data.estimated(tuple(spec.submitted for spec in specs), _workers())
+        return sweeping.estimate(None, specs, _workers(), known)
+    return data.estimated(key, _workers(), timing.timings().is_done(key), known)
 
 
 def _workers() -> int:

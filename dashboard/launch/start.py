@@ -1,7 +1,7 @@
 """What a sweep of one's own starts from, and what is changed against it."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -17,7 +17,7 @@ from sweeps.store.opening import open_reader, why_unreadable
 from sweeps.store.reading import queries, sweep_queries
 
 REPORT = "The report's model"
-DEFAULTS = "The defaults of every setting"
+DEFAULTS = "All defaults"
 REPORT_SPEC = "report/all_initializations"
 MOST_CONFIGURATIONS = 5
 
@@ -128,8 +128,12 @@ def shown(values: Sequence[Any]) -> str:
     return ", ".join(json.dumps(x) if isinstance(x, bool) else str(x) for x in values)
 
 
-def choose() -> Start:
-    """A box with all that can be started from."""
+def choose(taken: Callable[[Start], None]) -> Start:
+    """A box with all that can be started from.
+
+    Args:
+        taken: called with another start once it is chosen.
+    """
     offered = _offered()
     if st.session_state.get(KEY) not in offered:
         st.session_state[KEY] = REPORT
@@ -137,16 +141,22 @@ def choose() -> Start:
         "Start from",
         list(offered),
         key=KEY,
-        on_change=_take_over,
-        help="Settings that you do not change keep these values, so that results can be compared.",
+        on_change=take_over,
+        args=(taken,),
+        help="Settings that you don't change keep these values, so you can compare results.",
     )
     return Start(offered[label])
 
 
-def _take_over() -> None:
-    """The seeds of what is started from, and a name that no sweep has."""
+def take_over(taken: Callable[[Start], None]) -> None:
+    """The seeds of what is started from, and a name that no sweep has.
+
+    Args:
+        taken: takes the rest over.
+    """
     label = st.session_state[KEY]
     spec = _offered().get(label, {})
+    taken(Start(spec))
     if "model_seeds" in spec:
         st.session_state["launch_seeds"] = written_seeds(spec["model_seeds"])
     if st.session_state.get("launch_name", FIRST_NAME) == st.session_state.get(GIVEN, FIRST_NAME):

@@ -1,6 +1,6 @@
 """Variants of a sweep: what each has of its own, on top of the settings that all share."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -14,10 +14,16 @@ from seqcls.canonical import canonical_json
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
 from seqcls.problem import obstacle_of
+from seqcls.tasks import TASKS
 
 KEY = "launch_variants"
 ADDED = "launch_added_variants"
+UNPACKED = "launch unpacked variants"
+"""Those that were made of a stored sweep's configurations."""
+
 FREE = "Variant {}"
+MOST_UNPACKED = 12
+"""A sweep of more configurations keeps them as a list."""
 
 Chosen = dict[str, list[Any]]
 
@@ -70,9 +76,9 @@ def choose(task: Mapping[str, Any]) -> list[Variant]:
         "Variants",
         [*named, *free],
         key=KEY,
-        placeholder="None: one network, with the settings below",
-        help="Each variant is trained with every seed. The settings below hold for all variants "
-        "that read them; each variant can have settings of its own.",
+        placeholder="None: one network with the settings below",
+        help="Each variant is trained with every seed. The settings below apply to all variants "
+        "that use them; each variant can also have settings of its own.",
     )
     st.button("Add a variant", key="launch_add_variant", icon=":material/add:", on_click=_add)
     return [Variant(name, named.get(name, {})) for name in names]
@@ -92,7 +98,8 @@ def key(variant: str, setting: str) -> str:
 def with_typed(variant: Variant) -> Variant:
     """The variant with what was chosen for it, before its form is drawn."""
     typed: Chosen = {}
-    for name in st.session_state.get(key(variant.name, ""), []):
+    state = st.session_state
+    for name in (*state.get(key(variant.name, ""), []), *state.get(_kept(variant.name), [])):
         value = st.session_state.get(key(variant.name, name))
         taken = [
             x
@@ -187,18 +194,19 @@ def show(
     with st.container(border=True):
         st.markdown(f"**{verbatim(variant.name)}**")
         if needed:
-            st.caption(verbatim(f"Set so that it can be trained: {_told(needed)}."))
+            st.caption(verbatim(f"Set so that training works: {_told(needed)}."))
         if left_out:
             names = _told({name: shown(values) for name, values in left_out.items()})
-            st.caption(verbatim(f"Does not read {names}."))
+            st.caption(verbatim(f"Doesn't use {names}."))
         own = [x for names in groups.values() for x in names if x not in variant.own]
         place = key(variant.name, "")
-        st.session_state[place] = [x for x in st.session_state.get(place, []) if x in own]
+        if kept := _sort_out(variant, own):
+            st.caption(verbatim(f"Kept, but not used by this variant: {_told(kept)}."))
         added = st.multiselect(
             f"Settings of {variant.name}",
             own,
             key=place,
-            placeholder="Settings of its own",
+            placeholder="Settings for this variant only",
             label_visibility="collapsed",
         )
         for name in added:
@@ -209,6 +217,84 @@ def show(
         if reason is not None:
             st.error(verbatim(reason))
     return reason
+
+
+def _kept(variant: str) -> str:
+    """Where the settings of a variant stand that it does not read now."""
+    return f"launch variant kept {variant}"
+
+
+def _sort_out(variant: Variant, own: Container[str]) -> dict[str, str]:
+    """Puts what a variant does not read aside, and back what it reads again.
+
+    Args:
+        variant: with all that is chosen for it.
+        own: the settings that it may have of its own now.
+
+    Returns:
+        What is put aside, with its values as they are shown.
+    """
+    state, place = st.session_state, key(variant.name, "")
+    chosen = list(dict.fromkeys([*state.get(place, []), *state.get(_kept(variant.name), [])]))
+    state[place] = [name for name in chosen if name in own]
+    state[_kept(variant.name)] = aside = [
+        name for name in chosen if name not in own and name not in variant.own
+    ]
+    for name in aside:
+        # Streamlit forgets what has no box.
+        if (where := key(variant.name, name)) in state:
+            state[where] = state[where]
+    return {name: shown(variant.typed[name]) for name in aside if name in variant.typed}
+
+
+def unpack(begun: Start) -> None:
+    """Makes a variant of each configuration that a stored sweep lists, in place of those before.
+
+    Args:
+        begun: what is started from.
+    """
+    state, names = st.session_state, list[str]()
+    configurations = begun.spec.get("configurations", [])
+    if state.get(KEY) == state.pop(UNPACKED, None):
+        # Those of what was started from before.
+        state[KEY] = []
+    if not 1 < len(configurations) <= MOST_UNPACKED:
+        return
+    task = begun.values("task")[0]
+    reads = TASKS[task].reads if task in TASKS else ()
+    named = offered({"task": task, **{name: begun.values(name)[0] for name in reads}})
+    for number, entry in enumerate(configurations):
+        name = _named(entry, named, names) or FREE.format(number + 1)
+        names.append(name)
+        typed = [x for x in entry if x not in named.get(name, {})]
+        state[key(name, "")] = typed
+        for setting in typed:
+            state[key(name, setting)] = _as_typed(setting, entry[setting])
+    state[ADDED] = len(names)
+    state[KEY] = state[UNPACKED] = names
+
+
+def begun_with(begun: Start) -> Start:
+    """What variants are made from: what their configurations were made of counts no more."""
+    if not st.session_state.get(UNPACKED):
+        return begun
+    return Start({x: y for x, y in begun.spec.items() if x != "configurations"})
+
+
+def _named(
+    entry: Mapping[str, Any], named: Mapping[str, Mapping[str, Any]], taken: Container[str]
+) -> str | None:
+    """The variant with a name of its own that a configuration is."""
+    network = {x: y for x, y in entry.items() if x in ("architecture", "positions")}
+    return next((x for x, own in named.items() if own == network and x not in taken), None)
+
+
+def _as_typed(field: str, value: Any) -> Any:
+    """A value as its box holds it: what is not offered is typed."""
+    if field in fields.TYPED:
+        return value
+    known = fields.options(field, lambda name: [fields.default_value(name, None)])
+    return [value if value in known else str(value)]
 
 
 def _told(values: Mapping[str, Any]) -> str:

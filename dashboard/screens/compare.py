@@ -9,7 +9,7 @@ from dashboard import data, drawing, filters, links, measures, names, share, spo
 from dashboard.charts.comparison import accuracy_by_length, every_seed, seed_grid
 from dashboard.charts.style.colors import OKABE_ITO
 from dashboard.charts.style.keys import told_once
-from dashboard.compare import configurations, drawn_models, importance, lengths, theory
+from dashboard.compare import configurations, drawn_models, importance, lengths, story, theory
 from dashboard.compare.drawn_models import MAX_MODELS, MAX_ROWS
 from dashboard.compare.lengths import limits, offered
 from seqcls.errors import SeqclsError
@@ -50,6 +50,7 @@ def show() -> None:
         counts = data.configurations(view)
         if not _glance(counts, view):
             return
+        story.show(int(counts["failing"].sum()))
         table = configurations.table(view)
         if table.empty:
             st.success("No model that matches the filters fails. Clear them in the sidebar.")

@@ -17,7 +17,7 @@ def show() -> None:
     try:
         if of_report(DEFAULT).empty:
             st.info(
-                "This database has none of the report's models, of which the guide speaks. "
+                "This database has none of the report's models, which this guide is about. "
                 "`seqcls sweep report` trains them."
             )
             return

@@ -5,8 +5,8 @@ import streamlit as st
 
 from dashboard import chips, data, links, measures, names, share
 from dashboard.clock import clock
-from dashboard.launch import panel, start
-from dashboard.sweeps_page import annotating, losses, running, sweep_actions
+from dashboard.launch import panel, start, variants
+from dashboard.sweeps_page import annotating, deleting, losses, running, sweep_actions
 from dashboard.text import models_fail
 from seqcls.errors import SeqclsError
 from sweeps.durations import spoken
@@ -27,7 +27,9 @@ def show() -> None:
     header = share.header("Sweeps")
     try:
         written = data.sweep_notes()
-        everything = data.progress()[::-1]
+        deleting.show()
+        hidden = deleting.hidden()
+        everything = [sweep for sweep in data.progress()[::-1] if sweep.id not in hidden]
         if not everything:
             st.info("No sweeps yet. Launch one from the sidebar.")
             return
@@ -168,8 +170,8 @@ def _times(record: sweep_queries.SweepRecord) -> None:
     trained = "none yet" if record.train_seconds is None else spoken(record.train_seconds)
     times = {
         "Submitted": clock(record.created_at),
-        "First model begun": clock(record.first_started_at),
-        "Last model ended": clock(record.last_finished_at),
+        "First model started": clock(record.first_started_at),
+        "Last model finished": clock(record.last_finished_at),
         "Total training time": trained,
     }
     for column, (name, time) in zip(st.columns(4), times.items(), strict=True):
@@ -184,7 +186,7 @@ def _progress(sweep_id: int) -> None:
         for sweep in data.progress():
             if sweep.id != sweep_id:
                 continue
-            st.progress((sweep.done + sweep.failed) / max(1, sweep.total))
+            st.progress(sweep.share)
             attended = sweep_actions.is_attended(store, sweep.id, sweep.running - sweep.orphaned)
             st.caption(running.said(sweep, attended))
             running.buttons(sweep, attended, "page")
@@ -199,7 +201,7 @@ def _failures(sweep_id: int) -> None:
     if table.empty:
         return
     st.subheader("What failed")
-    st.caption("Every attempt that failed. Interrupted attempts are retried.")
+    st.caption("Every failed attempt. Interrupted attempts are retried.")
     st.dataframe(
         table,
         hide_index=True,
@@ -209,7 +211,7 @@ def _failures(sweep_id: int) -> None:
             "attempt": "Attempt",
             "at": "When (UTC)",
             "reason": st.column_config.TextColumn("Reason", width="large"),
-            "state": st.column_config.TextColumn("Now", help="What the model's state is now."),
+            "state": st.column_config.TextColumn("Now", help="The model's current state."),
         },
     )
 
@@ -232,12 +234,13 @@ def _edit_as_new(name: str) -> None:
     st.session_state[panel.PANEL] = True
     st.session_state[panel.KIND] = panel.CUSTOM
     st.session_state[start.KEY] = start.of_sweep(name)
-    st.session_state["launch_name"] = f"{name}_2"
+    start.take_over(variants.unpack)
+    st.session_state["launch_name"] = start.free_name(name)
 
 
 def _log(sweep_id: int) -> None:
     log = background_worker.read_log(open_reader(), sweep_id)
-    with st.expander("Log of the worker"):
+    with st.expander("Worker log"):
         if log is None:
             st.caption("No worker was started for this sweep from a page.")
         elif not log.strip():
@@ -250,15 +253,15 @@ def _delete(sweep: SweepProgress) -> None:
     with st.popover("Delete…", icon=":material/delete:"):
         st.write(
             "Deletes the sweep, and every model that belongs to no other sweep, with its results. "
-            "This can't be undone."
+            "You can undo this for a minute."
         )
         st.text(sweep.name)
         st.button(
             f"Delete these {sweep.total:,} models",
             key=f"delete {sweep.id}",
             type="primary",
-            on_click=sweep_actions.delete,
-            args=(sweep.id,),
+            on_click=deleting.begin,
+            args=(sweep.id, sweep.name),
             **control(),
         )
 

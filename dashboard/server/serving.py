@@ -73,7 +73,7 @@ class SameOrigin:
             headers = Headers(scope=scope)
             host = headers.get("host")
             if any(page.partition("://")[2] != host for page in headers.getlist("origin")):
-                app = PlainTextResponse("This server answers its own pages alone.", 403)
+                app = PlainTextResponse("This server only answers its own pages.", 403)
         await app(scope, receive, send)
 
 

@@ -57,7 +57,7 @@ def archive_button(sweep_id: int, note: Note) -> None:
         icon=":material/unarchive:" if archived else ":material/archive:",
         on_click=write,
         args=(lambda store: notes.archive(store, sweep_id, not archived),),
-        **control("An archived sweep is hidden from lists and filters. Nothing of it is deleted."),
+        **control("An archived sweep is hidden from lists and filters. Nothing is deleted."),
     )
 
 
@@ -75,7 +75,7 @@ def show_views(page: str) -> None:
         if page not in PAGES:
             return
         st.text_input(
-            "Name of this view", key="view_name", max_chars=notes.LONGEST_NAME, **control()
+            "Name for this view", key="view_name", max_chars=notes.LONGEST_NAME, **control()
         )
         query = urlencode(
             [(key, value) for key in st.query_params for value in st.query_params.get_all(key)]

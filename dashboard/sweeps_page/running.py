@@ -65,7 +65,7 @@ def _refreshed(polls: bool) -> None:
     for sweep in active[:MAX_SHOWN]:
         _sweep(store, sweep)
     if len(active) > MAX_SHOWN:
-        st.caption(f"{len(active) - MAX_SHOWN} more are on the page Sweeps.")
+        st.caption(f"{len(active) - MAX_SHOWN} more are on the Sweeps page.")
     if new_results and st.button("Show new results", key="refresh", width="stretch"):
         st.rerun()
 
@@ -97,7 +97,7 @@ def _dismiss() -> None:
 
 def _sweep(store: Store, sweep: SweepProgress) -> None:
     st.text(sweep.name)
-    st.progress((sweep.done + sweep.failed) / max(1, sweep.total))
+    st.progress(sweep.share)
     attended = sweep_actions.is_attended(store, sweep.id, sweep.running - sweep.orphaned)
     st.caption(said(sweep, attended))
     buttons(sweep, attended, "sidebar")
@@ -107,7 +107,7 @@ def said(sweep: SweepProgress, attended: bool) -> str:
     """How far a sweep is, in one line."""
     parts = [f"{sweep.done:,} of {sweep.total:,} models"]
     if sweep.running:
-        parts.append(f"{sweep.running:,} in training")
+        parts.append(f"{sweep.running:,} in training{_epochs(sweep)}")
     if sweep.orphaned:
         parts.append(f"the worker of {sweep.orphaned:,} died")
     if sweep.failed:
@@ -121,6 +121,16 @@ def said(sweep: SweepProgress, attended: bool) -> str:
     if sweep.seconds_left and attended and sweep.state != SweepState.STOPPED:
         parts.append(f"{spoken(sweep.seconds_left)} left")
     return " · ".join(parts)
+
+
+def _epochs(sweep: SweepProgress) -> str:
+    """How far the models in training are."""
+    if not sweep.epochs:
+        return ""
+    epochs = [epoch for epoch, _ in sweep.epochs]
+    first, last, most = min(epochs), max(epochs), max(most for _, most in sweep.epochs)
+    said = f"epoch {last}" if first == last else f"epochs {first} to {last}"
+    return f" ({said} of {most})"
 
 
 def buttons(sweep: SweepProgress, attended: bool, place: str) -> None:
@@ -143,7 +153,7 @@ def buttons(sweep: SweepProgress, attended: bool, place: str) -> None:
                 key=f"stop {place} {sweep.id}",
                 on_click=sweep_actions.stop,
                 args=(sweep.id,),
-                **control("Models that are nearly done are finished; no result is lost."),
+                **control("Models that are nearly done finish; no result is lost."),
             )
         if sweep.failed:
             st.button(

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
+from dashboard.sweeps_page.deletions import deletions
 from dashboard.text import told
 from seqcls.errors import SeqclsError
 from sweeps.grid.spec import SweepSpec
@@ -23,6 +24,9 @@ def launch(specs: Sequence[SweepSpec], token: str) -> None:
 
     def do(store: Store) -> None:
         ids = {writer.submit(store, spec, f"{token} {spec.name}"): spec.name for spec in specs}
+        for sweep_id in ids:
+            # One of this name that was to be deleted is wanted again.
+            deletions().undo(store.address, sweep_id)
         background_worker.start_worker(store, ids)
 
     write(do)
@@ -54,16 +58,6 @@ def retry(sweep_id: int, name: str) -> None:
     write(do)
 
 
-def delete(sweep_id: int) -> None:
-    """Deletes the sweep, and those of its runs that no other sweep has."""
-
-    def do(store: Store) -> None:
-        writer.delete(store, sweep_id)
-        background_worker.forget(store, sweep_id)
-
-    write(do)
-
-
 def say_problem() -> None:
     """Says what the last callback could not do, once."""
     if problem := st.session_state.pop(PROBLEM, None):
@@ -78,7 +72,12 @@ def is_attended(store: Store, sweep_id: int, running: int) -> bool:
 
 def write(do: Callable[[Store], object]) -> None:
     """Writes anything; what is wrong with it is said on the page."""
+    tried(lambda: do(open_writer()))
+
+
+def tried(do: Callable[[], object]) -> None:
+    """Does anything; what is wrong with it is said on the page."""
     try:
-        do(open_writer())
+        do()
     except (SeqclsError, OSError) as error:
         st.session_state[PROBLEM] = told(error)

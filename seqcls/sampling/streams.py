@@ -50,6 +50,10 @@ class Stream:
             MEMORY.keep(key, kept)
         return kept
 
+    def is_kept(self, index: int) -> bool:
+        """Whether this machine has drawn an epoch before."""
+        return self._file(index).exists()
+
     def _draw(self, index: int) -> Examples:
         # A stream runs on from epoch to epoch: those before are drawn on the way, and kept too.
         while True:

@@ -12,6 +12,7 @@ from seqcls.interpretability.causes.mechanisms import ORDER
 from seqcls.interpretability.remedies import Suggestion, changed, named_fields, suggestions
 from seqcls.problem import obstacle_of
 from sweeps.analysis.compared_configurations import outcomes_of
+from sweeps.analysis.tried_remedies import loops, ranked
 from sweeps.grid.spec import SweepSpec, parse_spec
 from sweeps.statistics.seed_by_seed import Comparison, compare
 from sweeps.store.databases.engine import Store
@@ -32,10 +33,17 @@ class Trial:
     """Seeds of the changed configuration that are queued or in training."""
     lost: int = 0
     """Seeds whose training failed."""
+    mended: tuple[int, int] = (0, 0)
+    """In how many of how many seeds of this database the remedy mended this cause."""
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether any of it is trained, or will be."""
+        return self.comparison is not None or self.waiting > 0
 
 
 def trials(store: Store, run_id: int, mechanisms: Sequence[str]) -> tuple[Trial, ...]:
-    """What may help the configuration of a run against these mechanisms.
+    """What may help the configuration of a run against these mechanisms; first what mended most.
 
     Args:
         store: where to read.
@@ -49,14 +57,14 @@ def trials(store: Store, run_id: int, mechanisms: Sequence[str]) -> tuple[Trial,
     before = outcomes_of(alike)
     by_meaning = _by_meaning(queries.configs(store))
     trials = []
-    for suggestion in suggestions(config, mechanisms):
+    for suggestion, mended in ranked(loops(store), suggestions(config, mechanisms)):
         other = changed(config, suggestion.fields)
         tried = runs[runs["config_id"].isin(by_meaning.get(_meaning(other), []))]
         spec = trial_spec(other, suggestion, seeds)
         states = tried["state"].value_counts()
         waiting = int(states.get(RunState.QUEUED, 0) + states.get(RunState.RUNNING, 0))
         lost = int(states.get(RunState.FAILED, 0))
-        trials.append(Trial(suggestion, spec, _compared(tried, before), waiting, lost))
+        trials.append(Trial(suggestion, spec, _compared(tried, before), waiting, lost, mended))
     return tuple(trials)
 
 
@@ -102,6 +110,39 @@ def trial_spec(config: RunConfig, suggestion: Suggestion, seeds: Sequence[int]) 
             "fixed": named_fields(config),
         }
     )
+
+
+def all_spec(config: RunConfig, tried: Sequence[Trial]) -> SweepSpec:
+    """One sweep that tries all of these, with the same seeds.
+
+    Args:
+        config: that they change.
+        tried: at least one.
+    """
+    fields = [named_fields(changed(config, trial.suggestion.fields)) for trial in tried]
+    shared = {
+        name: value
+        for name, value in fields[0].items()
+        if all(name in each and each[name] == value for each in fields)
+    }
+    own = [{x: value for x, value in each.items() if x not in shared} for each in fields]
+    return parse_spec(
+        {
+            "name": f"remedies for {config.key[:8]}",
+            "description": "; ".join(trial.suggestion.text for trial in tried),
+            "model_seeds": list(tried[0].spec.model_seeds),
+            "fixed": shared,
+            **({"configurations": own} if len(own) > 1 else {}),
+        }
+    )
+
+
+def record_sentence(trial: Trial) -> str | None:
+    """How often the remedy mended this cause; None where it was never tried."""
+    mended, seeds = trial.mended
+    if not seeds:
+        return None
+    return f"mended {trial.suggestion.mechanism} in {mended} of {seeds} seeds of this database"
 
 
 def trial_sentence(trial: Trial) -> str:

@@ -23,7 +23,7 @@ def minimal(
     epoch: Epoch = None,
     as_json: AsJson = False,
 ) -> None:
-    """Reduce a string that a model gets wrong to a minimal one, and find the nearest right one."""
+    """Shrink a string that a model gets wrong to a minimal one, and find the nearest right one."""
     from sweeps.cli.commands.any_model import show_minimal
 
     show_minimal(db, run, string, epoch, as_json)
@@ -31,7 +31,7 @@ def minimal(
 
 @app.command(rich_help_panel=INSIDE)
 def rules(run: Run, db: Db = None, epoch: Epoch = None, as_json: AsJson = False) -> None:
-    """Find the simple rules that predict a model's answers on all of its test strings."""
+    """Find simple rules that predict a model's answers on all of its test strings."""
     from sweeps.cli.commands.comparison import show_rules
 
     show_rules(db, run, epoch, as_json)
@@ -69,7 +69,7 @@ def theory(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say which class a language is of, and whether networks can recognize it at every length."""
+    """Say which class a language is in, and whether networks can recognize it at every length."""
     from sweeps.cli.commands.theory import show_theory
 
     show_theory(task, settings or [], as_json)

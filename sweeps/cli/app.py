@@ -48,7 +48,7 @@ stopped or claimed by another worker; 128 + N ended by signal N."""
 app = typer.Typer(
     cls=ShownWithoutDamage,
     name="seqcls",
-    help="Train thousands of tiny sequence classifiers, and see which fail on longer strings.",
+    help="Train thousands of tiny sequence models, and see which fail on longer strings.",
     no_args_is_help=True,
     epilog=EXIT_CODES,
     pretty_exceptions_enable=False,
@@ -114,7 +114,7 @@ def options(
         ),
     ] = False,
 ) -> None:
-    """Train thousands of tiny sequence classifiers, and see which fail on longer strings."""
+    """Train thousands of tiny sequence models, and see which fail on longer strings."""
 
 
 @app.command(rich_help_panel=MODELS)
@@ -141,7 +141,7 @@ def verdict(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check a model on every string up to a length, at most its longest test length.
+    """Check a model on every string up to a length: by default, its longest test length.
 
     What is found of a language is kept.
     """
@@ -170,7 +170,7 @@ def sensitive(
     times: Annotated[
         int,
         typer.Option(
-            min=1, max=1000, help="How often each run is trained again from perturbed values."
+            min=1, max=1000, help="How many times to retrain each run from perturbed values."
         ),
     ] = 8,
     as_json: AsJson = False,
@@ -220,7 +220,7 @@ def errors(
     run: Run,
     db: Db = None,
     sort: Annotated[
-        str, typer.Option(help="length, string, logit or occurrences; the smallest first.")
+        str, typer.Option(help="length, string, logit or occurrences, smallest first.")
     ] = "length",
     limit: Annotated[
         int | None,
@@ -248,7 +248,7 @@ def predict(
     beam: Annotated[
         int | None,
         typer.Option(
-            help="Of a transduction, the outputs of each input that a beam of this width finds, "
+            help="For a transduction: the outputs of each input that a beam of this width finds, "
             "the likeliest first.",
             show_default="one, as it is tested",
         ),
@@ -275,7 +275,7 @@ def cache(
     clear: Annotated[bool, typer.Option("--clear", help="Delete everything in the cache.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show what is kept on this machine so as not to make it again: strings and machine code."""
+    """Show what this machine keeps for reuse: strings and machine code."""
     from sweeps.cli.commands.storage.cache import show_cache
 
     show_cache(clear, as_json)
@@ -290,21 +290,22 @@ def dashboard(
     host: Annotated[
         str,
         typer.Option(
-            help="The address to serve on. There is no login: others than this machine's own need "
+            help="The address to serve on. There is no login: any but this machine's own needs "
             "--read-only."
         ),
     ] = "127.0.0.1",
     read_only: Annotated[
         bool,
         typer.Option(
-            "--read-only", help="Write nothing and start no training: for a page for others."
+            "--read-only",
+            help="Write nothing and start no training, so that others may use the page.",
         ),
     ] = False,
     base_path: Annotated[
         str, typer.Option(help="The path below which a reverse proxy serves it, such as /models.")
     ] = "",
 ) -> None:
-    """Show the database in a browser: launch sweeps, compare them, find what fails."""
+    """Open the database in a browser: launch sweeps, compare them, see what fails."""
     from sweeps.processes.serve import show_dashboard
 
     show_dashboard(db, port, host, read_only=read_only, base_path=base_path)

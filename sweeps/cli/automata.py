@@ -12,10 +12,10 @@ app = typer.Typer()
 @app.command(rich_help_panel=INSIDE)
 def automaton(
     run: Run,
-    states: Annotated[int, typer.Option(help="States of a hypothesis, at most.")] = 40,
-    rounds: Annotated[int, typer.Option(help="Hypotheses that are tried, at most.")] = 100,
+    states: Annotated[int, typer.Option(help="At most this many states in a hypothesis.")] = 40,
+    rounds: Annotated[int, typer.Option(help="At most this many hypotheses.")] = 100,
     strings: Annotated[
-        int, typer.Option(help="Short strings, all of which are tried, at most.")
+        int, typer.Option(help="At most this many short strings, all of which are tried.")
     ] = 65_536,
     length: Annotated[
         int | None,
@@ -23,10 +23,10 @@ def automaton(
             help="Tokens of the longest string asked.", show_default="twice the longest tested"
         ),
     ] = None,
-    seconds: Annotated[float, typer.Option(help="The learning ends after so many.")] = 60.0,
+    seconds: Annotated[float, typer.Option(help="Stop learning after this many seconds.")] = 60.0,
     inside: Annotated[
         bool,
-        typer.Option("--inside", help="Look for its states in the model's own, too."),
+        typer.Option("--inside", help="Also look for its states in the model's own states."),
     ] = False,
     dot: Annotated[
         bool, typer.Option("--dot", help="Print the automaton as a graph in the language DOT.")
@@ -35,7 +35,7 @@ def automaton(
     epoch: Epoch = None,
     as_json: AsJson = False,
 ) -> None:
-    """Learn the minimal automaton of what a model answers, and where the language differs."""
+    """Learn the minimal automaton of a model's answers, and where the language differs."""
     from sweeps.cli.commands.automata import show_automaton
 
     bounds = {"states": states, "rounds": rounds, "strings": strings, "length": length}

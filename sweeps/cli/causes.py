@@ -22,7 +22,7 @@ def causes(
     ] = SAMPLE,
     as_json: AsJson = False,
 ) -> None:
-    """Say why the failing runs of a sweep fail, and keep what was found."""
+    """Say why the failing runs of a sweep fail, and store the causes."""
     from sweeps.cli.commands.causes import show_causes
 
     show_causes(db, sweep, sample, as_json)
@@ -43,7 +43,7 @@ def helps(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say which field to change so that a failing run may work, and whether that was so."""
+    """Suggest which field to change so that a failing run may work, best record first."""
     from sweeps.cli.commands.remedy_trials import show_helps
 
     show_helps(db, run, save, force, as_json)

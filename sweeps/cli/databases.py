@@ -16,7 +16,7 @@ app.add_typer(db_app, name="db", rich_help_panel=PANEL)
 
 @app.command(rich_help_panel=PANEL)
 def pack(db: Db = None) -> None:
-    """Make the database one small file that can be copied or shared."""
+    """Shrink the database to one small file that you can copy or share."""
     from sweeps.cli.commands.storage.databases import pack_database
 
     pack_database(db)
@@ -25,11 +25,11 @@ def pack(db: Db = None) -> None:
 @app.command(rich_help_panel=PANEL)
 def merge(
     others: Annotated[
-        list[str], typer.Argument(help="Databases to take over.", show_default=False)
+        list[str], typer.Argument(help="Databases to import from.", show_default=False)
     ],
     db: Db = None,
 ) -> None:
-    """Take over sweeps, with their runs and results, from other databases."""
+    """Import sweeps, with their runs and results, from other databases."""
     from sweeps.cli.commands.storage.databases import merge_databases
 
     merge_databases(others, db)
@@ -37,17 +37,17 @@ def merge(
 
 @app.command(rich_help_panel=PANEL)
 def export(
-    folder: Annotated[Path, typer.Argument(help="Where the files go.", show_default=False)],
+    folder: Annotated[Path, typer.Argument(help="The folder to write to.", show_default=False)],
     db: Db = None,
     kind: Annotated[
-        str, typer.Option("--format", help="csv, parquet or jsonl (every answer, a line each).")
+        str, typer.Option("--format", help="csv, parquet or jsonl (one line for each answer).")
     ] = "csv",
     sweep: Annotated[
         list[str] | None, typer.Option("--sweep", help="Only runs of this sweep; repeatable.")
     ] = None,
     force: Force = False,
 ) -> None:
-    """Write runs, accuracy by length and misclassified strings into files."""
+    """Write runs, accuracy by length and misclassified strings to files."""
     from sweeps.cli.commands.storage.databases import export_runs
 
     export_runs(db, folder, kind, sweep or [], force)
@@ -55,7 +55,7 @@ def export(
 
 @app.command(rich_help_panel=PANEL)
 def verify(db: Db = None, as_json: AsJson = False) -> None:
-    """Check that the database still holds what was written into it; name what is damaged."""
+    """Check that the database still holds what was written to it, and name what is damaged."""
     from sweeps.cli.commands.storage.databases import verify_database
 
     verify_database(db, as_json)
@@ -63,7 +63,7 @@ def verify(db: Db = None, as_json: AsJson = False) -> None:
 
 @db_app.command()
 def upgrade(db: Db = None) -> None:
-    """Upgrade a database that an older version made; a copy is kept beside it."""
+    """Upgrade a database made by an older version; a copy is kept next to it."""
     from sweeps.cli.commands.storage.databases import upgrade_database
 
     upgrade_database(db)

@@ -21,7 +21,9 @@ def import_(
             show_default=False,
         ),
     ],
-    sweep: Annotated[str, typer.Option("--sweep", help="The name that these runs get together.")],
+    sweep: Annotated[
+        str, typer.Option("--sweep", help="The name of the sweep that these runs become.")
+    ],
     dataset: Annotated[
         str | None,
         typer.Option("--dataset", help="The file of the test strings.", show_default=False),
@@ -35,7 +37,7 @@ def import_(
         ),
     ] = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Replace runs that are there already.")
+        bool, typer.Option("--replace", help="Replace runs that are already there.")
     ] = False,
     db: Db = None,
 ) -> None:
@@ -57,7 +59,7 @@ def data(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Say what is in a file of strings, and what of it is refused."""
+    """Say what is in a file of strings, and which lines are refused."""
     from sweeps.cli.commands.storage.datasets import show_data
 
     show_data(file, as_json)

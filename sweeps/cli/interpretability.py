@@ -17,7 +17,7 @@ def explain(
     epoch: Epoch = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say why a model answers a string as it does, and what would change the answer."""
+    """Explain why a model answers a string as it does, and what would change the answer."""
     from sweeps.cli.commands.interpretability import explain_string
 
     explain_string(db, run, string, epoch, as_json)

@@ -46,7 +46,7 @@ Columns = Annotated[
 ]
 Force = Annotated[
     bool,
-    typer.Option("--force", help="Replace files that seqcls wrote and nobody changed since."),
+    typer.Option("--force", help="Replace files that seqcls wrote and nobody has changed since."),
 ]
 Epoch = Annotated[
     int | None,
@@ -58,7 +58,7 @@ Epoch = Annotated[
 Spec = Annotated[
     str,
     typer.Argument(
-        help="A TOML file, a folder of them, or one that is shipped, such as `report`.",
+        help="A TOML file, a folder of them, or the name of a shipped one, such as `report`.",
         show_default=False,
     ),
 ]
@@ -67,7 +67,7 @@ Device = Annotated[str, typer.Option(help="auto, cpu or cuda; compiled engines n
 Precision = Annotated[
     str | None,
     typer.Option(
-        help="Train the same runs at this precision, float32 or float64, as a sweep beside it.",
+        help="Train the same runs at this precision, float32 or float64, as a separate sweep.",
         show_default="as the specification says",
     ),
 ]

@@ -15,7 +15,7 @@ String = Annotated[str, typer.Argument(help="Such as (){30} or 0110.", show_defa
 def states(
     run: Run, string: String, db: Db = None, epoch: Epoch = None, as_json: AsJson = False
 ) -> None:
-    """Say what each part adds to a string's logit, and where along it the answer is made."""
+    """Show what each part adds to a string's logit, and where in the string the answer is made."""
     from sweeps.cli.commands.states import show_states
 
     show_states(db, run, string, epoch, as_json)
@@ -36,7 +36,7 @@ def patch(
     epoch: Epoch = None,
     as_json: AsJson = False,
 ) -> None:
-    """Carry states over from another string, and say which of them turn the answer."""
+    """Copy states over from another string, and say which of them flip the answer."""
     from sweeps.cli.commands.states import show_patching
 
     show_patching(db, run, string, source, epoch, as_json)
@@ -59,13 +59,13 @@ def ablate(
         int, typer.Option(min=1, max=1_000_000, help="Distinct test strings to evaluate on.")
     ] = 400,
     prune: Annotated[
-        bool, typer.Option("--prune", help="Remove more and more, the cheapest part first.")
+        bool, typer.Option("--prune", help="Remove one part after another, the least useful first.")
     ] = False,
     db: Db = None,
     epoch: Epoch = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a model is without its heads, feed-forwards or units."""
+    """Test a model without some of its heads, feed-forwards or units."""
     from sweeps.cli.commands.ablation import show_ablation
 
     show_ablation(db, run, part or [], how, sample, prune, epoch, as_json)

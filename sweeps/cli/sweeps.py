@@ -55,7 +55,7 @@ def sweep(
     dask: Dask = None,
     precision: Precision = None,
 ) -> None:
-    """Train every run that a specification asks for and the database lacks."""
+    """Train the runs of a specification that the database doesn't have yet."""
     from sweeps.cli.commands.sweeping import run_sweeps
 
     run_sweeps(spec, db, precision, _how(workers, engine, device, dask))
@@ -63,7 +63,7 @@ def sweep(
 
 @app.command(rich_help_panel=PANEL)
 def submit(spec: Spec, db: Db = None, precision: Precision = None) -> None:
-    """Queue the runs that a specification asks for; `seqcls work` trains them."""
+    """Queue the runs of a specification; `seqcls work` trains them."""
     from sweeps.cli.commands.sweeping import submit_sweeps
 
     submit_sweeps(spec, db, precision)
@@ -77,9 +77,11 @@ def work(
     engine: Engine = "auto",
     device: Device = "auto",
     dask: Dask = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Wait for more when all is done.")] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="When all runs are done, wait for more.")
+    ] = False,
 ) -> None:
-    """Train what is queued, until nothing is; any number of workers may do so at once."""
+    """Train queued runs until none are left; any number of workers can do so at once."""
     from sweeps.cli.commands.sweeping import work_on
 
     work_on(db, sweeps or [], _how(workers, engine, device, dask, watch))
@@ -94,7 +96,7 @@ def status(
     wide: Wide = False,
     columns: Columns = None,
 ) -> None:
-    """Say how far sweeps are, how fast they go on and how long they will take."""
+    """Show how far along sweeps are, how fast they go and how long they will take."""
     from sweeps.cli.commands.printing import Look
     from sweeps.cli.commands.sweeping import show_status
 
@@ -103,7 +105,7 @@ def status(
 
 @app.command(rich_help_panel=PANEL)
 def stop(sweeps: SweepNames, db: Db = None) -> None:
-    """Stop sweeps wherever they are trained; what is nearly done is finished."""
+    """Stop sweeps wherever they are being trained; runs that are nearly done finish."""
     from sweeps.cli.commands.sweeping import stop_sweeps
 
     stop_sweeps(db, sweeps)
@@ -119,7 +121,7 @@ def resume(sweeps: SweepNames, db: Db = None) -> None:
 
 @app.command(rich_help_panel=PANEL)
 def retry(sweeps: SweepNames, db: Db = None) -> None:
-    """Queue the failed runs of sweeps again."""
+    """Queue failed runs again."""
     from sweeps.cli.commands.sweeping import retry_sweeps
 
     retry_sweeps(db, sweeps)
@@ -129,9 +131,9 @@ def retry(sweeps: SweepNames, db: Db = None) -> None:
 def delete(
     sweep: Annotated[str, typer.Argument(help="The name of a sweep.", show_default=False)],
     db: Db = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask for confirmation.")] = False,
 ) -> None:
-    """Delete a sweep, with those of its runs that no other sweep has."""
+    """Delete a sweep and those of its runs that no other sweep has."""
     from sweeps.cli.commands.sweeping import delete_sweep
 
     delete_sweep(db, sweep, yes)
@@ -139,7 +141,7 @@ def delete(
 
 @app.command(rich_help_panel=PANEL)
 def estimate(spec: Spec, db: Db = None, workers: Workers = None, as_json: AsJson = False) -> None:
-    """Say how many runs a specification asks for and how long they will take here."""
+    """Say how many runs a specification has and how long they will take on this machine."""
     from sweeps.cli.commands.sweeping import show_estimate
 
     show_estimate(spec, db, _how(workers, "auto", "auto", None).workers, as_json)

@@ -18,6 +18,7 @@ from sweeps.work import memory
 from sweeps.work.executors.dask_cluster import check_address
 from sweeps.work.options import WorkOptions, WorkSummary
 from sweeps.work.progress import SweepProgress, progress
+from sweeps.work.timing.process import time_groups
 from sweeps.work.warm_up import check_device
 from sweeps.work.worker import work as work_on
 
@@ -219,18 +220,23 @@ def delete(store: Store, sweep: str) -> int:
     return writer.delete(to_write(store), sweep_id)
 
 
-def estimate(store: Store | None, spec: Spec, workers: int = 1) -> estimating.Estimate:
+def estimate(
+    store: Store | None, spec: Spec, workers: int = 1, timer: estimating.Timer = time_groups
+) -> estimating.Estimate:
     """How many runs a specification asks for, and how long those that are missing will take.
+
+    Groups that were not trained on this machine are timed for a moment, in a process of their own.
 
     Args:
         store: the database; None where there is none yet.
         spec: as `submit` takes it.
         workers: processes that train at once.
+        timer: what times groups; by default they are timed now.
 
     Raises:
         SpecError: the specification cannot be read or is refused.
     """
-    return estimating.estimate(store, read_specs(spec), workers)
+    return estimating.estimate(store, read_specs(spec), workers, timer)
 
 
 def engines(spec: Spec, engine: str = "auto", device: str = "auto") -> "pd.DataFrame":

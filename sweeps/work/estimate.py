@@ -2,17 +2,30 @@
 
 import socket
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from math import ceil, sqrt
 
 from seqcls.config import RunConfig
-from seqcls.problem import obstacle_of, resolve
+from seqcls.problem import Problem, obstacle_of, resolve
+from seqcls.sampling.streams import stream
 from sweeps.grid.cost import cost_of_training, engine_of
-from sweeps.grid.grouping import PlannedRun, make_groups
+from sweeps.grid.grouping import PlannedRun, RunGroup, make_groups
 from sweeps.grid.spec import SweepSpec
 from sweeps.store.databases.engine import Store
 from sweeps.store.reading.timings import Timing, finished, timings
+from sweeps.work.timing.group import Asked, GroupTime
+from sweeps.work.timing.process import Times
+
+MOST_TIMED = 8
+"""Groups that are timed; others are judged by them."""
+
+COMPILE_SECONDS = {"fused": 60, "lanes": 20}
+"""About how long compiling takes, by the engine; it is done once on a machine."""
+
+Timer = Callable[[Sequence[Asked]], Times]
+"""What times groups: `sweeps.work.timing.process.time_groups`."""
 
 
 @dataclass(frozen=True)
@@ -30,63 +43,241 @@ class Estimate:
 
 @dataclass(frozen=True)
 class _Measured:
-    """Seconds of training: of each configuration, and per unit of cost over all of them."""
+    """What finished runs took."""
 
     by_key: Mapping[str, float]
+    """Mean seconds of training of each configuration."""
     per_unit: Mapping[str, float]
-    """By the engine, since what one takes for a unit says little of another."""
+    """Seconds per unit of cost, by the engine, since what one takes for a unit says little of
+    another."""
+    epochs: Mapping[str, float]
+    """Mean epochs of each configuration, and of those that are alike in `_stopping`."""
     beside: float
     """Seconds a run beside its training: testing it and storing its results."""
     runs: int
     here: bool
 
 
-def estimate(store: Store | None, specs: Iterable[SweepSpec], workers: int) -> Estimate:
-    """What these sweeps will take with so many processes, judged by the runs in the database.
+def estimate(
+    store: Store | None, specs: Iterable[SweepSpec], workers: int, timer: Timer | None = None
+) -> Estimate:
+    """What these sweeps will take with so many processes.
 
-    A configuration that was trained before takes what it took then; another one the time that the
-    same engine took for every unit of `sweeps.grid.cost`.
+    A configuration that was trained on this machine takes what it took then. Any other is timed
+    for a moment. Without a timer it takes the time that the same engine took for every unit of
+    `sweeps.grid.cost`.
 
     Args:
         store: the database; None where there is none yet.
         specs: the sweeps.
         workers: processes that train at once.
+        timer: what times groups.
     """
-    configs, wanted = _wanted(specs)
-    there = finished(store, configs) & wanted if store is not None else set()
-    missing = wanted - there
-    measured = _measured(store) if store is not None else None
+    planned = _planned(specs)
+    there = finished(store, {key for key, _ in planned}) & set(planned) if store else set()
+    missing = [run for key, run in planned.items() if key not in there]
     if not missing:
-        return Estimate(len(wanted), len(there), 0.0, "All runs are there.")
-    if measured is None:
-        basis = "No run was measured yet, so the training time is unknown."
-        return Estimate(len(wanted), len(there), None, basis)
-    unknown = _never_measured([configs[key] for key, _ in missing], measured)
-    if unknown is not None:
-        basis = (
-            f"No run was measured yet that engine {unknown!r} trained, as it will some of these."
-        )
-        return Estimate(len(wanted), len(there), None, basis)
-    training = sum(_seconds(configs[key], measured) for key, _ in missing)
-    place = "on this machine" if measured.here else "on another machine"
-    basis = f"Estimated from {measured.runs:,} runs trained {place}."
-    at_once = min(workers, _num_groups(configs, missing))
-    seconds = (training + measured.beside * len(missing)) / at_once
-    return Estimate(len(wanted), len(there), seconds, basis)
+        return Estimate(len(planned), len(there), 0.0, "All runs are there.")
+    judged = _Judge(store, make_groups(missing), timer)
+    seconds = judged.seconds(workers)
+    return Estimate(len(planned), len(there), seconds, judged.basis())
 
 
-Wanted = set[tuple[str, int]]
-"""Runs, by the key of their configuration and their model seed."""
-
-
-def _wanted(specs: Iterable[SweepSpec]) -> tuple[dict[str, RunConfig], Wanted]:
-    configs: dict[str, RunConfig] = {}
-    wanted: Wanted = set()
+def _planned(specs: Iterable[SweepSpec]) -> dict[tuple[str, int], PlannedRun]:
+    """The runs that are asked for, by the key of their configuration and their model seed."""
+    planned: dict[tuple[str, int], PlannedRun] = {}
     for spec in specs:
-        by_key = {config.key: config for config in spec.configs()}
-        configs |= by_key
-        wanted |= {(key, seed) for key in by_key for seed in spec.model_seeds}
-    return configs, wanted
+        for config in spec.configs():
+            for seed in spec.model_seeds:
+                run = PlannedRun(len(planned), config, seed, spec.every_epoch, spec.verdict)
+                planned.setdefault((config.key, seed), run)
+    return planned
+
+
+class _Judge:
+    """Says what groups will take, by what was measured and timed."""
+
+    def __init__(self, store: Store | None, groups: list[RunGroup], timer: Timer | None) -> None:
+        self._groups = groups
+        self._measured = _measured(store) if store is not None else None
+        asked = [] if timer is None else self._to_time()
+        self._times = timer(asked) if timer is not None and asked else Times()
+        self._rates = self._timed_rates()
+        self._unknown: str | None = None
+        engines = [(engine_of(each), each) for each in map(_problem, groups)]
+        self._compiled = {
+            x.name: COMPILE_SECONDS.get(x.name, 0) for x, each in engines if not x.is_ready(each)
+        }
+        self._early: tuple[float, int] | None = None
+
+    def seconds(self, workers: int) -> float | None:
+        """Of all groups, by so many processes; None where nothing tells it."""
+        loads = [0.0] * max(1, min(workers, len(self._groups)))
+        taken = [self._of_group(group) for group in self._groups]
+        if any(seconds is None for seconds in taken):
+            return None
+        for seconds in sorted(filter(None, taken), reverse=True):
+            loads[loads.index(min(loads))] += seconds
+        compiling = sum(self._compiled.values())
+        return max(loads) + self._times.start + self._drawing() + compiling
+
+    def basis(self) -> str:
+        """What that rests on."""
+        said = [self._measured_where()]
+        if self._compiled:
+            seconds = sum(self._compiled.values())
+            names = ", ".join(self._compiled)
+            said.append(f"About {seconds} seconds of it go to compiling ({names}), once.")
+        if self._early is not None:
+            assumed, most = self._early
+            said.append(
+                f"Training may stop early: it is assumed to take {assumed:.0f} of {most} epochs."
+            )
+        return " ".join(said)
+
+    def _measured_where(self) -> str:
+        if self._unknown is not None:
+            return self._unknown
+        if self._times.groups:
+            return "Estimated by timing a part of an epoch and of the test on this machine."
+        assert self._measured is not None
+        where = "on this machine" if self._measured.here else "on another machine"
+        return f"Estimated from {self._measured.runs:,} runs trained {where}."
+
+    def _is_measured_here(self, group: RunGroup) -> bool:
+        measured = self._measured
+        return bool(
+            measured and measured.here and all(x.config.key in measured.by_key for x in group)
+        )
+
+    def _to_time(self) -> list[Asked]:
+        """Groups not trained here: of each engine and architecture the costliest first."""
+        asked = {
+            group[0].config.group_key: Asked(group[0].config, len(group), group[0].verdict)
+            for group in reversed(self._groups)
+            if not self._is_measured_here(group)
+        }
+        costliest = list(asked.values())[::-1]
+        firsts = {_alike(each.config): each for each in reversed(costliest)}
+        others = [each for each in costliest if each not in firsts.values()]
+        return [*firsts.values(), *others][:MOST_TIMED]
+
+    def _timed_rates(self) -> dict[tuple[str, str], list[tuple[float, GroupTime]]]:
+        """What was timed, with the cost of an epoch, by engine and architecture."""
+        found: dict[tuple[str, str], list[tuple[float, GroupTime]]] = {}
+        for group in self._groups:
+            config = group[0].config
+            if config.group_key in self._times.groups:
+                timed = (_epoch_cost(config), self._times.groups[config.group_key])
+                found.setdefault(_alike(config), []).append(timed)
+        return found
+
+    def _of_group(self, group: RunGroup) -> float | None:
+        config, measured = group[0].config, self._measured
+        if measured is not None and self._is_measured_here(group):
+            return sum(measured.by_key[x.config.key] + measured.beside for x in group)
+        if timed := self._timed(config):
+            scale, time = timed
+            return scale * time.seconds(len(group), self._epochs(config))
+        return self._of_finished(group)
+
+    def _timed(self, config: RunConfig) -> tuple[float, GroupTime] | None:
+        """What was timed of a group, or of one like it and how much more costly this one is."""
+        if config.group_key in self._times.groups:
+            return 1.0, self._times.groups[config.group_key]
+        alike = self._rates.get(_alike(config))
+        if not alike:
+            return None
+        cost = _epoch_cost(config)
+        nearest, time = min(alike, key=lambda each: max(each[0] / cost, cost / each[0]))
+        return cost / nearest, time
+
+    def _of_finished(self, group: RunGroup) -> float | None:
+        """By what runs took that the same engine trained, wherever that was."""
+        problem, measured = resolve(group[0].config), self._measured
+        engine = engine_of(problem)
+        if measured is None:
+            self._unknown = "No run was measured yet, so the training time is unknown."
+            return None
+        known = [measured.by_key.get(run.config.key) for run in group]
+        rate = measured.per_unit.get(engine.name)
+        if rate is None and None in known:
+            self._unknown = (
+                f"No run was measured yet that engine {engine.name!r} trained, as it will some of "
+                "these."
+            )
+            return None
+        scaled = (rate or 0.0) * cost_of_training(problem)
+        training = sum(scaled if seconds is None else seconds for seconds in known)
+        return training + measured.beside * len(group)
+
+    def _epochs(self, config: RunConfig) -> float:
+        """How many epochs a member will train for.
+
+        Where nothing like it was trained, halfway between the fewest and the most, as factors go.
+        """
+        measured = self._measured
+        for key in (config.key, _stopping(config)):
+            if measured is not None and key in measured.epochs:
+                return measured.epochs[key]
+        fewest, most = fewest_epochs(config), config.max_num_epochs
+        assumed = sqrt(fewest * most)
+        if fewest < most:
+            self._early = (assumed, most)
+        return assumed
+
+    def _drawing(self) -> float:
+        """Drawing strings that this machine has not kept, once for all groups."""
+        problems = {group[0].config.group_key: resolve(group[0].config) for group in self._groups}
+        drawn: dict[object, float] = {}
+        for key, problem in problems.items():
+            if (time := self._times.groups.get(key)) is not None:
+                drawn |= _draws(problem, time, self._epochs(problem.config))
+        return sum(drawn.values())
+
+
+def _problem(group: RunGroup) -> Problem:
+    return group[0].problem
+
+
+def _draws(problem: Problem, time: GroupTime, epochs: float) -> dict[object, float]:
+    """Seconds of drawing by the sampler that draws."""
+    number = 1 if problem.train.repeats else ceil(epochs)
+    kept = sum(stream(problem.train).is_kept(index) for index in range(number))
+    tests = sum(not stream(x).is_kept(0) for x in (problem.validation, problem.test))
+    return {
+        problem.train: (number - kept) * time.draw_epoch,
+        (problem.validation, problem.test): tests / 2 * time.draw_tests,
+    }
+
+
+def _alike(config: RunConfig) -> tuple[str, str]:
+    """What configurations share that are judged by each other."""
+    return engine_of(resolve(config)).name, config.architecture
+
+
+def _epoch_cost(config: RunConfig) -> float:
+    return cost_of_training(resolve(config)) / config.max_num_epochs
+
+
+def fewest_epochs(config: RunConfig) -> int:
+    """After how many epochs training may end at the earliest."""
+    least = max(config.min_num_epochs, 1)
+    if config.stop_when_right:
+        least = 1
+    elif config.min_validation_loss == 0:
+        # Only running out of patience ends it.
+        least += config.patience - 1
+    return min(least, config.max_num_epochs)
+
+
+def _stopping(config: RunConfig) -> str:
+    """What tells after how many epochs training ends."""
+    names = (
+        *("task", "architecture", "max_num_epochs", "min_num_epochs", "patience"),
+        *("min_validation_loss", "stop_when_right"),
+    )
+    return repr([getattr(config, name) for name in names])
 
 
 def _measured(store: Store) -> _Measured | None:
@@ -95,12 +286,19 @@ def _measured(store: Store) -> _Measured | None:
     used = here or measured
     if not used:
         return None
-    seconds: dict[str, list[float]] = {one.key: [] for one in used}
-    for one in used:
-        seconds[one.key].append(one.train_seconds)
-    by_key = {key: statistics.fmean(values) for key, values in seconds.items()}
+    by_key = _means((one.key, one.train_seconds) for one in used)
     configs = {key: known[key] for key in by_key}
-    return _Measured(by_key, _rates(configs, by_key), _beside(used), len(used), bool(here))
+    epochs = _means((one.key, one.epochs) for one in measured)
+    epochs |= _means((_stopping(known[one.key]), one.epochs) for one in measured)
+    rates = _rates(configs, by_key)
+    return _Measured(by_key, rates, epochs, _beside(used), len(used), bool(here))
+
+
+def _means(values: Iterable[tuple[str, float]]) -> dict[str, float]:
+    by_key: dict[str, list[float]] = {}
+    for key, value in values:
+        by_key.setdefault(key, []).append(value)
+    return {key: statistics.fmean(found) for key, found in by_key.items()}
 
 
 def _rates(configs: Mapping[str, RunConfig], seconds: Mapping[str, float]) -> dict[str, float]:
@@ -127,28 +325,3 @@ def _beside(runs: Sequence[Timing]) -> float:
         training = sum(run.train_seconds for run in group)
         beside.append(max(0.0, in_all - training) / len(group))
     return float(statistics.median(beside))
-
-
-def _num_groups(configs: Mapping[str, RunConfig], missing: "Wanted") -> int:
-    """How many groups the runs make, which is how many processes can train at once."""
-    runs = [PlannedRun(0, configs[key], seed, False, False) for key, seed in missing]
-    return len(make_groups(runs))
-
-
-def _never_measured(configs: Iterable[RunConfig], measured: _Measured) -> str | None:
-    """An engine that will train one of these, and that never trained any; None for no such."""
-    for config in configs:
-        if config.key in measured.by_key:
-            continue
-        engine = engine_of(resolve(config)).name
-        if engine not in measured.per_unit:
-            return engine
-    return None
-
-
-def _seconds(config: RunConfig, measured: _Measured) -> float:
-    known = measured.by_key.get(config.key)
-    if known is not None:
-        return known
-    problem = resolve(config)
-    return measured.per_unit[engine_of(problem).name] * cost_of_training(problem)

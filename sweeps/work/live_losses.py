@@ -9,7 +9,7 @@ from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.work.jobs import Job
 
-STORE_SECONDS = 2.0
+STORE_SECONDS = 1.0
 """So long a group has to train before its losses are stored, and between two times that any are."""
 
 MOST_SHARE = 0.05

@@ -29,6 +29,14 @@ class SweepProgress:
     orphaned: int = 0
     """Runs in training whose worker is dead, as far as can be seen from here; the next worker
     trains them."""
+    epochs: tuple[tuple[int, int], ...] = ()
+    """Of each run in training its epochs so far, and the most that it may train for."""
+
+    @property
+    def share(self) -> float:
+        """How much is done, in [0, 1], epochs of runs in training included."""
+        begun = sum(epoch / most for epoch, most in self.epochs)
+        return min(1.0, (self.done + self.failed + begun) / max(1, self.total))
 
     @property
     def total(self) -> int:
@@ -60,7 +68,15 @@ def progress(store: Store, counted: Sequence[SweepProgress] | None = None) -> li
 def counts(store: Store) -> list[SweepProgress]:
     """Every sweep's runs in each state, without rates: what changes with the revision alone."""
     return [
-        SweepProgress(sweep_id, name, state, *(by_state[each] for each in RunState))
+        SweepProgress(
+            sweep_id,
+            name,
+            state,
+            queued=by_state[RunState.QUEUED],
+            running=by_state[RunState.RUNNING],
+            done=by_state[RunState.DONE],
+            failed=by_state[RunState.FAILED],
+        )
         for sweep_id, name, state, by_state in progress_queries.states(store)
     ]
 
@@ -70,10 +86,19 @@ def _is_running(sweeps: Iterable[SweepProgress]) -> bool:
 
 
 def _with_rates(store: Store, sweeps: Iterable[SweepProgress]) -> list[SweepProgress]:
-    """The same, with the rate at which runs end in sweeps that are training."""
+    """The same, with the rate at which runs end in sweeps that are training, and their epochs."""
     recent = progress_queries.recent(store, WINDOW_SECONDS)
+    epochs: dict[int, list[tuple[int, int]]] = {}
+    for sweep_id, epoch, most in progress_queries.epochs_in_training(store):
+        epochs.setdefault(sweep_id, []).append((epoch, most))
     return [
-        replace(one, runs_per_second=_rate(recent.get(one.id))) if one.running else one
+        replace(
+            one,
+            runs_per_second=_rate(recent.get(one.id)),
+            epochs=tuple(sorted(epochs.get(one.id, []))),
+        )
+        if one.running
+        else one
         for one in sweeps
     ]
 

@@ -114,6 +114,27 @@ def test_it_filters_by_seed_and_by_failing_and_the_link_reproduces_the_view(
     copied.close()
 
 
+def test_a_slash_finds_a_model_and_a_question_mark_lists_the_keys(
+    browser: Browser, shipped: str
+) -> None:
+    page = open_page(browser, f"{shipped}/sweeps")
+    expect(page.get_by_text("lists all keys")).to_be_visible()
+    keys = page.get_by_role("dialog", name="Keys")
+    expect(keys).to_be_hidden()
+    page.keyboard.press("?")
+    expect(keys).to_be_visible()
+    page.keyboard.press("?")
+    expect(keys).to_be_hidden()
+    page.keyboard.press("/")
+    box = page.locator(".st-key-model_run input")
+    expect(box).to_be_focused()
+    # While one types they are characters.
+    page.keyboard.type("?")
+    expect(box).to_have_value("?")
+    expect(keys).to_be_hidden()
+    page.close()
+
+
 def test_a_cell_leads_to_its_model(browser: Browser, shipped: str) -> None:
     page = open_page(browser, f"{shipped}/?seed=2")
     # Lines of another chart have such names too, and either may be drawn first.

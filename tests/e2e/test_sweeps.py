@@ -94,7 +94,7 @@ def test_a_study_is_launched_in_few_actions_and_its_outcome_needs_no_scrolling(
         expect(page.get_by_test_id("stVegaLiteChart").nth(1)).to_contain_text("hidden_size=4")
         no_traceback(page)
         page.get_by_role("link", name="Sweeps").click()
-        page.get_by_text("Log of the worker").click()
+        page.get_by_text("Worker log").click()
         expect(page.get_by_text("trained 6 runs")).to_be_visible()
         page.close()
     assert len(list(background_worker.log_folder(open_reader(str(db))).glob("*.log"))) == 1

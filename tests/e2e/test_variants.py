@@ -41,7 +41,7 @@ def test_rotary_against_none_against_lstm_is_launched_in_eight_actions(
             page.get_by_role("option", name=name, exact=True).click()
             expect(main).to_contain_text(f"{5 * number} models")
             page.wait_for_function(AT_REST)
-        expect(main).to_contain_text("Set so that it can be trained: readout = last.")
+        expect(main).to_contain_text("Set so that training works: readout = last.")
         main.get_by_role("button", name="Launch 15 models", include_hidden=True).click()
         expect(page.get_by_test_id("stSidebar")).to_contain_text("of 15 models")
         no_traceback(page)

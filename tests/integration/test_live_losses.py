@@ -20,6 +20,7 @@ from sweeps.store.reading import queries
 from sweeps.store.verification import verify
 from sweeps.work import live_losses
 from sweeps.work.options import WorkOptions
+from sweeps.work.progress import progress
 from sweeps.work.worker import work
 from tests.conftest import SHORT
 from tests.databases import rows, spec
@@ -100,6 +101,15 @@ def test_nothing_is_left_of_a_run_that_is_no_longer_trained(
     # Whoever held it stores nothing more.
     writer.record_losses(store, [(told, TOLD)])
     assert rows(store, EPOCHS) == []
+
+
+@pytest.mark.usefixtures("told")
+def test_a_sweep_goes_on_with_every_epoch_of_a_run_in_training(store: Store) -> None:
+    (now,) = progress(store)
+    assert now.done == 0
+    assert now.epochs, "before any run has ended"
+    assert now.share == pytest.approx(sum(epoch / most for epoch, most in now.epochs) / now.total)
+    assert 0 < now.share < 1
 
 
 def test_losses_of_an_attempt_are_not_those_of_another(store: Store, told: writer.Claim) -> None:

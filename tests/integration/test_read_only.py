@@ -13,7 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from dashboard.failing import finding
 from dashboard.launch import own_strings
-from dashboard.sweeps_page import annotating, sweep_actions
+from dashboard.sweeps_page import annotating, deleting, sweep_actions
 from seqcls.errors import ReadOnlyError, StoreError
 from sweeps import api
 from sweeps.analysis import causes_process
@@ -116,7 +116,7 @@ def test_the_pages_actions_say_so_and_change_nothing(db: Path, before: bytes) ->
         lambda: sweep_actions.stop(1),
         lambda: sweep_actions.resume(1, "heads"),
         lambda: sweep_actions.retry(1, "heads"),
-        lambda: sweep_actions.delete(1),
+        lambda: deleting.begin(1, "heads"),
         lambda: sweep_actions.write(lambda store: notes.archive(store, 1, True)),
         lambda: sweep_actions.write(lambda store: notes.delete_view(store, "name")),
         lambda: annotating._write(1),

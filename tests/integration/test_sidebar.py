@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from dashboard.launch import fields, start
-from dashboard.sweeps_page import sweep_actions
+from dashboard.sweeps_page import deletions, sweep_actions
 from sweeps.grid.spec import parse_spec
 from sweeps.processes import background_worker
 from sweeps.store import writer
@@ -179,16 +179,55 @@ def test_a_sweep_is_stopped_from_the_page_and_said_to_be(
     assert "resume sidebar 1" in [button.key for button in app.button]
 
 
-def test_a_sweep_is_deleted_after_asking(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.fixture
+def two_sweeps(tmp_path: Path) -> Store:
+    """Sweep 1 has a model that no other sweep has."""
     store = open_writer(str(tmp_path / "deleting.db"))
     writer.submit(store, parse_spec(OWN))
     writer.submit(store, parse_spec({**OWN, "name": "other", "model_seeds": [2, 3]}))
-    app = open_app(monkeypatch, file_of(store), "sweeps", sweep_id="1")
+    return store
+
+
+NAMES = "SELECT name FROM sweep ORDER BY id"
+
+
+def test_a_sweep_is_deleted_after_asking(
+    monkeypatch: pytest.MonkeyPatch, two_sweeps: Store
+) -> None:
+    monkeypatch.setattr(deletions, "GRACE_SECONDS", 0.0)
+    app = open_app(monkeypatch, file_of(two_sweeps), "sweeps", sweep_id="1")
     assert app.button("delete 1").label == "Delete these 3 models"
     app.button("delete 1").click()
     rerun(app)
-    assert rows(store, "SELECT name FROM sweep") == [("other",)]
-    assert rows(store, "SELECT model_seed FROM run ORDER BY 1") == [(2,), (3,)]
+    while rows(two_sweeps, NAMES) != [("other",)]:
+        time.sleep(0.05)
+    assert rows(two_sweeps, "SELECT model_seed FROM run ORDER BY 1") == [(2,), (3,)]
+
+
+def test_a_deletion_is_taken_back_within_a_minute(
+    monkeypatch: pytest.MonkeyPatch, two_sweeps: Store
+) -> None:
+    app = open_app(monkeypatch, file_of(two_sweeps), "sweeps", sweep_id="1")
+    app.button("delete 1").click()
+    rerun(app)
+    assert "Sweep 1" not in [heading.value for heading in app.subheader], "it is gone at once"
+    assert any("mine is deleted." in text.value for text in app.text)
+    assert rows(two_sweeps, NAMES) == [("mine",), ("other",)], "but not from the database"
+    app.button("undo 1").click()
+    rerun(app)
+    assert deletions.deletions().waiting(two_sweeps.address) == {}
+    assert "undo 1" not in [button.key for button in app.button]
+
+
+def test_a_sweep_that_is_launched_again_is_not_deleted(
+    monkeypatch: pytest.MonkeyPatch, two_sweeps: Store
+) -> None:
+    monkeypatch.setenv("SEQCLS_DB", str(file_of(two_sweeps)))
+    monkeypatch.setattr(background_worker, "start_worker", lambda *_: None)
+    deletions.deletions().begin(two_sweeps.address, 1, "mine")
+    sweep_actions.launch([parse_spec(OWN)], "token")
+    deletions.deletions().finish(two_sweeps.address, 1)
+    assert rows(two_sweeps, NAMES) == [("mine",), ("other",)]
 
 
 def test_what_cannot_be_done_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

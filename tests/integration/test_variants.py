@@ -12,6 +12,7 @@ from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reading import sweep_queries
 from tests.app import open_app, rerun, said
+from tests.conftest import SHORT
 from tests.databases import file_of
 from tests.integration.test_sidebar import OWN, panel
 
@@ -40,8 +41,8 @@ def test_three_variants_and_five_seeds_take_one_form(
     assert "15 models" in said(app)
     assert not any("encoder" in x for x in app.multiselect(key="launch_variants").options)
     assert "Seeds 0..4" in said(app)
-    assert "Set so that it can be trained: attention_head_size = 2" in plain(app)
-    assert "Set so that it can be trained: readout = last" in plain(app)
+    assert "Set so that training works: attention_head_size = 2" in plain(app)
+    assert "Set so that training works: readout = last" in plain(app)
     spec = launched(app, monkeypatch, db)
     assert spec["model_seeds"] == "0..4"
     rotary, none, lstm = spec["configurations"]
@@ -62,7 +63,7 @@ def test_a_variant_has_settings_of_its_own_and_shares_the_others(
     app.multiselect(key="launch hidden_size").set_value([4])
     app.multiselect(key="launch num_attention_heads").set_value([4])
     rerun(app)
-    assert "Does not read num_attention_heads = 4" in plain(app)
+    assert "Doesn't use num_attention_heads = 4" in plain(app)
     app.button("launch_add_variant").click()
     app.multiselect(key="launch variant lstm ").set_value(["biases"])
     rerun(app)
@@ -88,8 +89,8 @@ def test_an_architecture_sets_a_readout_with_which_it_can_be_trained(
     rerun(app)
     app.multiselect(key="launch architecture").set_value(["lstm"])
     rerun(app)
-    assert "Set so that it can be trained: readout = last" in plain(app)
-    assert "Not used by this choice, but kept: num_attention_heads = 4" in plain(app)
+    assert "Set so that training works: readout = last" in plain(app)
+    assert "Kept, but not used with these settings: num_attention_heads = 4" in plain(app)
     app.multiselect(key="launch architecture").set_value(["transformer"])
     rerun(app)
     assert app.multiselect(key="launch num_attention_heads").value == [4], "it was kept"
@@ -120,3 +121,53 @@ def test_the_page_opens_on_whatever_is_there(
 
 def plain(app: AppTest) -> str:
     return said(app).replace("\\", "")
+
+
+def test_a_variants_own_value_is_kept_while_it_is_not_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    db = tmp_path / "variants.db"
+    app = panel(open_app(monkeypatch, db), "Your own")
+    app.button("launch_add_variant").click()
+    rerun(app)
+    own = "launch variant Variant 1 "
+    app.multiselect(key=own).set_value(["num_attention_heads", "architecture"])
+    rerun(app)
+    app.multiselect(key=f"{own}num_attention_heads").set_value([4])
+    app.multiselect(key=f"{own}architecture").set_value(["lstm"])
+    rerun(app)
+    assert app.multiselect(key=own).value == ["architecture"]
+    assert "Kept, but not used by this variant: num_attention_heads = 4." in plain(app)
+    app.multiselect(key=f"{own}architecture").set_value(["transformer"])
+    rerun(app)
+    assert set(app.multiselect(key=own).value) == {"num_attention_heads", "architecture"}
+    assert app.multiselect(key=f"{own}num_attention_heads").value == [4]
+    assert "Kept, but" not in plain(app)
+
+
+def test_a_stored_sweeps_configurations_are_variants_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    store = open_writer(str(tmp_path / "stored.db"))
+    several = [
+        {"architecture": "transformer", "positions": "rotary", "attention_head_size": 2},
+        {"architecture": "lstm", "readout": "last"},
+        {"architecture": "lstm", "readout": "last", "hidden_size": 3},
+    ]
+    stored = {"name": "mine", "model_seeds": [0, 1, 2]}
+    fixed = SHORT
+    writer.submit(store, parse_spec({**stored, "fixed": fixed, "configurations": several}))
+    app = panel(open_app(monkeypatch, file_of(store)), "Your own")
+    app.selectbox(key="launch_start").set_value("Sweep mine")
+    rerun(app)
+    assert app.multiselect(key="launch_variants").value == [
+        "transformer, positions rotary",
+        "lstm",
+        "Variant 3",
+    ]
+    assert app.multiselect(key="launch variant Variant 3 hidden_size").value == ["3"]
+    spec = launched(app, monkeypatch, file_of(store), "mine_2")
+    assert {config.key for config in parse_spec(spec).configs()} == {
+        config.key
+        for config in parse_spec({**stored, "fixed": fixed, "configurations": several}).configs()
+    }

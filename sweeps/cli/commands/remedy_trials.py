@@ -46,6 +46,8 @@ def _sentences(
             f"  {suggestion.reason} Source: {suggestion.source}.",
             f"  {remedy_trials.trial_sentence(trial)}",
         ]
+        if record := remedy_trials.record_sentence(trial):
+            said.append(f"  {record}")
     return said
 
 
@@ -53,6 +55,7 @@ def _record(trial: remedy_trials.Trial) -> dict[str, Any]:
     comparison = trial.comparison
     return {
         **asdict(trial.suggestion),
+        "mended": dict(zip(("seeds", "of"), trial.mended, strict=True)),
         "sweep": trial.spec.name,
         "trained": None
         if comparison is None

@@ -142,7 +142,8 @@ def show_estimate(reference: str, db: str | None, workers: int, as_json: bool) -
     """Prints what a sweep will take."""
     specs = _specs(reference, None)
     workers = max(workers, 1)
-    judged = sweeping.estimate(existing(db), specs, workers)
+    with progress_bar("timing a few steps"):
+        judged = sweeping.estimate(existing(db), specs, workers)
     _warn_of_memory(specs, workers)
     if as_json:
         import pandas as pd
@@ -207,7 +208,7 @@ def _what_is_left(store: Store, ids: list[int] | None) -> str:
     counts = runs_by_state(store, ids)
     return (
         f"{counts.get(RunState.DONE, 0)} of {count(sum(counts.values()), 'run')} are done and "
-        "stored; the same command continues with the rest"
+        "stored; rerun the command to resume"
     )
 
 

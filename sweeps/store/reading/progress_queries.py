@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from sqlalchemy import func, select
 
 from sweeps.store.databases.engine import Store
+from sweeps.store.results.stored import config_of
 from sweeps.store.runs.claiming import dead_workers
-from sweeps.store.schema.tables import Run, RunState, Sweep, SweepRun, now
+from sweeps.store.schema.tables import Config, Epoch, Run, RunState, Sweep, SweepRun, now
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,26 @@ def recent(store: Store, seconds: float) -> dict[int, Recent]:
         sweep_id: Recent(int(counted.get(sweep_id, 0)), tuple(spans))
         for sweep_id, spans in trained.items()
     }
+
+
+def epochs_in_training(store: Store) -> list[tuple[int, int, int]]:
+    """Of each run in training whose first epoch has ended: its sweep, its epochs, the most of them.
+
+    Workers store epochs every second without raising a revision, so a remembered answer is old.
+    """
+    query = (
+        select(SweepRun.sweep_id, func.max(Epoch.epoch).label("epoch"), Config.id, Config.json)
+        .join(Run, Run.id == SweepRun.run_id)
+        .join(Epoch, Epoch.run_id == Run.id)
+        .join(Config, Config.id == Run.config_id)
+        .where(Run.state == RunState.RUNNING)
+        .group_by(SweepRun.sweep_id, Run.id, Config.id, Config.json)
+    )
+    with store.begin() as connection:
+        return [
+            (row.sweep_id, int(row.epoch), config_of(row.id, row.json).max_num_epochs)
+            for row in connection.execute(query)
+        ]
 
 
 def orphaned(store: Store) -> dict[int, int]:

@@ -20,6 +20,7 @@ class Timing:
     key: str
     """Of its configuration."""
     train_seconds: float
+    epochs: int
     worker_id: int | None
     started_at: str
     finished_at: str
@@ -43,6 +44,7 @@ def timings(store: Store) -> tuple[list[Timing], dict[str, RunConfig]]:
         select(
             Config.key,
             Run.train_seconds,
+            Run.epochs,
             Run.worker_id,
             Run.started_at,
             Run.finished_at,
@@ -53,6 +55,7 @@ def timings(store: Store) -> tuple[list[Timing], dict[str, RunConfig]]:
         .join(Run, Run.config_id == Config.id)
         .outerjoin(Worker, Worker.id == Run.worker_id)
         .where(Run.state == RunState.DONE, Run.train_seconds.is_not(None))
+        .where(Run.epochs.is_not(None))
         .where(Run.started_at.is_not(None), Run.finished_at.is_not(None))
     )
     with store.begin() as connection:

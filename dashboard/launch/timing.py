@@ -1,0 +1,89 @@
+"""What is offered is timed for a moment, beside the page, once nobody changes it any longer."""
+
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Lock
+
+import streamlit as st
+
+from sweeps.grid.spec import SweepSpec
+from sweeps.questions import sweeping
+from sweeps.read_only import is_read_only
+from sweeps.store.opening import existing
+from sweeps.work.estimate import Estimate
+from sweeps.work.timing.group import Asked, GroupTime
+from sweeps.work.timing.process import Times, time_groups
+
+SECONDS = 1.0
+"""After so long without a change it is timed, and so often is looked whether that is done."""
+
+Key = tuple[str, ...]
+"""Specifications as they were submitted."""
+
+
+class Timings:
+    """What this server has timed."""
+
+    def __init__(self) -> None:
+        self._groups: dict[Asked, GroupTime | None] = {}
+        self._start = 0.0
+        self._begun: dict[Key, Future[Estimate]] = {}
+        self._lock = Lock()
+        # One at a time: two would slow each other down, and be timed as slower than they are.
+        self._thread = ThreadPoolExecutor(1, "timing")
+
+    def known(self, asked: Sequence[Asked]) -> Times:
+        """What is known of these groups, without timing any."""
+        with self._lock:
+            found = {each: self._groups.get(each) for each in asked}
+            times = {x.config.group_key: time for x, time in found.items() if time is not None}
+            return Times(self._start, times) if times else Times()
+
+    def is_done(self, key: Key) -> bool:
+        """Whether all is known that timing can tell of these specifications."""
+        return key in self._begun and self._begun[key].done()
+
+    def begin(self, key: Key, specs: Sequence[SweepSpec], workers: int) -> None:
+        """Times what is not known of these specifications, unless that was begun before."""
+        with self._lock:
+            if key not in self._begun:
+                estimate = sweeping.estimate
+                self._begun[key] = self._thread.submit(
+                    estimate, existing(), list(specs), workers, self._measured
+                )
+
+    def _measured(self, asked: Sequence[Asked]) -> Times:
+        new = [each for each in asked if each not in self._groups]
+        times = time_groups(new)
+        with self._lock:
+            self._start = times.start or self._start
+            self._groups |= {x: times.groups.get(x.config.group_key) for x in new}
+        return self.known(asked)
+
+
+@st.cache_resource(show_spinner=False)
+def timings() -> Timings:
+    """Those of this server."""
+    return Timings()
+
+
+def when_left_alone(specs: Sequence[SweepSpec], workers: int) -> None:
+    """Times what is offered once it has been left alone, and has the page drawn again with it."""
+    key = key_of(specs)
+    if not is_read_only() and not timings().is_done(key):
+        # The first drawing is that of the page; those that follow come after a pause.
+        st.fragment(_look, run_every=SECONDS)(key, list(specs), workers, [])
+
+
+def key_of(specs: Sequence[SweepSpec]) -> Key:
+    """Specifications as they were submitted."""
+    return tuple(spec.submitted for spec in specs)
+
+
+def _look(key: Key, specs: Sequence[SweepSpec], workers: int, drawn: list[bool]) -> None:
+    if timings().is_done(key):
+        st.rerun()
+    if drawn:
+        timings().begin(key, specs, workers)
+        st.caption("Timing a few steps to estimate how long this takes.")
+    drawn.append(True)

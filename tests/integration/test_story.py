@@ -1,0 +1,122 @@
+"""The loop from failing seeds to what a remedy mended: on the first page, and as suggestions."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dashboard.compare import story
+from sweeps.analysis import causes
+from sweeps.analysis.remedy_trials import all_spec, trials
+from sweeps.analysis.tried_remedies import loops
+from sweeps.cli.app import app as command
+from sweeps.questions.sweeping import submit, work
+from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.reading import queries
+from tests.app import open_app, rerun, said
+from tests.conftest import ROOT
+
+RUN = "all_initializations/2"
+SEEDS = 7
+"""Of the report's eight fail."""
+
+
+@pytest.fixture(scope="module")
+def explained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The shipped models of `all_initializations`, with the causes of their errors."""
+    path = Path(shutil.copy(ROOT / "runs.db", tmp_path_factory.mktemp("story") / "runs.db"))
+    store = open_writer(str(path))
+    runs = queries.runs(store)
+    config_id = runs.set_index("id").loc[queries.find_run(store, RUN), "config_id"]
+    causes.attribute(store, runs[runs["config_id"] == config_id]["id"].tolist(), 10)
+    return path
+
+
+@pytest.fixture(scope="module")
+def mended(explained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """And with one remedy trained."""
+    path = Path(shutil.copy(explained, tmp_path_factory.mktemp("mended") / "runs.db"))
+    store = open_writer(str(path))
+    (loop,) = loops(store)
+    (first, *_) = trials(store, loop.run_ids[0], [loop.mechanism])
+    submit(store, [first.spec])
+    work(store)
+    return path
+
+
+def test_without_causes_the_page_says_what_to_do_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert loops(open_reader(str(ROOT / "runs.db"))) == ()
+    app = open_app(monkeypatch, ROOT / "runs.db")
+    assert "It isn't known yet why these models fail." in said(app)
+
+
+def test_a_cause_without_a_remedy_is_a_card_that_names_one(
+    monkeypatch: pytest.MonkeyPatch, explained: Path
+) -> None:
+    (loop,) = loops(open_reader(str(explained)))
+    assert (len(loop.run_ids), loop.finished, loop.mechanism) == (SEEDS, 8, "dilution")
+    assert loop.best is None
+    text = "\n".join(own.value for own in open_app(monkeypatch, explained).markdown)
+    assert "*dilution* in 7 of 8 seeds → try attention" in text.replace("\\", "")
+    assert "not tried yet" in text
+
+
+def test_the_first_page_tells_what_a_remedy_mended(
+    monkeypatch: pytest.MonkeyPatch, mended: Path
+) -> None:
+    (loop,) = loops(open_reader(str(mended)))
+    assert loop.best is not None
+    runs = queries.runs(open_reader(str(mended)))
+    before = runs[runs["config_id"] == loop.config_id].set_index("model_seed")["errors"]
+    after = runs[runs["config_id"] == loop.best.config_id].set_index("model_seed")["errors"]
+    assert loop.best.mended == int(((before > 0) & (after == 0)).sum())
+    assert loop.best.broken == int(((before == 0) & (after > 0)).sum())
+    assert loop.best.mended > 0
+    app = open_app(monkeypatch, mended)
+    (told,) = [x.value for x in app.markdown if "dilution" in x.value and "→" in x.value]
+    plain = told.replace("\\", "")
+    assert plain.startswith("*dilution* in 7 of 8 seeds → attention_scale=log_length → ")
+    assert f"{loop.best.mended} of 7 mended, {loop.best.broken} broken" in plain
+    assert any(story.TITLE in own.label for own in app.expander)
+
+
+def test_suggestions_say_how_often_they_mended_this_cause(mended: Path) -> None:
+    store = open_reader(str(mended))
+    (loop,) = loops(store)
+    assert loop.best is not None
+    first, *others = trials(store, loop.run_ids[0], [loop.mechanism])
+    assert first.mended == (loop.best.mended, SEEDS)
+    assert [each.mended for each in others] == [(0, 0)] * len(others)
+    shown = CliRunner().invoke(
+        command, ["helps", str(loop.run_ids[0]), "--db", str(mended), "--json"]
+    )
+    suggested = json.loads(shown.stdout)["suggestions"]
+    assert suggested[0]["mended"] == {"seeds": loop.best.mended, "of": SEEDS}
+    text = CliRunner().invoke(command, ["helps", str(loop.run_ids[0]), "--db", str(mended)]).stdout
+    assert f"mended dilution in {loop.best.mended} of {SEEDS} seeds of this database" in text
+
+
+def test_all_suggestions_are_launched_as_one_sweep(
+    monkeypatch: pytest.MonkeyPatch, explained: Path
+) -> None:
+    store = open_reader(str(explained))
+    (loop,) = loops(store)
+    run_id = loop.run_ids[0]
+    suggested = trials(store, run_id, [loop.mechanism])
+    spec = all_spec(loop.config, suggested)
+    assert {config.key for config in spec.configs()} == {
+        config.key for each in suggested for config in each.spec.configs()
+    }
+    assert list(spec.model_seeds) == list(range(8))
+    launched: list[object] = []
+    monkeypatch.setattr(
+        "dashboard.sweeps_page.sweep_actions.launch", lambda specs, _: launched.extend(specs)
+    )
+    app = open_app(monkeypatch, explained, "model", run=str(run_id))
+    button = app.button(f"train_all {run_id}")
+    assert button.label == f"Train all {len(suggested)} ({8 * len(suggested)} models)"
+    button.click()
+    rerun(app)
+    assert [each.submitted for each in launched] == [spec.submitted]  # type: ignore[attr-defined]

@@ -1,0 +1,120 @@
+"""How long a sweep takes, said before anything of its kind was trained here."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from seqcls.config import RunConfig
+from seqcls.problem import configuration
+from sweeps.grid.spec import SweepSpec, parse_spec
+from sweeps.work.estimate import estimate, fewest_epochs
+from sweeps.work.timing.group import Asked, GroupTime
+from sweeps.work.timing.process import Times, time_groups
+
+SMALL = {
+    "task": "parity",
+    "architecture": "gru",
+    "readout": "last",
+    "dropout_rate": 0.1,
+    "hidden_size": 4,
+    "train_size": 640,
+    "validation_size": 64,
+    "test_size": 256,
+    "test_max_length": 20,
+    "validation_max_length": 20,
+}
+TIME = GroupTime(
+    epoch=2.0, epoch_once=0.5, test=3.0, test_once=1.0, draw_epoch=0.25, draw_tests=0.125
+)
+
+
+def always(asked: Sequence[Asked]) -> Times:
+    """As if every group took this long."""
+    return Times(4.0, {each.config.group_key: TIME for each in asked})
+
+
+def spec(**fixed: object) -> SweepSpec:
+    return parse_spec({"name": "s", "model_seeds": "0..2", "fixed": {**SMALL, **fixed}})
+
+
+def test_a_groups_time_counts_what_is_done_once_and_what_each_member_does() -> None:
+    assert TIME.seconds(3, 10) == 10 * 0.5 + 1.0 + 3 * (10 * 2.0 + 3.0)
+
+
+def test_what_was_never_trained_here_is_timed_in_a_moment() -> None:
+    times = time_groups([Asked(configuration(SMALL), 3)])
+    (time,) = times.groups.values()
+    assert times.start > 0
+    assert time.epoch > 0
+    assert time.test > 0
+    judged = estimate(None, [spec()], 1, time_groups)
+    assert judged.seconds is not None
+    assert judged.seconds > times.start / 2
+    assert "timing a part of an epoch" in judged.basis
+    longer = estimate(None, [spec(max_num_epochs=3000, min_num_epochs=3000)], 1, time_groups)
+    assert longer.seconds is not None
+    assert longer.seconds > 2 * judged.seconds
+
+
+def test_start_drawing_training_and_test_are_all_counted() -> None:
+    fixed = spec(max_num_epochs=10, min_num_epochs=10, train_seed=987_654)
+    judged = estimate(None, [fixed], 1, always)
+    drawing = 10 * 0.25 + 0.125
+    assert judged.seconds == pytest.approx(4.0 + TIME.seconds(3, 10) + drawing, abs=0.2)
+    assert "stop early" not in judged.basis
+
+
+def test_two_processes_share_what_is_more_than_a_group() -> None:
+    several = parse_spec(
+        {
+            "name": "s",
+            "model_seeds": "0..2",
+            "fixed": {**SMALL, "max_num_epochs": 10, "min_num_epochs": 10},
+            "axes": {"num_blocks": [1, 2]},
+        }
+    )
+    alone = estimate(None, [several], 1, always).seconds
+    together = estimate(None, [several], 2, always).seconds
+    assert alone is not None
+    assert together is not None
+    assert alone - together == pytest.approx(TIME.seconds(3, 10))
+
+
+def test_a_group_that_was_not_timed_is_judged_by_one_like_it() -> None:
+    def first_only(asked: Sequence[Asked]) -> Times:
+        return always(asked[:1])
+
+    both = [
+        spec(max_num_epochs=10, min_num_epochs=10),
+        parse_spec(
+            {
+                "name": "t",
+                "model_seeds": "0..2",
+                "fixed": {**SMALL, "train_size": 1280, "max_num_epochs": 10, "min_num_epochs": 10},
+            }
+        ),
+    ]
+    judged = estimate(None, both, 1, first_only)
+    assert judged.seconds is not None
+    assert judged.seconds > TIME.seconds(3, 10)
+
+
+@pytest.mark.parametrize(
+    ("settings", "fewest"),
+    [
+        ({}, 5),
+        ({"min_num_epochs": 0}, 1),
+        ({"min_validation_loss": 0.0}, 7),
+        ({"stop_when_right": True}, 1),
+        ({"max_num_epochs": 3, "min_num_epochs": 5}, 3),
+    ],
+)
+def test_the_fewest_epochs_are_those_of_early_stopping(
+    settings: dict[str, object], fewest: int
+) -> None:
+    assert fewest_epochs(RunConfig.from_mapping(settings)) == fewest
+
+
+def test_it_says_how_many_epochs_are_assumed() -> None:
+    judged = estimate(None, [spec(max_num_epochs=20)], 1, always)
+    assert "assumed to take 10 of 20 epochs" in judged.basis
