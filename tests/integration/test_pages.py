@@ -4,6 +4,7 @@ import io
 import json
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -314,7 +315,7 @@ def test_the_end_of_training_or_validation_is_drawn_only_among_the_tested_length
 ) -> None:
     path = tmp_path / "short.db"
     fixed = {"train_max_length": 8, "test_max_length": 20, "validation_max_length": 50}
-    spec = {"name": "short", "model_seeds": [0], "fixed": fixed}
+    spec: dict[str, Any] = {"name": "short", "model_seeds": [0], "fixed": fixed}
     writer.submit(open_writer(str(path)), parse_spec(spec))
     monkeypatch.setenv("SEQCLS_DB", str(path))
     assert limits([1]).to_numpy().tolist() == [[8, "end of training"]]
