@@ -48,8 +48,8 @@ def of_models(found: ComparedRuns, names: tuple[str, str]) -> None:
         )
         return
     st.caption(
-        "Of different test strings: each counts once, however often the test has it, for a model "
-        "answers it the same each time."
+        "Each different test string counts once, however often the test has it: a model always "
+        "answers it the same way."
     )
     _sentence(found.table, found.p_value, "test strings", "are wrong")
     _table(found.table, names, "is wrong", "is right")
@@ -81,7 +81,7 @@ def _sentence(table: Table, p_value: float, what: str, verb: str) -> None:
     """What McNemar's test says."""
     unlike = table.only_first + table.only_second
     if not unlike:
-        st.markdown(f"In none of the {table.pairs:,} {what} do the two differ.")
+        st.markdown(f"The two differ on none of the {table.pairs:,} {what}.")
         return
     p = f"p < {LEAST_SAID}" if p_value < LEAST_SAID else f"p = {p_value:.3g}"
     more = "first" if table.only_first > table.only_second else "second"

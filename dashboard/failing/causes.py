@@ -40,7 +40,7 @@ def show(view: View) -> None:
         _said(len(failing), len(leading), failing[~failing["config_id"].isin(reasons)])
     for reason in dict.fromkeys(reasons.values()):
         if reason == NO_WEIGHTS:
-            st.caption(f"Causes are found by asking a model. Of each imported one: {reason}.")
+            st.caption(f"Finding causes takes a model to ask. For each imported one, {reason}.")
         else:
             st.caption(f"Causes are found for languages and transductions, and {verbatim(reason)}.")
     waiting = waiting[~waiting["config_id"].isin(reasons)]
@@ -77,12 +77,12 @@ def _said(failing: int, attributed: int, models: pd.DataFrame) -> None:
 
 _OF_STRINGS = (
     "Where letter counts explain a model exactly, each error's mechanism is verified by changing "
-    "one thing inside the model, as is dilution of any; otherwise this is only what a model's "
-    "errors have in common, tried on all short strings too."
+    "one thing inside the model; dilution is verified so in any model. Other causes are only what "
+    "a model's errors have in common, checked against all short strings."
 )
 _OF_OUTPUTS = (
-    "Of wrong outputs it is how they differ from their targets, and whether the two part within as "
-    "many tokens as the targets of training had."
+    "For wrong outputs, the cause is how they differ from their targets, and whether they first go "
+    "wrong within the target lengths of training."
 )
 
 
@@ -137,7 +137,9 @@ def _models_of_one(failing: pd.DataFrame, leading: pd.DataFrame, found: pd.DataF
             "run_id": st.column_config.NumberColumn("Run"),
             "model_seed": st.column_config.NumberColumn("Seed"),
             "share": st.column_config.NumberColumn(
-                "Share", format="percent", help="Of the model's errors that were looked at."
+                "Share",
+                format="percent",
+                help="The share of the model's errors that were examined.",
             ),
             "parts": st.column_config.TextColumn("Where", width="large"),
             "configuration": st.column_config.TextColumn("Configuration", width="large"),

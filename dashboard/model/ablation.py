@@ -130,7 +130,7 @@ def _outcome(model: OpenedModel, ablation: Ablation, chosen: Chosen) -> None:
     if ablation:
         _strings(model, ablation, chosen)
     else:
-        st.caption("Nothing is ablated yet: choose heads or dimensions above to draw it beside.")
+        st.caption("Nothing is ablated yet: choose heads or dimensions above to compare.")
 
 
 def _strings(model: OpenedModel, ablation: Ablation, chosen: Chosen) -> None:

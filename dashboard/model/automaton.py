@@ -99,20 +99,20 @@ def _graphs(found: Learned) -> Round:
                 names,
                 names[first],
                 key=f"hypothesis {len(rounds)} {rounds[-1].states}",
-                help="Each is refuted by a string on which the model answers otherwise, and that "
-                "gives the next. The first one shown is the smallest that makes nearly all test "
-                "errors of the model.",
+                help="Each is refuted by a string that the model answers differently, which leads "
+                "to the next. The one shown first is the smallest that makes nearly all of the "
+                "model's test errors.",
             )
             shown = rounds[names.index(name)]
         is_found = shown.counterexample is None
-        heading.subheader("The model's" if is_found else "A hypothesis, which is refuted")
+        heading.subheader("The model's" if is_found else "A refuted hypothesis")
         _graph(shown.automaton, found.alphabet)
         st.caption(verbatim(_of_round(found, shown)))
     if found.language is not None:
         with columns[1]:
             st.subheader("The language's")
             if len(rounds) > 1:
-                st.caption("Minimal. Two rings: accepting. The arrow from nowhere: the start.")
+                st.caption("Minimal. Double circle: accepting. Arrow from nowhere: the start.")
             _graph(found.language, found.alphabet)
             st.caption(states(len(found.language.table)) + ".")
     return shown
@@ -120,13 +120,11 @@ def _graphs(found: Learned) -> Round:
 
 def _of_round(found: Learned, made: Round) -> str:
     """What is known of a hypothesis."""
-    said = (
-        f"{states(made.states)}; says what the model says on {made.agreement:.2%} of test strings"
-    )
+    said = f"{states(made.states)}; agrees with the model on {made.agreement:.2%} of test strings"
     if found.wrong:
         said += f", and makes {made.explained:,} of its {found.wrong:,} test errors"
     if made.counterexample is not None:
-        return f"{said}. The model answers {made.counterexample or 'the empty string'} otherwise."
+        return f"{said}. The model answers {made.counterexample or 'the empty string'} differently."
     return f"{said}. No string tried refutes it."
 
 

@@ -29,7 +29,7 @@ def show(opened: AnyModel, letters: Letters) -> None:
         "Source string",
         key=f"network_source {model.text(letters)}",
         placeholder="nearest correct string of this length with the other prediction",
-        help="Its states are put in the place of the other's; it must have as many tokens. "
+        help="Its states replace those of the base string; it must have as many tokens. "
         f"{NOTATION}",
     )
     try:
@@ -66,9 +66,9 @@ def show(opened: AnyModel, letters: Letters) -> None:
         )
     if any(site.is_whole for site in found.sites):
         st.caption(
-            "What a layer keeps as a whole carries over all that was read so far; which unit holds "
-            f"what decides, its own row shows. Drawn are the {UNITS} units at most that restore "
-            "most of the source's logit."
+            "A layer's whole state carries over everything read so far; the rows of single units "
+            f"show which of them decide. Up to {UNITS} units are drawn, those that restore most of "
+            "the source's logit."
         )
     flips = flip_table(found)
     if not flips.empty:
