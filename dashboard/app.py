@@ -61,7 +61,7 @@ if get_script_run_ctx(suppress_warning=True) is None:
     # No page is being drawn: Streamlit looks for the server in this file.
     app = App(
         __file__,
-        routes=[*first_page.routes(), *route.routes()],
+        routes=[*first_page.ROUTES, *route.ROUTES],
         lifespan=serving.lifespan,
         middleware=[Middleware(serving.SameOrigin), Middleware(serving.NoUploads)],
         on_script_error=serving.hide_from_visitors,

@@ -126,7 +126,7 @@ def with_legend(
         with st.container(key=f"drawn {key}"):
             event = show(chart, key, click=click)
         with st.container(key=f"named {key}"):
-            st.vega_lite_chart(spec_of(legend(colors)), key=f"legend {key}")
+            st.vega_lite_chart(built(legend, dict(colors)), key=f"legend {key}")
     return event
 
 

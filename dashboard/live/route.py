@@ -10,9 +10,8 @@ from typing import Any
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse
-from starlette.routing import Route
 
-from dashboard.server.first_page import base_path
+from dashboard.server.first_page import BelowBase
 from dashboard.server.visitors import Budget, budget_seconds
 from dashboard.text import told
 from seqcls.errors import SeqclsError, VisitorError
@@ -47,9 +46,7 @@ async def live(request: Request) -> JSONResponse:
     return await run_in_threadpool(_answer, address, run_id, epoch, string)
 
 
-def routes() -> list[Route]:
-    """Of the question, below the path of a reverse proxy."""
-    return [Route(f"{base_path()}live", live, methods=["POST"])]
+ROUTES = [BelowBase("/live", live, methods=["POST"])]
 
 
 async def _question(request: Request) -> tuple[int, int | None, str]:

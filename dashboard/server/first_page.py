@@ -9,7 +9,8 @@ from pathlib import Path
 import streamlit
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
-from starlette.routing import Route
+from starlette.routing import Match, Route
+from starlette.types import Scope
 from streamlit import get_option
 
 from dashboard.layout import STYLE
@@ -37,12 +38,20 @@ PAGES = ("", "compare_two", "map", "failing", "sweeps", "model", "guide", "launc
 """Those that the navigation names, by their paths."""
 
 
-def routes() -> list[Route]:
-    """The first page at the path of every page, below that of a reverse proxy."""
-    return [Route(f"{base_path()}{path}", first_page) for path in PAGES]
-
-
 def base_path() -> str:
     """What every address of this server begins with: `/`, or `/models/` behind a reverse proxy."""
     base = (get_option("server.baseUrlPath") or "").strip("/")
     return f"/{base}/" if base else "/"
+
+
+class BelowBase(Route):
+    """An address below the path of a reverse proxy, which is known once the server runs."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        base, path = base_path(), scope["path"]
+        if not path.startswith(base):
+            return Match.NONE, {}
+        return super().matches({**scope, "path": f"/{path.removeprefix(base)}"})
+
+
+ROUTES = [BelowBase(f"/{path}", first_page) for path in PAGES]

@@ -173,7 +173,7 @@ def test_reading_a_specification_is_shown_to_go_on(
     monkeypatch.setattr(sweeping, "progress_bar", progress_bar)
     for command in ("estimate", "submit"):
         assert seqcls(command, str(short_spec), *db)[0] == 0
-    assert shown == [f"reading {short_spec}"] * 2
+    assert shown == [f"reading {short_spec}", "timing a few steps", f"reading {short_spec}"]
 
 
 def test_a_batch_that_does_not_fit_is_warned_of_with_the_estimate(

@@ -50,7 +50,7 @@ class Answer:
 class Client:
     """Asks the server's application itself."""
 
-    app = Starlette(routes=route.routes(), middleware=[Middleware(SameOrigin)])
+    app = Starlette(routes=route.ROUTES, middleware=[Middleware(SameOrigin)])
 
     def post(self, question: Any, origin: str | None = None, address: str = "127.0.0.1") -> Answer:
         headers = [(b"host", HOST.encode())]

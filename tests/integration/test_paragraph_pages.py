@@ -193,7 +193,7 @@ def test_the_measures_by_lines_are_those_of_all_lengths_together(
 @pytest.mark.parametrize("run", [READER_RUN, RECURRENT_RUN])
 def test_the_decoders_states_are_drawn(monkeypatch: pytest.MonkeyPatch, db: Path, run: str) -> None:
     app = open_app(monkeypatch, db, "model", run=run, view="States", string="12/3")
-    assert "What the decoder reads: SEP, and the output that it writes" in said(app)
+    assert "The decoder reads SEP and the output that it writes" in said(app)
     drawn = str([x.proto for x in app.get("vega_lite_chart")])
     assert "block of the decoder" in drawn
 

@@ -9,7 +9,7 @@ import pytest
 
 from dashboard.charts.comparison.heat_map import heat_map
 from dashboard.charts.model.circuits import matrix
-from dashboard.charts.model.readout import DIRECTIONS, WIDTH, waterfall
+from dashboard.charts.model.readout import DIRECTIONS, waterfall
 from dashboard.charts.style import colors
 from dashboard.charts.style.encodings import OUTCOME_COLORS
 from dashboard.charts.style.themes import DARK, LIGHT, Ground, themed
@@ -140,7 +140,7 @@ def test_axes_legends_and_titles_are_in_ink_and_a_chart_has_words(ground: Ground
 
 def test_numbers_of_the_waterfall_stand_beside_the_panel_and_not_across_zero() -> None:
     (mark,) = text_marks(specs()[-1])
-    assert mark["x"] == {"value": WIDTH}, "where no bar and no rule is"
+    assert mark["x"] == {"value": "width"}, "where no bar and no rule is"
     assert mark["text"]["format"] == "+.3f"
 
 

@@ -29,7 +29,7 @@ WITH_PYTORCH = (
     *("patching", "states.by_strings"),
     *("ablation.by_outputs", "model.outputs", "states.output_tokens"),
     *("families.by_outputs", "verdicts.by_outputs", "causes.another_language"),
-    *("model.judged_inputs", "states.output_tree"),
+    *("model.judged_inputs", "states.output_tree", "states.own_picture"),
     *("automata.answers", "automata.differences", "automata.inside", "automata.learning"),
     *("automata.prefixes", "automata.stepping", "automata.walks"),
 )

@@ -27,6 +27,9 @@ ENOUGH_SECONDS = 0.08
 SLOW_SECONDS = 0.5
 """What took so long is not repeated to be timed warm."""
 
+TOO_LONG_SECONDS = 2.0
+"""A batch that may take so long is not tried whole."""
+
 FEW = 4
 """Strings of the first call."""
 
@@ -167,8 +170,11 @@ def _extrapolated(whole: Problem, part: str, do: Callable[[Problem], None]) -> t
     """Seconds that doing it with all strings of a part takes: again, and the first time besides."""
     size = whole.sampler(part).epoch_size
     strings = min(size, whole.sampler(part).batch_size)
+    few = _shortened(whole, part, min(FEW, strings))
     # The first call loads what later ones find loaded.
-    do(_shortened(whole, part, min(FEW, strings)))
+    do(few)
+    if strings > FEW and _seconds(partial(do, few)) * strings / FEW > TOO_LONG_SECONDS:
+        strings = FEW
     before = (0, 0.0)
     while True:
         problem = _shortened(whole, part, strings)
