@@ -39,7 +39,8 @@ def document(title: str, body: str, *, beside: bool = False) -> str:
         '<meta name="color-scheme" content="light dark">\n'
         f"<title>{html.escape(title)}</title>\n"
         f"<style>{_HERE.joinpath('page.css').read_text(encoding='utf-8')}</style></head>\n"
-        f"<body>\n<div id=\"root\">\n{body}\n</div>\n{drawing}\n<script>{own}</script>\n</body></html>\n"
+        f'<body>\n<div id="root">\n{body}\n</div>\n{drawing}\n'
+        f"<script>{own}</script>\n</body></html>\n"
     )
 
 
