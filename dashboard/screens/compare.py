@@ -202,7 +202,8 @@ def _by_length(chosen: pd.DataFrame, view: View) -> None:
     event = drawing.with_legend(chart, colors, "by_length", click=accuracy_by_length.CLICKED)
     links.open_clicked(event, accuracy_by_length.CLICKED)
     st.caption(
-        f"{measure.meaning} Hover over a line to see its seed; click it to look inside the model."
+        f"{measure.meaning} Hover over a line to see its seed; click it to look inside the model. "
+        "Lines at 100% or 0% are drawn a little apart."
     )
 
 
