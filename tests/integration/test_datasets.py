@@ -16,9 +16,14 @@ from dashboard.charts.model.token_states import prefix_logits
 from seqcls.config import PARTS
 from seqcls.datasets import Dataset, Row
 from seqcls.datasets.known import dataset_of, remember
+from seqcls.engines.initial import draw_initial
 from seqcls.errors import DatasetError, StoreDamagedError
 from seqcls.evaluation import distinct_test_strings
+from seqcls.interpretability.automata.budget import Budget
+from seqcls.interpretability.automata.learning import learn
+from seqcls.interpretability.model.trained_model import TrainedModel
 from seqcls.problem import Problem, configuration, resolve
+from seqcls.tokens.strings import TokenStrings
 from sweeps.analysis.state_frames import prefixes_frame
 from sweeps.api import states
 from sweeps.cli.app import app
@@ -207,6 +212,21 @@ def test_a_sweep_on_a_file_needs_the_file_no_longer(store: Store, tmp_path: Path
     (sweep_id,) = rows(store, "SELECT id FROM sweep")[0]
     delete(store, sweep_id)
     assert rows(store, "SELECT count(*) FROM dataset") == [(0,)]
+
+
+def test_an_automaton_is_learned_of_what_a_file_does_not_say(tmp_path: Path) -> None:
+    digest = remember(read_dataset(_even(tmp_path / "even.csv")))
+    fields = {"task": "file", "dataset": digest, **SMALL}
+    # It has no answer to the empty string, which the file has not either.
+    problem = resolve(configuration(fields | {"architecture": "lstm", "readout": "last"}))
+    assert not problem.knows(TokenStrings.of_lists(2, [()])).any()
+    model = TrainedModel(problem, draw_initial([(problem, 0)])[0])
+    learned = learn(model, Budget(rounds=5, strings=2**6, single=100), stepped=False)
+    test = distinct_test_strings(problem.test).strings
+    wrong = model.ask(test).predicted != problem.language.labels(test)
+    assert learned.wrong == wrong.sum() > 0
+    assert learned.error is not None
+    assert problem.knows(TokenStrings.of_lists(2, [model.letters(learned.error.string)])).all()
 
 
 def test_data_says_what_is_in_a_file(tmp_path: Path) -> None:

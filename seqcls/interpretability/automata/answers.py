@@ -113,9 +113,9 @@ class ModelAnswers:
             self._single.update(zip(unanswered, said.tolist(), strict=True))
         return np.array([self.of(letters[:end]) for end in range(len(letters) + 1)])
 
-    def labels(self, strings: TokenStrings) -> Bits:
-        """Which strings are in the language."""
-        return self.model.problem.language.labels(strings)
+    def wrong(self, strings: TokenStrings, said: Bits) -> Bits:
+        """Which answers are not the language's; where no label is known, none is wrong."""
+        return np.asarray(said != self.model.problem.targets_or(strings, said), dtype=bool)
 
     def _ask(self, strings: TokenStrings) -> Bits:
         starts = range(0, len(strings), CHUNK)
@@ -148,7 +148,10 @@ class ModelAnswers:
 
     def _all_short(self) -> list[Bits]:
         empty = TokenStrings.of_lists(self.model.num_letters, [()])
-        first = self.labels(empty) if self.empty_given else self._ask(empty)
+        rejected = np.zeros(1, dtype=bool)
+        # Where nobody knows the empty string's label, it is rejected.
+        given = self.model.problem.targets_or
+        first = given(empty, rejected) if self.empty_given else self._ask(empty)
         steps = self._steps
         level = self._asked_level if steps is None else _Stepped(steps, self._resolved).level
         levels = [np.asarray(first, dtype=bool)]

@@ -45,13 +45,13 @@ def first_error(answers: ModelAnswers) -> Letters | None:
         start = 0
         for strings in strings_of_length(letters, length):
             said = answers.levels[length][start : start + len(strings)]
-            wrong = np.flatnonzero(said != answers.labels(strings))
+            wrong = np.flatnonzero(answers.wrong(strings, said))
             if len(wrong):
                 return tuple(strings.letters[wrong[0]].tolist())
             start += len(strings)
     errors: list[Letters] = []
     for strings, said in chain(answers.batches, [answers.singles]):
-        wrong = np.flatnonzero(said != answers.labels(strings))
+        wrong = np.flatnonzero(answers.wrong(strings, said))
         if len(wrong):
             row = wrong[int(strings.lengths[wrong].argmin())]
             errors.append(tuple(x for x in strings.letters[row].tolist() if x != NO_LETTER))

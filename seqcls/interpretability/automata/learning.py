@@ -231,7 +231,7 @@ def _learned(oracle: _Oracle, ended: str | None) -> Learned:
         language=oracle.language,
         error=answer,
         error_is_tested=answer is not None and answer.string in set(test.texts),
-        wrong=int((answers.test_answers != answers.labels(answers.test)).sum()),
+        wrong=int(answers.wrong(answers.test, answers.test_answers).sum()),
     )
 
 
@@ -260,5 +260,5 @@ def _on_test(automaton: Automaton, answers: ModelAnswers) -> tuple[float, int]:
     """
     said = automaton.accepting[automaton.states(answers.test)]
     same = said == answers.test_answers
-    wrong = answers.test_answers != answers.labels(answers.test)
+    wrong = answers.wrong(answers.test, answers.test_answers)
     return float(same.mean()) if len(same) else 1.0, int((wrong & same).sum())
