@@ -8,7 +8,18 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import chips, data, drawing, filters, languages, links, measures, share, spoken
+from dashboard import (
+    chips,
+    data,
+    drawing,
+    filters,
+    languages,
+    layout,
+    links,
+    measures,
+    share,
+    spoken,
+)
 from dashboard.charts.comparison.heat_map import CANNOT, CLICKED, heat_map
 from dashboard.compare import cells, theory
 from seqcls.errors import SeqclsError
@@ -66,9 +77,9 @@ def _maps(view: View, language: str | None, fields: list[str], header: DeltaGene
     table = rows()
     settings = {} if language is None else cells.language_settings(view, language)
     if facet is None:
-        for left, right in (("median", "failing_share"), ("worst", "best")):
-            for column, name in zip(st.columns(2), (left, right), strict=True):
-                with column:
+        with layout.grid("maps"):
+            for name in ("median", "failing_share", "worst", "best"):
+                with st.container():
                     _map(table, grouped, name, settings, measure)
     else:
         for name in SHARES:
