@@ -172,6 +172,11 @@ def told() -> str:
     return f"Filtered by {'; '.join(said)}." if said else ""
 
 
+def none_shown(said: str) -> str:
+    """What a page says that has nothing to show: that, or what to do where there is no sweep."""
+    return said if data.progress() else "No sweeps yet. Launch one from the sidebar."
+
+
 def current() -> View:
     """The filters as they are set now."""
     state = _chosen()

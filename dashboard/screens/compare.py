@@ -73,7 +73,11 @@ def show() -> None:
 def _glance(counts: pd.DataFrame, view: View) -> bool:
     """Numbers of runs; False where there is nothing more to show."""
     if counts.empty:
-        st.info("No run matches the filters. Clear them in the sidebar, or choose other seeds.")
+        st.info(
+            filters.none_shown(
+                "No run matches the filters. Clear them in the sidebar, or choose other seeds."
+            )
+        )
         return False
     total = counts[["seeds", "unfinished", "failed", "failing"]].sum()
     done, failing = int(total["seeds"]), int(total["failing"])

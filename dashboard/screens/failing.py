@@ -53,8 +53,10 @@ def _nothing(view: View) -> None:
         st.success(f"None of the {tested:,} tested models that match the filters makes an error.")
     else:
         st.info(
-            "No model that matches the filters is trained and tested. Clear them in the sidebar, "
-            "or wait for the first results."
+            filters.none_shown(
+                "No model that matches the filters is trained and tested. Clear them in the "
+                "sidebar, or wait for the first results."
+            )
         )
 
 

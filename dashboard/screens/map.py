@@ -39,8 +39,10 @@ def show() -> None:
         models = cells.models_by_language(view)
         if models.empty:
             st.info(
-                "No model that matches the filters is trained and tested. Clear them in the "
-                "sidebar, or wait for the first results."
+                filters.none_shown(
+                    "No model that matches the filters is trained and tested. Clear them in the "
+                    "sidebar, or wait for the first results."
+                )
             )
             return
         every = f"All {spoken.of_languages(map(str, models.index)).words.task}s"

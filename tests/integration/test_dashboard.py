@@ -109,6 +109,15 @@ def test_a_sweep_without_a_finished_run_is_said_to_be_unfinished(
     assert not any("new" in text.value for text in (*app.markdown, *app.caption, *app.info))
 
 
+@pytest.mark.parametrize("page", ["compare", "map", "failing"])
+def test_without_a_sweep_no_filter_is_to_blame(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, page: str
+) -> None:
+    open_writer(str(tmp_path / "new.db"))
+    app = open_app(monkeypatch, tmp_path / "new.db", page)
+    assert [info.value for info in app.info] == ["No sweeps yet. Launch one from the sidebar."]
+
+
 @every_filtered_page
 def test_filters_that_leave_nothing_say_so(monkeypatch: pytest.MonkeyPatch, page: str) -> None:
     app = open_app(monkeypatch, ROOT / "runs.db", page, seed="5", sweep="generalization_errors")
