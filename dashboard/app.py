@@ -16,7 +16,8 @@ from streamlit.starlette import App
 if (root := str(Path(__file__).parents[1])) not in sys.path:
     sys.path.append(root)
 
-from dashboard import concurrent_changes, data, filters, keyboard, layout, links, sidebar
+from dashboard import data, layout, links
+from dashboard.every_page import concurrent_changes, filters, keyboard, sidebar
 from dashboard.launch import panel
 from dashboard.live import route
 from dashboard.server import first_page, serving

@@ -3,8 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from dashboard import data, names
+from dashboard import data
 from dashboard.compare import lengths
+from dashboard.words import names
 from sweeps.store.reading.selection import View
 
 MAX_ROWS, MAX_MODELS = 20, 1_000

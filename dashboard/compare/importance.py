@@ -3,11 +3,13 @@
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, drawing, languages, measures, spoken
-from dashboard.charts.comparison.importance import importance_chart, written
+from dashboard import data
+from dashboard.charts.comparison.importance_chart import importance_chart, written
 from dashboard.charts.comparison.parallel import OUTCOME, parallel_coordinates, places
 from dashboard.charts.style.encodings import Drawing
+from dashboard.elements import placement
 from dashboard.text import verbatim
+from dashboard.words import kind_words, languages, measures
 from sweeps.statistics.importance import MEASURES
 from sweeps.statistics.median_intervals import FEWEST
 from sweeps.store.reading.selection import View
@@ -35,7 +37,7 @@ def show(table: pd.DataFrame, view: View, named: list[str]) -> None:
     st.subheader("Which setting matters?")
     seeds = {name: several["seeds"][several["language"] == name].sum() for name in known}
     language = languages.choose(pd.Series(seeds))
-    said = spoken.of(several.loc[several["language"] == language, "config_id"])
+    said = kind_words.of(several.loc[several["language"] == language, "config_id"])
     measure = st.segmented_control(
         "What it moves",
         list(MEASURES),
@@ -61,7 +63,7 @@ def show(table: pd.DataFrame, view: View, named: list[str]) -> None:
     else:
         same = written(found["at_best"].iloc[0], measure)
         st.caption(f"{measure}: {same} with every value of every setting.")
-    drawing.show(drawing.built(importance_chart, found, measure), "importance")
+    placement.show(placement.built(importance_chart, found, measure), "importance")
     st.caption(
         f"{measure} of a value: the mean over the configurations with it; configurations whose "
         f"{said.words.task} or network does not use the setting are left out. Settings that always "
@@ -107,14 +109,14 @@ def _parallel(table: pd.DataFrame, found: pd.DataFrame, outcome: str) -> None:
     column = outcome.replace(" ", "_")
     few = table.sort_values(column, ascending=outcome != OUTCOME, kind="stable").head(MOST_LINES)
     label, rows = "Settings of every configuration", len(few) * (len(fields) + 1)
-    if (place := drawing.unfolded(rows, label, "parallel")) is None:
+    if (place := placement.unfolded(rows, label, "parallel")) is None:
         return
     settings = data.read_settings(tuple(table["config_id"].astype(int)))[fields]
     joined = few[["config_id", "configuration", column]].join(settings, on="config_id")
     with place:
         if len(few) < len(table):
             st.caption(f"The chart shows the worst {MOST_LINES} of {len(table):,} configurations.")
-        drawing.show(drawing.built(_lines, joined, fields, outcome), "parallel")
+        placement.show(placement.built(_lines, joined, fields, outcome), "parallel")
 
 
 def _lines(joined: pd.DataFrame, fields: list[str], outcome: str) -> Drawing:

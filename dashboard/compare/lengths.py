@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 
-from dashboard import data, names, spoken
+from dashboard import data
+from dashboard.words import kind_words, names
 from seqcls.kinds import Measure
 from seqcls.problem import obstacle_of, resolve
 from sweeps.store.reading import curves
@@ -43,7 +44,7 @@ MAX_READ = 5_000
 
 def offered(config_ids: Sequence[int]) -> dict[str, Measure]:
     """What may be drawn of some configurations against length, by title: what all measure."""
-    return {x.title: x for x in spoken.measures(tuple(config_ids)) if x.name in _MEASURES}
+    return {x.title: x for x in kind_words.measures(tuple(config_ids)) if x.name in _MEASURES}
 
 
 def first_width(config_ids: Sequence[int]) -> int:
@@ -51,7 +52,7 @@ def first_width(config_ids: Sequence[int]) -> int:
 
     A language keeps its ten.
     """
-    if spoken.has_cells(config_ids):
+    if kind_words.has_cells(config_ids):
         return WIDTH
     configs = data.some_configs(tuple(config_ids)).values()
     here = [config for config in configs if obstacle_of(config) is None]

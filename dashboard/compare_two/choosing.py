@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, links, names
+from dashboard import data, links
+from dashboard.words import names
 from sweeps.store.reading.selection import View
 
 CONFIGURATIONS, MODELS = "Configurations", "Models"

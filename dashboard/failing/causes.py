@@ -3,10 +3,12 @@
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, drawing, links, names, spoken
+from dashboard import data, links
 from dashboard.charts.errors.mechanisms import mechanism_grid
+from dashboard.elements import placement
 from dashboard.failing import finding
 from dashboard.text import verbatim
+from dashboard.words import kind_words, names
 from seqcls.interpretability.causes.mechanisms import SAMPLE
 from seqcls.kinds import MISCLASSIFIED
 from seqcls.problem import obstacle_of, resolve
@@ -66,7 +68,7 @@ def _without_causes(models: pd.DataFrame) -> dict[int, str]:
 def _said(failing: int, attributed: int, models: pd.DataFrame) -> None:
     what = {
         _OF_OUTPUTS if kind.words != MISCLASSIFIED else _OF_STRINGS
-        for kind in spoken.kinds_of(tuple(models["config_id"].drop_duplicates().tolist()))
+        for kind in kind_words.kinds_of(tuple(models["config_id"].drop_duplicates().tolist()))
     }
     st.caption(
         f"Causes found for {attributed:,} of {failing:,} failing models, from up to {SAMPLE} "
@@ -93,8 +95,8 @@ def _grid(failing: pd.DataFrame, found: pd.DataFrame) -> None:
     table.insert(0, "configuration", table["config_id"].map(named))
     drawn = order[:MOST_ROWS]
     shown = table[table["config_id"].isin(drawn)]
-    chart = drawing.built(mechanism_grid, shown, [named[config_id] for config_id in drawn])
-    drawing.show(chart, "mechanism_grid")
+    chart = placement.built(mechanism_grid, shown, [named[config_id] for config_id in drawn])
+    placement.show(chart, "mechanism_grid")
     st.caption(
         "A seed counts for the mechanism of most of its errors, or for *order not seen* where any "
         "error is of that kind. Below each share is its 95% interval (Wilson) over failing seeds."

@@ -4,7 +4,7 @@ import json
 
 import streamlit as st
 
-from dashboard.launch import fields, panel, start
+from dashboard.launch import fields, panel, starting_point
 from seqcls.config import RunConfig
 from sweeps.analysis.remedy_trials import Trial
 
@@ -21,7 +21,7 @@ def fill(run_id: int, config: RunConfig, trial: Trial) -> None:
     panel.clear()
     state[panel.PANEL] = True
     state[panel.KIND] = panel.CUSTOM
-    state[start.KEY] = f"Model {run_id}"
+    state[starting_point.KEY] = f"Model {run_id}"
     state["launch_name"] = trial.spec.name
     state["launch_seeds"] = ", ".join(map(str, json.loads(trial.spec.submitted)["model_seeds"]))
     for field, value in trial.suggestion.fields.items():

@@ -3,10 +3,11 @@
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, drawing
+from dashboard import data
 from dashboard.charts.errors.errors_by_length import errors_by_length
 from dashboard.charts.errors.first_wrong import first_wrong_places
 from dashboard.compare.lengths import FEW_LENGTHS, named
+from dashboard.elements import placement
 from dashboard.failing import by_features
 from seqcls.config import RunConfig
 from seqcls.problem import resolve
@@ -20,11 +21,11 @@ def show(run_id: int, config: RunConfig) -> None:
     width = 1 if problem.test.lengths[-1] <= FEW_LENGTHS else WIDTH
     left, right = st.columns(2)
     with left:
-        chart = drawing.built(errors_by_length, _kinds(run_id, width), problem.kind.words)
-        drawing.show(chart, "errors by length")
+        chart = placement.built(errors_by_length, _kinds(run_id, width), problem.kind.words)
+        placement.show(chart, "errors by length")
     with right:
-        chart = drawing.built(first_wrong_places, _places(run_id, width))
-        drawing.show(chart, "first wrong places")
+        chart = placement.built(first_wrong_places, _places(run_id, width))
+        placement.show(chart, "first wrong places")
     by_features.show(run_id, config)
 
 

@@ -8,10 +8,10 @@ import altair as alt
 import typer
 
 from dashboard.figures import any_model
+from dashboard.figures.by_counts.gallery import figures
+from dashboard.figures.by_counts.history import History
 from dashboard.figures.figure import Figure
-from dashboard.figures.gallery import figures
-from dashboard.figures.history import History
-from dashboard.figures.writing import write_figures
+from dashboard.figures.figure_files import write_figures
 from seqcls.errors import UnknownRunError
 from seqcls.interpretability.model.obstacle import obstacle
 from seqcls.problem import resolve

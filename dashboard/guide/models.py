@@ -8,10 +8,10 @@ import streamlit as st
 
 from dashboard import data
 from dashboard.charts.comparison.sweeps_compared import OUTCOMES, sweeps_compared
-from dashboard.drawing import stretch
-from dashboard.figures.gallery import figures
+from dashboard.elements.placement import stretch
+from dashboard.figures.by_counts.gallery import figures
 from dashboard.links import COMPARE_PAGE
-from dashboard.model.drawing import draw
+from dashboard.model.figure_placement import draw
 from dashboard.model.opened import OpenedModel, open_model
 from dashboard.text import verbatim
 from seqcls.errors import StoreMissingError, UnknownRunError

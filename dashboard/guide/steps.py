@@ -5,14 +5,14 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.charts.errors.families import family_curve
-from dashboard.drawing import stretch
-from dashboard.figures.families import curve_frame, flips_frame
+from dashboard.elements.placement import stretch
+from dashboard.figures.family_frames import curve_frame, flips_frame
 from dashboard.guide.models import compare, failing, find, show_figures
 from dashboard.links import COMPARE_PAGE, FAILING_PAGE, to_model
 from dashboard.model.ablation import pruned
-from dashboard.model.breaking import answers_of
+from dashboard.model.by_counts.breaking_point import answers_of
+from dashboard.model.by_counts.why import explained
 from dashboard.model.opened import OpenedModel
-from dashboard.model.why import explained
 from dashboard.text import verbatim
 from seqcls.interpretability.explanations.text import explanation_text
 from seqcls.interpretability.families.curves import Curve

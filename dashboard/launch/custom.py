@@ -7,12 +7,12 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import languages
-from dashboard.launch import fields, own_strings, start, variants, working
+from dashboard.launch import fields, own_strings, starting_point, variants, working
 from dashboard.launch.meanings import meanings
-from dashboard.launch.start import Start
+from dashboard.launch.starting_point import Start
 from dashboard.launch.variants import Variant
 from dashboard.text import verbatim
+from dashboard.words import languages
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, SeqclsError
 from seqcls.problem import language
@@ -56,7 +56,7 @@ def show() -> list[SweepSpec]:
     Returns:
         What it asks for; nothing where something is wrong or missing, which is then said.
     """
-    form = _Form(variants.begun_with(start.choose(variants.unpack)))
+    form = _Form(variants.begun_with(starting_point.choose(variants.unpack)))
     form.head()
     form.variants()
     form.search()
@@ -115,11 +115,11 @@ class _Form:
 
     def head(self) -> None:
         left, right = st.columns(2)
-        self.name = left.text_input("Name", start.FIRST_NAME, key="launch_name")
+        self.name = left.text_input("Name", starting_point.FIRST_NAME, key="launch_name")
         self.slots["name"] = st.container()
         self.seeds = right.text_input(
             "Model seeds",
-            start.written_seeds(self.begin.spec.get("model_seeds", "0..7")),
+            starting_point.written_seeds(self.begin.spec.get("model_seeds", "0..7")),
             key="launch_seeds",
             help="How many, such as 5; a range such as 0..31; or a list such as 1, 5, 7.",
         )
@@ -161,7 +161,7 @@ class _Form:
         for field in self.unread:
             st.session_state[_key(field)] = st.session_state[_key(field)]
         if self.unread:
-            told = "; ".join(f"{x} = {start.shown(y)}" for x, y in self.unread.items())
+            told = "; ".join(f"{x} = {starting_point.shown(y)}" for x, y in self.unread.items())
             st.caption(verbatim(f"Kept, but not used with these settings: {told}."))
 
     def group(self, group: str) -> None:
@@ -258,7 +258,7 @@ class _Form:
         )
 
     def _axis(self, field: str, key: str) -> Any:
-        placeholder = start.shown(self.begin_values(field))
+        placeholder = starting_point.shown(self.begin_values(field))
         offered = fields.options(field, self.values)
         if field == "task":
             return st.selectbox(field, offered, index=None, key=key, placeholder=placeholder)
@@ -348,7 +348,7 @@ class _Form:
             self._say(str(error))
             return []
         changes = self.begin.changes(made, self.read)
-        label = st.session_state[start.KEY]
+        label = st.session_state[starting_point.KEY]
         differs = "; ".join(changes) if changes else "nothing"
         st.caption(f"Changes from {verbatim(label)}: {verbatim(differs)}.")
         if self.needed and not self.several:

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard.launch import fields, working
-from dashboard.launch.start import Start, shown
+from dashboard.launch.starting_point import Start, shown
 from dashboard.text import verbatim
 from seqcls.canonical import canonical_json
 from seqcls.models import MODELS

@@ -13,8 +13,8 @@ from dashboard.charts.model.ablations import (
     part_ranking,
     pruning_curve,
 )
-from dashboard.drawing import stretch
-from dashboard.figures.ablations import lengths_frame, pruning_frame, ranking_frame
+from dashboard.elements.placement import stretch
+from dashboard.figures.ablation_frames import lengths_frame, pruning_frame, ranking_frame
 from dashboard.model.choosing.run import ABLATED
 from dashboard.model.choosing.strings import Chosen
 from dashboard.model.opened import AnyModel, OpenedModel, remembered, say

@@ -6,16 +6,17 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, measures
-from dashboard.charts.model.losses import losses
-from dashboard.drawing import stretch
+from dashboard import data
+from dashboard.charts.model.loss_by_epoch import losses
+from dashboard.elements.placement import stretch
 from dashboard.failing import error_places
-from dashboard.figures.history import losses_by_part
-from dashboard.languages import first_strings
+from dashboard.figures.by_counts.history import losses_by_part
 from dashboard.model.choosing.strings import separated_by
 from dashboard.model.opened import key_of, say
 from dashboard.server.visitors import ask
 from dashboard.text import verbatim
+from dashboard.words import measures
+from dashboard.words.languages import first_strings
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError, VisitorError
 from seqcls.prediction import Prediction

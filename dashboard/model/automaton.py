@@ -9,7 +9,7 @@ import streamlit as st
 
 from dashboard.charts.model import automata as charts
 from dashboard.charts.style.colors import INK
-from dashboard.drawing import ground, place, stretch
+from dashboard.elements.placement import ground, place, stretch
 from dashboard.model.opened import key_of, open_any, say
 from dashboard.server.visitors import ask
 from dashboard.text import verbatim

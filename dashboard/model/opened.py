@@ -8,7 +8,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 import streamlit as st
 
 from dashboard import data
-from dashboard.figures.history import History, Traces
+from dashboard.figures.by_counts.history import History, Traces
 from dashboard.server.shared_answers import MODELS
 from dashboard.server.visitors import ask
 from dashboard.text import told, verbatim

@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 import vl_convert
 
-from dashboard import names
 from dashboard.charts.comparison.accuracy_by_length import accuracy_by_length
 from dashboard.charts.comparison.every_seed import every_seed
 from dashboard.charts.comparison.seed_grid import seed_grid
@@ -19,6 +18,7 @@ from dashboard.charts.style.themes import DARK, LIGHT, themed
 from dashboard.compare import drawn_models, lengths
 from dashboard.compare.drawn_models import MAX_MODELS, MAX_ROWS
 from dashboard.report.document import kept, quiet
+from dashboard.words import names
 from sweeps.analysis import causes
 from sweeps.store.reading.selection import View
 

@@ -5,13 +5,16 @@ from collections.abc import Mapping
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, drawing, filters, links, measures, names, share, spoken
+from dashboard import data, links
 from dashboard.charts.comparison import accuracy_by_length, every_seed, seed_grid
 from dashboard.charts.style.colors import OKABE_ITO
 from dashboard.charts.style.keys import told_once
 from dashboard.compare import configurations, drawn_models, importance, lengths, story, theory
 from dashboard.compare.drawn_models import MAX_MODELS, MAX_ROWS
 from dashboard.compare.lengths import limits, offered
+from dashboard.elements import placement
+from dashboard.every_page import filters, share
+from dashboard.words import kind_words, measures, names
 from seqcls.errors import SeqclsError
 from seqcls.kinds import Measure
 from seqcls.theory.table import NOT_KNOWN
@@ -95,7 +98,7 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
         st.metric(
             "Failing models",
             f"{failing:,} ({failing / done:.0%})" if done else "none yet",
-            help=measures.failing(view.below, spoken.of(counts["config_id"]).words),
+            help=measures.failing(view.below, kind_words.of(counts["config_id"]).words),
             width="content",
         )
         st.metric("Queued or in training", f"{int(total['unfinished']):,}", width="content")
@@ -140,7 +143,7 @@ def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
         mode="multi-row",
         columns=measures.setting_columns([SWEEPS, CONFIGURATION, names.CHIPS, *others], longest)
         | measures.naming_columns(first)
-        | measures.configuration_columns(view.below, spoken.of(table["config_id"])),
+        | measures.configuration_columns(view.below, kind_words.of(table["config_id"])),
         height=min(38 + 35 * len(table), MOST_HEIGHT),
         order=order,
     )
@@ -154,7 +157,7 @@ def _results(table: pd.DataFrame) -> list[str]:
     results = [x for x in RESULTS if x not in RARE or table[x].any()]
     if (table["predicted"] == NOT_KNOWN).all():
         results.remove("predicted")
-    if not spoken.has_cells(table["config_id"]):
+    if not kind_words.has_cells(table["config_id"]):
         results = [x for x in results if x not in CELLS]
     return results
 
@@ -198,12 +201,12 @@ def _by_length(chosen: pd.DataFrame, view: View) -> None:
     most = _most(drawn_models.counts(view, ids), medians["middle"].nunique())
     own = names.colors(ids)
     colors = {named[config_id]: own[config_id] for config_id in ids}
-    chart = drawing.built(
+    chart = placement.built(
         accuracy_by_length.zoomed_by_length,
         drawn_models.points(view, ids, most, width, measure.name),
         *(medians, limits(ids), measure.title, colors),
     )
-    event = drawing.with_legend(chart, colors, "by_length", click=accuracy_by_length.CLICKED)
+    event = placement.with_legend(chart, colors, "by_length", click=accuracy_by_length.CLICKED)
     links.open_clicked(event, accuracy_by_length.CLICKED)
     st.caption(
         f"{measure.meaning} Hover over a line to see its seed; click it to look inside the model. "
@@ -263,11 +266,11 @@ def _by_seed(chosen: pd.DataFrame, view: View) -> None:
     most = MAX_MODELS if number > MAX_MODELS else None
     models = drawn_models.by_seed(view, _ids(chosen), most)
     named = list(names.configuration_names(_ids(chosen)).values())
-    strip, keys = told_once(drawing.built(every_seed.every_seed, models, named))
-    drawing.show_keys(keys)
-    clicked = drawing.show(strip, "every_seed", click=every_seed.CLICKED)
+    strip, keys = told_once(placement.built(every_seed.every_seed, models, named))
+    placement.show_keys(keys)
+    clicked = placement.show(strip, "every_seed", click=every_seed.CLICKED)
     links.open_clicked(clicked, every_seed.CLICKED)
-    place = drawing.unfolded(len(models), "Accuracy of each seed as a grid", "seed_grid")
+    place = placement.unfolded(len(models), "Accuracy of each seed as a grid", "seed_grid")
     if place is not None:
         with place:
             _grid(models, named)
@@ -275,8 +278,8 @@ def _by_seed(chosen: pd.DataFrame, view: View) -> None:
 
 
 def _grid(models: pd.DataFrame, named: list[str]) -> None:
-    grid = drawing.built(seed_grid.seed_grid, models, named)
-    clicked = drawing.show(grid, "seed_grid", click=seed_grid.CLICKED)
+    grid = placement.built(seed_grid.seed_grid, models, named)
+    clicked = placement.show(grid, "seed_grid", click=seed_grid.CLICKED)
     links.open_clicked(clicked, seed_grid.CLICKED)
     st.caption("An empty cell has no finished model of that seed.")
 

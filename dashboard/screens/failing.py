@@ -6,8 +6,11 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import chips, data, filters, languages, links, measures, names, share, spoken
+from dashboard import data, links
+from dashboard.elements import chips
+from dashboard.every_page import filters, share
 from dashboard.failing import alignment, causes, error_places, helping
+from dashboard.words import kind_words, languages, measures, names
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
 from seqcls.kinds import KINDS as KINDS_OF_ANSWERS
@@ -62,7 +65,7 @@ def _nothing(view: View) -> None:
 
 def _models(view: View, number: int) -> "pd.Series[Any]":
     """The table of failing models; the one that is chosen."""
-    said = spoken.of(data.configurations(view)["config_id"])
+    said = kind_words.of(data.configurations(view)["config_id"])
     errs = f"1 model {said.words.misses}" if number == 1 else f"{number:,} models {said.words.miss}"
     miss = errs.format(said.words.plural("test"))
     order = "the least accurate first" if view.kind is None else f"by their share of {view.kind}"
@@ -202,7 +205,7 @@ def _strings(run_id: int, view: View, kind: Kind, config: RunConfig) -> None:
 
 
 def _breaking(view: View, number: int) -> None:
-    said = spoken.of(data.configurations(view)["config_id"])
+    said = kind_words.of(data.configurations(view)["config_id"])
     st.subheader(f"Which {said.words.plural('')} break most models?")
     found = data.breaking_strings(view, BREAKING)
     if found.strings.empty:
@@ -213,7 +216,7 @@ def _breaking(view: View, number: int) -> None:
     table = found.strings[found.strings["language"] == language]
     table = table.assign(share=table["models"] / table["of"]).drop(columns="language")
     ids = [config_id for config_id, name in data.languages().items() if name == language]
-    (kind, *_), said = spoken.kinds_of(tuple(ids)), spoken.of(ids)
+    (kind, *_), said = kind_words.kinds_of(tuple(ids)), kind_words.of(ids)
     whose = f"{of:,} models of this {said.words.task}" if several else f"{number:,} models"
     if found.every > 1:
         whose = f"{of:,} models, spread evenly among those that fail: all would take too long"

@@ -5,7 +5,8 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import data, layout, links, share
+from dashboard import data, layout, links
+from dashboard.every_page import share
 from dashboard.failing import helping
 from dashboard.model import sections
 from dashboard.model.choosing.run import choose_run, show_missing

@@ -3,11 +3,14 @@
 import pandas as pd
 import streamlit as st
 
-from dashboard import chips, data, links, measures, names, share
-from dashboard.clock import clock
-from dashboard.launch import panel, start, variants
+from dashboard import data, links
+from dashboard.elements import chips
+from dashboard.every_page import share
+from dashboard.launch import panel, starting_point, variants
 from dashboard.sweeps_page import annotating, deleting, losses, running, sweep_actions
 from dashboard.text import models_fail
+from dashboard.words import measures, names
+from dashboard.words.clock import clock
 from seqcls.errors import SeqclsError
 from sweeps.durations import spoken
 from sweeps.grid.written_spec import toml_of
@@ -233,9 +236,9 @@ def _edit_as_new(name: str) -> None:
     panel.clear()
     st.session_state[panel.PANEL] = True
     st.session_state[panel.KIND] = panel.CUSTOM
-    st.session_state[start.KEY] = start.of_sweep(name)
-    start.take_over(variants.unpack)
-    st.session_state["launch_name"] = start.free_name(name)
+    st.session_state[starting_point.KEY] = starting_point.of_sweep(name)
+    starting_point.take_over(variants.unpack)
+    st.session_state["launch_name"] = starting_point.free_name(name)
 
 
 def _log(sweep_id: int) -> None:

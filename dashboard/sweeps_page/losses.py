@@ -5,9 +5,11 @@ from collections import Counter
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, drawing, names
+from dashboard import data
 from dashboard.charts.comparison.loss_curves import DIED, FINISHED, IN_TRAINING, loss_curves
 from dashboard.charts.style.colors import OKABE_ITO
+from dashboard.elements import placement
+from dashboard.words import names
 from seqcls.problem import resolve
 from sweeps.store.opening import open_reader
 from sweeps.store.reading.losses import losses_in_training
@@ -34,8 +36,8 @@ def show(sweep: SweepProgress) -> None:
     named = names.configuration_names(sorted(frame["config_id"].unique().tolist()))
     frame["configuration"] = frame["config_id"].map(named)
     colors = {named[config_id]: color for config_id, color in names.colors(list(named)).items()}
-    chart = drawing.built(loss_curves, frame.drop(columns="config_id"), colors)
-    drawing.with_legend(chart, colors, f"loss curves {sweep.id}")
+    chart = placement.built(loss_curves, frame.drop(columns="config_id"), colors)
+    placement.with_legend(chart, colors, f"loss curves {sweep.id}")
     models = losses.drop_duplicates("run_id")
     _say_how_many(sweep, Counter(models["state"].tolist()))
 

@@ -5,8 +5,8 @@ from typing import get_args
 import pandas as pd
 import streamlit as st
 
-from dashboard.charts.errors.all_inputs import wrong_by_length
-from dashboard.drawing import stretch
+from dashboard.charts.errors.wrong_by_length import wrong_by_length
+from dashboard.elements.placement import stretch
 from dashboard.model.opened import AnyModel, remembered
 from dashboard.text import verbatim
 from seqcls.interpretability.enumeration import MAX_STRINGS

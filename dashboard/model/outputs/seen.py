@@ -7,8 +7,8 @@ import numpy as np
 import streamlit as st
 from jaxtyping import Float
 
-from dashboard import pictures
-from dashboard.model.states import Look, one_of
+from dashboard.elements import pictures
+from dashboard.model.by_strings.states import Look, one_of
 from dashboard.text import verbatim
 from seqcls.interpretability.states.output_tokens import OutputToken
 from seqcls.pictures.own import Ink

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 
 from dashboard.charts.model.attention import attention_weights
-from dashboard.charts.model.states import boundary, landmarks, string_states, threshold
+from dashboard.charts.model.state_points import boundary, landmarks, string_states, threshold
+from dashboard.figures.by_counts.history import Traces
 from dashboard.figures.figure import Figure, kept_share, points, view_of
-from dashboard.figures.history import Traces
 from dashboard.figures.projection import Projection
 from seqcls.interpretability.states.by_counts import Activations
 

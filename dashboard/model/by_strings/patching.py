@@ -3,10 +3,10 @@
 import streamlit as st
 
 from dashboard.charts.model import token_states
-from dashboard.drawing import stretch_part
+from dashboard.elements.placement import stretch_part
 from dashboard.figures.string_axes import token_names, with_letters
+from dashboard.model.by_strings.minimal import nearest_of
 from dashboard.model.choosing.strings import NOTATION
-from dashboard.model.minimal import nearest_of
 from dashboard.model.opened import AnyModel, remembered, say
 from dashboard.text import verbatim
 from seqcls.errors import SeqclsError

@@ -115,7 +115,7 @@ def file_name(text: str) -> str:
 @data.shared
 def _report(view: View, title: str, only: str) -> str:
     # Imported where it is used: what draws pictures takes a second to load.
-    from dashboard.report.writing import report
+    from dashboard.report.sweep_report import report
 
     text = report(data.reader(), view, title=title, only=only)
     if text is None:

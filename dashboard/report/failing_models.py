@@ -6,9 +6,10 @@ from typing import Any
 
 import pandas as pd
 
-from dashboard import data, measures
-from dashboard.report import causes
+from dashboard import data
+from dashboard.report.causes_and_remedies import causes_list
 from dashboard.report.document import kept, quiet
+from dashboard.words import measures
 from seqcls.kinds import KINDS, Kind
 from seqcls.problem import obstacle_of, resolve
 from sweeps.store.strings.string_queries import ErrorSearch
@@ -21,30 +22,30 @@ SHORTEST = 5
 
 
 def models(
-    failing: pd.DataFrame, found: pd.DataFrame, named: Mapping[int, str], *, strings: bool = True
+    failing: pd.DataFrame, causes: pd.DataFrame, named: Mapping[int, str], *, strings: bool = True
 ) -> Iterator[str]:
     """A line for each failing model, unfolded to its causes and its strings.
 
     Args:
         failing: run_id, config_id, model_seed, accuracy, errors; the worst of each first.
-        found: causes of some of them, as `sweeps.store.results.explained.causes`.
+        causes: of some of them, as `sweeps.store.results.explained.causes`.
         named: what configurations are called, in order.
         strings: whether all strings stand there, not only the shortest.
     """
     left = MOST_OF_ALL if strings else 0
     shown = failing[failing["config_id"].isin(named)].head(MOST_MODELS)
     for config_id, name in named.items():
-        own = shown[shown["config_id"] == config_id]
-        if own.empty:
+        of_configuration = shown[shown["config_id"] == config_id]
+        if of_configuration.empty:
             continue
         yield f"<h3>{html.escape(name)}</h3>"
         kind = _kind(config_id)
-        for model in own.to_dict("records"):
+        for model in of_configuration.to_dict("records"):
             errors = data.string_errors(int(model["run_id"]), ErrorSearch())
             most = min(left, MOST_STRINGS)
             left -= min(most, len(errors))
-            of_it = found[found["run_id"] == model["run_id"]]
-            yield _model(model, errors, of_it, kind, most)
+            causes_of_it = causes[causes["run_id"] == model["run_id"]]
+            yield _model(model, errors, causes_of_it, kind, most)
     if len(failing) > len(shown):
         yield quiet(f"And {len(failing) - len(shown):,} more models fail.")
 
@@ -58,7 +59,7 @@ def _kind(config_id: int) -> Kind:
 def _model(
     model: Mapping[Hashable, Any],
     errors: pd.DataFrame,
-    found: pd.DataFrame,
+    causes: pd.DataFrame,
     kind: Kind,
     most: int,
 ) -> str:
@@ -67,14 +68,14 @@ def _model(
         f"<code>{html.escape(string or 'the empty string')}</code>"
         for string in errors["string"].head(SHORTEST)
     )
-    cause = "" if found.empty else f", mostly {found['mechanism'].iloc[0]}"
+    cause = "" if causes.empty else f", mostly {causes['mechanism'].iloc[0]}"
     head = (
         f"Seed {int(model['model_seed'])} <small>run {run_id}: accuracy {model['accuracy']:.2%}, "
         f"{len(errors):,} different {html.escape(words.plural(words.missed))}"
         f"{html.escape(cause)}</small>"
     )
     return (
-        f'<details id="run-{run_id}"><summary>{head}</summary>\n{causes.told(found)}\n'
+        f'<details id="run-{run_id}"><summary>{head}</summary>\n{causes_list(causes)}\n'
         f"<p>The shortest: {shortest}.</p>\n{_strings(run_id, errors, kind, most)}</details>"
     )
 
@@ -97,8 +98,10 @@ def _strings(run_id: int, errors: pd.DataFrame, kind: Kind, most: int) -> str:
 
 def _titles(kind: Kind) -> dict[str, str]:
     # The kind of an error says the label too.
-    own = {column.name: column.title for column in kind.error_columns() if column.name != "label"}
-    return {"kind": "Kind", **own, "length": "Length", "occurrences": "Occurrences"}
+    of_kind = {
+        column.name: column.title for column in kind.error_columns() if column.name != "label"
+    }
+    return {"kind": "Kind", **of_kind, "length": "Length", "occurrences": "Occurrences"}
 
 
 def _cell(value: Any) -> Any:

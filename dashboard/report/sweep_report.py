@@ -6,12 +6,14 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from dashboard import data, measures, names, spoken
+from dashboard import data
 from dashboard.compare import configurations
 from dashboard.compare.drawn_models import MAX_ROWS
-from dashboard.report import causes, charts, failing
+from dashboard.report import charts, failing_models
+from dashboard.report.causes_and_remedies import causes_of_models, remedies
 from dashboard.report.document import document, kept, quiet, section
 from dashboard.text import models_fail
+from dashboard.words import kind_words, measures, names
 from seqcls import __version__
 from seqcls.theory.table import NOT_KNOWN
 from sweeps.grid.written_spec import toml_of
@@ -110,13 +112,13 @@ def _parts(
     named = names.configuration_names(tested["config_id"].head(MAX_ROWS).tolist())
     wrong = models[models["failing"] > 0].sort_values("errors", ascending=False)
     wrong = wrong[wrong["config_id"].isin(named)]
-    found = causes.found(store, wrong)
+    causes = causes_of_models(store, wrong)
     if wrong.empty:
         yield section("Failing seeds", "<p>No model fails.</p>")
     else:
-        listed = failing.models(wrong, found, named) if pages is None else ()
-        yield section("Failing seeds", *charts.mechanisms(wrong, found), *listed)
-        yield section("What may help", *causes.remedies(wrong, found, named, pages is not None))
+        listed = failing_models.models(wrong, causes, named) if pages is None else ()
+        yield section("Failing seeds", *charts.mechanisms(wrong, causes), *listed)
+        yield section("What may help", *remedies(wrong, causes, named, pages is not None))
     yield section("What failed in training", _failures(store, sweeps))
     yield section("Specifications", *map(_specification, sweeps[:MAX_ROWS]))
     if pages is not None:
@@ -138,7 +140,7 @@ def _head(
     pages: Mapping[str, str] | None,
 ) -> str:
     fail = models_fail(int(models["failing"].sum()), len(models))
-    means = measures.failing(view.below, spoken.of(models["config_id"]).words)
+    means = measures.failing(view.below, kind_words.of(models["config_id"]).words)
     said = "" if len(sweeps) != 1 else "".join(_written(sweeps[0]))
     return (
         f"<h1>{html.escape(title)}</h1>\n{said}{quiet(only) if only else ''}\n"
@@ -178,7 +180,7 @@ def _listed(sweeps: Sequence[_Sweep], pages: Mapping[str, str]) -> str:
 
 
 def _worst_first(table: pd.DataFrame) -> str:
-    words = spoken.of(table["config_id"]).words
+    words = kind_words.of(table["config_id"]).words
     waiting = int(table["unfinished"].sum() + table["failed"].sum())
     unfinished = f" {waiting:,} runs are not trained and count in no number." if waiting else ""
     more = len(table) - MOST_LISTED

@@ -5,12 +5,12 @@ import streamlit as st
 
 from dashboard.charts.errors.misclassified import MAP_SIDE, error_map, errors_by_length
 from dashboard.charts.style.encodings import AXIS
-from dashboard.drawing import stretch
-from dashboard.figures.misclassified import cells_frame, lengths_frame, likeliest_letters
-from dashboard.languages import EMPTY
+from dashboard.elements.placement import stretch
+from dashboard.figures.misclassified_frames import cells_frame, lengths_frame, likeliest_letters
 from dashboard.model.choosing.strings import Chosen
 from dashboard.model.opened import OpenedModel, remembered
 from dashboard.text import verbatim
+from dashboard.words.languages import EMPTY
 from seqcls.interpretability.model.obstacle import obstacle
 from seqcls.interpretability.rounded import percent
 from seqcls.interpretability.verdicts.by_counts import unaffordable

@@ -3,11 +3,11 @@
 import pandas as pd
 import streamlit as st
 
-from dashboard.figures import gallery
+from dashboard.figures.by_counts import gallery
+from dashboard.model.by_counts.why import explained, heads_for
 from dashboard.model.choosing.strings import Chosen
-from dashboard.model.drawing import draw
+from dashboard.model.figure_placement import draw
 from dashboard.model.opened import remembered
-from dashboard.model.why import explained, heads_for
 from dashboard.text import verbatim
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability.states.letter_order import letter_orders

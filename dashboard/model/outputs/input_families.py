@@ -4,11 +4,11 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.charts.errors.output_families import output_curve, output_map
-from dashboard.drawing import place, stretch
-from dashboard.figures.output_families import outputs_frame
-from dashboard.languages import family_example
+from dashboard.elements.placement import place, stretch
+from dashboard.figures.output_family_frames import outputs_frame
 from dashboard.model.opened import AnyModel, remembered, say
 from dashboard.text import verbatim
+from dashboard.words.languages import family_example
 from seqcls.errors import SeqclsError, VisitorError
 from seqcls.interpretability.families.families import output_family
 from seqcls.interpretability.families.output_family import OutputFamily, output_family_text

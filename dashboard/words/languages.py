@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dashboard import spoken
 from dashboard.text import verbatim
+from dashboard.words import kind_words
 from seqcls.errors import InvalidStringError
 from seqcls.tasks import InputTask, LanguageTask, Task
 from seqcls.tokens.strings import TokenStrings
@@ -101,7 +101,7 @@ def choose(models: "pd.Series[int]", more: Sequence[str] = ()) -> str:
     known = [str(name) for name in models.sort_values(ascending=False, kind="stable").index]
     if len(known) == 1:
         return known[0]
-    words = spoken.of_languages(known).words
+    words = kind_words.of_languages(known).words
     return st.selectbox(
         words.task.capitalize(),
         [*known, *more],

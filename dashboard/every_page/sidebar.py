@@ -1,6 +1,6 @@
 """The sidebar of every page: launch a sweep, watch sweeps in training, filter."""
 
-from dashboard import filters
+from dashboard.every_page import filters
 from dashboard.launch import panel
 from dashboard.sweeps_page import running
 

@@ -9,7 +9,7 @@ import streamlit as st
 from dashboard.charts.style.encodings import SIDE
 from dashboard.charts.style.keys import told_once
 from dashboard.charts.style.pointing import hint
-from dashboard.drawing import place_spec, placed, show_keys, stretch_spec, stretched
+from dashboard.elements.placement import place_spec, placed, show_keys, stretch_spec, stretched
 from dashboard.figures.figure import Figure
 
 PLANE_WIDTH = SIDE + 75

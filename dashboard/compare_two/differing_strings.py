@@ -3,10 +3,11 @@
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, links, measures, spoken
+from dashboard import data, links
 from dashboard.compare_two.choosing import STRING, Pair
-from dashboard.languages import first_strings
 from dashboard.text import verbatim
+from dashboard.words import kind_words, measures
+from dashboard.words.languages import first_strings
 from seqcls.errors import SeqclsError
 from seqcls.problem import obstacle_of, resolve
 from sweeps.questions import models as questions
@@ -30,7 +31,7 @@ def show(pair: Pair, strings: pd.DataFrame | None) -> str | None:
         strings: as `sweeps.statistics.seed_by_seed.string_differences`; None where the two are
             tested on different strings.
     """
-    words = spoken.of(pair.config_ids).words
+    words = kind_words.of(pair.config_ids).words
     st.subheader(f"{words.plural('').capitalize()} that only one gets wrong")
     if strings is None:
         st.info(
@@ -62,7 +63,7 @@ def _table(pair: Pair, strings: pd.DataFrame, what: str) -> str | None:
         f"{len(strings):,} different {what} that {of} get{'' if pair.run_ids is None else 's'} "
         "wrong, those of most models first. Select one to ask both about it."
     )
-    (kind, *_) = spoken.kinds_of(pair.config_ids)
+    (kind, *_) = kind_words.kinds_of(pair.config_ids)
     counted = {
         "wrong_a": st.column_config.NumberColumn("Wrong in first", help=pair.names[0]),
         "wrong_b": st.column_config.NumberColumn("Wrong in second", help=pair.names[1]),
@@ -124,7 +125,7 @@ def _side(pair: Pair, place: int, text: str) -> None:
             "label": st.column_config.NumberColumn("Label", width=60),
             "predicted": st.column_config.Column("Predicted"),
             "probability": None,
-            **measures.answer_columns(spoken.kinds_of((pair.config_ids[place],))[0]),
+            **measures.answer_columns(kind_words.kinds_of((pair.config_ids[place],))[0]),
             "logit": st.column_config.NumberColumn("Logit", format="%.3f"),
         },
         height=min(38 + 35 * len(answers), 320),

@@ -2,11 +2,13 @@
 
 import pandas as pd
 
-from dashboard import data, drawing, links, names
+from dashboard import data, links
 from dashboard.charts.comparison import accuracy_by_length
 from dashboard.charts.style.colors import OKABE_ITO
 from dashboard.compare import drawn_models, lengths
 from dashboard.compare_two.choosing import Pair
+from dashboard.elements import placement
+from dashboard.words import names
 from sweeps.store.reading.selection import View
 
 MEASURE = "accuracy"
@@ -25,8 +27,10 @@ def show(pair: Pair) -> None:
     measure = lengths.offered(pair.config_ids)
     title = next(name for name, known in measure.items() if known.name == MEASURE)
     drawn = (seeds, medians, lengths.limits(pair.config_ids), title, colors)
-    chart = drawing.built(accuracy_by_length.zoomed_by_length, *drawn)
-    event = drawing.with_legend(chart, colors, "by_length_of_two", click=accuracy_by_length.CLICKED)
+    chart = placement.built(accuracy_by_length.zoomed_by_length, *drawn)
+    event = placement.with_legend(
+        chart, colors, "by_length_of_two", click=accuracy_by_length.CLICKED
+    )
     links.open_clicked(event, accuracy_by_length.CLICKED)
 
 

@@ -3,8 +3,8 @@
 import streamlit as st
 
 from dashboard.charts.errors.families import family_curve, family_map, probability_curve
-from dashboard.drawing import place, stretch
-from dashboard.figures.families import boundary_frame, cells_frame, curve_frame, flips_frame
+from dashboard.elements.placement import place, stretch
+from dashboard.figures.family_frames import boundary_frame, cells_frame, curve_frame, flips_frame
 from dashboard.model.choosing.strings import Chosen, examples
 from dashboard.model.opened import remembered
 from dashboard.text import verbatim

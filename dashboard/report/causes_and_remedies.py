@@ -25,7 +25,7 @@ MOST_HELPED = 12
 """Configurations whose remedies are listed."""
 
 
-def found(store: Store, failing: pd.DataFrame) -> pd.DataFrame:
+def causes_of_models(store: Store, failing: pd.DataFrame) -> pd.DataFrame:
     """The causes of failing models: those stored, and others where letter counts decide.
 
     Nothing is stored.
@@ -71,7 +71,7 @@ def _of(store: Store, run_id: int) -> list[dict[str, Any]]:
     ]
 
 
-def told(of_one: pd.DataFrame) -> str:
+def causes_list(of_one: pd.DataFrame) -> str:
     """The causes of one model, the most frequent first."""
     if of_one.empty:
         return quiet("Its causes are not known; `seqcls causes SWEEP` finds and keeps them.")
@@ -95,7 +95,7 @@ def remedies(
     """What may help each configuration against its causes, and what came of it where it was tried.
 
     Args:
-        failing: as for `found`.
+        failing: as for `causes_of_models`.
         causes: what it returned.
         named: what configurations are called, in order.
         tried: whether only what was tried is listed.

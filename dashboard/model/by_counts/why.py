@@ -3,9 +3,9 @@
 import pandas as pd
 import streamlit as st
 
-from dashboard.figures import gallery
+from dashboard.figures.by_counts import gallery
 from dashboard.model.choosing.strings import Chosen, look_at
-from dashboard.model.drawing import draw
+from dashboard.model.figure_placement import draw
 from dashboard.model.opened import OpenedModel, remembered
 from dashboard.text import verbatim
 from seqcls.interpretability.causes.shares import causes

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from dashboard.figures import heads as of_head
-from dashboard.figures import strings, tokens, whole
+from dashboard.figures.by_counts import cls_states, tokens, whole
+from dashboard.figures.by_counts import heads as of_head
+from dashboard.figures.by_counts.history import Traces
 from dashboard.figures.figure import Figure
-from dashboard.figures.history import Traces
 
 Builder = Callable[[Traces, int], Iterator[Figure]]
 HeadBuilder = Callable[[Traces, int, Sequence[int]], Iterator[Figure]]
@@ -24,11 +24,11 @@ _OF_MODEL: dict[int, tuple[Builder, ...]] = {
     2: (tokens.embeddings,),
     3: (tokens.string_embeddings,),
     4: (tokens.normalised,),
-    9: (strings.attention_output,),
-    10: (strings.after_attention,),
-    11: (strings.normalised_again,),
-    12: (strings.feed_forward_output,),
-    13: (strings.after_feed_forward,),
+    9: (cls_states.attention_output,),
+    10: (cls_states.after_attention,),
+    11: (cls_states.normalised_again,),
+    12: (cls_states.feed_forward_output,),
+    13: (cls_states.after_feed_forward,),
     14: (whole.parameter_magnitudes,),
     15: (tokens.transformed,),
     16: (whole.readouts,),
@@ -36,8 +36,8 @@ _OF_MODEL: dict[int, tuple[Builder, ...]] = {
 _OF_HEADS: dict[int, tuple[HeadBuilder, ...]] = {
     5: (of_head.keys_and_queries,),
     6: (of_head.values,),
-    7: (strings.attention_values,),
-    8: (strings.weights,),
+    7: (cls_states.attention_values,),
+    8: (cls_states.weights,),
     17: (whole.score_circuits, whole.write_circuits),
 }
 NUMBERS = tuple(sorted([*_OF_MODEL, *_OF_HEADS]))

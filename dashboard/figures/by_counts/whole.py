@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 
 from dashboard.charts.model.circuits import matrix
-from dashboard.charts.model.losses import losses
+from dashboard.charts.model.loss_by_epoch import losses
 from dashboard.charts.model.parameters import magnitudes
 from dashboard.charts.model.readout import waterfall
+from dashboard.figures.by_counts.history import Traces, losses_by_part
 from dashboard.figures.figure import Figure
-from dashboard.figures.history import Traces, losses_by_part
 from dashboard.figures.string_axes import steps_frame
 from seqcls.interpretability.attribution.by_counts import direct_logit_attribution
 from seqcls.interpretability.model.network import Network

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pandas as pd
 
-from dashboard.charts.model.states import token_states
+from dashboard.charts.model.state_points import token_states
+from dashboard.figures.by_counts.history import Traces
 from dashboard.figures.figure import Figure, kept_share, points, view_of
-from dashboard.figures.history import Traces
 from dashboard.figures.projection import Projection
 from seqcls.interpretability.states.by_counts import Activations
 

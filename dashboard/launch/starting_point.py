@@ -8,8 +8,9 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import data, names
+from dashboard import data
 from dashboard.launch.fields import default_value, writes
+from dashboard.words import names
 from seqcls.canonical import canonical_json
 from seqcls.config import ANY_SAMPLER, PARTS, RunConfig
 from sweeps.grid.spec import load_specs

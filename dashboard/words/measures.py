@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.column_config import ListColumn, NumberColumn, TextColumn
 
-from dashboard.spoken import Spoken
+from dashboard.words.kind_words import Spoken
 from seqcls import kinds
 from seqcls.kinds import MISCLASSIFIED, Words
 

@@ -8,14 +8,14 @@ import streamlit as st
 
 from dashboard import layout
 from dashboard.charts.model import token_states
-from dashboard.charts.model.heads import LARGEST, ROOM, small_patterns
 from dashboard.charts.model.parts import WIDTH
 from dashboard.charts.model.readout import steps_of_one
-from dashboard.drawing import stretch_part
+from dashboard.charts.model.small_patterns import LARGEST, ROOM, small_patterns
+from dashboard.elements.placement import stretch_part
 from dashboard.figures.string_axes import DRAWN, with_letters, with_margin
+from dashboard.model.by_strings.string_results import StringResults
 from dashboard.model.choosing.epochs import Named
 from dashboard.model.opened import say
-from dashboard.model.string_results import StringResults
 from dashboard.text import verbatim
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.model.trained_model import Letters

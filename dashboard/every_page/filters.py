@@ -6,9 +6,10 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import data, links, spoken
+from dashboard import data, links
 from dashboard.sweeps_page import annotating
 from dashboard.text import verbatim
+from dashboard.words import kind_words
 from seqcls.errors import SeqclsError
 from sweeps.store.reading.selection import KINDS, View
 from sweeps.store.runs.notes import Note
@@ -205,7 +206,7 @@ def _say_what_is_unknown(param: str, known: list[str]) -> None:
 
 
 def _outcome() -> None:
-    words = spoken.of(data.languages()).words
+    words = kind_words.of(data.languages()).words
     missed = words.misses.format(f"at least one of its {words.plural('test')}")
     st.toggle(
         "Only failing models",
@@ -224,7 +225,7 @@ def _outcome() -> None:
         bind="query-params",
         help=f"At 100, a model fails if it {missed}.",
     )
-    if not spoken.has_cells(data.languages()):
+    if not kind_words.has_cells(data.languages()):
         return
     st.selectbox(
         "Error type",
