@@ -40,7 +40,7 @@ Answer = TypeVar("Answer")
 _revisions: ContextVar[dict[Any, Any] | None] = ContextVar("revisions", default=None)
 
 
-_asked: ContextVar[Store | None] = ContextVar("asked", default=None)
+_store: ContextVar[Store | None] = ContextVar("store", default=None)
 
 
 def sorted_values(column: pd.Series) -> list[Any]:
@@ -51,18 +51,18 @@ def sorted_values(column: pd.Series) -> list[Any]:
 
 
 @contextmanager
-def asking(store: Store) -> Iterator[None]:
+def reading_from(store: Store) -> Iterator[None]:
     """A block whose queries go to this database, not to that of the environment."""
-    before = _asked.set(store)
+    before = _store.set(store)
     try:
         yield
     finally:
-        _asked.reset(before)
+        _store.reset(before)
 
 
 def reader() -> Store:
-    """The database to query: that of a block of `asking`, else that of the environment."""
-    return _asked.get() or open_reader()
+    """The database to query: that of a block of `reading_from`, else that of the environment."""
+    return _store.get() or open_reader()
 
 
 @contextmanager
@@ -113,9 +113,9 @@ def _which(store: Store) -> tuple[Any, ...]:
     if store.path is not None:
         # Where it is gone by now, its query says so.
         with suppress(OSError):
-            found = store.path.stat()
+            status = store.path.stat()
             # A copy over it keeps its number.
-            file = (found.st_ino, found.st_size, found.st_mtime_ns)
+            file = (status.st_ino, status.st_size, status.st_mtime_ns)
     return store.location, file, () if store.survey is None else tuple(store.survey.lines)
 
 

@@ -20,8 +20,8 @@ def _all(view: View, config_ids: tuple[int, ...]) -> pd.DataFrame:
 @data.shared
 def counts(view: View, config_ids: tuple[int, ...]) -> dict[int, int]:
     """How many models the view picks of each of these configurations that has any."""
-    found = _all(view, config_ids)["config_id"].value_counts()
-    return dict(zip(found.index.tolist(), found.tolist(), strict=True))
+    numbers = _all(view, config_ids)["config_id"].value_counts()
+    return dict(zip(numbers.index.tolist(), numbers.tolist(), strict=True))
 
 
 @data.shared
@@ -35,7 +35,7 @@ def models(view: View, config_ids: tuple[int, ...], most: int | None) -> pd.Data
     """
     drawn = _all(view, config_ids)
     if most is not None:
-        drawn = pd.concat(_spread(one, most) for _, one in drawn.groupby("config_id"))
+        drawn = pd.concat(_spread(seeds, most) for _, seeds in drawn.groupby("config_id"))
     return drawn.assign(configuration=drawn["config_id"].map(names.configuration_names(config_ids)))
 
 

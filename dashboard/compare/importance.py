@@ -51,25 +51,25 @@ def show(table: pd.DataFrame, view: View, named: list[str]) -> None:
     )
     configs = several[several["language"] == language]
     ids = tuple(configs["config_id"].astype(int))
-    found = data.importance(view, ids, measure)
-    if found.empty:
+    effects = data.importance(view, ids, measure)
+    if effects.empty:
         st.caption(
             "Its configurations differ in no setting that their "
             f"{said.words.task} and network read."
         )
         return
-    if found["moves"].max() > 0:
-        _say(found.iloc[0], measure, language)
+    if effects["moves"].max() > 0:
+        _say(effects.iloc[0], measure, language)
     else:
-        same = written(found["at_best"].iloc[0], measure)
+        same = written(effects["at_best"].iloc[0], measure)
         st.caption(f"{measure}: {same} with every value of every setting.")
-    placement.show(placement.built(importance_chart, found, measure), "importance")
+    placement.show(placement.built(importance_chart, effects, measure), "importance")
     st.caption(
         f"{measure} of a value: the mean over the configurations with it; configurations whose "
         f"{said.words.task} or network does not use the setting are left out. Settings that always "
         "change together are grouped, since their effects cannot be separated."
     )
-    _parallel(configs, found, measure.lower())
+    _parallel(configs, effects, measure.lower())
 
 
 def _say(first: pd.Series, measure: str, language: str) -> None:
@@ -102,8 +102,8 @@ def _interval(first: pd.Series, measure: str) -> str:
     return f"95% interval {' to '.join(ends)}{unsure}"
 
 
-def _parallel(table: pd.DataFrame, found: pd.DataFrame, outcome: str) -> None:
-    fields = [name for names in found["fields"] for name in names][:MOST_AXES]
+def _parallel(table: pd.DataFrame, effects: pd.DataFrame, outcome: str) -> None:
+    fields = [name for names in effects["fields"] for name in names][:MOST_AXES]
     if len(fields) < 2:
         return
     column = outcome.replace(" ", "_")

@@ -94,11 +94,11 @@ def medians(view: View, config_ids: tuple[int, ...], width: int, measure: str) -
         configuration, middle (length), n, median, low, high.
     """
     named = names.configuration_names(config_ids)
-    found = data.median_curves(view, config_ids, width, _MEASURES[measure])
-    found["middle"] = (found["first_length"] + found["last_length"]) / 2
-    found["configuration"] = pd.Categorical(found["config_id"].map(named), list(named.values()))
-    found = found.sort_values(["configuration", "middle"], ignore_index=True)
-    return found[["configuration", "middle", "n", "median", "low", "high"]]
+    rows = data.median_curves(view, config_ids, width, _MEASURES[measure])
+    rows["middle"] = (rows["first_length"] + rows["last_length"]) / 2
+    rows["configuration"] = pd.Categorical(rows["config_id"].map(named), list(named.values()))
+    rows = rows.sort_values(["configuration", "middle"], ignore_index=True)
+    return rows[["configuration", "middle", "n", "median", "low", "high"]]
 
 
 def points(scores: pd.DataFrame, measure: str) -> pd.DataFrame:
@@ -114,7 +114,7 @@ def points(scores: pd.DataFrame, measure: str) -> pd.DataFrame:
         or tokens).
     """
     strings, counted = _SHARES[measure](scores)
-    found = pd.DataFrame(
+    rows = pd.DataFrame(
         {
             "run_id": scores["run_id"],
             "middle": (scores["first_length"] + scores["last_length"]) / 2,
@@ -123,7 +123,7 @@ def points(scores: pd.DataFrame, measure: str) -> pd.DataFrame:
             "strings": strings,
         }
     )
-    return found.dropna(subset=["value"])
+    return rows.dropna(subset=["value"])
 
 
 def named(bins: pd.DataFrame) -> list[str]:

@@ -19,8 +19,8 @@ def show(pair: Pair) -> None:
     width = lengths.first_width(pair.config_ids)
     if pair.run_ids is None:
         seeds, medians = _of_configurations(pair, width)
-        own = names.colors(list(dict.fromkeys(pair.config_ids)))
-        colors = dict(zip(pair.names, (own[x] for x in pair.config_ids), strict=True))
+        color_of = names.colors(list(dict.fromkeys(pair.config_ids)))
+        colors = dict(zip(pair.names, (color_of[x] for x in pair.config_ids), strict=True))
     else:
         seeds, medians = _of_models(pair.run_ids, pair.names, width)
         colors = dict(zip(pair.names, OKABE_ITO, strict=False))

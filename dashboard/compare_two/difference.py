@@ -12,11 +12,11 @@ from sweeps.statistics.median_intervals import FEWEST
 LEAST_SAID = 0.0001
 
 
-def of_configurations(found: Compared, names: tuple[str, str]) -> None:
+def of_configurations(compared: Compared, names: tuple[str, str]) -> None:
     """Failing seeds of both, their difference, and whether the same seeds fail."""
-    compared = found.comparison
+    comparison = compared.comparison
     with st.container(horizontal=True, gap="medium"):
-        for name, share, runs in zip(names, compared.failing, compared.runs, strict=True):
+        for name, share, runs in zip(names, comparison.failing, comparison.runs, strict=True):
             st.metric(
                 verbatim(name),
                 f"{round(share.value * runs)} of {runs} fail",
@@ -26,22 +26,22 @@ def of_configurations(found: Compared, names: tuple[str, str]) -> None:
                 help="Seeds that fail, and the 95% interval of their share (Wilson).",
                 width="content",
             )
-        _difference("Difference of failing shares", compared.difference, "Newcombe")
-        _difference("Difference of median accuracy", compared.median_difference, "bootstrap")
-    if compared.p_value is None:
+        _difference("Difference of failing shares", comparison.difference, "Newcombe")
+        _difference("Difference of median accuracy", comparison.median_difference, "bootstrap")
+    if comparison.p_value is None:
         st.caption(
             "McNemar: none, since no seed is in both; the two are compared as independent samples."
         )
         return
-    _sentence(compared.table, compared.p_value, "seeds that both have", "fail")
-    _table(compared.table, names, "fails", "does not fail")
+    _sentence(comparison.table, comparison.p_value, "seeds that both have", "fail")
+    _table(comparison.table, names, "fails", "does not fail")
 
 
-def of_models(found: ComparedRuns, names: tuple[str, str]) -> None:
+def of_models(compared: ComparedRuns, names: tuple[str, str]) -> None:
     """Strings that both get wrong, or only one, and whether that may be chance."""
     with st.container(horizontal=True, gap="medium"):
-        _difference("Difference of wrong shares", found.difference, "Newcombe")
-    if found.table is None or found.p_value is None:
+        _difference("Difference of wrong shares", compared.difference, "Newcombe")
+    if compared.table is None or compared.p_value is None:
         st.caption(
             "McNemar: none, since the two are tested on different strings; the shares are compared "
             "as independent samples."
@@ -51,8 +51,8 @@ def of_models(found: ComparedRuns, names: tuple[str, str]) -> None:
         "Each different test string counts once, however often the test has it: a model always "
         "answers it the same way."
     )
-    _sentence(found.table, found.p_value, "test strings", "are wrong")
-    _table(found.table, names, "is wrong", "is right")
+    _sentence(compared.table, compared.p_value, "test strings", "are wrong")
+    _table(compared.table, names, "is wrong", "is right")
 
 
 def _difference(label: str, difference: Interval, by: str) -> None:

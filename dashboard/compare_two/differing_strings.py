@@ -103,14 +103,14 @@ def _first(pair: Pair, strings: pd.DataFrame | None) -> str:
 def _side(pair: Pair, place: int, text: str) -> None:
     """The answers of one side's models."""
     models = data.models(View())
-    own = models[models["config_id"] == pair.config_ids[place]]
+    of_side = models[models["config_id"] == pair.config_ids[place]]
     if pair.run_ids is not None:
-        own = own[own["run_id"] == pair.run_ids[place]]
+        of_side = of_side[of_side["run_id"] == pair.run_ids[place]]
     st.caption(f"{('First', 'Second')[place]}: {verbatim(pair.names[place])}")
     rows = []
     try:
-        for run in own.head(MOST_ASKED).to_dict("records"):
-            answer = _asked(int(run["run_id"]), (text,)).iloc[0]
+        for run in of_side.head(MOST_ASKED).to_dict("records"):
+            answer = _predictions(int(run["run_id"]), (text,)).iloc[0]
             rows.append({"model_seed": run["model_seed"], "run_id": run["run_id"], **answer})
     except SeqclsError as error:
         st.info(f"It cannot be asked: {verbatim(str(error))}")
@@ -130,22 +130,22 @@ def _side(pair: Pair, place: int, text: str) -> None:
         },
         height=min(38 + 35 * len(answers), 320),
     )
-    if len(own) > MOST_ASKED:
-        st.caption(f"The first {MOST_ASKED} of {len(own):,} models are asked.")
+    if len(of_side) > MOST_ASKED:
+        st.caption(f"The first {MOST_ASKED} of {len(of_side):,} models are asked.")
     wrong = answers[~_right(answers)]
-    one = int((wrong if len(wrong) else answers)["run_id"].iloc[0])
-    links.to_model(one, f"Look inside model {one} at this string", string=text)
+    run_id = int((wrong if len(wrong) else answers)["run_id"].iloc[0])
+    links.to_model(run_id, f"Look inside model {run_id} at this string", string=text)
 
 
-_asked = data.cached(questions.predict)
+_predictions = data.cached(questions.predict)
 
 
 def _right(answers: pd.DataFrame) -> "pd.Series[bool]":
     if "label" in answers:
         return answers["label"].astype(float) == answers["predicted"].astype(float)
     given = "output" if "output" in answers else "predicted"
-    found: pd.Series[bool] = answers["target"].astype(str) == answers[given].astype(str)
-    return found
+    right: pd.Series[bool] = answers["target"].astype(str) == answers[given].astype(str)
+    return right
 
 
 def _say(answers: pd.DataFrame) -> None:

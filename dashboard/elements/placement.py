@@ -202,7 +202,7 @@ def _reserved(spec: dict[str, Any]) -> int:
 
 def _place_of(key: str, height: int, width: int = 0) -> DeltaGenerator:
     """The place of a chart, kept until it is drawn; as wide as the page where no width is given."""
-    place = layout.room(f"room of {key}", height, width)
+    place = layout.key_of_place(f"room of {key}", height, width)
     return st.container(key=place, width="content" if width else "stretch")
 
 

@@ -57,18 +57,18 @@ def _give_up(error: Exception) -> None:
 def say_what_is_damaged() -> None:
     """Says above every page what of the database is left out."""
     try:
-        found = open_reader().survey
+        survey = open_reader().survey
     except SeqclsError:
         return
-    if found is None or not found.lines:
+    if survey is None or not survey.lines:
         return
     st.warning(
         "This database is damaged. Damaged rows and the models they belong to are left out; all "
         "other models are shown."
     )
-    with st.expander(f"What is damaged ({len(found.lines):,})"):
+    with st.expander(f"What is damaged ({len(survey.lines):,})"):
         more = (
-            [f"and {len(found.lines) - MOST_SAID:,} more"] if len(found.lines) > MOST_SAID else []
+            [f"and {len(survey.lines) - MOST_SAID:,} more"] if len(survey.lines) > MOST_SAID else []
         )
-        st.code("\n".join([*found.lines[:MOST_SAID], *more]), language=None, wrap_lines=True)
+        st.code("\n".join([*survey.lines[:MOST_SAID], *more]), language=None, wrap_lines=True)
         st.code(trust.ADVICE, language=None, wrap_lines=True)

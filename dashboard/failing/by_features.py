@@ -25,10 +25,10 @@ def show(run_id: int, config: RunConfig) -> None:
     problem = resolve(config)
     if pictures.page_of(problem.task) is None:
         return
-    found = _measured(run_id, config)
+    shares = _measured(run_id, config)
     for column, feature in zip(st.columns(2), (CHARACTERS, LINES), strict=True):
         with column:
-            rows = found[found["feature"] == feature]
+            rows = shares[shares["feature"] == feature]
             chart = placement.built(by_feature, rows, feature, _most_trained(problem, feature))
             placement.show(chart, f"outputs by {feature}")
     st.caption(

@@ -33,9 +33,9 @@ def show(view: View) -> None:
     """
     st.subheader("Why do they fail?")
     failing = data.failing_models(view, data.count_failing_models(view))
-    found = data.causes()
-    found = found[found["run_id"].isin(failing["run_id"])]
-    leading = causes.leading(found)
+    mechanisms = data.causes()
+    mechanisms = mechanisms[mechanisms["run_id"].isin(failing["run_id"])]
+    leading = causes.leading(mechanisms)
     waiting = failing[~failing["run_id"].isin(leading["run_id"])]
     reasons = _without_causes(waiting)
     if not failing["config_id"].isin(reasons).all():
@@ -49,8 +49,8 @@ def show(view: View) -> None:
     finding.offer([int(run_id) for run_id in waiting["run_id"].head(AT_ONCE)])
     if leading.empty:
         return
-    _grid(failing, found)
-    _models_of_one(failing, leading, found)
+    _grid(failing, mechanisms)
+    _models_of_one(failing, leading, mechanisms)
 
 
 def _without_causes(models: pd.DataFrame) -> dict[int, str]:
@@ -88,8 +88,8 @@ _OF_OUTPUTS = (
 )
 
 
-def _grid(failing: pd.DataFrame, found: pd.DataFrame) -> None:
-    table = causes.table(failing.rename(columns={"run_id": "id"}), found)
+def _grid(failing: pd.DataFrame, mechanisms: pd.DataFrame) -> None:
+    table = causes.table(failing.rename(columns={"run_id": "id"}), mechanisms)
     order = table["config_id"].drop_duplicates().tolist()
     named = names.configuration_names(order)
     table.insert(0, "configuration", table["config_id"].map(named))
@@ -108,7 +108,7 @@ def _grid(failing: pd.DataFrame, found: pd.DataFrame) -> None:
     )
 
 
-def _models_of_one(failing: pd.DataFrame, leading: pd.DataFrame, found: pd.DataFrame) -> None:
+def _models_of_one(failing: pd.DataFrame, leading: pd.DataFrame, mechanisms: pd.DataFrame) -> None:
     """The models that fail by the mechanism that is chosen, to look into."""
     chosen = st.pills(
         "Models that fail by",
@@ -119,7 +119,7 @@ def _models_of_one(failing: pd.DataFrame, leading: pd.DataFrame, found: pd.DataF
     if chosen is None:
         return
     models = leading[leading["mechanism"] == chosen].merge(failing, on="run_id")
-    parts = found[found["mechanism"] == chosen].groupby("run_id")[["head", "tokens"]]
+    parts = mechanisms[mechanisms["mechanism"] == chosen].groupby("run_id")[["head", "tokens"]]
     told = {run_id: _parts(rows) for run_id, rows in parts}
     shown = pd.DataFrame(
         {

@@ -42,9 +42,9 @@ def show(run_id: int, errors: pd.DataFrame, config: RunConfig) -> None:
         chart, _ = told_once(placement.built(errors_by_length, _by_length(run_id)))
         placement.show(chart, "errors by length")
     with right:
-        found = features(config, tuple(errors["string"]))
-        across, up = _axes(config, [str(name) for name in found])
-        drawn = errors.assign(first=found[across].to_numpy(), second=found[up].to_numpy())
+        values = features(config, tuple(errors["string"]))
+        across, up = _axes(config, [str(name) for name in values])
+        drawn = errors.assign(first=values[across].to_numpy(), second=values[up].to_numpy())
         chart, keys = told_once(placement.built(feature_plane, drawn, across, up))
         placement.show(chart, "errors by features")
     with place:
@@ -56,9 +56,9 @@ def show(run_id: int, errors: pd.DataFrame, config: RunConfig) -> None:
 @lru_cache(maxsize=32)
 def features(config: RunConfig, strings: tuple[str, ...]) -> pd.DataFrame:
     """The features by which the task distinguishes strings, a column each, with their length."""
-    found = token_strings(config, strings)
-    columns = dict(resolve(config).task.features(found))
-    return pd.DataFrame({**columns, LENGTH: found.lengths})
+    tokens = token_strings(config, strings)
+    columns = dict(resolve(config).task.features(tokens))
+    return pd.DataFrame({**columns, LENGTH: tokens.lengths})
 
 
 def token_strings(config: RunConfig, strings: Sequence[str]) -> TokenStrings:

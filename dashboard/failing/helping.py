@@ -83,8 +83,8 @@ def rounding(run_id: int) -> None:
     Args:
         run_id: a finished run.
     """
-    found: pd.DataFrame = data.sensitivity()
-    for outcome in found[found["run_id"] == run_id].to_dict("records"):
+    retrained: pd.DataFrame = data.sensitivity()
+    for outcome in retrained[retrained["run_id"] == run_id].to_dict("records"):
         times = (
             f"{outcome['times']} times with other rounding (initial values moved by one unit in "
             "the last place, or double precision)"

@@ -45,6 +45,6 @@ def _places(run_id: int, width: int) -> pd.DataFrame:
     first = places["first_wrong"] // width * width
     places = places.assign(first_place=first, last_place=first + width - 1)
     grouped = ["first_length", "last_length", "first_place", "last_place"]
-    found = places.groupby(grouped)["strings"].sum().reset_index()
-    spans = found[["first_place", "last_place"]].set_axis(["first_length", "last_length"], axis=1)
-    return found.assign(lengths=named(found), places=named(spans))
+    sums = places.groupby(grouped)["strings"].sum().reset_index()
+    spans = sums[["first_place", "last_place"]].set_axis(["first_length", "last_length"], axis=1)
+    return sums.assign(lengths=named(sums), places=named(spans))

@@ -44,8 +44,8 @@ def ranking_frame(ranked: Mapping[str, Sequence[Ablated]], name: Name) -> pd.Dat
     return pd.DataFrame(
         [
             {"part": name(ablated.parts[0]), "way": way, **_costs(ablated)}
-            for way, found in ranked.items()
-            for ablated in found
+            for way, outcomes in ranked.items()
+            for ablated in outcomes
         ]
     )
 

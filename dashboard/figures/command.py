@@ -51,11 +51,11 @@ def write_all(
 
 def charts(store: Store, run: int | str, strings: Sequence[str], epoch: int | None) -> list[Any]:
     """What `sweeps.api.figures` hands out."""
-    found = [figure.chart.copy(deep=False) for figure in drawn(store, str(run), strings, epoch)]
-    for chart in found:
+    drawings = [figure.chart.copy(deep=False) for figure in drawn(store, str(run), strings, epoch)]
+    for chart in drawings:
         # Pages alone read it, and charts with it could not be concatenated.
         chart.usermeta = alt.Undefined
-    return found
+    return drawings
 
 
 def drawn(store: Store, reference: str, strings: Sequence[str], epoch: int | None) -> list[Figure]:

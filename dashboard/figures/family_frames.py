@@ -31,38 +31,38 @@ def flips_frame(curve: Curve) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["n", "logit", "label"])
 
 
-def cells_frame(found: Map) -> pd.DataFrame:
+def cells_frame(grid: Map) -> pd.DataFrame:
     """x, x2, y, y2 (the edges of a cell), first, second, logit, outcome."""
-    columns, rows = np.meshgrid(np.arange(len(found.second)), np.arange(len(found.first)))
-    x, y = _edges(found.first), _edges(found.second)
-    logit = found.logits.ravel()
+    columns, rows = np.meshgrid(np.arange(len(grid.second)), np.arange(len(grid.first)))
+    x, y = _edges(grid.first), _edges(grid.second)
+    logit = grid.logits.ravel()
     return pd.DataFrame(
         {
             "x": x[rows.ravel()],
             "x2": x[rows.ravel() + 1],
             "y": y[columns.ravel()],
             "y2": y[columns.ravel() + 1],
-            "first": found.first[rows.ravel()],
-            "second": found.second[columns.ravel()],
+            "first": grid.first[rows.ravel()],
+            "second": grid.second[columns.ravel()],
             "logit": logit,
-            "outcome": _outcomes(found),
+            "outcome": _outcomes(grid),
             "strength": 0.25 + 0.65 * np.minimum(np.abs(logit), SURE) / SURE,
         }
     )
 
 
-def boundary_frame(found: Map) -> pd.DataFrame:
+def boundary_frame(grid: Map) -> pd.DataFrame:
     """first, second: for each value of the first count where over the second the answer changes."""
     rows = [
         {"first": int(value), "second": change.n}
-        for value, changes in zip(found.first, found.changes, strict=True)
+        for value, changes in zip(grid.first, grid.changes, strict=True)
         for change in changes
     ]
     return pd.DataFrame(rows, columns=["first", "second"])
 
 
-def _outcomes(found: Curve | Map) -> list[str]:
-    pairs = zip(found.labels.ravel().tolist(), found.logits.ravel().tolist(), strict=True)
+def _outcomes(answers: Curve | Map) -> list[str]:
+    pairs = zip(answers.labels.ravel().tolist(), answers.logits.ravel().tolist(), strict=True)
     return [outcome(label, logit > 0) for label, logit in pairs]
 
 

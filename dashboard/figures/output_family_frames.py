@@ -7,7 +7,7 @@ from seqcls.interpretability.families.output_family import OutputFamily
 RIGHT = "right"
 
 
-def outputs_frame(found: OutputFamily) -> pd.DataFrame:
+def outputs_frame(answers: OutputFamily) -> pd.DataFrame:
     """A row an input: its counts by their names, outcome, right_tokens, target_tokens, …
 
     And share (of the target's tokens that are right before the first wrong one, in [0, 1]), input,
@@ -15,7 +15,7 @@ def outputs_frame(found: OutputFamily) -> pd.DataFrame:
     """
     rows = [
         {
-            **dict(zip(found.family.names, each.values, strict=True)),
+            **dict(zip(answers.family.names, each.values, strict=True)),
             "outcome": each.error_kind or RIGHT,
             "right_tokens": each.right_tokens,
             "target_tokens": each.target_tokens,
@@ -24,6 +24,6 @@ def outputs_frame(found: OutputFamily) -> pd.DataFrame:
             "target": each.target,
             "output": each.output,
         }
-        for each in found.outputs
+        for each in answers.outputs
     ]
     return pd.DataFrame(rows)

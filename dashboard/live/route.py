@@ -56,8 +56,8 @@ async def _question(request: Request) -> tuple[int, int | None, str]:
         if len(body) > MOST_BYTES:
             raise ValueError(f"The question has more than {MOST_BYTES:,} bytes.")
     try:
-        asked = json.loads(body)
-        run_id, epoch, string = asked["run"], asked.get("epoch"), asked["string"]
+        question = json.loads(body)
+        run_id, epoch, string = question["run"], question.get("epoch"), question["string"]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise ValueError(f"The question cannot be read: {EXPECTED}") from None
     # A bit is a whole number, too; not here.

@@ -23,14 +23,14 @@ from sweeps.store.reading.models import stored_model
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 
-Asked = TypeVar("Asked")
-Asked_co = TypeVar("Asked_co", covariant=True)
+Answerer = TypeVar("Answerer")
+Answerer_co = TypeVar("Answerer_co", covariant=True)
 
 Key = tuple[Any, ...]
 """Which database, in which state, which run, and which epoch."""
 
 
-class Askable(Protocol[Asked_co]):
+class Askable(Protocol[Answerer_co]):
     """A model of the database."""
 
     @property
@@ -38,7 +38,7 @@ class Askable(Protocol[Asked_co]):
         """What tells it from all others, and from itself in another state of the database."""
 
     @property
-    def asked(self) -> Asked_co:
+    def answerer(self) -> Answerer_co:
         """What answers."""
 
 
@@ -55,7 +55,7 @@ class OpenedModel:
         return *self.of_run, self.epoch
 
     @property
-    def asked(self) -> Network:
+    def answerer(self) -> Network:
         return self.network
 
     @property
@@ -96,7 +96,7 @@ class AnyModel:
     model: TrainedModel
 
     @property
-    def asked(self) -> TrainedModel:
+    def answerer(self) -> TrainedModel:
         return self.model
 
 
@@ -141,8 +141,8 @@ def key_of(run_id: int) -> Key:
 
 
 def remembered(
-    compute: Callable[Concatenate[Asked, Arguments], Answer], says: str = ""
-) -> Callable[Concatenate[Askable[Asked], Arguments], Answer]:
+    compute: Callable[Concatenate[Answerer, Arguments], Answer], says: str = ""
+) -> Callable[Concatenate[Askable[Answerer], Arguments], Answer]:
     """A function of a model that is asked once for every model, epoch and arguments.
 
     What it returns is shared between sessions and so must not be changed.
@@ -154,11 +154,11 @@ def remembered(
 
     @wraps(compute)
     def answer(
-        model: Askable[Asked], /, *args: Arguments.args, **kwargs: Arguments.kwargs
+        model: Askable[Answerer], /, *args: Arguments.args, **kwargs: Arguments.kwargs
     ) -> Answer:
         name = f"{compute.__module__}.{compute.__qualname__}"
         key = (name, model.key, args, tuple(kwargs.items()))
-        return ask(key, lambda: compute(model.asked, *args, **kwargs), says)
+        return ask(key, lambda: compute(model.answerer, *args, **kwargs), says)
 
     return answer
 

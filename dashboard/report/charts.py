@@ -79,16 +79,16 @@ def by_seed(view: View, table: pd.DataFrame) -> Iterator[str]:
     yield quiet(" ".join(said))
 
 
-def mechanisms(failing: pd.DataFrame, found: pd.DataFrame) -> Iterator[str]:
+def mechanisms(failing: pd.DataFrame, cause_rows: pd.DataFrame) -> Iterator[str]:
     """What the failing seeds of each configuration fail by, where that is known of any.
 
     Args:
         failing: a row a failing model: run_id, config_id.
-        found: their causes, as `sweeps.store.results.explained.causes`.
+        cause_rows: their causes, as `sweeps.store.results.explained.causes`.
     """
-    if found.empty:
+    if cause_rows.empty:
         return
-    table = causes.table(failing.rename(columns={"run_id": "id"}), found)
+    table = causes.table(failing.rename(columns={"run_id": "id"}), cause_rows)
     drawn = table["config_id"].drop_duplicates().head(MAX_ROWS).tolist()
     named = names.configuration_names(drawn)
     shown = table[table["config_id"].isin(drawn)]
@@ -102,8 +102,8 @@ def _figure(name: str, spec: dict[str, Any]) -> str:
     datasets = fitted.pop("datasets", {})
     light, dark = (themed(fitted, ground) for ground in (LIGHT, DARK))
     drawn = vl_convert.vegalite_to_svg(json.dumps({**light, "datasets": datasets}))
-    for own in (light, dark):
-        own["background"] = "transparent"
+    for theme in (light, dark):
+        theme["background"] = "transparent"
     return (
         f'<figure data-chart="{name}" aria-label="{html.escape(light["description"])}">{drawn}'
         f"</figure>\n{kept(name, {'light': light, 'dark': dark, 'datasets': datasets})}"

@@ -69,7 +69,7 @@ def report(
             none are given, they stand in this page.
         beside: whether what draws the charts is a file beside the page.
     """
-    with data.asking(store), data.at_one_revision():
+    with data.reading_from(store), data.at_one_revision():
         models = data.models(view)
         models = models[models["picked"] > 0]
         if models.empty:
@@ -83,15 +83,15 @@ def report(
 
 def _sweeps(view: View) -> list[_Sweep]:
     """The sweeps of the models, the latest first where there are too many."""
-    notes, found = data.sweep_notes(), []
+    notes, sweeps = data.sweep_notes(), []
     known = {name: key for key, name in data.sweep_names().items()}
     wanted = [name for name in known if not view.sweeps or name in view.sweeps]
     for name in wanted[-MOST_SWEEPS:]:
         models = data.models(replace(view, sweeps=(name,)))
         if (models["picked"] > 0).any():
             key = known[name]
-            found.append(_Sweep(data.sweep_record(key), notes.get(key, Note()), models))
-    return found
+            sweeps.append(_Sweep(data.sweep_record(key), notes.get(key, Note()), models))
+    return sweeps
 
 
 def _parts(
@@ -219,11 +219,11 @@ def _failures(store: Store, sweeps: Sequence[_Sweep]) -> str:
     """The latest attempts that failed, with their reasons."""
     rows = []
     for sweep in sweeps:
-        found = sweep_queries.failures(store, sweep.record.id, MOST_FAILURES)
+        failures = sweep_queries.failures(store, sweep.record.id, MOST_FAILURES)
         rows += [
             f"<tr><td>{html.escape(sweep.record.name)}</td><td>{row['run_id']}</td>"
             f"<td>{html.escape(row['reason'])}</td></tr>"
-            for row in found.to_dict("records")
+            for row in failures.to_dict("records")
         ]
     if not rows:
         return ""

@@ -199,8 +199,8 @@ def _by_length(chosen: pd.DataFrame, view: View) -> None:
     if medians.empty:
         return
     most = _most(drawn_models.counts(view, ids), medians["middle"].nunique())
-    own = names.colors(ids)
-    colors = {named[config_id]: own[config_id] for config_id in ids}
+    color_of = names.colors(ids)
+    colors = {named[config_id]: color_of[config_id] for config_id in ids}
     chart = placement.built(
         accuracy_by_length.zoomed_by_length,
         drawn_models.points(view, ids, most, width, measure.name),

@@ -27,15 +27,15 @@ def show() -> None:
 def _compared(pair: Pair) -> None:
     with st.spinner("Comparing", show_time=True):
         if pair.run_ids is None:
-            found = _configurations(pair.config_ids, pair.names)
-            chips.show_apart(found.fields)
-            difference.of_configurations(found, pair.names)
-            differing = found.strings
+            configs = _configurations(pair.config_ids, pair.names)
+            chips.show_apart(configs.fields)
+            difference.of_configurations(configs, pair.names)
+            differing = configs.strings
         else:
-            both = _models(*pair.run_ids)
-            chips.show_apart(both.fields)
-            difference.of_models(both, pair.names)
-            differing = both.strings
+            models = _models(*pair.run_ids)
+            chips.show_apart(models.fields)
+            difference.of_models(models, pair.names)
+            differing = models.strings
     st.subheader("By string length")
     accuracy_of_both.show(pair)
     selected = differing_strings.show(pair, differing)

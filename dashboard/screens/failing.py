@@ -207,18 +207,18 @@ def _strings(run_id: int, view: View, kind: Kind, config: RunConfig) -> None:
 def _breaking(view: View, number: int) -> None:
     said = kind_words.of(data.configurations(view)["config_id"])
     st.subheader(f"Which {said.words.plural('')} break most models?")
-    found = data.breaking_strings(view, BREAKING)
-    if found.strings.empty:
+    breaking = data.breaking_strings(view, BREAKING)
+    if breaking.strings.empty:
         st.caption("Their strings are damaged, so they are left out.")
         return
-    language = languages.choose(pd.Series(found.languages))
-    of, several = found.languages[language], len(found.languages) > 1
-    table = found.strings[found.strings["language"] == language]
+    language = languages.choose(pd.Series(breaking.languages))
+    of, several = breaking.languages[language], len(breaking.languages) > 1
+    table = breaking.strings[breaking.strings["language"] == language]
     table = table.assign(share=table["models"] / table["of"]).drop(columns="language")
     ids = [config_id for config_id, name in data.languages().items() if name == language]
     (kind, *_), said = kind_words.kinds_of(tuple(ids)), kind_words.of(ids)
     whose = f"{of:,} models of this {said.words.task}" if several else f"{number:,} models"
-    if found.every > 1:
+    if breaking.every > 1:
         whose = f"{of:,} models, spread evenly among those that fail: all would take too long"
     miss = " ".join(said.words.miss.format("").split())
     st.caption(f"The {len(table)} {said.words.plural('test')} that most models {miss}, of {whose}.")

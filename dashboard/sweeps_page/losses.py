@@ -58,8 +58,8 @@ def _in_training(sweep: SweepProgress) -> pd.DataFrame:
     if not sweep.running:
         return pd.DataFrame(columns=["run_id"])
     # Never remembered: new losses raise no revision.
-    found = losses_in_training(open_reader(), sweep.id, len(OKABE_ITO), MOST_IN_TRAINING)
-    return found.assign(state=found.pop("is_orphaned").map({False: IN_TRAINING, True: DIED}))
+    curves = losses_in_training(open_reader(), sweep.id, len(OKABE_ITO), MOST_IN_TRAINING)
+    return curves.assign(state=curves.pop("is_orphaned").map({False: IN_TRAINING, True: DIED}))
 
 
 def _say_how_many(sweep: SweepProgress, shown: Counter[str]) -> None:
@@ -85,5 +85,5 @@ def _per_string(losses: pd.DataFrame) -> pd.DataFrame:
     strings = {
         config_id: resolve(config).validation.epoch_size for config_id, config in configs.items()
     }
-    found = losses.assign(loss=losses["validation_loss"] / losses["config_id"].map(strings))
-    return found.drop(columns="validation_loss")
+    curves = losses.assign(loss=losses["validation_loss"] / losses["config_id"].map(strings))
+    return curves.drop(columns="validation_loss")

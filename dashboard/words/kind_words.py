@@ -18,7 +18,7 @@ ANY_WORDS = Words(
 
 
 @dataclass(frozen=True)
-class Spoken:
+class KindWords:
     """The words that hold for all models of a page."""
 
     words: Words = MISCLASSIFIED
@@ -26,18 +26,18 @@ class Spoken:
     """In a sentence."""
 
 
-def of(config_ids: Iterable[int]) -> Spoken:
+def of(config_ids: Iterable[int]) -> KindWords:
     """The words for models of these configurations."""
     kinds = kinds_of(tuple(config_ids))
     words = {kind.words for kind in kinds}
     accuracy = {kind.measures()[0].meaning for kind in kinds}
-    return Spoken(
+    return KindWords(
         words.pop() if len(words) == 1 else ANY_WORDS,
         accuracy.pop() if len(accuracy) == 1 else ANY_ACCURACY.meaning,
     )
 
 
-def of_languages(names: Iterable[str]) -> Spoken:
+def of_languages(names: Iterable[str]) -> KindWords:
     """The words for models of these languages, or other tasks, by what these are called."""
     known = set(names)
     return of(config_id for config_id, name in data.languages().items() if name in known)

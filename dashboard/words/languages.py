@@ -58,17 +58,17 @@ def shortest_strings(
         Positive and negative strings, spelled out; the empty one is "".
     """
     tokenizer = Tokenizer(task.alphabet)
-    found: dict[bool, list[str]] = {True: [], False: []}
+    by_label: dict[bool, list[str]] = {True: [], False: []}
     for letters in _by_length(len(task.alphabet)):
         strings = TokenStrings.of_letters(len(task.alphabet), letters)
         for row, label in zip(letters.tolist(), task.labels(strings).tolist(), strict=True):
-            found[label].append(tokenizer.spelled(row))
-        if all(len(strings) >= wanted for strings in found.values()):
+            by_label[label].append(tokenizer.spelled(row))
+        if all(len(strings) >= wanted for strings in by_label.values()):
             break
-    for positive, strings_found in found.items():
+    for positive, strings_found in by_label.items():
         if not strings_found:
             strings_found.extend(_drawn(task, positive))
-    return tuple(found[True][:wanted]), tuple(found[False][:wanted])
+    return tuple(by_label[True][:wanted]), tuple(by_label[False][:wanted])
 
 
 def _by_length(num_letters: int) -> Iterator[np.ndarray]:

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.column_config import ListColumn, NumberColumn, TextColumn
 
-from dashboard.words.kind_words import Spoken
+from dashboard.words.kind_words import KindWords
 from seqcls import kinds
 from seqcls.kinds import MISCLASSIFIED, Words
 
@@ -44,7 +44,7 @@ def failing(below: float, words: Words = MISCLASSIFIED) -> str:
     return f"Models with an accuracy below {below:.1%}, as set in the sidebar."
 
 
-def configuration_columns(below: float, spoken: Spoken) -> dict[str, Any]:
+def configuration_columns(below: float, spoken: KindWords) -> dict[str, Any]:
     """How the columns of a table of configurations are shown."""
     fail = failing(below, spoken.words)
     median = f"{spoken.accuracy} The median over seeds: half of the models are better."
@@ -109,7 +109,7 @@ def naming_columns(names: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def model_columns(spoken: Spoken) -> dict[str, Any]:
+def model_columns(spoken: KindWords) -> dict[str, Any]:
     """How the columns of a table of models are shown."""
     words = spoken.words
     errors = f"{words.plural('test').capitalize()} that it {words.misses.format('')}"

@@ -92,7 +92,7 @@ def colored(
             one gets another.
     """
     chosen: dict[int, str] = {}
-    for config_id in sorted(config_ids, key=lambda one: one not in kept):
+    for config_id in sorted(config_ids, key=lambda config_id: config_id not in kept):
         place = known.index(config_id)
         turned = [OKABE_ITO[(place + step) % len(OKABE_ITO)] for step in range(len(OKABE_ITO))]
         first = [kept[config_id]] if config_id in kept else []

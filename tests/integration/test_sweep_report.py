@@ -61,7 +61,7 @@ def without_programs(page: str) -> str:
 
 
 def test_it_compares_the_configurations_with_the_numbers_of_compare(two: str) -> None:
-    with data.asking(open_reader(SHIPPED)):
+    with data.reading_from(open_reader(SHIPPED)):
         table = configurations.table(View(sweeps=TWO))
     assert len(table) == 2
     for row in table.to_dict("records"):

@@ -19,8 +19,8 @@ WHOLE_NAMES = alt.Axis(labelLimit=LABEL)
 
 
 @dataclass(frozen=True)
-class Spoken:
-    """How a task's errors are spoken of."""
+class AblationTexts:
+    """What the charts call a task's errors."""
 
     words: Words = MISCLASSIFIED
     number: str = "logit"
@@ -42,11 +42,11 @@ class Spoken:
         return f"{self.words.plural('test').capitalize()} {self.words.missed}"
 
 
-OF_LANGUAGES = Spoken()
+OF_LANGUAGES = AblationTexts()
 
 
 def accuracy_by_length(
-    frame: pd.DataFrame, tokens: str = "tokens", spoken: Spoken = OF_LANGUAGES
+    frame: pd.DataFrame, tokens: str = "tokens", texts: AblationTexts = OF_LANGUAGES
 ) -> Drawing:
     """Accuracy by string length of a model as it was trained and ablated.
 
@@ -54,9 +54,9 @@ def accuracy_by_length(
         frame: model (its name, that of the whole one first), length (the middle of the bin),
             lengths (as text), strings, wrong, accuracy in [0, 1].
         tokens: what they are called.
-        spoken: of the task.
+        texts: of the task.
     """
-    words = spoken.words
+    words = texts.words
     names = list(dict.fromkeys(frame["model"]))
     return (
         alt.Chart(frame)
@@ -95,7 +95,7 @@ def part_ranking(
     frame: pd.DataFrame,
     errors_as_trained: int,
     what: str = "part",
-    spoken: Spoken = OF_LANGUAGES,
+    texts: AblationTexts = OF_LANGUAGES,
 ) -> Drawing:
     """What removing each part alone costs.
 
@@ -104,7 +104,7 @@ def part_ranking(
             accuracy in [0, 1], loss (mean nats), logit_change (mean absolute), the dearest first.
         errors_as_trained: of the model with all parts.
         what: the parts are.
-        spoken: of the task.
+        texts: of the task.
     """
     parts = list(dict.fromkeys(frame["part"]))
     bars = (
@@ -113,7 +113,7 @@ def part_ranking(
         .encode(
             y=alt.Y("part:N", title=None, sort=parts, axis=WHOLE_NAMES),
             yOffset=alt.YOffset("way:N", sort=list(WAYS)),
-            x=alt.X("errors:Q", title=f"{spoken.missed} without it"),
+            x=alt.X("errors:Q", title=f"{texts.missed} without it"),
             color=alt.Color(
                 "way:N",
                 title=f"The {what} is",
@@ -123,7 +123,7 @@ def part_ranking(
             tooltip=[
                 alt.Tooltip("part:N", title=what.capitalize()),
                 alt.Tooltip("way:N", title="Is"),
-                *spoken.costs,
+                *texts.costs,
             ],
         )
     )
@@ -138,25 +138,25 @@ def part_ranking(
     )
 
 
-def pruning_curve(frame: pd.DataFrame, spoken: Spoken = OF_LANGUAGES) -> Drawing:
+def pruning_curve(frame: pd.DataFrame, texts: AblationTexts = OF_LANGUAGES) -> Drawing:
     """Misclassified test strings as parts are removed one by one, the cheapest first.
 
     Args:
         frame: removed (how many), part (the last one, as text), errors, accuracy, loss,
             logit_change, and how many are left of each kind, as `heads left`.
-        spoken: of the task.
+        texts: of the task.
     """
     parts = list(dict.fromkeys(frame["part"]))
     left = [name for name in map(str, frame) if name.endswith(" left")]
     base = alt.Chart(frame).encode(
         # A row a part: names along the horizontal axis would be turned and cut off.
         y=alt.Y("part:N", title="Removed, from the top", sort=parts, axis=WHOLE_NAMES),
-        x=alt.X("errors:Q", title=spoken.missed, scale=alt.Scale(zero=True)),
+        x=alt.X("errors:Q", title=texts.missed, scale=alt.Scale(zero=True)),
         order="removed:Q",
         tooltip=[
             alt.Tooltip("removed:Q", title="Parts removed"),
             alt.Tooltip("part:N", title="Last"),
-            *spoken.costs,
+            *texts.costs,
             *(alt.Tooltip(f"{name}:Q", title=name.capitalize()) for name in left),
         ],
     )

@@ -10,21 +10,21 @@ from dashboard.charts.model.parts import Layers, Part, chart_of
 from dashboard.charts.model.token_states import weight_color
 from dashboard.charts.style.pointing import framed, pointed
 
-ROOM, LARGEST = 880, 220
+ROW_WIDTH, LARGEST = 880, 220
 """Pixels for the pictures of a row, and of one picture with the gap beside it at most."""
 
 FILLED = 0.94
 """The part of it that is no gap."""
 
 
-def small_patterns(runs: pd.DataFrame, letters: Sequence[int], room: int = ROOM) -> Part:
+def small_patterns(runs: pd.DataFrame, letters: Sequence[int], width: int = ROW_WIDTH) -> Part:
     """What every head attends to, in one drawing; pointing at a column marks it in all of them.
 
     Args:
         runs: block, head, query (the place that attends), rows (how many places from there on),
             first and last (places attended to), weight in [0, 1]; what comes later lies above.
         letters: the number of each place, as in the other parts.
-        room: pixels for a row of pictures, about.
+        width: pixels for a row of pictures, about.
     """
     blocks, heads = int(runs["block"].max()) + 1, int(runs["head"].max()) + 1
     step = FILLED / len(letters)
@@ -38,7 +38,7 @@ def small_patterns(runs: pd.DataFrame, letters: Sequence[int], room: int = ROOM)
         }
     ).astype(np.float32)
     data = {"pieces": pieces, "columns": _columns(heads, blocks, letters)}
-    return Part(_small_patterns, (heads, blocks, min(LARGEST, room // heads)), data, True)
+    return Part(_small_patterns, (heads, blocks, min(LARGEST, width // heads)), data, True)
 
 
 def _small_patterns(heads: int, blocks: int, side: int) -> Layers:

@@ -48,7 +48,7 @@ UNKNOWN, UNKNOWN_COLOR = "label not known", "#d9d9d9"
 
 
 def prefix_logits(
-    frame: pd.DataFrame, names: Names, limits: Limits | None = None, room: int = WIDTH
+    frame: pd.DataFrame, names: Names, limits: Limits | None = None, width: int = WIDTH
 ) -> Part:
     """The logit after every prefix; colored where the prefix is misclassified.
 
@@ -57,7 +57,7 @@ def prefix_logits(
             is not known; or the target as text, where the logit is the margin of what is right).
         names: of the tokens.
         limits: logits that the axis reaches at least; those of the prefixes if none are given.
-        room: pixels for all tokens, about.
+        width: pixels for all tokens, about.
     """
     pairs = list(zip(frame["label"], frame["logit"], strict=True))
     of_language = not any(isinstance(label, str) for label, _ in pairs)
@@ -75,7 +75,7 @@ def prefix_logits(
         "turn": last_turn(rows),
     }
     some_unknown = UNKNOWN in set(rows["answer"])
-    return Part(_prefix_logits, (places_of(names), room, of_language, some_unknown), data)
+    return Part(_prefix_logits, (places_of(names), width, of_language, some_unknown), data)
 
 
 def last_turn(prefixes: pd.DataFrame) -> pd.DataFrame:
@@ -90,7 +90,7 @@ def last_turn(prefixes: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"letter": last, "said": [f"sign last changes at {x:,}" for x in last]})
 
 
-def _prefix_logits(tokens: Places, room: int, of_language: bool, some_unknown: bool) -> Layers:
+def _prefix_logits(tokens: Places, width: int, of_language: bool, some_unknown: bool) -> Layers:
     number = "Logit" if of_language else "Margin"
     outcomes = {"correct": GREY, **(KIND_COLORS if of_language else {"wrong": WRONG})}
     if some_unknown:
@@ -127,17 +127,17 @@ def _prefix_logits(tokens: Places, room: int, of_language: bool, some_unknown: b
         marked(),
         points,
         *(_turn(tokens.number) if long else ()),
-    ).properties(width=width_of(tokens.number, room), height=LINE_HEIGHT)
+    ).properties(width=width_of(tokens.number, width), height=LINE_HEIGHT)
 
 
 def _turn(tokens: int) -> list[alt.Chart]:
     """Of a long string, in which it is not seen at a glance."""
     base = chart_of("turn").encode(x="letter:O")
     # Toward the middle, where there is room.
-    near = f"datum.letter < {tokens / 2}"
+    left_half = f"datum.letter < {tokens / 2}"
     said = base.mark_text(
-        align={"expr": f"{near} ? 'left' : 'right'"},
-        dx={"expr": f"{near} ? 5 : -5"},
+        align={"expr": f"{left_half} ? 'left' : 'right'"},
+        dx={"expr": f"{left_half} ? 5 : -5"},
         baseline="top",
         color=INK,
     )
@@ -147,14 +147,14 @@ def _turn(tokens: int) -> list[alt.Chart]:
     ]
 
 
-def attention_matrix(frame: pd.DataFrame, names: Names, title: str, room: int = WIDTH) -> Part:
+def attention_matrix(frame: pd.DataFrame, names: Names, title: str, width: int = WIDTH) -> Part:
     """What each token attends to in one head, a row a token that attends.
 
     Args:
         frame: letter (attended to), query (the letter that attends), weight in [0, 1].
         names: of the tokens.
         title: above it.
-        room: pixels for all tokens, about.
+        width: pixels for all tokens, about.
     """
     cells = pd.DataFrame(
         {
@@ -166,10 +166,10 @@ def attention_matrix(frame: pd.DataFrame, names: Names, title: str, room: int = 
         }
     )
     data = {"attention": cells, TOKENS: tokens_frame(names)}
-    return Part(_attention_matrix, (places_of(names), title, room), data, True)
+    return Part(_attention_matrix, (places_of(names), title, width), data, True)
 
 
-def _attention_matrix(tokens: Places, title: str, room: int) -> Layers:
+def _attention_matrix(tokens: Places, title: str, width: int) -> Layers:
     rows = alt.Scale(domain=list(range(tokens.number)))
     cells = chart_of("attention").encode(
         x=token_axis(tokens, "Token attended to"),
@@ -181,18 +181,18 @@ def _attention_matrix(tokens: Places, title: str, room: int) -> Layers:
             alt.Tooltip("weight:Q", title="Weight", format=".4f"),
         ],
     )
-    drawn = _grid(tokens, room, cells, rows=tokens.number).properties(title=titled(title))
+    drawn = _grid(tokens, width, cells, rows=tokens.number).properties(title=titled(title))
     # What is not sent rounds to 0.
     return drawn.properties(view=alt.ViewBackground(fill=NOTHING))
 
 
 def _grid(
-    tokens: Places, room: int, cells: alt.Chart, *above: alt.Chart, rows: int, most: int = 10_000
+    tokens: Places, width: int, cells: alt.Chart, *above: alt.Chart, rows: int, most: int = 10_000
 ) -> Layers:
     """Cells that can be pointed at, in so many rows, and what lies above them."""
     rectangles = cells.mark_rect().add_params(pointed())
     return alt.layer(rectangles, *above, marked()).properties(
-        width=width_of(tokens.number, room), height=min(max(ROW * rows, 60), most)
+        width=width_of(tokens.number, width), height=min(max(ROW * rows, 60), most)
     )
 
 
@@ -211,7 +211,7 @@ def unit_states(
     names: Names,
     title: str,
     reach: float | None = None,
-    room: int = WIDTH,
+    width: int = WIDTH,
 ) -> Part:
     """A recurrent layer's units, or one of its gates, after every token.
 
@@ -220,7 +220,7 @@ def unit_states(
         names: of the tokens.
         title: above it.
         reach: the greatest value that its colors tell, rounded up; at least that of its own.
-        room: pixels for all tokens, about.
+        width: pixels for all tokens, about.
     """
     reach = rounded_up(max(reach or 0.0, float(frame["value"].abs().max()), 1e-9))
     cells = pd.DataFrame(
@@ -233,7 +233,7 @@ def unit_states(
     )
     units = int(frame["unit"].max()) + 1
     data = {"units": cells, TOKENS: tokens_frame(names)}
-    return Part(_unit_states, (places_of(names), units, title, reach, room), data, True)
+    return Part(_unit_states, (places_of(names), units, title, reach, width), data, True)
 
 
 def rounded_up(value: float) -> float:
@@ -243,7 +243,7 @@ def rounded_up(value: float) -> float:
     return float(f"{math.ceil(value / power - 1e-9) * power:.1g}")
 
 
-def _unit_states(tokens: Places, units: int, title: str, reach: float, room: int) -> Layers:
+def _unit_states(tokens: Places, units: int, title: str, reach: float, width: int) -> Layers:
     scale = alt.Scale(
         domain=[-reach, 0, reach], range=[AWAY, "#ffffff", TOWARDS], interpolate="rgb"
     )
@@ -257,27 +257,27 @@ def _unit_states(tokens: Places, units: int, title: str, reach: float, room: int
             alt.Tooltip("value:Q", title="Value", format=".4f"),
         ],
     )
-    return _grid(tokens, room, cells, rows=units, most=420).properties(title=titled(title))
+    return _grid(tokens, width, cells, rows=units, most=420).properties(title=titled(title))
 
 
-def state_path(frame: pd.DataFrame, shares: tuple[float, float], room: int = WIDTH) -> Part:
+def state_path(frame: pd.DataFrame, shares: tuple[float, float], width: int = WIDTH) -> Part:
     """The path of a state in its first two principal components, with the tokens along it.
 
     Args:
         frame: letter, token, first, second.
         shares: of the variance along each.
-        room: pixels that it may be wide.
+        width: pixels that it may be wide.
     """
     said = f"{shares[0]:.0%} and {shares[1]:.0%} of the variance"
     columns = ["letter", "token", "first", "second"]
-    return Part(_state_path, (room,), {"path": frame[columns], "shares": _text(said)}, True)
+    return Part(_state_path, (width,), {"path": frame[columns], "shares": _text(said)}, True)
 
 
 def _text(said: str) -> pd.DataFrame:
     return pd.DataFrame([{"said": said}])
 
 
-def _state_path(room: int) -> Layers:
+def _state_path(width: int) -> Layers:
     base = chart_of("path").encode(
         x=alt.X("first:Q", title="First principal component"),
         y=alt.Y("second:Q", title="Second"),
@@ -306,7 +306,7 @@ def _state_path(room: int) -> Layers:
         .mark_text(align="left", baseline="bottom", color=GREY)
         .encode(x=alt.value(0), y=alt.value(-4), text="said:N")
     )
-    return alt.layer(line, points, texts, shares).properties(width=min(420, room), height=300)
+    return alt.layer(line, points, texts, shares).properties(width=min(420, width), height=300)
 
 
 def patched(

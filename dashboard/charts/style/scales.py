@@ -98,7 +98,7 @@ def configuration_color(colors: Mapping[str, str], *, legend: bool = True) -> al
         legend: whether the chart names them itself.
     """
     lines = json.dumps({name: broken(name) for name in colors})
-    own = alt.Legend(
+    named = alt.Legend(
         orient="right",
         columns=1,
         labelExpr=f"({lines})[datum.label]",
@@ -111,7 +111,7 @@ def configuration_color(colors: Mapping[str, str], *, legend: bool = True) -> al
         title="Configuration",
         sort=list(colors),
         scale=alt.Scale(domain=list(colors), range=list(colors.values())),
-        legend=own if legend else None,
+        legend=named if legend else None,
     )
 
 

@@ -138,9 +138,9 @@ def _of_cls(
     frame = _string_points(traces, epoch, projection, now)
     extra: list[alt.Chart] = []
     if classifier is not None:
-        along = projection.coordinates(classifier[None])[0].tolist()
+        arrow = projection.coordinates(classifier[None])[0].tolist()
         view = view_of(projection)
-        extra = threshold(along[0]) if len(along) == 1 else boundary(view, (along[0], along[1]))
+        extra = threshold(arrow[0]) if len(arrow) == 1 else boundary(view, (arrow[0], arrow[1]))
     chart = string_states(frame, view_of(projection), title, extra=extra)
     return Figure(number, title, "", note + kept_share(projection, now), frame, chart)
 

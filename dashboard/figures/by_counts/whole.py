@@ -116,14 +116,14 @@ def _readout_domain(traces: Traces) -> tuple[float, float]:
 
 def score_circuits(traces: Traces, epoch: int, heads: Sequence[int]) -> Iterator[Figure]:
     """17: the score that every token gives every other, per head."""
-    found = _circuits(traces, epoch)
-    rank = ", ".join(f"head {h}: rank {found[h].key_query_rank}" for h in heads)
+    of_heads = _circuits(traces, epoch)
+    rank = ", ".join(f"head {h}: rank {of_heads[h].key_query_rank}" for h in heads)
     frame = pd.DataFrame(
         [
-            {"head": f"head {head}", "row": asks, "column": asked, "value": float(score)}
+            {"head": f"head {head}", "row": query, "column": key, "value": float(score)}
             for head in heads
-            for asks, scores in zip(traces.tokens, found[head].scores, strict=True)
-            for asked, score in zip(traces.tokens, scores, strict=True)
+            for query, scores in zip(traces.tokens, of_heads[head].scores, strict=True)
+            for key, score in zip(traces.tokens, scores, strict=True)
         ]
     )
     if frame.empty:
@@ -140,16 +140,16 @@ def score_circuits(traces: Traces, epoch: int, heads: Sequence[int]) -> Iterator
 
 def write_circuits(traces: Traces, epoch: int, heads: Sequence[int]) -> Iterator[Figure]:
     """17: what attending to a token writes into the stream, and adds to the logit."""
-    found = _circuits(traces, epoch)
-    rank = ", ".join(f"head {h}: rank {found[h].value_output_rank}" for h in heads)
+    of_heads = _circuits(traces, epoch)
+    rank = ", ".join(f"head {h}: rank {of_heads[h].value_output_rank}" for h in heads)
     hidden = traces.history.config.hidden_size
     rows: list[dict[str, object]] = []
     for head in heads:
         for kind, token in enumerate(traces.tokens):
-            written = found[head].ov_output[kind].tolist()
+            written = of_heads[head].ov_output[kind].tolist()
             cells = {f"dim {number}": value for number, value in enumerate(written)}
             cells = {} if hidden > MAX_WRITTEN else cells
-            cells["logit"] = float(found[head].direct_logit[kind])
+            cells["logit"] = float(of_heads[head].direct_logit[kind])
             rows += [
                 {"head": f"head {head}", "row": token, "column": column, "value": value}
                 for column, value in cells.items()

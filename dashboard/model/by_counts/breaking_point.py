@@ -27,34 +27,34 @@ def show(chosen: Chosen) -> None:
         "c's), a{m}b{n}.",
     )
     try:
-        found = answers_of(chosen.model, text.strip())
+        family = answers_of(chosen.model, text.strip())
     except InvalidStringError as error:
         st.error(verbatim(str(error)))
         return
-    said, *rows = family_text(found)
-    if isinstance(found, Curve):
+    said, *rows = family_text(family)
+    if isinstance(family, Curve):
         st.markdown(verbatim(" ".join([said, *rows])))
-        _curve(found)
+        _curve(family)
     else:
         st.markdown(verbatim(said))
-        _map(found)
+        _map(family)
         for row in rows:
             st.markdown(f"- {verbatim(row)}")
 
 
-def _curve(found: Curve) -> None:
-    frame, name = curve_frame(found), found.family.names[0]
-    chart = family_curve(frame, flips_frame(found), found.limit, name, found.family.text)
+def _curve(curve: Curve) -> None:
+    frame, name = curve_frame(curve), curve.family.names[0]
+    chart = family_curve(frame, flips_frame(curve), curve.limit, name, curve.family.text)
     stretch(chart, "family_logit")
     stretch(probability_curve(frame, name), "family_probability")
 
 
-def _map(found: Map) -> None:
-    first, second = found.family.names
-    chart = family_map(cells_frame(found), boundary_frame(found), (first, second))
+def _map(grid: Map) -> None:
+    first, second = grid.family.names
+    chart = family_map(cells_frame(grid), boundary_frame(grid), (first, second))
     place(chart, "family_map")
     st.caption(
         "Colored where the model is wrong; the fainter, the nearer its logit is to 0. Dots are the "
-        f"{'exact boundary' if found.exact else 'changes that show'}: for each {first} the "
+        f"{'exact boundary' if grid.exact else 'changes that show'}: for each {first} the "
         f"{second} at which the answer changes."
     )

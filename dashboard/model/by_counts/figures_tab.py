@@ -46,13 +46,13 @@ def _letter_order(chosen: Chosen) -> None:
     if not st.toggle("Shuffle the letters", key="shuffle"):
         return
     try:
-        found = orders(chosen.model, chosen.string)
+        shuffled = orders(chosen.model, chosen.string)
     except InvalidStringError as error:
         st.error(verbatim(str(error)))
         return
     st.dataframe(
-        pd.DataFrame({"string": found.strings, "logit": found.logits}),
+        pd.DataFrame({"string": shuffled.strings, "logit": shuffled.logits}),
         hide_index=True,
         column_config={"logit": st.column_config.NumberColumn("Logit", format="%.12f")},
     )
-    st.markdown(f"The largest difference of any two logits is {found.spread:.2g}.")
+    st.markdown(f"The largest difference of any two logits is {shuffled.spread:.2g}.")

@@ -85,9 +85,9 @@ def errors_sentence(errors: Errors, has_empty: bool) -> str:
 def _picture(model: OpenedModel, errors: Errors) -> None:
     letters = model.network.tokenizer.alphabet
     pairs = {
-        f"{one} and {other}": (i, j)
-        for j, other in enumerate(letters)
-        for i, one in enumerate(letters[:j])
+        f"{first} and {second}": (i, j)
+        for j, second in enumerate(letters)
+        for i, first in enumerate(letters[:j])
     }
     likely = likeliest_letters(errors)
     default = next(name for name, pair in pairs.items() if pair == likely)
@@ -108,8 +108,8 @@ def _picture(model: OpenedModel, errors: Errors) -> None:
         )
 
 
-def _beyond(found: Certification) -> None:
-    scope, *proofs_said = certification_text(found)
+def _beyond(certification: Certification) -> None:
+    scope, *proofs_said = certification_text(certification)
     st.markdown(verbatim(scope))
     for said in proofs_said:
         st.markdown(f"- {verbatim(said)}")
@@ -118,7 +118,7 @@ def _beyond(found: Certification) -> None:
         "by interval arithmetic over regions of attention, allowing for rounding."
     )
     with st.expander("Show data"):
-        frame = pd.DataFrame(list(map(_row, found.supports)))
+        frame = pd.DataFrame(list(map(_row, certification.supports)))
         # Fewer digits would be no bounds.
         numbers = frame.select_dtypes("float").columns
         whole = {name: st.column_config.NumberColumn(format="plain") for name in numbers}

@@ -27,26 +27,26 @@ def show(chosen: Chosen) -> None:
     if chosen.errors:
         _summary(chosen)
         st.subheader("Why this string?")
-    found = explained(chosen.model, chosen.string)
-    _cause(found)
-    heads = heads_for(chosen.model, found)
+    explanation = explained(chosen.model, chosen.string)
+    _cause(explanation)
+    heads = heads_for(chosen.model, explanation)
     st.subheader("Check it")
     st.caption("The numbers above, read off the model at this epoch.")
     traces = chosen.model.traces(chosen.strings)
     draw(gallery.figures(traces, chosen.model.epoch, heads, EVIDENCE))
     with st.expander("Show data"):
-        _tables(found)
+        _tables(explanation)
 
 
 def _summary(chosen: Chosen) -> None:
     """The causes of all test errors, each with its shortest example to look at."""
     model = chosen.model.at(chosen.model.stored.kept_epoch)
-    found = summed_up(model, chosen.errors)
+    summary = summed_up(model, chosen.errors)
     st.subheader("Why does this model fail?")
-    for share in found.shares:
+    for share in summary.shares:
         # As wide as its label: in a column, a string would be cut off at 820 pixels.
         row = st.container(horizontal=True, vertical_alignment="center")
-        part = f"{share.errors:,} of {found.examined:,}"
+        part = f"{share.errors:,} of {summary.examined:,}"
         row.markdown(f"**{part}**: {verbatim(share.phrase)}")
         row.button(
             f"Explain {verbatim(share.shortest)}",
@@ -54,37 +54,38 @@ def _summary(chosen: Chosen) -> None:
             on_click=look_at,
             args=(share.shortest,),
         )
-    every = "all" if found.examined == found.errors else f"{found.examined:,}, evenly picked, "
+    errors, examined = summary.errors, summary.examined
+    every = "all" if examined == errors else f"{examined:,}, evenly picked, "
     st.caption(
-        f"The cause of {every} of the {found.errors:,} different test strings that the kept model "
+        f"The cause of {every} of the {errors:,} different test strings that the kept model "
         "misclassifies: what would have to change inside it for the answer to be right."
     )
 
 
-def heads_for(model: OpenedModel, found: Explanation) -> list[int]:
+def heads_for(model: OpenedModel, explanation: Explanation) -> list[int]:
     """The heads to draw: all of a few, else those that move this string's logit the most."""
     heads = range(model.config.num_attention_heads)
     if len(heads) <= MOST_HEADS:
         return list(heads)
-    moves = {head.head: abs(sum(seen.adds for seen in head.seen)) for head in found.heads}
+    moves = {head.head: abs(sum(seen.adds for seen in head.seen)) for head in explanation.heads}
     return sorted(sorted(heads, key=lambda head: -moves[head])[:MOST_HEADS])
 
 
-def _cause(found: Explanation) -> None:
-    answer, *reasons = explanation_text(found)
-    say = {"false positive": st.error, "false negative": st.error, None: st.success}[found.error]
+def _cause(explanation: Explanation) -> None:
+    answer, *reasons = explanation_text(explanation)
+    say = st.success if explanation.error is None else st.error
     say(verbatim(answer))
     for reason in reasons:
         st.markdown(f"- {verbatim(reason)}")
 
 
-def _tables(found: Explanation) -> None:
+def _tables(explanation: Explanation) -> None:
     seen = [
         {"head": head.head, "attends to": seen.token_type, "occurs": seen.count,
          "score": seen.score, "weight": seen.weight,
          "value": ", ".join(f"{v:.4f}" for v in seen.value),
          "adds to the logit directly": seen.adds}
-        for head in found.heads
+        for head in explanation.heads
         for seen in head.seen
     ]  # fmt: skip
     st.markdown("**What each head sees**")
@@ -92,7 +93,7 @@ def _tables(found: Explanation) -> None:
     gaps = [
         {"head": head.head, "scores highest": gap.over, "then": gap.under, "gap": gap.gap,
          "of which so many weigh as much": gap.outweighed_by}
-        for head in found.heads
+        for head in explanation.heads
         for gap in head.gaps
     ]  # fmt: skip
     st.markdown("**Gaps between scores**")
@@ -100,7 +101,7 @@ def _tables(found: Explanation) -> None:
     changes = [
         {"letter": change.letter, "occurs": change.count, "answered otherwise with": change.left,
          "string": change.string, "logit": change.logit}
-        for change in (*found.removals, *found.additions)
+        for change in (*explanation.removals, *explanation.additions)
     ]  # fmt: skip
     st.markdown("**Changes that flip the answer**")
     st.dataframe(pd.DataFrame(changes), hide_index=True)

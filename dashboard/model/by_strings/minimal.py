@@ -22,12 +22,12 @@ def show(opened: AnyModel, letters: Letters) -> None:
         given = opened.model.answer(letters)
         st.markdown(verbatim(f"{said_of(given)}."))
         if given.is_wrong:
-            found = minimal_of(opened, letters)
+            minimal = minimal_of(opened, letters)
             st.subheader("Minimal failing string")
-            _string(found.found, "minimal")
+            _string(minimal.found, "minimal")
             st.caption(
                 "Delta debugging: it fails, but no longer does if any one token is deleted "
-                f"({found.tried:,} strings tried, each labeled by the task)."
+                f"({minimal.tried:,} strings tried, each labeled by the task)."
             )
         nearest = nearest_of(opened, letters, prefer_other_answer=True)
         st.subheader("Nearest correctly classified string")

@@ -41,21 +41,23 @@ def show(opened: AnyModel, letters: Letters) -> None:
                 st.info("No such string is within two substitutions. Type one of the same length.")
                 return
             source = nearest.letters
-        found = patched_of(opened, letters, source)
+        patched = patched_of(opened, letters, source)
         ends = [verbatim(said_of(model.answer(string))) for string in (letters, source)]
     except SeqclsError as error:
         say(error)
         return
     st.markdown(f"Base: {ends[0]}.  \nSource: {ends[1]}.")
-    frame = state_frames.patched_frame(found, UNITS)
+    frame = state_frames.patched_frame(patched, UNITS)
     frame = frame.assign(letter=with_letters(model, frame["place"]))
-    names = found.base_tokens if model.writes else token_names(model, letters)
-    drawing = token_states.patched(frame, names, found.base_logit, found.source_logit, found.unit)
+    names = patched.base_tokens if model.writes else token_names(model, letters)
+    logits = patched.base_logit, patched.source_logit
+    drawing = token_states.patched(frame, names, *logits, patched.unit)
     stretch_part(drawing, "network patched")
     st.caption(
-        f"Activation patching: each cell is the base string's {found.number} with one state at one "
-        "position replaced by the source string's. A dot marks those that flip the prediction; a "
-        f"state that carries the whole difference restores the source string's {found.unit}."
+        f"Activation patching: each cell is the base string's {patched.number} with one state at "
+        "one position replaced by the source string's. A dot marks those that flip the "
+        "prediction; a state that carries the whole difference restores the source string's "
+        f"{patched.unit}."
     )
     if model.writes:
         st.caption(
@@ -64,13 +66,13 @@ def show(opened: AnyModel, letters: Letters) -> None:
             "log-probability, and the prediction flips where another token is likelier; else the "
             "log-probability of what the model writes is subtracted, and the sign decides."
         )
-    if any(site.is_whole for site in found.sites):
+    if any(site.is_whole for site in patched.sites):
         st.caption(
             "A layer's whole state carries over everything read so far; the rows of single units "
             f"show which of them decide. Up to {UNITS} units are drawn, those that restore most of "
             "the source's logit."
         )
-    flips = flip_table(found)
+    flips = flip_table(patched)
     if not flips.empty:
         st.subheader("States that flip the prediction")
         st.dataframe(flips.head(LISTED), hide_index=True, width="content")

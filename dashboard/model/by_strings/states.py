@@ -10,7 +10,7 @@ from dashboard import layout
 from dashboard.charts.model import token_states
 from dashboard.charts.model.parts import WIDTH
 from dashboard.charts.model.readout import steps_of_one
-from dashboard.charts.model.small_patterns import LARGEST, ROOM, small_patterns
+from dashboard.charts.model.small_patterns import LARGEST, ROW_WIDTH, small_patterns
 from dashboard.elements.placement import stretch_part
 from dashboard.figures.string_axes import DRAWN, with_letters, with_margin
 from dashboard.model.by_strings.string_results import StringResults
@@ -62,12 +62,12 @@ def show(first: Named, letters: Letters, second: Named | None) -> None:
             _show([StringResults(first.opened, letters)], [Look()])
             return
         other = second.model.letters(first.model.text(letters))
-        found = [StringResults(first.opened, letters), StringResults(second.opened, other)]
-        looks = _looks(found, [first.name, second.name])
+        models = [StringResults(first.opened, letters), StringResults(second.opened, other)]
+        looks = _looks(models, [first.name, second.name])
     except SeqclsError as error:
         say(error)
         return
-    _show(found, looks)
+    _show(models, looks)
 
 
 def side_by_side(models: Sequence[Named]) -> None:
@@ -95,12 +95,12 @@ def _show(models: Sequence[StringResults], looks: Sequence[Look]) -> None:
             for section in parts:
                 _headed(section)
                 with layout.grid(section.title):
-                    for found, look in shown:
+                    for results, look in shown:
                         with st.container():
                             st.markdown(f"**{verbatim(look.name)}**")
-                            section.draw(found, look)
-        along = [name for name in named if name != "parts"]
-        _say_how_to_read(models, len(along) * len(models) > 1)
+                            section.draw(results, look)
+        of_tokens = [name for name in named if name != "parts"]
+        _say_how_to_read(models, len(of_tokens) * len(models) > 1)
     except SeqclsError as error:
         say(error)
 
@@ -114,14 +114,14 @@ class _Section:
 
 def _sections(models: Sequence[StringResults]) -> Iterator[str]:
     """Those that any of the models has."""
-    if any(found.has_residual_stream for found in models):
+    if any(results.has_residual_stream for results in models):
         yield "parts"
-    if not all(found.model.writes for found in models):
+    if not all(results.model.writes for results in models):
         yield "prefixes"
-    drawn = [found for found in models if not found.is_long]
-    if any(found.has_attention for found in drawn):
+    drawn = [results for results in models if not results.is_long]
+    if any(results.has_attention for results in drawn):
         yield "attention"
-    if any(found.has_units for found in drawn):
+    if any(results.has_units for results in drawn):
         yield "units"
 
 
@@ -132,15 +132,15 @@ def _headed(section: _Section) -> None:
 
 def _say_how_to_read(models: Sequence[StringResults], several: bool) -> None:
     """What is read, what was left out, and what pointing does."""
-    if any(found.model.writes for found in models):
+    if any(results.model.writes for results in models):
         st.caption(_read_by(models))
-    elif any(found.model.problem.no_language for found in models):
+    elif any(results.model.problem.no_language for results in models):
         st.caption("The margin of what is right: below 0, another answer is preferred.")
-    if any(found.is_long for found in models):
+    if any(results.is_long for results in models):
         st.caption(f"Attention and units are drawn up to {DRAWN} tokens; this string has more.")
-    for found in models:
-        if not (found.has_attention or found.has_units):
-            name = verbatim(found.model.config.architecture)
+    for results in models:
+        if not (results.has_attention or results.has_units):
+            name = verbatim(results.model.config.architecture)
             st.caption(f"{name} names no attention and no units.")
     if several:
         every = "every figure of both models" if len(models) > 1 else "every figure"
@@ -149,64 +149,66 @@ def _say_how_to_read(models: Sequence[StringResults], several: bool) -> None:
 
 def _read_by(models: Sequence[StringResults]) -> str:
     """What is along the axis of models that write."""
-    if not any(found.has_decoder for found in models):
+    if not any(results.has_decoder for results in models):
         return "The model reads the input, SEP, and the output that it writes."
-    where = "over the picture" if models[0].model.problem.network.picture else "to the input"
+    attended = "over the picture" if models[0].model.problem.network.picture else "to the input"
     return (
         "The decoder reads SEP and the output that it writes; its states are those after each "
-        f"token. Writing shows its attention {where}."
+        f"token. Writing shows its attention {attended}."
     )
 
 
 def _looks(models: Sequence[StringResults], names: Sequence[str]) -> list[Look]:
     """On limits that hold all models' sums of parts, prefixes' logits and recurrent states."""
     reaches = dict[str, float]()
-    for found in models:
-        for state, reach in found.reaches().items():
+    for results in models:
+        for state, reach in results.reaches().items():
             reaches[state] = max(reaches.get(state, 0.0), reach)
-    sums = [0.0, *(end for found in models for end in found.logit_ends())]
-    logits = [x for found in models for x in found.prefix_logits()]
+    sums = [0.0, *(end for results in models for end in results.logit_ends())]
+    logits = [x for results in models for x in results.prefix_logits()]
     limits = with_margin(sums), with_margin([x for x in [0.0, *logits] if x == x])
     return [Look(name, *limits, reaches) for name in names]
 
 
-def _steps(found: StringResults, look: Look) -> None:
-    if not found.has_residual_stream:
+def _steps(results: StringResults, look: Look) -> None:
+    if not results.has_residual_stream:
         st.caption("It has no residual stream.")
         return
-    stretch_part(steps_of_one(found.steps, look.steps), f"network steps {look.name}")
+    stretch_part(steps_of_one(results.steps, look.steps), f"network steps {look.name}")
 
 
-def _prefixes(found: StringResults, look: Look) -> None:
-    model, letters, prefixes = found.model, found.letters, found.prefixes
+def _prefixes(results: StringResults, look: Look) -> None:
+    model, letters, prefixes = results.model, results.letters, results.prefixes
     text = [model.text(letters[:end]) or "the empty string" for end in prefixes["length"]]
     frame = prefixes.assign(letter=prefixes["length"], prefix=text, label=prefixes["label"])
-    drawn = token_states.prefix_logits(frame, found.names, look.prefixes)
+    drawn = token_states.prefix_logits(frame, results.names, look.prefixes)
     stretch_part(drawn, f"network prefixes {look.name}")
 
 
-def _attention(found: StringResults, look: Look) -> None:
-    if not found.has_attention:
-        st.caption("Writing shows its attention." if found.has_decoder else "It has no attention.")
+def _attention(results: StringResults, look: Look) -> None:
+    if not results.has_attention:
+        st.caption(
+            "Writing shows its attention." if results.has_decoder else "It has no attention."
+        )
         return
-    if found.is_long:
+    if results.is_long:
         return
-    model, patterns = found.model, found.patterns
+    model, patterns = results.model, results.patterns
     blocks, heads, tokens = patterns.weights.shape[:3]
     if not heads:
         return
     places = with_letters(model, pd.Series(range(tokens))).tolist()
     options = [f"block {block}, head {head}" for block in range(blocks) for head in range(heads)]
     if len(options) > 1:
-        room = ROOM // 2 if look.name else ROOM
-        small = small_patterns(state_frames.pattern_runs(patterns), places, room)
+        width = ROW_WIDTH // 2 if look.name else ROW_WIDTH
+        small = small_patterns(state_frames.pattern_runs(patterns), places, width)
         stretch_part(small, f"network heads {look.name}", heads * LARGEST + FURNITURE)
     chosen = one_of("Head to open", options, options[0], "head", look)
     frame = state_frames.head_frame(patterns, *divmod(options.index(chosen), heads))
     frame = frame.assign(
         letter=with_letters(model, frame["key"]), query=with_letters(model, frame["query"])
     )
-    drawn = token_states.attention_matrix(frame, found.names, chosen)
+    drawn = token_states.attention_matrix(frame, results.names, chosen)
     stretch_part(drawn, f"network attention {look.name}", tokens * WIDEST + FURNITURE)
 
 
@@ -226,19 +228,19 @@ def one_of(label: str, options: Sequence[str], first: str, name: str, look: Look
     return str(chosen)
 
 
-def _units(found: StringResults, look: Look) -> None:
-    if not found.has_units:
+def _units(results: StringResults, look: Look) -> None:
+    if not results.has_units:
         st.caption("It has no recurrent units.")
         return
-    if found.is_long:
+    if results.is_long:
         return
-    model, units = found.model, found.units
+    model, units = results.model, results.units
     left, right = st.columns(2)
     with left:
         state = one_of("State", ["state", *units.gates], "state", "state", look)
     layers = [str(layer) for layer in range(len(units.states))]
     with right:
-        block = "Block of the decoder" if found.has_decoder else "Layer"
+        block = "Block of the decoder" if results.has_decoder else "Layer"
         layer = int(one_of(block, layers, layers[-1], "layer", look))
     frame = state_frames.layer_frame(units, state, layer)
     frame = frame.assign(letter=with_letters(model, frame["place"]))
@@ -246,7 +248,7 @@ def _units(found: StringResults, look: Look) -> None:
     points = state_frames.path_frame(path, units.tokens)
     points = points.assign(letter=with_letters(model, points["place"]))
     title = f"{block.lower()} {layer}: {verbatim(state.replace('_', ' '))}"
-    drawn = token_states.unit_states(frame, found.names, title, look.reaches.get(state))
+    drawn = token_states.unit_states(frame, results.names, title, look.reaches.get(state))
     with layout.grid(f"units {look.name}"):
         stretch_part(drawn, f"network units {look.name}")
         stretch_part(token_states.state_path(points, path.shares), f"network path {look.name}")

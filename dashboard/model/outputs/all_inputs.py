@@ -28,19 +28,19 @@ def show(opened: AnyModel) -> None:
     )
     if not st.toggle("Try every input", key="every_input", bind="query-params"):
         return
-    found = every_output(opened)
-    for said in output_verdict_text(found):
+    verdict = every_output(opened)
+    for said in output_verdict_text(verdict):
         st.markdown(verbatim(said))
-    if not found.wrong:
+    if not verdict.wrong:
         return
-    stretch(wrong_by_length(_by_length(found)), "all inputs by length")
-    st.markdown(f"**The shortest {len(found.shortest)}**")
+    stretch(wrong_by_length(_by_length(verdict)), "all inputs by length")
+    st.markdown(f"**The shortest {len(verdict.shortest)}**")
     st.dataframe(
         pd.DataFrame(
             {
-                "input": [each.string for each in found.shortest],
-                "target": [each.label for each in found.shortest],
-                "output": [each.predicted for each in found.shortest],
+                "input": [each.string for each in verdict.shortest],
+                "target": [each.label for each in verdict.shortest],
+                "output": [each.predicted for each in verdict.shortest],
             }
         ),
         hide_index=True,
@@ -52,7 +52,7 @@ def show(opened: AnyModel) -> None:
     )
 
 
-def _by_length(found: OutputVerdict) -> pd.DataFrame:
+def _by_length(verdict: OutputVerdict) -> pd.DataFrame:
     """As `wrong_by_length` takes it; of a length without errors one row of none."""
     rows = [
         {
@@ -62,7 +62,7 @@ def _by_length(found: OutputVerdict) -> pd.DataFrame:
             "inputs": each.inputs,
             "share": wrong / each.inputs,
         }
-        for each in found.by_length
+        for each in verdict.by_length
         for kind, wrong in (each.wrong or {ERROR_KINDS[0]: 0}).items()
     ]
     return pd.DataFrame(rows)

@@ -26,28 +26,28 @@ def show(opened: AnyModel) -> None:
         help="One or two counts are left free, as n or m: a{n}, ab{n}, <ab>{n}, a{m}b{n}.",
     )
     try:
-        found = family_of(opened, text.strip())
+        answers = family_of(opened, text.strip())
     except VisitorError as error:
         say(error)
         return
     except SeqclsError as error:
         st.error(verbatim(str(error)))
         return
-    first, *others = output_family_text(found)
+    first, *others = output_family_text(answers)
     st.markdown(verbatim(first))
     for said in others:
         st.markdown(f"- {verbatim(said)}")
-    frame = outputs_frame(found)
-    if len(found.family.names) == 1:
-        stretch(output_curve(frame, found.family.names[0], found.family.text), "output curve")
+    frame = outputs_frame(answers)
+    if len(answers.family.names) == 1:
+        stretch(output_curve(frame, answers.family.names[0], answers.family.text), "output curve")
     else:
-        first_name, second_name = found.family.names
-        place(output_map(frame, (first_name, second_name), found.family.text), "output map")
-    _table(found, frame)
+        first_name, second_name = answers.family.names
+        place(output_map(frame, (first_name, second_name), answers.family.text), "output map")
+    _table(answers, frame)
 
 
-def _table(found: OutputFamily, frame: pd.DataFrame) -> None:
-    names = list(found.family.names)
+def _table(answers: OutputFamily, frame: pd.DataFrame) -> None:
+    names = list(answers.family.names)
     st.dataframe(
         frame[[*names, "outcome", "right_tokens", "target_tokens", "target", "output"]],
         hide_index=True,
