@@ -12,15 +12,12 @@ from seqcls.errors import SeqclsError
 from seqcls.problem import obstacle_of, resolve
 from sweeps.questions import models as questions
 from sweeps.store.reading.selection import View
-from sweeps.store.strings import string_queries
 
 A_PAGE = 100
 MOST_ASKED = 16
 """Models of either side that are asked about a string."""
 
 EITHER, FIRST, SECOND = "Either", "First", "Second"
-
-_errors = data.cached(string_queries.errors_of)
 
 
 def show(pair: Pair, strings: pd.DataFrame | None) -> str | None:

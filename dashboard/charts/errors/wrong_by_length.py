@@ -4,7 +4,7 @@ import altair as alt
 import pandas as pd
 
 from dashboard.charts.style.encodings import reserved
-from dashboard.charts.style.scales import OUTPUT_COLORS, titled
+from dashboard.charts.style.scales import OUTPUT_COLORS, class_color, titled
 
 HEIGHT = 260
 
@@ -29,12 +29,7 @@ def wrong_by_length(frame: pd.DataFrame) -> alt.Chart:
                 axis=alt.Axis(format="%"),
                 scale=alt.Scale(domain=[0, 1]),
             ),
-            color=alt.Color(
-                "kind:N",
-                title="Output",
-                scale=alt.Scale(domain=list(OUTPUT_COLORS), range=list(OUTPUT_COLORS.values())),
-                legend=alt.Legend(orient="top", columns=4),
-            ),
+            color=class_color("kind", OUTPUT_COLORS, "Output", columns=4),
             tooltip=[
                 alt.Tooltip("kind:N", title="Output"),
                 alt.Tooltip("length:O", title="Length"),

@@ -7,12 +7,12 @@ import pandas as pd
 
 from dashboard.charts.style.colors import GREY, OKABE_ITO
 from dashboard.charts.style.encodings import Drawing, reserved
-from dashboard.charts.style.scales import titled
+from dashboard.charts.style.scales import class_color, titled
 from seqcls.kinds import MISCLASSIFIED, Words
 
 HEIGHT = 260
 BAR, ROW = 14, 18
-WAYS = ("zero", "mean")
+WAYS = {"zero": OKABE_ITO[0], "mean": OKABE_ITO[4]}
 LABEL = 320
 """Pixels of the name of a part at most."""
 WHOLE_NAMES = alt.Axis(labelLimit=LABEL)
@@ -57,7 +57,7 @@ def accuracy_by_length(
         texts: of the task.
     """
     words = texts.words
-    names = list(dict.fromkeys(frame["model"]))
+    colors = dict(zip(dict.fromkeys(frame["model"]), (GREY, OKABE_ITO[0]), strict=False))
     return (
         alt.Chart(frame)
         .mark_line(point=True)
@@ -73,12 +73,7 @@ def accuracy_by_length(
                 axis=alt.Axis(format="%"),
                 scale=alt.Scale(zero=False),
             ),
-            color=alt.Color(
-                "model:N",
-                title="Model",
-                scale=alt.Scale(domain=names, range=[GREY, OKABE_ITO[0]][: len(names)]),
-                legend=alt.Legend(orient="top", labelLimit=LABEL),
-            ),
+            color=class_color("model", colors, "Model", labelLimit=LABEL),
             tooltip=[
                 alt.Tooltip("model:N", title="Model"),
                 alt.Tooltip("lengths:N", title="Lengths"),
@@ -114,12 +109,7 @@ def part_ranking(
             y=alt.Y("part:N", title=None, sort=parts, axis=WHOLE_NAMES),
             yOffset=alt.YOffset("way:N", sort=list(WAYS)),
             x=alt.X("errors:Q", title=f"{texts.missed} without it"),
-            color=alt.Color(
-                "way:N",
-                title=f"The {what} is",
-                scale=alt.Scale(domain=WAYS, range=[OKABE_ITO[0], OKABE_ITO[4]]),
-                legend=alt.Legend(orient="top"),
-            ),
+            color=class_color("way", WAYS, f"The {what} is"),
             tooltip=[
                 alt.Tooltip("part:N", title=what.capitalize()),
                 alt.Tooltip("way:N", title="Is"),

@@ -5,8 +5,9 @@ import pandas as pd
 
 from dashboard.charts.style.colors import GREY, INK, OKABE_ITO
 from dashboard.charts.style.encodings import SIDE, Drawing, reserved
+from dashboard.charts.style.scales import class_color
 
-PARTS = ("training", "validation")
+PARTS = {"training": OKABE_ITO[0], "validation": OKABE_ITO[1]}
 HEIGHT = 300
 
 
@@ -32,12 +33,7 @@ def losses(frame: pd.DataFrame, kept_epoch: int | None, shown_epoch: int) -> Dra
             y=alt.Y(
                 "loss:Q", title="Loss (mean nats per string, log)", scale=alt.Scale(type="log")
             ),
-            color=alt.Color(
-                "part:N",
-                title="Loss on",
-                scale=alt.Scale(domain=PARTS, range=OKABE_ITO[:2]),
-                legend=alt.Legend(orient="top"),
-            ),
+            color=class_color("part", PARTS, "Loss on"),
             tooltip=[
                 alt.Tooltip("epoch:Q", title="Epoch"),
                 alt.Tooltip("part:N", title="Loss on"),
