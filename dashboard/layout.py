@@ -105,6 +105,11 @@ def key_of_place(name: str, height: int, width: int = 0) -> str:
     return name
 
 
+def table_height(rows: int, most: int = 320) -> int:
+    """Pixels of a table of so many rows, which scrolls beyond `most`."""
+    return min(38 + 35 * rows, most)
+
+
 def grid(name: str) -> DeltaGenerator:
     """A row of cells that share its width, and wrap where each would be too narrow."""
     return st.container(horizontal=True, gap="medium", key=f"grid {name}")

@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from dashboard import data
+from dashboard import data, links
 from dashboard.charts.comparison.importance_chart import importance_chart, written
 from dashboard.charts.comparison.parallel import OUTCOME, parallel_coordinates, places
 from dashboard.charts.style.encodings import Drawing
@@ -38,13 +38,11 @@ def show(table: pd.DataFrame, view: View, named: list[str]) -> None:
     seeds = {name: several["seeds"][several["language"] == name].sum() for name in known}
     language = languages.choose(pd.Series(seeds))
     said = kind_words.of(several.loc[several["language"] == language, "config_id"])
-    measure = st.segmented_control(
+    measure = links.choice(
         "What it moves",
         list(MEASURES),
-        default=next(iter(MEASURES)),
-        required=True,
-        key="moves",
-        bind="query-params",
+        "moves",
+        next(iter(MEASURES)),
         help=f"Median accuracy: {said.accuracy} Median solved length: "
         f"{measures.solved_length(said.words)} Failing share: of seeds. "
         f"{measures.failing(view.below, said.words)}",

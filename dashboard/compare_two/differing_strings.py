@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, links
+from dashboard import data, layout, links
 from dashboard.compare_two.choosing import STRING, Pair
 from dashboard.text import verbatim
 from dashboard.words import kind_words, measures
@@ -37,10 +37,7 @@ def show(pair: Pair, strings: pd.DataFrame | None) -> str | None:
         )
         return None
     alone = strings[(strings["wrong_a"] == 0) | (strings["wrong_b"] == 0)]
-    side = st.segmented_control(
-        "Wrong in", [EITHER, FIRST, SECOND], default=EITHER, required=True, key="wrong_in",
-        bind="query-params",
-    )  # fmt: skip
+    side = links.choice("Wrong in", [EITHER, FIRST, SECOND], "wrong_in", EITHER)
     if side != EITHER:
         alone = alone[alone["wrong_a" if side == FIRST else "wrong_b"] > 0]
     if alone.empty:
@@ -50,11 +47,8 @@ def show(pair: Pair, strings: pd.DataFrame | None) -> str | None:
 
 
 def _table(pair: Pair, strings: pd.DataFrame, what: str) -> str | None:
-    pages = -(-len(strings) // A_PAGE)
-    page = 1
-    if pages > 1:
-        page = min(st.pagination(pages, key="two_page", bind="query-params"), pages)
-    shown = strings.iloc[(page - 1) * A_PAGE : page * A_PAGE]
+    first = links.first_of_page(len(strings), A_PAGE, "two_page")
+    shown = strings.iloc[first : first + A_PAGE]
     of = "the models of one and not of the other" if pair.run_ids is None else "one model alone"
     st.caption(
         f"{len(strings):,} different {what} that {of} get{'' if pair.run_ids is None else 's'} "
@@ -71,8 +65,7 @@ def _table(pair: Pair, strings: pd.DataFrame, what: str) -> str | None:
         known["string"].tolist(),
         STRING,
         columns={**measures.string_columns(kind), **counted},
-        height=min(38 + 35 * len(known), 320),
-        key=f"two strings {pair.config_ids} {pair.run_ids} {page}",
+        key=f"two strings {pair.config_ids} {pair.run_ids} {first}",
     )
 
 
@@ -125,7 +118,7 @@ def _side(pair: Pair, place: int, text: str) -> None:
             **measures.answer_columns(kind_words.kinds_of((pair.config_ids[place],))[0]),
             "logit": st.column_config.NumberColumn("Logit", format="%.3f"),
         },
-        height=min(38 + 35 * len(answers), 320),
+        height=layout.table_height(len(answers)),
     )
     if len(of_side) > MOST_ASKED:
         st.caption(f"The first {MOST_ASKED} of {len(of_side):,} models are asked.")

@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, links
+from dashboard import data, layout, links
 from dashboard.charts.errors.mechanisms import mechanism_grid
 from dashboard.elements import placement
 from dashboard.failing import finding
@@ -146,7 +146,7 @@ def _models_of_one(failing: pd.DataFrame, leading: pd.DataFrame, mechanisms: pd.
             "parts": st.column_config.TextColumn("Where", width="large"),
             "configuration": st.column_config.TextColumn("Configuration", width="large"),
         },
-        height=min(38 + 35 * len(shown), 320),
+        height=layout.table_height(len(shown)),
     )
     links.to_model(int(shown["run_id"].iloc[0]), f"Look inside model {shown['run_id'].iloc[0]}")
 

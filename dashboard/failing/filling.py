@@ -4,7 +4,7 @@ import json
 
 import streamlit as st
 
-from dashboard.launch import fields, panel, starting_point
+from dashboard.launch import fields, panel
 from seqcls.config import RunConfig
 from sweeps.analysis.remedy_trials import Trial
 
@@ -18,10 +18,7 @@ def fill(run_id: int, config: RunConfig, trial: Trial) -> None:
         trial: what is to be trained.
     """
     state = st.session_state
-    panel.clear()
-    state[panel.PANEL] = True
-    state[panel.KIND] = panel.CUSTOM
-    state[starting_point.KEY] = f"Model {run_id}"
+    panel.open_with(f"Model {run_id}")
     state["launch_name"] = trial.spec.name
     state["launch_seeds"] = ", ".join(map(str, json.loads(trial.spec.submitted)["model_seeds"]))
     for field, value in trial.suggestion.fields.items():

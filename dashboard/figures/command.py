@@ -59,17 +59,7 @@ def charts(store: Store, run: int | str, strings: Sequence[str], epoch: int | No
 
 
 def drawn(store: Store, reference: str, strings: Sequence[str], epoch: int | None) -> list[Figure]:
-    """Every figure of a run's model for some strings.
-
-    Args:
-        store: the database.
-        reference: as for `write_all`, like the others.
-        strings: likewise.
-        epoch: likewise.
-
-    Raises:
-        SeqclsError: likewise.
-    """
+    """Every figure of a run's model for some strings; arguments and errors as of `write_all`."""
     run_id = queries.find_run(store, reference)
     if obstacle(resolve(queries.run_config(store, run_id)), "labels") is not None:
         return list(any_model.figures(trained_model(store, run_id, epoch), strings))

@@ -102,6 +102,18 @@ def show() -> None:
         st.code(told(error), language=None, wrap_lines=True)
 
 
+def open_with(start: str) -> None:
+    """Has the panel opened on a sweep of one's own, with nothing of what was entered before.
+
+    Args:
+        start: what it starts from, by its label.
+    """
+    clear()
+    st.session_state[PANEL] = True
+    st.session_state[KIND] = CUSTOM
+    st.session_state[starting_point.KEY] = start
+
+
 def clear() -> None:
     """Empties the form of a sweep of one's own."""
     for key in map(str, st.session_state):

@@ -170,14 +170,8 @@ def _pruning(model: OpenedModel) -> None:
 def show_by_strings(opened: AnyModel) -> None:
     """Of any model, by a sample of strings that are run; it takes seconds, and so is asked for."""
     model = opened.model
-    how = st.segmented_control(
-        "Ablation",
-        list(METHODS),
-        format_func=lambda name: METHODS[name],
-        default="zero",
-        required=True,
-        key="way",
-        bind="query-params",
+    how = links.choice(
+        "Ablation", list(METHODS), "way", "zero", format_func=lambda name: METHODS[name]
     )
     if not st.toggle("Ablate each part on its own", key="ablate", bind="query-params"):
         strings = _texts(model).words.plural("test")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
+from dashboard import links
 from dashboard.charts.model import automata as charts
 from dashboard.charts.style.colors import INK
 from dashboard.elements.placement import ground, place, stretch
@@ -43,17 +44,10 @@ def is_offered(config: RunConfig) -> bool:
 
 def show(run_id: int, config: RunConfig) -> None:
     """Learns a model's automaton, draws it beside the language's, and says what was tried."""
-    most = st.segmented_control(
-        "States at most",
-        BUDGETS,
-        default=BUDGETS[0],
-        required=True,
-        key="automaton_states",
-        bind="query-params",
-        help="The learning also ends after 100 hypotheses or 60 seconds.",
-    )
+    said = "The learning also ends after 100 hypotheses or 60 seconds."
+    most = links.choice("States at most", BUDGETS, "automaton_states", BUDGETS[0], help=said)
     try:
-        learned = _learned(run_id, int(most))
+        learned = _learned(run_id, most)
     except SeqclsError as error:
         say(error)
         return

@@ -13,7 +13,7 @@ from dashboard.server.shared_answers import MODELS
 from dashboard.server.visitors import ask
 from dashboard.text import told, verbatim
 from seqcls.config import RunConfig
-from seqcls.errors import SeqclsError
+from seqcls.errors import SeqclsError, VisitorError
 from seqcls.interpretability.model.network import Network
 from seqcls.interpretability.model.trained_model import TrainedModel
 from seqcls.problem import Problem, resolve
@@ -122,17 +122,8 @@ def open_any(run_id: int, epoch: int | None = None) -> AnyModel:
     """
     key = (*key_of(run_id), epoch)
     with st.spinner("Opening the model"):
-        return AnyModel(key, MODELS.answer(("model", key), lambda: _trained_model(run_id, epoch)))
-
-
-def _trained_model(run_id: int, epoch: int | None) -> TrainedModel:
-    # Imported where it is used: PyTorch takes a second or two to load.
-    from sweeps.analysis.opened_models import ask_on_one_thread, trained_model, untrained_model
-
-    ask_on_one_thread()
-    if epoch == 0:
-        return untrained_model(open_reader(), run_id)
-    return trained_model(open_reader(), run_id, epoch)
+        model = MODELS.answer(("model", key), lambda: data.trained_model(run_id, epoch))
+    return AnyModel(key, model)
 
 
 def key_of(run_id: int) -> Key:
@@ -174,3 +165,11 @@ def _history(of_run: Key, *, with_initial: bool) -> History:
 def say(error: SeqclsError) -> None:
     """Says why a section shows nothing."""
     st.info(verbatim(told(error)), icon=":material/info:")
+
+
+def say_of_input(error: SeqclsError) -> None:
+    """Says what is wrong with what was typed, or why a visitor gets no answer now."""
+    if isinstance(error, VisitorError):
+        say(error)
+    else:
+        st.error(verbatim(str(error)))

@@ -40,26 +40,16 @@ def by_length(view: View, table: pd.DataFrame) -> Iterator[str]:
     drawable = lengths.drawable(table["seeds"], len(OKABE_ITO), lengths.MAX_READ)
     ids = tuple(table["config_id"].head(drawable))
     measure, width = next(iter(lengths.offered(ids).values())), lengths.first_width(ids)
-    medians = lengths.medians(view, ids, width, measure.name)
-    if medians.empty:
+    lines = drawn_models.lines(view, ids, measure, width)
+    if lines is None:
         return
-    models, per_line = drawn_models.counts(view, ids), medians["middle"].nunique()
-    most = lengths.most_drawn(models, per_line)
-    named = names.configuration_names(ids)
-    colors = {named[config_id]: color for config_id, color in names.colors(ids).items()}
-    points = drawn_models.points(view, ids, most, width, measure.name)
-    yield _figure(
-        "by_length",
-        _highlighted(
-            accuracy_by_length(points, medians, lengths.limits(ids), measure.title, colors)
-        ),
-    )
+    yield _figure("by_length", _highlighted(accuracy_by_length(*lines.given)))
     said = [f"{measure.meaning} Click a configuration below the chart to see its models alone."]
     if drawable < len(table):
         said.append(f"Drawn are the worst {drawable} of {len(table):,} configurations.")
-    if most is not None:
+    if lines.most is not None:
         said.append(
-            f"{most} models of each, evenly from the worst to the best; medians are over all."
+            f"{lines.most} models of each, evenly from the worst to the best; medians are over all."
         )
     yield quiet(" ".join(said))
 

@@ -9,9 +9,8 @@ import pandas as pd
 from dashboard import data
 from dashboard.report.causes_and_remedies import causes_list
 from dashboard.report.document import kept, quiet
-from dashboard.words import measures
-from seqcls.kinds import KINDS, Kind
-from seqcls.problem import obstacle_of, resolve
+from dashboard.words import kind_words, measures
+from seqcls.kinds import Kind
 from sweeps.store.strings.string_queries import ErrorSearch
 
 MOST_MODELS = 200
@@ -39,7 +38,7 @@ def models(
         if of_configuration.empty:
             continue
         yield f"<h3>{html.escape(name)}</h3>"
-        kind = _kind(config_id)
+        (kind,) = kind_words.kinds_of((config_id,))
         for model in of_configuration.to_dict("records"):
             errors = data.string_errors(int(model["run_id"]), ErrorSearch())
             most = min(left, MOST_STRINGS)
@@ -48,12 +47,6 @@ def models(
             yield _model(model, errors, causes_of_it, kind, most)
     if len(failing) > len(shown):
         yield quiet(f"And {len(failing) - len(shown):,} more models fail.")
-
-
-def _kind(config_id: int) -> Kind:
-    config = data.some_configs((config_id,))[config_id]
-    # The kind of a plug-in's task is unknown unless it is installed.
-    return resolve(config).kind if obstacle_of(config) is None else KINDS["membership"]()
 
 
 def _model(

@@ -49,6 +49,19 @@ class _Sweep:
     """As `sweeps.store.reading.overview.models`."""
 
 
+@dataclass(frozen=True, eq=False)
+class _Page:
+    """What a page is made of; as the arguments of `report`."""
+
+    store: Store
+    view: View
+    models: pd.DataFrame
+    sweeps: Sequence[_Sweep]
+    title: str
+    only: str
+    pages: Mapping[str, str] | None
+
+
 def report(
     store: Store,
     view: View,
@@ -77,8 +90,8 @@ def report(
         sweeps = _sweeps(view)
         named = ", ".join(sweep.record.name for sweep in sweeps)
         title = title or (named if len(named) <= LONGEST_TITLE else f"{len(sweeps):,} sweeps")
-        body = "\n".join(_parts(store, view, models, sweeps, title, only, pages))
-        return document(title, body, beside=beside)
+        page = _Page(store, view, models, sweeps, title, only, pages)
+        return document(title, "\n".join(_parts(page)), beside=beside)
 
 
 def _sweeps(view: View) -> list[_Sweep]:
@@ -94,16 +107,9 @@ def _sweeps(view: View) -> list[_Sweep]:
     return sweeps
 
 
-def _parts(
-    store: Store,
-    view: View,
-    models: pd.DataFrame,
-    sweeps: Sequence[_Sweep],
-    title: str,
-    only: str,
-    pages: Mapping[str, str] | None,
-) -> Iterator[str]:
-    yield _head(view, models, sweeps, title, only, pages)
+def _parts(page: _Page) -> Iterator[str]:
+    view, models, pages = page.view, page.models, page.pages
+    yield _head(page)
     table = configurations.table(view)
     tested = table[table["seeds"] > 0]
     yield section("Configurations", _table(table), _worst_first(table))
@@ -112,41 +118,35 @@ def _parts(
     named = names.configuration_names(tested["config_id"].head(MAX_ROWS).tolist())
     wrong = models[models["failing"] > 0].sort_values("errors", ascending=False)
     wrong = wrong[wrong["config_id"].isin(named)]
-    causes = causes_of_models(store, wrong)
+    causes = causes_of_models(page.store, wrong)
     if wrong.empty:
         yield section("Failing seeds", "<p>No model fails.</p>")
     else:
         listed = failing_models.models(wrong, causes, named) if pages is None else ()
         yield section("Failing seeds", *charts.mechanisms(wrong, causes), *listed)
         yield section("What may help", *remedies(wrong, causes, named, pages is not None))
-    yield section("What failed in training", _failures(store, sweeps))
-    yield section("Specifications", *map(_specification, sweeps[:MAX_ROWS]))
+    yield section("What failed in training", _failures(page.store, page.sweeps))
+    yield section("Specifications", *map(_specification, page.sweeps[:MAX_ROWS]))
     if pages is not None:
         runs = {
             run: pages[x.record.name]
-            for x in sweeps
+            for x in page.sweeps
             if x.record.name in pages
             for run in x.models["run_id"].tolist()
         }
         yield kept("pages", runs)
 
 
-def _head(
-    view: View,
-    models: pd.DataFrame,
-    sweeps: Sequence[_Sweep],
-    title: str,
-    only: str,
-    pages: Mapping[str, str] | None,
-) -> str:
+def _head(page: _Page) -> str:
+    models, sweeps = page.models, page.sweeps
     fail = models_fail(int(models["failing"].sum()), len(models))
-    means = measures.failing(view.below, kind_words.of(models["config_id"]).words)
+    means = measures.failing(page.view.below, kind_words.of(models["config_id"]).words)
     said = "" if len(sweeps) != 1 else "".join(_written(sweeps[0]))
     return (
-        f"<h1>{html.escape(title)}</h1>\n{said}{quiet(only) if only else ''}\n"
+        f"<h1>{html.escape(page.title)}</h1>\n{said}{quiet(page.only) if page.only else ''}\n"
         f"<p><strong>{fail[0].upper()}{fail[1:]}</strong>. Failing: {html.escape(means)} Median "
         f"accuracy {models['accuracy'].median():.2%}.</p>\n"
-        f"{'' if len(sweeps) == 1 and pages is None else _listed(sweeps, pages or {})}\n"
+        f"{'' if len(sweeps) == 1 and page.pages is None else _listed(sweeps, page.pages or {})}\n"
         f"{quiet(f'Written by seqcls {__version__}.')}"
     )
 

@@ -11,7 +11,6 @@ from dashboard.charts.style.colors import OKABE_ITO
 from dashboard.charts.style.keys import told_once
 from dashboard.compare import configurations, drawn_models, importance, lengths, story, theory
 from dashboard.compare.drawn_models import MAX_MODELS, MAX_ROWS
-from dashboard.compare.lengths import limits, offered
 from dashboard.elements import placement
 from dashboard.every_page import filters, share
 from dashboard.words import kind_words, measures, names
@@ -144,7 +143,7 @@ def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
         columns=measures.setting_columns([SWEEPS, CONFIGURATION, names.CHIPS, *others], longest)
         | measures.naming_columns(first)
         | measures.configuration_columns(view.below, kind_words.of(table["config_id"])),
-        height=min(38 + 35 * len(table), MOST_HEIGHT),
+        most=MOST_HEIGHT,
         order=order,
     )
     rows = table[table["config_id"].isin(selected)]
@@ -185,7 +184,8 @@ def _names(table: pd.DataFrame) -> list[str]:
 
 def _by_length(chosen: pd.DataFrame, view: View) -> None:
     st.subheader("By string length")
-    measure, width = _length_controls(offered(_ids(chosen)), lengths.first_width(_ids(chosen)))
+    ids = _ids(chosen)
+    measure, width = _length_controls(lengths.offered(ids), lengths.first_width(ids))
     drawable = lengths.drawable(chosen["seeds"], len(OKABE_ITO), lengths.MAX_READ)
     if len(chosen) > drawable:
         st.caption(
@@ -193,21 +193,18 @@ def _by_length(chosen: pd.DataFrame, view: View) -> None:
             "each. Select others in the table to see them."
         )
         chosen = chosen.head(drawable)
-    ids = _ids(chosen)
-    named = names.configuration_names(ids)
-    medians = lengths.medians(view, ids, width, measure.name)
-    if medians.empty:
+    lines = drawn_models.lines(view, _ids(chosen), measure, width)
+    if lines is None:
         return
-    most = _most(drawn_models.counts(view, ids), medians["middle"].nunique())
-    color_of = names.colors(ids)
-    colors = {named[config_id]: color_of[config_id] for config_id in ids}
-    chart = placement.built(
-        accuracy_by_length.zoomed_by_length,
-        drawn_models.points(view, ids, most, width, measure.name),
-        *(medians, limits(ids), measure.title, colors),
-    )
-    event = placement.with_legend(chart, colors, "by_length", click=accuracy_by_length.CLICKED)
-    links.open_clicked(event, accuracy_by_length.CLICKED)
+    if lines.most is not None:
+        st.caption(
+            f"The chart shows {lines.most} models of each configuration, evenly from the worst to "
+            "the best. Medians and intervals are over all of them."
+        )
+    chart = placement.built(accuracy_by_length.zoomed_by_length, *lines.given)
+    clicked = accuracy_by_length.CLICKED
+    event = placement.with_legend(chart, lines.colors, "by_length", click=clicked)
+    links.open_clicked(event, clicked)
     st.caption(
         f"{measure.meaning} Hover over a line to see its seed; click it to look inside the model. "
         "Lines at 100% or 0% are drawn a little apart."
@@ -216,36 +213,13 @@ def _by_length(chosen: pd.DataFrame, view: View) -> None:
 
 def _length_controls(measures_of: Mapping[str, Measure], width: int) -> tuple[Measure, int]:
     row = st.container(horizontal=True, gap="medium", key="controls")
-    measure = row.segmented_control(
-        "Measure",
-        list(measures_of),
-        default=next(iter(measures_of)),
-        required=True,
-        key="measure",
-        bind="query-params",
-        help=" ".join(f"{name}: {known.meaning}" for name, known in measures_of.items()),
-    )
-    chosen = row.segmented_control(
-        "Lengths per point",
-        [1, 5, 10, 20],
-        default=width,
-        required=True,
-        key="width",
-        bind="query-params",
-        help="Few test strings have any one length; together they make a steadier line.",
-    )
-    return measures_of[measure], int(chosen)
-
-
-def _most(models: dict[int, int], per_line: int) -> int | None:
-    """How many models of each configuration are drawn; None where all are."""
-    most = lengths.most_drawn(models, per_line)
-    if most is not None:
-        st.caption(
-            f"The chart shows {most} models of each configuration, evenly from the worst to the "
-            "best. Medians and intervals are over all of them."
-        )
-    return most
+    said = " ".join(f"{name}: {known.meaning}" for name, known in measures_of.items())
+    titles = list(measures_of)
+    measure = links.choice("Measure", titles, "measure", titles[0], place=row, help=said)
+    said = "Few test strings have any one length; together they make a steadier line."
+    widths = [1, 5, 10, 20]
+    chosen = links.choice("Lengths per point", widths, "width", width, place=row, help=said)
+    return measures_of[measure], chosen
 
 
 def _by_seed(chosen: pd.DataFrame, view: View) -> None:

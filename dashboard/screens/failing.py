@@ -6,16 +6,14 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, links
+from dashboard import data, layout, links
 from dashboard.elements import chips
 from dashboard.every_page import filters, share
 from dashboard.failing import alignment, causes, error_places, helping
 from dashboard.words import kind_words, languages, measures, names
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
-from seqcls.kinds import KINDS as KINDS_OF_ANSWERS
 from seqcls.kinds import Kind, Words
-from seqcls.problem import obstacle_of, resolve
 from sweeps.store.reading.selection import KINDS, View
 from sweeps.store.strings.string_queries import ErrorSearch
 
@@ -70,9 +68,8 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
     miss = errs.format(said.words.plural("test"))
     order = "the least accurate first" if view.kind is None else f"by their share of {view.kind}"
     st.caption(f"{miss}, {order}. Select one to see its {said.words.plural('')} below.")
-    pages = -(-number // MODELS_A_PAGE)
-    page = _page(pages, "models_page")
-    table = data.failing_models(view, MODELS_A_PAGE, (page - 1) * MODELS_A_PAGE)
+    first = links.first_of_page(number, MODELS_A_PAGE, "models_page")
+    table = data.failing_models(view, MODELS_A_PAGE, first)
     config_ids = table["config_id"].tolist()
     named = table["config_id"].map(names.configuration_names(list(dict.fromkeys(config_ids))))
     settings = names.settings_that_differ(config_ids)
@@ -89,7 +86,6 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
         "run",
         mode="single-row-required" if elsewhere is None else "single-row",
         columns=measures.model_columns(said) | measures.setting_columns([names.CHIPS, *settings]),
-        height=min(38 + 35 * len(shown), 320),
         order=[*LEADING, names.CHIPS, *known],
     )
     if elsewhere is not None and chosen == [elsewhere["run_id"]]:
@@ -113,12 +109,6 @@ def _linked_elsewhere(shown: list[int]) -> "pd.Series[Any] | None":
     return None
 
 
-def _page(pages: int, key: str) -> int:
-    if pages <= 1:
-        return 1
-    return min(st.pagination(pages, key=key, bind="query-params"), pages)
-
-
 def _model(model: "pd.Series[Any]", view: View) -> None:
     run_id, config_id = int(model["run_id"]), int(model["config_id"])
     st.subheader(f"Model {run_id}")
@@ -127,8 +117,7 @@ def _model(model: "pd.Series[Any]", view: View) -> None:
     chips.show({str(x): value for x, value in data.settings().loc[config_id].items()})
     errors = data.string_errors(run_id, ErrorSearch(), error_places.MAX_POINTS)
     config = data.some_configs((config_id,))[config_id]
-    kind = resolve(config).kind if obstacle_of(config) is None else None
-    kind = kind or KINDS_OF_ANSWERS["membership"]()
+    (kind,) = kind_words.kinds_of((config_id,))
     _in_short(errors, model, kind.words)
     helping.rounding(run_id)
     links.to_model(run_id, "Look inside this model")
@@ -183,8 +172,8 @@ def _strings(run_id: int, view: View, kind: Kind, config: RunConfig) -> None:
             f"No {words.missed} {words.string} of this model matches. Search for something else."
         )
         return
-    page = _page(-(-number // STRINGS_A_PAGE), "strings_page")
-    table = data.string_errors(run_id, search, STRINGS_A_PAGE, (page - 1) * STRINGS_A_PAGE)
+    first = links.first_of_page(number, STRINGS_A_PAGE, "strings_page")
+    table = data.string_errors(run_id, search, STRINGS_A_PAGE, first)
     st.caption(
         f"{number:,} different {words.plural(words.missed)}, the shortest first. Select one to "
         "look at it."
@@ -194,8 +183,7 @@ def _strings(run_id: int, view: View, kind: Kind, config: RunConfig) -> None:
         table["string"].tolist(),
         "string",
         columns=measures.string_columns(kind),
-        height=min(38 + 35 * len(table), 320),
-        key=f"strings of {run_id} {search} {page}",
+        key=f"strings of {run_id} {search} {first}",
     )
     if string is not None:
         links.to_model(
@@ -226,7 +214,7 @@ def _breaking(view: View, number: int) -> None:
         table,
         hide_index=True,
         column_config=measures.string_columns(kind),
-        height=min(38 + 35 * len(table), 390),
+        height=layout.table_height(len(table), 390),
     )
 
 

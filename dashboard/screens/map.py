@@ -96,10 +96,7 @@ def _measure(config_ids: list[int]) -> Measure:
     first = next(iter(known))
     if len(known) == 1:
         return known[first]
-    chosen = st.segmented_control(
-        "Measure", list(known), default=first, required=True, key="mapped", bind="query-params"
-    )
-    return known[chosen]
+    return known[links.choice("Measure", list(known), "mapped", first)]
 
 
 def _map(

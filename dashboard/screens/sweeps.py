@@ -113,7 +113,6 @@ def _table(sweeps: list[SweepProgress], written: dict[int, Note]) -> int:
         "sweep_id",
         mode="single-row-required",
         columns=columns,
-        height=min(38 + 35 * len(shown), 320),
     )
     return chosen[0]
 
@@ -233,10 +232,7 @@ def _specification(name: str, spec: str) -> None:
 
 def _edit_as_new(name: str) -> None:
     """Opens the launch panel on a copy of the sweep, with nothing of what was entered before."""
-    panel.clear()
-    st.session_state[panel.PANEL] = True
-    st.session_state[panel.KIND] = panel.CUSTOM
-    st.session_state[starting_point.KEY] = starting_point.of_sweep(name)
+    panel.open_with(starting_point.of_sweep(name))
     starting_point.take_over(variants.unpack)
     st.session_state["launch_name"] = starting_point.free_name(name)
 

@@ -24,6 +24,9 @@ LONGEST_LOOKED_AT = 200
 LONGEST_DRAWN = 60
 """Where none so short is found, one up to this length is drawn."""
 
+OF_EITHER = 6
+"""The shortest strings of either label."""
+
 EMPTY = "ε"
 
 
@@ -45,17 +48,11 @@ def first_strings(task: Task, wanted: int) -> list[str]:
 
 
 @lru_cache(maxsize=256)
-def shortest_strings(
-    task: LanguageTask, wanted: int = 6
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def shortest_strings(task: LanguageTask) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The shortest strings of a language, and the shortest of its alphabet that are not in it.
 
-    Args:
-        task: the language.
-        wanted: how many of either label.
-
     Returns:
-        Positive and negative strings, spelled out; the empty one is "".
+        A few positive and a few negative strings, spelled out; the empty one is "".
     """
     tokenizer = Tokenizer(task.alphabet)
     by_label: dict[bool, list[str]] = {True: [], False: []}
@@ -63,12 +60,12 @@ def shortest_strings(
         strings = TokenStrings.of_letters(len(task.alphabet), letters)
         for row, label in zip(letters.tolist(), task.labels(strings).tolist(), strict=True):
             by_label[label].append(tokenizer.spelled(row))
-        if all(len(strings) >= wanted for strings in by_label.values()):
+        if all(len(strings) >= OF_EITHER for strings in by_label.values()):
             break
     for positive, strings_found in by_label.items():
         if not strings_found:
             strings_found.extend(_drawn(task, positive))
-    return tuple(by_label[True][:wanted]), tuple(by_label[False][:wanted])
+    return tuple(by_label[True][:OF_EITHER]), tuple(by_label[False][:OF_EITHER])
 
 
 def _by_length(num_letters: int) -> Iterator[np.ndarray]:

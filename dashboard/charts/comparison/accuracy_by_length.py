@@ -66,15 +66,7 @@ def zoomed_by_length(
     measure: str,
     colors: Mapping[str, str],
 ) -> alt.VConcatChart:
-    """The chart without a legend, above a strip in which the lengths are chosen that it shows.
-
-    Args:
-        seeds: as for `accuracy_by_length`.
-        medians: likewise.
-        limits: likewise.
-        measure: likewise.
-        colors: likewise.
-    """
+    """The same without a legend, above a strip in which the lengths are chosen that it shows."""
     names = list(colors)
     color = configuration_color(colors, legend=False)
     span = alt.selection_interval(name=SPAN, encodings=["x"])

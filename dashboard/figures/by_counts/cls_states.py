@@ -1,6 +1,7 @@
 """Figures of strings: what attention gives `CLS`, and its state on the way to the classifier."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import altair as alt
 import numpy as np
@@ -11,7 +12,9 @@ from dashboard.charts.model.state_points import boundary, landmarks, string_stat
 from dashboard.figures.by_counts.history import Traces
 from dashboard.figures.figure import Figure, kept_share, points, view_of
 from dashboard.figures.projection import Projection
-from seqcls.interpretability.states.by_counts import Activations
+
+LAST = 13
+"""The figure of the state that the classifier reads."""
 
 
 def attention_values(traces: Traces, epoch: int, heads: Sequence[int]) -> Iterator[Figure]:
@@ -73,76 +76,61 @@ def weights_frame(traces: Traces, epoch: int, head: int) -> pd.DataFrame:
     )
 
 
-def attention_output(traces: Traces, epoch: int) -> Iterator[Figure]:
-    """9: what all heads together add to `CLS`."""
-    note = "The values that the heads give `CLS`, through the output matrix and summed."
-    yield _of_cls(traces, epoch, 9, "Attention output", note, lambda s: s.attention_output)
+@dataclass(frozen=True)
+class _State:
+    """A state of `CLS` on its way: what its figure is called, and where it is found."""
+
+    title: str
+    note: str
+    name: str
+    """Of the field of `Activations`."""
 
 
-def after_attention(traces: Traces, epoch: int) -> Iterator[Figure]:
-    """10: `CLS` after the first residual."""
-    note = "The embedding of `CLS` plus the attention output."
-    title = "CLS after attention"
-    yield _of_cls(traces, epoch, 10, title, note, lambda s: s.after_attention)
-
-
-def normalised_again(traces: Traces, epoch: int) -> Iterator[Figure]:
-    """11: the same, as the feed-forward reads it, where there is a norm."""
-    if traces.history.config.has_norms:
-        note = "The same after the norm before the feed-forward."
-        title = "CLS normalised again"
-        yield _of_cls(traces, epoch, 11, title, note, lambda s: s.feed_forward_norm)
-
-
-def feed_forward_output(traces: Traces, epoch: int) -> Iterator[Figure]:
-    """12: what the feed-forward adds to `CLS`."""
-    note = "What the feed-forward adds to `CLS`."
-    title = "Feed-forward output"
-    yield _of_cls(traces, epoch, 12, title, note, lambda s: s.feed_forward_output)
-
-
-def after_feed_forward(traces: Traces, epoch: int) -> Iterator[Figure]:
-    """13: `CLS` after the second residual, and the classifier."""
-    direction = traces.history.networks[traces.history.kept_epoch].classifier
-    now = traces.history.networks[epoch].classifier
-    note = (
-        "What the classifier reads. Its logit grows along the arrow and is zero on the dashed "
-        "line: beyond it a string is predicted positive."
-    )
-    yield _of_cls(
-        traces,
-        epoch,
-        13,
+_STATES = {
+    9: _State(
+        "Attention output",
+        "The values that the heads give `CLS`, through the output matrix and summed.",
+        "attention_output",
+    ),
+    10: _State(
+        "CLS after attention",
+        "The embedding of `CLS` plus the attention output.",
+        "after_attention",
+    ),
+    11: _State(
+        "CLS normalised again",
+        "The same after the norm before the feed-forward.",
+        "feed_forward_norm",
+    ),
+    12: _State(
+        "Feed-forward output", "What the feed-forward adds to `CLS`.", "feed_forward_output"
+    ),
+    LAST: _State(
         "CLS after the block",
-        note,
-        lambda s: s.after_feed_forward,
-        towards=direction,
-        classifier=now,
-    )
+        "What the classifier reads. Its logit grows along the arrow and is zero on the dashed "
+        "line: beyond it a string is predicted positive.",
+        "after_feed_forward",
+    ),
+}
 
 
-def _of_cls(
-    traces: Traces,
-    epoch: int,
-    number: int,
-    title: str,
-    note: str,
-    states: Callable[[Activations], np.ndarray],
-    *,
-    towards: np.ndarray | None = None,
-    classifier: np.ndarray | None = None,
-) -> Figure:
-    every = [states(s)[:, 0] for s in traces.states.values()]
+def cls_state(number: int, traces: Traces, epoch: int) -> Iterator[Figure]:
+    """9 to 13: the state of `CLS`, from the attention output to what the classifier reads."""
+    state, history = _STATES[number], traces.history
+    if state.name == "feed_forward_norm" and not history.config.has_norms:
+        return
+    every = [getattr(s, state.name)[:, 0] for s in traces.states.values()]
+    towards = history.networks[history.kept_epoch].classifier if number == LAST else None
     projection = traces.projection(every, towards=towards)
-    now = states(traces.states[epoch])[:, 0]
+    now = getattr(traces.states[epoch], state.name)[:, 0]
     frame = _string_points(traces, epoch, projection, now)
-    extra: list[alt.Chart] = []
-    if classifier is not None:
-        arrow = projection.coordinates(classifier[None])[0].tolist()
-        view = view_of(projection)
-        extra = threshold(arrow[0]) if len(arrow) == 1 else boundary(view, (arrow[0], arrow[1]))
-    chart = string_states(frame, view_of(projection), title, extra=extra)
-    return Figure(number, title, "", note + kept_share(projection, now), frame, chart)
+    view, extra = view_of(projection), list[alt.Chart]()
+    if number == LAST:
+        x, *y = projection.coordinates(history.networks[epoch].classifier[None])[0].tolist()
+        extra = boundary(view, (x, y[0])) if y else threshold(x)
+    chart = string_states(frame, view, state.title, extra=extra)
+    text = state.note + kept_share(projection, now)
+    yield Figure(number, state.title, "", text, frame, chart)
 
 
 def _string_points(

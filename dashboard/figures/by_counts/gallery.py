@@ -1,6 +1,7 @@
 """All figures of a model in their order, and which belong together."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 
 from dashboard.figures.by_counts import cls_states, tokens, whole
 from dashboard.figures.by_counts import heads as of_head
@@ -24,11 +25,7 @@ _OF_MODEL: dict[int, tuple[Builder, ...]] = {
     2: (tokens.embeddings,),
     3: (tokens.string_embeddings,),
     4: (tokens.normalised,),
-    9: (cls_states.attention_output,),
-    10: (cls_states.after_attention,),
-    11: (cls_states.normalised_again,),
-    12: (cls_states.feed_forward_output,),
-    13: (cls_states.after_feed_forward,),
+    **{number: (partial(cls_states.cls_state, number),) for number in range(9, 14)},
     14: (whole.parameter_magnitudes,),
     15: (tokens.transformed,),
     16: (whole.readouts,),

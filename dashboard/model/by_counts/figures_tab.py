@@ -3,6 +3,7 @@
 import pandas as pd
 import streamlit as st
 
+from dashboard import links
 from dashboard.figures.by_counts import gallery
 from dashboard.model.by_counts.why import explained, heads_for
 from dashboard.model.choosing.strings import Chosen
@@ -18,9 +19,7 @@ orders = remembered(letter_orders)
 def show(chosen: Chosen) -> None:
     """One group of figures at a time, so that the epoch can be moved without a wait."""
     groups = list(gallery.GROUPS)
-    group = st.segmented_control(
-        "Figures of", groups, default=groups[1], required=True, key="group", bind="query-params"
-    )
+    group = links.choice("Figures of", groups, "group", groups[1])
     heads = list(range(chosen.model.config.num_attention_heads))
     if len(heads) > 4:
         suggested = heads_for(chosen.model, explained(chosen.model, chosen.string))
@@ -32,7 +31,7 @@ def show(chosen: Chosen) -> None:
         "over a mark for exact values."
     )
     traces = chosen.model.traces(chosen.strings)
-    draw(gallery.figures(traces, chosen.model.epoch, sorted(heads), gallery.GROUPS[str(group)]))
+    draw(gallery.figures(traces, chosen.model.epoch, sorted(heads), gallery.GROUPS[group]))
     if group == "Circuits":
         _letter_order(chosen)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 import streamlit as st
 
-from dashboard import layout
+from dashboard import layout, links
 from dashboard.charts.model import token_states
 from dashboard.charts.model.parts import WIDTH
 from dashboard.charts.model.readout import steps_of_one
@@ -222,10 +222,7 @@ def one_of(label: str, options: Sequence[str], first: str, name: str, look: Look
             label, options, index=options.index(first), key=name, bind="query-params"
         )
         return str(chosen)
-    chosen = st.segmented_control(
-        label, options, default=first, required=True, key=name, bind="query-params"
-    )
-    return str(chosen)
+    return links.choice(label, options, name, first)
 
 
 def _units(results: StringResults, look: Look) -> None:

@@ -6,10 +6,10 @@ import streamlit as st
 from dashboard.charts.errors.output_families import output_curve, output_map
 from dashboard.elements.placement import place, stretch
 from dashboard.figures.output_family_frames import outputs_frame
-from dashboard.model.opened import AnyModel, remembered, say
+from dashboard.model.opened import AnyModel, remembered, say_of_input
 from dashboard.text import verbatim
 from dashboard.words.languages import family_example
-from seqcls.errors import SeqclsError, VisitorError
+from seqcls.errors import SeqclsError
 from seqcls.interpretability.families.families import output_family
 from seqcls.interpretability.families.output_family import OutputFamily, output_family_text
 
@@ -27,11 +27,8 @@ def show(opened: AnyModel) -> None:
     )
     try:
         answers = family_of(opened, text.strip())
-    except VisitorError as error:
-        say(error)
-        return
     except SeqclsError as error:
-        st.error(verbatim(str(error)))
+        say_of_input(error)
         return
     first, *others = output_family_text(answers)
     st.markdown(verbatim(first))
