@@ -10,6 +10,7 @@ import streamlit as st
 
 from dashboard import data
 from dashboard.launch.fields import default_value, writes
+from dashboard.launch.seeds import written_seeds
 from dashboard.words import names
 from seqcls.canonical import canonical_json
 from seqcls.config import ANY_SAMPLER, PARTS, RunConfig
@@ -114,14 +115,6 @@ class Start:
         ]
         dropped = [x for x in RunConfig.model_fields if self.names_field(x) and x not in read]
         return [*told, *(f"without {field}" for field in dropped)]
-
-
-def written_seeds(seeds: str | Sequence[int]) -> str:
-    """Model seeds of a specification as they are typed."""
-    if isinstance(seeds, str):
-        return seeds
-    # A single number that is typed says how many.
-    return f"{seeds[0]}..{seeds[0]}" if len(seeds) == 1 else ", ".join(map(str, seeds))
 
 
 def shown(values: Sequence[Any]) -> str:

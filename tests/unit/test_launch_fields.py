@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from dashboard.launch.custom import seeds_of
 from dashboard.launch.fields import GROUPS, default_value, offered, options, typed, usual
 from dashboard.launch.meanings import meanings
+from dashboard.launch.seeds import seeds_of
 from dashboard.launch.starting_point import Start
 from dashboard.words.languages import shortest_strings
 from seqcls.config import RunConfig
