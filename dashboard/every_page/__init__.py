@@ -1,1 +1,1 @@
-"""What every page has around it: filters, sidebar, header, keys, and what is said of damage."""
+"""What every page has around it: filters, header, keys, and what is said of damage."""

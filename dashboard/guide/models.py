@@ -33,7 +33,6 @@ def find(sweep: str, model_seed: int) -> OpenedModel | None:
             f"This step uses run {verbatim(reference)} of the report, which cannot be shown: the "
             "sweep of that name in this database asks for other models."
         )
-        return None
     except StoreMissingError:
         raise
     except UnknownRunError:
@@ -41,7 +40,7 @@ def find(sweep: str, model_seed: int) -> OpenedModel | None:
             f"This step uses run {verbatim(reference)}, which cannot be shown: it is not in this "
             "database. `seqcls sweep report` trains it."
         )
-        return None
+    return None
 
 
 @lru_cache(maxsize=16)

@@ -7,7 +7,7 @@ from dashboard import data, links
 from dashboard.elements import chips
 from dashboard.every_page import share
 from dashboard.launch import panel, starting_point, variants
-from dashboard.sweeps_page import annotating, deleting, losses, running, sweep_actions
+from dashboard.sweeps_page import annotating, deleting, losses, running
 from dashboard.text import models_fail
 from dashboard.words import measures, names
 from dashboard.words.clock import clock
@@ -188,10 +188,7 @@ def _progress(sweep_id: int) -> None:
         for sweep in data.progress():
             if sweep.id != sweep_id:
                 continue
-            st.progress(sweep.share)
-            attended = sweep_actions.is_attended(store, sweep.id, sweep.running - sweep.orphaned)
-            st.caption(running.said(sweep, attended))
-            running.buttons(sweep, attended, "page")
+            running.show_sweep(store, sweep, "page")
             losses.show(sweep)
     except SeqclsError as error:
         # It refreshes itself, and so may find what the page around it did not.

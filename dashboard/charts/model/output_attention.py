@@ -24,7 +24,7 @@ from dashboard.charts.model.parts import (
     tokens_frame,
     width_of,
 )
-from dashboard.charts.model.token_states import ROW, weight_color
+from dashboard.charts.model.token_states import ROW, compact, weight_color
 from dashboard.charts.style.pointing import pointed
 
 _WRITTEN = "written"
@@ -43,14 +43,8 @@ def output_attention(
         title: above it.
         width: pixels for all tokens that are read, about.
     """
-    cells = pd.DataFrame(
-        {
-            "row": frame["row"].astype(np.int16),
-            "letter": frame["letter"].astype(np.int16),
-            "weight": frame["weight"].astype(np.float32),
-            "writes": np.array(written)[frame["row"]],
-            "to": np.array(names)[frame["letter"]],
-        }
+    cells = compact(frame, "row", "letter", "weight").assign(
+        writes=np.array(written)[frame["row"]], to=np.array(names)[frame["letter"]]
     )
     rows = pd.DataFrame({"row": range(len(written)), "name": list(written)})
     data = {"output_attention": cells, TOKENS: tokens_frame(names), _WRITTEN: rows}

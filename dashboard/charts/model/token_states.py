@@ -146,14 +146,9 @@ def attention_matrix(frame: pd.DataFrame, names: Names, title: str) -> Part:
         names: of the tokens.
         title: above it.
     """
-    cells = pd.DataFrame(
-        {
-            "query": frame["query"].astype(np.int16),
-            "letter": frame["letter"].astype(np.int16),
-            "weight": frame["weight"].astype(np.float32),
-            "attends": np.array(names)[frame["query"]],
-            "to": np.array(names)[frame["letter"]],
-        }
+    tokens = np.array(names)
+    cells = compact(frame, "query", "letter", "weight").assign(
+        attends=tokens[frame["query"]], to=tokens[frame["letter"]]
     )
     data = {"attention": cells, TOKENS: tokens_frame(names)}
     return Part(_attention_matrix, (places_of(names), title), data, True)
@@ -174,6 +169,12 @@ def _attention_matrix(tokens: Places, title: str) -> Layers:
     drawn = _grid(tokens, cells, rows=tokens.number).properties(title=titled(title))
     # What is not sent rounds to 0.
     return drawn.properties(view=alt.ViewBackground(fill=NOTHING))
+
+
+def compact(frame: pd.DataFrame, row: str, column: str, value: str) -> pd.DataFrame:
+    """Cells as small as they may be sent: their row, their column and their value alone."""
+    types = {row: np.int16, column: np.int16, value: np.float32}
+    return frame[list(types)].astype(types)
 
 
 def _grid(
@@ -206,14 +207,7 @@ def unit_states(frame: pd.DataFrame, names: Names, title: str, reach: float | No
         reach: the greatest value that its colors tell, rounded up; at least that of its own.
     """
     reach = rounded_up(max(reach or 0.0, float(frame["value"].abs().max()), 1e-9))
-    cells = pd.DataFrame(
-        {
-            "unit": frame["unit"].astype(np.int16),
-            "letter": frame["letter"].astype(np.int16),
-            "value": frame["value"].astype(np.float32),
-            "after": np.array(names)[frame["letter"]],
-        }
-    )
+    cells = compact(frame, "unit", "letter", "value").assign(after=np.array(names)[frame["letter"]])
     units = int(frame["unit"].max()) + 1
     data = {"units": cells, TOKENS: tokens_frame(names)}
     return Part(_unit_states, (places_of(names), units, title, reach), data, True)

@@ -35,21 +35,11 @@ def show(opened: AnyModel) -> None:
         return
     stretch(wrong_by_length(_by_length(verdict)), "all inputs by length")
     st.markdown(f"**The shortest {len(verdict.shortest)}**")
-    st.dataframe(
-        pd.DataFrame(
-            {
-                "input": [each.string for each in verdict.shortest],
-                "target": [each.label for each in verdict.shortest],
-                "output": [each.predicted for each in verdict.shortest],
-            }
-        ),
-        hide_index=True,
-        column_config={
-            "input": st.column_config.TextColumn("Input"),
-            "target": st.column_config.TextColumn("Target"),
-            "output": st.column_config.TextColumn("Output"),
-        },
-    )
+    rows = [(each.string, each.label, each.predicted) for each in verdict.shortest]
+    names = ["input", "target", "output"]
+    shortest = pd.DataFrame(rows, columns=names)
+    titles = {name: st.column_config.TextColumn(name.capitalize()) for name in names}
+    st.dataframe(shortest, hide_index=True, column_config=titles)
 
 
 def _by_length(verdict: OutputVerdict) -> pd.DataFrame:
