@@ -6,7 +6,7 @@ import streamlit as st
 from dashboard import data, layout, links
 from dashboard.charts.errors.mechanisms import mechanism_grid
 from dashboard.elements import placement
-from dashboard.failing import finding
+from dashboard.failing import cause_search
 from dashboard.text import verbatim
 from dashboard.words import kind_words, names
 from seqcls.interpretability.causes.mechanisms import SAMPLE
@@ -46,7 +46,7 @@ def show(view: View) -> None:
         else:
             st.caption(f"Causes are found for languages and transductions, and {verbatim(reason)}.")
     waiting = waiting[~waiting["config_id"].isin(reasons)]
-    finding.offer([int(run_id) for run_id in waiting["run_id"].head(AT_ONCE)])
+    cause_search.offer([int(run_id) for run_id in waiting["run_id"].head(AT_ONCE)])
     if leading.empty:
         return
     _grid(failing, mechanisms)

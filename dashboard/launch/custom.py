@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.launch import fields, own_strings, starting_point, variants, working
+from dashboard.launch import fields, needed_settings, own_strings, starting_point, variants
 from dashboard.launch.boxes import box
 from dashboard.launch.language import show_language
 from dashboard.launch.meanings import meanings
@@ -76,7 +76,7 @@ class _Form:
         for architecture, positions in networks:
             network = {"architecture": architecture, "positions": positions}
             first = variants.first_of(spec) | {x: y for x, y in network.items() if y is not None}
-            needed |= working.settings_needed(first | needed, made)
+            needed |= needed_settings.settings_needed(first | needed, made)
         return {x: y for x, y in needed.items() if x in self.read}
 
     def values(self, field: str) -> list[Any]:
@@ -211,16 +211,10 @@ class _Form:
 
     def _take(self, field: str, value: Any) -> str | None:
         """Keeps what is chosen for a field; where that is none of its values, only says why."""
-        given = value if isinstance(value, list) else [value]
-        taken: list[Any] = []
-        for each in given:
-            values, reason = ([], None) if each in (None, "") else fields.typed(field, each)
-            if reason is not None:
-                return reason
-            taken += values
-        if taken:
-            self.chosen[field] = list(dict.fromkeys(taken))
-        return None
+        values, reasons = fields.held(field, value)
+        if values and not reasons:
+            self.chosen[field] = list(dict.fromkeys(values))
+        return reasons[0] if reasons else None
 
     def begin_values(self, field: str) -> list[Any]:
         """What a field is while nothing is chosen for it."""

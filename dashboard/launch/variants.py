@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.launch import fields, working
+from dashboard.launch import fields, needed_settings
 from dashboard.launch.starting_point import Start, shown
 from dashboard.text import verbatim
 from seqcls.canonical import canonical_json
@@ -51,7 +51,7 @@ def offered(task: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     variants: dict[str, Mapping[str, Any]] = {}
     for architecture in MODELS.usable(list(MODELS)):
         fields = {**task, "architecture": architecture}
-        reason = obstacle_of(fields | working.settings_needed(fields, task))
+        reason = obstacle_of(fields | needed_settings.settings_needed(fields, task))
         if reason is not None and "architecture=" in reason:
             continue
         if "positions" not in MODELS[architecture].reads:
@@ -99,15 +99,9 @@ def with_typed(variant: Variant) -> Variant:
     typed: Chosen = {}
     state = st.session_state
     for name in (*state.get(key(variant.name, ""), []), *state.get(_kept(variant.name), [])):
-        value = st.session_state.get(key(variant.name, name))
-        taken = [
-            x
-            for given in (value if isinstance(value, list) else [value])
-            if given not in (None, "")
-            for x in fields.typed(name, given)[0]
-        ]
-        if taken:
-            typed[name] = list(dict.fromkeys(taken))
+        values, _ = fields.held(name, st.session_state.get(key(variant.name, name)))
+        if values:
+            typed[name] = list(dict.fromkeys(values))
     return Variant(variant.name, variant.named_for, typed)
 
 
@@ -131,7 +125,7 @@ def settings_of(
     read = {name for names in groups.values() for name in names}
     made = {name: value for name, value in (shared | chosen).items() if name in read}
     spec = begin.with_changes(made, read)
-    needed = working.settings_needed(first_of(spec), made)
+    needed = needed_settings.settings_needed(first_of(spec), made)
     made |= {name: [value] for name, value in needed.items()}
     return begin.with_changes(made, read), needed, read
 
@@ -209,10 +203,8 @@ def show(
             label_visibility="collapsed",
         )
         for name in added:
-            value = box(name, key(variant.name, name))
-            for given in value if isinstance(value, list) else [value]:
-                if given not in (None, ""):
-                    reason = fields.typed(name, given)[1] or reason
+            _, reasons = fields.held(name, box(name, key(variant.name, name)))
+            reason = reasons[-1] if reasons else reason
         if reason is not None:
             st.error(verbatim(reason))
     return reason

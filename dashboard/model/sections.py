@@ -7,7 +7,7 @@ import streamlit as st
 
 from dashboard import data
 from dashboard.every_page import concurrent_changes
-from dashboard.failing import helping
+from dashboard.failing import remedies
 from dashboard.live import section
 from dashboard.model import ablation, answers, automaton
 from dashboard.model.by_counts import breaking_point, figures_tab, verdict, why
@@ -59,7 +59,7 @@ def show(run_id: int, config: RunConfig) -> None:
             icon=":material/info:",
         )
         answers.show_results(run_id, config)
-        helping.show(run_id)
+        remedies.show(run_id)
         return
     absent = {name: obstacle(problem, needs) for name, (_, needs) in BY_COUNTS.items()}
     sections = {name: section for name, (section, _) in BY_COUNTS.items() if absent[name] is None}
@@ -135,7 +135,7 @@ def _show_tabs(run_id: int, sections: Mapping[str, Callable[[], None]]) -> None:
                 except VisitorError as error:
                     say(error)
                 if tab is first:
-                    helping.show(run_id)
+                    remedies.show(run_id)
 
 
 def _of_chosen(name: str, run_id: int, chosen: Chosen) -> None:

@@ -9,7 +9,7 @@ import streamlit as st
 from dashboard import data, layout, links
 from dashboard.elements import chips
 from dashboard.every_page import filters, share
-from dashboard.failing import alignment, causes, error_places, helping
+from dashboard.failing import alignment, causes, error_places, remedies
 from dashboard.words import kind_words, languages, measures, names
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
@@ -42,7 +42,7 @@ def show() -> None:
         model = _models(view, number)
         _model(model, view)
         causes.show(view)
-        helping.show(int(model["run_id"]))
+        remedies.show(int(model["run_id"]))
         _breaking(view, number)
     except SeqclsError as error:
         data.explain(error)
@@ -119,7 +119,7 @@ def _model(model: "pd.Series[Any]", view: View) -> None:
     config = data.some_configs((config_id,))[config_id]
     (kind,) = kind_words.kinds_of((config_id,))
     _in_short(errors, model, kind.words)
-    helping.rounding(run_id)
+    remedies.rounding(run_id)
     links.to_model(run_id, "Look inside this model")
     _strings(run_id, view, kind, config)
     error_places.show(run_id, errors, config)

@@ -7,7 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import data, layout, links
 from dashboard.every_page import share
-from dashboard.failing import helping
+from dashboard.failing import remedies
 from dashboard.model import sections
 from dashboard.model.choosing.run import choose_run, show_missing
 from dashboard.model.summary import task_sentence, verdict_sentence
@@ -48,7 +48,7 @@ def _model(run_id: int, config: RunConfig, header: DeltaGenerator) -> None:
         share.offer(header, f"model_{run_id}", errors, view, title=f"Model {run_id}")
         st.caption(verbatim(task_sentence(config)))
         st.markdown(verbatim(verdict_sentence(rows.iloc[0], config)))
-        helping.rounding(run_id)
+        remedies.rounding(run_id)
         links.to_compare_two("run", [run_id], "Compare with another model")
     sections.show(run_id, config)
 

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import data
-from dashboard.failing.filling import fill
+from dashboard.failing.prefilled_launch import fill
 from dashboard.sweeps_page import sweep_actions
 from dashboard.text import verbatim
 from seqcls.config import RunConfig
