@@ -43,12 +43,15 @@ def models(view: View, config_ids: tuple[int, ...], most: int | None) -> pd.Data
     return drawn.assign(configuration=drawn["config_id"].map(names.configuration_names(config_ids)))
 
 
-def by_seed(view: View, config_ids: tuple[int, ...], most: int | None) -> pd.DataFrame:
-    """As `models`, for the charts of every seed: with `jitter` in [-1, 1].
+def by_seed(view: View, config_ids: tuple[int, ...]) -> pd.DataFrame:
+    """As `models`, up to `MAX_MODELS`, for the charts of every seed: with `jitter` in [-1, 1].
 
     It follows from the seed, so that the same models always lie at the same place.
     """
-    drawn = models(view, config_ids, most).drop(columns=["failing", "picked"])
+    is_many = sum(counts(view, config_ids).values()) > MAX_MODELS
+    drawn = models(view, config_ids, MAX_MODELS if is_many else None).drop(
+        columns=["failing", "picked"]
+    )
     return drawn.assign(jitter=(drawn["model_seed"] * 0.618034) % 1 * 2 - 1)
 
 

@@ -58,8 +58,7 @@ def by_seed(view: View, table: pd.DataFrame) -> Iterator[str]:
     """Every seed as a point and as a cell; as for `by_length`."""
     drawable = lengths.drawable(table["seeds"], MAX_ROWS, MAX_MODELS)
     ids = tuple(table["config_id"].head(drawable))
-    number = sum(drawn_models.counts(view, ids).values())
-    models = drawn_models.by_seed(view, ids, MAX_MODELS if number > MAX_MODELS else None)
+    models = drawn_models.by_seed(view, ids)
     named = list(names.configuration_names(ids).values())
     yield _figure("every_seed", every_seed(models, named).to_dict(validate=False))
     yield _figure("seed_grid", seed_grid(models, named).to_dict(validate=False))

@@ -231,15 +231,14 @@ def _by_seed(chosen: pd.DataFrame, view: View) -> None:
             "in the table to see them."
         )
         chosen = chosen.head(drawable)
-    number = sum(drawn_models.counts(view, _ids(chosen)).values())
+    ids = _ids(chosen)
+    number = sum(drawn_models.counts(view, ids).values())
     if number > MAX_MODELS:
         st.caption(
             f"The charts show {MAX_MODELS:,} of its {number:,} models, evenly from the worst to "
             "the best."
         )
-    most = MAX_MODELS if number > MAX_MODELS else None
-    models = drawn_models.by_seed(view, _ids(chosen), most)
-    named = list(names.configuration_names(_ids(chosen)).values())
+    models, named = drawn_models.by_seed(view, ids), _names(chosen)
     strip, keys = told_once(placement.built(every_seed.every_seed, models, named))
     placement.show_keys(keys)
     clicked = placement.show(strip, "every_seed", click=every_seed.CLICKED)
