@@ -11,7 +11,7 @@ from dashboard.model.opened import AnyModel, remembered, say
 from dashboard.text import verbatim
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.model.trained_model import Letters
-from seqcls.interpretability.patching import patch
+from seqcls.interpretability.patching import Patched, patch
 from sweeps.analysis import state_frames
 from sweeps.cli.commands.any_model import said_of
 from sweeps.cli.commands.states import LISTED, flip_table
@@ -33,14 +33,10 @@ def show(opened: AnyModel, letters: Letters) -> None:
         f"{NOTATION}",
     )
     try:
-        if typed:
-            source = model.letters(typed)
-        else:
-            nearest = nearest_of(opened, letters, other_answer=True, same_length=True)
-            if nearest.answer is None:
-                st.info("No such string is within two substitutions. Type one of the same length.")
-                return
-            source = nearest.letters
+        source = model.letters(typed) if typed else _nearest(opened, letters)
+        if source is None:
+            st.info("No such string is within two substitutions. Type one of the same length.")
+            return
         patched = patched_of(opened, letters, source)
         ends = [verbatim(said_of(model.answer(string))) for string in (letters, source)]
     except SeqclsError as error:
@@ -53,13 +49,26 @@ def show(opened: AnyModel, letters: Letters) -> None:
     logits = patched.base_logit, patched.source_logit
     drawing = token_states.patched(frame, names, *logits, patched.unit)
     stretch_part(drawing, "network patched")
+    _say_how_to_read(patched, model.writes)
+    flips = flip_table(patched)
+    if not flips.empty:
+        st.subheader("States that flip the prediction")
+        st.dataframe(flips.head(LISTED), hide_index=True, width="content")
+
+
+def _nearest(opened: AnyModel, letters: Letters) -> Letters | None:
+    nearest = nearest_of(opened, letters, other_answer=True, same_length=True)
+    return None if nearest.answer is None else nearest.letters
+
+
+def _say_how_to_read(patched: Patched, writes: bool) -> None:
     st.caption(
         f"Activation patching: each cell is the base string's {patched.number} with one state at "
         "one position replaced by the source string's. A dot marks those that flip the "
         "prediction; a state that carries the whole difference restores the source string's "
         f"{patched.unit}."
     )
-    if model.writes:
+    if writes:
         st.caption(
             "States of the input and of SEP are replaced; the output is teacher forced. If the "
             "model writes the target for the base string, the number is the target's "
@@ -72,7 +81,3 @@ def show(opened: AnyModel, letters: Letters) -> None:
             f"show which of them decide. Up to {UNITS} units are drawn, those that restore most of "
             "the source's logit."
         )
-    flips = flip_table(patched)
-    if not flips.empty:
-        st.subheader("States that flip the prediction")
-        st.dataframe(flips.head(LISTED), hide_index=True, width="content")
