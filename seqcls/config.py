@@ -36,9 +36,6 @@ IMPORTED = "imported"
 ANY_SAMPLER = "balanced_strings"
 """Draws the strings of any task."""
 
-FILE_SAMPLERS = {"file": "dataset_rows", "pairs": "dataset_rows"}
-"""What takes the strings of tasks that are files."""
-
 PARTS = ("train", "validation", "test")
 
 Size = Annotated[int, Field(ge=0, le=4096)]
@@ -318,8 +315,7 @@ class RunConfig(_NetworkFields):
     def _samplers_of_the_task(cls, fields: Any) -> Any:
         if not isinstance(fields, Mapping) or fields.get("task", REPORT_TASK) == REPORT_TASK:
             return fields
-        sampler = FILE_SAMPLERS.get(str(fields["task"]), ANY_SAMPLER)
-        return {**{f"{part}_sampler": sampler for part in PARTS}, **fields}
+        return {**{f"{part}_sampler": ANY_SAMPLER for part in PARTS}, **fields}
 
     @field_validator("required_letters")
     @classmethod

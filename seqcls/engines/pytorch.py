@@ -115,7 +115,7 @@ class PyTorchCounts(_PyTorch):
         from seqcls.engines.stacked import optimized
         from seqcls.engines.stacked_group import StackedGroup
 
-        group = StackedGroup(weights, device, **optimized(problem.config))
+        group = StackedGroup(weights, device, **optimized(problem))
         return group, ByCounts(problem.network, group, problem.config.train_batch_size, device)
 
     def _answering(
@@ -151,9 +151,9 @@ class PyTorchStrings(_PyTorch):
         settings = (problem.network, config.train_batch_size, device, config.train_seed)
         is_answered_once = not problem.writes
         if device.type == "cuda" and problem.network.dropout_rate == 0 and is_answered_once:
-            stacked = StackedGroup(weights, device, **optimized(problem.config))
+            stacked = StackedGroup(weights, device, **optimized(problem))
             return stacked, Stacked(stacked, *settings)
-        flat = FlatGroup(weights, device, **optimized(problem.config))
+        flat = FlatGroup(weights, device, **optimized(problem))
         return flat, OneByOne(flat, *settings)
 
     def _answering(

@@ -1,10 +1,10 @@
 """Settings of training that no compiled engine has."""
 
-from seqcls.config import RunConfig
+from seqcls.problem import Problem
 
 
-def training_left_out(config: RunConfig) -> str | None:
+def training_left_out(problem: Problem) -> str | None:
     """Why none trains so; None where one may."""
-    if config.warm_up_steps:
-        return f"warm_up_steps={config.warm_up_steps} is not compiled"
+    if steps := problem.config.warm_up_steps:
+        return f"warm_up_steps={steps} is not compiled"
     return None

@@ -31,11 +31,7 @@ class Fused:
         """Why it cannot train and test this; None where it can."""
         if device == "cuda":
             return "device='cuda' is no CPU"
-        return (
-            problem.no_language
-            or _not_compiled(problem.network)
-            or training_left_out(problem.config)
-        )
+        return problem.no_language or _not_compiled(problem.network) or training_left_out(problem)
 
     def group_size(self, problem: Problem) -> int:
         """Few: members are trained one after another, and small groups keep all cores at work."""

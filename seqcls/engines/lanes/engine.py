@@ -52,7 +52,7 @@ class Lanes:
             return "device='cuda' is no CPU"
         if problem.no_language and not problem.writes:
             return problem.no_language
-        return _not_compiled(problem.network) or training_left_out(problem.config)
+        return _not_compiled(problem.network) or training_left_out(problem)
 
     def group_size(self, problem: Problem) -> int:
         """Few: members are trained one after another, and small groups keep all cores at work."""
