@@ -17,7 +17,7 @@ from pydantic import (
 
 from seqcls.canonical import canonical_json
 from seqcls.errors import ConfigError
-from seqcls.functions.groups import GroupName
+from seqcls.functions.permutation_groups import GroupName
 from seqcls.spelling import in_one_line
 from seqcls.tokens.alphabets import alphabet_obstacle
 from seqcls.tokens.tokenizer import MAX_LETTERS
@@ -283,7 +283,7 @@ class RunConfig(_NetworkFields):
     """As `validation_share`, for testing."""
 
     imported: Annotated[str, Field(max_length=100_000)] = ""
-    """Of a model trained elsewhere its name and settings, as JSON; see `seqcls.imported`."""
+    """Of a model trained elsewhere its name and settings, as JSON; see `seqcls.fields.imported`."""
 
     train_loss: Literal["default", "sigmoid_scaled"] = "default"
     """`sigmoid_scaled`: the loss of the report's program."""

@@ -38,7 +38,7 @@ from seqcls.spelling import nearest
 from seqcls.tasks import TASKS, CountTask, InputTask, LanguageTask, Task
 from seqcls.tasks.base import PartlyKnown
 from seqcls.tasks.by_counts.contains_all import ContainsAll
-from seqcls.tasks.files.rows import OfRows
+from seqcls.tasks.files.of_rows import OfRows
 from seqcls.tasks.outside import check_draws, check_inputs, check_language
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import Tokenizer

@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from seqcls.config import ANY_SAMPLER, PARTS, REPORT_TASK, RunConfig, default_fields
 from seqcls.errors import ConfigError
-from seqcls.fields_read import read_by_kind, read_by_network, read_by_some_networks
+from seqcls.fields.fields_read import read_by_kind, read_by_network, read_by_some_networks
 from seqcls.kinds import KINDS, kind_name
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS

@@ -16,8 +16,8 @@ from dashboard.text import verbatim
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.automata.budget import MOST_LETTERS
-from seqcls.interpretability.automata.drawing import dot
-from seqcls.interpretability.automata.learned import Learned, Round
+from seqcls.interpretability.automata.exported import dot
+from seqcls.interpretability.automata.learned_automaton import Learned, Round
 from seqcls.interpretability.automata.text import counted, learned_text, states
 from seqcls.problem import resolve
 from seqcls.tasks.automata.automaton import Automaton
@@ -58,7 +58,7 @@ def show(run_id: int, config: RunConfig) -> None:
         say(error)
         return
     finding, *others = learned_text(found)
-    (st.success if found.found else st.warning)(verbatim(finding))
+    (st.success if found.agrees else st.warning)(verbatim(finding))
     for said in others:
         st.markdown(f"- {verbatim(said)}")
     chosen = _graphs(found)
@@ -72,7 +72,7 @@ def _learned(run_id: int, most: int) -> Learned:
     told = st.empty()
 
     def tell(made: Round) -> None:
-        told.caption(f"Asking the model: {states(made.states)}, {made.asked:,} strings asked.")
+        told.caption(f"Asking the model: {states(made.states)}, {made.queries:,} strings asked.")
 
     def learn() -> Learned:
         open_any(run_id)

@@ -111,8 +111,8 @@ class PyTorchCounts(_PyTorch):
     def _training(
         self, problem: Problem, weights: Sequence[Weights], device: "torch.device"
     ) -> "tuple[Members, Computation]":
-        from seqcls.engines.by_counts import ByCounts
         from seqcls.engines.stacked import optimized
+        from seqcls.engines.stacked_counts import ByCounts
         from seqcls.engines.stacked_group import StackedGroup
 
         group = StackedGroup(weights, device, **optimized(problem))
@@ -121,7 +121,7 @@ class PyTorchCounts(_PyTorch):
     def _answering(
         self, problem: Problem, weights: Sequence[Weights], strings: int, device: "torch.device"
     ) -> "Computation":
-        from seqcls.engines.by_counts import ByCounts
+        from seqcls.engines.stacked_counts import ByCounts
         from seqcls.engines.stacked_group import StackedGroup
 
         return ByCounts(problem.network, StackedGroup(weights, device), strings, device)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from seqcls.config import ANY_SAMPLER, PARTS, RunConfig, default_fields
-from seqcls.fields_read import fields_unread
+from seqcls.fields.fields_read import fields_unread
 from seqcls.interpretability.causes.mechanisms import (
     ANOTHER,
     AS_SHORT,
@@ -49,18 +49,18 @@ class Suggestion:
     value: Any
     reason: str
     source: str
-    along: Mapping[str, Any]
+    others: Mapping[str, Any]
     """Other fields that have to change with it; mostly none."""
 
     @property
     def fields(self) -> dict[str, Any]:
         """All that is changed."""
-        return {self.field: self.value, **self.along}
+        return {self.field: self.value, **self.others}
 
     @property
     def text(self) -> str:
         """Such as `attention_scale=log_length (now sqrt)`."""
-        others = ", ".join(f"{name}={value}" for name, value in self.along.items())
+        others = ", ".join(f"{name}={value}" for name, value in self.others.items())
         also = f", and with it {others}" if others else ""
         return f"{self.field}={self.value} (now {self.before}){also}"
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from seqcls.canonical import canonical_json
 from seqcls.config import RunConfig
-from seqcls.fields_read import fields_unread
+from seqcls.fields.fields_read import fields_unread
 from seqcls.interpretability.causes.mechanisms import ORDER
 from seqcls.interpretability.remedies import Suggestion, changed, named_fields, suggestions
 from seqcls.problem import obstacle_of, resolve

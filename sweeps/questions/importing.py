@@ -17,7 +17,7 @@ from seqcls.datasets.known import remember
 from seqcls.errors import ConfigError, DatasetError, InvalidStringError
 from seqcls.evaluation import DistinctStrings, distinct_test_strings, judged_evaluation
 from seqcls.evaluation import evaluation_of as evaluation_of_outputs
-from seqcls.imported import imported_config
+from seqcls.fields.imported import imported_config
 from seqcls.problem import Problem, resolve
 from seqcls.results import Evaluation, StringErrors
 from seqcls.tokens.strings import NO_LETTER

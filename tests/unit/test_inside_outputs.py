@@ -15,9 +15,9 @@ from seqcls.interpretability.ablation.ablation import judge_of, rank
 from seqcls.interpretability.ablation.by_strings import main_parts
 from seqcls.interpretability.minimal.minimal import minimal_failing, shortest_failing
 from seqcls.interpretability.minimal.nearest import nearest_right
-from seqcls.interpretability.model.outputs import Output, target, token_ids, written
 from seqcls.interpretability.model.readable_model import ids_of, plain_model, token_names
 from seqcls.interpretability.model.trained_model import TrainedModel
+from seqcls.interpretability.model.written_output import Output, target, token_ids, written
 from seqcls.interpretability.patching import patch
 from seqcls.interpretability.states.by_strings import (
     attention_patterns,
@@ -208,9 +208,9 @@ def test_minimal_strings_are_inputs_of_the_task(trained: TrainedModel) -> None:
     row = int(np.flatnonzero(answers.wrong)[-1])
     letters = trained.letters(test.texts[row])
     found = minimal_failing(trained, letters)
-    assert found.found.is_wrong
+    assert found.reduced.is_wrong
     assert found.given.predicted != found.given.label
-    smaller = trained.letters(found.found.string)
+    smaller = trained.letters(found.reduced.string)
     ones = [(*smaller[:place], *smaller[place + 1 :]) for place in range(len(smaller))]
     assert not any(trained.answer(one).is_wrong for one in ones if one)
     assert shortest_failing(trained, 200).tried > 0

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from dashboard.launch.fields import default_value, offered, options
-from seqcls import fields_read
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, PluginError, named
+from seqcls.fields import fields_read
 from seqcls.interpretability.remedies import suggestions
 from seqcls.kinds import Examples
 from seqcls.problem import configuration, resolve

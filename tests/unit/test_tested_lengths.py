@@ -18,7 +18,7 @@ from seqcls.interpretability.remedies import suggestions
 from seqcls.interpretability.verdicts.by_counts import unaffordable, verdicts
 from seqcls.interpretability.verdicts.by_strings import checked_length, string_verdict
 from seqcls.interpretability.verdicts.certification import certify
-from seqcls.interpretability.verdicts.errors import errors_up_to
+from seqcls.interpretability.verdicts.misclassified import errors_up_to
 from seqcls.problem import configuration, resolve
 from seqcls.results import Evaluation
 from sweeps.grid.cost import mean_length

@@ -8,7 +8,7 @@ from jaxtyping import Bool
 
 from seqcls.evaluation import distinct_test_strings, readable_strings
 from seqcls.interpretability.automata.budget import Budget
-from seqcls.interpretability.automata.stepping import Kept, PrefixStates
+from seqcls.interpretability.automata.prefix_states import Kept, PrefixStates
 from seqcls.interpretability.enumeration import CHUNK, affordable_length, strings_of_length
 from seqcls.interpretability.model.trained_model import MAX_LENGTH, Letters, TrainedModel
 from seqcls.models.positions import longest_readable
@@ -55,7 +55,7 @@ class ModelAnswers:
         self.batches.append((self.test.take(longer), self.test_answers[longer]))
 
     @property
-    def asked(self) -> int:
+    def queries(self) -> int:
         """Strings asked, each counted as often as it is in a batch."""
         batches = sum(len(strings) for strings, _ in self.batches)
         return sum(map(len, self.levels)) + batches + len(self._single)

@@ -8,8 +8,8 @@ import pandas as pd
 from sqlalchemy import BigInteger, Float, Select, cast, func, select
 
 from seqcls.config import IMPORTED, RunConfig, default_fields
-from seqcls.fields_read import language_of
-from seqcls.imported import PREFIX, fields_known
+from seqcls.fields.fields_read import language_of
+from seqcls.fields.imported import PREFIX, fields_known
 from seqcls.theory.predictions import Prediction, theory_of
 from sweeps.results.digest import OUTPUT_COUNTS
 from sweeps.store.databases.engine import Store

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from seqcls.interpretability.automata.budget import Budget
-from seqcls.interpretability.automata.drawing import dfa, dot, record
+from seqcls.interpretability.automata.exported import dfa, dot, record
 from seqcls.interpretability.model.trained_model import Answer
 from seqcls.tasks.automata.automaton import Automaton
 
@@ -20,7 +20,7 @@ class Round:
     """One hypothesis, held against the model."""
 
     automaton: Automaton
-    asked: int
+    queries: int
     """Strings asked until then."""
     agreement: float
     """The share of distinct test strings on which it says what the model says."""
@@ -48,7 +48,7 @@ class Learned:
     """All strings up to it were tried."""
     empty_given: bool
     """Whether the empty string, which no test has, was taken as the language has it."""
-    asked: int
+    queries: int
     longer: int
     """Distinct longer strings that were tried."""
     longest: int
@@ -64,7 +64,7 @@ class Learned:
     """Distinct test strings, of those asked, that the model misclassifies."""
 
     @property
-    def found(self) -> bool:
+    def agrees(self) -> bool:
         """Whether the automaton agrees with the model on every string tried."""
         return self.ended is None
 
