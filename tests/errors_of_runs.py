@@ -58,7 +58,7 @@ def _claims(model: TrainedModel, letters: Letters) -> Iterator[tuple[str, bool]]
     if len(letters) <= PATCHED_LENGTH:
         yield from _claims_of_patching(model, letters, logit)
     if model.answer(letters).is_wrong and len(letters) <= MAX_LENGTH:
-        found = model.letters(minimal_failing(model, letters).reduced.string)
+        found = model.letters(minimal_failing(model, letters).found.string)
         shorter = [found[:place] + found[place + 1 :] for place in range(len(found))]
         least = 0 if model.problem.tries_empty else 1
         shorter = [own for own in shorter if len(own) >= least]

@@ -58,7 +58,7 @@ def show(run_id: int, config: RunConfig) -> None:
         say(error)
         return
     finding, *others = learned_text(found)
-    (st.success if found.agrees else st.warning)(verbatim(finding))
+    (st.success if found.found else st.warning)(verbatim(finding))
     for said in others:
         st.markdown(f"- {verbatim(said)}")
     chosen = _graphs(found)
@@ -72,7 +72,7 @@ def _learned(run_id: int, most: int) -> Learned:
     told = st.empty()
 
     def tell(made: Round) -> None:
-        told.caption(f"Asking the model: {states(made.states)}, {made.queries:,} strings asked.")
+        told.caption(f"Asking the model: {states(made.states)}, {made.asked:,} strings asked.")
 
     def learn() -> Learned:
         open_any(run_id)

@@ -24,7 +24,7 @@ def show(opened: AnyModel, letters: Letters) -> None:
         if given.is_wrong:
             found = minimal_of(opened, letters)
             st.subheader("Minimal failing string")
-            _string(found.reduced, "minimal")
+            _string(found.found, "minimal")
             st.caption(
                 "Delta debugging: it fails, but no longer does if any one token is deleted "
                 f"({found.tried:,} strings tried, each labeled by the task)."

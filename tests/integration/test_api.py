@@ -95,7 +95,7 @@ def said(store: Store, *arguments: str) -> Any:
 def test_what_a_command_says_of_one_model_python_answers(store: Store) -> None:
     reduced = api.minimal(store, RUN, "ab{100}c{55}")
     told = said(store, "minimal", RUN, "ab{100}c{55}")
-    assert told["minimal"]["string"] == reduced.minimal.reduced.string
+    assert told["minimal"]["string"] == reduced.minimal.found.string
     assert told["nearest_right"]["edits"] == reduced.nearest.edits
     assert said(store, "minimal", RUN)["count"] == api.shortest(store, RUN).count
     rules = said(store, "rules", RUN)["rules"]

@@ -50,7 +50,7 @@ def learned(says: Callable[[TokenStrings], np.ndarray], **fields: Any) -> Learne
 def test_a_model_that_is_an_automaton_is_found(pattern: str) -> None:
     language = minimal_automaton(pattern, "01")
     found = learned(follows(language), task="regular", alphabet="01", pattern=pattern)
-    assert found.agrees
+    assert found.found
     assert shortest_difference(found.automaton, language) is None
     assert found.states == len(language.table)
     said = " ".join(learned_text(found))
@@ -61,7 +61,7 @@ def test_a_model_that_is_an_automaton_is_found(pattern: str) -> None:
 
 def test_where_it_differs_from_the_language_the_model_is_wrong() -> None:
     found = learned(lambda strings: strings.counts[:, 1] > 0)
-    assert (found.agrees, found.states) == (True, 2)
+    assert (found.found, found.states) == (True, 2)
     assert found.error is not None
     assert (found.error.string, found.error.is_wrong) == ("1{2}", True)
     assert found.wrong == found.explained > 0
@@ -70,7 +70,7 @@ def test_where_it_differs_from_the_language_the_model_is_wrong() -> None:
 
 def test_a_model_that_counts_is_no_finite_machine() -> None:
     found = learned(lambda strings: strings.counts[:, 1] > strings.counts[:, 0])
-    assert not found.agrees
+    assert not found.found
     assert found.states <= SMALL.states
     said = learned_text(found)[0]
     assert "No finite machine was found within the budget: it grew beyond 20 states" in said
@@ -81,7 +81,7 @@ def test_a_model_that_counts_is_no_finite_machine() -> None:
 
 def test_a_difference_beyond_the_short_strings_is_found_in_the_test() -> None:
     found = learned(lambda strings: (strings.counts[:, 1] % 2 == 1) ^ (strings.lengths > 12))
-    assert not found.agrees or found.states > 12
+    assert not found.found or found.states > 12
     assert found.rounds[1].states == 2
     assert found.rounds[1].agreement < 1
 

@@ -208,9 +208,9 @@ def test_minimal_strings_are_inputs_of_the_task(trained: TrainedModel) -> None:
     row = int(np.flatnonzero(answers.wrong)[-1])
     letters = trained.letters(test.texts[row])
     found = minimal_failing(trained, letters)
-    assert found.reduced.is_wrong
+    assert found.found.is_wrong
     assert found.given.predicted != found.given.label
-    smaller = trained.letters(found.reduced.string)
+    smaller = trained.letters(found.found.string)
     ones = [(*smaller[:place], *smaller[place + 1 :]) for place in range(len(smaller))]
     assert not any(trained.answer(one).is_wrong for one in ones if one)
     assert shortest_failing(trained, 200).tried > 0

@@ -48,8 +48,8 @@ def test_a_minimal_failing_string_fails_and_no_single_deletion_does(fields: dict
     for row in failing[:2]:
         found = minimal_failing(model, row)
         assert found.given.is_wrong
-        assert found.reduced.is_wrong
-        left = model.letters(found.reduced.string)
+        assert found.found.is_wrong
+        left = model.letters(found.found.string)
         smaller = [(*left[:place], *left[place + 1 :]) for place in range(len(left))]
         assert not model.ask_all(smaller).wrong.any()
 
@@ -65,7 +65,7 @@ def test_a_string_that_was_never_in_a_test_is_not_looked_at() -> None:
     model = untrained(task="contains_all", test_sampler="variable_length", **LSTM)
     assert not model.problem.tries_empty
     (row, *_) = (own for own, wrong in every(model, 4).items() if wrong and len(own) > 2)
-    assert minimal_failing(model, row).reduced.length >= 1
+    assert minimal_failing(model, row).found.length >= 1
 
 
 @MODELS

@@ -55,7 +55,7 @@ class ModelAnswers:
         self.batches.append((self.test.take(longer), self.test_answers[longer]))
 
     @property
-    def queries(self) -> int:
+    def asked(self) -> int:
         """Strings asked, each counted as often as it is in a batch."""
         batches = sum(len(strings) for strings, _ in self.batches)
         return sum(map(len, self.levels)) + batches + len(self._single)

@@ -20,7 +20,7 @@ class Round:
     """One hypothesis, held against the model."""
 
     automaton: Automaton
-    queries: int
+    asked: int
     """Strings asked until then."""
     agreement: float
     """The share of distinct test strings on which it says what the model says."""
@@ -48,7 +48,7 @@ class Learned:
     """All strings up to it were tried."""
     empty_given: bool
     """Whether the empty string, which no test has, was taken as the language has it."""
-    queries: int
+    asked: int
     longer: int
     """Distinct longer strings that were tried."""
     longest: int
@@ -64,7 +64,7 @@ class Learned:
     """Distinct test strings, of those asked, that the model misclassifies."""
 
     @property
-    def agrees(self) -> bool:
+    def found(self) -> bool:
         """Whether the automaton agrees with the model on every string tried."""
         return self.ended is None
 

@@ -121,7 +121,7 @@ class _Oracle:
             raise EndedError(f"it grew beyond {self.budget.states} states")
         difference = self._difference(automaton)
         text = None if difference is None else self.answers.model.text(difference)
-        last = Round(automaton, self.answers.queries, *_on_test(automaton, self.answers), text)
+        last = Round(automaton, self.answers.asked, *_on_test(automaton, self.answers), text)
         self.rounds.append(last)
         if self._on_round is not None:
             self._on_round(last)
@@ -225,7 +225,7 @@ def _learned(oracle: _Oracle, ended: str | None) -> Learned:
         budget=oracle.budget,
         tried_length=answers.tried_length,
         empty_given=answers.empty_given,
-        queries=answers.queries,
+        asked=answers.asked,
         longer=longer,
         longest=longest,
         language=oracle.language,

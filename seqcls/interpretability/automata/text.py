@@ -27,12 +27,12 @@ def learned_text(learned: Learned) -> list[str]:
 
 def _finding(learned: Learned) -> str:
     rounds = counted(len(learned.rounds), "hypothesis", "hypotheses")
-    if not learned.agrees:
+    if not learned.found:
         differs = learned.rounds[-1].counterexample
         assert differs is not None
         return (
             f"No finite machine was found within the budget: {learned.ended} ({rounds}, "
-            f"{learned.queries:,} strings asked). The last hypothesis, of "
+            f"{learned.asked:,} strings asked). The last hypothesis, of "
             f"{states(learned.states)}, and the model differ on {named(differs)}."
         )
     longer = ""
@@ -40,7 +40,7 @@ def _finding(learned: Learned) -> str:
         longer = f", and on {learned.longer:,} longer ones, of up to {learned.longest:,}"
     return (
         f"An automaton of {states(learned.states)} agrees with the model on every string of up to "
-        f"{learned.tried_length} tokens (all tried){longer} ({rounds}, {learned.queries:,} strings "
+        f"{learned.tried_length} tokens (all tried){longer} ({rounds}, {learned.asked:,} strings "
         "asked). Of other strings nothing is known."
     )
 
@@ -48,7 +48,7 @@ def _finding(learned: Learned) -> str:
 def _of_language(learned: Learned) -> str:
     if learned.error is not None:
         return _of_error(learned, learned.error)
-    if learned.agrees and learned.language is not None:
+    if learned.found and learned.language is not None:
         return (
             f"It is the same as the minimal automaton of the language ({states(learned.states)})."
         )
@@ -61,7 +61,7 @@ def _of_error(learned: Learned, error: Answer) -> str:
         return f"It differs from the language first on {named(error.string)}."
     tested = "the test has it" if learned.error_is_tested else "the test does not have it"
     what = "of the strings asked, the model is wrong first on"
-    if learned.agrees and learned.language is not None:
+    if learned.found and learned.language is not None:
         what = "it differs from the language first on"
     return (
         f"{what[0].upper()}{what[1:]} {named(error.string)}: {label}, and the model says "
@@ -72,7 +72,7 @@ def _of_error(learned: Learned, error: Answer) -> str:
 def _of_errors(learned: Learned) -> str:
     chosen = learned.main_hypothesis
     which = "The automaton"
-    if chosen is not learned.rounds[-1] or not learned.agrees:
+    if chosen is not learned.rounds[-1] or not learned.found:
         which = f"The hypothesis of {states(chosen.states)}"
     return (
         f"{which} makes {chosen.explained:,} of the model's {learned.wrong:,} different test "

@@ -25,7 +25,7 @@ class Minimal:
     """A failing string and what delta debugging leaves of it."""
 
     given: Answer
-    reduced: Answer
+    found: Answer
     tried: int
     """How many strings the model was asked on the way."""
 

@@ -28,14 +28,14 @@ def show_minimal(
     reduced, nearest = minimal(store, run_id, string, epoch)
     said = [
         said_of(reduced.given),
-        f"minimal failing string: {named(reduced.reduced)}: {_answer(reduced.reduced)} "
+        f"minimal failing string: {named(reduced.found)}: {_answer(reduced.found)} "
         f"(no single deletion fails; {reduced.tried:,} strings tried)",
         nearest_sentence(nearest, reduced.given),
     ]
     record = {
         "run": run_id,
         "given": answer_record(reduced.given),
-        "minimal": {**answer_record(reduced.reduced), "tried": reduced.tried},
+        "minimal": {**answer_record(reduced.found), "tried": reduced.tried},
         "nearest_right": nearest_record(nearest),
     }
     show(as_json, said, record)

@@ -40,7 +40,7 @@ def show_automaton(
     with console.status("asking the model") as status:
 
         def told(made: Round) -> None:
-            status.update(f"{made.states:,} states, {made.queries:,} strings asked")
+            status.update(f"{made.states:,} states, {made.asked:,} strings asked")
 
         learned = automaton(store, run_id, epoch, **bounds, seconds=seconds, on_round=told)
         within = automaton_inside(store, run_id, learned, epoch) if inside and not dot else None
@@ -66,13 +66,13 @@ def learned_record(learned: Learned) -> dict[str, Any]:
     """All that was found, as JSON has it."""
     return {
         **learned.record(),
-        "found": learned.agrees,
+        "found": learned.found,
         "ended": learned.ended,
         "budget": asdict(learned.budget),
         "tried_length": learned.tried_length,
         "longer": learned.longer,
         "longest": learned.longest,
-        "asked": learned.queries,
+        "asked": learned.asked,
         "error": None if learned.error is None else answer_record(learned.error),
         "error_is_tested": learned.error_is_tested,
         "test_errors": learned.wrong,
@@ -80,7 +80,7 @@ def learned_record(learned: Learned) -> dict[str, Any]:
         "rounds": [
             {
                 "states": made.states,
-                "asked": made.queries,
+                "asked": made.asked,
                 "agreement": made.agreement,
                 "explained": made.explained,
                 "counterexample": made.counterexample,
@@ -118,7 +118,7 @@ def rounds_table(learned: Learned) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "states": [made.states for made in learned.rounds],
-            "strings asked": [f"{made.queries:,}" for made in learned.rounds],
+            "strings asked": [f"{made.asked:,}" for made in learned.rounds],
             "agrees on tested": [percent(made.agreement) for made in learned.rounds],
             "test errors made": [
                 f"{made.explained:,} of {learned.wrong:,}" for made in learned.rounds
