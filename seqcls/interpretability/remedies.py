@@ -49,18 +49,18 @@ class Suggestion:
     value: Any
     reason: str
     source: str
-    others: Mapping[str, Any]
+    along: Mapping[str, Any]
     """Other fields that have to change with it; mostly none."""
 
     @property
     def fields(self) -> dict[str, Any]:
         """All that is changed."""
-        return {self.field: self.value, **self.others}
+        return {self.field: self.value, **self.along}
 
     @property
     def text(self) -> str:
         """Such as `attention_scale=log_length (now sqrt)`."""
-        others = ", ".join(f"{name}={value}" for name, value in self.others.items())
+        others = ", ".join(f"{name}={value}" for name, value in self.along.items())
         also = f", and with it {others}" if others else ""
         return f"{self.field}={self.value} (now {self.before}){also}"
 
