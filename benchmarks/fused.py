@@ -15,7 +15,7 @@ from seqcls.engines.fused.packing import pack
 from seqcls.engines.fused.shapes import shape_of
 from seqcls.engines.fused.tiles import epoch_tiles
 from seqcls.engines.initial import draw_initial
-from seqcls.engines.lanes.vector import LANES, fma, spread, total
+from seqcls.engines.lanes.vectors.vector import LANES, fma, spread, total
 from seqcls.interpretability.verdicts.by_counts import verdicts
 from seqcls.problem import resolve
 from seqcls.training import train_group

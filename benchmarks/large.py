@@ -135,8 +135,10 @@ class Drawn:
         right = self._all - wrong
         cells = np.stack([right[0], wrong[0], wrong[1], right[1]], axis=1)
         errors = StringErrors(numbers, np.where(labels, -1.0, 1.0))
-        digest = self.test_set.digest
-        return Evaluation.of_cells(self._lengths, cells, errors, solved_length, digest)
+        tested, misclassified, digest = cells.sum(axis=1), wrong.sum(axis=0), self.test_set.digest
+        return Evaluation(
+            self._lengths, tested, misclassified, cells, errors, solved_length, digest
+        )
 
     def _counted(self, numbers: np.ndarray) -> np.ndarray:
         """Occurrences of these strings, of shape (label, length)."""

@@ -12,7 +12,7 @@ from benchmarks.plain import MEMBERS, STEPS, medians
 from seqcls.config import RunConfig
 from seqcls.engines.strings.batches import trimmed_ids
 from seqcls.kinds.transduction import NO_TARGET
-from seqcls.models.two_streams.streams import split
+from seqcls.models.two_streams.two_streams import split
 from seqcls.problem import configuration, resolve
 from seqcls.sampling.streams import stream
 from seqcls.tokens.tokenizer import PAD

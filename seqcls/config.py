@@ -17,7 +17,7 @@ from pydantic import (
 
 from seqcls.canonical import canonical_json
 from seqcls.errors import ConfigError
-from seqcls.functions.groups import GroupName
+from seqcls.functions.permutation_groups import GroupName
 from seqcls.spelling import in_one_line
 from seqcls.tokens.alphabets import alphabet_obstacle
 from seqcls.tokens.tokenizer import MAX_LETTERS
@@ -35,9 +35,6 @@ IMPORTED = "imported"
 
 ANY_SAMPLER = "balanced_strings"
 """Draws the strings of any task."""
-
-FILE_SAMPLERS = {"file": "dataset_rows", "pairs": "dataset_rows"}
-"""What takes the strings of tasks that are files."""
 
 PARTS = ("train", "validation", "test")
 
@@ -286,7 +283,7 @@ class RunConfig(_NetworkFields):
     """As `validation_share`, for testing."""
 
     imported: Annotated[str, Field(max_length=100_000)] = ""
-    """Of a model trained elsewhere its name and settings, as JSON; see `seqcls.imported`."""
+    """Of a model trained elsewhere its name and settings, as JSON; see `seqcls.fields.imported`."""
 
     train_loss: Literal["default", "sigmoid_scaled"] = "default"
     """`sigmoid_scaled`: the loss of the report's program."""
@@ -318,8 +315,7 @@ class RunConfig(_NetworkFields):
     def _samplers_of_the_task(cls, fields: Any) -> Any:
         if not isinstance(fields, Mapping) or fields.get("task", REPORT_TASK) == REPORT_TASK:
             return fields
-        sampler = FILE_SAMPLERS.get(str(fields["task"]), ANY_SAMPLER)
-        return {**{f"{part}_sampler": sampler for part in PARTS}, **fields}
+        return {**{f"{part}_sampler": ANY_SAMPLER for part in PARTS}, **fields}
 
     @field_validator("required_letters")
     @classmethod

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Bool, Float, Int64
 
+from seqcls.caching.remembered import remembered
 from seqcls.engines.base import Writer
 from seqcls.engines.choice import choose_engine, engine_named
 from seqcls.errors import ConfigError
@@ -15,7 +16,6 @@ from seqcls.kinds import KINDS, Examples, kind_name
 from seqcls.kinds.transduction import output_texts, target_lengths
 from seqcls.models.positions import longest_readable
 from seqcls.problem import Problem
-from seqcls.remembered import remembered
 from seqcls.results import Evaluation, Outputs, StringErrors, Weights
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream

@@ -6,7 +6,7 @@ import numpy as np
 
 from seqcls.config import NetworkConfig
 from seqcls.engines.choice import choose_engine, engine_named
-from seqcls.errors import EngineError, StoreError
+from seqcls.errors import StoreError
 from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.weights import from_bytes
@@ -49,10 +49,7 @@ def misfit(problem: Problem, weights: Mapping[str, np.ndarray]) -> str | None:
 
 
 def _shapes(problem: Problem) -> dict[str, tuple[int, ...]]:
-    try:
-        shapes = engine_named(choose_engine(problem).name).parameter_shapes(problem.network)
-    except EngineError:
-        shapes = None
+    shapes = engine_named(choose_engine(problem).name).parameter_shapes(problem.network)
     return _shapes_of_model(problem.network) if shapes is None else dict(shapes)
 
 

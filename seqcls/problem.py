@@ -15,7 +15,6 @@ from jaxtyping import Bool
 from seqcls.canonical import canonical_json
 from seqcls.config import (
     ANY_SAMPLER,
-    FILE_SAMPLERS,
     IMPORTED,
     PARTS,
     REPORT_TASK,
@@ -23,7 +22,7 @@ from seqcls.config import (
     RunConfig,
     default_fields,
 )
-from seqcls.errors import ConfigError, PluginError
+from seqcls.errors import ConfigError, InvalidStringError, PluginError
 from seqcls.kinds import KINDS, Kind, kind_name
 from seqcls.kinds.base import Targets
 from seqcls.kinds.membership import Membership
@@ -39,7 +38,7 @@ from seqcls.spelling import nearest
 from seqcls.tasks import TASKS, CountTask, InputTask, LanguageTask, Task
 from seqcls.tasks.base import PartlyKnown
 from seqcls.tasks.by_counts.contains_all import ContainsAll
-from seqcls.tasks.files.rows import OfRows
+from seqcls.tasks.files.of_rows import OfRows
 from seqcls.tasks.outside import check_draws, check_inputs, check_language
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import Tokenizer
@@ -65,13 +64,22 @@ def with_samplers(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     name = str(fields.get("task", REPORT_TASK))
     if name not in TASKS or (kind := kind_name(TASKS[name])) not in KINDS:
         return fields
-    sampler, defaults = FILE_SAMPLERS.get(name, KINDS[kind].sampler), KINDS[kind].defaults
+    sampler, defaults = usual_sampler(TASKS[name]), KINDS[kind].defaults
     if sampler == KINDS["membership"].sampler:
         return fields
     architecture = str(fields.get("architecture", "transformer"))
     read = MODELS[architecture].reads if architecture in MODELS else ()
     network = {name: value for name, value in defaults.items() if name in read}
     return {**{f"{part}_sampler": sampler for part in PARTS}, **network, **fields}
+
+
+def usual_sampler(task: type[Task]) -> str:
+    """What draws a task's strings where no sampler is named; the task's kind is known to be there.
+
+    A task whose strings one sampler alone can draw names it, as its attribute `sampler`.
+    """
+    sampler: str = getattr(task, "sampler", KINDS[kind_name(task)].sampler)
+    return sampler
 
 
 def plugins_of(config: RunConfig) -> str:
@@ -217,6 +225,13 @@ class Problem:
         if isinstance(self.task, PartlyKnown):
             return self.task.knows(strings)
         return np.ones(len(strings), dtype=bool)
+
+    def targets_or_reason(self, strings: TokenStrings) -> Targets | str:
+        """The targets of strings; the reason where nothing is right of one: it is no input."""
+        try:
+            return self.kind.targets(self.task, strings)
+        except InvalidStringError as error:
+            return str(error)
 
     def targets_or(self, strings: TokenStrings, others: Targets) -> Targets:
         """The targets of strings whose are known, and these of the others.

@@ -129,19 +129,6 @@ class Evaluation:
     outputs: Outputs | None = None
     """Of a transduction; None for all other kinds."""
 
-    @classmethod
-    def of_cells(
-        cls,
-        lengths: Int64[np.ndarray, " length"],
-        cells: Int64[np.ndarray, "length 4"],
-        errors: StringErrors,
-        solved_length: int,
-        test_set: str,
-    ) -> "Evaluation":
-        """Of a language, by its confusion at each length."""
-        tested, wrong = cells.sum(axis=1), cells[:, 1] + cells[:, 2]
-        return cls(lengths, tested, wrong, cells, errors, solved_length, test_set)
-
     @cached_property
     def tested(self) -> int:
         """Test strings, each as often as it occurs."""

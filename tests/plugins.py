@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from seqcls import fields_read, problem
+from seqcls import problem
+from seqcls.fields import fields_read
 from seqcls.kinds import KINDS
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS

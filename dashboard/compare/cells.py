@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from dashboard import data
-from seqcls.fields_read import language_fields
+from seqcls.fields.fields_read import language_fields
 from seqcls.kinds import ACCURACY, Measure
 from sweeps.statistics.intervals import wilson
 from sweeps.statistics.median_intervals import FEWEST, median_intervals

@@ -6,8 +6,8 @@ import numpy as np
 import streamlit as st
 from jaxtyping import Float, UInt8
 
-from seqcls.pictures.own import Ink
 from seqcls.pictures.page import COLUMNS, ROWS, Page
+from seqcls.pictures.user_pictures import Ink
 from seqcls.tasks import Task
 from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer
 

@@ -6,7 +6,7 @@ import pandas as pd
 from dashboard.charts.errors.misclassified import KINDS
 from seqcls.interpretability.model.network import Network
 from seqcls.interpretability.multisets import multisets_of
-from seqcls.interpretability.verdicts.errors import Errors
+from seqcls.interpretability.verdicts.misclassified import Errors
 
 CELL = 5
 """Counts in a cell; the count 0 has cells of its own."""

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import product
 from typing import Any, Literal, get_args, get_origin
 
-from seqcls.config import ANY_SAMPLER, FILE_SAMPLERS, PARTS, REPORT_TASK, RunConfig, default_fields
+from seqcls.config import ANY_SAMPLER, PARTS, REPORT_TASK, RunConfig, default_fields
 from seqcls.errors import ConfigError
-from seqcls.fields_read import read_by_kind, read_by_network, read_by_some_networks
+from seqcls.fields.fields_read import read_by_kind, read_by_network, read_by_some_networks
 from seqcls.kinds import KINDS, kind_name
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
-from seqcls.problem import READERS, language_or_reason
+from seqcls.problem import READERS, language_or_reason, usual_sampler
 from seqcls.sampling import SAMPLERS
 from seqcls.tasks import TASKS
 from sweeps.analysis.configuration_lookup import value_of
@@ -81,10 +81,8 @@ def default_value(field: str, task: Any) -> Any:
     """What a field is where nothing is chosen for it."""
     names = KINDS.usable([kind_name(TASKS[name]) for name in TASKS.usable([task])])
     kind = next((KINDS[name] for name in names), None)
-    if field in {f"{part}_sampler" for part in PARTS} and task in FILE_SAMPLERS:
-        return FILE_SAMPLERS[task]
     if field in {f"{part}_sampler" for part in PARTS} and task != REPORT_TASK:
-        return kind.sampler if kind else ANY_SAMPLER
+        return usual_sampler(TASKS[task]) if kind else ANY_SAMPLER
     fixed = kind.defaults if kind else {}
     return fixed.get(field, default_fields()[field])
 

@@ -17,8 +17,8 @@ from dashboard.text import verbatim
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.automata.budget import MOST_LETTERS
-from seqcls.interpretability.automata.drawing import dot
-from seqcls.interpretability.automata.learned import Learned, Round
+from seqcls.interpretability.automata.exported import dot
+from seqcls.interpretability.automata.learned_automaton import Learned, Round
 from seqcls.interpretability.automata.text import counted, learned_text, states
 from seqcls.problem import resolve
 from seqcls.tasks.automata.automaton import Automaton

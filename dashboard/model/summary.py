@@ -3,7 +3,7 @@
 import pandas as pd
 
 from seqcls.config import RunConfig
-from seqcls.imported import unfolded
+from seqcls.fields.imported import unfolded
 from seqcls.problem import resolve
 
 

@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 import psutil
 
-from seqcls.remembered import bytes_of
+from seqcls.caching.remembered import bytes_of
 
 MOST_BYTES = min(2**30, psutil.virtual_memory().total // 16)
 """Of all answers; of a hundred thousand models, the largest take 7 MB, of a million 70."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8
 
-from seqcls.datasets.packing import content_of, pack, unpack
+from seqcls.datasets.content import content_of, pack, unpack
 from seqcls.tokens.strings import NO_LETTER, TokenStrings
 
 SPLITS = ("train", "validation", "test")

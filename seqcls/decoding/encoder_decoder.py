@@ -10,7 +10,7 @@ from seqcls.decoding.transformer import NOTHING, Cache, TransformerStepper, cach
 from seqcls.models.base import Ids
 from seqcls.models.transformer import Block
 from seqcls.models.two_streams.encoder_decoder import DecoderBlock, EncoderDecoder
-from seqcls.models.two_streams.streams import split
+from seqcls.models.two_streams.two_streams import split
 
 
 class EncoderDecoderStepper(TransformerStepper):

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from seqcls.models.base import Ids, Recorder
 from seqcls.models.two_streams.recurrent_attention import Encoded, Kept, RecurrentAttention
-from seqcls.models.two_streams.streams import split
+from seqcls.models.two_streams.two_streams import split
 
 
 class RecurrentAttentionStepper:

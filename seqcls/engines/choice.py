@@ -65,6 +65,11 @@ def engine_named(name: str) -> Engine:
     return {engine.name: engine for engine in ENGINES}[name]
 
 
+def names_one_by_strings(engine: str) -> bool:
+    """Whether a name is that of an engine that computes every string, token by token."""
+    return any(one.name == engine and not one.by_counts for one in ENGINES)
+
+
 def _reason(problem: Problem, engine: str, obstacles: list[str]) -> str:
     if obstacles:
         return obstacles[-1]

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 
-from seqcls.config import RunConfig
 from seqcls.engines.stopping import EarlyStopping
 from seqcls.problem import Problem
 from seqcls.results import EpochLosses, TrainedMember, Weights
@@ -23,7 +22,7 @@ class MemberTraining:
         self._number = number
         self.problem = problem
         self.result = TrainedMember(problem.config, model_seed)
-        self._stopping = EarlyStopping(problem.config)
+        self._stopping = EarlyStopping(problem)
         self._every_epoch = every_epoch
 
     def goes_on_after(
@@ -69,17 +68,19 @@ class MemberTraining:
         return [EpochLosses(self._number, result.epochs, *losses)]
 
 
-def learning_rate(config: RunConfig, epoch: int) -> float:
+def learning_rate(problem: Problem, epoch: int) -> float:
     """The rate of an epoch, counted from 1: it falls linearly, or as half a cosine."""
+    config = problem.config
     done = (epoch - 1) / config.max_num_epochs
     if config.learning_rate_schedule == "cosine":
         done = (1 - math.cos(math.pi * done)) / 2
     return config.learning_rate * (1 - (1 - config.final_learning_rate_factor) * done)
 
 
-def warm_up(config: RunConfig, step: int) -> float:
+def warm_up(problem: Problem, step: int) -> float:
     """The share of the rate that a step is taken with, counted from 1."""
-    return min(step / config.warm_up_steps, 1.0) if config.warm_up_steps else 1.0
+    steps = problem.config.warm_up_steps
+    return min(step / steps, 1.0) if steps else 1.0
 
 
 def _divergence(epoch: int, train_loss: float, validation_loss: float) -> str | None:

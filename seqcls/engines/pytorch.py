@@ -111,17 +111,17 @@ class PyTorchCounts(_PyTorch):
     def _training(
         self, problem: Problem, weights: Sequence[Weights], device: "torch.device"
     ) -> "tuple[Members, Computation]":
-        from seqcls.engines.by_counts import ByCounts
         from seqcls.engines.stacked import optimized
+        from seqcls.engines.stacked_counts import ByCounts
         from seqcls.engines.stacked_group import StackedGroup
 
-        group = StackedGroup(weights, device, **optimized(problem.config))
+        group = StackedGroup(weights, device, **optimized(problem))
         return group, ByCounts(problem.network, group, problem.config.train_batch_size, device)
 
     def _answering(
         self, problem: Problem, weights: Sequence[Weights], strings: int, device: "torch.device"
     ) -> "Computation":
-        from seqcls.engines.by_counts import ByCounts
+        from seqcls.engines.stacked_counts import ByCounts
         from seqcls.engines.stacked_group import StackedGroup
 
         return ByCounts(problem.network, StackedGroup(weights, device), strings, device)
@@ -151,9 +151,9 @@ class PyTorchStrings(_PyTorch):
         settings = (problem.network, config.train_batch_size, device, config.train_seed)
         is_answered_once = not problem.writes
         if device.type == "cuda" and problem.network.dropout_rate == 0 and is_answered_once:
-            stacked = StackedGroup(weights, device, **optimized(problem.config))
+            stacked = StackedGroup(weights, device, **optimized(problem))
             return stacked, Stacked(stacked, *settings)
-        flat = FlatGroup(weights, device, **optimized(problem.config))
+        flat = FlatGroup(weights, device, **optimized(problem))
         return flat, OneByOne(flat, *settings)
 
     def _answering(

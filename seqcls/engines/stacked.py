@@ -13,12 +13,12 @@ import torch
 from jaxtyping import Num
 from torch import Tensor
 
-from seqcls.config import RunConfig
 from seqcls.engines.base import Member, Progress
 from seqcls.engines.computation import Computation, Losses, Members
 from seqcls.engines.member import MemberTraining, learning_rate, warm_up
 from seqcls.errors import DeviceError
 from seqcls.kinds import Examples
+from seqcls.problem import Problem
 from seqcls.results import EpochLosses, TrainedMember, Weights
 from seqcls.sampling.streams import stream
 from seqcls.tokens.strings import TokenStrings
@@ -71,7 +71,7 @@ class GroupTraining:
         while self.rows:
             started = time.perf_counter()
             epoch += 1
-            self.group.set_learning_rate(learning_rate(self.config, epoch))
+            self.group.set_learning_rate(learning_rate(self.problem, epoch))
             train_losses = self._train_epoch(self.training.epoch(epoch - 1), epoch)
             ended = self._end_epoch(train_losses, *self._validate(), started)
             stopped = len(self.members) - len(self.rows)
@@ -99,8 +99,8 @@ class GroupTraining:
             sums += self.computation.backward(batch, losses) * losses.units
             self._steps += 1
             if self._steps <= self.config.warm_up_steps:
-                share = warm_up(self.config, self._steps)
-                self.group.set_learning_rate(learning_rate(self.config, epoch) * share)
+                share = warm_up(self.problem, self._steps)
+                self.group.set_learning_rate(learning_rate(self.problem, epoch) * share)
             self.group.step()
         return sums.tolist()
 
@@ -153,15 +153,16 @@ class GroupTraining:
 
 
 class Optimized(TypedDict):
-    """An optimizer's settings from a configuration."""
+    """An optimizer's settings."""
 
     learning_rate: float
     weight_decay: float
     gradient_clip: float
 
 
-def optimized(config: RunConfig) -> Optimized:
+def optimized(problem: Problem) -> Optimized:
     """How the members of a group are moved."""
+    config = problem.config
     return Optimized(
         learning_rate=config.learning_rate,
         weight_decay=config.weight_decay,

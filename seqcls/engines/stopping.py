@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from seqcls.config import RunConfig
+from seqcls.problem import Problem
 
 
 @dataclass
@@ -13,7 +13,7 @@ class EarlyStopping:
     only at the losses from `min_num_epochs` on, and so may run out beside an earlier, lower one.
     """
 
-    config: RunConfig
+    problem: Problem
     losses: list[float] = field(default_factory=list)
     best_epoch: int = 1
     """The epoch of the lowest loss so far."""
@@ -21,13 +21,14 @@ class EarlyStopping:
     _patience: int = 0
 
     def __post_init__(self) -> None:
-        self._patience = self.config.patience
+        self._patience = self.problem.config.patience
 
     def stops_after(self, loss: float, *, right: bool = False) -> bool:
         """Takes the next epoch's validation loss; True where training ends with it.
 
         Where all is `right` it ends, and that epoch's model is kept.
         """
+        config = self.problem.config
         self.losses.append(loss)
         epoch = len(self.losses)
         if right:
@@ -35,15 +36,15 @@ class EarlyStopping:
             return True
         if loss < self.losses[self.best_epoch - 1]:
             self.best_epoch = epoch
-        if epoch >= self.config.max_num_epochs:
+        if epoch >= config.max_num_epochs:
             return True
-        if epoch < self.config.min_num_epochs:
+        if epoch < config.min_num_epochs:
             return False
-        if loss < self.config.min_validation_loss:
+        if loss < config.min_validation_loss:
             return True
         if loss < self._lowest_since_minimum:
             self._lowest_since_minimum = loss
-            self._patience = self.config.patience
+            self._patience = config.patience
         else:
             self._patience -= 1
         return self._patience <= 0

@@ -18,13 +18,6 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from seqcls.errors import ConfigError, InvalidStringError
-from seqcls.interpretability.model.outputs import (
-    Output,
-    log_probabilities,
-    target,
-    token_ids,
-    written,
-)
 from seqcls.interpretability.model.readable_model import (
     PAIRS_AT_ONCE,
     Changing,
@@ -33,6 +26,13 @@ from seqcls.interpretability.model.readable_model import (
     token_names,
 )
 from seqcls.interpretability.model.trained_model import TrainedModel
+from seqcls.interpretability.model.written_output import (
+    Output,
+    log_probabilities,
+    target,
+    token_ids,
+    written,
+)
 from seqcls.interpretability.states.by_strings import check_length
 from seqcls.kinds.transduction import writable
 from seqcls.models.base import Classifier

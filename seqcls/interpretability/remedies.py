@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from seqcls.config import ANY_SAMPLER, PARTS, RunConfig, default_fields
-from seqcls.fields_read import fields_unread
+from seqcls.fields.fields_read import fields_unread
 from seqcls.interpretability.causes.mechanisms import (
     ANOTHER,
     AS_SHORT,
@@ -18,11 +18,11 @@ from seqcls.interpretability.causes.mechanisms import (
     FEATURE,
     LONGER,
 )
-from seqcls.problem import configuration, obstacle_of, resolve
+from seqcls.problem import Problem, configuration, obstacle_of
 from seqcls.results import ErrorKind
 
-Value = Callable[[RunConfig], Any]
-"""The value of the changed field for a configuration; None where there is nothing to change."""
+Value = Callable[[Problem], Any]
+"""The value of the changed field for a problem; None where there is nothing to change."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Remedy:
     value: Value
     reason: str
     source: str
-    others: Callable[[RunConfig], Mapping[str, Any]] = lambda _: {}
+    others: Callable[[Problem], Mapping[str, Any]] = lambda _: {}
     """Other fields that have to change with it, since they mean nothing beside the new value."""
 
 
@@ -65,18 +65,18 @@ class Suggestion:
         return f"{self.field}={self.value} (now {self.before}){also}"
 
 
-def suggestions(config: RunConfig, mechanisms: Sequence[str]) -> tuple[Suggestion, ...]:
-    """What may help a configuration against these mechanisms, each change named once.
+def suggestions(problem: Problem, mechanisms: Sequence[str]) -> tuple[Suggestion, ...]:
+    """What may help models against these mechanisms, each change named once.
 
     Args:
-        config: the configuration.
+        problem: what the models were trained for.
         mechanisms: the most frequent first.
     """
     named: dict[tuple[str, Any], Suggestion] = {}
     for mechanism in mechanisms:
         for remedy in REMEDIES:
             if mechanism in remedy.mechanisms:
-                for applied in _applied(config, mechanism, remedy):
+                for applied in _applied(problem, mechanism, remedy):
                     named.setdefault((applied.field, applied.value), applied)
     return tuple(named.values())
 
@@ -97,11 +97,12 @@ def named_fields(config: RunConfig) -> dict[str, Any]:
     return {name: getattr(config, name) for name in sorted(named)}
 
 
-def _applied(config: RunConfig, mechanism: str, remedy: Remedy) -> Iterator[Suggestion]:
-    value, before = remedy.value(config), getattr(config, remedy.field)
+def _applied(problem: Problem, mechanism: str, remedy: Remedy) -> Iterator[Suggestion]:
+    config = problem.config
+    value, before = remedy.value(problem), getattr(config, remedy.field)
     if value is None or value == before or remedy.field in fields_unread(config):
         return
-    others = remedy.others(config)
+    others = remedy.others(problem)
     if obstacle_of({**named_fields(config), remedy.field: value, **others}) is not None:
         return
     yield Suggestion(mechanism, remedy.field, before, value, remedy.reason, remedy.source, others)
@@ -112,38 +113,49 @@ def _always(value: Any) -> Value:
 
 
 def _doubled(field: str) -> Value:
-    return lambda config: 2 * getattr(config, field) or 2
+    return lambda problem: 2 * getattr(problem.config, field) or 2
 
 
 def _one_more(field: str) -> Value:
-    return lambda config: getattr(config, field) + 1
+    return lambda problem: getattr(problem.config, field) + 1
 
 
 def _in_a_transformer(value: Value) -> Value:
-    return lambda config: value(config) if config.architecture == "transformer" else None
+    return lambda problem: value(problem) if problem.config.architecture == "transformer" else None
 
 
 def _with_places(value: Value) -> Value:
     """Only where tokens have places that a test can go beyond."""
-    return lambda config: value(config) if config.positions != "none" else None
+    return lambda problem: value(problem) if problem.config.positions != "none" else None
+
+
+def _of_drawn_strings(value: Value) -> Value:
+    """Only where training draws strings of any task."""
+    return lambda problem: value(problem) if problem.config.train_sampler == ANY_SAMPLER else None
 
 
 def _where_order_decides(value: Value) -> Value:
     """Only for a Transformer that cannot tell orders apart, on a task that asks for it."""
 
-    def where_blind(config: RunConfig) -> Any:
-        blind = config.positions == "none" and config.attention_mask == "full"
-        return value(config) if blind and resolve(config).task.order_sensitive else None
+    def where_blind(problem: Problem) -> Any:
+        has_places = problem.config.positions != "none"
+        return None if has_places or not _hides_order(problem) else value(problem)
 
     return _in_a_transformer(where_blind)
 
 
-def _longest_tested(config: RunConfig) -> int:
-    return 4 * max(resolve(config).sampler(part).lengths[-1] for part in PARTS) + 2
+def _hides_order(problem: Problem) -> bool:
+    """Whether a full mask, without positions, would hide an order that the task asks for."""
+    return problem.config.attention_mask == "full" and problem.task.order_sensitive
 
 
-def _of_an_lstm(config: RunConfig) -> dict[str, Any]:
+def _longest_tested(problem: Problem) -> int:
+    return 4 * max(problem.sampler(part).lengths[-1] for part in PARTS) + 2
+
+
+def _of_an_lstm(problem: Problem) -> dict[str, Any]:
     """Its answer is read at the end, and it has no use for what only a Transformer reads."""
+    config = problem.config
     unread = {name: default_fields()[name] for name in _TRANSFORMERS if name in config.changed}
     return {**unread, "readout": "last"} if config.readout == "first" else unread
 
@@ -154,13 +166,13 @@ _TRANSFORMERS = (
 )
 
 
-def _without_bound(config: RunConfig) -> str | None:
+def _without_bound(problem: Problem) -> str | None:
     """No positions, where those that there are bring a bound on the length.
 
     Not where the order would be out of sight then: a causal mask shows it, a full one does not.
     """
-    blind = config.attention_mask == "full" and resolve(config).task.order_sensitive
-    return "none" if config.positions != "none" and not blind else None
+    has_places = problem.config.positions != "none"
+    return "none" if has_places and not _hides_order(problem) else None
 
 
 _LENGTH = frozenset({LONGER, BEYOND})
@@ -293,7 +305,7 @@ REMEDIES = (
     Remedy(
         frozenset({FEATURE, ANOTHER, AS_SHORT}),
         "train_size",
-        lambda config: 2 * config.train_size if config.train_sampler == ANY_SAMPLER else None,
+        _of_drawn_strings(_doubled("train_size")),
         "Strings of a kind that training seldom shows are seen more often.",
         "an assumption, which the training tests",
     ),
@@ -307,7 +319,7 @@ REMEDIES = (
     Remedy(
         _OF_OUTPUTS,
         "num_blocks",
-        _in_a_transformer(lambda config: 2 if config.num_blocks == 1 else None),
+        _in_a_transformer(lambda problem: 2 if problem.config.num_blocks == 1 else None),
         "Two blocks can look up what followed a token in the input; one that copies distinct "
         "tokens was not found.",
         f"Olsson et al. 2022, In-context Learning and Induction Heads; {_HUANG}",
@@ -315,14 +327,14 @@ REMEDIES = (
     Remedy(
         _OF_OUTPUTS,
         "position_draw",
-        lambda config: "shifted" if config.positions == "learned" else None,
+        lambda problem: "shifted" if problem.config.positions == "learned" else None,
         "Places beyond those of training are trained too where training shifts strings.",
         _HUANG,
     ),
     Remedy(
         frozenset({"constant answer"}),
         "learning_rate",
-        lambda config: float(f"{config.learning_rate / 3:.1g}"),
+        lambda problem: float(f"{problem.config.learning_rate / 3:.1g}"),
         "Training may end in an answer that never changes because its steps are too large.",
         "an assumption, which the training tests",
     ),

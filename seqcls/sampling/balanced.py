@@ -8,15 +8,15 @@ from typing import ClassVar, Literal
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8, UInt64
 
+from seqcls.caching.remembered import remembered
 from seqcls.errors import ConfigError
 from seqcls.kinds.base import Examples
-from seqcls.remembered import remembered
 from seqcls.sampling.base import Sampler
 from seqcls.sampling.drawn import DrawnByLength
 from seqcls.sampling.edits import edited, growth
 from seqcls.sampling.streams import stream
 from seqcls.tasks.base import BulkTask, LanguageTask, Task
-from seqcls.tasks.files.rows import rows_only
+from seqcls.tasks.files.of_rows import rows_only
 from seqcls.tokens.strings import NO_LETTER, TokenStrings
 
 Lengths = Int64[np.ndarray, " string"]

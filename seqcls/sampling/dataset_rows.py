@@ -14,7 +14,7 @@ from seqcls.datasets.known import dataset_of
 from seqcls.errors import ConfigError
 from seqcls.kinds import Examples
 from seqcls.tasks.base import Task
-from seqcls.tasks.files.rows import OfRows
+from seqcls.tasks.files.of_rows import OfRows
 
 Rows = Int64[np.ndarray, " row"]
 

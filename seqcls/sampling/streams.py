@@ -18,9 +18,9 @@ from uuid import uuid4
 
 import numpy as np
 
-from seqcls.cache import STRINGS, cache_folder, make_room, use
+from seqcls.caching.cache import STRINGS, cache_folder, make_room, use
+from seqcls.caching.remembered import MEMORY
 from seqcls.kinds.base import Examples
-from seqcls.remembered import MEMORY
 from seqcls.sampling.base import Sampler
 from seqcls.tasks import TASKS, Task
 from seqcls.tokens.strings import TokenStrings

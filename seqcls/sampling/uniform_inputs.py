@@ -12,7 +12,7 @@ from seqcls.errors import ConfigError
 from seqcls.kinds import Examples, examples_of
 from seqcls.sampling.drawn import DrawnByLength
 from seqcls.tasks.base import InputTask, Task
-from seqcls.tasks.files.rows import rows_only
+from seqcls.tasks.files.of_rows import rows_only
 from seqcls.tokens.strings import TokenStrings
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool, Int64
 
-from seqcls.remembered import remembered
+from seqcls.caching.remembered import remembered
 from seqcls.tasks.automata.automaton import Automaton
 from seqcls.tasks.automata.explored import explored
 from seqcls.tasks.base import NotRegular

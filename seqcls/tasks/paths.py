@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Bool, Float64
 
-from seqcls.remembered import remembered
+from seqcls.caching.remembered import remembered
 
 
 def first_passage(rng: np.random.Generator, ups: int, start: int) -> Bool[np.ndarray, " step"]:

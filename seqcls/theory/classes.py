@@ -7,8 +7,6 @@ from seqcls.errors import ConfigError
 from seqcls.tasks import Task
 from seqcls.tasks.base import LanguageTask, NotRegular
 
-DECIDED = "decided from the syntactic monoid of its minimal automaton"
-
 
 @dataclass(frozen=True)
 class Regular:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from seqcls.errors import UnknownRunError
-from seqcls.imported import fields_known
+from seqcls.fields.imported import fields_known
 from sweeps.analysis.configuration_lookup import config_named
 from sweeps.results.summaries import differing_fields
 from sweeps.statistics import seed_by_seed

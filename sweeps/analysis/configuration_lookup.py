@@ -7,7 +7,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from seqcls.config import RunConfig, default_fields
 from seqcls.errors import ConfigError, UnknownRunError
-from seqcls.imported import PREFIX
+from seqcls.fields.imported import PREFIX
 from seqcls.spelling import nearest
 from sweeps.results.summaries import differing_fields
 from sweeps.store.databases.engine import Store

@@ -7,10 +7,10 @@ import pandas as pd
 
 from seqcls.canonical import canonical_json
 from seqcls.config import RunConfig
-from seqcls.fields_read import fields_unread
+from seqcls.fields.fields_read import fields_unread
 from seqcls.interpretability.causes.mechanisms import ORDER
 from seqcls.interpretability.remedies import Suggestion, changed, named_fields, suggestions
-from seqcls.problem import obstacle_of
+from seqcls.problem import obstacle_of, resolve
 from sweeps.analysis.compared_configurations import outcomes_of
 from sweeps.analysis.tried_remedies import loops, ranked
 from sweeps.grid.spec import SweepSpec, parse_spec
@@ -57,7 +57,7 @@ def trials(store: Store, run_id: int, mechanisms: Sequence[str]) -> tuple[Trial,
     before = outcomes_of(alike)
     by_meaning = _by_meaning(queries.configs(store))
     trials = []
-    for suggestion, mended in ranked(loops(store), suggestions(config, mechanisms)):
+    for suggestion, mended in ranked(loops(store), suggestions(resolve(config), mechanisms)):
         other = changed(config, suggestion.fields)
         tried = runs[runs["config_id"].isin(by_meaning.get(_meaning(other), []))]
         spec = trial_spec(other, suggestion, seeds)

@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 
 from seqcls.config import RunConfig
 from seqcls.interpretability.remedies import Suggestion, changed, suggestions
-from seqcls.problem import obstacle_of
+from seqcls.problem import obstacle_of, resolve
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.frames import frame
 from sweeps.store.databases.statements import one_of
@@ -147,7 +147,7 @@ def _others(
         changed(configs[config_id], each.fields).key
         for config_id, mechanism in pairs.itertuples(index=False)
         if config_id in configs
-        for each in suggestions(configs[config_id], [mechanism])
+        for each in suggestions(resolve(configs[config_id]), [mechanism])
     }
     query = select(Config.key, Config.id).where(Config.key.in_(sorted(keys)))
     with store.begin() as connection:
@@ -170,7 +170,7 @@ def _loop(
 ) -> Loop:
     before = runs[runs["config_id"] == config_id]
     tried, untried = [], []
-    for suggestion in suggestions(config, [mechanism]):
+    for suggestion in suggestions(resolve(config), [mechanism]):
         other = others.get(changed(config, suggestion.fields).key)
         trained = runs[runs["config_id"] == other] if other is not None else runs.head(0)
         came = _came_of_it(suggestion, before, trained, set(alike["run_id"]))

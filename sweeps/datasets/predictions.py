@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from seqcls.config import MAX_MODEL_SEED
-from seqcls.datasets.packing import MAX_ROWS
+from seqcls.datasets.content import MAX_ROWS
 from seqcls.errors import DatasetError
 from seqcls.spelling import nearest
 from sweeps.datasets.formats import (

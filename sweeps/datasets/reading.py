@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from seqcls.datasets import SPLITS, Dataset
+from seqcls.datasets.content import MAX_PLACES, MAX_ROWS, MAX_TOKENS
 from seqcls.datasets.dataset import MAX_NAME
-from seqcls.datasets.packing import MAX_PLACES, MAX_ROWS, MAX_TOKENS
 from seqcls.errors import DatasetError
 from seqcls.tokens.alphabets import alphabet_obstacle, has_names
 from seqcls.tokens.strings import NO_LETTER, TokenStrings

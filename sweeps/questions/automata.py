@@ -11,7 +11,7 @@ from sweeps.store.databases.engine import Store
 
 if TYPE_CHECKING:
     from seqcls.interpretability.automata.inside import Inside
-    from seqcls.interpretability.automata.learned import Learned, Round
+    from seqcls.interpretability.automata.learned_automaton import Learned, Round
 
 
 def automaton(

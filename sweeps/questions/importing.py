@@ -13,7 +13,7 @@ from seqcls.config import check_model_seed
 from seqcls.datasets import SPLITS, Dataset
 from seqcls.datasets.known import remember
 from seqcls.errors import ConfigError, DatasetError
-from seqcls.imported import imported_config
+from seqcls.fields.imported import imported_config
 from seqcls.problem import resolve
 from seqcls.tokens.tokenizer import FIRST_LETTER
 from sweeps.datasets import read_dataset

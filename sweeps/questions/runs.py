@@ -7,7 +7,7 @@ import pandas as pd
 
 from seqcls.config import RunConfig, check_model_seed, default_fields
 from seqcls.errors import ConfigError, UnknownRunError
-from seqcls.imported import PREFIX
+from seqcls.fields.imported import PREFIX
 from seqcls.interpretability.causes.mechanisms import SAMPLE
 from seqcls.spelling import nearest
 from seqcls.theory.predictions import theory_of

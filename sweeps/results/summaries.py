@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from seqcls.config import default_fields
-from seqcls.imported import PREFIX
+from seqcls.fields.imported import PREFIX
 
 if TYPE_CHECKING:
     # Imported where frames are made: a sweep begins half a second sooner without.

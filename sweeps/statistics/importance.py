@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from seqcls.config import RunConfig
-from seqcls.fields_read import fields_unread
+from seqcls.fields.fields_read import fields_unread
 from seqcls.problem import obstacle_of
 from sweeps.statistics.differences import Outcomes, failing_difference, median_difference
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Thread
 
-from seqcls.cache import CACHE_VARIABLE, cache_folder
+from seqcls.caching.cache import CACHE_VARIABLE, cache_folder
 from seqcls.engines.choice import choose_engine, engine_named
 from seqcls.errors import DeviceError, MachineError
 from seqcls.problem import Problem

@@ -9,16 +9,16 @@ import jaxtyping
 import numpy as np
 import pytest
 
-from seqcls.interpretability.causes.by_counts import mechanism_of
+from seqcls.interpretability.causes.interventions import mechanism_of
 from seqcls.interpretability.explanations.explain import explain
 from seqcls.interpretability.explanations.text import explanation_text
 from seqcls.interpretability.families.by_counts import curve
 from seqcls.interpretability.families.notation import parse_family
-from seqcls.interpretability.minimal.by_counts import minimal_string, removals, without_part
+from seqcls.interpretability.minimal.deletions import minimal_string, removals, without_part
 from seqcls.interpretability.model.network import Network
 from seqcls.interpretability.states.by_counts import activations
 from seqcls.interpretability.verdicts.certification import certify
-from seqcls.interpretability.verdicts.errors import errors_up_to
+from seqcls.interpretability.verdicts.misclassified import errors_up_to
 from seqcls.problem import resolve
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, DatasetError, UnknownRunError
-from seqcls.imported import imported_config, unfolded
+from seqcls.fields.imported import imported_config, unfolded
 from seqcls.problem import configuration
 from sweeps import api
 from sweeps.cli.app import app

@@ -7,7 +7,7 @@ import pytest
 
 from seqcls.config import RunConfig
 from seqcls.interpretability.remedies import REMEDIES, changed, named_fields, suggestions
-from seqcls.problem import configuration
+from seqcls.problem import configuration, resolve
 from sweeps.analysis import remedy_trials
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
@@ -50,7 +50,7 @@ def said(store: Store, field: str, value: object) -> str:
 def test_every_remedy_is_untrained_then_in_training_then_compared(
     tmp_path: Path, config: RunConfig
 ) -> None:
-    remedies = suggestions(config, MECHANISMS)
+    remedies = suggestions(resolve(config), MECHANISMS)
     assert len(remedies) >= 5
     before = open_writer(str(tmp_path / "before.db"))
     submit(before, config, "0..2", "own")

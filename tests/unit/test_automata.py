@@ -12,9 +12,9 @@ from seqcls.errors import ConfigError
 from seqcls.interpretability.automata.answers import EndedError, ModelAnswers
 from seqcls.interpretability.automata.budget import Budget
 from seqcls.interpretability.automata.differences import shortest_difference
-from seqcls.interpretability.automata.drawing import dfa, dot, record
+from seqcls.interpretability.automata.exported import dfa, dot, record
 from seqcls.interpretability.automata.inside import look_inside
-from seqcls.interpretability.automata.learned import Learned
+from seqcls.interpretability.automata.learned_automaton import Learned
 from seqcls.interpretability.automata.learning import learn
 from seqcls.interpretability.automata.text import inside_text, learned_text
 from seqcls.interpretability.causes.attributions import summed_up

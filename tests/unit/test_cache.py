@@ -2,14 +2,24 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from seqcls import cache
-from seqcls.engines.compiled.machine_code import FUSED, is_compiled, machine_code_folder
+from seqcls.caching import cache
+from seqcls.engines.compiled import machine_code
+from seqcls.engines.compiled.machine_code import (
+    FUSED,
+    MEAN,
+    TABLES,
+    is_compiled,
+    machine_code_folder,
+    sources_of,
+)
+from seqcls.engines.lanes.ahead import LEAST
 from seqcls.problem import resolve
 from seqcls.sampling.streams import Stream
 from sweeps.cli.app import app
@@ -91,3 +101,24 @@ def test_damaged_machine_code_is_thrown_away_and_compiled_again(
             assert not is_compiled("float32", FUSED)
             assert not path.exists()
             assert made_anew(source) == 42
+
+
+ENGINES = Path(machine_code.__file__).parent.parent
+
+
+def engine_imports(source: Path) -> set[Path]:
+    """The modules of compiled engines that a file imports."""
+    names = re.findall(r"^from (seqcls\.engines\.\w+\.[\w.]+) import", source.read_text(), re.M)
+    return {(ENGINES.parent.parent / name.replace(".", "/")).with_suffix(".py") for name in names}
+
+
+@pytest.mark.parametrize("part", [FUSED, TABLES, MEAN, *LEAST])
+def test_machine_code_is_named_by_all_the_source_that_it_is_made_of(part: str) -> None:
+    sources = set(sources_of(part))
+    kernels = {ENGINES / part / name for name in ("kernel.py", "teaching.py", "writing.py")}
+    assert sources & kernels
+    reached, left = set[Path](), sources & kernels
+    while left:
+        reached |= left
+        left = set[Path]().union(*map(engine_imports, left)) - reached
+    assert reached <= sources

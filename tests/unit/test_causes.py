@@ -272,5 +272,5 @@ def test_errors_of_one_that_cannot_see_the_order_say_so() -> None:
     rows = np.flatnonzero(even & ~test.labels)
     found = attributions(own, [test.texts[row] for row in rows], 20)
     assert {one.mechanism for one in found} <= {"order not seen", "constant answer"}
-    (suggested, *_) = suggestions(own.config, ["order not seen"])
+    (suggested, *_) = suggestions(own.problem, ["order not seen"])
     assert (suggested.field, suggested.value) == ("positions", "alibi")

@@ -12,7 +12,7 @@ from seqcls.interpretability.ablation.ablation import prune, rank
 from seqcls.interpretability.ablation.by_counts import CountedJudge, dimensions_of, heads_of
 from seqcls.interpretability.ablation.judge import Ablation, AblationMethod
 from seqcls.interpretability.model.network import Network
-from seqcls.interpretability.verdicts.errors import errors_up_to
+from seqcls.interpretability.verdicts.misclassified import errors_up_to
 from seqcls.models.parts import Part
 from tests.unit.explained import patched_logits, random_network, true_logits
 

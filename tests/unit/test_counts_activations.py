@@ -27,11 +27,11 @@ WITH_PYTORCH = (
     *("ablation.by_strings", "attribution.by_strings", "model.readable_model"),
     *("causes.behaviours", "causes.causes", "causes.dilution"),
     *("patching", "states.by_strings"),
-    *("ablation.by_outputs", "model.outputs", "states.output_tokens"),
+    *("ablation.by_outputs", "model.written_output", "states.output_tokens"),
     *("families.by_outputs", "verdicts.by_outputs", "causes.another_language"),
-    *("model.judged_inputs", "states.output_tree", "states.own_picture"),
+    *("model.judged_inputs", "states.output_tree", "states.user_picture"),
     *("automata.answers", "automata.differences", "automata.inside", "automata.learning"),
-    *("automata.prefixes", "automata.stepping", "automata.walks"),
+    *("automata.prefixes", "automata.prefix_states", "automata.walks"),
 )
 """Modules that read strings token by token, or import what does."""
 

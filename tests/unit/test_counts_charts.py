@@ -13,7 +13,7 @@ from seqcls.interpretability.ablation.by_counts import CountedJudge, dimensions_
 from seqcls.interpretability.families.by_counts import area, curve
 from seqcls.interpretability.families.notation import parse_family
 from seqcls.interpretability.model.network import Network
-from seqcls.interpretability.verdicts.errors import errors_up_to
+from seqcls.interpretability.verdicts.misclassified import errors_up_to
 from tests.histories import shipped
 
 

@@ -9,7 +9,7 @@ from seqcls.errors import InvalidStringError
 from seqcls.interpretability.explanations.explain import explain
 from seqcls.interpretability.explanations.explanation import Explanation
 from seqcls.interpretability.explanations.text import explanation_text
-from seqcls.interpretability.minimal.by_counts import Removal, without_part
+from seqcls.interpretability.minimal.deletions import Removal, without_part
 from seqcls.interpretability.model.network import Network
 from tests.unit.explained import counterfactual_logits, random_network, true_logits
 from tests.unit.test_counts_family import FIELDS

@@ -15,9 +15,9 @@ from seqcls.interpretability.ablation.ablation import judge_of, rank
 from seqcls.interpretability.ablation.by_strings import main_parts
 from seqcls.interpretability.minimal.minimal import minimal_failing, shortest_failing
 from seqcls.interpretability.minimal.nearest import nearest_right
-from seqcls.interpretability.model.outputs import Output, target, token_ids, written
 from seqcls.interpretability.model.readable_model import ids_of, plain_model, token_names
 from seqcls.interpretability.model.trained_model import TrainedModel
+from seqcls.interpretability.model.written_output import Output, target, token_ids, written
 from seqcls.interpretability.patching import patch
 from seqcls.interpretability.states.by_strings import (
     attention_patterns,

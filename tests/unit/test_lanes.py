@@ -12,7 +12,7 @@ import torch
 from hypothesis import given, settings
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from seqcls.cache import cache_folder
+from seqcls.caching.cache import cache_folder
 from seqcls.config import NetworkConfig
 from seqcls.engines.choice import choose_engine
 from seqcls.engines.compiled import machine_code
@@ -22,10 +22,10 @@ from seqcls.engines.lanes.packing import pack, shapes, unpack
 from seqcls.engines.lanes.programs import lane_logits
 from seqcls.engines.lanes.recurrent import program as recurrent
 from seqcls.engines.lanes.recurrent import sizes as recurrent_sizes
-from seqcls.engines.lanes.target import lanes
 from seqcls.engines.lanes.transformer import program as transformer
 from seqcls.engines.lanes.transformer import sizes as transformer_sizes
 from seqcls.engines.lanes.transformer.tables import make_places
+from seqcls.engines.lanes.vectors.target import lanes
 from seqcls.kinds.membership import sigmoid_scaled
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.positions.places import TrainingPlaces
@@ -295,8 +295,8 @@ def test_no_strings_have_no_logits() -> None:
 OTHER_LANES = """
 import numpy as np
 from numba import njit
-from seqcls.engines.lanes.target import block_rows, lanes
-from seqcls.engines.lanes.tiles import Matrix, Rows, linear, product, weight_gradient
+from seqcls.engines.lanes.vectors.target import block_rows, lanes
+from seqcls.engines.lanes.vectors.tiles import Matrix, Rows, linear, product, weight_gradient
 assert (lanes(), block_rows()) == ({lanes}, {rows}), (lanes(), block_rows())
 
 @njit

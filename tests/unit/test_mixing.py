@@ -411,7 +411,7 @@ def test_what_does_not_fit_is_refused_in_one_line(fields: dict[str, Any], says: 
 def test_signed_eigenvalues_are_suggested_where_they_are_positive() -> None:
     def suggested(**fields: Any) -> list[str]:
         config = configuration({"task": "parity", "readout": "last", **fields})
-        return [x.text for x in suggestions(config, [LONGER])]
+        return [x.text for x in suggestions(resolve(config), [LONGER])]
 
     text = "eigenvalue_range=signed (now positive)"
     assert text in suggested(architecture="deltanet")
@@ -425,12 +425,12 @@ def test_the_rate_warms_up_by_steps_and_falls_as_a_cosine() -> None:
 
     fields = {**TRAINED, "architecture": "mamba", "learning_rate_schedule": "cosine"}
     config = configuration({**fields, "max_num_epochs": 10, "final_learning_rate_factor": 0.1})
-    rates = [learning_rate(config, epoch) / config.learning_rate for epoch in range(1, 11)]
+    rates = [learning_rate(resolve(config), epoch) / config.learning_rate for epoch in range(1, 11)]
     right = [0.1 + 0.9 * (1 + math.cos(math.pi * done / 10)) / 2 for done in range(10)]
     assert rates == pytest.approx(right, rel=1e-12)
-    assert warm_up(config, 1) == 1
+    assert warm_up(resolve(config), 1) == 1
     slow = configuration({**fields, "warm_up_steps": 4})
-    assert [warm_up(slow, step) for step in (1, 2, 4, 9)] == [0.25, 0.5, 1, 1]
+    assert [warm_up(resolve(slow), step) for step in (1, 2, 4, 9)] == [0.25, 0.5, 1, 1]
 
 
 def test_warm_up_is_of_steps_and_compiled_engines_say_that_they_have_none() -> None:

@@ -13,9 +13,9 @@ from PIL import Image
 from seqcls.errors import ConfigError, PictureError
 from seqcls.interpretability.states.by_strings import picture_attention
 from seqcls.interpretability.states.output_tokens import output_tokens
-from seqcls.interpretability.states.own_picture import read_picture
+from seqcls.interpretability.states.user_picture import read_picture
 from seqcls.models.two_streams.pictures import page_of
-from seqcls.pictures.own import MAX_BYTES, picture_of_png, picture_of_text
+from seqcls.pictures.user_pictures import MAX_BYTES, picture_of_png, picture_of_text
 from tests.unit.test_paragraph import RECURRENT, SMALL, drawn, trained_of
 
 SHAPE = (48, 24)

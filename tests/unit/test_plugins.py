@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from dashboard.launch.fields import default_value, offered, options
-from seqcls import fields_read
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, PluginError, named
+from seqcls.fields import fields_read
 from seqcls.interpretability.remedies import suggestions
 from seqcls.kinds import Examples
 from seqcls.problem import configuration, resolve
@@ -316,7 +316,7 @@ def test_an_architecture_from_outside_reads_what_it_names(install: Install) -> N
     read = without_unread(settings, {1: silent})
     assert read["num_attention_heads"].tolist() == [None]
     assert read["hidden_size"].tolist() == [2]
-    found = suggestions(silent, ["feed-forward saturation", "no single mechanism"])
+    found = suggestions(resolve(silent), ["feed-forward saturation", "no single mechanism"])
     assert {own.field for own in found} == {"hidden_size"}
 
 

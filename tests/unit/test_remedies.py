@@ -7,7 +7,7 @@ import pytest
 from seqcls.config import RunConfig
 from seqcls.interpretability.causes.mechanisms import BEHAVIOURS
 from seqcls.interpretability.remedies import REMEDIES, changed, suggestions
-from seqcls.problem import configuration
+from seqcls.problem import configuration, resolve
 from seqcls.results import ErrorKind
 
 BEYOND = "errors beyond a bound"
@@ -30,7 +30,7 @@ CONFIGS = [
 def test_what_is_suggested_can_be_trained_and_changes_that_field(
     config: RunConfig, mechanism: str
 ) -> None:
-    for own in suggestions(config, [mechanism]):
+    for own in suggestions(resolve(config), [mechanism]):
         other = changed(config, own.fields)
         assert getattr(other, own.field) == own.value != own.before == getattr(config, own.field)
         same = {name for name in RunConfig.model_fields if name not in own.fields}
@@ -40,7 +40,7 @@ def test_what_is_suggested_can_be_trained_and_changes_that_field(
 
 
 def fields(config: RunConfig, mechanism: str) -> list[str]:
-    return [f"{own.field}={own.value}" for own in suggestions(config, [mechanism])]
+    return [f"{own.field}={own.value}" for own in suggestions(resolve(config), [mechanism])]
 
 
 def test_what_is_suggested_fits_the_model() -> None:
@@ -62,7 +62,7 @@ def test_what_is_suggested_fits_the_model() -> None:
 def test_where_short_strings_may_fail_nothing_is_suggested_about_length(
     config: RunConfig, mechanism: str
 ) -> None:
-    found = suggestions(config, [mechanism])
+    found = suggestions(resolve(config), [mechanism])
     length = {"train_max_length", "position_range", "attention_scale"}
     assert not {own.field for own in found} & length
     assert not any("length" in own.reason for own in found)
@@ -76,7 +76,9 @@ def test_a_model_that_fails_at_trained_lengths_is_shown_more_of_them() -> None:
 
 
 def test_an_lstm_needs_another_readout_with_it() -> None:
-    (own,) = (x for x in suggestions(CONFIGS[1], ["simple rule"]) if x.field == "architecture")
+    (own,) = (
+        x for x in suggestions(resolve(CONFIGS[1]), ["simple rule"]) if x.field == "architecture"
+    )
     assert own.fields == {"architecture": "lstm", "readout": "last"}
     assert own.text == "architecture=lstm (now transformer), and with it readout=last"
 
@@ -90,6 +92,6 @@ def test_no_positions_are_suggested_only_where_the_order_stays_in_sight() -> Non
     blind = configuration({"task": "repeat_01", "positions": "rotary", "attention_head_size": 2})
     causal = configuration({**blind.changed, "attention_mask": "causal", "readout": "last"})
     for config, there in ((blind, False), (causal, True)):
-        found = suggestions(config, ["longer than in training"])
+        found = suggestions(resolve(config), ["longer than in training"])
         assert (("positions", "none") in [(own.field, own.value) for own in found]) == there
         assert "train_max_length" in [own.field for own in found]

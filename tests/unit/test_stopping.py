@@ -4,11 +4,12 @@ import pytest
 
 from seqcls.config import RunConfig
 from seqcls.engines.stopping import EarlyStopping
+from seqcls.problem import resolve
 from tests.conftest import asset
 
 
 def epochs_and_best(losses: list[float], config: RunConfig) -> tuple[int, int]:
-    stopping = EarlyStopping(config)
+    stopping = EarlyStopping(resolve(config))
     for epoch, loss in enumerate(losses, start=1):
         if stopping.stops_after(loss):
             return epoch, stopping.best_epoch

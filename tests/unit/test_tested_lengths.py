@@ -18,7 +18,7 @@ from seqcls.interpretability.remedies import suggestions
 from seqcls.interpretability.verdicts.by_counts import unaffordable, verdicts
 from seqcls.interpretability.verdicts.by_strings import checked_length, string_verdict
 from seqcls.interpretability.verdicts.certification import certify
-from seqcls.interpretability.verdicts.errors import errors_up_to
+from seqcls.interpretability.verdicts.misclassified import errors_up_to
 from seqcls.problem import configuration, resolve
 from seqcls.results import Evaluation
 from sweeps.grid.cost import mean_length
@@ -98,6 +98,6 @@ def test_what_is_said_of_lengths_is_said_of_those_that_are_drawn() -> None:
     assert said.startswith("It is right on all 81 test strings, of up to 4 letters")
     errors = {"errors": 1, "false_positives": 1, "false_negatives": 0, "solved_length": 3}
     assert "no string of fewer than 4 letters" in verdict_sentence(pd.Series(errors), config)
-    suggested = [own.text for own in suggestions(config, ["longer than in training"])]
+    suggested = [own.text for own in suggestions(resolve(config), ["longer than in training"])]
     assert "position_range=18 (now 0)" in suggested
     assert not any("train_max_length" in text for text in suggested)

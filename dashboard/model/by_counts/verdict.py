@@ -15,7 +15,7 @@ from seqcls.interpretability.model.obstacle import obstacle
 from seqcls.interpretability.rounded import percent
 from seqcls.interpretability.verdicts.by_counts import unaffordable
 from seqcls.interpretability.verdicts.certification import Certification, SupportProof, certify
-from seqcls.interpretability.verdicts.errors import Errors, errors_up_to
+from seqcls.interpretability.verdicts.misclassified import Errors, errors_up_to
 from seqcls.interpretability.verdicts.text import certification_text
 
 SHORTEST = 20

@@ -11,9 +11,15 @@ from dashboard.model.opened import say
 from dashboard.model.outputs import seen
 from dashboard.text import verbatim
 from seqcls.errors import SeqclsError
-from seqcls.interpretability.states.own_picture import read_picture
+from seqcls.interpretability.states.user_picture import read_picture
 from seqcls.models.two_streams.pictures import page_of
-from seqcls.pictures.own import MAX_BYTES, MAX_PIXELS, Ink, picture_of_png, picture_of_text
+from seqcls.pictures.user_pictures import (
+    MAX_BYTES,
+    MAX_PIXELS,
+    Ink,
+    picture_of_png,
+    picture_of_text,
+)
 from sweeps.read_only import control, refuse_writes
 
 DRAWN, UPLOADED = "Drawn from text", "Uploaded"

@@ -11,7 +11,7 @@ from dashboard.elements import pictures
 from dashboard.model.by_strings.states import Look, one_of
 from dashboard.text import verbatim
 from seqcls.interpretability.states.output_tokens import OutputToken
-from seqcls.pictures.own import Ink
+from seqcls.pictures.user_pictures import Ink
 
 SECONDS = 0.8
 """Between two characters, as it plays."""

@@ -5,9 +5,10 @@ Numba is not loaded to know it.
 
 import contextlib
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 
-from seqcls.cache import cache_folder
+from seqcls.caching.cache import cache_folder
 
 FUSED = "fused"
 """The part of the fused engine for networks that know letter counts alone."""
@@ -21,6 +22,9 @@ TRANSFORMER_OUTPUTS = "lanes/transformer/outputs"
 RECURRENT_OUTPUTS = "lanes/recurrent/outputs"
 """The parts of the engine of lanes."""
 
+SHARED: Mapping[str, tuple[str, ...]] = {"fused": (), "lanes": ("lanes/vectors",)}
+"""By engine, what its parts are made of beside `compiled` and the folders that they stand in."""
+
 
 def machine_code_folder(part: str) -> Path:
     """The folder of a part's machine code.
@@ -31,12 +35,16 @@ def machine_code_folder(part: str) -> Path:
     Args:
         part: the folder of its source, from that of all engines.
     """
-    engines = Path(__file__).parent.parent
-    inside = Path(part)
-    folders = (Path("compiled"), *reversed(inside.parents[:-1]), inside)
-    sources = [path for folder in folders for path in sorted((engines / folder).glob("*.py"))]
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
-    return cache_folder() / "compiled" / digest[:16]
+    content = b"".join(path.read_bytes() for path in sources_of(part))
+    return cache_folder() / "compiled" / hashlib.sha256(content).hexdigest()[:16]
+
+
+def sources_of(part: str) -> list[Path]:
+    """The files of engines that a part is made of."""
+    engines, inside = Path(__file__).parent.parent, Path(part)
+    shared = (Path("compiled"), *map(Path, SHARED[inside.parts[0]]))
+    folders = (*shared, *reversed(inside.parents[:-1]), inside)
+    return [path for folder in folders for path in sorted((engines / folder).glob("*.py"))]
 
 
 def is_compiled(precision: str, part: str) -> bool:

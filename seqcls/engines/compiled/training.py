@@ -83,7 +83,7 @@ def _train(
     moments = np.zeros((2, len(flat)), flat.dtype)
     epoch, steps, goes_on = 0, 0, True
     while goes_on:
-        rate = learning_rate(config, epoch + 1)
+        rate = learning_rate(training.problem, epoch + 1)
         update = Update(rate, config.weight_decay, config.gradient_clip)
         train_loss, done = program.epoch(flat, moments, steps, update, epoch)
         epoch, steps = epoch + 1, steps + done

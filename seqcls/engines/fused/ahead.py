@@ -1,8 +1,7 @@
 """Machine code of the fused engine, compiled before processes need it that would each compile."""
 
-from seqcls.config import RunConfig
 from seqcls.engines.compiled.machine_code import MEAN, TABLES, mark_compiled
-from seqcls.problem import resolve
+from seqcls.problem import configuration, resolve
 
 
 def compile_ahead(precision: str, part: str) -> None:
@@ -12,7 +11,7 @@ def compile_ahead(precision: str, part: str) -> None:
         precision: `float32` or `float64`.
         part: of the engine, as `seqcls.engines.compiled.machine_code` calls them.
     """
-    config = RunConfig.from_mapping(
+    config = configuration(
         {
             "precision": precision,
             "positions": "alibi" if part == TABLES else "none",

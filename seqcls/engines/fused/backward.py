@@ -8,13 +8,13 @@ from seqcls.engines.fused.forward import add, dot
 
 
 @inlined
-def norm_backward(d, parameters, d_parameters, shape, unit, scale, along, mean):
+def norm_backward(d, parameters, d_parameters, shape, unit, scale, parallel, mean):
     """Turns the gradient d (H, N) of the normalized columns into that of the columns."""
     number = d.dtype.type
     if shape.norm == 0:
         return
     share = number(1) / number(shape.hidden)
-    along[:] = number(0)
+    parallel[:] = number(0)
     mean[:] = number(0)
     for i in range(shape.hidden):
         d_parameters[0, i] += dot(d[i], unit[i])
@@ -23,12 +23,12 @@ def norm_backward(d, parameters, d_parameters, shape, unit, scale, along, mean):
         weight = parameters[0, i]
         for s in range(scale.size):
             d[i, s] *= weight
-            along[s] += share * d[i, s] * unit[i, s]
+            parallel[s] += share * d[i, s] * unit[i, s]
         if shape.norm == 2:
             add(mean, share, d[i])
     for i in range(shape.hidden):
         for s in range(scale.size):
-            d[i, s] = scale[s] * (d[i, s] - unit[i, s] * along[s] - mean[s])
+            d[i, s] = scale[s] * (d[i, s] - unit[i, s] * parallel[s] - mean[s])
 
 
 @inlined

@@ -1,46 +1,35 @@
 """The fused engine as one among others."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
 
 from seqcls.config import NetworkConfig
-from seqcls.engines.base import Member, Progress
-from seqcls.engines.compiled.left_out import training_left_out
+from seqcls.engines.compiled.engine import CompiledEngine
 from seqcls.engines.compiled.machine_code import FUSED, MEAN, TABLES, is_compiled, is_ready
 from seqcls.engines.fused.packing import parameter_shapes
 from seqcls.engines.fused.tables.places import ADDED, SCHEMES
 from seqcls.problem import Problem
-from seqcls.results import TrainedMember, Weights
+from seqcls.results import Weights
 from seqcls.tokens.strings import TokenStrings
+
+if TYPE_CHECKING:
+    from seqcls.engines.compiled.training import Program
 
 _log = logging.getLogger(__name__)
 
 
-class Fused:
+class Fused(CompiledEngine):
     """One member after another, each in compiled code from counts or places to AdamW."""
 
     name = "fused"
     by_counts = True
-    one_thread = True
-    wants_initial = True
 
-    def obstacle(self, problem: Problem, device: str) -> str | None:
-        """Why it cannot train and test this; None where it can."""
-        if device == "cuda":
-            return "device='cuda' is no CPU"
-        return (
-            problem.no_language
-            or _not_compiled(problem.network)
-            or training_left_out(problem.config)
-        )
-
-    def group_size(self, problem: Problem) -> int:
-        """Few: members are trained one after another, and small groups keep all cores at work."""
-        del problem
-        return 16
+    def _obstacle(self, problem: Problem) -> str | None:
+        return problem.no_language or _not_compiled(problem.network)
 
     def prepare(self, problems: Iterable[Problem]) -> None:
         """As `Engine.prepare`: compiles what has not been compiled here."""
@@ -64,23 +53,10 @@ class Fused:
         """As `Engine.load`."""
         import seqcls.engines.fused.training  # noqa: F401
 
-    def train(
-        self,
-        members: Sequence[Member],
-        initial: Sequence[Weights] | None,
-        *,
-        every_epoch: bool,
-        progress: Progress,
-        device: str,
-    ) -> list[TrainedMember]:
-        """As `Engine.train`. Drawing initial parameters loads PyTorch."""
-        del device
-        from seqcls.engines.compiled.training import train_one_by_one
+    def _programs(self) -> "Callable[[Problem], Program]":
         from seqcls.engines.fused.training import program_of
 
-        return train_one_by_one(
-            members, initial, program_of, every_epoch=every_epoch, progress=progress
-        )
+        return program_of
 
     def logits(
         self,
@@ -100,7 +76,7 @@ class Fused:
         from seqcls.engines.fused.packing import pack
         from seqcls.engines.fused.tables.program import table_logits
 
-        return table_logits(network, [pack(network, own) for own in weights], strings)
+        return table_logits(network, [pack(network, member) for member in weights], strings)
 
 
 def part_of(config: NetworkConfig) -> str:

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int64
 
+from seqcls.caching.remembered import remembered
 from seqcls.engines.fused.buffers import TILE
-from seqcls.remembered import remembered
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
 from seqcls.tokens.strings import TokenStrings
@@ -50,13 +50,13 @@ def make_tiles(
     # Where each string goes: its batch's first tile, then one after another.
     firsts = np.repeat(np.cumsum([0, *tiles[:-1]]) * TILE - np.array(starts), sizes)
     place = firsts + np.arange(len(counts))
-    room = sum(tiles) * TILE
-    columns = np.zeros((counts.shape[1] + 1, room), precision)
+    tiled_size = sum(tiles) * TILE
+    columns = np.zeros((counts.shape[1] + 1, tiled_size), precision)
     columns[0] = special
     columns[1:, place] = counts.T
-    targets = np.zeros(room, precision)
+    targets = np.zeros(tiled_size, precision)
     targets[place] = positive
-    weights = np.zeros(room, precision)
+    weights = np.zeros(tiled_size, precision)
     weights[place] = np.repeat(1 / np.array(sizes), sizes)
     factors = np.log(np.maximum(columns.sum(axis=0), 1))
     shaped = columns.reshape(len(columns), -1, TILE).transpose(1, 0, 2)

@@ -25,7 +25,7 @@ def fused_logits(
 ) -> Float[np.ndarray, "member string"]:
     """Logits of models of one shape for strings, by their letter counts."""
     tiles = tiles_of(strings, config.precision, special=config.readout != "mean")
-    return np.stack([tile_logits(config, own, tiles)[: len(strings)] for own in weights])
+    return np.stack([tile_logits(config, member, tiles)[: len(strings)] for member in weights])
 
 
 def tile_logits(
@@ -89,13 +89,13 @@ class CountsProgram(Packed):
     ) -> tuple[float, int]:
         """As `Program.epoch`."""
         tiles = epoch_tiles(self._train, number, self._precision, special=self._special)
-        own = (flat, moments, steps, update, self._shape, self._scratch)
-        loss = self._kernel.train_epoch(*own, *tiles)
+        model = (flat, moments, steps, update, self._shape, self._scratch)
+        loss = self._kernel.train_epoch(*model, *tiles)
         return loss, len(tiles.ends)
 
     def validation(self, flat: Flat) -> tuple[float, bool]:
         """As `Program.validation`."""
         tiles = self._validation[:4]
-        own = (flat, self._shape, self._scratch)
-        loss: float = self._kernel.evaluate(*own, *tiles, self._logits)
+        model = (flat, self._shape, self._scratch)
+        loss: float = self._kernel.evaluate(*model, *tiles, self._logits)
         return loss, False

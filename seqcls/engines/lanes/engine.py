@@ -1,14 +1,15 @@
 """The engine of lanes as one among others."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int64
 
 from seqcls.config import NetworkConfig
-from seqcls.engines.base import Member, Progress, Scored, Written
-from seqcls.engines.compiled.left_out import training_left_out
+from seqcls.engines.base import Scored, Written
+from seqcls.engines.compiled.engine import CompiledEngine
 from seqcls.engines.compiled.machine_code import (
     RECURRENT,
     RECURRENT_OUTPUTS,
@@ -20,8 +21,11 @@ from seqcls.engines.compiled.machine_code import (
 from seqcls.engines.lanes.packing import shapes
 from seqcls.kinds import Examples
 from seqcls.problem import Problem
-from seqcls.results import TrainedMember, Weights
+from seqcls.results import Weights
 from seqcls.tokens.strings import TokenStrings
+
+if TYPE_CHECKING:
+    from seqcls.engines.compiled.training import Program
 
 _log = logging.getLogger(__name__)
 
@@ -38,26 +42,16 @@ a Transformer that writes it is little."""
 POSITIONS = ("none", "sinusoidal", "learned", "rotary", "alibi", "relative", "coupled")
 
 
-class Lanes:
+class Lanes(CompiledEngine):
     """One member after another in compiled code, with a string in each lane of a vector."""
 
     name = "lanes"
     by_counts = False
-    one_thread = True
-    wants_initial = True
 
-    def obstacle(self, problem: Problem, device: str) -> str | None:
-        """Why it cannot train and test this; None where it can."""
-        if device == "cuda":
-            return "device='cuda' is no CPU"
+    def _obstacle(self, problem: Problem) -> str | None:
         if problem.no_language and not problem.writes:
             return problem.no_language
-        return _not_compiled(problem.network) or training_left_out(problem.config)
-
-    def group_size(self, problem: Problem) -> int:
-        """Few: members are trained one after another, and small groups keep all cores at work."""
-        del problem
-        return 16
+        return _not_compiled(problem.network)
 
     def prepare(self, problems: Iterable[Problem]) -> None:
         """As `Engine.prepare`: compiles what has not been compiled here."""
@@ -87,23 +81,10 @@ class Lanes:
         import seqcls.engines.compiled.training
         import seqcls.engines.lanes.groups  # noqa: F401
 
-    def train(
-        self,
-        members: Sequence[Member],
-        initial: Sequence[Weights] | None,
-        *,
-        every_epoch: bool,
-        progress: Progress,
-        device: str,
-    ) -> list[TrainedMember]:
-        """As `Engine.train`. Drawing initial parameters loads PyTorch."""
-        del device
-        from seqcls.engines.compiled.training import train_one_by_one
+    def _programs(self) -> "Callable[[Problem], Program]":
         from seqcls.engines.lanes.programs import program_of
 
-        return train_one_by_one(
-            members, initial, program_of, every_epoch=every_epoch, progress=progress
-        )
+        return program_of
 
     def logits(
         self,

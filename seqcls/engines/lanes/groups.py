@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int64, UInt8
 
+from seqcls.caching.remembered import remembered
 from seqcls.engines.lanes.packing import filled
-from seqcls.engines.lanes.target import lanes
+from seqcls.engines.lanes.vectors.target import lanes
 from seqcls.models.reading import Readout, read_ids
-from seqcls.remembered import remembered
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
 from seqcls.tokens.strings import TokenStrings
@@ -112,7 +112,7 @@ def validation_groups(
     return _grouped(readout, drawn.strings, drawn.labels, most, alike)
 
 
-def asked_groups(
+def answering_groups(
     readout: Readout, strings: TokenStrings, most: int, *, alike: bool = False
 ) -> Groups:
     """Strings without labels in groups; the arguments are those of `validation_groups`."""

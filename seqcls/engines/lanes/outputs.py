@@ -6,15 +6,15 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int16, Int64, Integer
 
+from seqcls.caching.remembered import remembered
 from seqcls.config import NetworkConfig
 from seqcls.engines.lanes.groups import Groups, Strings, make_groups
-from seqcls.engines.lanes.loss import KEPT
 from seqcls.engines.lanes.packing import filled, head_rows
-from seqcls.engines.lanes.target import lanes
+from seqcls.engines.lanes.vectors.loss import KEPT
+from seqcls.engines.lanes.vectors.target import lanes
 from seqcls.engines.lanes.writing import Outputs
 from seqcls.kinds import Examples
 from seqcls.kinds.transduction import NO_TARGET, Transduction, separator_id
-from seqcls.remembered import remembered
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
 from seqcls.tasks import Task
@@ -29,7 +29,7 @@ class TaughtStrings(NamedTuple):
 
     strings: Strings
     wanted: Int16[np.ndarray, "group position lane"]
-    """As `seqcls.engines.lanes.loss.Taught`."""
+    """As `seqcls.engines.lanes.vectors.loss.Taught`."""
     begins: Int64[np.ndarray, "group lane"]
     """The first token at which one is."""
     shares: Float[np.ndarray, " batch"]
@@ -45,7 +45,7 @@ class Lesson(NamedTuple):
     """The places of tokens that share them, before training moves them."""
 
     @property
-    def where(self) -> tuple[np.ndarray, int]:
+    def lanes_of_strings(self) -> tuple[np.ndarray, int]:
         """Each string's group's number times the lanes, and its lane; how many groups."""
         return self.groups.places, len(self.taught.wanted)
 
@@ -67,10 +67,10 @@ def make_lesson(
     read = KIND.reading(task, examples)
     groups = make_groups("first", read, np.zeros(len(examples)), batches)
     encoded = KIND.encoded(task, examples, network)
-    asked = encoded != NO_TARGET
+    is_predicted = encoded != NO_TARGET
     # The last token that is predicted, END, is predicted at the last one that is read.
-    begins = read.lengths + 1 - asked.sum(axis=1)
-    rows, places = np.nonzero(asked)
+    begins = read.lengths + 1 - is_predicted.sum(axis=1)
+    rows, places = np.nonzero(is_predicted)
     numbers = head_rows(network)[encoded[rows, places]]
     if network.head == "all":
         ids = read.ids
@@ -83,7 +83,7 @@ def make_lesson(
     wanted[groups.places[rows], begins[rows] + places] = numbers
     first = np.zeros(count * width, np.int64)
     first[groups.places] = begins
-    shares = [1 / max(int(asked[rows_of].sum()), 1) for rows_of in batches]
+    shares = [1 / max(int(is_predicted[rows_of].sum()), 1) for rows_of in batches]
     by_lane = wanted.reshape(count, width, tokens).transpose(0, 2, 1)
     coupled = None
     if network.positions == "coupled":

@@ -6,13 +6,11 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int64
 
-from seqcls.config import NetworkConfig
 from seqcls.engines.compiled.adamw import Update
 from seqcls.engines.compiled.training import Flat
 from seqcls.engines.lanes.outputs import Lesson, epoch_lesson, validation_lesson
-from seqcls.engines.lanes.packing import Slots, pack, unpack
+from seqcls.engines.lanes.packing import PackedProgram, Slots
 from seqcls.problem import Problem
-from seqcls.results import Weights
 
 
 class Steps(NamedTuple):
@@ -35,7 +33,7 @@ class Results(NamedTuple):
     """Likewise, before the end and among letters."""
 
 
-class OutputProgram(ABC):
+class OutputProgram(PackedProgram, ABC):
     """One member's epochs and validation.
 
     Args:
@@ -46,22 +44,13 @@ class OutputProgram(ABC):
     """
 
     def __init__(self, problem: Problem, slots: Slots, size: int, groups: int) -> None:
-        self._network: NetworkConfig = problem.network
-        self._slots, self._size = slots, size
+        super().__init__(problem.network, slots, size)
         self._train = problem.train
         self._validation = validation_lesson(problem.network, problem.validation, groups)
 
     @abstractmethod
     def taught(self, flat: Flat, lesson: Lesson, steps: Steps | None) -> Results:
         """Trains on strings, in place, or scores them where no steps are given."""
-
-    def pack(self, weights: Weights) -> Flat:
-        """As `Program.pack`."""
-        return pack(self._slots, self._size, weights)
-
-    def unpack(self, flat: Flat) -> Weights:
-        """As `Program.unpack`."""
-        return unpack(self._network, self._slots, flat)
 
     def epoch(
         self, flat: Flat, moments: np.ndarray, steps: int, update: Update, number: int

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seqcls.engines.lanes.compiling import kernel
-from seqcls.engines.lanes.elementary import exp
-from seqcls.engines.lanes.loss import likeliest
-from seqcls.engines.lanes.vector import LANES, larger, load, spread, store
+from seqcls.engines.lanes.vectors.compiling import kernel
+from seqcls.engines.lanes.vectors.elementary import exp
+from seqcls.engines.lanes.vectors.loss import likeliest
+from seqcls.engines.lanes.vectors.vector import LANES, larger, load, spread, store
 
 ZERO = np.float32(0)
 

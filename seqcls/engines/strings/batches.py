@@ -17,7 +17,7 @@ from seqcls.models.reading import special_tokens
 from seqcls.models.transformer import attendable_tokens, length_scale
 from seqcls.models.two_streams.encoder_decoder import decoder_config, encoder_config
 from seqcls.models.two_streams.pictures import pictures_at_once
-from seqcls.models.two_streams.streams import split
+from seqcls.models.two_streams.two_streams import split
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import PAD
 

@@ -9,7 +9,7 @@ from seqcls.models.base import Outputs
 from seqcls.models.heads import Hidden
 from seqcls.models.recurrent import Cell
 from seqcls.models.two_streams.recurrent_attention import RecurrentAttention
-from seqcls.models.two_streams.streams import Streams, split
+from seqcls.models.two_streams.two_streams import Streams, split
 from seqcls.tokens.tokenizer import PAD
 
 Kept = tuple[Tensor, Tensor]

@@ -12,9 +12,9 @@ from torch import Tensor
 from seqcls.decoding.judging import readable_inputs
 from seqcls.evaluation import DistinctStrings
 from seqcls.interpretability.ablation.by_strings import SampledJudge
-from seqcls.interpretability.model.outputs import from_separator
 from seqcls.interpretability.model.readable_model import plain_network
 from seqcls.interpretability.model.trained_model import TrainedModel
+from seqcls.interpretability.model.written_output import from_separator
 from seqcls.kinds import Examples
 from seqcls.tokens.strings import TokenStrings
 

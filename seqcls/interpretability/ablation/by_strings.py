@@ -26,7 +26,7 @@ from seqcls.kinds import Examples
 from seqcls.models.base import Classifier, read_ids
 from seqcls.models.parts import PART_KINDS, Part, PartKind
 from seqcls.models.two_streams.pictures import pictures_at_once
-from seqcls.models.two_streams.streams import TwoStreams, split
+from seqcls.models.two_streams.two_streams import TwoStreams, split
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import PAD
 

@@ -8,7 +8,7 @@ from jaxtyping import Bool
 
 from seqcls.evaluation import distinct_test_strings, readable_strings
 from seqcls.interpretability.automata.budget import Budget
-from seqcls.interpretability.automata.stepping import Kept, PrefixStates
+from seqcls.interpretability.automata.prefix_states import Kept, PrefixStates
 from seqcls.interpretability.enumeration import CHUNK, affordable_length, strings_of_length
 from seqcls.interpretability.model.trained_model import MAX_LENGTH, Letters, TrainedModel
 from seqcls.models.positions import longest_readable

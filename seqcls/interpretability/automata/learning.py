@@ -16,7 +16,7 @@ from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.automata.answers import EndedError, ModelAnswers
 from seqcls.interpretability.automata.budget import Budget, refuse
 from seqcls.interpretability.automata.differences import first_error, shortest_difference
-from seqcls.interpretability.automata.learned import Learned, Round
+from seqcls.interpretability.automata.learned_automaton import Learned, Round
 from seqcls.interpretability.automata.walks import walks
 from seqcls.interpretability.model.trained_model import Letters, TrainedModel
 from seqcls.tasks.automata.automaton import Automaton

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from seqcls.interpretability.automata.learned import Learned
+from seqcls.interpretability.automata.learned_automaton import Learned
 from seqcls.interpretability.model.trained_model import Answer
 from seqcls.interpretability.rounded import percent
 
@@ -32,8 +32,8 @@ def _finding(learned: Learned) -> str:
         assert differs is not None
         return (
             f"No finite machine was found within the budget: {learned.ended} ({rounds}, "
-            f"{learned.asked:,} strings asked). The last hypothesis, of {states(learned.states)}, "
-            f"and the model differ on {named(differs)}."
+            f"{learned.asked:,} strings asked). The last hypothesis, of "
+            f"{states(learned.states)}, and the model differ on {named(differs)}."
         )
     longer = ""
     if learned.longer:

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from seqcls.interpretability.causes.attributions import Attribution, spread_evenly
 from seqcls.interpretability.causes.behaviours import behaviours
-from seqcls.interpretability.causes.by_counts import mechanism_of_error
+from seqcls.interpretability.causes.interventions import mechanism_of_error
 from seqcls.interpretability.causes.mechanisms import ROUNDING, SAMPLE, Mechanism
-from seqcls.interpretability.causes.outputs import output_behaviours
+from seqcls.interpretability.causes.output_behaviours import output_behaviours
 from seqcls.interpretability.model.network import Network, as_network
 from seqcls.interpretability.model.trained_model import TrainedModel
 

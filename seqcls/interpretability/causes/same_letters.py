@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from seqcls.caching.remembered import remembered
 from seqcls.counts.invariance import counts_suffice
 from seqcls.interpretability.causes.tried_strings import Tried
 from seqcls.interpretability.model.trained_model import Letters
 from seqcls.problem import Problem
-from seqcls.remembered import remembered
 from seqcls.tokens.strings import TokenStrings
 
 DRAWN = 32

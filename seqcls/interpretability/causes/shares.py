@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seqcls.interpretability.causes.attributions import spread_evenly
-from seqcls.interpretability.causes.by_counts import mechanism_of_error
+from seqcls.interpretability.causes.interventions import mechanism_of_error
 from seqcls.interpretability.causes.mechanisms import Mechanism
 from seqcls.interpretability.model.network import Network
 

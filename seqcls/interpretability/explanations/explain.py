@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from seqcls.interpretability.causes.by_counts import mechanism_of
+from seqcls.interpretability.causes.interventions import mechanism_of
 from seqcls.interpretability.explanations.explanation import (
     AttentionEntry,
     Explanation,
@@ -12,7 +12,7 @@ from seqcls.interpretability.explanations.explanation import (
     NearValue,
     ScoreGap,
 )
-from seqcls.interpretability.minimal.by_counts import (
+from seqcls.interpretability.minimal.deletions import (
     additions,
     minimal_string,
     removals,

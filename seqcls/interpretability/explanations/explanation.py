@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from seqcls.interpretability.causes.mechanisms import Mechanism
-from seqcls.interpretability.minimal.by_counts import MinimalString, Removal
+from seqcls.interpretability.minimal.deletions import MinimalString, Removal
 
 ErrorKind = Literal["false positive", "false negative"]
 

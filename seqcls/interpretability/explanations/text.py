@@ -4,7 +4,7 @@ from string import ascii_lowercase
 
 from seqcls.interpretability.causes.mechanisms import Mechanism
 from seqcls.interpretability.explanations.explanation import Explanation, HeadReading
-from seqcls.interpretability.minimal.by_counts import Removal
+from seqcls.interpretability.minimal.deletions import Removal
 from seqcls.interpretability.wording import number, sign
 
 MOST_HEADS = 2

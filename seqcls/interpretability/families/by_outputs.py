@@ -145,10 +145,6 @@ class _Tried:
     def why_no_input(self) -> str:
         """What the task says of the first string that is no input."""
         letters = self._family.letters(*self._no_inputs[0])
-        try:
-            self.model.problem.kind.targets(
-                self.model.task, TokenStrings.of_lists(self.model.num_letters, [letters])
-            )
-        except InvalidStringError as error:
-            return str(error)
-        return ""
+        string = TokenStrings.of_lists(self.model.num_letters, [letters])
+        reason = self.model.problem.targets_or_reason(string)
+        return reason if isinstance(reason, str) else ""

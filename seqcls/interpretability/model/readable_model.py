@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from seqcls.config import NetworkConfig
-from seqcls.interpretability.model.outputs import Output, with_outputs, written
 from seqcls.interpretability.model.trained_model import TrainedModel
+from seqcls.interpretability.model.written_output import Output, with_outputs, written
 from seqcls.models.base import Classifier, Recorder, read_ids
 from seqcls.models.initialization import make_model
 from seqcls.tokens.strings import TokenStrings

@@ -125,11 +125,8 @@ class TrainedModel:
         """Whether anything is right of a string; of a language it always is."""
         if not self.writes:
             return True
-        try:
-            self.problem.kind.targets(self.task, TokenStrings.of_lists(self.num_letters, [letters]))
-        except InvalidStringError:
-            return False
-        return True
+        string = TokenStrings.of_lists(self.num_letters, [letters])
+        return not isinstance(self.problem.targets_or_reason(string), str)
 
     def letters(self, text: str) -> Letters:
         """The letters of a string in the usual notation.
@@ -180,21 +177,18 @@ class TrainedModel:
 
     def inputs_among(self, strings: TokenStrings) -> tuple[Bool[np.ndarray, " string"], np.ndarray]:
         """Which strings are inputs of the task, and the targets, empty of the others."""
-        kind, task = self.problem.kind, self.task
-        try:
-            return np.ones(len(strings), dtype=bool), kind.targets(task, strings)
-        except InvalidStringError:
-            pass
-        targets: list[np.ndarray | None] = []
-        for row in range(len(strings)):
-            try:
-                targets.append(kind.targets(task, strings.take(slice(row, row + 1))))
-            except InvalidStringError:
-                targets.append(None)
+        targets = self.problem.targets_or_reason(strings)
+        if not isinstance(targets, str):
+            return np.ones(len(strings), dtype=bool), targets
+        each = [
+            self.problem.targets_or_reason(strings.take(slice(row, row + 1)))
+            for row in range(len(strings))
+        ]
+        is_input = np.array([not isinstance(target, str) for target in each])
         none = np.zeros((1, 0), dtype=np.uint8)
-        width = max((x.shape[1] for x in targets if x is not None), default=0)
-        rows = [_widened(none if x is None else x, width) for x in targets]
-        return np.array([x is not None for x in targets]), np.concatenate(rows)
+        rows = [none if isinstance(target, str) else target for target in each]
+        width = max(row.shape[1] for row in rows)
+        return is_input, np.concatenate([_widened(row, width) for row in rows])
 
     def ask_all(self, strings: Sequence[Sequence[int]]) -> Answers:
         """Labels and answers of strings given by their letters."""

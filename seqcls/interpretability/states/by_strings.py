@@ -9,9 +9,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from seqcls.errors import ConfigError, InvalidStringError
-from seqcls.interpretability.model.outputs import Output, written
 from seqcls.interpretability.model.readable_model import ids_of, plain_model, token_names
 from seqcls.interpretability.model.trained_model import TrainedModel
+from seqcls.interpretability.model.written_output import Output, written
 from seqcls.models.base import Classifier
 from seqcls.models.positions import longest_readable
 from seqcls.models.two_streams.pictures import memory_shape
@@ -133,8 +133,8 @@ def over_picture(
 ) -> Float[np.ndarray, "block head token row column"]:
     """As `picture_attention`, of what a model of pictures has recorded of its first string."""
     weights = torch.stack([kept[name][0] for name in _over_pictures(plain)])
-    found: np.ndarray = weights.unflatten(-1, memory_shape(plain.config)).numpy()
-    return found
+    by_place: np.ndarray = weights.unflatten(-1, memory_shape(plain.config)).numpy()
+    return by_place
 
 
 def _over_pictures(plain: Classifier) -> list[str]:

@@ -10,9 +10,9 @@ from torch import Tensor
 from seqcls.decoding.judging import written_beams
 from seqcls.engines.base import Written
 from seqcls.errors import ConfigError
-from seqcls.interpretability.model.outputs import Output, token_ids, written
 from seqcls.interpretability.model.readable_model import AROUND_OUTPUTS, ids_of, plain_model
 from seqcls.interpretability.model.trained_model import Letters, TrainedModel
+from seqcls.interpretability.model.written_output import Output, token_ids, written
 from seqcls.interpretability.states.by_strings import check_length
 from seqcls.kinds.transduction import writable
 from seqcls.tokens.strings import TokenStrings

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import exp, fsum, log
 
-from seqcls.interpretability.model.outputs import Output, target
 from seqcls.interpretability.model.trained_model import Letters, TrainedModel
+from seqcls.interpretability.model.written_output import Output, target
 from seqcls.interpretability.states.output_tokens import likeliest_outputs, output_tokens
 from seqcls.tokens.tokenizer import FIRST_LETTER
 

@@ -6,6 +6,7 @@ from functools import lru_cache
 import numpy as np
 from jaxtyping import Bool, Int64
 
+from seqcls.engines.choice import names_one_by_strings
 from seqcls.evaluation import logits_of
 from seqcls.interpretability.multisets import all_multisets, multisets_differ, num_multisets
 from seqcls.problem import Problem
@@ -54,7 +55,7 @@ def verdicts(
     counts = strings.counts
     positive = problem.count_task.labels_of_counts(counts)
     # Without dropout, which is off here, any engine that trains by letter counts can answer.
-    by = "auto" if engine in ("lanes", "strings") else engine
+    by = "auto" if names_one_by_strings(engine) else engine
     # One model at a time: each has more than a million logits.
     wrong = []
     for member_weights in weights:

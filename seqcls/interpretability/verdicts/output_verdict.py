@@ -1,4 +1,4 @@
-"""What a model writes for every input up to a length, and how that is told."""
+"""What a model writes for every input up to a length, and how that is by_kind."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -59,10 +59,10 @@ def output_verdict_text(verdict: OutputVerdict) -> tuple[str, ...]:
         said = [f"{every} none gets a wrong output."]
     else:
         kinds = verdict.error_kinds
-        told = ", ".join(
+        by_kind = ", ".join(
             f"{kind}: {kinds[kind]:,}" for kind in get_args(ErrorKind) if kind in kinds
         )
-        said = [f"{every} {verdict.wrong:,} get a wrong output ({told})."]
+        said = [f"{every} {verdict.wrong:,} get a wrong output ({by_kind})."]
     if verdict.max_length < verdict.longest_tested:
         said.append(
             f"The test has inputs of up to {verdict.longest_tested} tokens; there are too many "

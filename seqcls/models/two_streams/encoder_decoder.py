@@ -20,7 +20,7 @@ from seqcls.models.parts import Part
 from seqcls.models.positions import POSITIONS
 from seqcls.models.positions.base import Positions
 from seqcls.models.transformer import Attending, Attention, Block, attending_of
-from seqcls.models.two_streams.streams import Hidden, Streams, TwoStreams
+from seqcls.models.two_streams.two_streams import Hidden, Streams, TwoStreams
 
 
 class DecoderBlock(Block):
@@ -149,27 +149,27 @@ class EncoderDecoder(TwoStreams):
 
     def parts(self) -> Mapping[Part, str]:
         """As `Classifier.parts`: of the encoder's blocks, where it has any, and the decoder's."""
-        found = dict[Part, str]()
+        parts = dict[Part, str]()
         if isinstance(self.encoder, Side):
-            found |= self._parts_of("encoder", {"": "attention"})
+            parts |= self._parts_of("encoder", {"": "attention"})
         crossing = {"": "attention", "cross-attention ": "cross_attention"}
-        return found | self._parts_of("decoder", crossing)
+        return parts | self._parts_of("decoder", crossing)
 
     def _parts_of(self, side: str, attentions: Mapping[str, str]) -> dict[Part, str]:
-        config, found = self.config, dict[Part, str]()
+        config, parts = self.config, dict[Part, str]()
         for block in range(config.num_blocks):
             inside = f"{side}.blocks.{block}."
             for which, name in attentions.items():
                 for head in range(config.num_attention_heads):
                     part = Part(block, "head", head, side=side, which=which)
-                    found[part] = f"{inside}{name}.mixed_value"
+                    parts[part] = f"{inside}{name}.mixed_value"
             if config.feed_forward_size:
                 part = Part(block, "feed-forward", side=side)
-                found[part] = f"{inside}feed_forward.output"
+                parts[part] = f"{inside}feed_forward.output"
             for unit in range(config.feed_forward_size):
                 part = Part(block, "unit", unit, side=side)
-                found[part] = f"{inside}feed_forward.activation"
-        return found
+                parts[part] = f"{inside}feed_forward.activation"
+        return parts
 
     def _reading(self, streams: Streams, places: Places | None) -> Attending:
         assert isinstance(self.encoder, Side)

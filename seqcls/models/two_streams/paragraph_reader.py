@@ -11,7 +11,7 @@ from seqcls.models.base import Places, Recorder
 from seqcls.models.transformer import Attending
 from seqcls.models.two_streams.encoder_decoder import EncoderDecoder
 from seqcls.models.two_streams.pictures import PictureEncoder
-from seqcls.models.two_streams.streams import Hidden, Streams
+from seqcls.models.two_streams.two_streams import Hidden, Streams
 
 
 class ParagraphReader(EncoderDecoder):

@@ -24,7 +24,7 @@ from seqcls.models.heads import make_head
 from seqcls.models.layers import Dropout, Embedding, Linear, masked_softmax
 from seqcls.models.recurrent import Cell, LSTMCell, State
 from seqcls.models.two_streams.pictures import PictureEncoder
-from seqcls.models.two_streams.streams import Hidden, Streams, TwoStreams
+from seqcls.models.two_streams.two_streams import Hidden, Streams, TwoStreams
 from seqcls.tokens.tokenizer import PAD
 
 

@@ -5,8 +5,8 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float64, Int32, Int64, UInt8
 
+from seqcls.caching.remembered import MEMORY
 from seqcls.errors import ConfigError
-from seqcls.remembered import MEMORY
 from seqcls.tokens.strings import NO_LETTER, TokenStrings
 
 MAX_CELLS = 30_000_000

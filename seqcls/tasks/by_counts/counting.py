@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool, Float64, Int64, UInt8
 
+from seqcls.caching.remembered import MEMORY
 from seqcls.errors import ConfigError
-from seqcls.remembered import MEMORY
 from seqcls.tasks.formulas.count_vectors import (
     MAX_VECTORS,
     Vectors,

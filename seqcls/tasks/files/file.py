@@ -9,7 +9,7 @@ from jaxtyping import Bool, UInt8
 
 from seqcls.errors import InvalidStringError
 from seqcls.tasks.files.lookup import rows_of, rows_of_length
-from seqcls.tasks.files.rows import OfRows
+from seqcls.tasks.files.of_rows import OfRows
 from seqcls.tasks.letters import letter_counts
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import Tokenizer

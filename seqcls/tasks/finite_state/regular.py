@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8
 
+from seqcls.caching.remembered import remembered
 from seqcls.errors import ConfigError
-from seqcls.remembered import remembered
 from seqcls.tasks.automata.automaton import Automaton
 from seqcls.tasks.automata.expression import minimal_automaton
 from seqcls.tasks.language import DrawnInBulk

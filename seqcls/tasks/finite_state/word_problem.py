@@ -7,8 +7,14 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool
 
-from seqcls.functions.groups import GroupName, group_tokens, inverse, prefix_products, products
-from seqcls.remembered import remembered
+from seqcls.caching.remembered import remembered
+from seqcls.functions.permutation_groups import (
+    GroupName,
+    group_tokens,
+    inverse,
+    prefix_products,
+    products,
+)
 from seqcls.tasks.automata.automaton import Automaton
 from seqcls.tasks.language import Language, LetterRow
 from seqcls.tokens.strings import TokenStrings

@@ -10,8 +10,8 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float64, Int64
 
+from seqcls.caching.remembered import remembered
 from seqcls.functions.numbers import between, value
-from seqcls.remembered import remembered
 from seqcls.tasks.base import FLARE, NotRegular
 from seqcls.tasks.drawing import below, bits_of, choose
 from seqcls.tasks.language import Language, LetterRow

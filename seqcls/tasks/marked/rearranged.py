@@ -1,6 +1,5 @@
 """Is what follows the mark `#` the right rearrangement of what stands before it?"""
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -17,9 +16,8 @@ MARK = "#"
 class Marked(Language):
     """u#f(u), for a rearrangement f of the tokens of u."""
 
-    @abstractmethod
-    def rearranged(self, tokens: Sequence[Any]) -> list[Any]:
-        """What has to follow the mark."""
+    rearranged: ClassVar["staticmethod[[Sequence[Any]], list[Any]]"]
+    """What has to follow the mark."""
 
     def accepts(self, text: str) -> bool:
         middle = len(text) // 2
@@ -46,9 +44,7 @@ class MarkedReversal(Marked):
 
     hierarchy: ClassVar[NotRegular] = NotRegular("deterministic context-free", FLARE)
     alphabet = "01" + MARK
-
-    def rearranged(self, tokens: Sequence[Any]) -> list[Any]:
-        return backwards(tokens)
+    rearranged = staticmethod(backwards)
 
     def describe(self) -> str:
         return "Bits, a #, and the same bits backwards: such strings are positive."
@@ -63,9 +59,7 @@ class MarkedCopy(Marked):
 
     hierarchy: ClassVar[NotRegular] = NotRegular("context-sensitive", FLARE)
     alphabet = "01" + MARK
-
-    def rearranged(self, tokens: Sequence[Any]) -> list[Any]:
-        return same(tokens)
+    rearranged = staticmethod(same)
 
     def describe(self) -> str:
         return "Bits, a #, and the same bits again: such strings are positive."
@@ -80,9 +74,7 @@ class OddsFirst(Marked):
 
     hierarchy: ClassVar[NotRegular] = NotRegular("context-sensitive", FLARE)
     alphabet = "01" + MARK
-
-    def rearranged(self, tokens: Sequence[Any]) -> list[Any]:
-        return odds_first(tokens)
+    rearranged = staticmethod(odds_first)
 
     def describe(self) -> str:
         return "Bits, a #, and the same bits, those at odd places first: such strings are positive."
@@ -97,9 +89,7 @@ class BucketSort(Marked):
 
     hierarchy: ClassVar[NotRegular] = NotRegular("context-sensitive", FLARE)
     alphabet = "12345" + MARK
-
-    def rearranged(self, tokens: Sequence[Any]) -> list[Any]:
-        return ascending(tokens)
+    rearranged = staticmethod(ascending)
 
     def describe(self) -> str:
         return "Digits, a #, and the same digits in ascending order: such strings are positive."

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from seqcls.caching.remembered import remembered
 from seqcls.functions.stack import stack_after
-from seqcls.remembered import remembered
 from seqcls.tasks.base import FLARE, NotRegular
 from seqcls.tasks.drawing import choose
 from seqcls.tasks.language import Language, LetterRow, random_bits

@@ -1,6 +1,5 @@
 """Write the tokens of the input again, in some order."""
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -32,9 +31,8 @@ class OfTokens(Transduction):
     def alphabet(self) -> Sequence[str]:
         return numbered_tokens(self.num_tokens)
 
-    @abstractmethod
-    def rearranged(self, tokens: Sequence[Any]) -> list[Any]:
-        """What is right of an input."""
+    rearranged: ClassVar["staticmethod[[Sequence[Any]], list[Any]]"]
+    """What is right of an input."""
 
     def target(self, letters: LetterRow) -> TargetRow:
         tokens = letters.tolist()
@@ -81,8 +79,7 @@ class Moved(OfTokens):
 class Copy(Moved):
     """`abba` becomes `abba`."""
 
-    def rearranged(self, tokens: Sequence[Any]) -> list[Any]:
-        return same(tokens)
+    rearranged = staticmethod(same)
 
     def describe(self) -> str:
         return f"{self._inputs}: the output is the same string."
@@ -92,8 +89,7 @@ class Copy(Moved):
 class Reverse(Moved):
     """`abb` becomes `bba`."""
 
-    def rearranged(self, tokens: Sequence[Any]) -> list[Any]:
-        return backwards(tokens)
+    rearranged = staticmethod(backwards)
 
     def describe(self) -> str:
         return f"{self._inputs}: the output is the string backwards."
@@ -103,8 +99,7 @@ class Reverse(Moved):
 class Duplicate(Moved):
     """`abb` becomes `abbabb`."""
 
-    def rearranged(self, tokens: Sequence[Any]) -> list[Any]:
-        return twice(tokens)
+    rearranged = staticmethod(twice)
 
     def describe(self) -> str:
         return f"{self._inputs}: the output is the string twice."
@@ -114,8 +109,7 @@ class Duplicate(Moved):
 class WriteOddsFirst(Moved):
     """`aabb` becomes `abab`: the tokens at places 1, 3, 5, ..., then those at 2, 4, 6, ...."""
 
-    def rearranged(self, tokens: Sequence[Any]) -> list[Any]:
-        return odds_first(tokens)
+    rearranged = staticmethod(odds_first)
 
     def describe(self) -> str:
         return f"{self._inputs}: the output holds its tokens at odd places, then the others."
@@ -126,9 +120,7 @@ class Sort(OfTokens):
     """`baab` becomes `aabb`."""
 
     order_sensitive: ClassVar[bool] = False
-
-    def rearranged(self, tokens: Sequence[Any]) -> list[Any]:
-        return ascending(tokens)
+    rearranged = staticmethod(ascending)
 
     def describe(self) -> str:
         return f"{self._inputs}: the output holds the same tokens in ascending order."

@@ -98,8 +98,8 @@ class Paragraph(Transduction):
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
         """As `Transduction.features`; characters, line breaks left out, and lines."""
         breaks = (strings.letters == len(self.alphabet_of_text)).sum(axis=1)
-        own = {CHARACTERS: strings.lengths - breaks, LINES: breaks + (strings.lengths > 0)}
-        return {**own, **super().features(strings)}
+        of_pages = {CHARACTERS: strings.lengths - breaks, LINES: breaks + (strings.lengths > 0)}
+        return {**of_pages, **super().features(strings)}
 
     def has_input(self, length: int) -> bool:
         lines = self._lines(length)

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from seqcls.errors import InvalidStringError
-from seqcls.functions.groups import GroupName, group_tokens, prefix_products
+from seqcls.functions.permutation_groups import GroupName, group_tokens, prefix_products
 from seqcls.tasks.transductions.base import LetterRow, TargetRow, Transduction
 
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from seqcls.caching.remembered import remembered
 from seqcls.functions.stack import stack_after
-from seqcls.remembered import remembered
 from seqcls.tasks.drawing import below, choose
 from seqcls.tasks.language import random_bits
 from seqcls.tasks.transductions.base import LetterRow, OfText

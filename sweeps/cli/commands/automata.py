@@ -8,7 +8,7 @@ import pandas as pd
 import typer
 from rich.console import Console
 
-from seqcls.interpretability.automata.learned import Learned, Round
+from seqcls.interpretability.automata.learned_automaton import Learned, Round
 from seqcls.interpretability.automata.text import counted, inside_text, learned_text, named
 from seqcls.interpretability.rounded import percent
 from sweeps.cli.commands.opening import opened

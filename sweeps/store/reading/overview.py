@@ -8,8 +8,8 @@ import pandas as pd
 from sqlalchemy import BigInteger, Float, Select, cast, func, select
 
 from seqcls.config import IMPORTED, default_fields
-from seqcls.fields_read import language_of
-from seqcls.imported import fields_known
+from seqcls.fields.fields_read import language_of
+from seqcls.fields.imported import fields_known
 from seqcls.theory.predictions import Prediction, theory_of
 from sweeps.results.digest import OUTPUT_COUNTS
 from sweeps.results.summaries import differing_fields

@@ -10,7 +10,7 @@ from sqlalchemy.orm import InstrumentedAttribute
 from seqcls import results
 from seqcls.config import IMPORTED, MAX_MODEL_SEED, RunConfig, default_fields
 from seqcls.errors import UnknownRunError
-from seqcls.imported import PREFIX, fields_known
+from seqcls.fields.imported import PREFIX, fields_known
 from sweeps.results.digest import OUTPUT_COUNTS
 from sweeps.results.summaries import accuracy
 from sweeps.store.databases.engine import Store

@@ -11,7 +11,7 @@ import pandas as pd
 from jaxtyping import Int64
 from sqlalchemy import ColumnElement, Connection, func, select
 
-from seqcls.fields_read import language_of
+from seqcls.fields.fields_read import language_of
 from seqcls.tokens.tokenizer import raw
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.statements import one_of

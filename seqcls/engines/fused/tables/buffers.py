@@ -24,7 +24,6 @@ class Table(NamedTuple):
     bias: np.ndarray  # (h, 1 + P): added to scores by distance
     d_bias: np.ndarray  # (h, 1 + P)
     turned: np.ndarray  # (J, 1 + P): the query as a key at that place meets it
-    d_turned: np.ndarray  # (J, 1 + P)
     attention: np.ndarray  # (h, 1 + P, T)
     mass: np.ndarray  # (h, 1 + V, T): attention by letter
     d_mass: np.ndarray  # (1 + V, T)
@@ -45,7 +44,6 @@ def new_table(dtype_of, shape, places):
         np.zeros((h, n), t),
         np.zeros((h, places + 1), t),
         np.zeros((h, places + 1), t),
-        np.zeros((j, places + 1), t),
         np.zeros((j, places + 1), t),
         np.zeros((h, places + 1, TILE), t),
         np.zeros((h, v + 1, TILE), t),

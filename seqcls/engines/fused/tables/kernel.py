@@ -71,14 +71,14 @@ def train_table_epoch(
         types.d_read[:] = 0
         table.d_score[:] = 0
         table.d_bias[:] = 0
-        own = batch if len(rows) > 1 else 0
-        rows_forward(p, rows_shape, scheme, numbers[own], rows[own], types, table)
+        drawn = batch if len(rows) > 1 else 0
+        rows_forward(p, rows_shape, scheme, numbers[drawn], rows[drawn], types, table)
         for number in range(first, ends[batch]):
-            own_letters, factor = letters[number, : slots[number]], factors[number]
-            strings_forward(own_letters, factor, p, shape, scheme, types, tile, table)
+            tile_letters, factor = letters[number, : slots[number]], factors[number]
+            strings_forward(tile_letters, factor, p, shape, scheme, types, tile, table)
             total += losses(targets[number], weights[number], shape, tile)
-            strings_backward(own_letters, factor, p, d, shape, scheme, types, tile, table)
-        rows_backward(p, d, rows_shape, scheme, numbers[own], rows[own], types, table)
+            strings_backward(tile_letters, factor, p, d, shape, scheme, types, tile, table)
+        rows_backward(p, d, rows_shape, scheme, numbers[drawn], rows[drawn], types, table)
         adamw(flat, gradient, moments, step + batch + 1, update)
         first = ends[batch]
     return total
@@ -110,8 +110,8 @@ def evaluate_table(
     rows_forward(p, rows_shape, scheme, numbers[0], rows[0], types, table)
     total = 0.0
     for number in range(len(letters)):
-        own_letters = letters[number, : slots[number]]
-        strings_forward(own_letters, factors[number], p, shape, scheme, types, tile, table)
+        tile_letters = letters[number, : slots[number]]
+        strings_forward(tile_letters, factors[number], p, shape, scheme, types, tile, table)
         copy(logits[number], tile.logit)
         total += losses(targets[number], weights[number], shape, tile)
     return total

@@ -68,7 +68,7 @@ class TableProgram(Packed):
 
     def validation(self, flat: Flat) -> tuple[float, bool]:
         """As `Program.validation`."""
-        logits = np.zeros(sum(len(own.strings) for own in self._validation), flat.dtype)
+        logits = np.zeros(sum(len(each.strings) for each in self._validation), flat.dtype)
         losses = (answer(self._network, self._shape, flat, x, logits) for x in self._validation)
         return sum(losses), False
 
@@ -91,21 +91,21 @@ def rows_shape(config: NetworkConfig, shape: Shape, places: int) -> Shape:
 
 
 def answer(
-    config: NetworkConfig, shape: Shape, flat: np.ndarray, asked: Question, logits: np.ndarray
+    config: NetworkConfig, shape: Shape, flat: np.ndarray, question: Question, logits: np.ndarray
 ) -> float:
     """Writes the logits of a question's strings where they belong; the sum of their losses."""
-    own = np.empty_like(asked.tiles.targets)
+    by_tile = np.empty_like(question.tiles.targets)
     loss: float = evaluate_table(
         flat,
         shape,
-        rows_shape(config, shape, asked.tiles.letters.shape[1]),
+        rows_shape(config, shape, question.tiles.letters.shape[1]),
         SCHEMES[config.positions],
         np.empty(TILE, integers(config)),
-        *asked.places,
-        *asked.tiles[:5],
-        own,
+        *question.places,
+        *question.tiles[:5],
+        by_tile,
     )
-    logits[asked.strings] = own.reshape(-1)[asked.at]
+    logits[question.strings] = by_tile.reshape(-1)[question.at]
     return loss
 
 
@@ -118,11 +118,11 @@ def table_logits(
     if config.positions == "learned" or config.position_range:
         places = config.position_range or learned_places(config)[0]
         known = np.flatnonzero(strings.lengths + 1 <= places)
-    asked = questions(config, strings.take(known), np.zeros(len(known), bool))
+    questions_of_known = questions(config, strings.take(known), np.zeros(len(known), bool))
     logits = np.full((len(flats), len(strings)), np.nan, config.precision)
     for row, flat in zip(logits, flats, strict=True):
-        found = np.empty(len(known), config.precision)
-        for own in asked:
-            answer(config, shape, flat, own, found)
-        row[known] = found
+        answered = np.empty(len(known), config.precision)
+        for question in questions_of_known:
+            answer(config, shape, flat, question, answered)
+        row[known] = answered
     return logits

@@ -125,9 +125,9 @@ def embed_backward(d, shape, scheme, rows, types, table):
                 first = 1 + (place - 1) * table.letters
                 total = number(0)
                 for letter in range(table.letters):
-                    own = types.d_normed[i, first + letter]
-                    d.embedding[1 + letter, i] += own
-                    total += own
+                    of_row = types.d_normed[i, first + letter]
+                    d.embedding[1 + letter, i] += of_row
+                    total += of_row
             if scheme == LEARNT:
                 d.places[rows[place], i] += total
 

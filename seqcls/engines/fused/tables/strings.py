@@ -27,27 +27,27 @@ def attend(letters, factor, head, shape, tile, table):
             attention[0, s] = score[0] * factor[s] + bias[0]
             greatest[s] = attention[0, s]
     for place in range(letters.shape[0]):
-        base, own = letters[place], attention[place + 1]
+        base, scores = letters[place], attention[place + 1]
         for s in range(TILE):
             letter = np.int64(base[s])
             there = letter < table.letters
             row = 1 + place * table.letters + (letter if there else 0)
             here = score[row] * factor[s] + bias[place + 1]
-            own[s] = here if there else number(-np.inf)
-            greatest[s] = max(greatest[s], own[s])
+            scores[s] = here if there else number(-np.inf)
+            greatest[s] = max(greatest[s], scores[s])
     total[:] = zero
     for place in range(first, letters.shape[0] + 1):
-        own = attention[place]
+        powers = attention[place]
         for s in range(TILE):
-            own[s] -= greatest[s]
-        exp_row(own, tile.powers, tile.exponents)
-        add(total, one, own)
+            powers[s] -= greatest[s]
+        exp_row(powers, tile.powers, tile.exponents)
+        add(total, one, powers)
     for s in range(TILE):
         total[s] = one / total[s] if total[s] > zero else zero
     for place in range(first, letters.shape[0] + 1):
-        own = attention[place]
+        weights = attention[place]
         for s in range(TILE):
-            own[s] *= total[s]
+            weights[s] *= total[s]
 
 
 @inlined

@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int64, UInt8
 
+from seqcls.caching.remembered import remembered
 from seqcls.config import NetworkConfig
 from seqcls.engines.fused.buffers import TILE
 from seqcls.engines.fused.tables.places import Places, fixed_places, places_of, testing_places
-from seqcls.remembered import remembered
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
 from seqcls.tokens.strings import NO_LETTER, TokenStrings
@@ -56,20 +56,24 @@ def make_letter_tiles(
     starts = np.cumsum(sizes) - sizes
     at = np.empty(number, np.int64)
     at[order] = np.repeat(firsts * TILE - starts, sizes) + np.arange(number)
-    room = int(tiles.sum()) * TILE
-    letters = np.full((room, strings.letters.shape[1]), NO_LETTER, np.uint8)
+    tiled_size = int(tiles.sum()) * TILE
+    letters = np.full((tiled_size, strings.letters.shape[1]), NO_LETTER, np.uint8)
     letters[at] = _from_reader(config, strings)
-    lengths, targets, weights = np.zeros(room, np.int64), np.zeros(room), np.zeros(room)
+    lengths, targets, weights = (
+        np.zeros(tiled_size, np.int64),
+        np.zeros(tiled_size),
+        np.zeros(tiled_size),
+    )
     lengths[at], targets[at], weights[at] = strings.lengths, labels, 1 / sizes[batches]
     scaled = config.attention_scale == "log_length"
-    factors = np.log(lengths + 1) if scaled else np.ones(room)
+    factors = np.log(lengths + 1) if scaled else np.ones(tiled_size)
     tiled = [x.reshape(-1, TILE).astype(config.precision) for x in (factors, targets, weights)]
     # Of empty strings alone there are tiles, but no letters to say how many.
-    by_place = letters.reshape(room // TILE, TILE, letters.shape[1]).transpose(0, 2, 1)
+    by_place = letters.reshape(tiled_size // TILE, TILE, letters.shape[1]).transpose(0, 2, 1)
     longest = lengths.reshape(-1, TILE).max(axis=1, initial=0)
     ends = np.cumsum(tiles)
-    own = (np.ascontiguousarray(by_place), longest, tiled[0], tiled[1], tiled[2], ends)
-    return LetterTiles(*own), at
+    made = (np.ascontiguousarray(by_place), longest, tiled[0], tiled[1], tiled[2], ends)
+    return LetterTiles(*made), at
 
 
 def _from_reader(
@@ -79,8 +83,8 @@ def _from_reader(
     if config.readout != "last" or letters.shape[1] == 0:
         return letters
     backwards = strings.lengths[:, None] - 1 - np.arange(letters.shape[1])
-    found = np.take_along_axis(letters, np.maximum(backwards, 0), axis=1)
-    return np.where(backwards >= 0, found, NO_LETTER).astype(np.uint8)
+    reversed_letters = np.take_along_axis(letters, np.maximum(backwards, 0), axis=1)
+    return np.where(backwards >= 0, reversed_letters, NO_LETTER).astype(np.uint8)
 
 
 @remembered
@@ -108,12 +112,12 @@ def questions(
         longest = int(strings.lengths.max())
         places = fixed_places(config, longest)
         return [_question(config, strings, labels, everything, places)]
-    asked = []
+    by_length = []
     for length in np.unique(strings.lengths).tolist():
         rows = everything[strings.lengths == length]
         places = testing_places(config, length)
-        asked.append(_question(config, strings.take(rows), labels[rows], rows, places))
-    return asked
+        by_length.append(_question(config, strings.take(rows), labels[rows], rows, places))
+    return by_length
 
 
 def _question(

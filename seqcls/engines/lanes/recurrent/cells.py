@@ -10,9 +10,9 @@ LSTM what the state before gives as well; with GRU that is u, since r comes betw
 
 import numpy as np
 
-from seqcls.engines.lanes.compiling import kernel
-from seqcls.engines.lanes.elementary import sigmoid, tanh
-from seqcls.engines.lanes.vector import fma, load, store
+from seqcls.engines.lanes.vectors.compiling import kernel
+from seqcls.engines.lanes.vectors.elementary import sigmoid, tanh
+from seqcls.engines.lanes.vectors.vector import fma, load, store
 
 ONE = np.float32(1)
 

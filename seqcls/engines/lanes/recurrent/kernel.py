@@ -14,15 +14,6 @@ import numpy as np
 from seqcls.engines.compiled.adamw import adamw
 from seqcls.engines.compiled.compiling import entry
 from seqcls.engines.compiled.machine_code import RECURRENT
-from seqcls.engines.lanes.compiling import kernel
-from seqcls.engines.lanes.linear import (
-    Linear,
-    apply,
-    apply_gradient,
-    input_gradient,
-    parameter_gradient,
-)
-from seqcls.engines.lanes.loss import classify, classify_gradient, group_loss
 from seqcls.engines.lanes.recurrent.cells import (
     gru,
     gru_gradient,
@@ -32,7 +23,16 @@ from seqcls.engines.lanes.recurrent.cells import (
     rnn_gradient,
 )
 from seqcls.engines.lanes.recurrent.sizes import GRU, LSTM
-from seqcls.engines.lanes.tiles import (
+from seqcls.engines.lanes.vectors.compiling import kernel
+from seqcls.engines.lanes.vectors.linear import (
+    Linear,
+    apply,
+    apply_gradient,
+    input_gradient,
+    parameter_gradient,
+)
+from seqcls.engines.lanes.vectors.loss import classify, classify_gradient, group_loss
+from seqcls.engines.lanes.vectors.tiles import (
     Matrix,
     Rows,
     bias_gradient,
@@ -40,8 +40,8 @@ from seqcls.engines.lanes.tiles import (
     linear,
     weight_gradient,
 )
-from seqcls.engines.lanes.tokens import mark_tokens
-from seqcls.engines.lanes.vector import LANES, fma, load, spread, store
+from seqcls.engines.lanes.vectors.tokens import mark_tokens
+from seqcls.engines.lanes.vectors.vector import LANES, fma, load, spread, store
 
 ZERO, ONE = np.float32(0), np.float32(1)
 

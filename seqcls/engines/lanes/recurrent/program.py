@@ -11,14 +11,14 @@ from seqcls.engines.compiled.training import Flat
 from seqcls.engines.lanes.groups import (
     Groups,
     Strings,
-    asked_groups,
+    answering_groups,
     epoch_groups,
     validation_groups,
 )
-from seqcls.engines.lanes.packing import pack, unpack, vectors
+from seqcls.engines.lanes.packing import PackedProgram, pack, vectors
 from seqcls.engines.lanes.recurrent.kernel import run
 from seqcls.engines.lanes.recurrent.sizes import parameters_of, sizes_of, slots_of, states_of
-from seqcls.engines.lanes.target import lanes
+from seqcls.engines.lanes.vectors.target import lanes
 from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.tokens.strings import TokenStrings
@@ -27,22 +27,15 @@ GROUPS = 8
 """Groups that are answered together: enough to make use of each weight that is loaded."""
 
 
-class RecurrentProgram:
+class RecurrentProgram(PackedProgram):
     """One member's epochs and validation."""
 
     def __init__(self, problem: Problem) -> None:
-        self._network = problem.network
+        network = problem.network
+        super().__init__(network, slots_of(network), parameters_of(network).size)
         self._train = problem.train
         self._scaled = problem.config.train_loss == "sigmoid_scaled"
         self._validation = validation_groups(self._network.readout, problem.validation, GROUPS)
-
-    def pack(self, weights: Weights) -> Flat:
-        """As `Program.pack`."""
-        return pack(slots_of(self._network), parameters_of(self._network).size, weights)
-
-    def unpack(self, flat: Flat) -> Weights:
-        """As `Program.unpack`."""
-        return unpack(self._network, slots_of(self._network), flat)
 
     def epoch(
         self, flat: Flat, moments: np.ndarray, steps: int, update: Update, number: int
@@ -104,7 +97,7 @@ def recurrent_logits(
     network: NetworkConfig, weights: Sequence[Weights], strings: TokenStrings
 ) -> Float[np.ndarray, "member string"]:
     """Logits of models of one shape."""
-    groups = asked_groups(network.readout, strings, GROUPS)
+    groups = answering_groups(network.readout, strings, GROUPS)
     slots, size = slots_of(network), parameters_of(network).size
     rows = [answered(network, pack(slots, size, x), groups)[1] for x in weights]
     return np.stack([logits.reshape(-1)[groups.places] for logits in rows])

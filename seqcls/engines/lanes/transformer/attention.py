@@ -14,9 +14,6 @@ to, all its p are 0.
 
 import numpy as np
 
-from seqcls.engines.lanes.compiling import kernel
-from seqcls.engines.lanes.elementary import exp
-from seqcls.engines.lanes.tiles import Matrix, Rows, clear, product
 from seqcls.engines.lanes.transformer.places import (
     bias_read_scores,
     bias_scores,
@@ -24,7 +21,10 @@ from seqcls.engines.lanes.transformer.places import (
     read_distance_gradient,
 )
 from seqcls.engines.lanes.transformer.sizes import ALIBI, QUERIES, RELATIVE
-from seqcls.engines.lanes.vector import fma, if_less, larger, load, spread, store
+from seqcls.engines.lanes.vectors.compiling import kernel
+from seqcls.engines.lanes.vectors.elementary import exp
+from seqcls.engines.lanes.vectors.tiles import Matrix, Rows, clear, product
+from seqcls.engines.lanes.vectors.vector import fma, if_less, larger, load, spread, store
 from seqcls.models.positions.numbers import BUCKETS
 
 ZERO, ONE = np.float32(0), np.float32(1)
@@ -61,11 +61,11 @@ def softmax_gradient(queries, keys, a, weights0, weights_row, d0, d_row):
     """Replaces D p by D score."""
     for query in range(queries):
         p0, d = weights0 + query * weights_row, d0 + query * d_row
-        along = spread(ZERO)
+        mean = spread(ZERO)
         for key in range(keys):
-            along = fma(load(a, p0 + key), load(a, d + key), along)
+            mean = fma(load(a, p0 + key), load(a, d + key), mean)
         for key in range(keys):
-            store(a, d + key, load(a, p0 + key) * (load(a, d + key) - along))
+            store(a, d + key, load(a, p0 + key) * (load(a, d + key) - mean))
 
 
 @kernel
@@ -89,8 +89,8 @@ def attend(tokens, single, keep, sizes, a, heads, scores, mixed, mask, group, w,
             keys = min(tokens, first + some) if causal else tokens
             at = scores.first + (head * tokens + first) * scores.apart if keep else scores.first
             here = Rows(at, scores.apart)
-            asked = Matrix(query + first * row, row, 1)
-            product(some, keys, sizes.head_size, a, asked, key, here, False)
+            block = Matrix(query + first * row, row, 1)
+            product(some, keys, sizes.head_size, a, block, key, here, False)
             if sizes.scheme == ALIBI or sizes.scheme == RELATIVE:
                 slope = group.slopes[head] if sizes.scheme == ALIBI else ZERO
                 by = (sizes.scheme, slope, group.places, group.buckets, w, table + head)
@@ -141,5 +141,5 @@ def attend_gradient(tokens, single, sizes, a, heads, scores, dmixed, dheads, dsc
             slopes, key = Matrix(dscores, scores.apart, 1), Matrix(query + sizes.joined, 1, row)
             to_query = Rows(dquery + first * row, row)
             product(some, sizes.head_width, keys, a, slopes, key, to_query, False)
-            slopes, asked = Matrix(dscores, 1, scores.apart), Matrix(query + first * row, 1, row)
-            product(keys, sizes.head_width, some, a, slopes, asked, to_key, True)
+            slopes, block = Matrix(dscores, 1, scores.apart), Matrix(query + first * row, 1, row)
+            product(keys, sizes.head_width, some, a, slopes, block, to_key, True)

@@ -9,15 +9,15 @@ takes the place of x in the sums, and its (normed) state makes the one query.
 
 from typing import NamedTuple
 
-from seqcls.engines.lanes.compiling import kernel
-from seqcls.engines.lanes.elementary import gelu, gelu_tanh, multiply, relu
-from seqcls.engines.lanes.linear import Linear, apply, apply_gradient
-from seqcls.engines.lanes.norm import NONE, Kept, Norm, norm, norm_gradient
-from seqcls.engines.lanes.tiles import Rows, clear
 from seqcls.engines.lanes.transformer.attention import attend, attend_gradient
 from seqcls.engines.lanes.transformer.places import rotate
 from seqcls.engines.lanes.transformer.sizes import GELU, RELU, ROTARY
-from seqcls.engines.lanes.vector import LANES, load, store
+from seqcls.engines.lanes.vectors.compiling import kernel
+from seqcls.engines.lanes.vectors.elementary import gelu, gelu_tanh, multiply, relu
+from seqcls.engines.lanes.vectors.linear import Linear, apply, apply_gradient
+from seqcls.engines.lanes.vectors.norm import NONE, Kept, Norm, norm, norm_gradient
+from seqcls.engines.lanes.vectors.tiles import Rows, clear
+from seqcls.engines.lanes.vectors.vector import LANES, load, store
 
 
 class Layers(NamedTuple):
@@ -246,8 +246,8 @@ def gather(width, a, rows, read, to):
     """Writes the state of the token of each lane that is read."""
     for i in range(width):
         for lane in range(LANES):
-            where = rows.first + read[lane] * rows.apart + i
-            a[(to + i) * LANES + lane] = a[where * LANES + lane]
+            source = rows.first + read[lane] * rows.apart + i
+            a[(to + i) * LANES + lane] = a[source * LANES + lane]
 
 
 @kernel

@@ -8,10 +8,6 @@ import numpy as np
 from seqcls.engines.compiled.adamw import adamw
 from seqcls.engines.compiled.compiling import entry
 from seqcls.engines.compiled.machine_code import TRANSFORMER
-from seqcls.engines.lanes.compiling import kernel
-from seqcls.engines.lanes.loss import classify, classify_gradient, group_loss
-from seqcls.engines.lanes.tiles import Matrix, Rows, linear, weight_gradient
-from seqcls.engines.lanes.tokens import mark_tokens
 from seqcls.engines.lanes.transformer.attention import MASKED
 from seqcls.engines.lanes.transformer.block import backward, forward
 from seqcls.engines.lanes.transformer.places import (
@@ -29,7 +25,11 @@ from seqcls.engines.lanes.transformer.sizes import (
     RELATIVE,
     ROTARY,
 )
-from seqcls.engines.lanes.vector import LANES, fma, load, spread, store
+from seqcls.engines.lanes.vectors.compiling import kernel
+from seqcls.engines.lanes.vectors.loss import classify, classify_gradient, group_loss
+from seqcls.engines.lanes.vectors.tiles import Matrix, Rows, linear, weight_gradient
+from seqcls.engines.lanes.vectors.tokens import mark_tokens
+from seqcls.engines.lanes.vectors.vector import LANES, fma, load, spread, store
 from seqcls.tokens.tokenizer import CLS
 
 ZERO = np.float32(0)

@@ -6,9 +6,9 @@ is read, its place differs from string to string, so its values are written lane
 
 import numpy as np
 
-from seqcls.engines.lanes.compiling import kernel
 from seqcls.engines.lanes.transformer.sizes import ALIBI
-from seqcls.engines.lanes.vector import LANES, fma, load, spread, spread_at, store, total
+from seqcls.engines.lanes.vectors.compiling import kernel
+from seqcls.engines.lanes.vectors.vector import LANES, fma, load, spread, spread_at, store, total
 from seqcls.models.positions.numbers import BUCKETS
 
 ZERO = np.float32(0)

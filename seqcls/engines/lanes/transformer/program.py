@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
+from seqcls.caching.remembered import remembered
 from seqcls.config import NetworkConfig
 from seqcls.engines.compiled.adamw import Update
 from seqcls.engines.compiled.training import Flat
-from seqcls.engines.lanes.groups import Groups, asked_groups, epoch_groups, validation_groups
-from seqcls.engines.lanes.packing import pack, unpack, vectors
-from seqcls.engines.lanes.target import lanes
+from seqcls.engines.lanes.groups import Groups, answering_groups, epoch_groups, validation_groups
+from seqcls.engines.lanes.packing import PackedProgram, pack, vectors
 from seqcls.engines.lanes.transformer.kernel import Places, run
 from seqcls.engines.lanes.transformer.sizes import (
     parameters_of,
@@ -20,9 +20,9 @@ from seqcls.engines.lanes.transformer.sizes import (
     states_of,
 )
 from seqcls.engines.lanes.transformer.tables import make_places
+from seqcls.engines.lanes.vectors.target import lanes
 from seqcls.models.positions.numbers import drawn_places, tested_places, training_generator
 from seqcls.problem import Problem
-from seqcls.remembered import remembered
 from seqcls.results import Weights
 from seqcls.tokens.strings import TokenStrings
 
@@ -35,26 +35,19 @@ def _alike(network: NetworkConfig) -> bool:
     return network.position_range > 0
 
 
-class TransformerProgram:
+class TransformerProgram(PackedProgram):
     """One member's epochs and validation."""
 
     def __init__(self, problem: Problem) -> None:
-        self._network = problem.network
+        network = problem.network
+        super().__init__(network, slots_of(network), parameters_of(network).size)
         self._train = problem.train
         self._scaled = problem.config.train_loss == "sigmoid_scaled"
         self._rng = training_generator(problem.config.train_seed)
         self._validation = validation_groups(
             self._network.readout, problem.validation, GROUPS, alike=_alike(self._network)
         )
-        self._validation_places = asked_places(self._network, self._validation)
-
-    def pack(self, weights: Weights) -> Flat:
-        """As `Program.pack`."""
-        return pack(slots_of(self._network), parameters_of(self._network).size, weights)
-
-    def unpack(self, flat: Flat) -> Weights:
-        """As `Program.unpack`."""
-        return unpack(self._network, slots_of(self._network), flat)
+        self._validation_places = answering_places(self._network, self._validation)
 
     def epoch(
         self, flat: Flat, moments: np.ndarray, steps: int, update: Update, number: int
@@ -90,7 +83,7 @@ def fixed_places(network: NetworkConfig, groups: int, tokens: int) -> Places:
     return make_places(network, np.zeros(groups, np.int64), [np.arange(tokens)], tokens)
 
 
-def asked_places(network: NetworkConfig, groups: Groups) -> Places:
+def answering_places(network: NetworkConfig, groups: Groups) -> Places:
     """The places of strings when nothing is learned."""
     count, tokens, _ = groups.strings.ids.shape
     if not network.position_range:
@@ -143,8 +136,8 @@ def transformer_logits(
     network: NetworkConfig, weights: Sequence[Weights], strings: TokenStrings
 ) -> Float[np.ndarray, "member string"]:
     """Logits of models of one shape."""
-    groups = asked_groups(network.readout, strings, GROUPS, alike=_alike(network))
-    places = asked_places(network, groups)
+    groups = answering_groups(network.readout, strings, GROUPS, alike=_alike(network))
+    places = answering_places(network, groups)
     slots, size = slots_of(network), parameters_of(network).size
     rows = [answered(network, pack(slots, size, x), groups, places)[1] for x in weights]
     return np.stack([logits.reshape(-1)[groups.places] for logits in rows])

@@ -3,7 +3,7 @@
 import pandas as pd
 import typer
 
-from seqcls import cache
+from seqcls.caching import cache
 from sweeps.cli.commands.printing import print_json, print_table
 
 

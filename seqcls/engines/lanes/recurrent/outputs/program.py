@@ -19,8 +19,8 @@ from seqcls.engines.lanes.recurrent.outputs.teaching import run
 from seqcls.engines.lanes.recurrent.outputs.writing import write
 from seqcls.engines.lanes.recurrent.program import GROUPS, most_rows
 from seqcls.engines.lanes.recurrent.sizes import parameters_of, sizes_of, slots_of, states_of
-from seqcls.engines.lanes.target import lanes
 from seqcls.engines.lanes.teaching import OutputProgram, Results, Steps
+from seqcls.engines.lanes.vectors.target import lanes
 from seqcls.kinds import Examples
 from seqcls.problem import Problem
 from seqcls.results import Weights

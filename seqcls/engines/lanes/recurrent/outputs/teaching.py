@@ -8,8 +8,6 @@ import numpy as np
 from seqcls.engines.compiled.adamw import adamw
 from seqcls.engines.compiled.compiling import entry
 from seqcls.engines.compiled.machine_code import RECURRENT_OUTPUTS
-from seqcls.engines.lanes.linear import apply_gradient
-from seqcls.engines.lanes.loss import Taught, head_of, token_losses
 from seqcls.engines.lanes.recurrent.kernel import (
     Batch,
     make_table,
@@ -18,8 +16,10 @@ from seqcls.engines.lanes.recurrent.kernel import (
     run_layer_gradient,
     table_gradient,
 )
-from seqcls.engines.lanes.tiles import COLUMNS, Rows, clear
-from seqcls.engines.lanes.vector import LANES
+from seqcls.engines.lanes.vectors.linear import apply_gradient
+from seqcls.engines.lanes.vectors.loss import Taught, head_of, token_losses
+from seqcls.engines.lanes.vectors.tiles import COLUMNS, Rows, clear
+from seqcls.engines.lanes.vectors.vector import LANES
 
 
 @entry(RECURRENT_OUTPUTS)
@@ -74,22 +74,22 @@ def run(
                         begin = min(begin, index)
         for layer in range(sizes.layers):
             run_layer(layer, sizes, parameters, at, w, table, a, batch, at.zero, at.zero)
-        told = Taught(wanted, owners, losses, missed, missed_inside, kept)
+        lesson = Taught(wanted, owners, losses, missed, missed_inside, kept)
         share = taught.shares[number]
         first = end
         if not training:
             for start in range(begin, rows, COLUMNS):
                 read = Rows(states + start * row, row)
                 total_loss += token_losses(
-                    min(COLUMNS, rows - start), start, head, a, read, outputs, w, told, share,
+                    min(COLUMNS, rows - start), start, head, a, read, outputs, w, lesson, share,
                     False,
                 )  # fmt: skip
             continue
-        asked, read = rows - begin, Rows(states + begin * row, row)
-        total_loss += token_losses(asked, begin, head, a, read, outputs, w, told, share, True)
+        count, read = rows - begin, Rows(states + begin * row, row)
+        total_loss += token_losses(count, begin, head, a, read, outputs, w, lesson, share, True)
         clear(a, at.output_gradient, begin * row)
         to = Rows(at.output_gradient + begin * row, row)
-        apply_gradient(asked, head.layer, a, read, outputs, to, w, gradient, False)
+        apply_gradient(count, head.layer, a, read, outputs, to, w, gradient, False)
         for layer in range(sizes.layers - 1, -1, -1):
             run_layer_gradient(layer, sizes, parameters, at, w, gradient, d_table, a, batch)
         table_gradient(sizes, parameters, w, gradient, d_table)

@@ -8,13 +8,13 @@ import numpy as np
 
 from seqcls.engines.compiled.compiling import entry
 from seqcls.engines.compiled.machine_code import RECURRENT_OUTPUTS
-from seqcls.engines.lanes.linear import apply
-from seqcls.engines.lanes.loss import head_of
 from seqcls.engines.lanes.recurrent.kernel import Batch, make_table, run_layer
 from seqcls.engines.lanes.recurrent.sizes import LSTM
-from seqcls.engines.lanes.tiles import Rows, clear
-from seqcls.engines.lanes.tokens import mark_numbers
-from seqcls.engines.lanes.vector import LANES, load, store
+from seqcls.engines.lanes.vectors.linear import apply
+from seqcls.engines.lanes.vectors.loss import head_of
+from seqcls.engines.lanes.vectors.tiles import Rows, clear
+from seqcls.engines.lanes.vectors.tokens import mark_numbers
+from seqcls.engines.lanes.vectors.vector import LANES, load, store
 from seqcls.engines.lanes.writing import any_goes_on, next_token, write_next
 
 

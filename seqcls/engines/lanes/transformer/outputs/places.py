@@ -8,7 +8,7 @@ from jaxtyping import Int16, Int64
 
 from seqcls.config import NetworkConfig
 from seqcls.engines.lanes.outputs import Lesson, coupled_of
-from seqcls.engines.lanes.target import lanes
+from seqcls.engines.lanes.vectors.target import lanes
 from seqcls.kinds.transduction import separator_id
 from seqcls.models.positions import table_size
 from seqcls.tokens.strings import TokenStrings
@@ -76,19 +76,22 @@ def coupled_with_outputs(network: NetworkConfig, inputs: TokenStrings, tokens: i
 
 
 def in_lanes(
-    network: NetworkConfig, places: Places, where: Int64[np.ndarray, " string"], groups: int
+    network: NetworkConfig,
+    places: Places,
+    lanes_of_strings: Int64[np.ndarray, " string"],
+    groups: int,
 ) -> LanePlaces:
     """Places as compiled code takes them.
 
     Args:
         network: one with a learned table.
         places: of each string.
-        where: each string's group's number times the lanes, and its lane.
+        lanes_of_strings: each string's group's number times the lanes, and its lane.
         groups: how many there are.
     """
     size, tokens = table_size(network), places.shape[1]
     assert size is not None
     rows = np.zeros((groups * lanes(), tokens), np.int16)
     # Beyond the table there is only padding.
-    rows[where] = np.minimum(places, size - 1)
+    rows[lanes_of_strings] = np.minimum(places, size - 1)
     return np.ascontiguousarray(rows.reshape(groups, lanes(), tokens).transpose(0, 2, 1))

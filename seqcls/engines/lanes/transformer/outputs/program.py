@@ -16,7 +16,6 @@ from seqcls.engines.lanes.outputs import (
     written_of,
 )
 from seqcls.engines.lanes.packing import pack, vectors
-from seqcls.engines.lanes.target import lanes
 from seqcls.engines.lanes.teaching import OutputProgram, Results, Steps
 from seqcls.engines.lanes.transformer.outputs.places import (
     NONE,
@@ -29,7 +28,7 @@ from seqcls.engines.lanes.transformer.outputs.places import (
     shifted,
 )
 from seqcls.engines.lanes.transformer.outputs.teaching import run
-from seqcls.engines.lanes.transformer.outputs.writing import room_of, write
+from seqcls.engines.lanes.transformer.outputs.writing import write, written_states_of
 from seqcls.engines.lanes.transformer.program import GROUPS, fixed_places
 from seqcls.engines.lanes.transformer.sizes import (
     parameters_of,
@@ -38,6 +37,7 @@ from seqcls.engines.lanes.transformer.sizes import (
     slots_of,
     states_of,
 )
+from seqcls.engines.lanes.vectors.target import lanes
 from seqcls.kinds import Examples
 from seqcls.models.positions.numbers import training_generator
 from seqcls.problem import Problem
@@ -62,7 +62,8 @@ class TransformerOutputs(OutputProgram):
         places = places_without_draws(lesson)
         offsets = drawn_offsets(network, self._rng, places, lesson, self._train.batch_size)
         moved = shifted(network, places, offsets)
-        return taught(network, flat, lesson, in_lanes(network, moved, *lesson.where), steps)
+        by_lane = in_lanes(network, moved, *lesson.lanes_of_strings)
+        return taught(network, flat, lesson, by_lane, steps)
 
 
 def scores(
@@ -94,7 +95,7 @@ def wrote(
     """
     sizes, blank = sizes_of(network), make_blank(network, inputs, limits)
     tokens = blank.tokens
-    room = room_of(sizes, tokens, min(GROUPS_WRITTEN, len(blank.begins)))
+    at = written_states_of(sizes, tokens, min(GROUPS_WRITTEN, len(blank.begins)))
     outputs = empty_outputs(blank)
     factors = np.full(tokens, score_factor(network))
     if sizes.log_length:
@@ -103,8 +104,8 @@ def wrote(
         pack(slots_of(network), parameters_of(network).size, weights),
         sizes,
         parameters_of(network),
-        room,
-        vectors(room.size, lanes()),
+        at,
+        vectors(at.size, lanes()),
         outputs,
         fixed_places(network, 1, tokens),
         _places_written(network, blank, inputs),
@@ -128,7 +129,7 @@ def tested_lanes(network: NetworkConfig, lesson: Lesson) -> LanePlaces:
     """The places of strings when nothing is learned."""
     if not needs_lanes(network):
         return NONE
-    return in_lanes(network, places_without_draws(lesson), *lesson.where)
+    return in_lanes(network, places_without_draws(lesson), *lesson.lanes_of_strings)
 
 
 def taught(

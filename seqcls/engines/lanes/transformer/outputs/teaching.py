@@ -5,11 +5,6 @@ import numpy as np
 from seqcls.engines.compiled.adamw import adamw
 from seqcls.engines.compiled.compiling import entry
 from seqcls.engines.compiled.machine_code import TRANSFORMER_OUTPUTS
-from seqcls.engines.lanes.compiling import kernel
-from seqcls.engines.lanes.linear import apply_gradient
-from seqcls.engines.lanes.loss import Taught, head_of, token_losses
-from seqcls.engines.lanes.norm import Kept, Norm, norm, norm_gradient
-from seqcls.engines.lanes.tiles import COLUMNS, Rows, clear
 from seqcls.engines.lanes.transformer.block import backward, forward
 from seqcls.engines.lanes.transformer.kernel import (
     Group,
@@ -19,7 +14,12 @@ from seqcls.engines.lanes.transformer.kernel import (
 )
 from seqcls.engines.lanes.transformer.places import add_places, end_distance_gradient
 from seqcls.engines.lanes.transformer.sizes import ADDED, LEARNED, RELATIVE, ROTARY
-from seqcls.engines.lanes.vector import LANES
+from seqcls.engines.lanes.vectors.compiling import kernel
+from seqcls.engines.lanes.vectors.linear import apply_gradient
+from seqcls.engines.lanes.vectors.loss import Taught, head_of, token_losses
+from seqcls.engines.lanes.vectors.norm import Kept, Norm, norm, norm_gradient
+from seqcls.engines.lanes.vectors.tiles import COLUMNS, Rows, clear
+from seqcls.engines.lanes.vectors.vector import LANES
 
 
 @kernel
@@ -122,31 +122,31 @@ def run(
                 fill_all_turns(tokens, sizes, at, a, cosines, sines, read)
             for block in range(sizes.blocks):
                 forward(block, False, tokens, training, sizes, parameters, at, w, a, group)
-            asked = tokens - begin
+            predicting = tokens - begin
             from_last, from_normed = (
                 Rows(last.first + begin * row, row),
                 Rows(normed.first + begin * row, row),
             )
             if sizes.final_norm:
-                norm(asked, layer, a, from_last, from_normed, final, w)
+                norm(predicting, layer, a, from_last, from_normed, final, w)
             owners[:] = number
-            told = Taught(taught.wanted[number], owners, losses, missed, missed_inside, kept)
+            lesson = Taught(taught.wanted[number], owners, losses, missed, missed_inside, kept)
             share = taught.shares[batch]
             if not training:
                 for start in range(begin, tokens, COLUMNS):
                     states = Rows(normed.first + start * row, row)
                     total_loss += token_losses(
-                        COLUMNS, start, head, a, states, outputs, w, told, share, False
+                        COLUMNS, start, head, a, states, outputs, w, lesson, share, False
                     )
                 continue
             total_loss += token_losses(
-                asked, begin, head, a, from_normed, outputs, w, told, share, True
+                predicting, begin, head, a, from_normed, outputs, w, lesson, share, True
             )
             clear(a, at.gradient, begin * row)
             to = Rows(at.gradient + begin * row, row)
-            apply_gradient(asked, head.layer, a, from_normed, outputs, to, w, gradient, False)
+            apply_gradient(predicting, head.layer, a, from_normed, outputs, to, w, gradient, False)
             if sizes.final_norm:
-                norm_gradient(asked, layer, a, to, to, final, at.norm_sums, w, gradient, False)
+                norm_gradient(predicting, layer, a, to, to, final, at.norm_sums, w, gradient, False)
             for block in range(sizes.blocks - 1, -1, -1):
                 backward(block, False, tokens, sizes, parameters, at, w, gradient, a, group)
             embed_gradient(tokens, sizes, parameters, at, a, gradient)

@@ -11,25 +11,25 @@ import numpy as np
 
 from seqcls.engines.compiled.compiling import entry
 from seqcls.engines.compiled.machine_code import TRANSFORMER_OUTPUTS
-from seqcls.engines.lanes.compiling import kernel
-from seqcls.engines.lanes.linear import apply
-from seqcls.engines.lanes.loss import head_of
-from seqcls.engines.lanes.norm import Kept, norm
 from seqcls.engines.lanes.packing import filled, one_after_another
-from seqcls.engines.lanes.tiles import Rows
 from seqcls.engines.lanes.transformer.attention import MASKED, attend
 from seqcls.engines.lanes.transformer.block import activate, copy, layers_of, scale
 from seqcls.engines.lanes.transformer.kernel import Group
 from seqcls.engines.lanes.transformer.outputs.teaching import final_norm_of
 from seqcls.engines.lanes.transformer.places import fill_turns, rotate
 from seqcls.engines.lanes.transformer.sizes import ADDED, LEARNED, ROTARY, Sizes
-from seqcls.engines.lanes.vector import LANES, spread, store
+from seqcls.engines.lanes.vectors.compiling import kernel
+from seqcls.engines.lanes.vectors.linear import apply
+from seqcls.engines.lanes.vectors.loss import head_of
+from seqcls.engines.lanes.vectors.norm import Kept, norm
+from seqcls.engines.lanes.vectors.tiles import Rows
+from seqcls.engines.lanes.vectors.vector import LANES, spread, store
 from seqcls.engines.lanes.writing import any_goes_on, next_token, write_next
 
 ZERO = np.float32(0)
 
 
-class Room(NamedTuple):
+class WrittenStates(NamedTuple):
     """Where the states of a place stand, counted in vectors, and what is kept of those before.
 
     Rows are groups; those of what is kept are `apart`, and in them the places.
@@ -55,7 +55,7 @@ class Room(NamedTuple):
     size: int
 
 
-def room_of(sizes: Sizes, tokens: int, groups: int) -> Room:
+def written_states_of(sizes: Sizes, tokens: int, groups: int) -> WrittenStates:
     """Where the states of so many groups stand, of which so many places are kept."""
     # One vector more in every row: rows that are a power of two apart share lines of the cache.
     width, inner = sizes.width + 1, sizes.inner + 1
@@ -76,7 +76,7 @@ def room_of(sizes: Sizes, tokens: int, groups: int) -> Room:
         "outputs": groups * (filled(sizes.outputs) + 1),
         "heads": sizes.blocks * groups * apart,
     }
-    return Room(
+    return WrittenStates(
         groups=groups,
         apart=apart,
         block_size=groups * apart,
@@ -86,14 +86,14 @@ def room_of(sizes: Sizes, tokens: int, groups: int) -> Room:
 
 
 @kernel
-def read_place(place, first, groups, sizes, parameters, room, a, w, outputs, added, by_lane):
+def read_place(place, first, groups, sizes, parameters, at, a, w, outputs, added, by_lane):
     """Writes the embeddings of the tokens at a place, and what is added there."""
     width = sizes.width
     for group in range(groups):
         for lane in range(LANES):
             token = next_token(outputs, first + group, lane, place)
             start = parameters.embedding + token * width
-            index = (room.state + group * (width + 1)) * LANES + lane
+            index = (at.state + group * (width + 1)) * LANES + lane
             row = 0
             if sizes.scheme == LEARNED:
                 row = parameters.table + by_lane[first + group, place, lane] * width
@@ -107,39 +107,39 @@ def read_place(place, first, groups, sizes, parameters, room, a, w, outputs, add
 
 
 @kernel
-def attend_to_places(place, groups, sizes, parameters, room, a, w, layers, heads, x, group):
+def attend_to_places(place, groups, sizes, parameters, at, a, w, layers, heads, x, group):
     """Writes what the heads of a block mix of the values up to a place, `x` being what is read."""
     row = 3 * sizes.joined + 1
-    keys = Rows(heads.first + place * row + sizes.joined, room.apart)
+    keys = Rows(heads.first + place * row + sizes.joined, at.apart)
     apply(groups, layers.query, a, x, heads, w, False)
     apply(groups, layers.key_value, a, x, keys, w, False)
     if sizes.scheme == ROTARY:
         pairs = sizes.head_size // 2
         for start in (heads.first, keys.first):
             rotate(
-                groups, sizes.heads, sizes.head_width, pairs, a, start, room.apart, room.turns,
+                groups, sizes.heads, sizes.head_width, pairs, a, start, at.apart, at.turns,
                 group.forward,
             )  # fmt: skip
-    scale(groups, sizes.joined, a, heads, room.factor)
+    scale(groups, sizes.joined, a, heads, at.factor)
     tokens = (place + 4) // 4 * 4
     for number in range(groups):
         attend(
-            tokens, True, False, sizes, a, Rows(heads.first + number * room.apart, row),
-            Rows(room.scores, tokens + 1),
-            Rows(room.mixed + number * (sizes.joined + 1), sizes.joined + 1), room.mask, group, w,
+            tokens, True, False, sizes, a, Rows(heads.first + number * at.apart, row),
+            Rows(at.scores, tokens + 1),
+            Rows(at.mixed + number * (sizes.joined + 1), sizes.joined + 1), at.mask, group, w,
             parameters.table,
         )  # fmt: skip
 
 
 @entry(TRANSFORMER_OUTPUTS)
-def write(w, sizes, parameters, room, a, outputs, places, by_lane, factors):
+def write(w, sizes, parameters, at, a, outputs, places, by_lane, factors):
     """Writes an output for each input.
 
     Args:
         w: the parameters, one after another.
         sizes: a `Sizes`.
         parameters: a `Parameters`.
-        room: a `Room`.
+        at: a `WrittenStates`.
         a: scratch for the states, zeros at first.
         outputs: an `Outputs`.
         places: a `Places`, of which all strings have the first.
@@ -151,36 +151,36 @@ def write(w, sizes, parameters, room, a, outputs, places, by_lane, factors):
     read = np.zeros(LANES, np.int64)
     group = Group(places.numbers[0], places.slopes, places.buckets, read, np.float32(1))
     added = places.added[0]
-    x, y = Rows(room.state, row), Rows(room.after_attention, row)
-    normed, mixed = Rows(room.normed, row), Rows(room.mixed, sizes.joined + 1)
-    inner, slopes = Rows(room.inner, sizes.inner + 1), Rows(room.slopes, sizes.inner + 1)
-    kept = Kept(room.after_attention + room.groups * row, room.scales)
-    after = Rows(room.outputs, head.layer.outputs + 1)
+    x, y = Rows(at.state, row), Rows(at.after_attention, row)
+    normed, mixed = Rows(at.normed, row), Rows(at.mixed, sizes.joined + 1)
+    inner, slopes = Rows(at.inner, sizes.inner + 1), Rows(at.slopes, sizes.inner + 1)
+    kept = Kept(at.after_attention + at.groups * row, at.scales)
+    after = Rows(at.outputs, head.layer.outputs + 1)
     pairs = sizes.head_size // 2
-    for first in range(0, outputs.begins.shape[0], room.groups):
-        groups = min(room.groups, outputs.begins.shape[0] - first)
+    for first in range(0, outputs.begins.shape[0], at.groups):
+        groups = min(at.groups, outputs.begins.shape[0] - first)
         for place in range(factors.size):
-            store(a, room.mask + place, spread(MASKED))
+            store(a, at.mask + place, spread(MASKED))
         place = 0
         while any_goes_on(outputs, first, first + groups):
             hidden = sizes.no_attend_cls and place == 0
-            store(a, room.mask + place, spread(MASKED if hidden else ZERO))
+            store(a, at.mask + place, spread(MASKED if hidden else ZERO))
             read[:] = place
-            read_place(place, first, groups, sizes, parameters, room, a, w, outputs, added, by_lane)
+            read_place(place, first, groups, sizes, parameters, at, a, w, outputs, added, by_lane)
             for number in range(groups):
-                store(a, room.factor + number, spread(factors[place]))
+                store(a, at.factor + number, spread(factors[place]))
                 if sizes.scheme == ROTARY:
                     fill_turns(
-                        1, pairs, a, room.turns + number * 2 * pairs,
+                        1, pairs, a, at.turns + number * 2 * pairs,
                         places.cosines[0, place : place + 1], places.sines[0, place : place + 1],
                     )  # fmt: skip
             for block in range(sizes.blocks):
                 layers = layers_of(block, sizes, parameters)
-                heads = Rows(room.heads + block * room.block_size, room.apart)
+                heads = Rows(at.heads + block * at.block_size, at.apart)
                 if layers.before:
                     norm(groups, layers.attention_norm, a, x, normed, kept, w)
                 attend_to_places(
-                    place, groups, sizes, parameters, room, a, w, layers, heads,
+                    place, groups, sizes, parameters, at, a, w, layers, heads,
                     normed if layers.before else x, group,
                 )  # fmt: skip
                 copy(groups, width, a, x, y)

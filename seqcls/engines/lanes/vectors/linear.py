@@ -5,8 +5,8 @@ y = W x + b        D W = D y (x) x, summed over rows and lanes      D b = D y   
 
 from typing import NamedTuple
 
-from seqcls.engines.lanes.compiling import kernel
-from seqcls.engines.lanes.tiles import Matrix, bias_gradient, linear, weight_gradient
+from seqcls.engines.lanes.vectors.compiling import kernel
+from seqcls.engines.lanes.vectors.tiles import Matrix, bias_gradient, linear, weight_gradient
 
 
 class Linear(NamedTuple):

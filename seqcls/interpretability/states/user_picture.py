@@ -23,7 +23,7 @@ from seqcls.kinds.transduction import end_id, separator_id
 from seqcls.models.base import Classifier
 from seqcls.models.positions import longest_readable
 from seqcls.models.two_streams.pictures import PictureEncoder, page_of
-from seqcls.pictures.own import Ink
+from seqcls.pictures.user_pictures import Ink
 from seqcls.tokens.tokenizer import CLS
 
 

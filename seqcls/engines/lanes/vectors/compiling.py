@@ -2,7 +2,7 @@
 
 As `seqcls.engines.compiled.compiling`, but each function is one of its own: inlined all into one,
 they would compile for minutes. What may not be done to sums here says
-`seqcls.engines.lanes.vector.MAY`.
+`seqcls.engines.lanes.vectors.vector.MAY`.
 """
 
 from typing import Any

@@ -13,8 +13,8 @@ import math
 import numpy as np
 
 from seqcls.engines.compiled.erfc import ERFC_SINGLE
-from seqcls.engines.lanes.compiling import inlined, kernel
-from seqcls.engines.lanes.vector import (
+from seqcls.engines.lanes.vectors.compiling import inlined, kernel
+from seqcls.engines.lanes.vectors.vector import (
     absolute,
     fma,
     if_less,

@@ -20,6 +20,8 @@ class OfRows:
     name: ClassVar[str]
     """Of the task, as files are told apart by it."""
     reads: ClassVar[frozenset[str]] = frozenset({"dataset"})
+    sampler: ClassVar[str] = "dataset_rows"
+    """What alone draws its strings."""
 
     def __post_init__(self) -> None:
         if self.content.task != self.name:
@@ -41,7 +43,7 @@ class OfRows:
 
 
 def rows_only(task: Task) -> str | None:
-    """Why no sampler but `dataset_rows` draws the strings of a task; None where others do."""
+    """Why only one sampler draws the strings of a task; None where others do."""
     if isinstance(task, OfRows):
-        return "its strings are those of a file; use dataset_rows"
+        return f"its strings are those of a file; use {task.sampler}"
     return None

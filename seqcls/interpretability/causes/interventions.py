@@ -27,7 +27,7 @@ from jaxtyping import Float
 
 from seqcls.interpretability.causes.counterfactuals import Counterfactuals
 from seqcls.interpretability.causes.mechanisms import Mechanism
-from seqcls.interpretability.minimal.by_counts import Counts
+from seqcls.interpretability.minimal.deletions import Counts
 from seqcls.interpretability.model.network import Network
 from seqcls.interpretability.model.obstacle import refuse
 

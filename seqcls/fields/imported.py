@@ -7,7 +7,7 @@ from typing import Any
 from seqcls.canonical import canonical_json
 from seqcls.config import IMPORTED, RunConfig
 from seqcls.errors import ConfigError
-from seqcls.fields_read import fields_unread
+from seqcls.fields.fields_read import fields_unread
 from seqcls.problem import resolve, with_samplers
 from seqcls.testset import test_set_json
 

@@ -14,9 +14,9 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-from seqcls.engines.lanes.compiling import kernel
-from seqcls.engines.lanes.target import block_rows
-from seqcls.engines.lanes.vector import (
+from seqcls.engines.lanes.vectors.compiling import kernel
+from seqcls.engines.lanes.vectors.target import block_rows
+from seqcls.engines.lanes.vectors.vector import (
     LANES,
     VECTOR,
     in_all_lanes,

@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seqcls.engines.lanes.compiling import inlined, kernel
-from seqcls.engines.lanes.elementary import exp
-from seqcls.engines.lanes.linear import Linear, apply
-from seqcls.engines.lanes.tiles import clear
-from seqcls.engines.lanes.vector import (
+from seqcls.engines.lanes.vectors.compiling import inlined, kernel
+from seqcls.engines.lanes.vectors.elementary import exp
+from seqcls.engines.lanes.vectors.linear import Linear, apply
+from seqcls.engines.lanes.vectors.tiles import clear
+from seqcls.engines.lanes.vectors.vector import (
     LANES,
     fma,
     if_less,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from seqcls.interpretability.automata.budget import Budget
-from seqcls.interpretability.automata.drawing import dfa, dot, record
+from seqcls.interpretability.automata.exported import dfa, dot, record
 from seqcls.interpretability.model.trained_model import Answer
 from seqcls.tasks.automata.automaton import Automaton
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seqcls.engines.lanes.compiling import kernel
-from seqcls.engines.lanes.vector import fma, load, root, spread, spread_at, store, total
+from seqcls.engines.lanes.vectors.compiling import kernel
+from seqcls.engines.lanes.vectors.vector import fma, load, root, spread, spread_at, store, total
 
 NONE, RMS, LAYER = range(3)
 NORMS = {"none": NONE, "rms": RMS, "nn": LAYER}
@@ -78,7 +78,7 @@ def norm_gradient(rows, layer, a, dy, dx, kept, sums, w, gradient, add):
             dx.first + r * dx.apart,
             kept.units + r * dy.apart,
         )
-        along = spread(ZERO)
+        parallel = spread(ZERO)
         mean = spread(ZERO)
         for i in range(size):
             given, unit = load(a, dy0 + i), load(a, unit0 + i)
@@ -86,13 +86,13 @@ def norm_gradient(rows, layer, a, dy, dx, kept, sums, w, gradient, add):
             if layer.kind == LAYER:
                 store(a, sums + size + i, load(a, sums + size + i) + given)
             du = given * spread_at(w, layer.weight + i)
-            along = fma(du, unit, along)
+            parallel = fma(du, unit, parallel)
             if layer.kind == LAYER:
                 mean = mean + du
-        along, mean, scale = along * share, mean * share, load(a, kept.scales + r)
+        parallel, mean, scale = parallel * share, mean * share, load(a, kept.scales + r)
         for i in range(size):
             du = load(a, dy0 + i) * spread_at(w, layer.weight + i)
-            value = scale * (du - load(a, unit0 + i) * along - mean)
+            value = scale * (du - load(a, unit0 + i) * parallel - mean)
             if add:
                 value = value + load(a, dx0 + i)
             store(a, dx0 + i, value)

@@ -17,7 +17,7 @@ from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
 from numba.extending import models, register_model
 
-from seqcls.engines.lanes.target import lanes
+from seqcls.engines.lanes.vectors.target import lanes
 
 LANES = lanes()
 NUMBER = ir.FloatType()
