@@ -141,16 +141,18 @@ def other_settings(view: View, language: str | None, grouped: list[str]) -> pd.D
         grouped: the settings that make the cells.
 
     Returns:
-        One row a cell, in the order of `cells`, and a column a setting, those of fewest values
-        first.
+        One row a cell: the settings that make it, as text, and those others, of few values first.
     """
     models = _models(view, language).dropna(subset=grouped)
     known = [name for name in fields(view, language) if name not in grouped]
     others = sorted(
         (x for x in known if models[x].nunique() > 1), key=lambda x: models[x].nunique()
     )
-    values = models.groupby(grouped, sort=True)[others[:MOST_OTHERS]]
-    return values.agg(_few_values).reset_index(drop=True)
+    rows = [
+        [*map(str, cell), *(_few_values(of_cell[name]) for name in others[:MOST_OTHERS])]
+        for cell, of_cell in models.groupby(grouped, sort=True)
+    ]
+    return pd.DataFrame(rows, columns=[*grouped, *others[:MOST_OTHERS]])
 
 
 def _few_values(values: "pd.Series[Any]") -> str:

@@ -77,16 +77,17 @@ def _maps(view: View, language: str | None, fields: list[str], header: DeltaGene
     shown = replace(view, config_ids=tuple(measured))
     share.offer(header, "map", rows, shown, only=filters.told())
     others = cells.other_settings(view, language, grouped)
-    table = rows().join(others)
+    table = rows().merge(others, on=grouped, how="left")
+    differing = [str(name) for name in others if name not in grouped]
     settings = {} if language is None else cells.language_settings(view, language)
     if facet is None:
         with layout.grid("maps"):
             for name in ("median", "failing_share", "worst", "best"):
                 with st.container():
-                    _map(table, grouped, name, settings, measure, list(others))
+                    _map(table, grouped, name, settings, measure, differing)
     else:
         for name in SHARES:
-            _map(table, grouped, name, settings, measure, list(others))
+            _map(table, grouped, name, settings, measure, differing)
     words = spoken.of(measured).words
     _say_what_is_left_out(view, language, grouped, words.task)
     _say_what_is_pooled(table, fields, grouped)
