@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from dashboard import data
-from dashboard.chips import written
+from dashboard.elements.chips import written
 from seqcls.fields_read import language_fields
 from seqcls.kinds import ACCURACY, Measure
 from sweeps.statistics.intervals import wilson
@@ -32,8 +32,8 @@ def models_by_language(view: View) -> "pd.Series[int]":
     models = data.models(view)
     if not (models["picked"] > 0).any():
         models = models.head(0)
-    found: pd.Series[int] = models["config_id"].map(data.languages()).value_counts()
-    return found
+    counts: pd.Series[int] = models["config_id"].map(data.languages()).value_counts()
+    return counts
 
 
 def _models(view: View, language: str | None) -> pd.DataFrame:
@@ -48,8 +48,8 @@ def _models(view: View, language: str | None) -> pd.DataFrame:
 @data.shared
 def config_ids(view: View, language: str | None) -> list[int]:
     """The configurations of the models of a language, or of all where it is None."""
-    found: list[int] = _models(view, language)["config_id"].drop_duplicates().tolist()
-    return found
+    ids: list[int] = _models(view, language)["config_id"].drop_duplicates().tolist()
+    return ids
 
 
 @data.shared

@@ -110,11 +110,11 @@ def _maps(model: TrainedModel, letters: Letters) -> tuple[list[Map], list[str]]:
     if len(names) > DRAWN + 2:
         return [], [f"Attention and units are drawn up to {DRAWN} tokens; this string has more."]
     try:
-        found = list(_attention(model, letters) if has_attention(model) else _units(model, letters))
+        maps = list(_attention(model, letters) if has_attention(model) else _units(model, letters))
     except ConfigError as error:
         return [], [f"{error}."]
-    left = len(found) - MOST_MAPS
-    return found[:MOST_MAPS], [f"{left} more are not drawn."] if left > 0 else []
+    left = len(maps) - MOST_MAPS
+    return maps[:MOST_MAPS], [f"{left} more are not drawn."] if left > 0 else []
 
 
 def _attention(model: TrainedModel, letters: Letters) -> Iterator[Map]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from dashboard.compare.lengths import limits
-from dashboard.names import colored
+from dashboard.words.names import colored
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
