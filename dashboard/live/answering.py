@@ -8,7 +8,7 @@ import numpy as np
 from dashboard.figures.string_axes import DRAWN, token_names
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.interpretability.model.trained_model import Answer, Letters, TrainedModel
-from sweeps.cli.commands.any_model import said_of
+from sweeps.analysis.answer_sentences import said_of
 
 MOST_TOKENS = 256
 """Of a string that is answered while it is typed."""

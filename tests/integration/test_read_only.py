@@ -79,7 +79,7 @@ def test_nothing_opens_the_database_for_writing(db: Path, before: bytes, tmp_pat
 
 def test_every_write_refuses_the_connection_of_a_reader(db: Path, before: bytes) -> None:
     store = open_reader()
-    view = notes.View("name", "", "")
+    view = notes.NamedView("name", "", "")
     writes: tuple[Callable[[], object], ...] = (
         lambda: writer.submit(store, SPEC),
         lambda: writer.stop(store, [1]),

@@ -9,7 +9,7 @@ from seqcls.errors import SeqclsError
 from seqcls.interpretability.minimal.minimal import minimal_failing, shortest_failing
 from seqcls.interpretability.minimal.nearest import nearest_right
 from seqcls.interpretability.model.trained_model import Answer, Letters
-from sweeps.cli.commands.any_model import nearest_sentence, said_of, shortest_sentences
+from sweeps.analysis.answer_sentences import nearest_sentence, said_of, shortest_sentences
 
 minimal_of = remembered(minimal_failing)
 nearest_of = remembered(nearest_right)

@@ -13,8 +13,8 @@ from seqcls.errors import SeqclsError
 from seqcls.interpretability.model.trained_model import Letters
 from seqcls.interpretability.patching import Patched, patch
 from sweeps.analysis import state_frames
-from sweeps.cli.commands.any_model import said_of
-from sweeps.cli.commands.states import LISTED, flip_table
+from sweeps.analysis.answer_sentences import said_of
+from sweeps.analysis.state_frames import LISTED, flip_table
 
 UNITS = 16
 """Of a recurrent network that are drawn where states are carried over."""

@@ -29,7 +29,7 @@ from seqcls.interpretability.states.output_tokens import (
 )
 from seqcls.interpretability.states.output_tree import output_tree
 from sweeps.analysis import state_frames
-from sweeps.cli.commands.any_model import said_of
+from sweeps.analysis.answer_sentences import said_of
 
 WIDTH = 5
 """Of the beam whose outputs are shown."""

@@ -7,9 +7,8 @@ from typing import Any
 import typer
 
 from sweeps.analysis import remedy_trials
-from sweeps.cli.commands.any_model import show
 from sweeps.cli.commands.opening import opened
-from sweeps.cli.commands.printing import count
+from sweeps.cli.commands.printing import count, show
 from sweeps.files import whole_files
 from sweeps.grid.written_spec import toml_of
 from sweeps.questions.runs import helps
