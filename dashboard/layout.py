@@ -46,6 +46,10 @@ STYLE = f"""
 .keys p {{ margin: 0; display: flex; flex-wrap: wrap; }}
 .keys em {{ font-style: normal; font-weight: 600; margin-right: 0.8rem; }}
 .keys span {{ margin-right: 0.8rem; white-space: nowrap; }}
+.title {{ margin-bottom: -0.5rem; }}
+.title b, .title span {{ display: block; }}
+.title b {{ font-size: 0.875rem; font-weight: 600; }}
+.title span {{ font-size: 0.8125rem; opacity: 0.8; line-height: 1.35; }}
 .chips {{ display: flex; flex-wrap: wrap; gap: 0.35rem; font-size: 0.8125rem; }}
 .chips span {{ border: 1px solid rgba(128, 128, 128, 0.4); border-radius: 1rem;
   padding: 0.05rem 0.6rem; overflow-wrap: anywhere; }}

@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from dashboard import data
+from dashboard.elements.chips import written
 from seqcls.fields.fields_read import language_fields
 from seqcls.kinds import ACCURACY, Measure
 from sweeps.statistics.intervals import wilson
@@ -14,6 +15,12 @@ from sweeps.store.reading.selection import View
 
 # Beyond so many values of a field, its cells could not be read.
 MAX_VALUES = 30
+
+MOST_OTHERS = 6
+"""Settings beside those of the axes that the text at a cell has lines for."""
+
+FEW_VALUES = 4
+"""Of a setting in one cell; more are counted."""
 
 DIFFERS = "differs"
 """What is predicted of a cell whose models are predicted to do different things."""
@@ -122,6 +129,37 @@ def cells_of(models: pd.DataFrame, fields: list[str], measure: Measure = ACCURAC
     ]
     table["failing_interval"] = _spans([x.low for x in shares], [x.high for x in shares])
     return table.astype(dict.fromkeys(fields, str))
+
+
+@data.shared
+def other_settings(view: View, language: str | None, grouped: list[str]) -> pd.DataFrame:
+    """What else differs among a map's models: the values in each cell, as text.
+
+    Args:
+        view: which models.
+        language: of one language, or of all where it is None.
+        grouped: the settings that make the cells.
+
+    Returns:
+        One row a cell: the settings that make it, as text, and those others, of few values first.
+    """
+    models = _models(view, language).dropna(subset=grouped)
+    known = [name for name in fields(view, language) if name not in grouped]
+    others = sorted(
+        (x for x in known if models[x].nunique() > 1), key=lambda x: models[x].nunique()
+    )
+    rows = [
+        [*map(str, cell), *(_few_values(of_cell[name]) for name in others[:MOST_OTHERS])]
+        for cell, of_cell in models.groupby(grouped, sort=True)
+    ]
+    return pd.DataFrame(rows, columns=[*grouped, *others[:MOST_OTHERS]])
+
+
+def _few_values(values: "pd.Series[Any]") -> str:
+    """The distinct values of a cell in a line."""
+    known = sorted(values.dropna().unique())
+    more = [f"{len(known) - FEW_VALUES} more"] if len(known) > FEW_VALUES else []
+    return ", ".join([*map(written, known[:FEW_VALUES]), *more]) or "not read"
 
 
 def _spans(lows: Iterable[float], highs: Iterable[float]) -> list[str]:

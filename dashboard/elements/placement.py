@@ -18,7 +18,7 @@ from dashboard.charts.style.encodings import Drawing
 from dashboard.charts.style.keys import Key
 from dashboard.charts.style.legend import legend
 from dashboard.charts.style.panels import apart
-from dashboard.charts.style.themes import DARK, LIGHT, Ground, described, themed
+from dashboard.charts.style.themes import DARK, LIGHT, Ground, described, themed, title_of
 from dashboard.server.shared_answers import ANSWERS
 
 MANY_ROWS = 900
@@ -103,12 +103,25 @@ def show(
         The selections, where there is any to make.
     """
     spec = _said(chart if isinstance(chart, dict) else spec_of(chart), says)
+    spec = _titled(spec)
     with _place_of(key, spec.get("height", 0) or _reserved(spec)):
         if click is None:
             return st.vega_lite_chart(spec, width="stretch", key=key)
         return st.vega_lite_chart(
             spec, width="stretch", key=key, on_select="rerun", selection_mode=[click]
         )
+
+
+def _titled(spec: dict[str, Any]) -> dict[str, Any]:
+    """Writes a chart's title above it, where lines break as the window is wide: within the chart
+    what is longer than the plot is cut. What is left to draw.
+    """
+    title, subtitle = title_of(spec)
+    if not title:
+        return spec
+    below = f"<span>{html.escape(subtitle)}</span>" if subtitle else ""
+    st.html(f'<div class="title"><b>{html.escape(title)}</b>{below}</div>')
+    return {name: value for name, value in spec.items() if name != "title"}
 
 
 def with_legend(
@@ -219,6 +232,7 @@ def stretched(chart: Drawing, says: str = "") -> dict[str, Any]:
 
 def stretch_spec(spec: dict[str, Any], key: str) -> None:
     """As `stretch`, of a chart as it is sent."""
+    spec = _titled(spec)
     with _place_of(key, _reserved(spec)):
         st.vega_lite_chart(spec, key=key)
 

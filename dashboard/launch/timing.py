@@ -11,8 +11,8 @@ from sweeps.questions import sweeping
 from sweeps.read_only import is_read_only
 from sweeps.store.opening import existing
 from sweeps.work.estimate import Estimate
-from sweeps.work.timing.group import Asked, GroupTime
-from sweeps.work.timing.process import Times, time_groups
+from sweeps.work.timing.process import Stopwatch
+from sweeps.work.timing.times import Asked, GroupTime, Times
 
 SECONDS = 1.0
 """After so long without a change it is timed, and so often is looked whether that is done."""
@@ -25,6 +25,8 @@ class Timings:
     """What this server has timed."""
 
     def __init__(self) -> None:
+        # Its process is kept: what else is offered is timed without starting one.
+        self._watch = Stopwatch()
         self._groups: dict[Asked, GroupTime | None] = {}
         self._start = 0.0
         self._begun: dict[Key, Future[Estimate]] = {}
@@ -38,6 +40,10 @@ class Timings:
             times_of = {each: self._groups.get(each) for each in groups}
             times = {x.config.group_key: time for x, time in times_of.items() if time is not None}
             return Times(self._start, times) if times else Times()
+
+    def prepare(self) -> None:
+        """Has what times loaded before it is needed."""
+        self._thread.submit(self._watch.start)
 
     def is_done(self, key: Key) -> bool:
         """Whether all is known that timing can tell of these specifications."""
@@ -54,7 +60,7 @@ class Timings:
 
     def _measured(self, groups: Sequence[Asked]) -> Times:
         new = [each for each in groups if each not in self._groups]
-        times = time_groups(new)
+        times = self._watch(new)
         with self._lock:
             self._start = times.start or self._start
             self._groups |= {x: times.groups.get(x.config.group_key) for x in new}
@@ -71,6 +77,7 @@ def when_left_alone(specs: Sequence[SweepSpec], workers: int) -> None:
     """Times what is offered once it has been left alone, and has the page drawn again with it."""
     key = key_of(specs)
     if not is_read_only() and not timings().is_done(key):
+        timings().prepare()
         # The first drawing is that of the page; those that follow come after a pause.
         st.fragment(_look, run_every=SECONDS)(key, list(specs), workers, [])
 

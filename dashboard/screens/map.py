@@ -68,16 +68,18 @@ def _maps(view: View, language: str | None, fields: list[str], header: DeltaGene
     rows = partial(cells.cells, view, language, grouped, measure)
     shown = replace(view, config_ids=tuple(measured))
     share.offer(header, "map", rows, shown, only=filters.told())
-    table = rows()
+    others = cells.other_settings(view, language, grouped)
+    table = rows().merge(others, on=grouped, how="left")
+    differing = [str(name) for name in others if name not in grouped]
     settings = {} if language is None else cells.language_settings(view, language)
     if facet is None:
         with layout.grid("maps"):
             for name in ("median", "failing_share", "worst", "best"):
                 with st.container():
-                    _map(table, grouped, name, settings, measure)
+                    _map(table, grouped, name, settings, measure, differing)
     else:
         for name in SHARES:
-            _map(table, grouped, name, settings, measure)
+            _map(table, grouped, name, settings, measure, differing)
     words = kind_words.of(measured).words
     _say_what_is_left_out(view, language, grouped, words.task)
     _say_what_is_pooled(table, fields, grouped)
@@ -100,11 +102,17 @@ def _measure(config_ids: list[int]) -> Measure:
 
 
 def _map(
-    table: pd.DataFrame, grouped: list[str], value: str, language: dict[str, Any], measure: Measure
+    table: pd.DataFrame,
+    grouped: list[str],
+    value: str,
+    language: dict[str, Any],
+    measure: Measure,
+    others: list[str],
 ) -> None:
     """One map; a click on a cell leads to its models."""
     x, y, *facet = grouped
-    chart = placement.built(heat_map, table, x, y, value, next(iter(facet), None), measure)
+    apart = next(iter(facet), None)
+    chart = placement.built(heat_map, table, x, y, value, apart, measure, others)
     worst = max(table.to_dict("records"), key=lambda cell: cell["failing_share"])
     says = (
         f"{len(table)} cells. Most models fail with "

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from seqcls.engines.adamw import AdamW
 from seqcls.results import Weights
 
 
@@ -29,22 +30,22 @@ class StackedGroup:
             .requires_grad_()
             for name in initial[0]
         }
-        self._weight_decay = weight_decay
         self._gradient_clip = gradient_clip
-        self.optimizer = self._new_optimizer(learning_rate)
+        self._optimizer = AdamW(
+            list(self.parameters.values()), learning_rate=learning_rate, weight_decay=weight_decay
+        )
 
     def __len__(self) -> int:
         return len(next(iter(self.parameters.values())))
 
     def set_learning_rate(self, learning_rate: float) -> None:
-        for settings in self.optimizer.param_groups:
-            settings["lr"] = learning_rate
+        self._optimizer.learning_rate = learning_rate
 
     def step(self) -> None:
         """One step of AdamW down the gradients, each member's no longer than it may be."""
         if self._gradient_clip:
             self._clip()
-        self.optimizer.step()
+        self._optimizer.step()
 
     def _clip(self) -> None:
         gradients = [x.grad for x in self.parameters.values() if x.grad is not None]
@@ -56,22 +57,8 @@ class StackedGroup:
 
     def keep(self, rows: Sequence[int]) -> None:
         """Drops all members but these, with their optimizer state."""
-        old = self.optimizer
-        kept = {}
-        for name, values in self.parameters.items():
-            kept[name] = values.detach()[list(rows)].requires_grad_()
-        states = [old.state[values] for values in self.parameters.values()]
-        self.parameters = kept
-        self.optimizer = self._new_optimizer(old.param_groups[0]["lr"])
-        for values, state in zip(kept.values(), states, strict=True):
-            self.optimizer.state[values] = {
-                name: value[list(rows)] if value.ndim else value for name, value in state.items()
-            }
-
-    def _new_optimizer(self, learning_rate: float) -> torch.optim.AdamW:
-        return torch.optim.AdamW(
-            self.parameters.values(),
-            lr=learning_rate,
-            weight_decay=self._weight_decay,
-            fused=True,
-        )
+        self.parameters = {
+            name: values.detach()[list(rows)].requires_grad_()
+            for name, values in self.parameters.items()
+        }
+        self._optimizer.keep(list(self.parameters.values()), rows)

@@ -142,6 +142,10 @@ def delete(
 @app.command(rich_help_panel=PANEL)
 def estimate(spec: Spec, db: Db = None, workers: Workers = None, as_json: AsJson = False) -> None:
     """Say how many runs a specification has and how long they will take on this machine."""
-    from sweeps.cli.commands.sweeping import show_estimate
+    from sweeps.work.timing.process import Stopwatch
 
-    show_estimate(spec, db, _how(workers, "auto", "auto", None).workers, as_json)
+    # It starts while this process imports what it needs itself.
+    with Stopwatch() as timer:
+        from sweeps.cli.commands.sweeping import show_estimate
+
+        show_estimate(spec, db, _how(workers, "auto", "auto", None).workers, as_json, timer)

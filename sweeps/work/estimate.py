@@ -15,8 +15,7 @@ from sweeps.grid.grouping import PlannedRun, RunGroup, make_groups
 from sweeps.grid.spec import SweepSpec
 from sweeps.store.databases.engine import Store
 from sweeps.store.reading.timings import Timing, finished, timings
-from sweeps.work.timing.group import Asked, GroupTime
-from sweeps.work.timing.process import Times
+from sweeps.work.timing.times import Asked, GroupTime, Times
 
 MOST_TIMED = 8
 """Groups that are timed; others are judged by them."""

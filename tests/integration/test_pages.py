@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from dashboard.compare.lengths import limits
@@ -120,6 +121,36 @@ def test_a_map_covers_all_models_where_only_failing_ones_are_listed(
         return [chart.proto.spec for chart in app.get("vega_lite_chart")]
 
     assert charts(failing="true") == charts()
+
+
+def test_a_map_names_the_other_settings_that_differ_in_a_cell(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = open_app(monkeypatch, SHIPPED, "map")
+    chart = app.get("vega_lite_chart")[0].proto
+    tips = json.loads(chart.spec)["layer"][0]["encoding"]["tooltip"]
+    (data,) = chart.datasets
+    frame = pa.ipc.open_stream(data.data.data).read_pandas()
+    named = [tip["field"] for tip in tips if tip["field"] in frame]
+    assert named[:2] == ["hidden_size", "num_attention_heads"]
+    # Of two heads and 2 dimensions there are models of the report's two samplers.
+    narrow = frame[(frame["hidden_size"] == "2") & (frame["num_attention_heads"] == "2")]
+    assert narrow["train_sampler"].item() == "fixed_length, variable_length"
+    assert "train_sampler" in named
+    # All were tested alike, which no line repeats.
+    assert "test_max_length" not in named
+
+
+def test_a_charts_title_stands_above_it_where_its_lines_can_break(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = open_app(monkeypatch, SHIPPED)
+    specs = [json.loads(chart.proto.spec) for chart in app.get("vega_lite_chart")]
+    assert all("text" not in spec.get("title", {}) or not spec["title"]["text"] for spec in specs)
+    titles = [x.proto.body for x in app.get("html") if 'class="title"' in x.proto.body]
+    assert any("Accuracy by string length</b><span>Thin: one model." in x for x in titles)
+    # Who cannot see it is told all the same.
+    assert any(spec["description"].startswith("Accuracy by string length") for spec in specs)
 
 
 def test_a_map_of_models_that_do_not_differ_says_what_is_missing(

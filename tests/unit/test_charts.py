@@ -217,6 +217,15 @@ def test_maps_of_accuracies_have_one_scale_and_that_of_failures_runs_the_other_w
     assert not scale("median")["reverse"]
 
 
+def test_a_cell_of_a_map_has_a_line_for_each_setting_that_differs() -> None:
+    others = CELLS.assign(dropout_rate=["0", "0, 0.1", "0"])
+    spec = heat_map(others, "hidden_size", "heads", "median", others=["dropout_rate"]).to_dict()
+    said = titles(spec["layer"][0]["encoding"])
+    assert said[:3] == ["hidden_size", "heads", "dropout_rate"]
+    assert "95% interval of the median" in said
+    assert "95% interval of the share" not in said
+
+
 def test_a_map_can_stand_beside_another_for_each_value_of_a_third_field() -> None:
     spec = heat_map(CELLS, "hidden_size", "heads", "median", "sampler").to_dict()
     assert (spec["facet"]["field"], spec["facet"]["sort"]) == ("sampler", ["x", "y"])

@@ -1,6 +1,7 @@
 """How long a sweep takes, said before anything of its kind was trained here."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -8,8 +9,9 @@ from seqcls.config import RunConfig
 from seqcls.problem import configuration
 from sweeps.grid.spec import SweepSpec, parse_spec
 from sweeps.work.estimate import estimate, fewest_epochs
-from sweeps.work.timing.group import Asked, GroupTime
-from sweeps.work.timing.process import Times, time_groups
+from sweeps.work.timing.process import Stopwatch, time_groups
+from sweeps.work.timing.remembered import Remembered
+from sweeps.work.timing.times import Asked, GroupTime, Times
 
 SMALL = {
     "task": "parity",
@@ -118,3 +120,37 @@ def test_the_fewest_epochs_are_those_of_early_stopping(
 def test_it_says_how_many_epochs_are_assumed() -> None:
     judged = estimate(None, [spec(max_num_epochs=20)], 1, always)
     assert "assumed to take 10 of 20 epochs" in judged.basis
+
+
+def test_what_was_timed_once_is_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEQCLS_CACHE", str(tmp_path))
+    asked, other = (Asked(configuration({**SMALL, "hidden_size": x}), 2) for x in (4, 8))
+    known = Remembered()
+    known.add([asked], Times(1.5, {asked.config.group_key: TIME}))
+    assert Remembered().times([asked, other]) == Times(1.5, {asked.config.group_key: TIME})
+    # A process could not be started now: nothing is timed.
+    monkeypatch.setattr("sweeps.work.timing.process.python", lambda *_: ["no such program"])
+    assert time_groups([asked]).groups == {asked.config.group_key: TIME}
+    assert time_groups([asked, other]).groups == {asked.config.group_key: TIME}
+    (tmp_path / "timings" / "groups.json").write_text("[1")
+    assert Remembered().times([asked]) == Times()
+
+
+def test_one_process_answers_several_questions_and_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEQCLS_CACHE", str(tmp_path))
+    compiled = {name: x for name, x in SMALL.items() if name != "dropout_rate"}
+    with Stopwatch() as watch:
+        process = watch.start()
+        assert process is not None
+        for fields in (SMALL, {**compiled, "hidden_size": 6}):
+            asked = Asked(configuration(fields), 2)
+            times = watch([asked])
+            assert times.start > 0
+            assert times.groups[asked.config.group_key].epoch > 0
+        assert watch.start() is process
+        process.kill()
+        process.wait()
+        assert watch.start() is not process
+    assert process.poll() is not None

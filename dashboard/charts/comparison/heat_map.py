@@ -1,6 +1,7 @@
 """Two fields of the configuration against each other."""
 
 import re
+from collections.abc import Sequence
 
 import altair as alt
 import pandas as pd
@@ -37,6 +38,7 @@ def heat_map(
     value: str,
     facet: str | None = None,
     measure: Measure = ACCURACY,
+    others: Sequence[str] = (),
 ) -> alt.LayerChart | alt.FacetChart:
     """Cells colored by a share, with the share and the number of seeds written in them.
 
@@ -50,6 +52,7 @@ def heat_map(
         value: the column that colors the cells.
         facet: the field of which each value gets a map of its own, beside the others.
         measure: of what the cells have the median, the best and the worst.
+        others: columns of text with what else differs, each a line of the text at a cell.
     """
     columns, rows = _ordered(cells[x]), _ordered(cells[y])
     reverse = value == "failing_share" or measure.is_error
@@ -74,7 +77,7 @@ def heat_map(
                 values=[spread[0], sum(spread) / 2, spread[1]],
             ),
         ),
-        tooltip=_tooltips(x, y, facet, measure),
+        tooltip=_tooltips([x, y, *([facet] if facet else []), *others], value, measure),
     )
     rectangles = rectangles.add_params(clicked)
     ink = readable_on(value)
@@ -127,19 +130,16 @@ def _ordered(values: "pd.Series[str]") -> list[str]:
     return list(dict.fromkeys(values))
 
 
-def _tooltips(x: str, y: str, facet: str | None, measure: Measure) -> list[alt.Tooltip]:
+def _tooltips(settings: Sequence[str], value: str, measure: Measure) -> list[alt.Tooltip]:
+    """A line for each setting that differs, and for what the cells show."""
     shares = {**titles(measure), "failing_share": "Failing share"}
+    spans = {"median": "95% interval of the median", "failing_share": "95% interval of the share"}
+    intervals = {"median": "median_interval", "failing_share": "failing_interval"}
     return [
-        *(
-            alt.Tooltip(field=_escaped(field), type="nominal", title=field)
-            for field in (x, y, facet)
-            if field
-        ),
+        *(alt.Tooltip(field=_escaped(field), type="nominal", title=field) for field in settings),
         *(alt.Tooltip(f"{name}:Q", title=label, format=".2%") for name, label in shares.items()),
-        alt.Tooltip("median_interval:N", title="95% interval of the median"),
-        alt.Tooltip("failing_interval:N", title="95% interval of the share"),
+        *([alt.Tooltip(f"{intervals[value]}:N", title=spans[value])] if value in spans else []),
         alt.Tooltip("seeds:Q", title="Models"),
         alt.Tooltip("failing:Q", title="Failing models"),
-        alt.Tooltip("configurations:Q", title="Configurations"),
         alt.Tooltip("predicted:N", title="Predicted"),
     ]

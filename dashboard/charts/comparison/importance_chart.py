@@ -33,7 +33,8 @@ def importance_chart(frame: pd.DataFrame, measure: str) -> alt.LayerChart | alt.
     x = alt.X(
         "moves:Q",
         title=f"{measure}: worst value against best" + ("" if share else " (letters)"),
-        axis=alt.Axis(format="%" if share else "d"),
+        # In a narrow window it is longer than the axis, and has the room of the names.
+        axis=alt.Axis(format="%" if share else "d", titleAnchor="end"),
         scale=alt.Scale(domain=[low, top]),
     )
     fields = list(frame["field"])

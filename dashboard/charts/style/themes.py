@@ -41,11 +41,15 @@ def themed(spec: dict[str, Any], ground: Ground) -> dict[str, Any]:
 
 def described(spec: dict[str, Any]) -> str:
     """What a chart shows, from its title; for those who cannot see it."""
-    title = spec.get("title", "")
-    if isinstance(title, str):
-        return title
-    parts = [_one_line(title.get(name, "")) for name in ("text", "subtitle")]
-    return ". ".join(part.rstrip(".") for part in parts if part)
+    return ". ".join(part.rstrip(".") for part in title_of(spec) if part)
+
+
+def title_of(spec: dict[str, Any]) -> tuple[str, str]:
+    """A chart's title, and what is said below it."""
+    title = spec.get("title") or ""
+    if not isinstance(title, dict):
+        return _one_line(title), ""
+    return _one_line(title.get("text", "")), _one_line(title.get("subtitle", ""))
 
 
 def _one_line(text: str | list[str]) -> str:

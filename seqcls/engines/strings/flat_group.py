@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 
 import torch
 from torch import Tensor, nn
 
+from seqcls.engines.adamw import AdamW
 from seqcls.results import Weights
 
 ALIGNED = 64
@@ -41,9 +41,11 @@ class FlatGroup:
         for row, weights in enumerate(initial):
             for name, values in self.member(row):
                 values.copy_(torch.from_numpy(weights[name]))
-        self._weight_decay = weight_decay
         self._gradient_clip = gradient_clip
-        self._optimize(learning_rate)
+        self._forget()
+        self._optimizer = AdamW(
+            [self._values], learning_rate=learning_rate, weight_decay=weight_decay
+        )
 
     def __len__(self) -> int:
         return len(self._values)
@@ -72,7 +74,7 @@ class FlatGroup:
 
     def set_learning_rate(self, learning_rate: float) -> None:
         """The rate of the next steps."""
-        self._optimizer.param_groups[0]["lr"] = learning_rate
+        self._optimizer.learning_rate = learning_rate
 
     def step(self) -> None:
         """One step of AdamW down the gradients, each member's no longer than it may be."""
@@ -84,28 +86,15 @@ class FlatGroup:
 
     def keep(self, rows: Sequence[int]) -> None:
         """Drops all members but these, with their optimizer state; models are to be bound again."""
-        (state,) = self._optimizer.state.values()
-        learning_rate = self._optimizer.param_groups[0]["lr"]
         self._values = self._values.detach()[list(rows)]
-        self._optimize(learning_rate)
-        self._optimizer.state[self._values] = {
-            name: value[list(rows)] if value.ndim else value for name, value in state.items()
-        }
+        self._forget()
+        self._optimizer.keep([self._values], rows)
 
     def _cut(self, block: Tensor, name: str) -> Tensor:
         start, shape = self._places[name]
         part = block.detach()[:, start : start + math.prod(shape)]
         return part.view(len(block), *shape)
 
-    def _optimize(self, learning_rate: float) -> None:
+    def _forget(self) -> None:
         self._values.requires_grad_()
         self._gradients = self._values.grad = torch.zeros_like(self._values)
-        self._learning_rate = learning_rate
-        self.__dict__.pop("_optimizer", None)
-
-    @cached_property
-    def _optimizer(self) -> torch.optim.AdamW:
-        """Made where there is a step to be made: PyTorch loads for seconds before its first one."""
-        return torch.optim.AdamW(
-            [self._values], lr=self._learning_rate, weight_decay=self._weight_decay, fused=True
-        )

@@ -20,6 +20,7 @@ from sweeps.questions.sweeping import check_training, read_specs, runs_by_state,
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import existing, open_reader, open_writer
 from sweeps.store.schema.tables import RunState
+from sweeps.work.estimate import Timer
 from sweeps.work.options import WorkOptions, WorkSummary
 from sweeps.work.progress import SweepProgress
 
@@ -138,12 +139,14 @@ def delete_sweep(db: str | None, sweep: str, yes: bool) -> None:
     typer.echo(f"{sweep}: deleted, and {count(sweeping.delete(store, sweep), 'run')}.")
 
 
-def show_estimate(reference: str, db: str | None, workers: int, as_json: bool) -> None:
+def show_estimate(
+    reference: str, db: str | None, workers: int, as_json: bool, timer: Timer
+) -> None:
     """Prints what a sweep will take."""
     specs = _specs(reference, None)
     workers = max(workers, 1)
     with progress_bar("timing a few steps"):
-        judged = sweeping.estimate(existing(db), specs, workers)
+        judged = sweeping.estimate(existing(db), specs, workers, timer)
     _warn_of_memory(specs, workers)
     if as_json:
         import pandas as pd

@@ -4,31 +4,41 @@ Parts of an epoch and of the test are timed, warm, and the whole is extrapolated
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from itertools import pairwise
+from math import ceil
 
-from seqcls.config import PARTS, RunConfig
+import numpy as np
+
+from seqcls.config import PARTS
+from seqcls.engines.base import Engine
 from seqcls.engines.choice import choose_engine, engine_named
 from seqcls.evaluation import distinct_test_strings, evaluate
 from seqcls.interpretability.multisets import num_multisets
 from seqcls.interpretability.verdicts.by_counts import unaffordable, verdicts
-from seqcls.kinds import Examples
 from seqcls.problem import Problem, resolve
-from seqcls.results import Weights
-from seqcls.sampling import Sampler
-from seqcls.tasks import Task
+from seqcls.results import EpochLosses, Weights
+from seqcls.sampling.streams import stream
 from seqcls.training import train_group
+from sweeps.work.timing.shortened import shortened
+from sweeps.work.timing.times import Asked, GroupTime
 
-ENOUGH_SECONDS = 0.08
+ENOUGH_SECONDS = 0.01
 """What took so long is extrapolated from; what took less is tried with more strings."""
 
-SLOW_SECONDS = 0.5
-"""What took so long is not repeated to be timed warm."""
+ENOUGH_OF_A_BATCH = 0.15
+"""Likewise of less than a batch, of which a string takes longer than of a whole one."""
 
-TOO_LONG_SECONDS = 2.0
-"""A batch that may take so long is not tried whole."""
+REPEATED_SECONDS = 0.4
+"""What may take longer is not repeated to be timed without what the first time needs besides."""
+
+QUICK_SECONDS = 0.05
+"""Likewise a test that took longer, which needs little besides."""
+
+TOO_LONG_SECONDS = 0.8
+"""A batch that may take so long is not tried at once."""
 
 FEW = 4
 """Strings of the first call."""
@@ -37,79 +47,17 @@ SOME = 500
 """Strings whose drawing is timed."""
 
 STEPS = 4
-"""How many times as many strings the next try has."""
+"""A string takes at least its share in the last try by so much; the next try has at most so many
+times as many strings, twice."""
 
+SOME_DEVIATION = 0.1
+"""Of the parameters that a trial begins with."""
 
-@dataclass(frozen=True)
-class Asked:
-    """A group to time."""
+Spent = tuple[float, float]
+"""Seconds of the first round and of the last."""
 
-    config: RunConfig
-    members: int
-    verdict: bool = False
-    """Whether its models are checked exhaustively too."""
-
-
-@dataclass(frozen=True)
-class GroupTime:
-    """What a group takes, in seconds."""
-
-    epoch: float
-    """A member's epoch, with its validation."""
-    epoch_once: float
-    """An epoch's preparation, once for all members of a group."""
-    test: float
-    """Testing a member, with the exhaustive check where it is asked for."""
-    test_once: float
-    """The preparation of a test."""
-    draw_epoch: float
-    """Drawing an epoch's strings, once for all groups that train on them."""
-    draw_tests: float
-    """Likewise the strings of validation and test."""
-
-    def seconds(self, members: int, epochs: float) -> float:
-        """A group's training and testing, the drawing of strings left out."""
-        once = epochs * self.epoch_once + self.test_once
-        return once + members * (epochs * self.epoch + self.test)
-
-
-@dataclass(frozen=True)
-class _FirstOf:
-    """The first strings of each epoch of a sampler whose size no setting gives."""
-
-    sampler: Sampler
-    size: int
-    reads: ClassVar[frozenset[str]] = frozenset()
-    reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {}
-
-    @property
-    def task(self) -> Task:
-        return self.sampler.task
-
-    @property
-    def batch_size(self) -> int:
-        return self.sampler.batch_size
-
-    @property
-    def lengths(self) -> range:
-        return self.sampler.lengths
-
-    @property
-    def epoch_size(self) -> int:
-        return min(self.size, self.sampler.epoch_size)
-
-    @property
-    def repeats(self) -> bool:
-        return self.sampler.repeats
-
-    @classmethod
-    def obstacle(cls, task: Task) -> str | None:
-        del task
-        return None
-
-    def epochs(self) -> Iterator[Examples]:
-        for epoch in self.sampler.epochs():
-            yield epoch.take(slice(0, self.epoch_size))
+Spend = Callable[[int, int], Spent]
+"""Tries so many strings, in so many rounds."""
 
 
 def time_group(asked: Asked) -> GroupTime | None:
@@ -119,92 +67,140 @@ def time_group(asked: Asked) -> GroupTime | None:
         SeqclsError, MemoryError, RuntimeError: it cannot be trained here.
     """
     whole = resolve(asked.config)
-    engine = choose_engine(whole, ready=True).name
-    chosen = choose_engine(whole).name
-    faster = _times_as_fast(chosen, engine, whole.network.hidden_size)
-    members = asked.members if _trains_side_by_side(engine) else 1
-    weights: list[Weights] = []
-
-    def train(problem: Problem) -> None:
-        trained = train_group([(problem, seed) for seed in range(members)], engine=engine)
-        weights[:] = [x.kept_weights for x in trained if x.failure is None]
-
-    def test(problem: Problem) -> None:
-        evaluate(problem, weights, engine=engine)
-
-    epoch, epoch_once = _extrapolated(whole, "train", train)
-    if not weights:
+    trial = Trial(asked)
+    epoch, epoch_once = _extrapolated(whole, "train", trial.train)
+    if not trial.weights:
         return None
-    tested, _ = _extrapolated(whole, "test", test)
-    check = _check_seconds(whole, weights[0], engine) if asked.verdict else 0.0
+    tested, _ = _extrapolated(whole, "test", trial.test)
+    check = _check_seconds(whole, trial.weights[0], trial.engine.name) if asked.verdict else 0.0
     draw = {part: _part_seconds(whole, part, partial(_draw, part)) for part in PARTS}
+    faster = _times_as_fast(choose_engine(whole).name, trial.engine, whole.network.hidden_size)
     return GroupTime(
-        epoch / members / faster,
+        epoch / trial.members / faster,
         # PyTorch prepares the strings of every step anew.
-        epoch_once if engine_named(engine).one_thread else 0.0,
-        (tested / members + check) / faster,
+        epoch_once if trial.engine.one_thread else 0.0,
+        (tested / len(trial.weights) + check) / faster,
         _part_seconds(whole, "test", lambda few: distinct_test_strings(few.test)),
         draw["train"],
         draw["validation"] + draw["test"],
     )
 
 
-def _times_as_fast(chosen: str, ready: str, hidden_size: int) -> float:
+class Trial:
+    """A group's training and testing with some of its strings, by an engine that is compiled."""
+
+    def __init__(self, asked: Asked) -> None:
+        whole = resolve(asked.config)
+        self.engine = engine_named(choose_engine(whole, ready=True).name)
+        side_by_side = self.engine.by_counts and not self.engine.one_thread
+        self.members = asked.members if side_by_side else 1
+        """Of those that a step moves together, which costs less than a step of each."""
+        self.weights: list[Weights] = []
+        """Of those that were trained last."""
+        self._whole = whole
+
+    def load(self) -> None:
+        """Has all loaded that training and testing load as they begin."""
+        self.train(FEW, 1)
+        if self.weights:
+            self.test(FEW, 1)
+
+    def train(self, strings: int, rounds: int) -> Spent:
+        """The seconds of the first round and of the last: epochs, or members where one is trained
+        after another, since these have the same strings.
+        """
+        alone = self.engine.one_thread
+        epochs = 1 if alone else rounds
+        problem = shortened(self._whole, "train", strings, epochs)
+        # Drawing has a time of its own.
+        for index in range(epochs):
+            stream(problem.train).epoch(index)
+        stream(problem.validation).epoch(0)
+        members = [(problem, seed) for seed in range(rounds if alone else self.members)]
+        ended = [time.process_time()]
+
+        def report(_done: float, epochs: Sequence[EpochLosses]) -> None:
+            if epochs:
+                ended.append(time.process_time())
+
+        initial = _some_parameters(self.engine, problem, len(members))
+        trained = train_group(members, engine=self.engine.name, progress=report, initial=initial)
+        self.weights = [x.kept_weights for x in trained if x.failure is None][: self.members]
+        spent = [end - start for start, end in pairwise([*ended, time.process_time()])]
+        return spent[0], spent[max(0, len(spent) - 2)]
+
+    def test(self, strings: int, rounds: int) -> Spent:
+        """The seconds of testing once, and again."""
+        problem = shortened(self._whole, "test", strings)
+        # As what is made once for all members.
+        distinct_test_strings(problem.test)
+        test = partial(evaluate, problem, self.weights, engine=self.engine.name)
+        first = _seconds(test)
+        return first, _seconds(test) if rounds > 1 and first < QUICK_SECONDS else first
+
+
+def _some_parameters(engine: Engine, problem: Problem, members: int) -> list[Weights] | None:
+    """Parameters to begin with, where drawing the right ones would load PyTorch for nothing else;
+    None where the engine draws them.
+    """
+    shapes = engine.parameter_shapes(problem.network) if engine.wants_initial else None
+    if shapes is None:
+        return None
+    drawn = np.random.default_rng(0)
+    some = {
+        name: drawn.normal(0.0, SOME_DEVIATION, shape).astype(problem.network.precision)
+        for name, shape in shapes.items()
+    }
+    return [some] * members
+
+
+def _times_as_fast(chosen: str, ready: Engine, hidden_size: int) -> float:
     """About how many times as fast an engine is, once compiled, as one that is ready.
 
     Measured with the report's models and those of `benchmarks.outputs`.
     """
-    if chosen == ready:
+    if chosen == ready.name:
         return 1.0
     if chosen == "fused":
-        return 60.0 if engine_named(ready).by_counts else 140.0
+        return 60.0 if ready.by_counts else 140.0
     return max(1.0, 150.0 / hidden_size)
 
 
-def _trains_side_by_side(engine: str) -> bool:
-    """Whether a step is one of all members, which costs less than one of each."""
-    return engine_named(engine).by_counts and not engine_named(engine).one_thread
-
-
-def _extrapolated(whole: Problem, part: str, do: Callable[[Problem], None]) -> tuple[float, float]:
-    """Seconds that doing it with all strings of a part takes: again, and the first time besides."""
+def _extrapolated(whole: Problem, part: str, spend: Spend) -> tuple[float, float]:
+    """Seconds that all strings of a part take: again, and the first time besides."""
     size = whole.sampler(part).epoch_size
-    strings = min(size, whole.sampler(part).batch_size)
-    few = _shortened(whole, part, min(FEW, strings))
-    # The first call loads what later ones find loaded.
-    do(few)
-    if strings > FEW and _seconds(partial(do, few)) * strings / FEW > TOO_LONG_SECONDS:
-        strings = FEW
+    batch = min(size, whole.sampler(part).batch_size)
+    strings = min(FEW, batch)
+    first, again = spend(strings, 2)
     before = (0, 0.0)
     while True:
-        problem = _shortened(whole, part, strings)
-        first = again = _seconds(partial(do, problem))
-        if first < SLOW_SECONDS:
-            again = min(first, _seconds(partial(do, problem)))
-        if again >= ENOUGH_SECONDS or strings == size:
-            break
-        before, strings = (strings, again), min(size, strings * STEPS)
-    # What every call takes, however many strings it has, is not counted once for each string.
-    slope = (again - before[1]) / (strings - before[0])
-    per_string = min(max(slope, again / strings / STEPS), again / strings)
-    return again + per_string * (size - strings), (first - again) * size / strings
+        # Where strings are few, what every call takes may be most of it.
+        slope = (again - before[1]) / (strings - before[0])
+        slope = min(max(slope, again / strings / STEPS), again / strings)
+        more = _next(strings, again, slope, batch, size)
+        if more == strings:
+            return again + slope * (size - strings), max(0.0, first - again) * size / strings
+        expected = again + slope * (more - strings)
+        # Of less than a batch a string takes longer, unless a batch takes too long.
+        is_measure = strings >= batch or more < batch
+        before = (strings, again) if is_measure else (0, 0.0)
+        first, again = spend(more, 2 if expected < REPEATED_SECONDS else 1)
+        strings = more
 
 
-def _shortened(whole: Problem, part: str, strings: int) -> Problem:
-    """The same problem with fewer strings, and one epoch."""
-    config = whole.config
-    share = strings / whole.sampler(part).epoch_size
-    sizes = {part: strings}
-    if part == "train":
-        sizes["validation"] = max(1, round(share * whole.validation.epoch_size))
-    update: dict[str, Any] = {f"{name}_size": size for name, size in sizes.items()}
-    update |= {f"{x}_batch_size": min(n, whole.sampler(x).batch_size) for x, n in sizes.items()}
-    update |= {"max_num_epochs": 1, "min_num_epochs": 1, "disjoint": False}
-    problem = resolve(config.model_copy(update=update))
-    # The network is that of all lengths, also where the strings of a file say them.
-    longer = {x: size for x, size in sizes.items() if problem.sampler(x).epoch_size > size}
-    samplers: dict[str, Any] = {x: _FirstOf(problem.sampler(x), n) for x, n in longer.items()}
-    return replace(problem, network=whole.network, **samplers)
+def _next(strings: int, seconds: float, slope: float, batch: int, size: int) -> int:
+    """How many strings to try after so many took so long; as many where that was enough."""
+    if strings < batch:
+        if seconds + slope * (batch - strings) <= TOO_LONG_SECONDS:
+            return batch
+        if seconds >= ENOUGH_OF_A_BATCH:
+            return strings
+        return min(batch, strings + max(strings, int(ENOUGH_OF_A_BATCH / max(slope, 1e-9))))
+    if seconds >= ENOUGH_SECONDS:
+        return strings
+    # A clock may not have moved meanwhile.
+    missing = ceil((1.5 * ENOUGH_SECONDS - seconds) / max(slope, 1e-9))
+    return min(size, strings + max(strings, missing), STEPS**2 * strings)
 
 
 def _draw(part: str, problem: Problem) -> None:
@@ -215,7 +211,7 @@ def _part_seconds(whole: Problem, part: str, do: Callable[[Problem], object]) ->
     """What takes as long for each string of a part, judged by some of them."""
     size = whole.sampler(part).epoch_size
     few = min(size, SOME)
-    return _seconds(partial(do, _shortened(whole, part, few))) * size / few
+    return _seconds(partial(do, shortened(whole, part, few))) * size / few
 
 
 def _check_seconds(whole: Problem, weights: Weights, engine: str) -> float:
