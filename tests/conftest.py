@@ -35,7 +35,13 @@ torch.set_num_threads(1)
 keep_in_memory()
 collect_seldom()
 
-pytest_plugins = ["tests.built_commands", "tests.databases", "tests.plugins", "tests.scheduling"]
+pytest_plugins = [
+    "tests.timed_once",
+    "tests.built_commands",
+    "tests.databases",
+    "tests.plugins",
+    "tests.scheduling",
+]
 
 
 def pytest_collection_finish() -> None:
