@@ -80,6 +80,12 @@ def _databases_are_forgotten() -> Iterator[None]:
 LONG = os.environ.get("SEQCLS_CHAOS") == "long"
 """Whether tests that go through all there is do so, as in `make chaos`, or through a part of it."""
 
+
+def examples(number: int) -> int:
+    """So many examples of a property in `make chaos`, a third of them where all tests run."""
+    return number if LONG else number // 3
+
+
 ROOT = Path(__file__).parent.parent
 ASSETS = Path(__file__).parent / "assets"
 
