@@ -16,10 +16,12 @@ from streamlit.starlette import App
 if (root := str(Path(__file__).parents[1])) not in sys.path:
     sys.path.append(root)
 
-from dashboard import concurrent_changes, data, filters, keyboard, layout, links, sidebar
+from dashboard import data, layout, links
+from dashboard.every_page import concurrent_changes, filters, keyboard
 from dashboard.launch import panel
 from dashboard.live import route
 from dashboard.server import first_page, serving
+from dashboard.sweeps_page import running
 from sweeps.store.databases.engine import limit_reads
 
 # Pages that are about what their link names.
@@ -52,7 +54,9 @@ def draw() -> None:
         if links.was_switched() or (came and not links.went_back()):
             filters.send_again()
         with st.sidebar:
-            sidebar.show(page.url_path, filtered=page.title not in UNFILTERED)
+            panel.show_link(page.url_path)
+            running.show()
+            filters.show(page.title not in UNFILTERED, page.url_path)
         page.run()
         keyboard.show()
 

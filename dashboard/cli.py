@@ -10,7 +10,7 @@ import typer
 
 from sweeps.cli.app import MODELS, app, main
 from sweeps.cli.examples import show_in_help
-from sweeps.cli.options import Db, Epoch, Force, Run, SweepNames
+from sweeps.cli.parameters import Db, Epoch, Force, Run, SweepNames
 from sweeps.cli.sweeps import PANEL
 
 __all__ = ["app", "main"]

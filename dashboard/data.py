@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial, wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import pandas as pd
 import streamlit as st
@@ -30,6 +30,9 @@ from sweeps.work import progress as progressing
 from sweeps.work.estimate import Estimate, Timer
 from sweeps.work.progress import SweepProgress
 
+if TYPE_CHECKING:
+    from seqcls.interpretability.model.trained_model import TrainedModel
+
 PAGE_SECONDS = 30.0
 """What a page asks the database takes no longer."""
 
@@ -40,7 +43,7 @@ Answer = TypeVar("Answer")
 _revisions: ContextVar[dict[Any, Any] | None] = ContextVar("revisions", default=None)
 
 
-_asked: ContextVar[Store | None] = ContextVar("asked", default=None)
+_store: ContextVar[Store | None] = ContextVar("store", default=None)
 
 
 def sorted_values(column: pd.Series) -> list[Any]:
@@ -51,18 +54,18 @@ def sorted_values(column: pd.Series) -> list[Any]:
 
 
 @contextmanager
-def asking(store: Store) -> Iterator[None]:
+def reading_from(store: Store) -> Iterator[None]:
     """A block whose queries go to this database, not to that of the environment."""
-    before = _asked.set(store)
+    before = _store.set(store)
     try:
         yield
     finally:
-        _asked.reset(before)
+        _store.reset(before)
 
 
 def reader() -> Store:
-    """The database to query: that of a block of `asking`, else that of the environment."""
-    return _asked.get() or open_reader()
+    """The database to query: that of a block of `reading_from`, else that of the environment."""
+    return _store.get() or open_reader()
 
 
 @contextmanager
@@ -113,9 +116,9 @@ def _which(store: Store) -> tuple[Any, ...]:
     if store.path is not None:
         # Where it is gone by now, its query says so.
         with suppress(OSError):
-            found = store.path.stat()
+            status = store.path.stat()
             # A copy over it keeps its number.
-            file = (found.st_ino, found.st_size, found.st_mtime_ns)
+            file = (status.st_ino, status.st_size, status.st_mtime_ns)
     return store.location, file, () if store.survey is None else tuple(store.survey.lines)
 
 
@@ -196,7 +199,7 @@ scores_by_length = cached(overview.scores_by_length)
 sensitivity = cached(explained.sensitivity)
 settings = cached(overview.settings, overview.configs_revision)
 saved_views = cached(notes.views)
-some_configs = cached(overview.some_configs, overview.configs_revision)
+some_configs = cached(queries.configs, overview.configs_revision)
 string_errors = cached(string_queries.string_errors)
 sweep_outcomes = cached(sweep_queries.sweep_outcomes)
 sweep_record = cached(sweep_queries.sweep_record)
@@ -245,6 +248,21 @@ def importance(view: View, config_ids: tuple[int, ...], measure: str) -> pd.Data
     return weighed.importance(seeds, read_settings(config_ids), weighed.MEASURES[measure])
 
 
+def trained_model(run_id: int, epoch: int | None) -> "TrainedModel":
+    """The model of a run, of any architecture: of an epoch, 0 before training, None the kept one.
+
+    Raises:
+        SeqclsError: the database cannot be read, or the run has no such model.
+    """
+    # Imported where it is used: PyTorch takes a second or two to load.
+    from sweeps.analysis import opened_models
+
+    opened_models.ask_on_one_thread()
+    if epoch == 0:
+        return opened_models.untrained_model(open_reader(), run_id)
+    return opened_models.trained_model(open_reader(), run_id, epoch)
+
+
 def progress() -> list[SweepProgress]:
     """Every sweep's progress, of which only what the clock changes is read anew."""
     return progressing.progress(reader(), sweep_counts())
@@ -257,7 +275,7 @@ def explain(error: SeqclsError) -> None:
 
     Raises:
         SeqclsError: the error itself, where the database has changed since the page began: what
-            its first answers name may be gone. `steady` draws the page anew.
+            its first answers name may be gone. `redrawn_if_changed` draws the page anew.
     """
     if isinstance(error, StoreDamagedError) and trust.learns_of_damage():
         st.rerun()

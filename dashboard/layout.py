@@ -17,7 +17,7 @@ STEP = 10
 MOST = 1200
 """Of what is larger no more is kept: it goes on below the first screen."""
 
-ROOMS = "".join(
+SIZES = "".join(
     f'[class*="-{name}-{pixels}px"]{{min-{side}:{pixels}px}}'
     for name, side in (("tall", "height"), ("wide", "width"))
     for pixels in range(STEP, MOST + STEP, STEP)
@@ -25,7 +25,7 @@ ROOMS = "".join(
 
 STYLE = f"""
 <style>
-{ROOMS}
+{SIZES}
 .stMain .stMainBlockContainer {{ max-width: initial; padding: 4rem 2.5rem 3rem; }}
 @media (min-width: 769px) {{
   .stAppViewContainer:not(:has(.stSidebar)) {{ padding-left: {SIDEBAR}px; }}
@@ -89,7 +89,7 @@ div:has(> [class*="st-key-named-"]) {{ flex: 0 1 230px !important; min-width: 20
 """
 
 
-def room(name: str, height: int, width: int = 0) -> str:
+def key_of_place(name: str, height: int, width: int = 0) -> str:
     """A key for what will take so much of the page: its place is kept until it is there.
 
     Streamlit makes a key a class of the element's container, and so the class says how large it is.
@@ -103,6 +103,11 @@ def room(name: str, height: int, width: int = 0) -> str:
         if pixels >= STEP:
             name += f" {side} {min(pixels, MOST) // STEP * STEP}px"
     return name
+
+
+def table_height(rows: int, most: int = 320) -> int:
+    """Pixels of a table of so many rows, which scrolls beyond `most`."""
+    return min(38 + 35 * rows, most)
 
 
 def grid(name: str) -> DeltaGenerator:

@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from dashboard import layout
 
 MODEL_PAGE = "screens/model.py"
 COMPARE_PAGE = "screens/compare.py"
@@ -20,6 +23,8 @@ CHOSEN = "settings that were clicked"
 
 Mode = Literal["multi-row", "single-row", "single-row-required"]
 
+Option = TypeVar("Option")
+
 
 def linked(param: str) -> list[int]:
     """The whole numbers that the link gives for a parameter."""
@@ -32,6 +37,32 @@ def put(param: str, values: Sequence[int]) -> None:
         st.query_params[param] = [str(value) for value in values]
     if not values and param in st.query_params:
         del st.query_params[param]
+
+
+def choice(
+    label: str,
+    options: Sequence[Option],
+    key: str,
+    first: Option,
+    *,
+    place: DeltaGenerator | None = None,
+    **more: Any,
+) -> Option:
+    """One of a few options, which the link names by the key once it is not the first.
+
+    Args:
+        label: above them.
+        options: all of them.
+        key: of the control, and the parameter of the link.
+        first: what is chosen until another one is.
+        place: where they are drawn, if not next on the page.
+        **more: as for `st.segmented_control`.
+    """
+    draw: Any = st if place is None else place
+    chosen: Option = draw.segmented_control(
+        label, options, default=first, required=True, key=key, bind="query-params", **more
+    )
+    return chosen
 
 
 def columns(offered: Sequence[str], always: str) -> list[str]:
@@ -54,6 +85,20 @@ def columns(offered: Sequence[str], always: str) -> list[str]:
     return [name for name in offered if name in chosen] or list(offered)
 
 
+def first_of_page(rows: int, a_page: int, key: str) -> int:
+    """The first row of the page that is chosen, from 0; nothing to choose where one page is enough.
+
+    Args:
+        rows: how many there are.
+        a_page: how many a page has.
+        key: of the parameter of the link.
+    """
+    pages = -(-rows // a_page)
+    if pages <= 1:
+        return 0
+    return (min(st.pagination(pages, key=key, bind="query-params"), pages) - 1) * a_page
+
+
 def selectable(
     frame: pd.DataFrame,
     ids: Sequence[int],
@@ -61,7 +106,7 @@ def selectable(
     *,
     mode: Mode,
     columns: Any,
-    height: int,
+    most: int = 320,
     order: Sequence[str] | None = None,
 ) -> list[int]:
     """A table whose selected rows are in the link.
@@ -73,7 +118,7 @@ def selectable(
         mode: whether any number of rows may be selected, one at most, or one always is, the first
             by itself.
         columns: how the columns are shown.
-        height: of the table, in pixels.
+        most: pixels of its height.
         order: the columns that are shown, in order; all of the frame where it is None.
 
     Returns:
@@ -83,7 +128,7 @@ def selectable(
     rows = [place for place, row_id in enumerate(ids) if row_id in before]
     # Rows are selected by their place: other rows are another table.
     key = f"{param}-{sha256(repr(list(ids)).encode()).hexdigest()[:16]}"
-    chosen = [ids[row] for row in _selected(frame, rows, mode, columns, height, key, order)]
+    chosen = [ids[row] for row in _selected(frame, rows, mode, columns, key, most, order)]
     if not chosen and not rows:
         return before
     put(param, chosen)
@@ -91,7 +136,7 @@ def selectable(
 
 
 def texts(
-    frame: pd.DataFrame, values: Sequence[str], param: str, *, columns: Any, height: int, key: str
+    frame: pd.DataFrame, values: Sequence[str], param: str, *, columns: Any, key: str
 ) -> str | None:
     """A table of which one row may be selected; the text that it is known by is in the link.
 
@@ -100,14 +145,13 @@ def texts(
         values: what each row is called in the link.
         param: the parameter of the link.
         columns: how the columns are shown.
-        height: of the table, in pixels.
         key: tells the table from others; other rows are another table.
 
     Returns:
         The selected text; None where no row is selected.
     """
     rows = [place for place, value in enumerate(values) if value == st.query_params.get(param)]
-    chosen = [values[x] for x in _selected(frame, rows[:1], "single-row", columns, height, key)]
+    chosen = [values[x] for x in _selected(frame, rows[:1], "single-row", columns, key)]
     if chosen:
         st.query_params[param] = chosen[0]
     elif rows:
@@ -120,8 +164,8 @@ def _selected(
     rows: Sequence[int],
     mode: Mode,
     columns: Any,
-    height: int,
     key: str,
+    most: int = 320,
     order: Sequence[str] | None = None,
 ) -> list[int]:
     """A table with these rows selected at first; those that are now."""
@@ -131,7 +175,7 @@ def _selected(
         column_order=order,
         hide_index=True,
         placeholder="",
-        height=height,
+        height=layout.table_height(len(frame), most),
         on_select="rerun",
         selection_mode=mode,
         selection_default={"selection": {"rows": list(rows)}},

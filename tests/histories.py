@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from dashboard.figures.history import History
+from dashboard.figures.by_counts.history import History
 from sweeps.store.opening import open_reader
 from sweeps.store.reading import queries
 from sweeps.store.reading.models import stored_model

@@ -25,8 +25,8 @@ def models_by_language(view: View) -> "pd.Series[int]":
     models = data.models(view)
     if not (models["picked"] > 0).any():
         models = models.head(0)
-    found: pd.Series[int] = models["config_id"].map(data.languages()).value_counts()
-    return found
+    counts: pd.Series[int] = models["config_id"].map(data.languages()).value_counts()
+    return counts
 
 
 def _models(view: View, language: str | None) -> pd.DataFrame:
@@ -41,8 +41,8 @@ def _models(view: View, language: str | None) -> pd.DataFrame:
 @data.shared
 def config_ids(view: View, language: str | None) -> list[int]:
     """The configurations of the models of a language, or of all where it is None."""
-    found: list[int] = _models(view, language)["config_id"].drop_duplicates().tolist()
-    return found
+    ids: list[int] = _models(view, language)["config_id"].drop_duplicates().tolist()
+    return ids
 
 
 @data.shared

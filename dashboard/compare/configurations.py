@@ -2,7 +2,8 @@
 
 import pandas as pd
 
-from dashboard import data, names
+from dashboard import data
+from dashboard.words import names
 from sweeps.statistics.intervals import wilson
 from sweeps.store.reading.selection import View
 

@@ -1,10 +1,15 @@
 """What the page Compare draws of each model."""
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
-from dashboard import data, names
+from dashboard import data
 from dashboard.compare import lengths
+from dashboard.words import names
+from seqcls.kinds import Measure
 from sweeps.store.reading.selection import View
 
 MAX_ROWS, MAX_MODELS = 20, 1_000
@@ -19,8 +24,8 @@ def _all(view: View, config_ids: tuple[int, ...]) -> pd.DataFrame:
 @data.shared
 def counts(view: View, config_ids: tuple[int, ...]) -> dict[int, int]:
     """How many models the view picks of each of these configurations that has any."""
-    found = _all(view, config_ids)["config_id"].value_counts()
-    return dict(zip(found.index.tolist(), found.tolist(), strict=True))
+    numbers = _all(view, config_ids)["config_id"].value_counts()
+    return dict(zip(numbers.index.tolist(), numbers.tolist(), strict=True))
 
 
 @data.shared
@@ -34,16 +39,19 @@ def models(view: View, config_ids: tuple[int, ...], most: int | None) -> pd.Data
     """
     drawn = _all(view, config_ids)
     if most is not None:
-        drawn = pd.concat(_spread(one, most) for _, one in drawn.groupby("config_id"))
+        drawn = pd.concat(_spread(seeds, most) for _, seeds in drawn.groupby("config_id"))
     return drawn.assign(configuration=drawn["config_id"].map(names.configuration_names(config_ids)))
 
 
-def by_seed(view: View, config_ids: tuple[int, ...], most: int | None) -> pd.DataFrame:
-    """As `models`, for the charts of every seed: with `jitter` in [-1, 1].
+def by_seed(view: View, config_ids: tuple[int, ...]) -> pd.DataFrame:
+    """As `models`, up to `MAX_MODELS`, for the charts of every seed: with `jitter` in [-1, 1].
 
     It follows from the seed, so that the same models always lie at the same place.
     """
-    drawn = models(view, config_ids, most).drop(columns=["failing", "picked"])
+    is_many = sum(counts(view, config_ids).values()) > MAX_MODELS
+    drawn = models(view, config_ids, MAX_MODELS if is_many else None).drop(
+        columns=["failing", "picked"]
+    )
     return drawn.assign(jitter=(drawn["model_seed"] * 0.618034) % 1 * 2 - 1)
 
 
@@ -56,18 +64,43 @@ def _spread(models: pd.DataFrame, most: int) -> pd.DataFrame:
 def points(
     view: View, config_ids: tuple[int, ...], most: int | None, width: int, measure: str
 ) -> pd.DataFrame:
-    """The points of a line for each of these models.
-
-    Args:
-        view: as for `models`.
-        config_ids: as for `models`.
-        most: as for `models`.
-        width: lengths that make one point.
-        measure: the name of one of `lengths.offered`.
-
-    Returns:
-        As `lengths.points`, with model_seed and configuration.
-    """
+    """The points of a line for each of `models`: as `lengths.points`, with model_seed and name."""
     drawn = models(view, config_ids, most)[["run_id", "model_seed", "configuration"]]
     scores = data.scores_by_length(tuple(drawn["run_id"]), width)
     return lengths.points(scores, measure).merge(drawn, on="run_id")
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """Lines of models, and medians of configurations, against length."""
+
+    given: tuple[Any, ...]
+    """What `accuracy_by_length` draws: points, medians, limits, the measure's title, colors."""
+    most: int | None
+    """Models of each configuration that have a line; None where all have."""
+
+    @property
+    def colors(self) -> dict[str, str]:
+        """Of each configuration, by its name."""
+        *_, colors = self.given
+        return dict(colors)
+
+
+def lines(view: View, config_ids: tuple[int, ...], measure: Measure, width: int) -> Lines | None:
+    """The lines of a measure; None where no model has a point.
+
+    Args:
+        view: picks the models.
+        config_ids: their configurations, no more than there are colors.
+        measure: one of `lengths.offered`.
+        width: lengths that make one point.
+    """
+    medians = lengths.medians(view, config_ids, width, measure.name)
+    if medians.empty:
+        return None
+    most = lengths.most_drawn(counts(view, config_ids), medians["middle"].nunique())
+    named = names.configuration_names(config_ids)
+    color_of = names.colors(config_ids)
+    colors = {named[config_id]: color_of[config_id] for config_id in config_ids}
+    seeds = points(view, config_ids, most, width, measure.name)
+    return Lines((seeds, medians, lengths.limits(config_ids), measure.title, colors), most)

@@ -3,11 +3,13 @@
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, drawing, languages, measures, spoken
-from dashboard.charts.comparison.importance import importance_chart, written
+from dashboard import data, links
+from dashboard.charts.comparison.importance_chart import importance_chart, written
 from dashboard.charts.comparison.parallel import OUTCOME, parallel_coordinates, places
 from dashboard.charts.style.encodings import Drawing
+from dashboard.elements import placement
 from dashboard.text import verbatim
+from dashboard.words import kind_words, languages, measures
 from sweeps.statistics.importance import MEASURES
 from sweeps.statistics.median_intervals import FEWEST
 from sweeps.store.reading.selection import View
@@ -35,39 +37,37 @@ def show(table: pd.DataFrame, view: View, named: list[str]) -> None:
     st.subheader("Which setting matters?")
     seeds = {name: several["seeds"][several["language"] == name].sum() for name in known}
     language = languages.choose(pd.Series(seeds))
-    said = spoken.of(several.loc[several["language"] == language, "config_id"])
-    measure = st.segmented_control(
+    said = kind_words.of(several.loc[several["language"] == language, "config_id"])
+    measure = links.choice(
         "What it moves",
         list(MEASURES),
-        default=next(iter(MEASURES)),
-        required=True,
-        key="moves",
-        bind="query-params",
+        "moves",
+        next(iter(MEASURES)),
         help=f"Median accuracy: {said.accuracy} Median solved length: "
         f"{measures.solved_length(said.words)} Failing share: of seeds. "
         f"{measures.failing(view.below, said.words)}",
     )
     configs = several[several["language"] == language]
     ids = tuple(configs["config_id"].astype(int))
-    found = data.importance(view, ids, measure)
-    if found.empty:
+    effects = data.importance(view, ids, measure)
+    if effects.empty:
         st.caption(
             "Its configurations differ in no setting that their "
             f"{said.words.task} and network read."
         )
         return
-    if found["moves"].max() > 0:
-        _say(found.iloc[0], measure, language)
+    if effects["moves"].max() > 0:
+        _say(effects.iloc[0], measure, language)
     else:
-        same = written(found["at_best"].iloc[0], measure)
+        same = written(effects["at_best"].iloc[0], measure)
         st.caption(f"{measure}: {same} with every value of every setting.")
-    drawing.show(drawing.built(importance_chart, found, measure), "importance")
+    placement.show(placement.built(importance_chart, effects, measure), "importance")
     st.caption(
         f"{measure} of a value: the mean over the configurations with it; configurations whose "
         f"{said.words.task} or network does not use the setting are left out. Settings that always "
         "change together are grouped, since their effects cannot be separated."
     )
-    _parallel(configs, found, measure.lower())
+    _parallel(configs, effects, measure.lower())
 
 
 def _say(first: pd.Series, measure: str, language: str) -> None:
@@ -100,21 +100,21 @@ def _interval(first: pd.Series, measure: str) -> str:
     return f"95% interval {' to '.join(ends)}{unsure}"
 
 
-def _parallel(table: pd.DataFrame, found: pd.DataFrame, outcome: str) -> None:
-    fields = [name for names in found["fields"] for name in names][:MOST_AXES]
+def _parallel(table: pd.DataFrame, effects: pd.DataFrame, outcome: str) -> None:
+    fields = [name for names in effects["fields"] for name in names][:MOST_AXES]
     if len(fields) < 2:
         return
     column = outcome.replace(" ", "_")
     few = table.sort_values(column, ascending=outcome != OUTCOME, kind="stable").head(MOST_LINES)
     label, rows = "Settings of every configuration", len(few) * (len(fields) + 1)
-    if (place := drawing.unfolded(rows, label, "parallel")) is None:
+    if (place := placement.unfolded(rows, label, "parallel")) is None:
         return
     settings = data.read_settings(tuple(table["config_id"].astype(int)))[fields]
     joined = few[["config_id", "configuration", column]].join(settings, on="config_id")
     with place:
         if len(few) < len(table):
             st.caption(f"The chart shows the worst {MOST_LINES} of {len(table):,} configurations.")
-        drawing.show(drawing.built(_lines, joined, fields, outcome), "parallel")
+        placement.show(placement.built(_lines, joined, fields, outcome), "parallel")
 
 
 def _lines(joined: pd.DataFrame, fields: list[str], outcome: str) -> Drawing:

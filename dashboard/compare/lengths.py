@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 
-from dashboard import data, names, spoken
+from dashboard import data
+from dashboard.words import kind_words, names
 from seqcls.kinds import Measure
 from seqcls.problem import obstacle_of, resolve
 from sweeps.store.reading import curves
@@ -43,7 +44,7 @@ MAX_READ = 5_000
 
 def offered(config_ids: Sequence[int]) -> dict[str, Measure]:
     """What may be drawn of some configurations against length, by title: what all measure."""
-    return {x.title: x for x in spoken.measures(tuple(config_ids)) if x.name in _MEASURES}
+    return {x.title: x for x in kind_words.measures(tuple(config_ids)) if x.name in _MEASURES}
 
 
 def first_width(config_ids: Sequence[int]) -> int:
@@ -51,7 +52,7 @@ def first_width(config_ids: Sequence[int]) -> int:
 
     A language keeps its ten.
     """
-    if spoken.has_cells(config_ids):
+    if kind_words.has_cells(config_ids):
         return WIDTH
     configs = data.some_configs(tuple(config_ids)).values()
     here = [config for config in configs if obstacle_of(config) is None]
@@ -93,11 +94,11 @@ def medians(view: View, config_ids: tuple[int, ...], width: int, measure: str) -
         configuration, middle (length), n, median, low, high.
     """
     named = names.configuration_names(config_ids)
-    found = data.median_curves(view, config_ids, width, _MEASURES[measure])
-    found["middle"] = (found["first_length"] + found["last_length"]) / 2
-    found["configuration"] = pd.Categorical(found["config_id"].map(named), list(named.values()))
-    found = found.sort_values(["configuration", "middle"], ignore_index=True)
-    return found[["configuration", "middle", "n", "median", "low", "high"]]
+    rows = data.median_curves(view, config_ids, width, _MEASURES[measure])
+    rows["middle"] = (rows["first_length"] + rows["last_length"]) / 2
+    rows["configuration"] = pd.Categorical(rows["config_id"].map(named), list(named.values()))
+    rows = rows.sort_values(["configuration", "middle"], ignore_index=True)
+    return rows[["configuration", "middle", "n", "median", "low", "high"]]
 
 
 def points(scores: pd.DataFrame, measure: str) -> pd.DataFrame:
@@ -113,7 +114,7 @@ def points(scores: pd.DataFrame, measure: str) -> pd.DataFrame:
         or tokens).
     """
     strings, counted = _SHARES[measure](scores)
-    found = pd.DataFrame(
+    rows = pd.DataFrame(
         {
             "run_id": scores["run_id"],
             "middle": (scores["first_length"] + scores["last_length"]) / 2,
@@ -122,7 +123,7 @@ def points(scores: pd.DataFrame, measure: str) -> pd.DataFrame:
             "strings": strings,
         }
     )
-    return found.dropna(subset=["value"])
+    return rows.dropna(subset=["value"])
 
 
 def named(bins: pd.DataFrame) -> list[str]:

@@ -2,8 +2,9 @@
 
 import streamlit as st
 
-from dashboard import data, links, names
+from dashboard import data, links
 from dashboard.text import verbatim
+from dashboard.words import names
 from sweeps.analysis.tried_remedies import Loop, Tried
 
 MOST = 6

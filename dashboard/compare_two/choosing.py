@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, links, names
+from dashboard import data, links
+from dashboard.words import names
 from sweeps.store.reading.selection import View
 
 CONFIGURATIONS, MODELS = "Configurations", "Models"
@@ -75,21 +76,21 @@ def _apart(models: pd.DataFrame) -> tuple[str, list[int]]:
     return CONFIG, [first, _other(models, first)]
 
 
-def _other(models: pd.DataFrame, one: int) -> int:
+def _other(models: pd.DataFrame, config_id: int) -> int:
     """What a configuration is compared with until something is chosen: one of its language."""
     shares, languages = models.groupby("config_id")["failing"].mean(), data.languages()
-    others = shares.drop(one)
-    same = others[[languages.get(x) == languages.get(one) for x in others.index]]
-    found = same if len(same) else others
-    return int(str(found.idxmin())) if len(found) else one
+    others = shares.drop(config_id)
+    same = others[[languages.get(x) == languages.get(config_id) for x in others.index]]
+    candidates = same if len(same) else others
+    return int(str(candidates.idxmin())) if len(candidates) else config_id
 
 
-def _other_model(models: pd.DataFrame, one: int) -> int:
+def _other_model(models: pd.DataFrame, run_id: int) -> int:
     """What a model is compared with until something is chosen: the best of its configuration."""
-    others = models[models["run_id"] != one]
-    same = others[others["config_id"] == _config_of(models, one)]
-    found = same if len(same) else others
-    return int(found.sort_values("accuracy")["run_id"].iloc[-1]) if len(found) else one
+    others = models[models["run_id"] != run_id]
+    same = others[others["config_id"] == _config_of(models, run_id)]
+    candidates = same if len(same) else others
+    return int(candidates.sort_values("accuracy")["run_id"].iloc[-1]) if len(candidates) else run_id
 
 
 def _config_of(models: pd.DataFrame, run_id: int) -> int:
@@ -150,7 +151,7 @@ def _configuration(
         if param == RUN:
             theirs = models[models["config_id"] == chosen]
             chosen = int(theirs.sort_values("accuracy")["run_id"].iloc[0])
-        _put(param, [chosen if x == place else one for x, one in enumerate(pair)])
+        _put(param, [chosen if x == place else kept for x, kept in enumerate(pair)])
 
     st.selectbox(
         f"{SIDES[place]} configuration",
@@ -168,7 +169,7 @@ def _seed(place: int, models: pd.DataFrame, pair: Sequence[int]) -> None:
 
     def change() -> None:
         chosen = st.session_state[key]
-        _put(RUN, [chosen if x == place else one for x, one in enumerate(pair)])
+        _put(RUN, [chosen if x == place else kept for x, kept in enumerate(pair)])
 
     st.selectbox(
         f"{SIDES[place]} model",

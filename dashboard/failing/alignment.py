@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import drawing, pictures
+from dashboard.elements import pictures, placement
 from seqcls.config import RunConfig
 from seqcls.errors import InvalidStringError
 from seqcls.problem import resolve
@@ -42,7 +42,7 @@ def show(config: RunConfig, errors: pd.DataFrame) -> None:
     first_wrong = int(error["first_wrong"])
     pictures.show(resolve(config).task, error["string"], first_wrong)
     start = max(0, first_wrong - BEFORE) if first_wrong >= MOST_TOKENS else 0
-    st.html(table(rows, first_wrong, start, drawing.ground().background))
+    st.html(table(rows, first_wrong, start, placement.ground().background))
     part = f" Shown from token {start + 1:,} on." if start else ""
     st.caption(
         "Marked: the first wrong token of the output; dimmed: those after it. END: the string ends "

@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, drawing, pictures
+from dashboard import data
 from dashboard.charts.errors.by_feature import by_feature
+from dashboard.elements import pictures, placement
 from seqcls.config import RunConfig
 from seqcls.decoding.measures import edits
 from seqcls.evaluation import distinct_test_strings
@@ -24,12 +25,12 @@ def show(run_id: int, config: RunConfig) -> None:
     problem = resolve(config)
     if pictures.page_of(problem.task) is None:
         return
-    found = _measured(run_id, config)
+    shares = _measured(run_id, config)
     for column, feature in zip(st.columns(2), (CHARACTERS, LINES), strict=True):
         with column:
-            rows = found[found["feature"] == feature]
-            chart = drawing.built(by_feature, rows, feature, _most_trained(problem, feature))
-            drawing.show(chart, f"outputs by {feature}")
+            rows = shares[shares["feature"] == feature]
+            chart = placement.built(by_feature, rows, feature, _most_trained(problem, feature))
+            placement.show(chart, f"outputs by {feature}")
     st.caption(
         "Exact match: the share of outputs that are the whole text. Character error rate: edits "
         "from outputs to texts over the characters of the texts, line breaks among them."

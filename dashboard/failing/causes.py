@@ -3,10 +3,12 @@
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, drawing, links, names, spoken
+from dashboard import data, layout, links
 from dashboard.charts.errors.mechanisms import mechanism_grid
-from dashboard.failing import finding
+from dashboard.elements import placement
+from dashboard.failing import cause_search
 from dashboard.text import verbatim
+from dashboard.words import kind_words, names
 from seqcls.interpretability.causes.mechanisms import SAMPLE
 from seqcls.kinds import MISCLASSIFIED
 from seqcls.problem import obstacle_of, resolve
@@ -31,9 +33,9 @@ def show(view: View) -> None:
     """
     st.subheader("Why do they fail?")
     failing = data.failing_models(view, data.count_failing_models(view))
-    found = data.causes()
-    found = found[found["run_id"].isin(failing["run_id"])]
-    leading = causes.leading(found)
+    mechanisms = data.causes()
+    mechanisms = mechanisms[mechanisms["run_id"].isin(failing["run_id"])]
+    leading = causes.leading(mechanisms)
     waiting = failing[~failing["run_id"].isin(leading["run_id"])]
     reasons = _without_causes(waiting)
     if not failing["config_id"].isin(reasons).all():
@@ -44,11 +46,11 @@ def show(view: View) -> None:
         else:
             st.caption(f"Causes are found for languages and transductions, and {verbatim(reason)}.")
     waiting = waiting[~waiting["config_id"].isin(reasons)]
-    finding.offer([int(run_id) for run_id in waiting["run_id"].head(AT_ONCE)])
+    cause_search.offer([int(run_id) for run_id in waiting["run_id"].head(AT_ONCE)])
     if leading.empty:
         return
-    _grid(failing, found)
-    _models_of_one(failing, leading, found)
+    _grid(failing, mechanisms)
+    _models_of_one(failing, leading, mechanisms)
 
 
 def _without_causes(models: pd.DataFrame) -> dict[int, str]:
@@ -66,7 +68,7 @@ def _without_causes(models: pd.DataFrame) -> dict[int, str]:
 def _said(failing: int, attributed: int, models: pd.DataFrame) -> None:
     what = {
         _OF_OUTPUTS if kind.words != MISCLASSIFIED else _OF_STRINGS
-        for kind in spoken.kinds_of(tuple(models["config_id"].drop_duplicates().tolist()))
+        for kind in kind_words.kinds_of(tuple(models["config_id"].drop_duplicates().tolist()))
     }
     st.caption(
         f"Causes found for {attributed:,} of {failing:,} failing models, from up to {SAMPLE} "
@@ -86,15 +88,15 @@ _OF_OUTPUTS = (
 )
 
 
-def _grid(failing: pd.DataFrame, found: pd.DataFrame) -> None:
-    table = causes.table(failing.rename(columns={"run_id": "id"}), found)
+def _grid(failing: pd.DataFrame, mechanisms: pd.DataFrame) -> None:
+    table = causes.table(failing.rename(columns={"run_id": "id"}), mechanisms)
     order = table["config_id"].drop_duplicates().tolist()
     named = names.configuration_names(order)
     table.insert(0, "configuration", table["config_id"].map(named))
     drawn = order[:MOST_ROWS]
     shown = table[table["config_id"].isin(drawn)]
-    chart = drawing.built(mechanism_grid, shown, [named[config_id] for config_id in drawn])
-    drawing.show(chart, "mechanism_grid")
+    chart = placement.built(mechanism_grid, shown, [named[config_id] for config_id in drawn])
+    placement.show(chart, "mechanism_grid")
     st.caption(
         "A seed counts for the mechanism of most of its errors, or for *order not seen* where any "
         "error is of that kind. Below each share is its 95% interval (Wilson) over failing seeds."
@@ -106,7 +108,7 @@ def _grid(failing: pd.DataFrame, found: pd.DataFrame) -> None:
     )
 
 
-def _models_of_one(failing: pd.DataFrame, leading: pd.DataFrame, found: pd.DataFrame) -> None:
+def _models_of_one(failing: pd.DataFrame, leading: pd.DataFrame, mechanisms: pd.DataFrame) -> None:
     """The models that fail by the mechanism that is chosen, to look into."""
     chosen = st.pills(
         "Models that fail by",
@@ -117,7 +119,7 @@ def _models_of_one(failing: pd.DataFrame, leading: pd.DataFrame, found: pd.DataF
     if chosen is None:
         return
     models = leading[leading["mechanism"] == chosen].merge(failing, on="run_id")
-    parts = found[found["mechanism"] == chosen].groupby("run_id")[["head", "tokens"]]
+    parts = mechanisms[mechanisms["mechanism"] == chosen].groupby("run_id")[["head", "tokens"]]
     told = {run_id: _parts(rows) for run_id, rows in parts}
     shown = pd.DataFrame(
         {
@@ -144,7 +146,7 @@ def _models_of_one(failing: pd.DataFrame, leading: pd.DataFrame, found: pd.DataF
             "parts": st.column_config.TextColumn("Where", width="large"),
             "configuration": st.column_config.TextColumn("Configuration", width="large"),
         },
-        height=min(38 + 35 * len(shown), 320),
+        height=layout.table_height(len(shown)),
     )
     links.to_model(int(shown["run_id"].iloc[0]), f"Look inside model {shown['run_id'].iloc[0]}")
 

@@ -6,11 +6,12 @@ from functools import lru_cache
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, drawing
+from dashboard import data
 from dashboard.charts.errors.errors_by_length import errors_by_length
 from dashboard.charts.errors.features import feature_plane
 from dashboard.charts.style.keys import told_once
 from dashboard.compare.lengths import named
+from dashboard.elements import placement
 from dashboard.failing import outputs
 from seqcls.config import REPORT_TASK, RunConfig
 from seqcls.problem import resolve
@@ -38,16 +39,16 @@ def show(run_id: int, errors: pd.DataFrame, config: RunConfig) -> None:
     errors = errors.head(MAX_POINTS)
     place, (left, right) = st.container(), st.columns(2)
     with left:
-        chart, _ = told_once(drawing.built(errors_by_length, _by_length(run_id)))
-        drawing.show(chart, "errors by length")
+        chart, _ = told_once(placement.built(errors_by_length, _by_length(run_id)))
+        placement.show(chart, "errors by length")
     with right:
-        found = features(config, tuple(errors["string"]))
-        across, up = _axes(config, [str(name) for name in found])
-        drawn = errors.assign(first=found[across].to_numpy(), second=found[up].to_numpy())
-        chart, keys = told_once(drawing.built(feature_plane, drawn, across, up))
-        drawing.show(chart, "errors by features")
+        values = features(config, tuple(errors["string"]))
+        across, up = _axes(config, [str(name) for name in values])
+        drawn = errors.assign(first=values[across].to_numpy(), second=values[up].to_numpy())
+        chart, keys = told_once(placement.built(feature_plane, drawn, across, up))
+        placement.show(chart, "errors by features")
     with place:
-        drawing.show_keys(keys)
+        placement.show_keys(keys)
     if len(errors) == MAX_POINTS:
         st.caption(f"The chart on the right shows the {MAX_POINTS:,} shortest strings.")
 
@@ -55,9 +56,9 @@ def show(run_id: int, errors: pd.DataFrame, config: RunConfig) -> None:
 @lru_cache(maxsize=32)
 def features(config: RunConfig, strings: tuple[str, ...]) -> pd.DataFrame:
     """The features by which the task distinguishes strings, a column each, with their length."""
-    found = token_strings(config, strings)
-    columns = dict(resolve(config).task.features(found))
-    return pd.DataFrame({**columns, LENGTH: found.lengths})
+    tokens = token_strings(config, strings)
+    columns = dict(resolve(config).task.features(tokens))
+    return pd.DataFrame({**columns, LENGTH: tokens.lengths})
 
 
 def token_strings(config: RunConfig, strings: Sequence[str]) -> TokenStrings:

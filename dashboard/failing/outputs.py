@@ -3,10 +3,11 @@
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, drawing
+from dashboard import data
 from dashboard.charts.errors.errors_by_length import errors_by_length
 from dashboard.charts.errors.first_wrong import first_wrong_places
 from dashboard.compare.lengths import FEW_LENGTHS, named
+from dashboard.elements import placement
 from dashboard.failing import by_features
 from seqcls.config import RunConfig
 from seqcls.problem import resolve
@@ -20,11 +21,11 @@ def show(run_id: int, config: RunConfig) -> None:
     width = 1 if problem.test.lengths[-1] <= FEW_LENGTHS else WIDTH
     left, right = st.columns(2)
     with left:
-        chart = drawing.built(errors_by_length, _kinds(run_id, width), problem.kind.words)
-        drawing.show(chart, "errors by length")
+        chart = placement.built(errors_by_length, _kinds(run_id, width), problem.kind.words)
+        placement.show(chart, "errors by length")
     with right:
-        chart = drawing.built(first_wrong_places, _places(run_id, width))
-        drawing.show(chart, "first wrong places")
+        chart = placement.built(first_wrong_places, _places(run_id, width))
+        placement.show(chart, "first wrong places")
     by_features.show(run_id, config)
 
 
@@ -44,6 +45,6 @@ def _places(run_id: int, width: int) -> pd.DataFrame:
     first = places["first_wrong"] // width * width
     places = places.assign(first_place=first, last_place=first + width - 1)
     grouped = ["first_length", "last_length", "first_place", "last_place"]
-    found = places.groupby(grouped)["strings"].sum().reset_index()
-    spans = found[["first_place", "last_place"]].set_axis(["first_length", "last_length"], axis=1)
-    return found.assign(lengths=named(found), places=named(spans))
+    sums = places.groupby(grouped)["strings"].sum().reset_index()
+    spans = sums[["first_place", "last_place"]].set_axis(["first_length", "last_length"], axis=1)
+    return sums.assign(lengths=named(sums), places=named(spans))

@@ -73,12 +73,12 @@ def _of_string(model: TrainedModel, letters: Letters) -> Iterator[Figure]:
 
 
 def _prefixes(model: TrainedModel, letters: Letters, names: Sequence[str]) -> Figure:
-    found = state_frames.prefixes_frame(prefix_logits(model, letters))
-    prefixes = found.assign(
-        letter=found["length"],
-        prefix=[model.text(letters[:end]) or "the empty string" for end in found["length"]],
+    frame = state_frames.prefixes_frame(prefix_logits(model, letters))
+    prefixes = frame.assign(
+        letter=frame["length"],
+        prefix=[model.text(letters[:end]) or "the empty string" for end in frame["length"]],
         label=pd.Series(
-            [int(x) if isinstance(x, bool) else x for x in found["label"]], dtype=object
+            [int(x) if isinstance(x, bool) else x for x in frame["label"]], dtype=object
         ),
     )
     return Figure(
@@ -111,17 +111,17 @@ def _attention(model: TrainedModel, letters: Letters, names: Sequence[str]) -> I
 
 def _units(model: TrainedModel, letters: Letters, names: Sequence[str]) -> Iterator[Figure]:
     text = model.text(letters) or "empty"
-    found = recurrent_units(model, letters)
-    frame = state_frames.units_frame(found)
+    units = recurrent_units(model, letters)
+    frame = state_frames.units_frame(units)
     frame = frame.assign(letter=with_letters(model, frame["place"]))
     for (layer, state), of_layer in frame.groupby(["layer", "state"]):
         title = f"layer {layer}: {str(state).replace('_', ' ')}"
         chart = token_states.unit_states(of_layer, names, title).chart
         note = "Each unit after every token."
         yield Figure(None, "Units", f"{title}, {text}", note, of_layer, chart)
-    for layer, states in enumerate(found.states):
+    for layer, states in enumerate(units.states):
         path = principal_path(states)
-        points = state_frames.path_frame(path, found.tokens)
+        points = state_frames.path_frame(path, units.tokens)
         points = points.assign(letter=with_letters(model, points["place"]))
         chart = token_states.state_path(points, path.shares).chart
         note = "The state after every token, in its first two principal components."

@@ -8,10 +8,10 @@ import altair as alt
 import typer
 
 from dashboard.figures import any_model
+from dashboard.figures.by_counts.gallery import figures
+from dashboard.figures.by_counts.history import History
 from dashboard.figures.figure import Figure
-from dashboard.figures.gallery import figures
-from dashboard.figures.history import History
-from dashboard.figures.writing import write_figures
+from dashboard.figures.figure_files import write_figures
 from seqcls.errors import UnknownRunError
 from seqcls.interpretability.model.obstacle import obstacle
 from seqcls.problem import resolve
@@ -51,25 +51,15 @@ def write_all(
 
 def charts(store: Store, run: int | str, strings: Sequence[str], epoch: int | None) -> list[Any]:
     """What `sweeps.api.figures` hands out."""
-    found = [figure.chart.copy(deep=False) for figure in drawn(store, str(run), strings, epoch)]
-    for chart in found:
+    drawings = [figure.chart.copy(deep=False) for figure in drawn(store, str(run), strings, epoch)]
+    for chart in drawings:
         # Pages alone read it, and charts with it could not be concatenated.
         chart.usermeta = alt.Undefined
-    return found
+    return drawings
 
 
 def drawn(store: Store, reference: str, strings: Sequence[str], epoch: int | None) -> list[Figure]:
-    """Every figure of a run's model for some strings.
-
-    Args:
-        store: the database.
-        reference: as for `write_all`, like the others.
-        strings: likewise.
-        epoch: likewise.
-
-    Raises:
-        SeqclsError: likewise.
-    """
+    """Every figure of a run's model for some strings; arguments and errors as of `write_all`."""
     run_id = queries.find_run(store, reference)
     if obstacle(resolve(queries.run_config(store, run_id)), "labels") is not None:
         return list(any_model.figures(trained_model(store, run_id, epoch), strings))

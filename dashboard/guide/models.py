@@ -8,10 +8,10 @@ import streamlit as st
 
 from dashboard import data
 from dashboard.charts.comparison.sweeps_compared import OUTCOMES, sweeps_compared
-from dashboard.drawing import stretch
-from dashboard.figures.gallery import figures
+from dashboard.elements.placement import stretch
+from dashboard.figures.by_counts.gallery import figures
 from dashboard.links import COMPARE_PAGE
-from dashboard.model.drawing import draw
+from dashboard.model.figure_placement import draw
 from dashboard.model.opened import OpenedModel, open_model
 from dashboard.text import verbatim
 from seqcls.errors import StoreMissingError, UnknownRunError
@@ -33,7 +33,6 @@ def find(sweep: str, model_seed: int) -> OpenedModel | None:
             f"This step uses run {verbatim(reference)} of the report, which cannot be shown: the "
             "sweep of that name in this database asks for other models."
         )
-        return None
     except StoreMissingError:
         raise
     except UnknownRunError:
@@ -41,7 +40,7 @@ def find(sweep: str, model_seed: int) -> OpenedModel | None:
             f"This step uses run {verbatim(reference)}, which cannot be shown: it is not in this "
             "database. `seqcls sweep report` trains it."
         )
-        return None
+    return None
 
 
 @lru_cache(maxsize=16)

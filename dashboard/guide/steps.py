@@ -5,14 +5,14 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.charts.errors.families import family_curve
-from dashboard.drawing import stretch
-from dashboard.figures.families import curve_frame, flips_frame
+from dashboard.elements.placement import stretch
+from dashboard.figures.family_frames import curve_frame, flips_frame
 from dashboard.guide.models import compare, failing, find, show_figures
 from dashboard.links import COMPARE_PAGE, FAILING_PAGE, to_model
 from dashboard.model.ablation import pruned
-from dashboard.model.breaking import answers_of
+from dashboard.model.by_counts.breaking_point import answers_of
+from dashboard.model.by_counts.why import explained
 from dashboard.model.opened import OpenedModel
-from dashboard.model.why import explained
 from dashboard.text import verbatim
 from seqcls.interpretability.explanations.text import explanation_text
 from seqcls.interpretability.families.curves import Curve
@@ -79,10 +79,10 @@ def why_they_differ() -> None:
         st.markdown(f"**Seed {seed}**: {verbatim(_leads(model))}")
     st.markdown("So one `a` among more and more `b`s is lost in the one and not in the other:")
     for model, seed in ((good, 5), (bad, 2)):
-        found = answers_of(model, "ab{n}")
-        assert isinstance(found, Curve)
-        st.markdown(f"**Seed {seed}.** {verbatim(' '.join(family_text(found)))}")
-        chart = family_curve(curve_frame(found), flips_frame(found), found.limit, "n", "ab{n}", 150)
+        curve = answers_of(model, "ab{n}")
+        assert isinstance(curve, Curve)
+        st.markdown(f"**Seed {seed}.** {verbatim(' '.join(family_text(curve)))}")
+        chart = family_curve(curve_frame(curve), flips_frame(curve), curve.limit, "n", "ab{n}", 150)
         stretch(chart, f"guide_family_{seed}")
     to_model(bad.run_id, "Try your own families", view="Breaking point", family="ab{n}")
 

@@ -2,52 +2,30 @@
 
 import re
 from collections.abc import Mapping
-from itertools import islice, product
+from itertools import product
 from typing import Any
 
 import streamlit as st
 
-from dashboard import languages
-from dashboard.launch import fields, own_strings, start, variants, working
+from dashboard.launch import fields, needed_settings, own_strings, starting_point, variants
+from dashboard.launch.boxes import box
+from dashboard.launch.language import show_language
 from dashboard.launch.meanings import meanings
-from dashboard.launch.start import Start
+from dashboard.launch.seeds import seeds_of, written_seeds
+from dashboard.launch.starting_point import Start
 from dashboard.launch.variants import Variant
 from dashboard.text import verbatim
-from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, SeqclsError
-from seqcls.problem import language
-from seqcls.tasks import TASKS, LanguageTask
-from seqcls.theory.classes import Undecided
-from seqcls.theory.predictions import NETWORK_FIELDS, theory_of
+from seqcls.tasks import TASKS
 from sweeps.grid.spec import SweepSpec, parse_spec
 from sweeps.grid.written_spec import CHECKPOINTS
 
-SUCH_AS = {
-    "alphabet": "such as ab",
-    "pattern": "such as (ab)*",
-    "formula": "such as a % 2 == 0",
-    "replacement": r"such as b or \1; nothing deletes",
-}
-MEANING = {
-    "alphabet": "The letters of strings, one character each; in counting and rewrite "
-    "also names, with a space between: push pop a.",
-    "pattern": "A regular expression: letters, * + ? | and parentheses. It matches whole strings; "
-    "in rewrite, what is replaced.",
-    "formula": "A letter stands for how often it occurs: a > b, a % 2 == 0, a == b and c <= 3.",
-    "replacement": r"What replaces each match; \1 is what the pattern's first "
-    "parentheses hold.",
-}
-FIRST_ALPHABET = "ab"
 SEARCH = "launch_search"
-
-MOST_PREDICTED = 64
-"""Networks of which the form says what theory predicts."""
 
 _GROUPS = {group: names for group, names in fields.GROUPS.items() if group != "Task"}
 """What variants may differ in."""
 
 _NAMED = re.compile(r"\b([a-z_]+)=")
-_DASHED = re.compile(r"(\d{1,19})\s*(?:-|\u2013|\.{2,})\s*(\d{1,19})")
 
 
 def show() -> list[SweepSpec]:
@@ -56,7 +34,7 @@ def show() -> list[SweepSpec]:
     Returns:
         What it asks for; nothing where something is wrong or missing, which is then said.
     """
-    form = _Form(variants.begun_with(start.choose(variants.unpack)))
+    form = _Form(variants.begun_with(starting_point.choose(variants.unpack)))
     form.head()
     form.variants()
     form.search()
@@ -98,7 +76,7 @@ class _Form:
         for architecture, positions in networks:
             network = {"architecture": architecture, "positions": positions}
             first = variants.first_of(spec) | {x: y for x, y in network.items() if y is not None}
-            needed |= working.settings_needed(first | needed, made)
+            needed |= needed_settings.settings_needed(first | needed, made)
         return {x: y for x, y in needed.items() if x in self.read}
 
     def values(self, field: str) -> list[Any]:
@@ -115,11 +93,11 @@ class _Form:
 
     def head(self) -> None:
         left, right = st.columns(2)
-        self.name = left.text_input("Name", start.FIRST_NAME, key="launch_name")
+        self.name = left.text_input("Name", starting_point.FIRST_NAME, key="launch_name")
         self.slots["name"] = st.container()
         self.seeds = right.text_input(
             "Model seeds",
-            start.written_seeds(self.begin.spec.get("model_seeds", "0..7")),
+            written_seeds(self.begin.spec.get("model_seeds", "0..7")),
             key="launch_seeds",
             help="How many, such as 5; a range such as 0..31; or a list such as 1, 5, 7.",
         )
@@ -161,7 +139,7 @@ class _Form:
         for field in self.unread:
             st.session_state[_key(field)] = st.session_state[_key(field)]
         if self.unread:
-            told = "; ".join(f"{x} = {start.shown(y)}" for x, y in self.unread.items())
+            told = "; ".join(f"{x} = {starting_point.shown(y)}" for x, y in self.unread.items())
             st.caption(verbatim(f"Kept, but not used with these settings: {told}."))
 
     def group(self, group: str) -> None:
@@ -220,8 +198,7 @@ class _Form:
         if field == "dataset":
             value = own_strings.choose(self.task, _key(field))
         else:
-            draw = self._typed if field in fields.TYPED else self._axis
-            value = draw(field, _key(field))
+            value = self._box(field, _key(field))
         if line := meanings().get(field):
             st.caption(line)
         self.slots[field] = st.container()
@@ -229,50 +206,15 @@ class _Form:
             self._say(reason)
 
     def _box(self, field: str, key: str) -> Any:
-        """A box for a field that is not among those that all share."""
-        draw = self._typed if field in fields.TYPED else self._axis
-        return draw(field, key)
+        """The box of a field under a key."""
+        return box(field, key, self.values, self.begin_values, self.begin.values)
 
     def _take(self, field: str, value: Any) -> str | None:
         """Keeps what is chosen for a field; where that is none of its values, only says why."""
-        given = value if isinstance(value, list) else [value]
-        taken: list[Any] = []
-        for each in given:
-            values, reason = ([], None) if each in (None, "") else fields.typed(field, each)
-            if reason is not None:
-                return reason
-            taken += values
-        if taken:
-            self.chosen[field] = list(dict.fromkeys(taken))
-        return None
-
-    def _typed(self, field: str, key: str) -> str:
-        begun = self.begin.values(field)[0]
-        first = FIRST_ALPHABET if field == "alphabet" and not begun else ""
-        return st.text_input(
-            field,
-            first,
-            key=key,
-            placeholder=str(begun) or SUCH_AS.get(field, ""),
-            help=MEANING.get(field),
-        )
-
-    def _axis(self, field: str, key: str) -> Any:
-        placeholder = start.shown(self.begin_values(field))
-        offered = fields.options(field, self.values)
-        if field == "task":
-            return st.selectbox(field, offered, index=None, key=key, placeholder=placeholder)
-        open_ended = fields.is_open_ended(field)
-        return st.multiselect(
-            field,
-            offered,
-            key=key,
-            placeholder=placeholder,
-            accept_new_options=open_ended,
-            help="Choose several values to vary it, or type your own: 2, 4, 8."
-            if open_ended
-            else "Choose several values to vary it.",
-        )
+        values, reasons = fields.held(field, value)
+        if values and not reasons:
+            self.chosen[field] = list(dict.fromkeys(values))
+        return reasons[0] if reasons else None
 
     def begin_values(self, field: str) -> list[Any]:
         """What a field is while nothing is chosen for it."""
@@ -284,43 +226,15 @@ class _Form:
 
     def _language(self) -> None:
         """What the language accepts, at once."""
-        task = self.values("task")[0]
         try:
-            settings = {field: self.values(field)[0] for field in TASKS[task].reads}
-            if missing := [
-                x for x in ("alphabet", "pattern", "formula", "dataset") if settings.get(x) == ""
-            ]:
-                self.is_wrong = True
-                if missing[0] != "dataset":
-                    self.slots[missing[0]].caption(f"Type the {missing[0]} of the language.")
-                return
-            if "dataset" in settings:
-                # Its rows are all that is known of it, and what they are is said above.
-                return
-            # What an alphabet may be the configuration knows, not the language.
-            RunConfig.from_mapping({"task": task, **settings})
-            made = language(task, settings)
-            if not isinstance(made, LanguageTask):
-                st.caption(verbatim(made.describe()))
-                return
-            with TASKS.guarded(task):
-                languages.shortest_strings(made)
-            languages.show(made)
-            self._theory(task, settings)
+            missing = show_language(self.values("task")[0], self.values, self.read)
         except ConfigError as error:
             self._say(str(error))
-
-    def _theory(self, task: str, settings: Mapping[str, Any]) -> None:
-        """The class of the language, and what theory says of the networks that are chosen."""
-        read = [name for name in NETWORK_FIELDS if name in self.read]
-        networks = islice(product(*(self.values(name) for name in read)), MOST_PREDICTED)
-        chosen = [dict(zip(read, values, strict=True)) for values in networks]
-        said = [theory_of({"task": task, **settings, **network}) for network in chosen]
-        if isinstance(said[0].language, Undecided):
-            st.caption(verbatim(f"Class {said[0].language.describe()}."))
             return
-        sentences = dict.fromkeys(each.first.sentence for each in said)
-        st.caption(verbatim(f"{said[0].language.name}; {'; or '.join(sentences)}."))
+        if missing is not None:
+            self.is_wrong = True
+            if missing != "dataset":
+                self.slots[missing].caption(f"Type the {missing} of the language.")
 
     def specs(self) -> list[SweepSpec]:
         """The specification that the form asks for."""
@@ -348,7 +262,7 @@ class _Form:
             self._say(str(error))
             return []
         changes = self.begin.changes(made, self.read)
-        label = st.session_state[start.KEY]
+        label = st.session_state[starting_point.KEY]
         differs = "; ".join(changes) if changes else "nothing"
         st.caption(f"Changes from {verbatim(label)}: {verbatim(differs)}.")
         if self.needed and not self.several:
@@ -404,15 +318,3 @@ def _group_of(field: str) -> str:
 
 def _without_sweep(message: str) -> str:
     return re.sub(r"^sweep '.*?': ", "", message)
-
-
-def seeds_of(text: str) -> str | list[int]:
-    """Model seeds as a specification has them: `0-9` means `0..9`, `5` the first five."""
-    if (number := text.strip()).isdecimal() and 0 < len(number) < 20 and int(number) > 0:
-        return f"0..{int(number) - 1}"
-    if dashed := _DASHED.fullmatch(text.strip()):
-        return f"{dashed[1]}..{dashed[2]}"
-    parts = [part.strip() for part in text.split(",")]
-    if all(part.isdecimal() and len(part) < 20 for part in parts):
-        return [int(part) for part in parts]
-    return text.strip()

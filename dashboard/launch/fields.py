@@ -186,3 +186,11 @@ def typed(field: str, value: Any) -> tuple[list[Any], str | None]:
         except ConfigError as error:
             return values, str(error)
     return values, None
+
+
+def held(field: str, value: Any) -> tuple[list[Any], list[str]]:
+    """What a box holds, of one value or several: the field's values, and why others are invalid."""
+    given = value if isinstance(value, list) else [value]
+    read = [typed(field, each) for each in given if each not in (None, "")]
+    reasons = [reason for _, reason in read if reason is not None]
+    return [value for values, _ in read for value in values], reasons

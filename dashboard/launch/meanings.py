@@ -25,7 +25,7 @@ PARTS = {"train": "training", "validation": "validation", "test": "test"}
 @cache
 def meanings() -> dict[str, str]:
     """What each field of a configuration is, by name."""
-    found = {
+    texts = {
         f"{part}_{name}": _capital(text.format(strings))
         for part, strings in PARTS.items()
         for name, text in OF_PARTS.items()
@@ -39,8 +39,8 @@ def meanings() -> dict[str, str]:
                     ast.AnnAssign(target=ast.Name(id=name)),
                     ast.Expr(value=ast.Constant(value=str(text))),
                 ):
-                    found[name] = _first_sentence(text)
-    return found
+                    texts[name] = _first_sentence(text)
+    return texts
 
 
 def _capital(text: str) -> str:

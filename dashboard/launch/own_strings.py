@@ -44,12 +44,12 @@ def choose(task: str, key: str) -> str | None:
         max_upload_size=200,
         **control("Columns: tokens, and label or target; optionally split and id."),
     )
-    found: Summary | None = state.get(SUMMARY)
-    if found is not None:
-        _show(found, task)
+    summary: Summary | None = state.get(SUMMARY)
+    if summary is not None:
+        _show(summary, task)
     known = {} if (store := existing()) is None else _stored(store)
-    if found is not None and found.digest is not None:
-        known = {found.digest: found.path} | known
+    if summary is not None and summary.digest is not None:
+        known = {summary.digest: summary.path} | known
     if state.get(key) not in known:
         state[key] = None
     chosen: str | None = st.selectbox(
@@ -89,13 +89,13 @@ def _read(key: str) -> None:
         st.session_state[key] = remember(content.dataset)
 
 
-def _show(found: Summary, task: str) -> None:
-    for problem in found.refused:
-        st.error(verbatim(f"{found.path}: {problem}"))
-    if found.refused:
+def _show(summary: Summary, task: str) -> None:
+    for problem in summary.refused:
+        st.error(verbatim(f"{summary.path}: {problem}"))
+    if summary.refused:
         return
-    if found.task != task:
-        st.warning(verbatim(f"{found.path} is for task = {found.task}; choose that task."))
-    frame = pd.DataFrame([asdict(part) for part in found.parts])
+    if summary.task != task:
+        st.warning(verbatim(f"{summary.path} is for task = {summary.task}; choose that task."))
+    frame = pd.DataFrame([asdict(part) for part in summary.parts])
     st.dataframe(frame.rename(columns={"mean_length": "mean"}), hide_index=True, height="content")
-    st.caption(verbatim("; ".join([f"{found.rows:,} rows", *found.sentences]) + "."))
+    st.caption(verbatim("; ".join([f"{summary.rows:,} rows", *summary.sentences]) + "."))

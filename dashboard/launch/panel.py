@@ -8,7 +8,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from dashboard import data, links
-from dashboard.launch import custom, start, timing, variants
+from dashboard.launch import custom, starting_point, timing, variants
 from dashboard.sweeps_page import sweep_actions
 from dashboard.text import told
 from seqcls.errors import SeqclsError
@@ -102,6 +102,18 @@ def show() -> None:
         st.code(told(error), language=None, wrap_lines=True)
 
 
+def open_with(start: str) -> None:
+    """Has the panel opened on a sweep of one's own, with nothing of what was entered before.
+
+    Args:
+        start: what it starts from, by its label.
+    """
+    clear()
+    st.session_state[PANEL] = True
+    st.session_state[KIND] = CUSTOM
+    st.session_state[starting_point.KEY] = start
+
+
 def clear() -> None:
     """Empties the form of a sweep of one's own."""
     for key in map(str, st.session_state):
@@ -176,7 +188,7 @@ def _launch(specs: list[SweepSpec], token: str) -> None:
     st.session_state[TOKEN] = uuid.uuid4().hex
     if st.session_state.get(KIND) == CUSTOM:
         # What was entered stays, to be changed and launched again as another sweep.
-        st.session_state["launch_name"] = start.free_name(specs[0].name)
+        st.session_state["launch_name"] = starting_point.free_name(specs[0].name)
     # Back where it was opened, where what was launched is seen going on.
     st.session_state[LAUNCHED] = True
 

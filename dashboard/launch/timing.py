@@ -32,11 +32,11 @@ class Timings:
         # One at a time: two would slow each other down, and be timed as slower than they are.
         self._thread = ThreadPoolExecutor(1, "timing")
 
-    def known(self, asked: Sequence[Asked]) -> Times:
+    def known(self, groups: Sequence[Asked]) -> Times:
         """What is known of these groups, without timing any."""
         with self._lock:
-            found = {each: self._groups.get(each) for each in asked}
-            times = {x.config.group_key: time for x, time in found.items() if time is not None}
+            times_of = {each: self._groups.get(each) for each in groups}
+            times = {x.config.group_key: time for x, time in times_of.items() if time is not None}
             return Times(self._start, times) if times else Times()
 
     def is_done(self, key: Key) -> bool:
@@ -52,13 +52,13 @@ class Timings:
                     estimate, existing(), list(specs), workers, self._measured
                 )
 
-    def _measured(self, asked: Sequence[Asked]) -> Times:
-        new = [each for each in asked if each not in self._groups]
+    def _measured(self, groups: Sequence[Asked]) -> Times:
+        new = [each for each in groups if each not in self._groups]
         times = time_groups(new)
         with self._lock:
             self._start = times.start or self._start
             self._groups |= {x: times.groups.get(x.config.group_key) for x in new}
-        return self.known(asked)
+        return self.known(groups)
 
 
 @st.cache_resource(show_spinner=False)

@@ -7,8 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.launch import fields, working
-from dashboard.launch.start import Start, shown
+from dashboard.launch import fields, needed_settings
+from dashboard.launch.starting_point import Start, shown
 from dashboard.text import verbatim
 from seqcls.canonical import canonical_json
 from seqcls.models import MODELS
@@ -33,14 +33,13 @@ class Variant:
     """One of a sweep's variants."""
 
     name: str
-    own: Mapping[str, Any]
-    """Settings that it is named for."""
+    named_for: Mapping[str, Any]
     typed: Chosen = field(default_factory=dict)
     """Settings that are chosen for it alone."""
 
     @property
     def chosen(self) -> Chosen:
-        return {name: [value] for name, value in self.own.items()} | self.typed
+        return {name: [value] for name, value in self.named_for.items()} | self.typed
 
 
 def offered(task: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
@@ -49,19 +48,19 @@ def offered(task: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     Args:
         task: its name and its settings; architectures that cannot answer it are left out.
     """
-    found: dict[str, Mapping[str, Any]] = {}
+    variants: dict[str, Mapping[str, Any]] = {}
     for architecture in MODELS.usable(list(MODELS)):
         fields = {**task, "architecture": architecture}
-        reason = obstacle_of(fields | working.settings_needed(fields, task))
+        reason = obstacle_of(fields | needed_settings.settings_needed(fields, task))
         if reason is not None and "architecture=" in reason:
             continue
         if "positions" not in MODELS[architecture].reads:
-            found[architecture] = {"architecture": architecture}
+            variants[architecture] = {"architecture": architecture}
             continue
         for positions in POSITIONS.usable(list(POSITIONS)):
             name = f"{architecture}, positions {positions}"
-            found[name] = {"architecture": architecture, "positions": positions}
-    return found
+            variants[name] = {"architecture": architecture, "positions": positions}
+    return variants
 
 
 def choose(task: Mapping[str, Any]) -> list[Variant]:
@@ -100,16 +99,10 @@ def with_typed(variant: Variant) -> Variant:
     typed: Chosen = {}
     state = st.session_state
     for name in (*state.get(key(variant.name, ""), []), *state.get(_kept(variant.name), [])):
-        value = st.session_state.get(key(variant.name, name))
-        taken = [
-            x
-            for given in (value if isinstance(value, list) else [value])
-            if given not in (None, "")
-            for x in fields.typed(name, given)[0]
-        ]
-        if taken:
-            typed[name] = list(dict.fromkeys(taken))
-    return Variant(variant.name, variant.own, typed)
+        values, _ = fields.held(name, st.session_state.get(key(variant.name, name)))
+        if values:
+            typed[name] = list(dict.fromkeys(values))
+    return Variant(variant.name, variant.named_for, typed)
 
 
 def settings_of(
@@ -132,7 +125,7 @@ def settings_of(
     read = {name for names in groups.values() for name in names}
     made = {name: value for name, value in (shared | chosen).items() if name in read}
     spec = begin.with_changes(made, read)
-    needed = working.settings_needed(first_of(spec), made)
+    needed = needed_settings.settings_needed(first_of(spec), made)
     made |= {name: [value] for name, value in needed.items()}
     return begin.with_changes(made, read), needed, read
 
@@ -156,18 +149,18 @@ def union(specs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         for name, value in rows[0].items()
         if all(name in row and row[name] == value for row in rows)
     }
-    own = [{x: value for x, value in row.items() if x not in fixed} for row in rows]
-    distinct = list({canonical_json(row): row for row in own}.values())
+    listed = [{x: value for x, value in row.items() if x not in fixed} for row in rows]
+    distinct = list({canonical_json(row): row for row in listed}.values())
     several = {"configurations": distinct} if len(rows) > 1 else {}
     return {"fixed": fixed, "axes": axes, **several}
 
 
 def _rows(spec: Mapping[str, Any], shared: set[str]) -> list[dict[str, Any]]:
-    own = {name: values for name, values in spec["axes"].items() if name not in shared}
+    axes = {name: values for name, values in spec["axes"].items() if name not in shared}
     return [
-        {**spec["fixed"], **entry, **dict(zip(own, values, strict=True))}
+        {**spec["fixed"], **entry, **dict(zip(axes, values, strict=True))}
         for entry in spec.get("configurations", [{}])
-        for values in product(*own.values())
+        for values in product(*axes.values())
     ]
 
 
@@ -198,22 +191,20 @@ def show(
         if left_out:
             names = _told({name: shown(values) for name, values in left_out.items()})
             st.caption(verbatim(f"Doesn't use {names}."))
-        own = [x for names in groups.values() for x in names if x not in variant.own]
+        settings = [x for names in groups.values() for x in names if x not in variant.named_for]
         place = key(variant.name, "")
-        if kept := _sort_out(variant, own):
+        if kept := _sort_out(variant, settings):
             st.caption(verbatim(f"Kept, but not used by this variant: {_told(kept)}."))
         added = st.multiselect(
             f"Settings of {variant.name}",
-            own,
+            settings,
             key=place,
             placeholder="Settings for this variant only",
             label_visibility="collapsed",
         )
         for name in added:
-            value = box(name, key(variant.name, name))
-            for given in value if isinstance(value, list) else [value]:
-                if given not in (None, ""):
-                    reason = fields.typed(name, given)[1] or reason
+            _, reasons = fields.held(name, box(name, key(variant.name, name)))
+            reason = reasons[-1] if reasons else reason
         if reason is not None:
             st.error(verbatim(reason))
     return reason
@@ -224,26 +215,26 @@ def _kept(variant: str) -> str:
     return f"launch variant kept {variant}"
 
 
-def _sort_out(variant: Variant, own: Container[str]) -> dict[str, str]:
+def _sort_out(variant: Variant, settings: Container[str]) -> dict[str, str]:
     """Puts what a variant does not read aside, and back what it reads again.
 
     Args:
         variant: with all that is chosen for it.
-        own: the settings that it may have of its own now.
+        settings: the settings that it may have of its own now.
 
     Returns:
         What is put aside, with its values as they are shown.
     """
     state, place = st.session_state, key(variant.name, "")
     chosen = list(dict.fromkeys([*state.get(place, []), *state.get(_kept(variant.name), [])]))
-    state[place] = [name for name in chosen if name in own]
+    state[place] = [name for name in chosen if name in settings]
     state[_kept(variant.name)] = aside = [
-        name for name in chosen if name not in own and name not in variant.own
+        name for name in chosen if name not in settings and name not in variant.named_for
     ]
     for name in aside:
         # Streamlit forgets what has no box.
-        if (where := key(variant.name, name)) in state:
-            state[where] = state[where]
+        if (value_key := key(variant.name, name)) in state:
+            state[value_key] = state[value_key]
     return {name: shown(variant.typed[name]) for name in aside if name in variant.typed}
 
 
@@ -286,7 +277,7 @@ def _named(
 ) -> str | None:
     """The variant with a name of its own that a configuration is."""
     network = {x: y for x, y in entry.items() if x in ("architecture", "positions")}
-    return next((x for x, own in named.items() if own == network and x not in taken), None)
+    return next((x for x, value in named.items() if value == network and x not in taken), None)
 
 
 def _as_typed(field: str, value: Any) -> Any:

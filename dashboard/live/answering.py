@@ -8,7 +8,7 @@ import numpy as np
 from dashboard.figures.string_axes import DRAWN, token_names
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.interpretability.model.trained_model import Answer, Letters, TrainedModel
-from sweeps.cli.commands.any_model import said_of
+from sweeps.analysis.answer_sentences import said_of
 
 MOST_TOKENS = 256
 """Of a string that is answered while it is typed."""
@@ -110,11 +110,11 @@ def _maps(model: TrainedModel, letters: Letters) -> tuple[list[Map], list[str]]:
     if len(names) > DRAWN + 2:
         return [], [f"Attention and units are drawn up to {DRAWN} tokens; this string has more."]
     try:
-        found = list(_attention(model, letters) if has_attention(model) else _units(model, letters))
+        maps = list(_attention(model, letters) if has_attention(model) else _units(model, letters))
     except ConfigError as error:
         return [], [f"{error}."]
-    left = len(found) - MOST_MAPS
-    return found[:MOST_MAPS], [f"{left} more are not drawn."] if left > 0 else []
+    left = len(maps) - MOST_MAPS
+    return maps[:MOST_MAPS], [f"{left} more are not drawn."] if left > 0 else []
 
 
 def _attention(model: TrainedModel, letters: Letters) -> Iterator[Map]:

@@ -11,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
+from dashboard import data
 from dashboard.server.first_page import BelowBase
 from dashboard.server.visitors import Budget, budget_seconds
 from dashboard.text import told
@@ -56,8 +57,8 @@ async def _question(request: Request) -> tuple[int, int | None, str]:
         if len(body) > MOST_BYTES:
             raise ValueError(f"The question has more than {MOST_BYTES:,} bytes.")
     try:
-        asked = json.loads(body)
-        run_id, epoch, string = asked["run"], asked.get("epoch"), asked["string"]
+        question = json.loads(body)
+        run_id, epoch, string = question["run"], question.get("epoch"), question["string"]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise ValueError(f"The question cannot be read: {EXPECTED}") from None
     # A bit is a whole number, too; not here.
@@ -107,14 +108,7 @@ def _state(_second: int) -> tuple[Any, Any]:
 
 @lru_cache(maxsize=64)
 def _model(_location: Any, _revision: Any, run_id: int, epoch: int | None) -> Any:
-    from sweeps.analysis.opened_models import ask_on_one_thread, trained_model, untrained_model
-
-    ask_on_one_thread()
-    store = open_reader()
-    run_id = queries.find_run(store, str(run_id))
-    if epoch == 0:
-        return untrained_model(store, run_id)
-    return trained_model(store, run_id, epoch)
+    return data.trained_model(queries.find_run(open_reader(), str(run_id)), epoch)
 
 
 def _refused(status: int, reason: str) -> JSONResponse:

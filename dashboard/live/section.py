@@ -6,7 +6,7 @@ from pathlib import Path
 import streamlit as st
 
 from dashboard.charts.style.colors import AWAY, FALSE_NEGATIVE, GREY, TOWARDS
-from dashboard.drawing import ground
+from dashboard.elements.placement import ground
 
 HERE = Path(__file__).parent
 HINT = (

@@ -8,13 +8,13 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import links
 from dashboard.charts.model.ablations import (
-    Spoken,
+    AblationTexts,
     accuracy_by_length,
     part_ranking,
     pruning_curve,
 )
-from dashboard.drawing import stretch
-from dashboard.figures.ablations import lengths_frame, pruning_frame, ranking_frame
+from dashboard.elements.placement import stretch
+from dashboard.figures.ablation_frames import lengths_frame, pruning_frame, ranking_frame
 from dashboard.model.choosing.run import ABLATED
 from dashboard.model.choosing.strings import Chosen
 from dashboard.model.opened import AnyModel, OpenedModel, remembered, say
@@ -170,17 +170,11 @@ def _pruning(model: OpenedModel) -> None:
 def show_by_strings(opened: AnyModel) -> None:
     """Of any model, by a sample of strings that are run; it takes seconds, and so is asked for."""
     model = opened.model
-    how = st.segmented_control(
-        "Ablation",
-        list(METHODS),
-        format_func=lambda name: METHODS[name],
-        default="zero",
-        required=True,
-        key="way",
-        bind="query-params",
+    how = links.choice(
+        "Ablation", list(METHODS), "way", "zero", format_func=lambda name: METHODS[name]
     )
     if not st.toggle("Ablate each part on its own", key="ablate", bind="query-params"):
-        strings = _spoken(model).words.plural("test")
+        strings = _texts(model).words.plural("test")
         st.caption(f"Measured on {SAMPLE} distinct {strings}, spread evenly over their lengths.")
         return
     try:
@@ -199,23 +193,23 @@ def show_by_strings(opened: AnyModel) -> None:
         )
     st.subheader("Without each part alone")
     frame = ranking_frame({how: ranked}, TEXT)
-    spoken = _spoken(model)
-    stretch(part_ranking(frame, whole.errors, spoken=spoken), "network costs")
+    texts = _texts(model)
+    stretch(part_ranking(frame, whole.errors, texts=texts), "network costs")
     named = {outcome.parts[0].text: outcome for outcome in ranked}
     chosen = st.selectbox(
         "Accuracy by length without", list(named), key="without", bind="query-params"
     )
     if chosen is not None:
         frame = lengths_frame({"as trained": whole, f"without {chosen}": named[chosen]})
-        stretch(accuracy_by_length(frame, spoken=spoken), "network lengths")
+        stretch(accuracy_by_length(frame, texts=texts), "network lengths")
     _one_by_one(opened, how)
 
 
-def _spoken(model: TrainedModel) -> Spoken:
+def _texts(model: TrainedModel) -> AblationTexts:
     number = "logit"
     if model.problem.no_language:
         number = OutputAnswer.number if model.writes else Answer.number
-    return Spoken(model.problem.kind.words, number)
+    return AblationTexts(model.problem.kind.words, number)
 
 
 def _one_by_one(opened: AnyModel, how: AblationMethod) -> None:
@@ -227,4 +221,4 @@ def _one_by_one(opened: AnyModel, how: AblationMethod) -> None:
     except SeqclsError as error:
         say(error)
         return
-    stretch(pruning_curve(pruning_frame(steps, TEXT), _spoken(opened.model)), "network pruning")
+    stretch(pruning_curve(pruning_frame(steps, TEXT), _texts(opened.model)), "network pruning")

@@ -6,18 +6,18 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, measures
-from dashboard.charts.model.losses import losses
-from dashboard.drawing import stretch
+from dashboard import data, layout
+from dashboard.charts.model.loss_by_epoch import losses
+from dashboard.elements.placement import stretch
 from dashboard.failing import error_places
-from dashboard.figures.history import losses_by_part
-from dashboard.languages import first_strings
+from dashboard.figures.by_counts.history import losses_by_part
 from dashboard.model.choosing.strings import separated_by
-from dashboard.model.opened import key_of, say
+from dashboard.model.opened import key_of, say_of_input
 from dashboard.server.visitors import ask
-from dashboard.text import verbatim
+from dashboard.words import measures
+from dashboard.words.languages import first_strings
 from seqcls.config import RunConfig
-from seqcls.errors import SeqclsError, VisitorError
+from seqcls.errors import SeqclsError
 from seqcls.prediction import Prediction
 from seqcls.problem import Problem, resolve
 from seqcls.tokens.tokenizer import raw
@@ -60,11 +60,8 @@ def _ask(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
     try:
         targets = problem.kind.targets(problem.task, error_places.token_strings(config, strings))
         predictions = _predictions(run_id, config, strings)
-    except VisitorError as error:
-        say(error)
-        return
     except SeqclsError as error:
-        st.error(verbatim(str(error)))
+        say_of_input(error)
         return
     st.dataframe(
         _answers(problem, strings, targets, predictions),
@@ -127,7 +124,7 @@ def _errors(run_id: int, config: RunConfig, errors: pd.DataFrame) -> None:
         measures.ordered(errors.head(LISTED), kind),
         hide_index=True,
         column_config=measures.string_columns(kind),
-        height=min(38 + 35 * len(errors), 320),
+        height=layout.table_height(len(errors)),
     )
 
 

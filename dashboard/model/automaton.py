@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
+from dashboard import links
 from dashboard.charts.model import automata as charts
 from dashboard.charts.style.colors import INK
-from dashboard.drawing import ground, place, stretch
+from dashboard.elements.placement import ground, place, stretch
 from dashboard.model.opened import key_of, open_any, say
 from dashboard.server.visitors import ask
 from dashboard.text import verbatim
@@ -43,28 +44,21 @@ def is_offered(config: RunConfig) -> bool:
 
 def show(run_id: int, config: RunConfig) -> None:
     """Learns a model's automaton, draws it beside the language's, and says what was tried."""
-    most = st.segmented_control(
-        "States at most",
-        BUDGETS,
-        default=BUDGETS[0],
-        required=True,
-        key="automaton_states",
-        bind="query-params",
-        help="The learning also ends after 100 hypotheses or 60 seconds.",
-    )
+    said = "The learning also ends after 100 hypotheses or 60 seconds."
+    most = links.choice("States at most", BUDGETS, "automaton_states", BUDGETS[0], help=said)
     try:
-        found = _learned(run_id, int(most))
+        learned = _learned(run_id, most)
     except SeqclsError as error:
         say(error)
         return
-    finding, *others = learned_text(found)
-    (st.success if found.found else st.warning)(verbatim(finding))
+    finding, *others = learned_text(learned)
+    (st.success if learned.found else st.warning)(verbatim(finding))
     for said in others:
         st.markdown(f"- {verbatim(said)}")
-    chosen = _graphs(found)
-    stretch(charts.states_by_round(_rounds(found)), "automaton rounds")
-    _inside(run_id, config, found, chosen)
-    _exports(run_id, found)
+    chosen = _graphs(learned)
+    stretch(charts.states_by_round(_rounds(learned)), "automaton rounds")
+    _inside(run_id, config, learned, chosen)
+    _exports(run_id, learned)
 
 
 def _learned(run_id: int, most: int) -> Learned:
@@ -79,18 +73,18 @@ def _learned(run_id: int, most: int) -> Learned:
         told.caption("Asking the model: all short strings, then its test set.")
         return automaton(open_reader(), run_id, states=most, on_round=tell)
 
-    found = ask(("automaton", key_of(run_id), most), learn, "Learning the automaton")
+    learned = ask(("automaton", key_of(run_id), most), learn, "Learning the automaton")
     told.empty()
-    return found
+    return learned
 
 
-def _graphs(found: Learned) -> Round:
+def _graphs(learned: Learned) -> Round:
     """The hypothesis that is chosen, beside the language's automaton."""
-    rounds = found.rounds
-    first = rounds.index(found.main_hypothesis)
+    rounds = learned.rounds
+    first = rounds.index(learned.main_hypothesis)
     names = [f"{number}: {states(made.states)}" for number, made in enumerate(rounds, start=1)]
     shown = rounds[first]
-    columns = st.columns([3, 2] if found.language is not None else 1)
+    columns = st.columns([3, 2] if learned.language is not None else 1)
     with columns[0]:
         heading = st.empty()
         if len(rounds) > 1:
@@ -106,23 +100,23 @@ def _graphs(found: Learned) -> Round:
             shown = rounds[names.index(name)]
         is_found = shown.counterexample is None
         heading.subheader("The model's" if is_found else "A refuted hypothesis")
-        _graph(shown.automaton, found.alphabet)
-        st.caption(verbatim(_of_round(found, shown)))
-    if found.language is not None:
+        _graph(shown.automaton, learned.alphabet)
+        st.caption(verbatim(_of_round(learned, shown)))
+    if learned.language is not None:
         with columns[1]:
             st.subheader("The language's")
             if len(rounds) > 1:
                 st.caption("Minimal. Double circle: accepting. Arrow from nowhere: the start.")
-            _graph(found.language, found.alphabet)
-            st.caption(states(len(found.language.table)) + ".")
+            _graph(learned.language, learned.alphabet)
+            st.caption(states(len(learned.language.table)) + ".")
     return shown
 
 
-def _of_round(found: Learned, made: Round) -> str:
+def _of_round(learned: Learned, made: Round) -> str:
     """What is known of a hypothesis."""
     said = f"{states(made.states)}; agrees with the model on {made.agreement:.2%} of test strings"
-    if found.wrong:
-        said += f", and makes {made.explained:,} of its {found.wrong:,} test errors"
+    if learned.wrong:
+        said += f", and makes {made.explained:,} of its {learned.wrong:,} test errors"
     if made.counterexample is not None:
         return f"{said}. The model answers {made.counterexample or 'the empty string'} differently."
     return f"{said}. No string tried refutes it."
@@ -135,21 +129,21 @@ def _graph(drawn: Automaton, alphabet: Sequence[str]) -> None:
     st.graphviz_chart(dot(drawn, alphabet, ground().colors.get(INK, INK)), width="stretch")
 
 
-def _rounds(found: Learned) -> pd.DataFrame:
+def _rounds(learned: Learned) -> pd.DataFrame:
     return pd.DataFrame(
         {
-            "round": range(1, len(found.rounds) + 1),
-            "states": [made.states for made in found.rounds],
-            "agreement": [made.agreement for made in found.rounds],
+            "round": range(1, len(learned.rounds) + 1),
+            "states": [made.states for made in learned.rounds],
+            "agreement": [made.agreement for made in learned.rounds],
             "refuted": [
                 "nothing" if made.counterexample is None else made.counterexample or "(empty)"
-                for made in found.rounds
+                for made in learned.rounds
             ],
         }
     )
 
 
-def _inside(run_id: int, config: RunConfig, found: Learned, chosen: Round) -> None:
+def _inside(run_id: int, config: RunConfig, learned: Learned, chosen: Round) -> None:
     st.subheader("Inside the model")
     if not st.toggle(
         "Look for the automaton's states in the model", key="automaton_inside", bind="query-params"
@@ -159,11 +153,11 @@ def _inside(run_id: int, config: RunConfig, found: Learned, chosen: Round) -> No
             "what they keep. It takes some seconds."
         )
         return
-    if chosen is not found.main_hypothesis:
-        number = states(found.main_hypothesis.states)
+    if chosen is not learned.main_hypothesis:
+        number = states(learned.main_hypothesis.states)
         st.caption(f"Those of the hypothesis of {number} are looked for.")
     try:
-        within = _looked_for(run_id, found)
+        within = _looked_for(run_id, learned)
     except SeqclsError as error:
         say(error)
         return
@@ -183,9 +177,9 @@ def _inside(run_id: int, config: RunConfig, found: Learned, chosen: Round) -> No
             _clusters(within)
 
 
-def _looked_for(run_id: int, found: Learned) -> "Inside":
-    key = ("automaton inside", key_of(run_id), found.budget.states)
-    return ask(key, lambda: automaton_inside(open_reader(), run_id, found), "Looking inside")
+def _looked_for(run_id: int, learned: Learned) -> "Inside":
+    key = ("automaton inside", key_of(run_id), learned.budget.states)
+    return ask(key, lambda: automaton_inside(open_reader(), run_id, learned), "Looking inside")
 
 
 def _probes(within: "Inside") -> pd.DataFrame:
@@ -216,9 +210,9 @@ def _clusters(within: "Inside") -> None:
     )
 
 
-def _exports(run_id: int, found: Learned) -> None:
+def _exports(run_id: int, learned: Learned) -> None:
     left, right, _ = st.columns([1, 1, 3])
     name = f"automaton-{run_id}"
-    left.download_button("DOT", found.dot(), f"{name}.dot", key="automaton dot")
-    text = json.dumps(found.record(), indent=1)
+    left.download_button("DOT", learned.dot(), f"{name}.dot", key="automaton dot")
+    text = json.dumps(learned.record(), indent=1)
     right.download_button("JSON", text, f"{name}.json", key="automaton json")

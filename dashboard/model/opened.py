@@ -8,12 +8,12 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 import streamlit as st
 
 from dashboard import data
-from dashboard.figures.history import History, Traces
+from dashboard.figures.by_counts.history import History, Traces
 from dashboard.server.shared_answers import MODELS
 from dashboard.server.visitors import ask
 from dashboard.text import told, verbatim
 from seqcls.config import RunConfig
-from seqcls.errors import SeqclsError
+from seqcls.errors import SeqclsError, VisitorError
 from seqcls.interpretability.model.network import Network
 from seqcls.interpretability.model.trained_model import TrainedModel
 from seqcls.problem import Problem, resolve
@@ -23,14 +23,14 @@ from sweeps.store.reading.models import stored_model
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 
-Asked = TypeVar("Asked")
-Asked_co = TypeVar("Asked_co", covariant=True)
+Answerer = TypeVar("Answerer")
+Answerer_co = TypeVar("Answerer_co", covariant=True)
 
 Key = tuple[Any, ...]
 """Which database, in which state, which run, and which epoch."""
 
 
-class Askable(Protocol[Asked_co]):
+class Askable(Protocol[Answerer_co]):
     """A model of the database."""
 
     @property
@@ -38,7 +38,7 @@ class Askable(Protocol[Asked_co]):
         """What tells it from all others, and from itself in another state of the database."""
 
     @property
-    def asked(self) -> Asked_co:
+    def answerer(self) -> Answerer_co:
         """What answers."""
 
 
@@ -55,7 +55,7 @@ class OpenedModel:
         return *self.of_run, self.epoch
 
     @property
-    def asked(self) -> Network:
+    def answerer(self) -> Network:
         return self.network
 
     @property
@@ -96,7 +96,7 @@ class AnyModel:
     model: TrainedModel
 
     @property
-    def asked(self) -> TrainedModel:
+    def answerer(self) -> TrainedModel:
         return self.model
 
 
@@ -122,17 +122,8 @@ def open_any(run_id: int, epoch: int | None = None) -> AnyModel:
     """
     key = (*key_of(run_id), epoch)
     with st.spinner("Opening the model"):
-        return AnyModel(key, MODELS.answer(("model", key), lambda: _trained_model(run_id, epoch)))
-
-
-def _trained_model(run_id: int, epoch: int | None) -> TrainedModel:
-    # Imported where it is used: PyTorch takes a second or two to load.
-    from sweeps.analysis.opened_models import ask_on_one_thread, trained_model, untrained_model
-
-    ask_on_one_thread()
-    if epoch == 0:
-        return untrained_model(open_reader(), run_id)
-    return trained_model(open_reader(), run_id, epoch)
+        model = MODELS.answer(("model", key), lambda: data.trained_model(run_id, epoch))
+    return AnyModel(key, model)
 
 
 def key_of(run_id: int) -> Key:
@@ -141,8 +132,8 @@ def key_of(run_id: int) -> Key:
 
 
 def remembered(
-    compute: Callable[Concatenate[Asked, Arguments], Answer], says: str = ""
-) -> Callable[Concatenate[Askable[Asked], Arguments], Answer]:
+    compute: Callable[Concatenate[Answerer, Arguments], Answer], says: str = ""
+) -> Callable[Concatenate[Askable[Answerer], Arguments], Answer]:
     """A function of a model that is asked once for every model, epoch and arguments.
 
     What it returns is shared between sessions and so must not be changed.
@@ -154,11 +145,11 @@ def remembered(
 
     @wraps(compute)
     def answer(
-        model: Askable[Asked], /, *args: Arguments.args, **kwargs: Arguments.kwargs
+        model: Askable[Answerer], /, *args: Arguments.args, **kwargs: Arguments.kwargs
     ) -> Answer:
         name = f"{compute.__module__}.{compute.__qualname__}"
         key = (name, model.key, args, tuple(kwargs.items()))
-        return ask(key, lambda: compute(model.asked, *args, **kwargs), says)
+        return ask(key, lambda: compute(model.answerer, *args, **kwargs), says)
 
     return answer
 
@@ -174,3 +165,11 @@ def _history(of_run: Key, *, with_initial: bool) -> History:
 def say(error: SeqclsError) -> None:
     """Says why a section shows nothing."""
     st.info(verbatim(told(error)), icon=":material/info:")
+
+
+def say_of_input(error: SeqclsError) -> None:
+    """Says what is wrong with what was typed, or why a visitor gets no answer now."""
+    if isinstance(error, VisitorError):
+        say(error)
+    else:
+        st.error(verbatim(str(error)))

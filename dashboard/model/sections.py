@@ -5,10 +5,12 @@ from functools import partial
 
 import streamlit as st
 
-from dashboard import concurrent_changes, data
-from dashboard.failing import helping
+from dashboard import data
+from dashboard.every_page import concurrent_changes
+from dashboard.failing import remedies
 from dashboard.live import section
-from dashboard.model import ablation, answers, automaton, breaking, figures_tab, verdict, why
+from dashboard.model import ablation, answers, automaton
+from dashboard.model.by_counts import breaking_point, figures_tab, verdict, why
 from dashboard.model.choosing.epochs import Named, choose_model, second_model
 from dashboard.model.choosing.run import show_missing
 from dashboard.model.choosing.strings import (
@@ -35,7 +37,7 @@ BREAKING, ALL_STRINGS = "Breaking point", "All strings"
 BY_COUNTS: dict[str, tuple[Callable[[Chosen], None], Needs]] = {
     "Why": (why.show, "required letters"),
     "Figures": (figures_tab.show, "labels"),
-    BREAKING: (breaking.show, "required letters"),
+    BREAKING: (breaking_point.show, "required letters"),
     ALL_STRINGS: (verdict.show, "labels"),
     ABLATION: (ablation.show, "labels"),
 }
@@ -57,7 +59,7 @@ def show(run_id: int, config: RunConfig) -> None:
             icon=":material/info:",
         )
         answers.show_results(run_id, config)
-        helping.show(run_id)
+        remedies.show(run_id)
         return
     absent = {name: obstacle(problem, needs) for name, (_, needs) in BY_COUNTS.items()}
     sections = {name: section for name, (section, _) in BY_COUNTS.items() if absent[name] is None}
@@ -133,7 +135,7 @@ def _show_tabs(run_id: int, sections: Mapping[str, Callable[[], None]]) -> None:
                 except VisitorError as error:
                     say(error)
                 if tab is first:
-                    helping.show(run_id)
+                    remedies.show(run_id)
 
 
 def _of_chosen(name: str, run_id: int, chosen: Chosen) -> None:
@@ -170,9 +172,9 @@ def _of_inputs(run_id: int, name: str) -> None:
         try:
             named = choose_model(run_id)
             # Imported where it is used: PyTorch takes a second or two to load.
-            from dashboard.model.outputs import all_inputs, families
+            from dashboard.model.outputs import all_inputs, input_families
 
-            (families if name == BREAKING else all_inputs).show(named.opened)
+            (input_families if name == BREAKING else all_inputs).show(named.opened)
         except SeqclsError as error:
             show_missing(error)
 
@@ -185,7 +187,7 @@ def _section(named: Named, string: str, name: str) -> None:
         say(error)
         return
     # Imported where it is used: PyTorch takes a second or two to load.
-    from dashboard.model import minimal, patching, states
+    from dashboard.model.by_strings import minimal, patching, states
     from dashboard.model.outputs import written
 
     if name == WRITING:

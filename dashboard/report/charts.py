@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 import vl_convert
 
-from dashboard import names
 from dashboard.charts.comparison.accuracy_by_length import accuracy_by_length
 from dashboard.charts.comparison.every_seed import every_seed
 from dashboard.charts.comparison.seed_grid import seed_grid
@@ -19,6 +18,7 @@ from dashboard.charts.style.themes import DARK, LIGHT, themed
 from dashboard.compare import drawn_models, lengths
 from dashboard.compare.drawn_models import MAX_MODELS, MAX_ROWS
 from dashboard.report.document import kept, quiet
+from dashboard.words import names
 from sweeps.analysis import causes
 from sweeps.store.reading.selection import View
 
@@ -40,26 +40,16 @@ def by_length(view: View, table: pd.DataFrame) -> Iterator[str]:
     drawable = lengths.drawable(table["seeds"], len(OKABE_ITO), lengths.MAX_READ)
     ids = tuple(table["config_id"].head(drawable))
     measure, width = next(iter(lengths.offered(ids).values())), lengths.first_width(ids)
-    medians = lengths.medians(view, ids, width, measure.name)
-    if medians.empty:
+    lines = drawn_models.lines(view, ids, measure, width)
+    if lines is None:
         return
-    models, per_line = drawn_models.counts(view, ids), medians["middle"].nunique()
-    most = lengths.most_drawn(models, per_line)
-    named = names.configuration_names(ids)
-    colors = {named[config_id]: color for config_id, color in names.colors(ids).items()}
-    points = drawn_models.points(view, ids, most, width, measure.name)
-    yield _figure(
-        "by_length",
-        _highlighted(
-            accuracy_by_length(points, medians, lengths.limits(ids), measure.title, colors)
-        ),
-    )
+    yield _figure("by_length", _highlighted(accuracy_by_length(*lines.given)))
     said = [f"{measure.meaning} Click a configuration below the chart to see its models alone."]
     if drawable < len(table):
         said.append(f"Drawn are the worst {drawable} of {len(table):,} configurations.")
-    if most is not None:
+    if lines.most is not None:
         said.append(
-            f"{most} models of each, evenly from the worst to the best; medians are over all."
+            f"{lines.most} models of each, evenly from the worst to the best; medians are over all."
         )
     yield quiet(" ".join(said))
 
@@ -68,8 +58,7 @@ def by_seed(view: View, table: pd.DataFrame) -> Iterator[str]:
     """Every seed as a point and as a cell; as for `by_length`."""
     drawable = lengths.drawable(table["seeds"], MAX_ROWS, MAX_MODELS)
     ids = tuple(table["config_id"].head(drawable))
-    number = sum(drawn_models.counts(view, ids).values())
-    models = drawn_models.by_seed(view, ids, MAX_MODELS if number > MAX_MODELS else None)
+    models = drawn_models.by_seed(view, ids)
     named = list(names.configuration_names(ids).values())
     yield _figure("every_seed", every_seed(models, named).to_dict(validate=False))
     yield _figure("seed_grid", seed_grid(models, named).to_dict(validate=False))
@@ -79,16 +68,16 @@ def by_seed(view: View, table: pd.DataFrame) -> Iterator[str]:
     yield quiet(" ".join(said))
 
 
-def mechanisms(failing: pd.DataFrame, found: pd.DataFrame) -> Iterator[str]:
+def mechanisms(failing: pd.DataFrame, cause_rows: pd.DataFrame) -> Iterator[str]:
     """What the failing seeds of each configuration fail by, where that is known of any.
 
     Args:
         failing: a row a failing model: run_id, config_id.
-        found: their causes, as `sweeps.store.results.explained.causes`.
+        cause_rows: their causes, as `sweeps.store.results.explained.causes`.
     """
-    if found.empty:
+    if cause_rows.empty:
         return
-    table = causes.table(failing.rename(columns={"run_id": "id"}), found)
+    table = causes.table(failing.rename(columns={"run_id": "id"}), cause_rows)
     drawn = table["config_id"].drop_duplicates().head(MAX_ROWS).tolist()
     named = names.configuration_names(drawn)
     shown = table[table["config_id"].isin(drawn)]
@@ -102,8 +91,8 @@ def _figure(name: str, spec: dict[str, Any]) -> str:
     datasets = fitted.pop("datasets", {})
     light, dark = (themed(fitted, ground) for ground in (LIGHT, DARK))
     drawn = vl_convert.vegalite_to_svg(json.dumps({**light, "datasets": datasets}))
-    for own in (light, dark):
-        own["background"] = "transparent"
+    for theme in (light, dark):
+        theme["background"] = "transparent"
     return (
         f'<figure data-chart="{name}" aria-label="{html.escape(light["description"])}">{drawn}'
         f"</figure>\n{kept(name, {'light': light, 'dark': dark, 'datasets': datasets})}"

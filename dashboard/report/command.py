@@ -42,7 +42,7 @@ def written(store: Store, *sweeps: str, beside: bool = False) -> str:
     Args:
         store: the database.
         *sweeps: their names.
-        beside: as `dashboard.report.writing.report`.
+        beside: as `dashboard.report.sweep_report.report`.
 
     Raises:
         UnknownRunError: there is no such sweep, or nothing of them is trained yet.
@@ -51,7 +51,7 @@ def written(store: Store, *sweeps: str, beside: bool = False) -> str:
         sweep_queries.find_sweep(store, name)
     quieten()
     # Imported where it is used: charts take a second to load.
-    from dashboard.report.writing import report
+    from dashboard.report.sweep_report import report
 
     text = report(store, View(sweeps=sweeps), beside=beside)
     if text is None:

@@ -24,9 +24,9 @@ def document(title: str, body: str, *, beside: bool = False) -> str:
         body: as HTML.
         beside: whether what draws the charts is the file `ENGINE` beside it, not in it.
     """
-    own = _HERE.joinpath("page.js").read_text(encoding="utf-8")
+    script = _HERE.joinpath("page.js").read_text(encoding="utf-8")
     drawing = f'<script src="{ENGINE}"></script>' if beside else f"<script>{engine()}</script>"
-    allowed = ["'self'" if beside else _hashed(engine()), _hashed(own)]
+    allowed = ["'self'" if beside else _hashed(engine()), _hashed(script)]
     # Charts and tables are styled by attributes; nothing is loaded from anywhere.
     policy = (
         f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
@@ -40,7 +40,7 @@ def document(title: str, body: str, *, beside: bool = False) -> str:
         f"<title>{html.escape(title)}</title>\n"
         f"<style>{_HERE.joinpath('page.css').read_text(encoding='utf-8')}</style></head>\n"
         f'<body>\n<div id="root">\n{body}\n</div>\n{drawing}\n'
-        f"<script>{own}</script>\n</body></html>\n"
+        f"<script>{script}</script>\n</body></html>\n"
     )
 
 

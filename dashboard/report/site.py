@@ -44,7 +44,7 @@ def _pages(store: Store, sweeps: Sequence[str]) -> dict[str, str]:
     """The text of each file."""
     # Imported where it is used: charts take a second to load.
     from dashboard.report.document import ENGINE, engine
-    from dashboard.report.writing import report
+    from dashboard.report.sweep_report import report
 
     quieten()
     texts: dict[str, str] = {}

@@ -5,13 +5,15 @@ from collections.abc import Mapping
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, drawing, filters, links, measures, names, share, spoken
+from dashboard import data, links
 from dashboard.charts.comparison import accuracy_by_length, every_seed, seed_grid
 from dashboard.charts.style.colors import OKABE_ITO
 from dashboard.charts.style.keys import told_once
 from dashboard.compare import configurations, drawn_models, importance, lengths, story, theory
 from dashboard.compare.drawn_models import MAX_MODELS, MAX_ROWS
-from dashboard.compare.lengths import limits, offered
+from dashboard.elements import placement
+from dashboard.every_page import filters, share
+from dashboard.words import kind_words, measures, names
 from seqcls.errors import SeqclsError
 from seqcls.kinds import Measure
 from seqcls.theory.table import NOT_KNOWN
@@ -95,7 +97,7 @@ def _glance(counts: pd.DataFrame, view: View) -> bool:
         st.metric(
             "Failing models",
             f"{failing:,} ({failing / done:.0%})" if done else "none yet",
-            help=measures.failing(view.below, spoken.of(counts["config_id"]).words),
+            help=measures.failing(view.below, kind_words.of(counts["config_id"]).words),
             width="content",
         )
         st.metric("Queued or in training", f"{int(total['unfinished']):,}", width="content")
@@ -140,8 +142,8 @@ def _table(table: pd.DataFrame, view: View) -> pd.DataFrame:
         mode="multi-row",
         columns=measures.setting_columns([SWEEPS, CONFIGURATION, names.CHIPS, *others], longest)
         | measures.naming_columns(first)
-        | measures.configuration_columns(view.below, spoken.of(table["config_id"])),
-        height=min(38 + 35 * len(table), MOST_HEIGHT),
+        | measures.configuration_columns(view.below, kind_words.of(table["config_id"])),
+        most=MOST_HEIGHT,
         order=order,
     )
     rows = table[table["config_id"].isin(selected)]
@@ -154,7 +156,7 @@ def _results(table: pd.DataFrame) -> list[str]:
     results = [x for x in RESULTS if x not in RARE or table[x].any()]
     if (table["predicted"] == NOT_KNOWN).all():
         results.remove("predicted")
-    if not spoken.has_cells(table["config_id"]):
+    if not kind_words.has_cells(table["config_id"]):
         results = [x for x in results if x not in CELLS]
     return results
 
@@ -182,7 +184,8 @@ def _names(table: pd.DataFrame) -> list[str]:
 
 def _by_length(chosen: pd.DataFrame, view: View) -> None:
     st.subheader("By string length")
-    measure, width = _length_controls(offered(_ids(chosen)), lengths.first_width(_ids(chosen)))
+    ids = _ids(chosen)
+    measure, width = _length_controls(lengths.offered(ids), lengths.first_width(ids))
     drawable = lengths.drawable(chosen["seeds"], len(OKABE_ITO), lengths.MAX_READ)
     if len(chosen) > drawable:
         st.caption(
@@ -190,21 +193,18 @@ def _by_length(chosen: pd.DataFrame, view: View) -> None:
             "each. Select others in the table to see them."
         )
         chosen = chosen.head(drawable)
-    ids = _ids(chosen)
-    named = names.configuration_names(ids)
-    medians = lengths.medians(view, ids, width, measure.name)
-    if medians.empty:
+    lines = drawn_models.lines(view, _ids(chosen), measure, width)
+    if lines is None:
         return
-    most = _most(drawn_models.counts(view, ids), medians["middle"].nunique())
-    own = names.colors(ids)
-    colors = {named[config_id]: own[config_id] for config_id in ids}
-    chart = drawing.built(
-        accuracy_by_length.zoomed_by_length,
-        drawn_models.points(view, ids, most, width, measure.name),
-        *(medians, limits(ids), measure.title, colors),
-    )
-    event = drawing.with_legend(chart, colors, "by_length", click=accuracy_by_length.CLICKED)
-    links.open_clicked(event, accuracy_by_length.CLICKED)
+    if lines.most is not None:
+        st.caption(
+            f"The chart shows {lines.most} models of each configuration, evenly from the worst to "
+            "the best. Medians and intervals are over all of them."
+        )
+    chart = placement.built(accuracy_by_length.zoomed_by_length, *lines.given)
+    clicked = accuracy_by_length.CLICKED
+    event = placement.with_legend(chart, lines.colors, "by_length", click=clicked)
+    links.open_clicked(event, clicked)
     st.caption(
         f"{measure.meaning} Hover over a line to see its seed; click it to look inside the model. "
         "Lines at 100% or 0% are drawn a little apart."
@@ -213,36 +213,13 @@ def _by_length(chosen: pd.DataFrame, view: View) -> None:
 
 def _length_controls(measures_of: Mapping[str, Measure], width: int) -> tuple[Measure, int]:
     row = st.container(horizontal=True, gap="medium", key="controls")
-    measure = row.segmented_control(
-        "Measure",
-        list(measures_of),
-        default=next(iter(measures_of)),
-        required=True,
-        key="measure",
-        bind="query-params",
-        help=" ".join(f"{name}: {known.meaning}" for name, known in measures_of.items()),
-    )
-    chosen = row.segmented_control(
-        "Lengths per point",
-        [1, 5, 10, 20],
-        default=width,
-        required=True,
-        key="width",
-        bind="query-params",
-        help="Few test strings have any one length; together they make a steadier line.",
-    )
-    return measures_of[measure], int(chosen)
-
-
-def _most(models: dict[int, int], per_line: int) -> int | None:
-    """How many models of each configuration are drawn; None where all are."""
-    most = lengths.most_drawn(models, per_line)
-    if most is not None:
-        st.caption(
-            f"The chart shows {most} models of each configuration, evenly from the worst to the "
-            "best. Medians and intervals are over all of them."
-        )
-    return most
+    said = " ".join(f"{name}: {known.meaning}" for name, known in measures_of.items())
+    titles = list(measures_of)
+    measure = links.choice("Measure", titles, "measure", titles[0], place=row, help=said)
+    said = "Few test strings have any one length; together they make a steadier line."
+    widths = [1, 5, 10, 20]
+    chosen = links.choice("Lengths per point", widths, "width", width, place=row, help=said)
+    return measures_of[measure], chosen
 
 
 def _by_seed(chosen: pd.DataFrame, view: View) -> None:
@@ -254,20 +231,19 @@ def _by_seed(chosen: pd.DataFrame, view: View) -> None:
             "in the table to see them."
         )
         chosen = chosen.head(drawable)
-    number = sum(drawn_models.counts(view, _ids(chosen)).values())
+    ids = _ids(chosen)
+    number = sum(drawn_models.counts(view, ids).values())
     if number > MAX_MODELS:
         st.caption(
             f"The charts show {MAX_MODELS:,} of its {number:,} models, evenly from the worst to "
             "the best."
         )
-    most = MAX_MODELS if number > MAX_MODELS else None
-    models = drawn_models.by_seed(view, _ids(chosen), most)
-    named = list(names.configuration_names(_ids(chosen)).values())
-    strip, keys = told_once(drawing.built(every_seed.every_seed, models, named))
-    drawing.show_keys(keys)
-    clicked = drawing.show(strip, "every_seed", click=every_seed.CLICKED)
+    models, named = drawn_models.by_seed(view, ids), _names(chosen)
+    strip, keys = told_once(placement.built(every_seed.every_seed, models, named))
+    placement.show_keys(keys)
+    clicked = placement.show(strip, "every_seed", click=every_seed.CLICKED)
     links.open_clicked(clicked, every_seed.CLICKED)
-    place = drawing.unfolded(len(models), "Accuracy of each seed as a grid", "seed_grid")
+    place = placement.unfolded(len(models), "Accuracy of each seed as a grid", "seed_grid")
     if place is not None:
         with place:
             _grid(models, named)
@@ -275,8 +251,8 @@ def _by_seed(chosen: pd.DataFrame, view: View) -> None:
 
 
 def _grid(models: pd.DataFrame, named: list[str]) -> None:
-    grid = drawing.built(seed_grid.seed_grid, models, named)
-    clicked = drawing.show(grid, "seed_grid", click=seed_grid.CLICKED)
+    grid = placement.built(seed_grid.seed_grid, models, named)
+    clicked = placement.show(grid, "seed_grid", click=seed_grid.CLICKED)
     links.open_clicked(clicked, seed_grid.CLICKED)
     st.caption("An empty cell has no finished model of that seed.")
 

@@ -2,9 +2,10 @@
 
 import streamlit as st
 
-from dashboard import chips, data
-from dashboard.compare_two import choosing, lengths, strings, verdict
+from dashboard import data
+from dashboard.compare_two import accuracy_of_both, choosing, difference, differing_strings
 from dashboard.compare_two.choosing import Pair
+from dashboard.elements import chips
 from seqcls.errors import SeqclsError
 from sweeps.analysis.compared_configurations import compare_configs
 from sweeps.analysis.compared_runs import compare_runs
@@ -26,19 +27,19 @@ def show() -> None:
 def _compared(pair: Pair) -> None:
     with st.spinner("Comparing", show_time=True):
         if pair.run_ids is None:
-            found = _configurations(pair.config_ids, pair.names)
-            chips.show_apart(found.fields)
-            verdict.of_configurations(found, pair.names)
-            differing = found.strings
+            configs = _configurations(pair.config_ids, pair.names)
+            chips.show_apart(configs.fields)
+            difference.of_configurations(configs, pair.names)
+            differing = configs.strings
         else:
-            both = _models(*pair.run_ids)
-            chips.show_apart(both.fields)
-            verdict.of_models(both, pair.names)
-            differing = both.strings
+            models = _models(*pair.run_ids)
+            chips.show_apart(models.fields)
+            difference.of_models(models, pair.names)
+            differing = models.strings
     st.subheader("By string length")
-    lengths.show(pair)
-    selected = strings.show(pair, differing)
-    strings.ask(pair, selected, differing)
+    accuracy_of_both.show(pair)
+    selected = differing_strings.show(pair, differing)
+    differing_strings.ask(pair, selected, differing)
 
 
 show()

@@ -6,13 +6,14 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import chips, data, filters, languages, links, measures, names, share, spoken
-from dashboard.failing import alignment, causes, error_places, helping
+from dashboard import data, layout, links
+from dashboard.elements import chips
+from dashboard.every_page import filters, share
+from dashboard.failing import alignment, causes, error_places, remedies
+from dashboard.words import kind_words, languages, measures, names
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
-from seqcls.kinds import KINDS as KINDS_OF_ANSWERS
 from seqcls.kinds import Kind, Words
-from seqcls.problem import obstacle_of, resolve
 from sweeps.store.reading.selection import KINDS, View
 from sweeps.store.strings.string_queries import ErrorSearch
 
@@ -41,7 +42,7 @@ def show() -> None:
         model = _models(view, number)
         _model(model, view)
         causes.show(view)
-        helping.show(int(model["run_id"]))
+        remedies.show(int(model["run_id"]))
         _breaking(view, number)
     except SeqclsError as error:
         data.explain(error)
@@ -62,14 +63,13 @@ def _nothing(view: View) -> None:
 
 def _models(view: View, number: int) -> "pd.Series[Any]":
     """The table of failing models; the one that is chosen."""
-    said = spoken.of(data.configurations(view)["config_id"])
+    said = kind_words.of(data.configurations(view)["config_id"])
     errs = f"1 model {said.words.misses}" if number == 1 else f"{number:,} models {said.words.miss}"
     miss = errs.format(said.words.plural("test"))
     order = "the least accurate first" if view.kind is None else f"by their share of {view.kind}"
     st.caption(f"{miss}, {order}. Select one to see its {said.words.plural('')} below.")
-    pages = -(-number // MODELS_A_PAGE)
-    page = _page(pages, "models_page")
-    table = data.failing_models(view, MODELS_A_PAGE, (page - 1) * MODELS_A_PAGE)
+    first = links.first_of_page(number, MODELS_A_PAGE, "models_page")
+    table = data.failing_models(view, MODELS_A_PAGE, first)
     config_ids = table["config_id"].tolist()
     named = table["config_id"].map(names.configuration_names(list(dict.fromkeys(config_ids))))
     settings = names.settings_that_differ(config_ids)
@@ -86,7 +86,6 @@ def _models(view: View, number: int) -> "pd.Series[Any]":
         "run",
         mode="single-row-required" if elsewhere is None else "single-row",
         columns=measures.model_columns(said) | measures.setting_columns([names.CHIPS, *settings]),
-        height=min(38 + 35 * len(shown), 320),
         order=[*LEADING, names.CHIPS, *known],
     )
     if elsewhere is not None and chosen == [elsewhere["run_id"]]:
@@ -110,12 +109,6 @@ def _linked_elsewhere(shown: list[int]) -> "pd.Series[Any] | None":
     return None
 
 
-def _page(pages: int, key: str) -> int:
-    if pages <= 1:
-        return 1
-    return min(st.pagination(pages, key=key, bind="query-params"), pages)
-
-
 def _model(model: "pd.Series[Any]", view: View) -> None:
     run_id, config_id = int(model["run_id"]), int(model["config_id"])
     st.subheader(f"Model {run_id}")
@@ -124,10 +117,9 @@ def _model(model: "pd.Series[Any]", view: View) -> None:
     chips.show({str(x): value for x, value in data.settings().loc[config_id].items()})
     errors = data.string_errors(run_id, ErrorSearch(), error_places.MAX_POINTS)
     config = data.some_configs((config_id,))[config_id]
-    kind = resolve(config).kind if obstacle_of(config) is None else None
-    kind = kind or KINDS_OF_ANSWERS["membership"]()
+    (kind,) = kind_words.kinds_of((config_id,))
     _in_short(errors, model, kind.words)
-    helping.rounding(run_id)
+    remedies.rounding(run_id)
     links.to_model(run_id, "Look inside this model")
     _strings(run_id, view, kind, config)
     error_places.show(run_id, errors, config)
@@ -180,8 +172,8 @@ def _strings(run_id: int, view: View, kind: Kind, config: RunConfig) -> None:
             f"No {words.missed} {words.string} of this model matches. Search for something else."
         )
         return
-    page = _page(-(-number // STRINGS_A_PAGE), "strings_page")
-    table = data.string_errors(run_id, search, STRINGS_A_PAGE, (page - 1) * STRINGS_A_PAGE)
+    first = links.first_of_page(number, STRINGS_A_PAGE, "strings_page")
+    table = data.string_errors(run_id, search, STRINGS_A_PAGE, first)
     st.caption(
         f"{number:,} different {words.plural(words.missed)}, the shortest first. Select one to "
         "look at it."
@@ -191,8 +183,7 @@ def _strings(run_id: int, view: View, kind: Kind, config: RunConfig) -> None:
         table["string"].tolist(),
         "string",
         columns=measures.string_columns(kind),
-        height=min(38 + 35 * len(table), 320),
-        key=f"strings of {run_id} {search} {page}",
+        key=f"strings of {run_id} {search} {first}",
     )
     if string is not None:
         links.to_model(
@@ -202,20 +193,20 @@ def _strings(run_id: int, view: View, kind: Kind, config: RunConfig) -> None:
 
 
 def _breaking(view: View, number: int) -> None:
-    said = spoken.of(data.configurations(view)["config_id"])
+    said = kind_words.of(data.configurations(view)["config_id"])
     st.subheader(f"Which {said.words.plural('')} break most models?")
-    found = data.breaking_strings(view, BREAKING)
-    if found.strings.empty:
+    breaking = data.breaking_strings(view, BREAKING)
+    if breaking.strings.empty:
         st.caption("Their strings are damaged, so they are left out.")
         return
-    language = languages.choose(pd.Series(found.languages))
-    of, several = found.languages[language], len(found.languages) > 1
-    table = found.strings[found.strings["language"] == language]
+    language = languages.choose(pd.Series(breaking.languages))
+    of, several = breaking.languages[language], len(breaking.languages) > 1
+    table = breaking.strings[breaking.strings["language"] == language]
     table = table.assign(share=table["models"] / table["of"]).drop(columns="language")
     ids = [config_id for config_id, name in data.languages().items() if name == language]
-    (kind, *_), said = spoken.kinds_of(tuple(ids)), spoken.of(ids)
+    (kind, *_), said = kind_words.kinds_of(tuple(ids)), kind_words.of(ids)
     whose = f"{of:,} models of this {said.words.task}" if several else f"{number:,} models"
-    if found.every > 1:
+    if breaking.every > 1:
         whose = f"{of:,} models, spread evenly among those that fail: all would take too long"
     miss = " ".join(said.words.miss.format("").split())
     st.caption(f"The {len(table)} {said.words.plural('test')} that most models {miss}, of {whose}.")
@@ -223,7 +214,7 @@ def _breaking(view: View, number: int) -> None:
         table,
         hide_index=True,
         column_config=measures.string_columns(kind),
-        height=min(38 + 35 * len(table), 390),
+        height=layout.table_height(len(table), 390),
     )
 
 

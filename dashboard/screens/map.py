@@ -8,20 +8,12 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import (
-    chips,
-    data,
-    drawing,
-    filters,
-    languages,
-    layout,
-    links,
-    measures,
-    share,
-    spoken,
-)
+from dashboard import data, layout, links
 from dashboard.charts.comparison.heat_map import CANNOT, CLICKED, heat_map
 from dashboard.compare import cells, theory
+from dashboard.elements import chips, placement
+from dashboard.every_page import filters, share
+from dashboard.words import kind_words, languages, measures
 from seqcls.errors import SeqclsError
 from seqcls.kinds import Measure
 from sweeps.store.reading.selection import View
@@ -45,7 +37,7 @@ def show() -> None:
                 )
             )
             return
-        every = f"All {spoken.of_languages(map(str, models.index)).words.task}s"
+        every = f"All {kind_words.of_languages(map(str, models.index)).words.task}s"
         chosen = languages.choose(models, [every])
         language = None if chosen == every else chosen
         fields = cells.fields(view, language)
@@ -86,7 +78,7 @@ def _maps(view: View, language: str | None, fields: list[str], header: DeltaGene
     else:
         for name in SHARES:
             _map(table, grouped, name, settings, measure)
-    words = spoken.of(measured).words
+    words = kind_words.of(measured).words
     _say_what_is_left_out(view, language, grouped, words.task)
     _say_what_is_pooled(table, fields, grouped)
     _say_what_is_predicted(table, grouped)
@@ -100,14 +92,11 @@ def _maps(view: View, language: str | None, fields: list[str], header: DeltaGene
 
 def _measure(config_ids: list[int]) -> Measure:
     """What the maps show; chosen where there is more than the accuracy."""
-    known = {x.title: x for x in spoken.measures(tuple(config_ids)) if x.name in MEASURES}
+    known = {x.title: x for x in kind_words.measures(tuple(config_ids)) if x.name in MEASURES}
     first = next(iter(known))
     if len(known) == 1:
         return known[first]
-    chosen = st.segmented_control(
-        "Measure", list(known), default=first, required=True, key="mapped", bind="query-params"
-    )
-    return known[chosen]
+    return known[links.choice("Measure", list(known), "mapped", first)]
 
 
 def _map(
@@ -115,14 +104,14 @@ def _map(
 ) -> None:
     """One map; a click on a cell leads to its models."""
     x, y, *facet = grouped
-    chart = drawing.built(heat_map, table, x, y, value, next(iter(facet), None), measure)
+    chart = placement.built(heat_map, table, x, y, value, next(iter(facet), None), measure)
     worst = max(table.to_dict("records"), key=lambda cell: cell["failing_share"])
     says = (
         f"{len(table)} cells. Most models fail with "
         f"{', '.join(f'{name}={worst[name]}' for name in grouped)}: "
         f"{worst['failing']} of {worst['seeds']}."
     )
-    event = drawing.show(chart, f"map {value}", says=says, click=CLICKED)
+    event = placement.show(chart, f"map {value}", says=says, click=CLICKED)
     for point in event["selection"].get(CLICKED) or []:
         cell = table[table["cell"] == point["cell"]].iloc[0]
         links.to_compare({**language, **{name: cell[name] for name in grouped}})

@@ -5,8 +5,9 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import data, layout, links, share
-from dashboard.failing import helping
+from dashboard import data, layout, links
+from dashboard.every_page import share
+from dashboard.failing import remedies
 from dashboard.model import sections
 from dashboard.model.choosing.run import choose_run, show_missing
 from dashboard.model.summary import task_sentence, verdict_sentence
@@ -41,13 +42,13 @@ def _model(run_id: int, config: RunConfig, header: DeltaGenerator) -> None:
     layout.name_tab(f"Model {run_id}")
     rows = data.model(run_id)
     if len(rows):
-        own = rows.iloc[0]
-        view = View(model_seeds=(int(own["model_seed"]),), config_ids=(int(own["config_id"]),))
+        model = rows.iloc[0]
+        view = View(model_seeds=(int(model["model_seed"]),), config_ids=(int(model["config_id"]),))
         errors = partial(data.string_errors, run_id, EVERY_ERROR)
         share.offer(header, f"model_{run_id}", errors, view, title=f"Model {run_id}")
         st.caption(verbatim(task_sentence(config)))
         st.markdown(verbatim(verdict_sentence(rows.iloc[0], config)))
-        helping.rounding(run_id)
+        remedies.rounding(run_id)
         links.to_compare_two("run", [run_id], "Compare with another model")
     sections.show(run_id, config)
 

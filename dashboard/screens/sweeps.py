@@ -3,11 +3,14 @@
 import pandas as pd
 import streamlit as st
 
-from dashboard import chips, data, links, measures, names, share
-from dashboard.clock import clock
-from dashboard.launch import panel, start, variants
-from dashboard.sweeps_page import annotating, deleting, losses, running, sweep_actions
+from dashboard import data, links
+from dashboard.elements import chips
+from dashboard.every_page import share
+from dashboard.launch import panel, starting_point, variants
+from dashboard.sweeps_page import annotating, deleting, losses, running
 from dashboard.text import models_fail
+from dashboard.words import measures, names
+from dashboard.words.clock import clock
 from seqcls.errors import SeqclsError
 from sweeps.durations import spoken
 from sweeps.grid.written_spec import toml_of
@@ -110,7 +113,6 @@ def _table(sweeps: list[SweepProgress], written: dict[int, Note]) -> int:
         "sweep_id",
         mode="single-row-required",
         columns=columns,
-        height=min(38 + 35 * len(shown), 320),
     )
     return chosen[0]
 
@@ -186,10 +188,7 @@ def _progress(sweep_id: int) -> None:
         for sweep in data.progress():
             if sweep.id != sweep_id:
                 continue
-            st.progress(sweep.share)
-            attended = sweep_actions.is_attended(store, sweep.id, sweep.running - sweep.orphaned)
-            st.caption(running.said(sweep, attended))
-            running.buttons(sweep, attended, "page")
+            running.show_sweep(store, sweep, "page")
             losses.show(sweep)
     except SeqclsError as error:
         # It refreshes itself, and so may find what the page around it did not.
@@ -230,12 +229,9 @@ def _specification(name: str, spec: str) -> None:
 
 def _edit_as_new(name: str) -> None:
     """Opens the launch panel on a copy of the sweep, with nothing of what was entered before."""
-    panel.clear()
-    st.session_state[panel.PANEL] = True
-    st.session_state[panel.KIND] = panel.CUSTOM
-    st.session_state[start.KEY] = start.of_sweep(name)
-    start.take_over(variants.unpack)
-    st.session_state["launch_name"] = start.free_name(name)
+    panel.open_with(starting_point.of_sweep(name))
+    starting_point.take_over(variants.unpack)
+    st.session_state["launch_name"] = starting_point.free_name(name)
 
 
 def _log(sweep_id: int) -> None:

@@ -27,11 +27,11 @@ async def in_time() -> AsyncIterator[None]:
 def _limit(number: signal.Signals) -> None:
     server_ends: Any = signal.getsignal(number)
 
-    def asked(signalled: int, frame: Any) -> None:
+    def on_signal(signalled: int, frame: Any) -> None:
         # The status that a shell gives a program that was ended by the signal.
         watch = threading.Timer(END_SECONDS, os._exit, [128 + signalled])
         watch.daemon = True
         watch.start()
         server_ends(signalled, frame)
 
-    signal.signal(number, asked)
+    signal.signal(number, on_signal)

@@ -24,10 +24,10 @@ FONTS = ("SourceCodeVF-Upright*.woff2", "SourceSansVF-Italic*.woff2")
 def first_page(_request: Request) -> HTMLResponse:
     """The same for every path."""
     fonts = "".join(
-        f'<link rel="preload" href="./{found.relative_to(STATIC).as_posix()}" as="font" '
+        f'<link rel="preload" href="./{file.relative_to(STATIC).as_posix()}" as="font" '
         'type="font/woff2" crossorigin>'
         for name in FONTS
-        for found in STATIC.glob(f"static/media/{name}")
+        for file in STATIC.glob(f"static/media/{name}")
     )
     html = (STATIC / "index.html").read_text(encoding="utf-8")
     html = html.replace("</head>", f"{SCRIPT}{fonts}{STYLE}</head>", 1)

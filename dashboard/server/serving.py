@@ -101,10 +101,10 @@ def _check_budget() -> None:
 
 def _say_what_is_shown() -> None:
     try:
-        said, where = f"Showing {open_reader().name}.", sys.stdout
+        said, stream = f"Showing {open_reader().name}.", sys.stdout
     except (SeqclsError, OSError) as error:
         # The page says so too, and what to do; a sweep can be launched from there.
-        said, where = f"seqcls: {error}", sys.stderr
+        said, stream = f"seqcls: {error}", sys.stderr
     # If the output is closed, or cannot encode the name, the server still runs.
     with suppress(OSError, UnicodeError):
-        print(said, file=where, flush=True)
+        print(said, file=stream, flush=True)

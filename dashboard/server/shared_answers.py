@@ -51,8 +51,8 @@ class Remembered:
                 kept = self._find(key)
                 if kept is None:
                     kept = self._keep(key, make())
-        found: Answer = pickle.loads(kept[0]) if self._copied else kept[0]
-        return found
+        value: Answer = pickle.loads(kept[0]) if self._copied else kept[0]
+        return value
 
     def _find(self, key: Hashable) -> tuple[Any, int] | None:
         with self._lock:

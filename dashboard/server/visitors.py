@@ -113,23 +113,23 @@ class Queue:
             tell: is called with the number of those that come first, again and again while there
                 are any; an exception of it gives up the place in the queue.
         """
-        own = threading.get_ident()
+        thread = threading.get_ident()
         with self._changed:
-            self._waiting.append(own)
+            self._waiting.append(thread)
         try:
-            while before := self._before(own):
+            while before := self._before(thread):
                 tell(before)
                 with self._changed:
-                    self._changed.wait_for(lambda: self._waiting[0] == own, LOOK_AGAIN)
+                    self._changed.wait_for(lambda: self._waiting[0] == thread, LOOK_AGAIN)
             yield
         finally:
             with self._changed:
-                self._waiting.remove(own)
+                self._waiting.remove(thread)
                 self._changed.notify_all()
 
-    def _before(self, own: int) -> int:
+    def _before(self, thread: int) -> int:
         with self._changed:
-            return self._waiting.index(own)
+            return self._waiting.index(thread)
 
 
 QUEUE = Queue()

@@ -9,7 +9,7 @@ from dashboard.sweeps_page.sweep_actions import write
 from dashboard.text import verbatim
 from sweeps.read_only import control
 from sweeps.store.runs import notes
-from sweeps.store.runs.notes import Note, View
+from sweeps.store.runs.notes import NamedView, Note
 
 ARCHIVED = "show_archived"
 PAGES = {
@@ -85,7 +85,7 @@ def show_views(page: str) -> None:
         )
 
 
-def _view(view: View) -> None:
+def _view(view: NamedView) -> None:
     if view.page not in PAGES:
         return
     file, title = PAGES[view.page]
@@ -113,5 +113,5 @@ def _write(sweep_id: int) -> None:
 
 def _save(page: str, query: str) -> None:
     name = st.session_state["view_name"]
-    write(lambda store: notes.save_view(store, View(name, page, query)))
+    write(lambda store: notes.save_view(store, NamedView(name, page, query)))
     st.session_state["view_name"] = ""

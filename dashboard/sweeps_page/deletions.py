@@ -74,8 +74,8 @@ class Deletions:
         now = time.monotonic()
         return {
             sweep_id: (deletion.name, max(0.0, deletion.due - now))
-            for (where, sweep_id), deletion in list(self._waiting.items())
-            if where == address
+            for (location, sweep_id), deletion in list(self._waiting.items())
+            if location == address
         }
 
     def problems(self) -> list[str]:

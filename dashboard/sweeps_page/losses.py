@@ -5,9 +5,11 @@ from collections import Counter
 import pandas as pd
 import streamlit as st
 
-from dashboard import data, drawing, names
+from dashboard import data
 from dashboard.charts.comparison.loss_curves import DIED, FINISHED, IN_TRAINING, loss_curves
 from dashboard.charts.style.colors import OKABE_ITO
+from dashboard.elements import placement
+from dashboard.words import names
 from seqcls.problem import resolve
 from sweeps.store.opening import open_reader
 from sweeps.store.reading.losses import losses_in_training
@@ -34,8 +36,8 @@ def show(sweep: SweepProgress) -> None:
     named = names.configuration_names(sorted(frame["config_id"].unique().tolist()))
     frame["configuration"] = frame["config_id"].map(named)
     colors = {named[config_id]: color for config_id, color in names.colors(list(named)).items()}
-    chart = drawing.built(loss_curves, frame.drop(columns="config_id"), colors)
-    drawing.with_legend(chart, colors, f"loss curves {sweep.id}")
+    chart = placement.built(loss_curves, frame.drop(columns="config_id"), colors)
+    placement.with_legend(chart, colors, f"loss curves {sweep.id}")
     models = losses.drop_duplicates("run_id")
     _say_how_many(sweep, Counter(models["state"].tolist()))
 
@@ -56,8 +58,8 @@ def _in_training(sweep: SweepProgress) -> pd.DataFrame:
     if not sweep.running:
         return pd.DataFrame(columns=["run_id"])
     # Never remembered: new losses raise no revision.
-    found = losses_in_training(open_reader(), sweep.id, len(OKABE_ITO), MOST_IN_TRAINING)
-    return found.assign(state=found.pop("is_orphaned").map({False: IN_TRAINING, True: DIED}))
+    curves = losses_in_training(open_reader(), sweep.id, len(OKABE_ITO), MOST_IN_TRAINING)
+    return curves.assign(state=curves.pop("is_orphaned").map({False: IN_TRAINING, True: DIED}))
 
 
 def _say_how_many(sweep: SweepProgress, shown: Counter[str]) -> None:
@@ -83,5 +85,5 @@ def _per_string(losses: pd.DataFrame) -> pd.DataFrame:
     strings = {
         config_id: resolve(config).validation.epoch_size for config_id, config in configs.items()
     }
-    found = losses.assign(loss=losses["validation_loss"] / losses["config_id"].map(strings))
-    return found.drop(columns="validation_loss")
+    curves = losses.assign(loss=losses["validation_loss"] / losses["config_id"].map(strings))
+    return curves.drop(columns="validation_loss")

@@ -63,7 +63,8 @@ def _refreshed(polls: bool) -> None:
     if active:
         st.header("Running")
     for sweep in active[:MAX_SHOWN]:
-        _sweep(store, sweep)
+        st.text(sweep.name)
+        show_sweep(store, sweep, "sidebar")
     if len(active) > MAX_SHOWN:
         st.caption(f"{len(active) - MAX_SHOWN} more are on the Sweeps page.")
     if new_results and st.button("Show new results", key="refresh", width="stretch"):
@@ -95,12 +96,18 @@ def _dismiss() -> None:
     st.session_state[ENDED] = []
 
 
-def _sweep(store: Store, sweep: SweepProgress) -> None:
-    st.text(sweep.name)
+def show_sweep(store: Store, sweep: SweepProgress, place: str) -> None:
+    """How far a sweep is, and what can be done to it.
+
+    Args:
+        store: the database.
+        sweep: the sweep.
+        place: where on the page, which tells its buttons from others.
+    """
     st.progress(sweep.share)
     attended = sweep_actions.is_attended(store, sweep.id, sweep.running - sweep.orphaned)
     st.caption(said(sweep, attended))
-    buttons(sweep, attended, "sidebar")
+    _buttons(sweep, attended, place)
 
 
 def said(sweep: SweepProgress, attended: bool) -> str:
@@ -133,7 +140,7 @@ def _epochs(sweep: SweepProgress) -> str:
     return f" ({said} of {most})"
 
 
-def buttons(sweep: SweepProgress, attended: bool, place: str) -> None:
+def _buttons(sweep: SweepProgress, attended: bool, place: str) -> None:
     """What can be done to a sweep as it is: stop, resume, retry what failed."""
     named = (sweep.id, sweep.name)
     with st.container(horizontal=True):

@@ -1,6 +1,7 @@
 """Why the runs of a sweep fail: their errors attributed, stored, and summed up over seeds."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import astuple
 
 import pandas as pd
 
@@ -91,13 +92,10 @@ def table(runs: pd.DataFrame, causes: pd.DataFrame) -> pd.DataFrame:
     failing = attributed.groupby("config_id").size()
     counted = attributed.groupby(["config_id", "mechanism"]).size().rename("seeds").reset_index()
     counted["failing"] = counted["config_id"].map(failing)
-    shares = [
-        wilson(int(seeds), int(n))
-        for seeds, n in zip(counted["seeds"], counted["failing"], strict=True)
-    ]
-    for name in ("value", "low", "high"):
-        column = "share" if name == "value" else name
-        counted[column] = pd.Series([getattr(interval, name) for interval in shares], dtype=float)
+    pairs = zip(counted["seeds"], counted["failing"], strict=True)
+    shares = [astuple(wilson(int(seeds), int(n))) for seeds, n in pairs]
+    columns = ["share", "low", "high"]
+    counted = counted.join(pd.DataFrame(shares, columns=columns, dtype=float))
     return counted.sort_values(["config_id", "seeds"], ascending=[True, False], ignore_index=True)
 
 

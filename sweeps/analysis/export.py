@@ -15,7 +15,7 @@ from seqcls.errors import ConfigError
 from sweeps.files import refuse_taken, whole_files
 from sweeps.on_progress import OnProgress
 from sweeps.store.databases.engine import Store
-from sweeps.store.databases.statements import RUNS_AT_ONCE
+from sweeps.store.databases.statements import chunks
 from sweeps.store.reading import queries
 from sweeps.store.reading.selection import View
 from sweeps.store.schema.tables import RunState
@@ -37,31 +37,16 @@ def export(
     *,
     force: bool = False,
 ) -> dict[Path, int]:
-    """Writes `runs`, `lengths` and `errors` into a folder, whole files or none.
-
-    Args:
-        store: the database.
-        folder: where the files go; created if missing.
-        kind: `csv` or `parquet`; or `jsonl`, which writes `answers` alone.
-        wanted: which runs.
-        on_progress: called with the number of runs written, and of all runs.
-        force: replace files that this program wrote and nobody changed since.
-
-    Returns:
-        The number of rows of each file.
-
-    Raises:
-        ConfigError: the kind is unknown, or there is a file of that name.
-        MachineError: the disk is full.
-        StoreError: the database cannot be read.
-    """
+    """As `sweeps.questions.databases.export`, of the runs of a view."""
     if kind == JSONL:
         return _answers(store, folder, wanted, on_progress, force=force)
     if kind not in WRITERS:
         raise ConfigError(f"format {kind!r}: expected {', '.join(WRITERS)} or {JSONL}")
     paths = {name: folder / f"{name}.{kind}" for name in ("runs", "lengths", "errors")}
     refuse_taken(paths.values(), force=force)
-    frame = _plain(queries.runs(store, wanted))
+    frame = queries.runs(store, wanted)
+    # A column of a file cannot hold several names: they become one text.
+    frame = frame.assign(sweeps=frame["sweeps"].map(", ".join))
     # Of runs that are done: what is stored of them does not change while this goes on.
     ids = frame.loc[frame["state"] == RunState.DONE, "id"].tolist()
     with whole_files(folder, force=force) as new:
@@ -97,14 +82,15 @@ def _results(
 ) -> Iterator[dict[str, pa.Table]]:
     """The results of runs, a part after another."""
     strings = Strings()
-    for start in range(0, len(ids), RUNS_AT_ONCE):
-        some = ids[start : start + RUNS_AT_ONCE]
+    written = 0
+    for some in chunks(ids):
         with store.begin() as connection:
             lengths = lengths_of(connection, some)
             errors = errors_of(connection, some, strings)
         yield {"lengths": lengths, "errors": errors}
+        written += len(some)
         if on_progress is not None:
-            on_progress(start + len(some), len(ids))
+            on_progress(written, len(ids))
 
 
 def _write_all(
@@ -125,10 +111,3 @@ def _write_all(
                 writers[name].write_table(table)
                 rows[name] += table.num_rows
     return rows
-
-
-def _plain(runs: pd.DataFrame) -> pd.DataFrame:
-    """Without what a column of a file cannot hold: names of sweeps become one text."""
-    plain = runs.copy()
-    plain["sweeps"] = plain["sweeps"].map(", ".join)
-    return plain

@@ -125,14 +125,14 @@ def all_spec(config: RunConfig, tried: Sequence[Trial]) -> SweepSpec:
         for name, value in fields[0].items()
         if all(name in each and each[name] == value for each in fields)
     }
-    own = [{x: value for x, value in each.items() if x not in shared} for each in fields]
+    changes = [{x: value for x, value in each.items() if x not in shared} for each in fields]
     return parse_spec(
         {
             "name": f"remedies for {config.key[:8]}",
             "description": "; ".join(trial.suggestion.text for trial in tried),
             "model_seeds": list(tried[0].spec.model_seeds),
             "fixed": shared,
-            **({"configurations": own} if len(own) > 1 else {}),
+            **({"configurations": changes} if len(changes) > 1 else {}),
         }
     )
 

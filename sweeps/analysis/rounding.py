@@ -53,9 +53,9 @@ def in_both_precisions(store: Store) -> pd.DataFrame:
     return pairs[[*ids, *cells, "sensitive"]]
 
 
-def _differ(one: Any, other: Any) -> bool:
+def _differ(first: Any, second: Any) -> bool:
     """Whether two numbers differ; of none there is nothing to differ."""
-    return not (pd.isna(one) and pd.isna(other)) and bool(one != other)
+    return not (pd.isna(first) and pd.isna(second)) and bool(first != second)
 
 
 def perturb(store: Store, run_ids: Sequence[int], times: int = TIMES) -> None:

@@ -9,6 +9,9 @@ from seqcls.interpretability.states.by_strings import Path, Patterns, Prefixes, 
 LEAST_WEIGHT = 0.00005
 WEIGHT_STEPS = 20
 
+LISTED = 12
+"""States that turn the answer of which a table shows no more."""
+
 
 def attention_frame(patterns: Patterns) -> pd.DataFrame:
     """block, head, query and key (places), query_token, key_token, weight in [0, 1]."""
@@ -143,3 +146,19 @@ def patched_frame(patched: Patched, most_units: int | None = None) -> pd.DataFra
     ]
     columns = ["site", "place", "base_token", "source_token", "logit", "restored", "flips"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def flip_table(patched: Patched) -> pd.DataFrame:
+    """The states that turn the answer, ranked."""
+    rows = [
+        {
+            "state": patched.sites[site].text,
+            "place": int(place),
+            "base token": patched.base_tokens[place],
+            "source token": patched.source_tokens[place],
+            patched.unit: round(float(patched.logits[site, place]), 4),
+            "restored": f"{patched.restored[site, place]:.0%}",
+        }
+        for site, place in patched.ranked
+    ]
+    return pd.DataFrame(rows)

@@ -16,8 +16,8 @@ from seqcls.problem import obstacle_of
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.frames import frame
 from sweeps.store.databases.statements import one_of
+from sweeps.store.reading import queries
 from sweeps.store.results import explained
-from sweeps.store.results.stored import config_of
 from sweeps.store.schema.tables import Cause, Config, Run, RunState
 
 MOST_CONFIGURATIONS = 12
@@ -69,41 +69,45 @@ def loops(store: Store) -> tuple[Loop, ...]:
     if explained_runs.empty:
         return ()
     ids = [int(x) for x in explained_runs["config_id"].unique()]
-    configs = _configs(store, ids)
-    found = []
+    configs = queries.configs(store, ids)
+    # What a plug-in reads is unknown unless it is installed.
+    configs = {key: config for key, config in configs.items() if obstacle_of(config) is None}
+    all_loops = []
     others = _others(store, explained_runs, configs)
     runs = _runs(store, {*ids, *others.values()})
     for _, alike in explained_runs.groupby(["config_id", "mechanism"]):
         config_id, mechanism = int(alike["config_id"].iloc[0]), str(alike["mechanism"].iloc[0])
         if config_id in configs:
             config = configs[config_id]
-            found.append(_loop(config_id, config, mechanism, alike, runs, others))
-    return tuple(sorted(found, key=_telling, reverse=True))
+            all_loops.append(_loop(config_id, config, mechanism, alike, runs, others))
+    return tuple(sorted(all_loops, key=_mended_and_seeds, reverse=True))
 
 
-def _telling(loop: Loop) -> tuple[int, int]:
+def _mended_and_seeds(loop: Loop) -> tuple[int, int]:
     return (loop.best.mended if loop.best else -1, len(loop.run_ids))
 
 
-def record(found: Iterable[Loop], suggestion: Suggestion) -> tuple[int, int]:
+def record(tried_loops: Iterable[Loop], suggestion: Suggestion) -> tuple[int, int]:
     """How often a remedy mended the cause that it is suggested for: in so many of so many seeds."""
-    tried = [each for loop in found for each in loop.tried if _same(each.suggestion, suggestion)]
+    tried = [
+        each for loop in tried_loops for each in loop.tried if _same(each.suggestion, suggestion)
+    ]
     return sum(each.mended for each in tried), sum(each.seeds for each in tried)
 
 
 def ranked(
-    found: Iterable[Loop], suggested: Sequence[Suggestion]
+    tried_loops: Iterable[Loop], suggested: Sequence[Suggestion]
 ) -> list[tuple[Suggestion, tuple[int, int]]]:
     """Suggestions with their records, those first that mended most; untried ones count as half."""
-    known = tuple(found)
+    known = tuple(tried_loops)
     records = [(each, record(known, each)) for each in suggested]
     return sorted(records, key=lambda each: -(each[1][0] + 1) / (each[1][1] + 2))
 
 
-def _same(one: Suggestion, other: Suggestion) -> bool:
+def _same(first: Suggestion, second: Suggestion) -> bool:
     """Whether both are the same remedy against the same cause, whatever the field was before."""
     names = ("mechanism", "field", "reason")
-    return all(getattr(one, name) == getattr(other, name) for name in names)
+    return all(getattr(first, name) == getattr(second, name) for name in names)
 
 
 def _explained(store: Store) -> pd.DataFrame:
@@ -132,14 +136,6 @@ def _explained(store: Store) -> pd.DataFrame:
     shares = causes.groupby(["run_id", "mechanism"], sort=False)["share"].sum().reset_index()
     main = shares.sort_values("share", ascending=False, kind="stable").drop_duplicates("run_id")
     return main.merge(of, on="run_id").sort_values("run_id").reset_index(drop=True)
-
-
-def _configs(store: Store, config_ids: Sequence[int]) -> dict[int, RunConfig]:
-    query = select(Config.id, Config.json).where(one_of(Config.id, config_ids))
-    with store.begin() as connection:
-        found = {row.id: config_of(row.id, row.json) for row in connection.execute(query)}
-    # What a plug-in reads is unknown unless it is installed.
-    return {key: config for key, config in found.items() if obstacle_of(config) is None}
 
 
 def _others(
@@ -172,12 +168,12 @@ def _loop(
     runs: pd.DataFrame,
     others: dict[str, int],
 ) -> Loop:
-    own = runs[runs["config_id"] == config_id]
+    before = runs[runs["config_id"] == config_id]
     tried, untried = [], []
     for suggestion in suggestions(config, [mechanism]):
         other = others.get(changed(config, suggestion.fields).key)
         trained = runs[runs["config_id"] == other] if other is not None else runs.head(0)
-        came = _came_of_it(suggestion, own, trained, set(alike["run_id"]))
+        came = _came_of_it(suggestion, before, trained, set(alike["run_id"]))
         if came is None:
             untried.append(suggestion)
         else:
@@ -186,8 +182,8 @@ def _loop(
     return Loop(
         config_id,
         config,
-        len(own),
-        int((own["wrong"] > 0).sum()),
+        len(before),
+        int((before["wrong"] > 0).sum()),
         mechanism,
         tuple(int(x) for x in alike["run_id"]),
         tuple(best_first),
@@ -196,9 +192,9 @@ def _loop(
 
 
 def _came_of_it(
-    suggestion: Suggestion, own: pd.DataFrame, trained: pd.DataFrame, failed: set[int]
+    suggestion: Suggestion, before: pd.DataFrame, trained: pd.DataFrame, failed: set[int]
 ) -> Tried | None:
-    both = own.merge(trained, on="model_seed", suffixes=("", "_after"))
+    both = before.merge(trained, on="model_seed", suffixes=("", "_after"))
     by_cause = both[both["id"].isin(failed)]
     if by_cause.empty:
         return None

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sweeps.cli.options import INSIDE, AsJson, Db, Epoch, Run
+from sweeps.cli.parameters import INSIDE, AsJson, Db, Epoch, Run
 
 app = typer.Typer()
 
@@ -24,7 +24,7 @@ def minimal(
     as_json: AsJson = False,
 ) -> None:
     """Shrink a string that a model gets wrong to a minimal one, and find the nearest right one."""
-    from sweeps.cli.commands.any_model import show_minimal
+    from sweeps.cli.commands.minimal import show_minimal
 
     show_minimal(db, run, string, epoch, as_json)
 

@@ -24,7 +24,7 @@ from sweeps.cli import (
 from sweeps.cli.damage import ShownWithoutDamage
 from sweeps.cli.examples import show_in_help
 from sweeps.cli.exit_codes import BAD_INPUT, UNAVAILABLE
-from sweeps.cli.options import (
+from sweeps.cli.parameters import (
     MAX_SEED,
     AsJson,
     Columns,

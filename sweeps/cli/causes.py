@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from seqcls.interpretability.causes.mechanisms import SAMPLE
-from sweeps.cli.options import AsJson, Db, Force, Run
+from sweeps.cli.parameters import AsJson, Db, Force, Run
 
 PANEL = "Why models fail"
 
@@ -44,6 +44,6 @@ def helps(
     as_json: AsJson = False,
 ) -> None:
     """Suggest which field to change so that a failing run may work, best record first."""
-    from sweeps.cli.commands.remedy_trials import show_helps
+    from sweeps.cli.commands.helps import show_helps
 
     show_helps(db, run, save, force, as_json)

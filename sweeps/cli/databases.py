@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sweeps.cli.options import AsJson, Db, Force
+from sweeps.cli.parameters import AsJson, Db, Force
 
 PANEL = "Databases"
 

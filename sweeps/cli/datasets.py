@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sweeps.cli.options import AsJson, Db
+from sweeps.cli.parameters import AsJson, Db
 
 PANEL = "Sweeps"
 

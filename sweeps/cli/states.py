@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sweeps.cli.options import INSIDE, AsJson, Db, Epoch, Run
+from sweeps.cli.parameters import INSIDE, AsJson, Db, Epoch, Run
 
 app = typer.Typer()
 

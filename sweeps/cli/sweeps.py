@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sweeps.cli.options import (
+from sweeps.cli.parameters import (
     AsJson,
     Columns,
     Dask,

@@ -4,7 +4,7 @@ import csv
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -125,33 +125,38 @@ def _check_columns(there: Sequence[str], names: Sequence[str]) -> None:
 
 def _separated(separator: str) -> Callable[[Path], RawRows]:
     def read(path: Path) -> RawRows:
-        reader = csv.reader(lines_of(path), delimiter=separator, strict=True)
-        try:
-            first = next(reader, None)
-        except csv.Error as error:
-            raise DatasetError(f"line {reader.line_num}: {error}") from None
+        lines = separated_lines(path, separator)
+        _, first = next(lines, ("", []))
         if not first:
             raise DatasetError("line 1 is empty, expected names of columns, such as tokens,label")
         names, left_out = _named(first)
 
         def rows() -> Iterator[RawRow]:
-            try:
-                for cells in reader:
-                    if not cells:
-                        continue
-                    place = f"line {reader.line_num}"
-                    if len(cells) != len(names):
-                        raise DatasetError(
-                            f"{place} has {len(cells):,} cells, expected {len(names)}"
-                        )
-                    pairs = zip(names, cells, strict=True)
+            for place, cells in lines:
+                if cells:
+                    pairs = zip(names, full_row(place, cells, len(names)), strict=True)
                     yield RawRow(place, **{name: cell for name, cell in pairs if name})
-            except csv.Error as error:
-                raise DatasetError(f"line {reader.line_num}: {error}") from None
 
         return RawRows(tuple(name for name in names if name), rows(), left_out)
 
     return read
+
+
+def separated_lines(path: Path, separator: str) -> Iterator[tuple[str, list[str]]]:
+    """The cells of each line of a CSV or TSV file; none of an empty line."""
+    reader = csv.reader(lines_of(path), delimiter=separator, strict=True)
+    try:
+        for cells in reader:
+            yield f"line {reader.line_num}", cells
+    except csv.Error as error:
+        raise DatasetError(f"line {reader.line_num}: {error}") from None
+
+
+def full_row(place: str, cells: list[str], columns: int) -> list[str]:
+    """A line's cells, where it has one for each column."""
+    if len(cells) != columns:
+        raise DatasetError(f"{place} has {len(cells):,} cells, expected {columns}")
+    return cells
 
 
 def _json_lines(path: Path) -> RawRows:
@@ -163,7 +168,7 @@ def _json_lines(path: Path) -> RawRows:
     here = tuple(name for name in columns if name)
 
     def rows() -> Iterator[RawRow]:
-        for number, line in _chained(first, lines):
+        for number, line in chain([first], lines):
             given = {SPELLED.get(k, k): v for k, v in json_object(number, line).items()}
             fields = {name: given[name] for name in here if name in given}
             if "tokens" not in fields:
@@ -174,11 +179,6 @@ def _json_lines(path: Path) -> RawRows:
             yield RawRow(f"line {number}", **fields)
 
     return RawRows(here, rows(), left_out)
-
-
-def _chained(first: Any, others: Iterator[Any]) -> Iterator[Any]:
-    yield first
-    yield from others
 
 
 def json_object(number: int, line: str) -> Mapping[str, Any]:

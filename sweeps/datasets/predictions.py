@@ -1,6 +1,5 @@
 """Files of predictions: `model, seed, id|tokens, prediction`, a line each."""
 
-import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,7 +9,14 @@ from seqcls.config import MAX_MODEL_SEED
 from seqcls.datasets.packing import MAX_ROWS
 from seqcls.errors import DatasetError
 from seqcls.spelling import nearest
-from sweeps.datasets.formats import MAX_BYTES, SPLIT_NAMES, json_object, lines_of
+from sweeps.datasets.formats import (
+    MAX_BYTES,
+    SPLIT_NAMES,
+    full_row,
+    json_object,
+    lines_of,
+    separated_lines,
+)
 from sweeps.datasets.parquet import open_parquet, parquet_rows
 
 NEEDED = ("model", "seed", "prediction")
@@ -160,23 +166,14 @@ def _rows(path: Path) -> Cells:
 
 
 def _separated_rows(path: Path, separator: str) -> Cells:
-    reader = csv.reader(lines_of(path), delimiter=separator, strict=True)
     names: list[str] = []
-    try:
-        for cells in reader:
-            place = f"line {reader.line_num}"
-            if not names:
-                names = [name.strip() for name in cells]
-                if not any(names) or len(set(names)) < len(names):
-                    raise DatasetError(f"{place}: expected names of columns, each once")
-                continue
-            if not cells:
-                continue
-            if len(cells) != len(names):
-                raise DatasetError(f"{place} has {len(cells):,} cells, expected {len(names)}")
-            yield place, dict(zip(names, cells, strict=True))
-    except csv.Error as error:
-        raise DatasetError(f"line {reader.line_num}: {error}") from None
+    for place, cells in separated_lines(path, separator):
+        if not names:
+            names = [name.strip() for name in cells]
+            if not any(names) or len(set(names)) < len(names):
+                raise DatasetError(f"{place}: expected names of columns, each once")
+        elif cells:
+            yield place, dict(zip(names, full_row(place, cells, len(names)), strict=True))
 
 
 def _json_rows(path: Path) -> Cells:

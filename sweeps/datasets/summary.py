@@ -52,7 +52,7 @@ class Summary:
         """What is to be known besides the parts, one after another."""
         tokens, more = " ".join(self.tokens[:SHOWN_TOKENS]), len(self.tokens) - SHOWN_TOKENS
         overlaps = [
-            f"{n:,} strings stand in {one} and in {other}" for one, other, n in self.overlaps
+            f"{n:,} strings stand in {split} and in {other}" for split, other, n in self.overlaps
         ]
         return [
             f"{len(self.tokens)} tokens: {tokens}{f' and {more} more' if more > 0 else ''}",

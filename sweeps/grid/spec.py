@@ -4,7 +4,6 @@ import itertools
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,24 +22,14 @@ MAX_BYTES = 1_000_000
 SHIPPED = Path(__file__).with_name("specs")
 
 
-@dataclass(frozen=True)
-class SweepSpec:
+class SweepSpec(WrittenSpec):
     """A named grid of configurations, each with every model seed.
 
     The configurations are every combination of one value per axis, on top of the fixed fields;
     with `configurations`, every such combination on top of each of those.
     """
 
-    name: str
-    model_seeds: range | tuple[int, ...]
-    description: str = ""
-    checkpoints: str = "best_epoch"
-    verdict: bool = False
-    """Whether every run is checked exhaustively, where that is affordable."""
-    fixed: Mapping[str, Any] | None = None
-    axes: Mapping[str, list[Any]] | None = None
-    configurations: tuple[Mapping[str, Any], ...] = ({},)
-    submitted: str = "{}"
+    submitted: str
     """The specification as it was read, as JSON."""
 
     @property
@@ -50,7 +39,7 @@ class SweepSpec:
 
     def num_runs(self) -> int:
         """How many runs the grid has; nothing is expanded to know it."""
-        combinations = math.prod(len(values) for values in (self.axes or {}).values())
+        combinations = math.prod(map(len, self.axes.values()))
         return combinations * len(self.configurations) * len(self.model_seeds)
 
     def configs(self) -> Iterator[RunConfig]:
@@ -59,11 +48,10 @@ class SweepSpec:
         Raises:
             SpecError: a combination cannot be trained, or is in the grid twice.
         """
-        axes = self.axes or {}
         seen: set[str] = set()
         for entry in self.configurations:
-            for values in itertools.product(*axes.values()):
-                fields = {**(self.fixed or {}), **entry, **dict(zip(axes, values, strict=True))}
+            for values in itertools.product(*self.axes.values()):
+                fields = {**self.fixed, **entry, **dict(zip(self.axes, values, strict=True))}
                 try:
                     config = configuration(fields)
                 except PluginError:
@@ -168,9 +156,7 @@ def spec_as_written(data: Mapping[str, Any]) -> SweepSpec:
     # First, since a specification that cannot be stored has no text to show either.
     submitted = _json(data)
     written = WrittenSpec.of(data)
-    # A tuple: a specification is not changed any more.
-    given = dict(written) | {"configurations": tuple(written.configurations)}
-    spec = SweepSpec(**given, submitted=submitted)
+    spec = SweepSpec.model_construct(**dict(written), submitted=submitted)
     _refuse_twice_given(spec)
     if spec.num_runs() > MAX_RUNS:
         raise SpecError(
@@ -182,13 +168,13 @@ def spec_as_written(data: Mapping[str, Any]) -> SweepSpec:
 
 def _refuse_twice_given(spec: SweepSpec) -> None:
     tables = {
-        "[fixed]": set(spec.fixed or {}),
-        "[axes]": set(spec.axes or {}),
+        "[fixed]": set(spec.fixed),
+        "[axes]": set(spec.axes),
         "[[configurations]]": set().union(*spec.configurations),
     }
-    for (one, names), (other, others) in itertools.combinations(tables.items(), 2):
+    for (table, names), (other, others) in itertools.combinations(tables.items(), 2):
         if twice := sorted(names & others):
-            raise SpecError(f"{twice[0]!r} stands both in {one} and in {other}; remove one")
+            raise SpecError(f"{twice[0]!r} stands both in {table} and in {other}; remove one")
 
 
 def _json(data: Mapping[str, Any]) -> str:

@@ -110,6 +110,7 @@ class WrittenSpec(BaseModel):
     model_seeds: Annotated[Seeds, PlainValidator(_model_seeds)] = Field((), validate_default=True)
     checkpoints: Checkpoints = CHECKPOINTS[0]
     verdict: bool = False
+    """Whether every run is checked exhaustively, where that is affordable."""
     fixed: Fields = {}
     axes: Axes = {}
     configurations: Annotated[list[Fields], Field(min_length=1)] = [{}]
@@ -126,10 +127,10 @@ class WrittenSpec(BaseModel):
         except ConfigError as error:
             raise SpecError(str(error)) from None
         except ValidationError as error:
-            raise SpecError(_told(data, error.errors(include_url=False)[0])) from None
+            raise SpecError(_message(data, error.errors(include_url=False)[0])) from None
 
 
-def _told(data: Mapping[str, Any], problem: ErrorDetails) -> str:
+def _message(data: Mapping[str, Any], problem: ErrorDetails) -> str:
     key, *inner = problem["loc"]
     if problem["type"] == "extra_forbidden":
         return f"unknown key {key!r}: {nearest(str(key), list(WrittenSpec.model_fields))}"

@@ -32,6 +32,9 @@ _started: list[subprocess.Popen[bytes]] = []
 MAX_RECORD_BYTES = 10_000
 """A record is a line; whoever may write beside the database may write anything there."""
 
+MAX_LOG_BYTES = 20_000
+"""Of a log its end is read."""
+
 _LOG_NAME = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}\.log")
 
 
@@ -93,14 +96,14 @@ def has_worker(store: Store, sweep_id: int) -> bool:
     return _lives(_record(log_folder(store), sweep_id))
 
 
-def read_log(store: Store, sweep_id: int, max_bytes: int = 20_000) -> str | None:
+def read_log(store: Store, sweep_id: int) -> str | None:
     """The end of the log of the sweep's last worker; None where `start_worker` started none."""
     folder = log_folder(store)
     record = _record(folder, sweep_id)
     if record is None:
         return None
     try:
-        return _end_of(folder / record.log, max_bytes).decode(errors="replace")
+        return _end_of(folder / record.log, MAX_LOG_BYTES).decode(errors="replace")
     except OSError:
         return None
 

@@ -68,13 +68,13 @@ def export(
         MachineError: the disk is full.
     """
     # Imported where it is used: with pandas it takes half a second to load.
-    from sweeps.analysis import export as exporting
+    from sweeps.analysis.export import export as export_of
 
     reader = store.reader()
     for name in sweeps:
         sweep_queries.find_sweep(reader, name)
     view = View(sweeps=tuple(sweeps))
-    return exporting.export(reader, Path(folder), kind, view, on_progress, force=force)
+    return export_of(reader, Path(folder), kind, view, on_progress, force=force)
 
 
 def verify(store: Store, on_progress: OnProgress | None = None) -> Verification:

@@ -15,7 +15,7 @@ from seqcls.theory.predictions import NETWORK_FIELDS, Prediction, theory_of
 _CAUSAL = {"attention_mask": "causal", "readout": "last"}
 
 
-class Said(NamedTuple):
+class PredictedNetwork(NamedTuple):
     """What is predicted of one network."""
 
     network: dict[str, Any]
@@ -30,7 +30,7 @@ class TheoryOfTask(NamedTuple):
     task: str
     """In a sentence."""
     language: str
-    networks: tuple[Said, ...]
+    networks: tuple[PredictedNetwork, ...]
 
 
 def theory(task: str, **fields: Any) -> TheoryOfTask:
@@ -64,7 +64,7 @@ def theory(task: str, **fields: Any) -> TheoryOfTask:
     }
     decided = theory_of(settings).language
     networks = [chosen] if chosen else [] if isinstance(decided, Undecided) else _networks()
-    said = [Said(x, theory_of(settings | x).predictions) for x in networks]
+    said = [PredictedNetwork(x, theory_of(settings | x).predictions) for x in networks]
     return TheoryOfTask(described, decided.describe(), tuple(said))
 
 

@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -20,7 +19,7 @@ from sweeps.grid.spec import spec_as_written
 from sweeps.on_progress import OnProgress
 from sweeps.store.databases import sqlite
 from sweeps.store.databases.engine import Store, schema_version
-from sweeps.store.databases.statements import RUNS_AT_ONCE, one_of
+from sweeps.store.databases.statements import chunks, one_of
 from sweeps.store.results.datasets import damaged_datasets
 from sweeps.store.results.explained import misfits
 from sweeps.store.results.stored import RESULT_TABLES, StoredRun, read_runs
@@ -36,6 +35,7 @@ from sweeps.store.schema.tables import (
     SweepState,
     TestSet,
 )
+from sweeps.store.schema.values import TIME
 
 IMPORTED_JSON = f'"architecture":"{IMPORTED}"'
 """Stands in the JSON of the configurations of models trained elsewhere, and of no others."""
@@ -55,7 +55,7 @@ class Damage:
         return f"{self.what}: {self.how}"
 
 
-class Checked(NamedTuple):
+class RunToCheck(NamedTuple):
     """A run that is checked."""
 
     id: int
@@ -89,9 +89,9 @@ def verify(store: Store, on_progress: OnProgress | None = None, processes: int =
     store = store.as_it_is()
     damages: list[Damage] = []
     runs = _guarded(damages, "the table of runs", partial(_run_rows, store))
+    damages += _guarded(damages, "the file", partial(_file, store))
+    damages += _guarded(damages, "the schema", partial(_schema, store))
     checks = {
-        "the file": _file,
-        "the schema": _schema,
         "the configurations": _configs,
         "the datasets": _datasets,
         "the test sets": _test_sets,
@@ -101,8 +101,8 @@ def verify(store: Store, on_progress: OnProgress | None = None, processes: int =
         "causes and perturbations": _explained,
     }
     for what, check in checks.items():
-        damages += _guarded(damages, what, partial(check, store))
-    parts = [runs[start : start + RUNS_AT_ONCE] for start in range(0, len(runs), RUNS_AT_ONCE)]
+        damages += _guarded(damages, what, partial(_in_a_transaction, store, check))
+    parts = list(chunks(runs))
     checked = 0
     for some, damage in zip(parts, _of_parts(store, parts, processes), strict=True):
         damages += damage
@@ -113,6 +113,13 @@ def verify(store: Store, on_progress: OnProgress | None = None, processes: int =
     return Verification(len(runs), damages, sum(imported))
 
 
+def _in_a_transaction(
+    store: Store, check: Callable[[Connection], Iterator[Damage]]
+) -> Iterator[Damage]:
+    with store.begin() as connection:
+        yield from check(connection)
+
+
 def _imported(store: Store) -> Iterator[int]:
     query = select(func.count()).select_from(Run).join(Config, Config.id == Run.config_id)
     with store.begin() as connection:
@@ -121,7 +128,7 @@ def _imported(store: Store) -> Iterator[int]:
 
 
 def _of_parts(
-    store: Store, parts: Sequence[list[Checked]], processes: int
+    store: Store, parts: Sequence[list[RunToCheck]], processes: int
 ) -> Iterator[list[Damage]]:
     """What is damaged of each part of the runs, in processes where that pays for their start."""
     if store.path is None or len(parts) < PARTS_IN_PARALLEL or processes < 2:
@@ -133,11 +140,11 @@ def _of_parts(
         yield from pool.map(check, parts)
 
 
-def _of_file(name: str, path: Path, rows: list[Checked]) -> list[Damage]:
+def _of_file(name: str, path: Path, rows: list[RunToCheck]) -> list[Damage]:
     return _runs(Store(name, sqlite.connect(path, mode="ro"), path), rows)
 
 
-def _runs(store: Store, rows: list[Checked]) -> list[Damage]:
+def _runs(store: Store, rows: list[RunToCheck]) -> list[Damage]:
     """What is damaged of these runs: read at once where they can be, else one by one."""
     try:
         return list(_some_runs(store, rows))
@@ -160,10 +167,10 @@ def _guarded(damages: list[Damage], what: str, check: Callable[[], Iterator[Any]
     return []
 
 
-def _run_rows(store: Store) -> Iterator[Checked]:
+def _run_rows(store: Store) -> Iterator[RunToCheck]:
     query = select(Run.id, Run.model_seed, Config.key).outerjoin(Config, Config.id == Run.config_id)
     with store.begin() as connection:
-        return iter([Checked(*row) for row in connection.execute(query.order_by(Run.id))])
+        return iter([RunToCheck(*row) for row in connection.execute(query.order_by(Run.id))])
 
 
 def _file(store: Store) -> Iterator[Damage]:
@@ -183,13 +190,11 @@ def _schema(store: Store) -> Iterator[Damage]:
         yield Damage("the schema", "no table is there")
 
 
-def _configs(store: Store) -> Iterator[Damage]:
+def _configs(connection: Connection) -> Iterator[Damage]:
     columns = (Config.id, Config.key, Config.json, Config.test_set_id)
     query = select(*columns, TestSet.key, TestSet.json).outerjoin(TestSet)
-    with store.begin() as connection:
-        rows = connection.execute(query).all()
     unfit = set()
-    for config_id, key, text, test_set_id, *test_set in rows:
+    for config_id, key, text, test_set_id, *test_set in connection.execute(query).all():
         try:
             config = RunConfig.from_mapping(json.loads(text))
         except Exception as error:
@@ -216,24 +221,22 @@ def _is_tested_on(config: RunConfig, key: str, text: str) -> bool:
     return same and key == test_set_key(config)
 
 
-def _datasets(store: Store) -> Iterator[Damage]:
-    with store.begin() as connection:
-        for digest, reason in damaged_datasets(connection):
-            yield Damage(f"dataset {digest[:12]}", reason)
+def _datasets(connection: Connection) -> Iterator[Damage]:
+    for digest, reason in damaged_datasets(connection):
+        yield Damage(f"dataset {digest[:12]}", reason)
 
 
-def _test_sets(store: Store) -> Iterator[Damage]:
-    with store.begin() as connection:
-        for row in connection.execute(select(TestSet.__table__)).all():
-            what = f"test set {row.id}"
-            strings = stored_test_set(connection, row.id)
-            if row.digest is None and len(strings.texts):
-                yield Damage(what, "it has strings and no digest")
-            elif row.digest is not None and strings.digest != row.digest:
-                yield Damage(what, "its strings do not fit its digest")
+def _test_sets(connection: Connection) -> Iterator[Damage]:
+    for row in connection.execute(select(TestSet.__table__)).all():
+        what = f"test set {row.id}"
+        strings = stored_test_set(connection, row.id)
+        if row.digest is None and len(strings.texts):
+            yield Damage(what, "it has strings and no digest")
+        elif row.digest is not None and strings.digest != row.digest:
+            yield Damage(what, "its strings do not fit its digest")
 
 
-def _some_runs(store: Store, rows: list[Checked]) -> Iterator[Damage]:
+def _some_runs(store: Store, rows: list[RunToCheck]) -> Iterator[Damage]:
     for row in rows:
         if row.key is None:
             yield Damage(_name(row), "its configuration is missing")
@@ -253,7 +256,7 @@ def _some_runs(store: Store, rows: list[Checked]) -> Iterator[Damage]:
         yield from _run(_name(by_id[run_id]), stored, reasons.get(run_id))
 
 
-def _name(row: Checked) -> str:
+def _name(row: RunToCheck) -> str:
     return f"run {row.id} (model seed {row.model_seed})"
 
 
@@ -279,44 +282,36 @@ def _run(what: str, stored: StoredRun, reason: str | None) -> Iterator[Damage]:
 
 def _is_time(text: str | None) -> bool:
     """Whether a column holds a time, or nothing."""
-    try:
-        return text is None or datetime.fromisoformat(text).tzinfo is not None
-    except (TypeError, ValueError):
-        return False
+    return text is None or TIME.fits(text)
 
 
-def _rows_without_run(store: Store) -> Iterator[Damage]:
-    with store.begin() as connection:
-        for table in RESULT_TABLES:
-            has_run = exists().where(Run.id == table.run_id)
-            lost = select(func.count()).select_from(table).where(~has_run)
-            if number := connection.scalar(lost):
-                yield Damage(table.__tablename__, f"{number} rows belong to no run")
+def _rows_without_run(connection: Connection) -> Iterator[Damage]:
+    for table in RESULT_TABLES:
+        has_run = exists().where(Run.id == table.run_id)
+        lost = select(func.count()).select_from(table).where(~has_run)
+        if number := connection.scalar(lost):
+            yield Damage(table.__tablename__, f"{number} rows belong to no run")
 
 
-def _sums(store: Store) -> Iterator[Damage]:
-    with store.begin() as connection:
-        for config_id in wrong_sums(connection):
-            yield Damage(f"configuration {config_id}", "its sums by length are wrong")
+def _sums(connection: Connection) -> Iterator[Damage]:
+    for config_id in wrong_sums(connection):
+        yield Damage(f"configuration {config_id}", "its sums by length are wrong")
 
 
-def _explained(store: Store) -> Iterator[Damage]:
-    with store.begin() as connection:
-        for what, how in misfits(connection):
-            yield Damage(what, how)
+def _explained(connection: Connection) -> Iterator[Damage]:
+    yield from (Damage(what, how) for what, how in misfits(connection))
 
 
-def _sweeps(store: Store) -> Iterator[Damage]:
-    with store.begin() as connection:
-        for sweep in connection.execute(select(Sweep.__table__)).mappings().all():
-            yield from _sweep(connection, sweep)
+def _sweeps(connection: Connection) -> Iterator[Damage]:
+    for sweep in connection.execute(select(Sweep.__table__)).mappings().all():
+        yield from _sweep(connection, sweep)
 
 
 def _sweep(connection: Connection, sweep: Any) -> Iterator[Damage]:
     what = f"sweep {sweep['name']!r}"
     try:
         spec = spec_as_written(json.loads(sweep["spec"]))
-        is_imported = (spec.fixed or {}).get("architecture") == IMPORTED
+        is_imported = spec.fixed.get("architecture") == IMPORTED
         keys = [] if is_imported else [config.key for config in spec.configs()]
     except Exception as error:
         yield Damage(what, f"its specification cannot be read ({error})")

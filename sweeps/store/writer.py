@@ -24,27 +24,8 @@ from sweeps.store.runs.recording import (
 from sweeps.store.runs.submitting import delete, resume, retry, stop, submit
 
 __all__ = [
-    "GRACE_SECONDS",
-    "Claim",
-    "ClaimLosses",
-    "Merged",
-    "beat",
-    "claim",
-    "delete",
-    "end_worker",
-    "merge",
-    "record",
-    "record_causes",
-    "record_losses",
-    "record_lost",
-    "record_perturbations",
-    "record_verdict",
-    "register_worker",
-    "release",
-    "release_dead",
-    "resume",
-    "retry",
-    "still_held",
-    "stop",
-    "submit",
-]
+    "GRACE_SECONDS", "Claim", "ClaimLosses", "Merged", "beat", "claim", "delete", "end_worker",
+    "merge", "record", "record_causes", "record_losses", "record_lost", "record_perturbations",
+    "record_verdict", "register_worker", "release", "release_dead", "resume", "retry",
+    "still_held", "stop", "submit",
+]  # fmt: skip

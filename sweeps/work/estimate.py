@@ -100,11 +100,12 @@ class _Judge:
     def __init__(self, store: Store | None, groups: list[RunGroup], timer: Timer | None) -> None:
         self._groups = groups
         self._measured = _measured(store) if store is not None else None
-        asked = [] if timer is None else self._to_time()
-        self._times = timer(asked) if timer is not None and asked else Times()
+        to_time = [] if timer is None else self._to_time()
+        self._times = timer(to_time) if timer is not None and to_time else Times()
         self._rates = self._timed_rates()
         self._unknown: str | None = None
-        engines = [(engine_of(each), each) for each in map(_problem, groups)]
+        problems = [group[0].problem for group in groups]
+        engines = [(engine_of(problem), problem) for problem in problems]
         self._compiled = {
             x.name: COMPILE_SECONDS.get(x.name, 0) for x, each in engines if not x.is_ready(each)
         }
@@ -141,8 +142,8 @@ class _Judge:
         if self._times.groups:
             return "Estimated by timing a part of an epoch and of the test on this machine."
         assert self._measured is not None
-        where = "on this machine" if self._measured.here else "on another machine"
-        return f"Estimated from {self._measured.runs:,} runs trained {where}."
+        machine = "this machine" if self._measured.here else "another machine"
+        return f"Estimated from {self._measured.runs:,} runs trained on {machine}."
 
     def _is_measured_here(self, group: RunGroup) -> bool:
         measured = self._measured
@@ -152,25 +153,25 @@ class _Judge:
 
     def _to_time(self) -> list[Asked]:
         """Groups not trained here: of each engine and architecture the costliest first."""
-        asked = {
+        groups = {
             group[0].config.group_key: Asked(group[0].config, len(group), group[0].verdict)
             for group in reversed(self._groups)
             if not self._is_measured_here(group)
         }
-        costliest = list(asked.values())[::-1]
+        costliest = list(groups.values())[::-1]
         firsts = {_alike(each.config): each for each in reversed(costliest)}
         others = [each for each in costliest if each not in firsts.values()]
         return [*firsts.values(), *others][:MOST_TIMED]
 
     def _timed_rates(self) -> dict[tuple[str, str], list[tuple[float, GroupTime]]]:
         """What was timed, with the cost of an epoch, by engine and architecture."""
-        found: dict[tuple[str, str], list[tuple[float, GroupTime]]] = {}
+        rates: dict[tuple[str, str], list[tuple[float, GroupTime]]] = {}
         for group in self._groups:
             config = group[0].config
             if config.group_key in self._times.groups:
                 timed = (_epoch_cost(config), self._times.groups[config.group_key])
-                found.setdefault(_alike(config), []).append(timed)
-        return found
+                rates.setdefault(_alike(config), []).append(timed)
+        return rates
 
     def _of_group(self, group: RunGroup) -> float | None:
         config, measured = group[0].config, self._measured
@@ -236,10 +237,6 @@ class _Judge:
         return sum(drawn.values())
 
 
-def _problem(group: RunGroup) -> Problem:
-    return group[0].problem
-
-
 def _draws(problem: Problem, time: GroupTime, epochs: float) -> dict[object, float]:
     """Seconds of drawing by the sampler that draws."""
     number = 1 if problem.train.repeats else ceil(epochs)
@@ -282,23 +279,23 @@ def _stopping(config: RunConfig) -> str:
 
 def _measured(store: Store) -> _Measured | None:
     measured, known = timings(store)
-    here = [one for one in measured if one.host == socket.gethostname()]
+    here = [run for run in measured if run.host == socket.gethostname()]
     used = here or measured
     if not used:
         return None
-    by_key = _means((one.key, one.train_seconds) for one in used)
+    by_key = _means((run.key, run.train_seconds) for run in used)
     configs = {key: known[key] for key in by_key}
-    epochs = _means((one.key, one.epochs) for one in measured)
-    epochs |= _means((_stopping(known[one.key]), one.epochs) for one in measured)
+    epochs = _means((run.key, run.epochs) for run in measured)
+    epochs |= _means((_stopping(known[run.key]), run.epochs) for run in measured)
     rates = _rates(configs, by_key)
     return _Measured(by_key, rates, epochs, _beside(used), len(used), bool(here))
 
 
-def _means(values: Iterable[tuple[str, float]]) -> dict[str, float]:
+def _means(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:
     by_key: dict[str, list[float]] = {}
-    for key, value in values:
+    for key, value in pairs:
         by_key.setdefault(key, []).append(value)
-    return {key: statistics.fmean(found) for key, found in by_key.items()}
+    return {key: statistics.fmean(values) for key, values in by_key.items()}
 
 
 def _rates(configs: Mapping[str, RunConfig], seconds: Mapping[str, float]) -> dict[str, float]:

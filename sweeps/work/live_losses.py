@@ -52,9 +52,9 @@ class LiveLosses:
         took = time.monotonic() - began
         self._due = began + max(STORE_SECONDS, took / MOST_SHARE)
 
-    def _is_stored(self, told: Sequence[writer.ClaimLosses]) -> bool:
+    def _is_stored(self, losses: Sequence[writer.ClaimLosses]) -> bool:
         try:
-            writer.record_losses(self._store, told)
+            writer.record_losses(self._store, losses)
         except StoreError:
             # They are only looked at; a database that stays away is the worker's to report.
             return False

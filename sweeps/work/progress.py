@@ -59,10 +59,10 @@ def progress(store: Store, counted: Sequence[SweepProgress] | None = None) -> li
         counted: what `counts` gives of it at its present revision, where that is known already.
     """
     progress = list(counts(store) if counted is None else counted)
-    # Idle sweeps have no rate and no worker, so no row of perhaps 100,000 runs is read.
-    return (
-        _with_orphaned(store, _with_rates(store, progress)) if _is_running(progress) else progress
-    )
+    if not any(sweep.running for sweep in progress):
+        # Idle sweeps have no rate and no worker, so no row of perhaps 100,000 runs is read.
+        return progress
+    return _with_orphaned(store, _with_rates(store, progress))
 
 
 def counts(store: Store) -> list[SweepProgress]:
@@ -81,10 +81,6 @@ def counts(store: Store) -> list[SweepProgress]:
     ]
 
 
-def _is_running(sweeps: Iterable[SweepProgress]) -> bool:
-    return any(one.running for one in sweeps)
-
-
 def _with_rates(store: Store, sweeps: Iterable[SweepProgress]) -> list[SweepProgress]:
     """The same, with the rate at which runs end in sweeps that are training, and their epochs."""
     recent = progress_queries.recent(store, WINDOW_SECONDS)
@@ -93,13 +89,13 @@ def _with_rates(store: Store, sweeps: Iterable[SweepProgress]) -> list[SweepProg
         epochs.setdefault(sweep_id, []).append((epoch, most))
     return [
         replace(
-            one,
-            runs_per_second=_rate(recent.get(one.id)),
-            epochs=tuple(sorted(epochs.get(one.id, []))),
+            sweep,
+            runs_per_second=_rate(recent.get(sweep.id)),
+            epochs=tuple(sorted(epochs.get(sweep.id, []))),
         )
-        if one.running
-        else one
-        for one in sweeps
+        if sweep.running
+        else sweep
+        for sweep in sweeps
     ]
 
 
@@ -111,10 +107,10 @@ def _rate(recent: Recent | None) -> float | None:
 
 def _with_orphaned(store: Store, sweeps: list[SweepProgress]) -> list[SweepProgress]:
     """The same, with the runs whose worker is dead."""
-    counted = progress_queries.orphaned(store)
+    orphaned = progress_queries.orphaned(store)
     return [
-        replace(one, orphaned=counted[one.id], runs_per_second=None) if one.id in counted else one
-        for one in sweeps
+        replace(x, orphaned=orphaned[x.id], runs_per_second=None) if x.id in orphaned else x
+        for x in sweeps
     ]
 
 

@@ -30,7 +30,7 @@ def hostile(tmp_path: Path) -> Path:
         add = "INSERT INTO failure VALUES (1, 1, '2026-01-01T00:00:00+00:00', :said)"
         connection.execute(text(add), {"said": HOSTILE})
     notes.write_note(store, 1, title=HOSTILE, note=HOSTILE, tags=[HOSTILE, "plain"])
-    notes.save_view(store, notes.View(HOSTILE, "map", ""))
+    notes.save_view(store, notes.NamedView(HOSTILE, "map", ""))
     return path
 
 

@@ -10,7 +10,7 @@ from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.runs import notes
-from sweeps.store.runs.notes import Note, View
+from sweeps.store.runs.notes import NamedView, Note
 from sweeps.store.verification import verify
 from sweeps.work.options import WorkOptions
 from sweeps.work.worker import work
@@ -52,11 +52,11 @@ def test_what_is_written_about_a_sweep_is_kept_and_goes_with_it(any_db: str) -> 
 
 def test_views_are_saved_replaced_and_deleted(any_db: str) -> None:
     store = open_writer(any_db)
-    notes.save_view(store, View(" mine ", "map", "seed=2"))
-    notes.save_view(store, View("mine", "failing", "seed=3"))
-    assert notes.views(store) == [View("mine", "failing", "seed=3")]
+    notes.save_view(store, NamedView(" mine ", "map", "seed=2"))
+    notes.save_view(store, NamedView("mine", "failing", "seed=3"))
+    assert notes.views(store) == [NamedView("mine", "failing", "seed=3")]
     with pytest.raises(StoreError, match="expected 1 to 200 characters"):
-        notes.save_view(store, View("  ", "map", ""))
+        notes.save_view(store, NamedView("  ", "map", ""))
     notes.delete_view(store, "mine")
     assert notes.views(store) == []
 
@@ -134,15 +134,15 @@ def test_merging_carries_titles_notes_tags_and_views_about_the_same_models(
     (heads, widths) = (key for key, _ in sorted(notes.sweep_names(store).items()))
     notes.write_note(store, heads, "More heads", "for the talk", ["paper", "heads"])
     notes.archive(store, widths, archived=True)
-    notes.save_view(store, View("worst", "model", "run=3&string=ab"))
-    notes.save_view(store, View("two", "", "sweep=heads&seed=1"))
+    notes.save_view(store, NamedView("worst", "model", "run=3&string=ab"))
+    notes.save_view(store, NamedView("two", "", "sweep=heads&seed=1"))
 
     # There the runs have other numbers, and one name stands for other models.
     target = open_writer(str(tmp_path / "target.db"))
     own = writer.submit(target, parse_spec({"name": "first", "model_seeds": "0..9"}))
     writer.submit(target, parse_spec({"name": "heads", "model_seeds": [7], "fixed": TINY}))
     notes.write_note(target, own, "Ours", "", ["kept"])
-    notes.save_view(target, View("two", "map", "seed=2"))
+    notes.save_view(target, NamedView("two", "map", "seed=2"))
     assert writer.merge(target, store).renamed == {"heads": "heads (two)"}
 
     assert named(target)["heads (two)"].title == "More heads"
@@ -157,9 +157,9 @@ def test_merging_carries_titles_notes_tags_and_views_about_the_same_models(
     )
     assert run_here[0] != 3
     assert notes.views(target) == [
-        View("two", "map", "seed=2"),
-        View("two (two)", "", "sweep=heads+%28two%29&seed=1"),
-        View("worst", "model", f"run={run_here[0]}&string=ab"),
+        NamedView("two", "map", "seed=2"),
+        NamedView("two (two)", "", "sweep=heads+%28two%29&seed=1"),
+        NamedView("worst", "model", f"run={run_here[0]}&string=ab"),
     ]
     before = named(target), notes.views(target)
     writer.merge(target, store)

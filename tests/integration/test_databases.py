@@ -15,6 +15,7 @@ from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, StoreBusyError, StoreError, StoreVersionError
 from sweeps.analysis.export import export
 from sweeps.store import migrate, verification, writer
+from sweeps.store.databases import statements
 from sweeps.store.databases.engine import Store, schema_version
 from sweeps.store.migrate import upgrade_with_backup
 from sweeps.store.opening import open_reader, open_writer
@@ -496,7 +497,7 @@ def test_several_processes_find_the_same_damage(
     with other.begin() as connection:
         connection.exec_driver_sql("UPDATE epoch SET train_loss = 1 WHERE run_id = 2 AND epoch = 1")
     alone = verify(other)
-    monkeypatch.setattr(verification, "RUNS_AT_ONCE", 1)
+    monkeypatch.setattr(statements, "CHUNK", 1)
     monkeypatch.setattr(verification, "PARTS_IN_PARALLEL", 2)
     seen: list[float] = []
     together = verify(other, lambda done, _: seen.append(done), processes=2)

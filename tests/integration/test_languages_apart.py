@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dashboard.charts.comparison.importance import written
+from dashboard.charts.comparison.importance_chart import written
 from dashboard.compare.cells import cells_of
 from dashboard.failing import causes, error_places
 from sweeps.analysis.compared_configurations import compare

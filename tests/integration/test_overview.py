@@ -130,9 +130,12 @@ def test_the_strings_that_break_most_models_come_first(small: Store, view: View)
         assert broken[row["string"]] == row["models"]
 
 
-def test_of_too_many_errors_every_second_run_is_counted(small: Store) -> None:
+def test_of_too_many_errors_every_second_run_is_counted(
+    small: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     errors = sum(fp + fn for _, _, _, fp, fn, _ in cells(small).values())
-    found = string_queries.breaking_strings(small, View(), limit=10, most_errors=errors - 1)
+    monkeypatch.setattr(string_queries, "MOST_ERRORS", errors - 1)
+    found = string_queries.breaking_strings(small, View(), limit=10)
     failing = sorted(own for own, (_, _, _, fp, fn, _) in cells(small).items() if fp + fn)
     broken = Counter(
         string
@@ -153,7 +156,7 @@ def test_settings_are_those_that_differ_with_the_defaults_of_what_is_not_stored(
     for config_id, row in settings.iterrows():
         config = configs[int(str(config_id))]
         assert (config.hidden_size, config.train_sampler) == tuple(row)
-    assert overview.some_configs(small, [2]) == {2: configs[2]}
+    assert queries.configs(small, [2]) == {2: configs[2]}
 
 
 def test_unfinished_and_failed_runs_are_counted_and_in_no_average(any_db: str) -> None:

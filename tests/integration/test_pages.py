@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from dashboard.compare.lengths import limits
-from dashboard.names import colored
+from dashboard.words.names import colored
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_writer

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy.exc import SQLAlchemyError
 
-from dashboard.failing import finding
+from dashboard.failing import cause_search
 from dashboard.launch import own_strings
 from dashboard.sweeps_page import annotating, deleting, sweep_actions
 from seqcls.errors import ReadOnlyError, StoreError
@@ -79,7 +79,7 @@ def test_nothing_opens_the_database_for_writing(db: Path, before: bytes, tmp_pat
 
 def test_every_write_refuses_the_connection_of_a_reader(db: Path, before: bytes) -> None:
     store = open_reader()
-    view = notes.View("name", "", "")
+    view = notes.NamedView("name", "", "")
     writes: tuple[Callable[[], object], ...] = (
         lambda: writer.submit(store, SPEC),
         lambda: writer.stop(store, [1]),
@@ -121,7 +121,7 @@ def test_the_pages_actions_say_so_and_change_nothing(db: Path, before: bytes) ->
         lambda: sweep_actions.write(lambda store: notes.delete_view(store, "name")),
         lambda: annotating._write(1),
         lambda: annotating._save("", ""),
-        lambda: finding._start((1,)),
+        lambda: cause_search._start((1,)),
         lambda: own_strings._read("launch dataset"),
     )
     st.session_state.update({"title 1": "t", "note_text 1": "n", "tags 1": [], "view_name": "v"})

@@ -8,8 +8,9 @@ import altair as alt
 import pandas as pd
 import pytest
 
-from dashboard import data, drawing
+from dashboard import data
 from dashboard.charts.style.themes import LIGHT
+from dashboard.elements import placement
 from sweeps.store import writer
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_writer
@@ -75,7 +76,7 @@ def test_a_page_asks_once_whether_the_database_has_changed(asked: Store) -> None
 
 
 def test_a_chart_is_built_once_of_the_same_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawing, "ground", lambda: LIGHT)
+    monkeypatch.setattr(placement, "ground", lambda: LIGHT)
     built = []
 
     def chart(frame: pd.DataFrame, name: str) -> alt.Chart:
@@ -84,10 +85,10 @@ def test_a_chart_is_built_once_of_the_same_data(monkeypatch: pytest.MonkeyPatch)
         return drawn
 
     few, many = (pd.DataFrame({"x": range(n), "y": range(n)}) for n in (3, 2_000))
-    specs = [drawing.built(chart, frame, "y") for frame in (few, few.copy(), many)]
+    specs = [placement.built(chart, frame, "y") for frame in (few, few.copy(), many)]
     assert built == ["y", "y"]
     assert specs[0] == specs[1]
-    renamed = drawing.built(chart, few.rename(columns={"y": "z"}), "z")
+    renamed = placement.built(chart, few.rename(columns={"y": "z"}), "z")
     assert renamed["encoding"]["y"]["field"] == "z"
     assert "usermeta" not in specs[0], "a small chart can be read mark by mark"
     assert specs[2]["usermeta"]["embedOptions"]["renderer"] == "canvas"

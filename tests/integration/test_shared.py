@@ -16,7 +16,8 @@ import pytest
 from sqlalchemy import Engine, event
 from streamlit.testing.v1 import AppTest
 
-from dashboard import data, drawing
+from dashboard import data
+from dashboard.elements import placement
 from dashboard.server.shared_answers import Remembered
 from seqcls.errors import StoreError
 from sweeps.store.opening import open_reader, open_writer
@@ -36,7 +37,7 @@ def _nothing_is_remembered_yet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def remember(monkeypatch: pytest.MonkeyPatch, answers: Remembered) -> None:
-    for module in (data, drawing):
+    for module in (data, placement):
         monkeypatch.setattr(module, "ANSWERS", answers, raising=False)
 
 

@@ -9,7 +9,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from dashboard.launch import fields, start
+from dashboard.launch import fields, starting_point
 from dashboard.sweeps_page import deletions, sweep_actions
 from sweeps.grid.spec import parse_spec
 from sweeps.processes import background_worker
@@ -39,7 +39,7 @@ def write_own(app: AppTest) -> AppTest:
     for group, names in fields.GROUPS.items():
         if own := [name for name in SHORT if name in names]:
             app.multiselect(key=f"launch_more {group}").set_value(own)
-    app.selectbox(key="launch_start").set_value(start.DEFAULTS)
+    app.selectbox(key="launch_start").set_value(starting_point.DEFAULTS)
     app.multiselect(key="launch hidden_size").set_value([4])
     rerun(app)
     for field, value in SHORT.items():

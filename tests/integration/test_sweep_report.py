@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from dashboard import data
 from dashboard.cli import app
 from dashboard.compare import configurations
-from dashboard.report import failing
+from dashboard.report import failing_models
 from sweeps.analysis import causes
 from sweeps.analysis.remedy_trials import trial_sentence
 from sweeps.grid.spec import parse_spec
@@ -61,7 +61,7 @@ def without_programs(page: str) -> str:
 
 
 def test_it_compares_the_configurations_with_the_numbers_of_compare(two: str) -> None:
-    with data.asking(open_reader(SHIPPED)):
+    with data.reading_from(open_reader(SHIPPED)):
         table = configurations.table(View(sweeps=TWO))
     assert len(table) == 2
     for row in table.to_dict("records"):
@@ -96,8 +96,8 @@ def test_of_very_many_strings_the_shortest_are_in_it_and_the_others_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SEQCLS_DB", SHIPPED)
-    monkeypatch.setattr(failing, "MOST_STRINGS", 100)
-    monkeypatch.setattr(failing, "MOST_OF_ALL", 250)
+    monkeypatch.setattr(failing_models, "MOST_STRINGS", 100)
+    monkeypatch.setattr(failing_models, "MOST_OF_ALL", 250)
     shown = kept(written(tmp_path, SHIPPED, "all_initializations"))
     strings = [value for name, value in shown.items() if name.startswith("strings-")]
     assert [len(own["rows"]) for own in strings] == [100, 100, 50]

@@ -6,7 +6,7 @@ import pytest
 from dashboard.charts.errors.families import family_curve, family_map, probability_curve
 from dashboard.charts.errors.misclassified import error_map, errors_by_length
 from dashboard.charts.model.ablations import accuracy_by_length, part_ranking, pruning_curve
-from dashboard.figures import ablations, families, misclassified
+from dashboard.figures import ablation_frames, family_frames, misclassified_frames
 from dashboard.model.ablation import NAME
 from seqcls.interpretability.ablation.ablation import prune, rank
 from seqcls.interpretability.ablation.by_counts import CountedJudge, dimensions_of, heads_of
@@ -28,7 +28,7 @@ def test_a_family_is_drawn_with_its_flip_its_limit_and_its_errors_in_red(
     network: Network,
 ) -> None:
     found = curve(network, parse_family(network.tokenizer, "ab{n}"))
-    frame, flips = families.curve_frame(found), families.flips_frame(found)
+    frame, flips = family_frames.curve_frame(found), family_frames.flips_frame(found)
     assert flips["label"].tolist() == ["n = 66"]
     wrong = frame[frame["outcome"] == "false negative"]
     assert wrong["n"].min() == 66
@@ -42,7 +42,7 @@ def test_a_family_is_drawn_with_its_flip_its_limit_and_its_errors_in_red(
 
 def test_a_map_has_a_cell_for_each_pair_of_counts_and_the_boundary(network: Network) -> None:
     found = area(network, parse_family(network.tokenizer, "a{m}b{n}"), points=9)
-    cells, flips = families.cells_frame(found), families.boundary_frame(found)
+    cells, flips = family_frames.cells_frame(found), family_frames.boundary_frame(found)
     assert len(cells) == len(found.first) * len(found.second)
     cell = cells[(cells["first"] == 1) & (cells["second"] == found.second[-1])].iloc[0]
     assert cell["logit"] == pytest.approx(found.logits[0, -1])
@@ -55,8 +55,8 @@ def test_a_map_has_a_cell_for_each_pair_of_counts_and_the_boundary(network: Netw
 
 def test_every_error_up_to_a_length_is_in_one_cell_of_the_picture(network: Network) -> None:
     errors = errors_up_to(network, 80)
-    letters = misclassified.likeliest_letters(errors)
-    cells = misclassified.cells_frame(network, errors, letters)
+    letters = misclassified_frames.likeliest_letters(errors)
+    cells = misclassified_frames.cells_frame(network, errors, letters)
     assert letters == (1, 2), "b and c"
     assert cells["errors"].sum() == len(errors.texts)
     assert cells["share"].between(0, 1).all()
@@ -64,7 +64,7 @@ def test_every_error_up_to_a_length_is_in_one_cell_of_the_picture(network: Netwo
     strip = cells[(cells["seconds"] == "none") & (cells["firsts"] == "66 to 70")]
     own = [text for text in errors.texts if ("c" not in text and "b{6" in text) or text == "b{70}"]
     assert strip["errors"].sum() >= len([text for text in own if text.startswith("ab")]) > 0
-    lengths = misclassified.lengths_frame(errors)
+    lengths = misclassified_frames.lengths_frame(errors)
     assert lengths["errors"].sum() == len(errors.texts)
     assert error_map(cells, ("b", "c"), 80, "").to_dict()["mark"]
     assert errors_by_length(lengths, 80).to_dict()["mark"]
@@ -73,7 +73,7 @@ def test_every_error_up_to_a_length_is_in_one_cell_of_the_picture(network: Netwo
 def test_ablation_is_drawn_before_and_after(network: Network) -> None:
     judge = CountedJudge(network)
     found = judge.without({heads_of(network)[1]: "zero"})
-    frame = ablations.lengths_frame({"as trained": judge.without({}), "ablated": found})
+    frame = ablation_frames.lengths_frame({"as trained": judge.without({}), "ablated": found})
     wrong = frame.groupby("model", sort=False)["wrong"].sum()
     assert wrong["as trained"] == 697
     after = found.confusion
@@ -86,13 +86,13 @@ def test_ablation_is_drawn_before_and_after(network: Network) -> None:
 def test_heads_are_ranked_and_pruning_ends_with_nothing_left(network: Network) -> None:
     judge, heads = CountedJudge(network), heads_of(network)
     costs = {"zero": rank(judge, heads, "zero"), "mean": rank(judge, heads, "mean")}
-    ranking = ablations.ranking_frame(costs, NAME)
+    ranking = ablation_frames.ranking_frame(costs, NAME)
     off = ranking[ranking["way"] == "zero"]
     assert off["errors"].is_monotonic_decreasing
     assert set(off["part"]) == {"head 0", "head 1"}
     assert part_ranking(ranking, 697).to_dict()["layer"]
     parts = heads + dimensions_of(network)
-    steps = ablations.pruning_frame(list(prune(judge, parts)), NAME)
+    steps = ablation_frames.pruning_frame(list(prune(judge, parts)), NAME)
     assert steps["removed"].tolist() == [0, 1, 2, 3, 4]
     assert steps.loc[0, "errors"] == 697
     assert (steps[["heads left", "dimensions left"]].iloc[-1] == 0).all()

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dashboard.figures.by_counts.gallery import GROUPS, NUMBERS, figures
+from dashboard.figures.by_counts.history import History, losses_by_part
 from dashboard.figures.figure import Figure
-from dashboard.figures.gallery import GROUPS, NUMBERS, figures
-from dashboard.figures.history import History, losses_by_part
 from dashboard.figures.projection import project
 from seqcls.config import RunConfig
 from seqcls.engines.initial import draw_initial

@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dashboard.charts.comparison.importance import importance_chart
+from dashboard.charts.comparison.importance_chart import importance_chart
 from dashboard.charts.comparison.parallel import OUTCOME, parallel_coordinates, places
 from seqcls.problem import configuration
 from sweeps.statistics.importance import MEASURES, importance, without_unread

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from dashboard.languages import shortest_strings
-from dashboard.launch.custom import seeds_of
 from dashboard.launch.fields import GROUPS, default_value, offered, options, typed, usual
 from dashboard.launch.meanings import meanings
-from dashboard.launch.start import Start
+from dashboard.launch.seeds import seeds_of
+from dashboard.launch.starting_point import Start
+from dashboard.words.languages import shortest_strings
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError
 from seqcls.kinds import kind_name

@@ -3,9 +3,9 @@
 import pandas as pd
 import pytest
 
-from dashboard.clock import clock
 from dashboard.compare.lengths import points
-from dashboard.names import told_apart
+from dashboard.words.clock import clock
+from dashboard.words.names import told_apart
 from sweeps.durations import spoken
 
 SETTINGS = pd.DataFrame(

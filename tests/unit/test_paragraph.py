@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from dashboard.pictures import colored, heated
+from dashboard.elements.pictures import colored, heated
 from seqcls.decoding.stepping import Again, start
 from seqcls.engines.strings import batches
 from seqcls.engines.strings.batches import Batch

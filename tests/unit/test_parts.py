@@ -7,8 +7,8 @@ import pandas as pd
 import vl_convert
 
 from dashboard.charts.model import token_states
-from dashboard.charts.model.heads import small_patterns
 from dashboard.charts.model.parts import Part, together
+from dashboard.charts.model.small_patterns import small_patterns
 from seqcls.interpretability.states.by_strings import Patterns
 from sweeps.analysis.state_frames import head_frame, pattern_runs
 

@@ -66,15 +66,7 @@ def zoomed_by_length(
     measure: str,
     colors: Mapping[str, str],
 ) -> alt.VConcatChart:
-    """The chart without a legend, above a strip in which the lengths are chosen that it shows.
-
-    Args:
-        seeds: as for `accuracy_by_length`.
-        medians: likewise.
-        limits: likewise.
-        measure: likewise.
-        colors: likewise.
-    """
+    """The same without a legend, above a strip in which the lengths are chosen that it shows."""
     names = list(colors)
     color = configuration_color(colors, legend=False)
     span = alt.selection_interval(name=SPAN, encodings=["x"])
@@ -145,8 +137,8 @@ def _scale(seeds: pd.DataFrame, medians: pd.DataFrame, lanes: int) -> alt.Scale:
     """From the lowest to the highest value, with room for lines that are moved."""
     values = pd.concat([seeds["value"], medians["median"], medians["low"], medians["high"]])
     low, high = float(values.min()), float(values.max())
-    room = max(high - low, 0.01) * LIFT * (lanes + 1) / PLOT_HEIGHT
-    low, high = (low - room if low <= 0 else low), (high + room if high >= 1 else high)
+    margin = max(high - low, 0.01) * LIFT * (lanes + 1) / PLOT_HEIGHT
+    low, high = (low - margin if low <= 0 else low), (high + margin if high >= 1 else high)
     return alt.Scale(domain=[low, max(high, low + 0.01)], nice=False, zero=False)
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from dashboard.charts.style.colors import FALSE_NEGATIVE, FALSE_POSITIVE, GREY, WRONG
 from dashboard.charts.style.lookup import chart_of
-from dashboard.charts.style.scales import KIND_SHAPES, row_height, rows, titled
+from dashboard.charts.style.scales import KIND_SHAPES, class_color, row_height, rows, titled
 
 ROW_HEIGHT = 34
 FURNITURE_HEIGHT = 120
@@ -57,12 +57,7 @@ def every_seed(models: pd.DataFrame, names: list[str]) -> alt.LayerChart | alt.F
             x,
             y,
             yOffset=alt.YOffset("jitter:Q", scale=alt.Scale(domain=[-2, 2])),
-            color=alt.Color(
-                "outcome:N",
-                title=None,
-                scale=alt.Scale(domain=domain, range=colors),
-                legend=alt.Legend(orient="top"),
-            ),
+            color=class_color("outcome", dict(zip(domain, colors, strict=True))),
             shape=alt.Shape(
                 "outcome:N",
                 title=None,

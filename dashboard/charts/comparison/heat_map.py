@@ -27,7 +27,7 @@ LEGEND_LENGTH = 100
 
 FACET_CELL_WIDTH = 54
 FACETS_WIDTH = 640
-"""Certification it, the maps beside each other go on in the next line."""
+"""Beyond it, the maps beside each other go on in the next line."""
 
 
 def heat_map(

@@ -5,6 +5,7 @@ import pandas as pd
 
 from dashboard.charts.style.colors import FAILS, GENERALIZES
 from dashboard.charts.style.encodings import Drawing, reserved
+from dashboard.charts.style.scales import class_color
 
 ROW = 44
 OUTCOMES = ("fails", "generalizes")
@@ -35,11 +36,8 @@ def sweeps_compared(frame: pd.DataFrame) -> Drawing:
             ),
             y=alt.Y("sweep:N", title=None, sort=names, axis=_NAMES),
             yOffset=alt.YOffset("model_seed:O"),
-            color=alt.Color(
-                "outcome:N",
-                title="Model",
-                scale=alt.Scale(domain=OUTCOMES, range=[FAILS, GENERALIZES]),
-                legend=alt.Legend(orient="top"),
+            color=class_color(
+                "outcome", dict(zip(OUTCOMES, (FAILS, GENERALIZES), strict=True)), "Model"
             ),
             tooltip=[
                 alt.Tooltip("sweep:N", title="Sweep"),

@@ -5,7 +5,7 @@ import pandas as pd
 
 from dashboard.charts.style.colors import GREY, OKABE_ITO
 from dashboard.charts.style.encodings import Drawing
-from dashboard.charts.style.scales import titled
+from dashboard.charts.style.scales import class_color, titled
 
 HEIGHT = 300
 
@@ -28,11 +28,8 @@ def by_feature(measured: pd.DataFrame, feature: str, trained: int) -> Drawing:
         .encode(
             x=alt.X("value:Q", title=feature.capitalize(), scale=alt.Scale(zero=True), axis=whole),
             y=alt.Y("share:Q", title="Share", axis=alt.Axis(format="%")),
-            color=alt.Color(
-                "measure:N",
-                title=None,
-                scale=alt.Scale(domain=names, range=OKABE_ITO[: len(names)]),
-                legend=alt.Legend(orient="bottom"),
+            color=class_color(
+                "measure", dict(zip(names, OKABE_ITO, strict=False)), orient="bottom"
             ),
             strokeDash=alt.StrokeDash(
                 "measure:N", title=None, scale=alt.Scale(domain=names, range=[[1, 0], [6, 3]])

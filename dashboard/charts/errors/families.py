@@ -12,8 +12,10 @@ from dashboard.charts.style.encodings import (
     outcome_colors,
     reserved,
 )
+from dashboard.charts.style.scales import class_color
 
 HEIGHT = 260
+_COLORS = dict(zip(OUTCOMES, OUTCOME_COLORS, strict=True))
 
 
 def family_curve(
@@ -117,12 +119,7 @@ def family_map(cells: pd.DataFrame, flips: pd.DataFrame, names: tuple[str, str])
             y,
             x2="x2:Q",
             y2="y2:Q",
-            color=alt.Color(
-                "outcome:N",
-                title="Outcome",
-                scale=alt.Scale(domain=OUTCOMES, range=OUTCOME_COLORS),
-                legend=alt.Legend(orient="top", columns=2),
-            ),
+            color=class_color("outcome", _COLORS, "Outcome", columns=2),
             opacity=alt.Opacity("strength:Q", scale=None),
             tooltip=[
                 alt.Tooltip("first:Q", title=names[0], format=","),

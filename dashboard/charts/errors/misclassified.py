@@ -3,23 +3,16 @@
 import altair as alt
 import pandas as pd
 
-from dashboard.charts.style.colors import FALSE_NEGATIVE, FALSE_POSITIVE
 from dashboard.charts.style.encodings import SIDE, Drawing, reserved
+from dashboard.charts.style.scales import KIND_COLORS, class_color
 
-KINDS = ("false positive", "false negative")
+KINDS = tuple(KIND_COLORS)
 HEIGHT = 220
 
 MAP_SIDE = int(1.2 * SIDE)
 """Pixels of the map's plot; it is a square where the window is wide enough."""
 
-
-def _kind_colors() -> alt.Color:
-    return alt.Color(
-        "kind:N",
-        title="Misclassified",
-        scale=alt.Scale(domain=KINDS, range=[FALSE_POSITIVE, FALSE_NEGATIVE]),
-        legend=alt.Legend(orient="top", symbolOpacity=1),
-    )
+_COLOR = class_color("kind", KIND_COLORS, "Misclassified", symbolOpacity=1)
 
 
 def error_map(cells: pd.DataFrame, letters: tuple[str, str], longest: int, title: str) -> Drawing:
@@ -44,7 +37,7 @@ def error_map(cells: pd.DataFrame, letters: tuple[str, str], longest: int, title
             x2="x2:Q",
             y=alt.Y("y:Q", title=f"Letters {second} (below 0: none)", scale=scale, axis=axis),
             y2="y2:Q",
-            color=_kind_colors(),
+            color=_COLOR,
             opacity=alt.Opacity(
                 "share:Q",
                 title="Share of the cell's strings",
@@ -80,7 +73,7 @@ def errors_by_length(frame: pd.DataFrame, longest: int) -> Drawing:
                 scale=alt.Scale(domain=[0, longest + 1], nice=False),
             ),
             y=alt.Y("errors:Q", title="Multisets misclassified"),
-            color=_kind_colors(),
+            color=_COLOR,
             tooltip=[
                 alt.Tooltip("length:Q", title="Length"),
                 alt.Tooltip("kind:N", title="Misclassified"),

@@ -5,18 +5,13 @@ import pandas as pd
 
 from dashboard.charts.style.colors import GREY
 from dashboard.charts.style.encodings import Drawing, reserved
-from dashboard.charts.style.scales import OUTPUT_COLORS, titled
+from dashboard.charts.style.scales import OUTPUT_COLORS, class_color, titled
 
 HEIGHT = 260
 CELL = 30
 
 OUTCOMES = {"right": GREY, **OUTPUT_COLORS}
-_COLOR = alt.Color(
-    "outcome:N",
-    title="Output is",
-    scale=alt.Scale(domain=list(OUTCOMES), range=list(OUTCOMES.values())),
-    legend=alt.Legend(orient="top", columns=3, symbolOpacity=1),
-)
+_COLOR = class_color("outcome", OUTCOMES, "Output is", columns=3, symbolOpacity=1)
 
 
 def output_curve(frame: pd.DataFrame, name: str, text: str) -> Drawing:

@@ -7,20 +7,20 @@ import pandas as pd
 
 from dashboard.charts.style.colors import GREY, OKABE_ITO
 from dashboard.charts.style.encodings import Drawing, reserved
-from dashboard.charts.style.scales import titled
+from dashboard.charts.style.scales import class_color, titled
 from seqcls.kinds import MISCLASSIFIED, Words
 
 HEIGHT = 260
 BAR, ROW = 14, 18
-WAYS = ("zero", "mean")
+WAYS = {"zero": OKABE_ITO[0], "mean": OKABE_ITO[4]}
 LABEL = 320
 """Pixels of the name of a part at most."""
 WHOLE_NAMES = alt.Axis(labelLimit=LABEL)
 
 
 @dataclass(frozen=True)
-class Spoken:
-    """How a task's errors are spoken of."""
+class AblationTexts:
+    """What the charts call a task's errors."""
 
     words: Words = MISCLASSIFIED
     number: str = "logit"
@@ -42,11 +42,11 @@ class Spoken:
         return f"{self.words.plural('test').capitalize()} {self.words.missed}"
 
 
-OF_LANGUAGES = Spoken()
+OF_LANGUAGES = AblationTexts()
 
 
 def accuracy_by_length(
-    frame: pd.DataFrame, tokens: str = "tokens", spoken: Spoken = OF_LANGUAGES
+    frame: pd.DataFrame, tokens: str = "tokens", texts: AblationTexts = OF_LANGUAGES
 ) -> Drawing:
     """Accuracy by string length of a model as it was trained and ablated.
 
@@ -54,10 +54,10 @@ def accuracy_by_length(
         frame: model (its name, that of the whole one first), length (the middle of the bin),
             lengths (as text), strings, wrong, accuracy in [0, 1].
         tokens: what they are called.
-        spoken: of the task.
+        texts: of the task.
     """
-    words = spoken.words
-    names = list(dict.fromkeys(frame["model"]))
+    words = texts.words
+    colors = dict(zip(dict.fromkeys(frame["model"]), (GREY, OKABE_ITO[0]), strict=False))
     return (
         alt.Chart(frame)
         .mark_line(point=True)
@@ -73,12 +73,7 @@ def accuracy_by_length(
                 axis=alt.Axis(format="%"),
                 scale=alt.Scale(zero=False),
             ),
-            color=alt.Color(
-                "model:N",
-                title="Model",
-                scale=alt.Scale(domain=names, range=[GREY, OKABE_ITO[0]][: len(names)]),
-                legend=alt.Legend(orient="top", labelLimit=LABEL),
-            ),
+            color=class_color("model", colors, "Model", labelLimit=LABEL),
             tooltip=[
                 alt.Tooltip("model:N", title="Model"),
                 alt.Tooltip("lengths:N", title="Lengths"),
@@ -95,7 +90,7 @@ def part_ranking(
     frame: pd.DataFrame,
     errors_as_trained: int,
     what: str = "part",
-    spoken: Spoken = OF_LANGUAGES,
+    texts: AblationTexts = OF_LANGUAGES,
 ) -> Drawing:
     """What removing each part alone costs.
 
@@ -104,7 +99,7 @@ def part_ranking(
             accuracy in [0, 1], loss (mean nats), logit_change (mean absolute), the dearest first.
         errors_as_trained: of the model with all parts.
         what: the parts are.
-        spoken: of the task.
+        texts: of the task.
     """
     parts = list(dict.fromkeys(frame["part"]))
     bars = (
@@ -113,17 +108,12 @@ def part_ranking(
         .encode(
             y=alt.Y("part:N", title=None, sort=parts, axis=WHOLE_NAMES),
             yOffset=alt.YOffset("way:N", sort=list(WAYS)),
-            x=alt.X("errors:Q", title=f"{spoken.missed} without it"),
-            color=alt.Color(
-                "way:N",
-                title=f"The {what} is",
-                scale=alt.Scale(domain=WAYS, range=[OKABE_ITO[0], OKABE_ITO[4]]),
-                legend=alt.Legend(orient="top"),
-            ),
+            x=alt.X("errors:Q", title=f"{texts.missed} without it"),
+            color=class_color("way", WAYS, f"The {what} is"),
             tooltip=[
                 alt.Tooltip("part:N", title=what.capitalize()),
                 alt.Tooltip("way:N", title="Is"),
-                *spoken.costs,
+                *texts.costs,
             ],
         )
     )
@@ -138,25 +128,25 @@ def part_ranking(
     )
 
 
-def pruning_curve(frame: pd.DataFrame, spoken: Spoken = OF_LANGUAGES) -> Drawing:
+def pruning_curve(frame: pd.DataFrame, texts: AblationTexts = OF_LANGUAGES) -> Drawing:
     """Misclassified test strings as parts are removed one by one, the cheapest first.
 
     Args:
         frame: removed (how many), part (the last one, as text), errors, accuracy, loss,
             logit_change, and how many are left of each kind, as `heads left`.
-        spoken: of the task.
+        texts: of the task.
     """
     parts = list(dict.fromkeys(frame["part"]))
     left = [name for name in map(str, frame) if name.endswith(" left")]
     base = alt.Chart(frame).encode(
         # A row a part: names along the horizontal axis would be turned and cut off.
         y=alt.Y("part:N", title="Removed, from the top", sort=parts, axis=WHOLE_NAMES),
-        x=alt.X("errors:Q", title=spoken.missed, scale=alt.Scale(zero=True)),
+        x=alt.X("errors:Q", title=texts.missed, scale=alt.Scale(zero=True)),
         order="removed:Q",
         tooltip=[
             alt.Tooltip("removed:Q", title="Parts removed"),
             alt.Tooltip("part:N", title="Last"),
-            *spoken.costs,
+            *texts.costs,
             *(alt.Tooltip(f"{name}:Q", title=name.capitalize()) for name in left),
         ],
     )

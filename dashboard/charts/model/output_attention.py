@@ -24,7 +24,7 @@ from dashboard.charts.model.parts import (
     tokens_frame,
     width_of,
 )
-from dashboard.charts.model.token_states import ROW, weight_color
+from dashboard.charts.model.token_states import ROW, compact, weight_color
 from dashboard.charts.style.pointing import pointed
 
 _WRITTEN = "written"
@@ -32,7 +32,7 @@ _WRITTEN = "written"
 
 
 def output_attention(
-    frame: pd.DataFrame, names: Names, written: Sequence[str], title: str, room: int = WIDTH
+    frame: pd.DataFrame, names: Names, written: Sequence[str], title: str, width: int = WIDTH
 ) -> Part:
     """One head's weights, a row for each token that is written.
 
@@ -41,23 +41,17 @@ def output_attention(
         names: of all tokens that are read.
         written: the tokens that are written.
         title: above it.
-        room: pixels for all tokens that are read, about.
+        width: pixels for all tokens that are read, about.
     """
-    cells = pd.DataFrame(
-        {
-            "row": frame["row"].astype(np.int16),
-            "letter": frame["letter"].astype(np.int16),
-            "weight": frame["weight"].astype(np.float32),
-            "writes": np.array(written)[frame["row"]],
-            "to": np.array(names)[frame["letter"]],
-        }
+    cells = compact(frame, "row", "letter", "weight").assign(
+        writes=np.array(written)[frame["row"]], to=np.array(names)[frame["letter"]]
     )
     rows = pd.DataFrame({"row": range(len(written)), "name": list(written)})
     data = {"output_attention": cells, TOKENS: tokens_frame(names), _WRITTEN: rows}
-    return Part(_output_attention, (places_of(names), len(written), title, room), data)
+    return Part(_output_attention, (places_of(names), len(written), title, width), data)
 
 
-def _output_attention(tokens: Places, rows: int, title: str, room: int) -> Layers:
+def _output_attention(tokens: Places, rows: int, title: str, width: int) -> Layers:
     axis = alt.Axis(
         labelExpr=f"data('{_WRITTEN}')[datum.value].name",
         labelOverlap=False,
@@ -78,5 +72,5 @@ def _output_attention(tokens: Places, rows: int, title: str, room: int) -> Layer
     )
     rectangles = cells.mark_rect().add_params(pointed())
     return alt.layer(height.encode(y=row), rectangles, marked()).properties(
-        width=width_of(tokens.number, room), height=max(ROW * rows, 60), title=titled(title)
+        width=width_of(tokens.number, width), height=max(ROW * rows, 60), title=titled(title)
     )

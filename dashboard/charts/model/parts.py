@@ -190,10 +190,10 @@ def named(title: str | None, *, every: bool = False) -> alt.Axis:
     )
 
 
-def width_of(count: int, room: int = WIDTH) -> int:
+def width_of(count: int, width: int = WIDTH) -> int:
     """Pixels of so many tokens."""
-    least = LEAST_STEP if room == WIDTH else NARROW_STEP
-    return count * min(max(room // max(count, 1), least), STEP)
+    least = LEAST_STEP if width == WIDTH else NARROW_STEP
+    return count * min(max(width // max(count, 1), least), STEP)
 
 
 def titled(text: str) -> alt.TitleParams:

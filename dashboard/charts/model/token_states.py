@@ -12,7 +12,6 @@ import pandas as pd
 
 from dashboard.charts.model.parts import (
     TOKENS,
-    WIDTH,
     Layers,
     Limits,
     Names,
@@ -32,7 +31,7 @@ from dashboard.charts.model.parts import (
 )
 from dashboard.charts.style.colors import AWAY, GREY, INK, TOWARDS, WRONG
 from dashboard.charts.style.pointing import pointed
-from dashboard.charts.style.scales import KIND_COLORS, LOW_TO_HIGH
+from dashboard.charts.style.scales import KIND_COLORS, LOW_TO_HIGH, class_color
 
 LINE_HEIGHT = 240
 LONG = 66
@@ -47,9 +46,7 @@ UNKNOWN, UNKNOWN_COLOR = "label not known", "#d9d9d9"
 """Of a prefix whose label no file says."""
 
 
-def prefix_logits(
-    frame: pd.DataFrame, names: Names, limits: Limits | None = None, room: int = WIDTH
-) -> Part:
+def prefix_logits(frame: pd.DataFrame, names: Names, limits: Limits | None = None) -> Part:
     """The logit after every prefix; colored where the prefix is misclassified.
 
     Args:
@@ -57,7 +54,6 @@ def prefix_logits(
             is not known; or the target as text, where the logit is the margin of what is right).
         names: of the tokens.
         limits: logits that the axis reaches at least; those of the prefixes if none are given.
-        room: pixels for all tokens, about.
     """
     pairs = list(zip(frame["label"], frame["logit"], strict=True))
     of_language = not any(isinstance(label, str) for label, _ in pairs)
@@ -75,7 +71,7 @@ def prefix_logits(
         "turn": last_turn(rows),
     }
     some_unknown = UNKNOWN in set(rows["answer"])
-    return Part(_prefix_logits, (places_of(names), room, of_language, some_unknown), data)
+    return Part(_prefix_logits, (places_of(names), of_language, some_unknown), data)
 
 
 def last_turn(prefixes: pd.DataFrame) -> pd.DataFrame:
@@ -90,7 +86,7 @@ def last_turn(prefixes: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"letter": last, "said": [f"sign last changes at {x:,}" for x in last]})
 
 
-def _prefix_logits(tokens: Places, room: int, of_language: bool, some_unknown: bool) -> Layers:
+def _prefix_logits(tokens: Places, of_language: bool, some_unknown: bool) -> Layers:
     number = "Logit" if of_language else "Margin"
     outcomes = {"correct": GREY, **(KIND_COLORS if of_language else {"wrong": WRONG})}
     if some_unknown:
@@ -104,12 +100,7 @@ def _prefix_logits(tokens: Places, room: int, of_language: bool, some_unknown: b
         base.mark_point(filled=True, opacity=1, size=12 if long else 45)
         .encode(
             y="logit:Q",
-            color=alt.Color(
-                "answer:N",
-                title=None,
-                scale=alt.Scale(domain=list(outcomes), range=list(outcomes.values())),
-                legend=alt.Legend(orient="top"),
-            ),
+            color=class_color("answer", outcomes),
             tooltip=[
                 alt.Tooltip("prefix:N", title="Prefix"),
                 alt.Tooltip("logit:Q", title=number, format=".4f"),
@@ -127,17 +118,17 @@ def _prefix_logits(tokens: Places, room: int, of_language: bool, some_unknown: b
         marked(),
         points,
         *(_turn(tokens.number) if long else ()),
-    ).properties(width=width_of(tokens.number, room), height=LINE_HEIGHT)
+    ).properties(width=width_of(tokens.number), height=LINE_HEIGHT)
 
 
 def _turn(tokens: int) -> list[alt.Chart]:
     """Of a long string, in which it is not seen at a glance."""
     base = chart_of("turn").encode(x="letter:O")
     # Toward the middle, where there is room.
-    near = f"datum.letter < {tokens / 2}"
+    left_half = f"datum.letter < {tokens / 2}"
     said = base.mark_text(
-        align={"expr": f"{near} ? 'left' : 'right'"},
-        dx={"expr": f"{near} ? 5 : -5"},
+        align={"expr": f"{left_half} ? 'left' : 'right'"},
+        dx={"expr": f"{left_half} ? 5 : -5"},
         baseline="top",
         color=INK,
     )
@@ -147,29 +138,23 @@ def _turn(tokens: int) -> list[alt.Chart]:
     ]
 
 
-def attention_matrix(frame: pd.DataFrame, names: Names, title: str, room: int = WIDTH) -> Part:
+def attention_matrix(frame: pd.DataFrame, names: Names, title: str) -> Part:
     """What each token attends to in one head, a row a token that attends.
 
     Args:
         frame: letter (attended to), query (the letter that attends), weight in [0, 1].
         names: of the tokens.
         title: above it.
-        room: pixels for all tokens, about.
     """
-    cells = pd.DataFrame(
-        {
-            "query": frame["query"].astype(np.int16),
-            "letter": frame["letter"].astype(np.int16),
-            "weight": frame["weight"].astype(np.float32),
-            "attends": np.array(names)[frame["query"]],
-            "to": np.array(names)[frame["letter"]],
-        }
+    tokens = np.array(names)
+    cells = compact(frame, "query", "letter", "weight").assign(
+        attends=tokens[frame["query"]], to=tokens[frame["letter"]]
     )
     data = {"attention": cells, TOKENS: tokens_frame(names)}
-    return Part(_attention_matrix, (places_of(names), title, room), data, True)
+    return Part(_attention_matrix, (places_of(names), title), data, True)
 
 
-def _attention_matrix(tokens: Places, title: str, room: int) -> Layers:
+def _attention_matrix(tokens: Places, title: str) -> Layers:
     rows = alt.Scale(domain=list(range(tokens.number)))
     cells = chart_of("attention").encode(
         x=token_axis(tokens, "Token attended to"),
@@ -181,18 +166,24 @@ def _attention_matrix(tokens: Places, title: str, room: int) -> Layers:
             alt.Tooltip("weight:Q", title="Weight", format=".4f"),
         ],
     )
-    drawn = _grid(tokens, room, cells, rows=tokens.number).properties(title=titled(title))
+    drawn = _grid(tokens, cells, rows=tokens.number).properties(title=titled(title))
     # What is not sent rounds to 0.
     return drawn.properties(view=alt.ViewBackground(fill=NOTHING))
 
 
+def compact(frame: pd.DataFrame, row: str, column: str, value: str) -> pd.DataFrame:
+    """Cells as small as they may be sent: their row, their column and their value alone."""
+    types = {row: np.int16, column: np.int16, value: np.float32}
+    return frame[list(types)].astype(types)
+
+
 def _grid(
-    tokens: Places, room: int, cells: alt.Chart, *above: alt.Chart, rows: int, most: int = 10_000
+    tokens: Places, cells: alt.Chart, *above: alt.Chart, rows: int, most: int = 10_000
 ) -> Layers:
     """Cells that can be pointed at, in so many rows, and what lies above them."""
     rectangles = cells.mark_rect().add_params(pointed())
     return alt.layer(rectangles, *above, marked()).properties(
-        width=width_of(tokens.number, room), height=min(max(ROW * rows, 60), most)
+        width=width_of(tokens.number), height=min(max(ROW * rows, 60), most)
     )
 
 
@@ -206,13 +197,7 @@ def weight_color() -> alt.Color:
     )
 
 
-def unit_states(
-    frame: pd.DataFrame,
-    names: Names,
-    title: str,
-    reach: float | None = None,
-    room: int = WIDTH,
-) -> Part:
+def unit_states(frame: pd.DataFrame, names: Names, title: str, reach: float | None = None) -> Part:
     """A recurrent layer's units, or one of its gates, after every token.
 
     Args:
@@ -220,20 +205,12 @@ def unit_states(
         names: of the tokens.
         title: above it.
         reach: the greatest value that its colors tell, rounded up; at least that of its own.
-        room: pixels for all tokens, about.
     """
     reach = rounded_up(max(reach or 0.0, float(frame["value"].abs().max()), 1e-9))
-    cells = pd.DataFrame(
-        {
-            "unit": frame["unit"].astype(np.int16),
-            "letter": frame["letter"].astype(np.int16),
-            "value": frame["value"].astype(np.float32),
-            "after": np.array(names)[frame["letter"]],
-        }
-    )
+    cells = compact(frame, "unit", "letter", "value").assign(after=np.array(names)[frame["letter"]])
     units = int(frame["unit"].max()) + 1
     data = {"units": cells, TOKENS: tokens_frame(names)}
-    return Part(_unit_states, (places_of(names), units, title, reach, room), data, True)
+    return Part(_unit_states, (places_of(names), units, title, reach), data, True)
 
 
 def rounded_up(value: float) -> float:
@@ -243,7 +220,7 @@ def rounded_up(value: float) -> float:
     return float(f"{math.ceil(value / power - 1e-9) * power:.1g}")
 
 
-def _unit_states(tokens: Places, units: int, title: str, reach: float, room: int) -> Layers:
+def _unit_states(tokens: Places, units: int, title: str, reach: float) -> Layers:
     scale = alt.Scale(
         domain=[-reach, 0, reach], range=[AWAY, "#ffffff", TOWARDS], interpolate="rgb"
     )
@@ -257,27 +234,26 @@ def _unit_states(tokens: Places, units: int, title: str, reach: float, room: int
             alt.Tooltip("value:Q", title="Value", format=".4f"),
         ],
     )
-    return _grid(tokens, room, cells, rows=units, most=420).properties(title=titled(title))
+    return _grid(tokens, cells, rows=units, most=420).properties(title=titled(title))
 
 
-def state_path(frame: pd.DataFrame, shares: tuple[float, float], room: int = WIDTH) -> Part:
+def state_path(frame: pd.DataFrame, shares: tuple[float, float]) -> Part:
     """The path of a state in its first two principal components, with the tokens along it.
 
     Args:
         frame: letter, token, first, second.
         shares: of the variance along each.
-        room: pixels that it may be wide.
     """
     said = f"{shares[0]:.0%} and {shares[1]:.0%} of the variance"
     columns = ["letter", "token", "first", "second"]
-    return Part(_state_path, (room,), {"path": frame[columns], "shares": _text(said)}, True)
+    return Part(_state_path, (), {"path": frame[columns], "shares": _text(said)}, True)
 
 
 def _text(said: str) -> pd.DataFrame:
     return pd.DataFrame([{"said": said}])
 
 
-def _state_path(room: int) -> Layers:
+def _state_path() -> Layers:
     base = chart_of("path").encode(
         x=alt.X("first:Q", title="First principal component"),
         y=alt.Y("second:Q", title="Second"),
@@ -306,7 +282,7 @@ def _state_path(room: int) -> Layers:
         .mark_text(align="left", baseline="bottom", color=GREY)
         .encode(x=alt.value(0), y=alt.value(-4), text="said:N")
     )
-    return alt.layer(line, points, texts, shares).properties(width=min(420, room), height=300)
+    return alt.layer(line, points, texts, shares).properties(width=420, height=300)
 
 
 def patched(
@@ -352,7 +328,7 @@ def _patched(tokens: Places, sites: tuple[str, ...], reach: float, unit: str) ->
         ],
     )
     turned = cells.transform_filter("datum.flips").mark_text(text="●", fontSize=9, color="black")
-    return _grid(tokens, WIDTH, colored, turned, rows=len(sites))
+    return _grid(tokens, colored, turned, rows=len(sites))
 
 
 def _outcome(label: int | None, predicted: bool) -> str:

@@ -26,7 +26,7 @@ def told_once(spec: dict[str, Any]) -> tuple[dict[str, Any], list[Key]]:
     Args:
         spec: a Vega-Lite specification with the colors that are shown; it is not changed.
     """
-    found: dict[tuple[str, tuple[str, ...]], dict[str, tuple[str, ...]]] = {}
+    legends: dict[tuple[str, tuple[str, ...]], dict[str, tuple[str, ...]]] = {}
 
     def told(name: str, channel: Any) -> Any:
         if name not in CHANNELS or channel.get("legend") is None:
@@ -36,11 +36,11 @@ def told_once(spec: dict[str, Any]) -> tuple[dict[str, Any], list[Key]]:
         if not (isinstance(names, list) and isinstance(values, list) and len(names) == len(values)):
             return channel
         key = (channel.get("title") or "", tuple(map(str, names)))
-        found.setdefault(key, {})[name] = tuple(map(str, values))
+        legends.setdefault(key, {})[name] = tuple(map(str, values))
         return channel | {"legend": None}
 
     bare = with_channels(spec, told)
-    return bare, [_key(title, names, channels) for (title, names), channels in found.items()]
+    return bare, [_key(title, names, channels) for (title, names), channels in legends.items()]
 
 
 def _key(title: str, names: tuple[str, ...], channels: dict[str, tuple[str, ...]]) -> Key:

@@ -16,10 +16,10 @@ FADED = 0.12
 """Opacity of lines while another configuration is pointed at."""
 
 
-def unfaded(field: str = CONFIGURATION) -> alt.Opacity:
+def unfaded() -> alt.Opacity:
     """Marks fade while a configuration is pointed at that is not theirs."""
     return alt.Opacity(
-        condition={"param": f"pointed_{field}", "empty": True, "value": 1}, value=FADED
+        condition={"param": f"pointed_{CONFIGURATION}", "empty": True, "value": 1}, value=FADED
     )
 
 

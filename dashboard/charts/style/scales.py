@@ -98,7 +98,7 @@ def configuration_color(colors: Mapping[str, str], *, legend: bool = True) -> al
         legend: whether the chart names them itself.
     """
     lines = json.dumps({name: broken(name) for name in colors})
-    own = alt.Legend(
+    named = alt.Legend(
         orient="right",
         columns=1,
         labelExpr=f"({lines})[datum.label]",
@@ -111,7 +111,19 @@ def configuration_color(colors: Mapping[str, str], *, legend: bool = True) -> al
         title="Configuration",
         sort=list(colors),
         scale=alt.Scale(domain=list(colors), range=list(colors.values())),
-        legend=own if legend else None,
+        legend=named if legend else None,
+    )
+
+
+def class_color(
+    field: str, colors: Mapping[str, str], title: str | None = None, **legend: Any
+) -> alt.Color:
+    """Each class in its color, named above the chart unless `legend` puts the names elsewhere."""
+    return alt.Color(
+        f"{field}:N",
+        title=title,
+        scale=alt.Scale(domain=list(colors), range=list(colors.values())),
+        legend=alt.Legend(**{"orient": "top", **legend}),
     )
 
 
@@ -137,18 +149,12 @@ def broken(name: str) -> list[str]:
 
 
 # Below each other, since half of a window is often not wide enough for both.
-_KINDS = alt.Legend(orient="bottom", columns=1)
+_KINDS: dict[str, Any] = {"orient": "bottom", "columns": 1}
 
 
 def kind_color(kinds: Iterable[str]) -> alt.Color:
     """Purple for false positives, red for false negatives; of errors that are neither, others."""
-    known = _known_kinds(kinds)
-    return alt.Color(
-        "kind:N",
-        title=None,
-        scale=alt.Scale(domain=list(known), range=list(known.values())),
-        legend=_KINDS,
-    )
+    return class_color("kind", _known_kinds(kinds), **_KINDS)
 
 
 def kind_shape(kinds: Iterable[str]) -> alt.Shape:
@@ -158,7 +164,7 @@ def kind_shape(kinds: Iterable[str]) -> alt.Shape:
         "kind:N",
         title=None,
         scale=alt.Scale(domain=list(known), range=list(KIND_SHAPES[: len(known)])),
-        legend=_KINDS,
+        legend=alt.Legend(**_KINDS),
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from dashboard.model.choosing.links import from_link, into_link
+from dashboard.model.choosing.linked_widgets import from_link, into_link
 from dashboard.model.opened import AnyModel, open_any, say
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.model.trained_model import TrainedModel

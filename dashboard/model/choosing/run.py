@@ -102,8 +102,8 @@ def _sweep_of(run_id: int) -> str | None:
 
 
 def _worst() -> int | None:
-    found = data.worst_models(View(), 1)
-    return None if found.empty else int(found["run_id"].iloc[0])
+    models = data.worst_models(View(), 1)
+    return None if models.empty else int(models["run_id"].iloc[0])
 
 
 def _labels(runs: pd.DataFrame) -> dict[int, str]:
@@ -130,21 +130,21 @@ def _take_run() -> None:
         return
     sweep = st.session_state["model_sweep"]
     try:
-        found = search.find(chosen, sweep, OFFERED_MODELS)
+        models = search.find(chosen, sweep, OFFERED_MODELS)
     except SeqclsError as error:
         st.session_state[NOT_FOUND] = told(error)
         return
-    _go_to(int(found["run_id"].iloc[0]))
-    if len(found) > 1:
+    _go_to(int(models["run_id"].iloc[0]))
+    if len(models) > 1:
         st.session_state[SEARCHED] = (chosen, sweep)
 
 
 def _take_sweep() -> None:
     name = st.session_state["model_sweep"]
     st.session_state[LAST_SWEEP] = name
-    found = data.worst_models(View(sweeps=(name,)), 1)
-    if len(found):
-        _go_to(int(found["run_id"].iloc[0]))
+    models = data.worst_models(View(sweeps=(name,)), 1)
+    if len(models):
+        _go_to(int(models["run_id"].iloc[0]))
 
 
 def _go_to(run_id: int | None) -> None:

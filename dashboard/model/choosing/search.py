@@ -34,16 +34,16 @@ def find(text: str, sweep: str | None, limit: int) -> pd.DataFrame:
     words = text.replace(",", " ").replace("=", " = ").replace(":", " ").split()
     name, slash, seed = text.strip().rpartition("/")
     if words[:1] == ["run"]:
-        found = data.model(_number(text, words[-1]))
+        models = data.model(_number(text, words[-1]))
     elif slash and name in set(data.memberships()["sweep"]):
         view = View(sweeps=(name,), model_seeds=(_number(text, seed),))
-        found = data.worst_models(view, limit)
+        models = data.worst_models(view, limit)
     else:
-        found = data.worst_models(_view(text, words, sweep), limit)
-    if found.empty:
-        where = f" in sweep {sweep!r}" if sweep and words[:1] != ["run"] and not slash else ""
-        raise UnknownRunError(f"{text!r}: no trained model is like that{where}; {EXPECTED}")
-    return found
+        models = data.worst_models(_view(text, words, sweep), limit)
+    if models.empty:
+        in_sweep = f" in sweep {sweep!r}" if sweep and words[:1] != ["run"] and not slash else ""
+        raise UnknownRunError(f"{text!r}: no trained model is like that{in_sweep}; {EXPECTED}")
+    return models
 
 
 def _view(text: str, words: list[str], sweep: str | None) -> View:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
-from dashboard.languages import first_strings, shortest_strings
 from dashboard.model.choosing.epochs import choose_epoch
-from dashboard.model.choosing.links import from_link, into_link
+from dashboard.model.choosing.linked_widgets import from_link, into_link
 from dashboard.model.opened import OpenedModel
 from dashboard.text import verbatim
+from dashboard.words.languages import first_strings, shortest_strings
 from seqcls.config import REPORT_TASK, RunConfig
 from seqcls.errors import InvalidStringError
 from seqcls.problem import resolve

@@ -5,8 +5,8 @@ from typing import get_args
 import pandas as pd
 import streamlit as st
 
-from dashboard.charts.errors.all_inputs import wrong_by_length
-from dashboard.drawing import stretch
+from dashboard.charts.errors.wrong_by_length import wrong_by_length
+from dashboard.elements.placement import stretch
 from dashboard.model.opened import AnyModel, remembered
 from dashboard.text import verbatim
 from seqcls.interpretability.enumeration import MAX_STRINGS
@@ -28,31 +28,21 @@ def show(opened: AnyModel) -> None:
     )
     if not st.toggle("Try every input", key="every_input", bind="query-params"):
         return
-    found = every_output(opened)
-    for said in output_verdict_text(found):
+    verdict = every_output(opened)
+    for said in output_verdict_text(verdict):
         st.markdown(verbatim(said))
-    if not found.wrong:
+    if not verdict.wrong:
         return
-    stretch(wrong_by_length(_by_length(found)), "all inputs by length")
-    st.markdown(f"**The shortest {len(found.shortest)}**")
-    st.dataframe(
-        pd.DataFrame(
-            {
-                "input": [each.string for each in found.shortest],
-                "target": [each.label for each in found.shortest],
-                "output": [each.predicted for each in found.shortest],
-            }
-        ),
-        hide_index=True,
-        column_config={
-            "input": st.column_config.TextColumn("Input"),
-            "target": st.column_config.TextColumn("Target"),
-            "output": st.column_config.TextColumn("Output"),
-        },
-    )
+    stretch(wrong_by_length(_by_length(verdict)), "all inputs by length")
+    st.markdown(f"**The shortest {len(verdict.shortest)}**")
+    rows = [(each.string, each.label, each.predicted) for each in verdict.shortest]
+    names = ["input", "target", "output"]
+    shortest = pd.DataFrame(rows, columns=names)
+    titles = {name: st.column_config.TextColumn(name.capitalize()) for name in names}
+    st.dataframe(shortest, hide_index=True, column_config=titles)
 
 
-def _by_length(found: OutputVerdict) -> pd.DataFrame:
+def _by_length(verdict: OutputVerdict) -> pd.DataFrame:
     """As `wrong_by_length` takes it; of a length without errors one row of none."""
     rows = [
         {
@@ -62,7 +52,7 @@ def _by_length(found: OutputVerdict) -> pd.DataFrame:
             "inputs": each.inputs,
             "share": wrong / each.inputs,
         }
-        for each in found.by_length
+        for each in verdict.by_length
         for kind, wrong in (each.wrong or {ERROR_KINDS[0]: 0}).items()
     ]
     return pd.DataFrame(rows)

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard import pictures
+from dashboard.elements import pictures
+from dashboard.model.by_strings.states import Look
 from dashboard.model.choosing.epochs import Named
 from dashboard.model.opened import say
 from dashboard.model.outputs import seen
-from dashboard.model.states import Look
 from dashboard.text import verbatim
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.states.own_picture import read_picture

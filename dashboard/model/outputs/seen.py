@@ -7,8 +7,8 @@ import numpy as np
 import streamlit as st
 from jaxtyping import Float
 
-from dashboard import pictures
-from dashboard.model.states import Look, one_of
+from dashboard.elements import pictures
+from dashboard.model.by_strings.states import Look, one_of
 from dashboard.text import verbatim
 from seqcls.interpretability.states.output_tokens import OutputToken
 from seqcls.pictures.own import Ink
@@ -49,11 +49,11 @@ def show(seen: Seen, name: str, look: Look) -> None:
 def _of_head(seen: Seen, name: str, look: Look) -> None:
     blocks, heads = seen.weights.shape[:2]
     options = [f"block {block}, head {head}" for block in range(blocks) for head in range(heads)]
-    found = seen.weights.mean(axis=(0, 1))
+    heat = seen.weights.mean(axis=(0, 1))
     if len(options) > 1:
         chosen = one_of("Head", [OF_ALL, *options], OF_ALL, name, look)
         if chosen in options:
-            found = seen.weights[divmod(options.index(chosen), heads)]
+            heat = seen.weights[divmod(options.index(chosen), heads)]
     key = f"{name} {look.name}"
     last = len(seen.written)
     plays = st.session_state.get(_plays(key), False)
@@ -66,7 +66,7 @@ def _of_head(seen: Seen, name: str, look: Look) -> None:
             on_click=_turn,
             args=(key, last),
         )
-    st.fragment(_at_token, run_every=SECONDS if plays else None)(seen, found, key)
+    st.fragment(_at_token, run_every=SECONDS if plays else None)(seen, heat, key)
 
 
 def _plays(key: str) -> str:
@@ -86,7 +86,7 @@ def _turn(key: str, last: int) -> None:
         state[_at(key)] = 0
 
 
-def _at_token(seen: Seen, found: Heat, key: str) -> None:
+def _at_token(seen: Seen, heat: Heat, key: str) -> None:
     state, last = st.session_state, len(seen.written)
     step = int(state.get(_at(key), 1))
     if state.get(_plays(key)):
@@ -95,12 +95,12 @@ def _at_token(seen: Seen, found: Heat, key: str) -> None:
     state[_at(key)] = step = min(max(step, 1), last)
     if last > 1:
         step = st.slider("Written so far", 1, last, key=_at(key))
-    pictures.place(pictures.heated(seen.ink, found[step - 1]))
+    pictures.place(pictures.heated(seen.ink, heat[step - 1]))
     before, token = "".join(seen.written[: step - 1]), seen.written[step - 1]
     st.markdown(f"{verbatim(before)}:orange-background[{verbatim(token)}]")
     st.caption(
         "Orange: where the model looks as it writes the marked character. The strongest orange is "
-        f"the largest weight, {found[step - 1].max():.3f}."
+        f"the largest weight, {heat[step - 1].max():.3f}."
     )
     if state.get(_plays(key)) and step == last:
         state[_plays(key)] = False

@@ -7,17 +7,17 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dashboard import pictures
 from dashboard.charts.model.output_attention import output_attention
 from dashboard.charts.model.output_tree import output_tree as drawn_tree
-from dashboard.drawing import place_together
-from dashboard.figures import output_tree as frames
+from dashboard.elements import pictures
+from dashboard.elements.placement import place_together
+from dashboard.figures import output_tree_frames as frames
 from dashboard.figures.string_axes import DRAWN
+from dashboard.model.by_strings.states import NARROW, Look, one_of, side_by_side
+from dashboard.model.by_strings.string_results import patterns_of
 from dashboard.model.choosing.epochs import Named
 from dashboard.model.opened import remembered, say
 from dashboard.model.outputs import own_picture, seen
-from dashboard.model.states import NARROW, Look, one_of, side_by_side
-from dashboard.model.string_results import patterns_of
 from dashboard.text import verbatim
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.model.trained_model import Letters, TrainedModel
@@ -29,7 +29,7 @@ from seqcls.interpretability.states.output_tokens import (
 )
 from seqcls.interpretability.states.output_tree import output_tree
 from sweeps.analysis import state_frames
-from sweeps.cli.commands.any_model import said_of
+from sweeps.analysis.answer_sentences import said_of
 
 WIDTH = 5
 """Of the beam whose outputs are shown."""

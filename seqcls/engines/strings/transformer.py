@@ -31,8 +31,8 @@ def transformer_logits(model: Transformer, batch: Batch) -> Outputs:
     for block in before:
         states = _block(block, states, states, everywhere)
     if batch.config.head != "string":
-        states = _block(last, states, states, everywhere).index_select(0, batch.asked_tokens)
-        return model.head(_normed(model, states))
+        states = attended(last, states, states, everywhere).index_select(0, batch.asked_tokens)
+        return model.head(_normed(model, fed(last, states)))
     if batch.config.readout == "mean":
         states = _normed(model, _block(last, states, states, everywhere))
         read = masked_mean(_spread(states, batch.token_rows, batch.ids.shape), batch.ids != PAD)

@@ -7,8 +7,7 @@ import pandas as pd
 import typer
 
 from seqcls.problem import resolve
-from sweeps.cli.commands.any_model import show
-from sweeps.cli.commands.printing import print_table
+from sweeps.cli.commands.printing import print_record, print_table
 from sweeps.questions.inside import ablate
 from sweeps.store.opening import open_reader
 from sweeps.store.reading.queries import find_run, run_config
@@ -33,7 +32,7 @@ def show_ablation(
     run_id = find_run(store, reference)
     if as_json:
         steps = {"steps" if pruning else "parts": list(map(_record, judged.outcomes))}
-        show(True, [], {"run": run_id, "how": how, "strings": judged.strings, **steps})
+        print_record({"run": run_id, "how": how, "strings": judged.strings, **steps})
         return
     typer.echo(f"run {run_id}, by {how} ablation, on {judged.strings:,} distinct test strings")
     title = "the cheapest part removed first" if pruning else "without each part alone"

@@ -11,9 +11,8 @@ from rich.console import Console
 from seqcls.interpretability.automata.learned import Learned, Round
 from seqcls.interpretability.automata.text import counted, inside_text, learned_text, named
 from seqcls.interpretability.rounded import percent
-from sweeps.cli.commands.any_model import answer_record, show
 from sweeps.cli.commands.opening import opened
-from sweeps.cli.commands.printing import print_table
+from sweeps.cli.commands.printing import answer_record, print_record, print_table
 from sweeps.questions.automata import automaton, automaton_inside
 
 if TYPE_CHECKING:
@@ -39,10 +38,10 @@ def show_automaton(
     console = Console(stderr=True)
     with console.status("asking the model") as status:
 
-        def told(made: Round) -> None:
+        def show_round(made: Round) -> None:
             status.update(f"{made.states:,} states, {made.asked:,} strings asked")
 
-        learned = automaton(store, run_id, epoch, **bounds, seconds=seconds, on_round=told)
+        learned = automaton(store, run_id, epoch, **bounds, seconds=seconds, on_round=show_round)
         within = automaton_inside(store, run_id, learned, epoch) if inside and not dot else None
     if dot:
         typer.echo(learned.dot())
@@ -51,7 +50,7 @@ def show_automaton(
         record = {"run": run_id, **learned_record(learned)}
         if within is not None:
             record["inside"] = inside_record(within)
-        show(True, [], record)
+        print_record(record)
         return
     typer.echo("\n".join([f"run {run_id}", *learned_text(learned)]))
     print_table(rounds_table(learned), "hypotheses, each with the string that refutes it")

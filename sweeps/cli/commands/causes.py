@@ -7,8 +7,7 @@ import typer
 
 from seqcls.interpretability.rounded import percent
 from sweeps.analysis.causes import table as by_configuration
-from sweeps.cli.commands.any_model import show
-from sweeps.cli.commands.printing import count, print_json, print_table, rows_of
+from sweeps.cli.commands.printing import count, print_json, print_record, print_table, rows_of
 from sweeps.questions.runs import causes, in_both_precisions, sensitive, stored_runs
 from sweeps.results.summaries import differing_fields
 from sweeps.store.databases.engine import Store
@@ -23,7 +22,7 @@ def show_causes(db: str | None, sweep: str, sample: int, as_json: bool) -> None:
     table = by_configuration(runs, stored)
     if as_json:
         record = {"sweep": sweep, "failing": len(runs), "causes": rows_of(stored)}
-        show(True, [], {**record, "by_configuration": rows_of(table)})
+        print_record({**record, "by_configuration": rows_of(table)})
         return
     if runs.empty:
         typer.echo(f"no finished run of sweep {sweep!r} misclassifies a test string")

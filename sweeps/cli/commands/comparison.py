@@ -6,9 +6,8 @@ from typing import Any
 from seqcls.interpretability.rounded import percent
 from seqcls.interpretability.rules import Rules
 from sweeps.analysis.compared_configurations import Compared
-from sweeps.cli.commands.any_model import show
 from sweeps.cli.commands.opening import opened
-from sweeps.cli.commands.printing import rows_of
+from sweeps.cli.commands.printing import rows_of, show
 from sweeps.questions.inside import rules
 from sweeps.questions.runs import compare
 from sweeps.statistics.intervals import Interval

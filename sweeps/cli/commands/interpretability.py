@@ -11,10 +11,9 @@ from seqcls.interpretability.families.output_family import OutputFamily, output_
 from seqcls.interpretability.families.text import family_text
 from seqcls.interpretability.verdicts.certification import Certification, SupportProof
 from seqcls.interpretability.verdicts.text import certification_text
-from sweeps.cli.commands.any_model import show
-from sweeps.cli.commands.groups import family_record
+from sweeps.cli.commands.families import family_record
 from sweeps.cli.commands.opening import opened
-from sweeps.cli.commands.printing import print_table
+from sweeps.cli.commands.printing import print_table, show
 from sweeps.questions.models import explain, family, proofs
 
 

@@ -13,9 +13,16 @@ from seqcls.kinds import MISCLASSIFIED
 from seqcls.problem import obstacle_of, resolve
 from seqcls.theory.table import NOT_KNOWN
 from sweeps.analysis.configuration_lookup import condition
-from sweeps.cli.commands.any_model import answer_record, show
 from sweeps.cli.commands.opening import opened
-from sweeps.cli.commands.printing import Look, count, is_fitted, print_json, print_table
+from sweeps.cli.commands.printing import (
+    Look,
+    answer_record,
+    count,
+    is_fitted,
+    print_json,
+    print_table,
+    show,
+)
 from sweeps.questions.models import config, predict, verdict
 from sweeps.questions.runs import errors_of_run, stored_runs
 from sweeps.questions.sweeping import engines
@@ -71,12 +78,7 @@ def list_errors(
     if as_json:
         print_json(frame)
         return
-    for name in ("string", "target", "output"):
-        if name in frame:
-            frame[name] = frame[name].replace("", '""')
-    for name in ("logit", "log_probability"):
-        if name in frame:
-            frame[name] = frame[name].map("{:.4f}".format)
+    frame = _readable(frame)
     part = f"; the first {limit:,} by {sort}" if limit else ""
     run_id = find_run(store, reference)
     run_config = config(store, run_id)
@@ -108,13 +110,18 @@ def predict_strings(
     if as_json:
         print_json(frame)
         return
+    print_table(_readable(frame), f"run {run_id}")
+
+
+def _readable(frame: pd.DataFrame) -> pd.DataFrame:
+    """Strings and numbers as a table shows them: an empty string is seen, a number is short."""
     frame = frame.copy()
     for name in frame.columns.intersection(["string", "target", "output"]):
         frame[name] = frame[name].replace("", '""')
     for name in frame.columns.intersection(["probability", "logit", "margin", "log_probability"]):
         form = "{:.6f}" if name == "probability" else "{:.4f}"
         frame[name] = frame[name].map(form.format)
-    print_table(frame, f"run {run_id}")
+    return frame
 
 
 def show_engines(reference: str, engine: str, device: str, look: Look) -> None:

@@ -1,7 +1,8 @@
 """How commands print tables, JSON, times and counts."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -16,6 +17,8 @@ from seqcls.spelling import nearest
 if TYPE_CHECKING:
     # Imported where frames are made: a sweep begins half a second sooner without.
     import pandas as pd
+
+    from seqcls.interpretability.model.trained_model import Answer
 
 WIDE = 10_000
 """Columns of output that nobody has to read on a screen."""
@@ -32,6 +35,23 @@ class Look:
     """All of them, however wide the terminal is."""
     columns: str | None = None
     """Those named, separated by commas; None: as many as fit."""
+
+
+def print_record(record: Mapping[str, Any]) -> None:
+    """Prints an object as JSON."""
+    typer.echo(json.dumps(record, indent=1, allow_nan=False))
+
+
+def show(as_json: bool, said: Sequence[str], record: Mapping[str, Any]) -> None:
+    """Prints sentences, or the same as data."""
+    if as_json:
+        print_record(record)
+    else:
+        typer.echo("\n".join(said))
+
+
+def answer_record(answer: "Answer") -> dict[str, Any]:
+    return {**asdict(answer), "predicted": answer.predicted}
 
 
 def print_json(frame: "pd.DataFrame") -> None:

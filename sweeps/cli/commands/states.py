@@ -7,18 +7,15 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import typer
 
-from sweeps.cli.commands.any_model import answer_record, said_of, show
+from sweeps.analysis.answer_sentences import said_of
+from sweeps.analysis.state_frames import LISTED, flip_table
 from sweeps.cli.commands.opening import opened
-from sweeps.cli.commands.printing import print_table
+from sweeps.cli.commands.printing import answer_record, print_record, print_table
 from sweeps.questions.inside import Patches, States, patch, states
 
 if TYPE_CHECKING:
-    from seqcls.interpretability.patching import Patched
     from seqcls.interpretability.states.by_strings import Prefixes, Units
     from seqcls.interpretability.states.output_tokens import OutputToken
-
-LISTED = 12
-"""Places of patches that are printed; `--json` has them all."""
 
 
 def show_states(
@@ -26,53 +23,51 @@ def show_states(
 ) -> None:
     """Prints what a model's parts add to the logit, and the logit after every prefix."""
     store, run_id = opened(db, reference)
-    found_states = states(store, run_id, string, epoch)
+    model_states = states(store, run_id, string, epoch)
     if as_json:
-        show(
-            True,
-            [],
-            {"run": run_id, **answer_record(found_states.answer), **_states_record(found_states)},
+        print_record(
+            {"run": run_id, **answer_record(model_states.answer), **_states_record(model_states)},
         )
         return
-    typer.echo(f"run {run_id}: {said_of(found_states.answer)}")
-    for title, frame in _tables(found_states):
+    typer.echo(f"run {run_id}: {said_of(model_states.answer)}")
+    for title, frame in _tables(model_states):
         print_table(frame, title)
 
 
-def _states_record(found_states: States) -> dict[str, Any]:
+def _states_record(model_states: States) -> dict[str, Any]:
     """The states of a model along a string, as far as its architecture has them."""
     record: dict[str, Any] = {}
-    if found_states.prefixes is not None:
-        record["prefix_logits"] = found_states.prefixes.logits.tolist()
-    if found_states.output is not None:
-        record["output"] = list(map(vars, found_states.output))
-    if found_states.steps is not None:
-        record["steps"] = list(map(vars, found_states.steps))
-    if found_states.attention is not None:
-        attention = found_states.attention
+    if model_states.prefixes is not None:
+        record["prefix_logits"] = model_states.prefixes.logits.tolist()
+    if model_states.output is not None:
+        record["output"] = list(map(vars, model_states.output))
+    if model_states.steps is not None:
+        record["steps"] = list(map(vars, model_states.steps))
+    if model_states.attention is not None:
+        attention = model_states.attention
         record |= {"tokens": attention.tokens, "attention": attention.weights.tolist()}
-    if found_states.units is not None and found_states.path is not None:
+    if model_states.units is not None and model_states.path is not None:
         record |= {
-            "tokens": found_states.units.tokens,
-            "units": found_states.units.states.tolist(),
-            "gates": {name: gate.tolist() for name, gate in found_states.units.gates.items()},
-            "path": found_states.path.points.tolist(),
+            "tokens": model_states.units.tokens,
+            "units": model_states.units.states.tolist(),
+            "gates": {name: gate.tolist() for name, gate in model_states.units.gates.items()},
+            "path": model_states.path.points.tolist(),
         }
     return record
 
 
-def _tables(found_states: States) -> Iterator[tuple[str, pd.DataFrame]]:
-    if found_states.steps is not None:
-        steps = pd.DataFrame(list(map(vars, found_states.steps)))
+def _tables(model_states: States) -> Iterator[tuple[str, pd.DataFrame]]:
+    if model_states.steps is not None:
+        steps = pd.DataFrame(list(map(vars, model_states.steps)))
         for name in ("block", "head"):
             steps[name] = steps[name].astype("Int64")
         yield "what each part adds to the logit", steps.round(4)
-    if found_states.units is not None:
-        yield "the last layer's units after each token", _units(found_states.units)
-    if found_states.output is not None:
-        yield "the output, token by token", output_table(found_states.output)
-    if found_states.prefixes is not None:
-        yield _prefixes(found_states.prefixes)
+    if model_states.units is not None:
+        yield "the last layer's units after each token", _units(model_states.units)
+    if model_states.output is not None:
+        yield "the output, token by token", output_table(model_states.output)
+    if model_states.prefixes is not None:
+        yield _prefixes(model_states.prefixes)
 
 
 def output_table(output: "Sequence[OutputToken]") -> pd.DataFrame:
@@ -109,7 +104,7 @@ def show_patching(
     store, run_id = opened(db, reference)
     patches = patch(store, run_id, base, source, epoch)
     if as_json:
-        show(True, [], {"run": run_id, **_patches_record(patches)})
+        print_record({"run": run_id, **_patches_record(patches)})
         return
     typer.echo(f"base: {said_of(patches.base)}\nsource: {said_of(patches.source)}")
     flips = flip_table(patches.patched)
@@ -120,22 +115,6 @@ def show_patching(
     what = "" if number == unit else f": {number}"
     more = f"; the first {LISTED} of {len(flips)}" if len(flips) > LISTED else ""
     print_table(flips.head(LISTED), f"states that flip the prediction when patched{more}{what}")
-
-
-def flip_table(patched: "Patched") -> pd.DataFrame:
-    """The states that turn the answer, ranked."""
-    rows = [
-        {
-            "state": patched.sites[site].text,
-            "place": int(place),
-            "base token": patched.base_tokens[place],
-            "source token": patched.source_tokens[place],
-            patched.unit: round(float(patched.logits[site, place]), 4),
-            "restored": f"{patched.restored[site, place]:.0%}",
-        }
-        for site, place in patched.ranked
-    ]
-    return pd.DataFrame(rows)
 
 
 def _patches_record(patches: Patches) -> dict[str, Any]:

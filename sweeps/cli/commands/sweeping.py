@@ -79,35 +79,35 @@ def show_status(
     if watch and as_json:
         raise ConfigError("--watch cannot be combined with --json: leave one of them out")
     store = open_reader(db)
-    told = status(store, sweeps)
+    progress = status(store, sweeps)
     if not watch:
         if as_json:
-            print_json(_frame(told))
+            print_json(_frame(progress))
         else:
-            print_table(_frame(told)[WEIGHT], _title(store, told), look)
-            _say_orphaned(told)
-        raise typer.Exit(RUNS_FAILED if any(one.failed for one in told) else 0)
+            print_table(_frame(progress)[WEIGHT], _title(store, progress), look)
+            _say_orphaned(progress)
+        raise typer.Exit(_exit_status(progress))
     with Live(console=Console(), refresh_per_second=4) as live:
         while True:
-            live.update(table_of(_frame(told), _title(store, told)))
-            if all(one.state in ("done", "stopped") and not one.running for one in told):
-                raise typer.Exit(RUNS_FAILED if any(one.failed for one in told) else 0)
+            live.update(table_of(_frame(progress), _title(store, progress)))
+            if all(x.state in ("done", "stopped") and not x.running for x in progress):
+                raise typer.Exit(_exit_status(progress))
             time.sleep(STATUS_SECONDS)
             # One that is deleted meanwhile is no longer told of.
-            told = [one for one in status(store) if not sweeps or one.name in sweeps]
+            progress = [x for x in status(store) if not sweeps or x.name in sweeps]
 
 
 def stop_sweeps(db: str | None, sweeps: Sequence[str]) -> None:
     """Has every worker leave the rest of these sweeps."""
     store = open_reader(db)
     sweeping.stop(store, sweeps)
-    for one in status(store, sweeps):
-        if one.state == "done":
-            typer.echo(f"{one.name} was done already.")
+    for sweep in status(store, sweeps):
+        if sweep.state == "done":
+            typer.echo(f"{sweep.name} was done already.")
         else:
             typer.echo(
-                f"{one.name} is stopped: {one.done} of {count(one.total, 'run')} done; "
-                f"`seqcls resume {one.name}` lifts the stop."
+                f"{sweep.name} is stopped: {sweep.done} of {count(sweep.total, 'run')} done; "
+                f"`seqcls resume {sweep.name}` lifts the stop."
             )
 
 
@@ -115,8 +115,8 @@ def resume_sweeps(db: str | None, sweeps: Sequence[str]) -> None:
     """Takes the stop of these sweeps back."""
     store = open_reader(db)
     sweeping.resume(store, sweeps)
-    for one in status(store, sweeps):
-        typer.echo(f"{one.name}: {count(one.queued, 'run')} queued; `seqcls work` trains them.")
+    for sweep in status(store, sweeps):
+        typer.echo(f"{sweep.name}: {count(sweep.queued, 'run')} queued; `seqcls work` trains them.")
 
 
 def retry_sweeps(db: str | None, sweeps: Sequence[str]) -> None:
@@ -212,30 +212,34 @@ def _what_is_left(store: Store, ids: list[int] | None) -> str:
     )
 
 
-def _frame(told: list[SweepProgress]) -> "pd.DataFrame":
+def _exit_status(progress: list[SweepProgress]) -> int:
+    return RUNS_FAILED if any(sweep.failed for sweep in progress) else 0
+
+
+def _frame(progress: list[SweepProgress]) -> "pd.DataFrame":
     import pandas as pd
 
     names = ("name", "state", "queued", "running", "orphaned", "done", "failed")
     rows: list[dict[str, Any]] = [
         {
-            **{name: getattr(one, name) for name in names},
-            "runs_per_second": one.runs_per_second and round(one.runs_per_second, 2),
-            "seconds_left": one.seconds_left and round(one.seconds_left),
+            **{name: getattr(sweep, name) for name in names},
+            "runs_per_second": sweep.runs_per_second and round(sweep.runs_per_second, 2),
+            "seconds_left": sweep.seconds_left and round(sweep.seconds_left),
         }
-        for one in told
+        for sweep in progress
     ]
     return pd.DataFrame(rows, columns=[*names, "runs_per_second", "seconds_left"], dtype=object)
 
 
-def _title(store: Store, told: list[SweepProgress]) -> str:
-    return f"{count(len(told), 'sweep')} in {store.name}"
+def _title(store: Store, progress: list[SweepProgress]) -> str:
+    return f"{count(len(progress), 'sweep')} in {store.name}"
 
 
-def _say_orphaned(told: list[SweepProgress]) -> None:
-    for one in told:
-        if one.orphaned:
+def _say_orphaned(progress: list[SweepProgress]) -> None:
+    for sweep in progress:
+        if sweep.orphaned:
             typer.echo(
-                f"{one.name}: the worker of {count(one.orphaned, 'run')} died; `seqcls work` "
+                f"{sweep.name}: the worker of {count(sweep.orphaned, 'run')} died; `seqcls work` "
                 "trains them again.",
                 err=True,
             )

@@ -1,6 +1,5 @@
 """How the command on theory shows what it says."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
@@ -8,7 +7,8 @@ import typer
 
 from seqcls.errors import ConfigError
 from sweeps.analysis.configuration_lookup import condition
-from sweeps.questions.theory import Said, theory
+from sweeps.cli.commands.printing import print_record
+from sweeps.questions.theory import PredictedNetwork, theory
 
 
 def show_theory(task: str, conditions: Sequence[str], as_json: bool) -> None:
@@ -23,14 +23,14 @@ def show_theory(task: str, conditions: Sequence[str], as_json: bool) -> None:
             for each in said.networks
         ]
         record = {"task": said.task, "language": said.language, "networks": networks}
-        typer.echo(json.dumps(record, indent=1))
+        print_record(record)
         return
     typer.echo(f"{said.task}\n{said.language}")
     for each in said.networks:
         typer.echo("\n".join(["", *_lines(each)]))
 
 
-def _lines(said: Said) -> list[str]:
+def _lines(said: PredictedNetwork) -> list[str]:
     named = ", ".join(f"{name}={value}" for name, value in said.network.items())
     lines = [f"{named}: {said.predictions[0].verdict}"]
     for prediction in said.predictions:

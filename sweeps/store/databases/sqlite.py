@@ -12,7 +12,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from contextlib import closing
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
@@ -104,40 +104,10 @@ def _engine(
     prepared: tuple[str, ...],
     busy_seconds: float | None,
 ) -> Engine:
-    location = f"file:{quote(str(path))}?mode={mode}"
-
-    def new_connection() -> sqlite3.Connection:
-        # Asked of each connection: a writer may have come or gone.
-        address = reading_address(path) if mode == "ro" else location
-        # isolation_level=None leaves transactions to the events below.
-        connection = sqlite3.connect(
-            address,
-            uri=True,
-            timeout=BUSY_SECONDS if busy_seconds is None else busy_seconds,
-            isolation_level=None,
-            check_same_thread=False,
-        )
-        connection.execute("PRAGMA foreign_keys=ON")
-        if mode == "ro":
-            # What a file says of its own schema calls no function that does more than compute.
-            connection.execute("PRAGMA trusted_schema=OFF")
-        if prepared:
-            # Imported where it is used: it needs the tables, which a store that is made does not.
-            from sweeps.store.integrity.row_checks import fits
-
-            connection.create_function("fits", 2, fits, deterministic=True)
-        for statement in prepared:
-            connection.execute(statement)
-        if mode == "ro" and read_seconds is not None:
-            end = time.monotonic() + read_seconds
-            connection.set_progress_handler(lambda: time.monotonic() > end, STEPS)
-        if mode == "rwc":
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("PRAGMA synchronous=NORMAL")
-        return connection
-
+    seconds = BUSY_SECONDS if busy_seconds is None else busy_seconds
+    creator = partial(_new_connection, path, mode, prepared, seconds)
     # NullPool: a connection that idles in a pool would keep its file open for nothing.
-    engine = create_engine("sqlite://", creator=new_connection, poolclass=NullPool)
+    engine = create_engine("sqlite://", creator=creator, poolclass=NullPool)
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
@@ -145,6 +115,36 @@ def _engine(
             connection.exec_driver_sql("BEGIN" if mode == "ro" else "BEGIN IMMEDIATE")
 
     return engine
+
+
+def _new_connection(
+    path: Path, mode: str, prepared: tuple[str, ...], busy_seconds: float
+) -> sqlite3.Connection:
+    # Asked of each connection: a writer may have come or gone.
+    location = f"file:{quote(str(path))}?mode={mode}"
+    address = reading_address(path) if mode == "ro" else location
+    # isolation_level=None leaves transactions to the events of the engine.
+    connection = sqlite3.connect(
+        address, uri=True, timeout=busy_seconds, isolation_level=None, check_same_thread=False
+    )
+    connection.execute("PRAGMA foreign_keys=ON")
+    if mode == "ro":
+        # What a file says of its own schema calls no function that does more than compute.
+        connection.execute("PRAGMA trusted_schema=OFF")
+    if prepared:
+        # Imported where it is used: it needs the tables, which a store that is made does not.
+        from sweeps.store.integrity.row_checks import fits
+
+        connection.create_function("fits", 2, fits, deterministic=True)
+    for statement in prepared:
+        connection.execute(statement)
+    if mode == "ro" and read_seconds is not None:
+        end = time.monotonic() + read_seconds
+        connection.set_progress_handler(lambda: time.monotonic() > end, STEPS)
+    if mode == "rwc":
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=NORMAL")
+    return connection
 
 
 def explained(name: str, error: SQLAlchemyError) -> StoreError:

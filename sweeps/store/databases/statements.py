@@ -2,7 +2,8 @@
 
 import importlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import uuid
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from sqlalchemy import (
@@ -16,6 +17,7 @@ from sqlalchemy import (
     delete,
     exists,
     func,
+    insert,
     select,
     update,
 )
@@ -31,19 +33,18 @@ from sweeps.store.schema.tables import (
     SweepRun,
     SweepState,
     TestSet,
+    now,
 )
 
 CHUNK = 500
-"""How many values one statement names; databases limit that."""
-
-RUNS_AT_ONCE = 500
-"""Results of so many runs are held in memory at a time."""
+"""How many values one statement names, which databases limit, and of how many runs results are held
+in memory at a time."""
 
 Value = TypeVar("Value")
 
 
 def chunks(values: Iterable[Value]) -> Iterator[list[Value]]:
-    """The values in lists that one statement can name."""
+    """The values in lists of `CHUNK`."""
     listed = list(values)
     for start in range(0, len(listed), CHUNK):
         yield listed[start : start + CHUNK]
@@ -97,7 +98,32 @@ def inserted_id(connection: Connection, statement: Insert) -> int:
     return int(key[0])
 
 
-def sweeps_of(connection: Connection, runs: Select[int]) -> list[int]:
+def insert_sweep(
+    connection: Connection,
+    name: str,
+    description: str,
+    spec: str,
+    *,
+    state: SweepState = SweepState.QUEUED,
+    launch_token: str | None = None,
+) -> int:
+    """Adds a sweep without runs; its id."""
+    values = {"name": name, "description": description, "spec": spec, "state": state}
+    token = launch_token or uuid.uuid4().hex
+    row = insert(Sweep).values(**values, created_at=now(), launch_token=token)
+    return inserted_id(connection, row)
+
+
+def queue_runs(connection: Connection, seeded: Iterable[tuple[int, int]]) -> None:
+    """Queues runs, by configuration and model seed, that are not there yet."""
+    queued = [
+        {"config_id": config_id, "model_seed": seed, "state": RunState.QUEUED}
+        for config_id, seed in seeded
+    ]
+    insert_new(connection, Run, queued)
+
+
+def sweeps_of(connection: Connection, runs: Select[int] | Collection[int]) -> list[int]:
     """The sweeps that any of these runs belongs to."""
     query = select(SweepRun.sweep_id).where(SweepRun.run_id.in_(runs)).distinct()
     return list(connection.scalars(query.order_by(SweepRun.sweep_id)))

@@ -1,24 +1,29 @@
 """Taking over what another database holds."""
 
 import json
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, select, update
 
 from seqcls.canonical import canonical_json
 from sweeps.on_progress import OnProgress
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.postgres import take_turns
-from sweeps.store.databases.statements import chunks, insert_new, inserted_id, update_states
-from sweeps.store.merging.notes import merge_notes, merge_views
+from sweeps.store.databases.statements import (
+    chunks,
+    insert_new,
+    insert_sweep,
+    sweeps_of,
+    update_states,
+)
+from sweeps.store.merging.notes import candidate_names, merge_notes, merge_views
 from sweeps.store.merging.runs import Merged, merge_runs
 from sweeps.store.results.datasets import copy_datasets
 from sweeps.store.results.stored import config_with_key
 from sweeps.store.results.test_sets import insert_test_strings, stored_test_set
-from sweeps.store.schema.tables import Config, Sweep, SweepRun, SweepState, TestSet, now
+from sweeps.store.schema.tables import Config, Sweep, SweepRun, SweepState, TestSet
 
 
 def merge(store: Store, other: Store, on_progress: OnProgress | None = None) -> Merged:
@@ -39,7 +44,8 @@ def merge(store: Store, other: Store, on_progress: OnProgress | None = None) -> 
         config_ids = _merge_configs(source, target)
         run_ids = merge_runs(source, target, config_ids, merged, on_progress)
         sweep_ids = dict(_merge_sweeps(source, target, run_ids, _label(other), merged))
-        update_states(target, {*sweep_ids.values(), *_sweeps_with(target, run_ids.values())})
+        changed = {x for ids in chunks(run_ids.values()) for x in sweeps_of(target, ids)}
+        update_states(target, {*sweep_ids.values(), *changed})
         merge_notes(source, target, sweep_ids)
         numbers = {"run": run_ids, "beside": run_ids, "config": config_ids, "sweep_id": sweep_ids}
         merge_views(source, target, numbers, merged.renamed, _label(other))
@@ -97,32 +103,19 @@ def _merge_sweeps(
 
 def _sweep_here(target: Connection, sweep: dict[str, Any], label: str, merged: Merged) -> int:
     known = dict(target.execute(select(Sweep.name, Sweep.spec)).all())
-    name, spec = sweep["name"], sweep["spec"]
-    number = 1
-    while name in known and known[name] != spec:
-        number += 1
-        name = f"{sweep['name']} ({label if number == 2 else f'{label} {number - 1}'})"
-        spec = canonical_json({**json.loads(sweep["spec"]), "name": name})
+    for name in candidate_names(sweep["name"], label):
+        spec = sweep["spec"]
+        if name != sweep["name"]:
+            spec = canonical_json({**json.loads(spec), "name": name})
+        if known.get(name, spec) == spec:
+            break
     if name != sweep["name"]:
         merged.renamed[sweep["name"]] = name
     if name in known:
         return target.scalars(select(Sweep.id).where(Sweep.name == name)).one()
-    values = {"name": name, "spec": spec, "description": sweep["description"]}
-    row = insert(Sweep).values(
-        **values,
-        created_at=now(),
-        state=SweepState.STOPPED if sweep["state"] == "stopped" else SweepState.QUEUED,
-        launch_token=uuid.uuid4().hex,
-    )
-    return inserted_id(target, row)
-
-
-def _sweeps_with(target: Connection, run_ids: Any) -> set[int]:
-    changed: set[int] = set()
-    for ids in chunks(run_ids):
-        query = select(SweepRun.sweep_id).where(SweepRun.run_id.in_(ids))
-        changed |= set(target.scalars(query.distinct()))
-    return changed
+    stopped = sweep["state"] == SweepState.STOPPED
+    state = SweepState.STOPPED if stopped else SweepState.QUEUED
+    return insert_sweep(target, name, sweep["description"], spec, state=state)
 
 
 def _label(other: Store) -> str:

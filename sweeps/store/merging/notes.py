@@ -1,6 +1,7 @@
 """Taking over what another database's people wrote: titles, notes, tags and saved views."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import count
 from urllib.parse import parse_qsl, urlencode
 
 from sqlalchemy import Connection, delete, insert, select
@@ -66,16 +67,20 @@ def merge_views(
     ours = {row.name: (row.page, row.query) for row in target.execute(select(SavedView.__table__))}
     for row in source.execute(select(SavedView.__table__).order_by(SavedView.name)):
         view = (row.page, _about_the_same(row.query, numbers, renamed))
-        name, number = row.name, 1
-        while name in ours and ours[name] != view:
-            number += 1
-            name = f"{row.name} ({label if number == 2 else f'{label} {number - 1}'})"
+        name = next(x for x in candidate_names(row.name, label) if ours.get(x, view) == view)
         if name in ours:
             continue
         ours[name] = view
         page, query = view
         values = {"page": page, "query": query, "created_at": row.created_at}
         target.execute(insert(SavedView).values(name=name, **values))
+
+
+def candidate_names(name: str, label: str) -> Iterator[str]:
+    """What something may be called here: as there, else with the name of its database."""
+    yield name
+    yield f"{name} ({label})"
+    yield from (f"{name} ({label} {number})" for number in count(2))
 
 
 def _about_the_same(query: str, numbers: Mapping[str, Numbers], renamed: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, bindparam, delete, select, tuple_, update
 
 from sweeps.on_progress import OnProgress
 from sweeps.store.databases.bulk import insert_rows
-from sweeps.store.databases.statements import chunks, insert_new, one_of
+from sweeps.store.databases.statements import chunks, insert_new, one_of, queue_runs
 from sweeps.store.results.explained import copy_explained
 from sweeps.store.results.stored import RESULT_TABLES, StoredRun, read_runs
 from sweeps.store.results.sums import raise_sums
@@ -106,7 +106,7 @@ class _Part:
         }
         before = self._here(seeded.values())
         new = [key for key in seeded.values() if key not in before]
-        self._queue(new)
+        queue_runs(self._target, new)
         here = before | self._here(new)
         our_ids = {their_id: here[key][0] for their_id, key in seeded.items()}
         states = {their_id: before[key][1] for their_id, key in seeded.items() if key in before}
@@ -134,11 +134,6 @@ class _Part:
         query = select(Run.config_id, Run.model_seed, Run.id, Run.state).where(wanted)
         rows = self._target.execute(query.order_by(Run.id).with_for_update(key_share=True))
         return {(row.config_id, row.model_seed): (row.id, row.state) for row in rows}
-
-    def _queue(self, seeded: Sequence[Seeded]) -> None:
-        new = {"state": RunState.QUEUED, "attempt": 0, "failures": 0}
-        rows = [{"config_id": config_id, "model_seed": seed, **new} for config_id, seed in seeded]
-        insert_new(self._target, Run, rows)
 
     def _is_whole(self, theirs: StoredRun, test_set: str | None) -> bool:
         """Whether results are as they were written, on the strings that are tested here."""
@@ -230,10 +225,10 @@ def _differences(ours: StoredRun, theirs: StoredRun) -> Iterator[str]:
     if any(ours.run[name] != theirs.run[name] for name in COUNTS):
         yield "confusion matrix"
     for table in RESULT_TABLES:
-        one, two = (stored.rows(table, 0) for stored in (ours, theirs))
+        here, there = (stored.rows(table, 0) for stored in (ours, theirs))
         if table is Checkpoint:
-            common = {row[1] for row in one} & {row[1] for row in two}
-            one, two = ([row for row in rows if row[1] in common] for rows in (one, two))
-        if one != two:
+            common = {row[1] for row in here} & {row[1] for row in there}
+            here, there = ([row for row in rows if row[1] in common] for rows in (here, there))
+        if here != there:
             names = {ErrorPack: "string_error", OutputPack: "wrong_output"}
             yield names.get(table, table.__tablename__)

@@ -58,12 +58,12 @@ def _insert(connection: Connection, table: str, columns: str, rows: Iterable[Any
 
 def _configs(connection: Connection) -> dict[int, tuple[str, RunConfig | None]]:
     """Copies configurations with every field, and makes their test sets: by id, key and value."""
-    found: dict[int, tuple[str, RunConfig | None]] = {}
+    configs: dict[int, tuple[str, RunConfig | None]] = {}
     test_sets: dict[str, int] = {}
     rows = connection.exec_driver_sql("SELECT id, key, json FROM old_config ORDER BY id").all()
     for config_id, key, stored in rows:
         config = _config(key, stored)
-        found[config_id] = (key, config)
+        configs[config_id] = (key, config)
         if config is None:
             kept = stored if isinstance(_parsed(stored), dict) else "{}"
             row: tuple[Any, ...] = (config_id, key, kept, None)
@@ -78,7 +78,7 @@ def _configs(connection: Connection) -> dict[int, tuple[str, RunConfig | None]]:
             every = canonical_json({**default_fields(), **json.loads(stored)})
             row = (config_id, key, every, test_sets[set_key])
         _insert(connection, "config", "id, key, json, test_set_id", [row])
-    return found
+    return configs
 
 
 def _config(key: str, stored: str) -> RunConfig | None:
@@ -134,8 +134,8 @@ class _Runs:
     def _rows(self, table: str, columns: Sequence[str], run_id: int) -> list[tuple[Any, ...]]:
         key = "id" if table == "run" else "run_id"
         query = f"SELECT {', '.join(columns)} FROM old_{table} WHERE {key} = :run_id ORDER BY 1"
-        found = self._connection.execute(text(query), {"run_id": run_id})
-        return [tuple(bytes(x) if isinstance(x, memoryview) else x for x in row) for row in found]
+        rows = self._connection.execute(text(query), {"run_id": run_id})
+        return [tuple(bytes(x) if isinstance(x, memoryview) else x for x in row) for row in rows]
 
     def _test_set(self, config: RunConfig) -> TestSet:
         """The strings of a configuration's test set, which are stored when first asked for."""
@@ -182,10 +182,10 @@ class _Runs:
         for max_length, multisets, positives, negatives, shortest, digest in rows:
             if not all(map(_is_count, (max_length, multisets, positives, negatives))):
                 return False
-            found = Verdict(max_length, "multiset", multisets, positives, negatives, shortest)
-            old = first_digest.of_verdict(key, model_seed, found)
-            new = verdict_digest(key, model_seed, found) if old == digest else digest
-            row = (run_id, *asdict(found).values(), new)
+            verdict = Verdict(max_length, "multiset", multisets, positives, negatives, shortest)
+            old = first_digest.of_verdict(key, model_seed, verdict)
+            new = verdict_digest(key, model_seed, verdict) if old == digest else digest
+            row = (run_id, *asdict(verdict).values(), new)
             _insert(self._connection, "verdict", ", ".join(["run_id", *_VERDICT]), [row])
             known = text("UPDATE run SET verdict_digest = :digest WHERE id = :run_id")
             self._connection.execute(known, {"digest": new, "run_id": run_id})
@@ -217,15 +217,15 @@ def _numbered(rows: Sequence[tuple[Any, ...]], test_set: TestSet | None) -> Stri
     if test_set is None:
         return StringErrors(np.empty(0, dtype=np.int64), np.empty(0))
     numbers = {text: number for number, text in enumerate(test_set.texts)}
-    found = {}
+    by_number = {}
     for string, length, label, logit, occurrences in rows:
         number = numbers.get(string)
         if number is not None and isinstance(logit, float):
             of_set = (test_set.lengths, test_set.labels, test_set.occurrences)
             if (length, label, occurrences) == tuple(int(column[number]) for column in of_set):
-                found[number] = logit
-    ordered = sorted(found)
-    logits = np.array([found[number] for number in ordered], dtype=np.float64)
+                by_number[number] = logit
+    ordered = sorted(by_number)
+    logits = np.array([by_number[number] for number in ordered], dtype=np.float64)
     return StringErrors(np.array(ordered, dtype=np.int64), logits)
 
 

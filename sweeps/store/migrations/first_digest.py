@@ -44,14 +44,14 @@ def of_run(
         return None
 
 
-def of_verdict(key: str, model_seed: int, found: Verdict) -> str:
+def of_verdict(key: str, model_seed: int, verdict: Verdict) -> str:
     """The digest that an exhaustive check had."""
     content = {
-        "max_length": found.max_length,
-        "multisets": found.inputs,
-        "false_positives": found.false_positives,
-        "false_negatives": found.false_negatives,
-        "shortest_error": found.shortest_error,
+        "max_length": verdict.max_length,
+        "multisets": verdict.inputs,
+        "false_positives": verdict.false_positives,
+        "false_negatives": verdict.false_negatives,
+        "shortest_error": verdict.shortest_error,
     }
     return _hash({"config": key, "model_seed": model_seed, "verdict": content})
 

@@ -73,10 +73,10 @@ def _by_run(
         f"SELECT run_id, {_TABLES[table]} FROM {table} "
         f"WHERE run_id BETWEEN {first} AND {last} ORDER BY 1, 2"
     )
-    found: dict[int, list[tuple[Any, ...]]] = {}
+    by_run: dict[int, list[tuple[Any, ...]]] = {}
     for run_id, *row in connection.exec_driver_sql(query):
-        found.setdefault(run_id, []).append(tuple(row))
-    return dict(found)
+        by_run.setdefault(run_id, []).append(tuple(row))
+    return dict(by_run)
 
 
 def _digest(run: Mapping[str, Any], rows: Mapping[str, Rows]) -> str | None:
@@ -112,6 +112,6 @@ def _is_checked(run: Mapping[str, Any], rows: Rows) -> bool:
     """Whether an exhaustive check is the one that was stored, or there is none."""
     if not rows:
         return run["verdict_digest"] is None
-    ((*found, digest),) = rows
-    made = verdict_digest(run["config_key"], run["model_seed"], Verdict(*found))
+    ((*verdict, digest),) = rows
+    made = verdict_digest(run["config_key"], run["model_seed"], Verdict(*verdict))
     return bool(made == digest == run["verdict_digest"])

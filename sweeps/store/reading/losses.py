@@ -61,10 +61,10 @@ def losses_in_training(store: Store, sweep_id: int, configs: int, models: int) -
     )
     dead = dead_workers(store)
     with store.begin() as connection:
-        told = _chosen(read(connection, training), configs, models)
-        orphaned = select(Run.id).where(Run.worker_id.in_(dead), one_of(Run.id, told["run_id"]))
+        runs = _chosen(read(connection, training), configs, models)
+        orphaned = select(Run.id).where(Run.worker_id.in_(dead), one_of(Run.id, runs["run_id"]))
         left = set(connection.scalars(orphaned)) if dead else set()
-        losses = _with_losses(connection, told)
+        losses = _with_losses(connection, runs)
     return losses.assign(is_orphaned=losses["run_id"].isin(left))
 
 

@@ -7,20 +7,20 @@ from typing import Any
 import pandas as pd
 from sqlalchemy import BigInteger, Float, Select, cast, func, select
 
-from seqcls.config import IMPORTED, RunConfig, default_fields
+from seqcls.config import IMPORTED, default_fields
 from seqcls.fields_read import language_of
-from seqcls.imported import PREFIX, fields_known
+from seqcls.imported import fields_known
 from seqcls.theory.predictions import Prediction, theory_of
 from sweeps.results.digest import OUTPUT_COUNTS
+from sweeps.results.summaries import differing_fields
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.frames import frame
 from sweeps.store.databases.statements import one_of
-from sweeps.store.reading.queries import with_outputs
+from sweeps.store.reading.queries import config_texts, with_outputs
 from sweeps.store.reading.selection import View, errors_made, fails, in_scope, model_columns, picked
 from sweeps.store.results.stored import config_of
 from sweeps.store.schema.tables import (
     LENGTH_COUNTS,
-    Config,
     LengthScore,
     Revision,
     Run,
@@ -36,54 +36,36 @@ def configs_revision(store: Store) -> int:
 
 def settings(store: Store) -> pd.DataFrame:
     """The fields in which configurations differ: one row a configuration, indexed by config_id."""
-    with store.begin() as connection:
-        rows = connection.execute(select(Config.id, Config.json).order_by(Config.id)).all()
-    defaults = default_fields()
-    stored = [{**defaults, **json.loads(text)} for _, text in rows]
-    stored = [
-        fields_known(config_of(config_id, text)) if one["architecture"] == IMPORTED else one
-        for one, (config_id, text) in zip(stored, rows, strict=True)
-    ]
-    foreign = (name for one in stored for name in one if name.startswith(PREFIX))
-    names = list(dict.fromkeys(foreign))
-    ours = [name for name in defaults if name != "imported"]
-    fields = pd.DataFrame(
-        stored,
-        columns=[*ours, *names],
-        index=pd.Index([config_id for config_id, _ in rows], name="config_id"),
-        dtype=object,
-    )
-    varying = [name for name in ours if fields[name].nunique() > 1]
-    varying += [name for name in names if fields[name].nunique(dropna=False) > 1]
-    varying_fields = fields.loc[:, varying]
+    texts, defaults = _texts(store), default_fields()
+    fields = []
+    for config_id, text in texts.items():
+        stored = {**defaults, **json.loads(text)}
+        imported = stored["architecture"] == IMPORTED
+        fields.append(fields_known(config_of(config_id, text)) if imported else stored)
+    index = pd.Index(list(texts), name="config_id")
+    columns = None if fields else list(defaults)
+    table = pd.DataFrame(fields, index=index, columns=columns, dtype=object)
+    varying = table[differing_fields(table)]
     # A whole number stays one where others are missing.
-    whole = [name for name in varying if not varying_fields[name].hasnans]
-    return varying_fields.astype(
-        {name: varying_fields[name].infer_objects().dtype for name in whole}
-    )
+    whole = [name for name in varying if not varying[name].hasnans]
+    return varying.astype({name: varying[name].infer_objects().dtype for name in whole})
 
 
 def languages(store: Store) -> dict[int, str]:
     """What the language of each configuration is called, by config_id."""
-    with store.begin() as connection:
-        rows = connection.execute(select(Config.id, Config.json).order_by(Config.id)).all()
-    return {config_id: language_of(json.loads(text)) for config_id, text in rows}
+    return {key: language_of(json.loads(text)) for key, text in _texts(store).items()}
 
 
 def predictions(store: Store, config_ids: Sequence[int]) -> dict[int, Prediction]:
     """What theory predicts of each of these configurations, by config_id."""
-    query = select(Config.id, Config.json).where(one_of(Config.id, config_ids))
-    with store.begin() as connection:
-        rows = connection.execute(query).all()
-    return {config_id: theory_of(json.loads(text)).first for config_id, text in rows}
+    texts = _texts(store, config_ids)
+    return {key: theory_of(json.loads(text)).first for key, text in texts.items()}
 
 
-def some_configs(store: Store, config_ids: Sequence[int]) -> dict[int, RunConfig]:
-    """These configurations by their id."""
-    query = select(Config.id, Config.json).where(one_of(Config.id, config_ids))
+def _texts(store: Store, config_ids: Sequence[int] | None = None) -> dict[int, str]:
+    """The stored fields of these configurations, or of all, as JSON, by config_id."""
     with store.begin() as connection:
-        rows = connection.execute(query).all()
-        return {config_id: config_of(config_id, text) for config_id, text in rows}
+        return config_texts(connection, config_ids)
 
 
 def model_seeds(store: Store) -> list[int]:

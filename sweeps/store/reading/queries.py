@@ -195,15 +195,25 @@ def run_status(store: Store, run_id: int) -> RunStatus:
         return RunStatus(*connection.execute(query).one())
 
 
-def configs(store: Store) -> dict[int, RunConfig]:
-    """Every configuration by its id; a field that it predates has its default."""
+def configs(store: Store, config_ids: Sequence[int] | None = None) -> dict[int, RunConfig]:
+    """These configurations, or all, by their id; a field that one predates has its default."""
     with store.begin() as connection:
-        return _configs(connection)
+        return _configs(connection, config_ids)
 
 
-def _configs(connection: Connection) -> dict[int, RunConfig]:
-    rows = connection.execute(select(Config.id, Config.json)).all()
-    return {config_id: config_of(config_id, text) for config_id, text in rows}
+def _configs(
+    connection: Connection, config_ids: Sequence[int] | None = None
+) -> dict[int, RunConfig]:
+    texts = config_texts(connection, config_ids)
+    return {config_id: config_of(config_id, text) for config_id, text in texts.items()}
+
+
+def config_texts(connection: Connection, config_ids: Sequence[int] | None = None) -> dict[int, str]:
+    """The fields that are stored of these configurations, or of all, as JSON, in order of ids."""
+    query = select(Config.id, Config.json).order_by(Config.id)
+    if config_ids is not None:
+        query = query.where(one_of(Config.id, config_ids))
+    return dict(connection.execute(query).all())
 
 
 def run_config(store: Store, run_id: int) -> RunConfig:

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Connection, Select, delete, exists, func, insert, or_, select
+from sqlalchemy import Connection, Select, delete, exists, func, insert, or_, select
 
 from seqcls.errors import UnknownRunError
 from seqcls.interpretability.causes.mechanisms import is_exact
-from seqcls.results import Cause as Found
+from seqcls.results import Cause as FoundCause
 from seqcls.results import Confusion
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.frames import frame
@@ -30,7 +30,7 @@ tried on the test strings alone, are not read."""
 Row = dict[str, Any]
 
 
-def record_causes(store: Store, run_id: int, causes: Sequence[Found]) -> None:
+def record_causes(store: Store, run_id: int, causes: Sequence[FoundCause]) -> None:
     """Stores the causes of a finished run's errors, in place of those that were stored.
 
     Raises:
@@ -150,20 +150,10 @@ def misfits(connection: Connection) -> Iterator[tuple[str, str]]:
 
 
 def _of_other_tests() -> Select[int]:
-    unlike = [
-        _positives(Perturbation) != _positives(Run),
-        _negatives(Perturbation) != _negatives(Run),
-    ]
+    positives = Perturbation.fn + Perturbation.tp != Run.fn + Run.tp
+    negatives = Perturbation.tn + Perturbation.fp != Run.tn + Run.fp
     query = select(Perturbation.run_id).join(Run, Run.id == Perturbation.run_id)
-    return query.where(Run.state == RunState.DONE, or_(*unlike)).distinct()
-
-
-def _positives(table: type[Perturbation | Run]) -> ColumnElement[int | None]:
-    return table.fn + table.tp
-
-
-def _negatives(table: type[Perturbation | Run]) -> ColumnElement[int | None]:
-    return table.tn + table.fp
+    return query.where(Run.state == RunState.DONE, or_(positives, negatives)).distinct()
 
 
 def _replace(

@@ -168,18 +168,10 @@ def claim(store: Store, worker_id: int, group: RunGroup) -> Claim | None:
             return None
         # A worker that was killed, or one of another version, may have left some.
         forget_losses(connection, attempts)
-        mine = Run.id.in_(attempts)
-        connection.execute(
-            update(Run)
-            .where(mine)
-            .values(
-                state=RunState.RUNNING,
-                attempt=Run.attempt + 1,
-                worker_id=worker_id,
-                started_at=now(),
-            )
-        )
-        update_states(connection, sweeps_of(connection, select(Run.id).where(mine)))
+        taken = {"state": RunState.RUNNING, "worker_id": worker_id, "started_at": now()}
+        mine = update(Run).where(Run.id.in_(attempts))
+        connection.execute(mine.values(**taken, attempt=Run.attempt + 1))
+        update_states(connection, sweeps_of(connection, attempts))
     return Claim(worker_id, tuple(run for run in group if run.id in attempts), attempts)
 
 

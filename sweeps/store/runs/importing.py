@@ -1,10 +1,9 @@
 """Stores results of models trained elsewhere, each run in one transaction."""
 
 import json
-import uuid
 from collections.abc import Iterable
 
-from sqlalchemy import Connection, Select, delete, insert, select
+from sqlalchemy import Connection, Select, delete, select
 
 from seqcls.canonical import canonical_json
 from seqcls.config import IMPORTED, RunConfig
@@ -16,13 +15,13 @@ from sweeps.grid.spec import spec_as_written
 from sweeps.results.run_result import RunResult
 from sweeps.store.databases.engine import Store
 from sweeps.store.databases.postgres import take_turns
-from sweeps.store.databases.statements import insert_new, inserted_id, update_states
+from sweeps.store.databases.statements import insert_new, insert_sweep, sweeps_of, update_states
 from sweeps.store.results.datasets import store_dataset
 from sweeps.store.results.sums import raise_sums
 from sweeps.store.results.test_sets import store_test_set
 from sweeps.store.runs.recording import insert_results
 from sweeps.store.runs.submitting import config_ids_of, delete_runs, insert_runs
-from sweeps.store.schema.tables import Config, Run, Sweep, SweepRun, SweepState, now
+from sweeps.store.schema.tables import Config, Run, Sweep, SweepRun
 
 DESCRIPTION = "Results of models trained elsewhere."
 
@@ -87,9 +86,8 @@ def record_imported(
         if (known := connection.scalar(same)) is not None:
             if not replace:
                 raise _known(config, model_seed, known)
-            members = SweepRun.run_id == known
-            sweep_ids |= set(connection.scalars(select(SweepRun.sweep_id).where(members)))
-            connection.execute(delete(SweepRun).where(members))
+            sweep_ids |= set(sweeps_of(connection, [known]))
+            connection.execute(delete(SweepRun).where(SweepRun.run_id == known))
             delete_runs(connection, [known])
         if config.dataset:
             store_dataset(connection, dataset_of(config.dataset))
@@ -125,12 +123,4 @@ def _sweep_id(connection: Connection, name: str) -> int:
     known = _known_sweep(connection, name)
     if known is not None:
         return known
-    row = insert(Sweep).values(
-        name=name,
-        description=DESCRIPTION,
-        spec=_spec(name),
-        created_at=now(),
-        state=SweepState.QUEUED,
-        launch_token=uuid.uuid4().hex,
-    )
-    return inserted_id(connection, row)
+    return insert_sweep(connection, name, DESCRIPTION, _spec(name))

@@ -26,7 +26,7 @@ class Note:
 
 
 @dataclass(frozen=True)
-class View:
+class NamedView:
     """A page with its filters, by the name that somebody gave it."""
 
     name: str
@@ -96,16 +96,16 @@ def forget(connection: Connection, sweep_id: int) -> None:
         connection.execute(delete_rows(table).where(table.sweep_id == sweep_id))
 
 
-def views(store: Store) -> list[View]:
+def views(store: Store) -> list[NamedView]:
     """All saved views, by name."""
     with store.begin() as connection:
         noted = connection.execute(
             select(SavedView.name, SavedView.page, SavedView.query).order_by(SavedView.name)
         )
-        return [View(*row) for row in noted]
+        return [NamedView(*row) for row in noted]
 
 
-def save_view(store: Store, view: View) -> None:
+def save_view(store: Store, view: NamedView) -> None:
     """Saves a view; one of the same name is replaced.
 
     Raises:

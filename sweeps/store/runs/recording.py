@@ -71,7 +71,7 @@ def record(store: Store, claimed: Claim, outcomes: Sequence[RunResult]) -> int:
                 _insert_failure(connection, claimed, run.id, outcome.failure, final=True)
         insert_results(connection, done)
         raise_sums(connection, [run.id for run, _ in done])
-        update_states(connection, sweeps_of(connection, select(Run.id).where(Run.id.in_(held))))
+        update_states(connection, sweeps_of(connection, held))
     return len(held)
 
 
@@ -95,26 +95,26 @@ def record_lost(store: Store, claimed: Claim, reason: str) -> None:
         for run_id, failures in held.items():
             final = failures + 1 >= MAX_FAILURES
             _insert_failure(connection, claimed, run_id, reason, final=final)
-        update_states(connection, sweeps_of(connection, select(Run.id).where(Run.id.in_(held))))
+        update_states(connection, sweeps_of(connection, held))
 
 
-def record_losses(store: Store, told: Sequence[ClaimLosses]) -> None:
+def record_losses(store: Store, losses: Sequence[ClaimLosses]) -> None:
     """Stores losses of runs in training, for pages to show; fenced as results are.
 
     They are deleted when a run's training ends, however it ends. The revision is not raised, or
     pages would read everything anew while anything trains.
     """
     with store.begin() as connection:
-        held = _held(connection, *(claimed for claimed, _ in told))
+        held = _held(connection, *(claimed for claimed, _ in losses))
         rows = [
             {
-                "run_id": claimed.runs[losses.member].id,
-                "epoch": losses.epoch,
-                "train_loss": losses.train_loss,
-                "validation_loss": losses.validation_loss,
+                "run_id": claimed.runs[epoch.member].id,
+                "epoch": epoch.epoch,
+                "train_loss": epoch.train_loss,
+                "validation_loss": epoch.validation_loss,
             }
-            for claimed, epochs in told
-            for losses in epochs
+            for claimed, epochs in losses
+            for epoch in epochs
         ]
         # Some may be there: after a broken connection, stored losses are sent again.
         insert_new(connection, Epoch, [row for row in rows if row["run_id"] in held])

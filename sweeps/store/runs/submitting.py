@@ -3,6 +3,7 @@
 import json
 import uuid
 from collections.abc import Sequence
+from itertools import product
 
 from sqlalchemy import Connection, exists, insert, literal, select, update
 from sqlalchemy import delete as delete_rows
@@ -20,7 +21,9 @@ from sweeps.store.databases.statements import (
     ids_of,
     in_another_sweep,
     insert_new,
-    inserted_id,
+    insert_sweep,
+    queue_runs,
+    sweeps_of,
     update_states,
 )
 from sweeps.store.results.datasets import delete_unused, store_dataset
@@ -44,7 +47,6 @@ from sweeps.store.schema.tables import (
     TestSet,
     TestString,
     Verdict,
-    now,
 )
 
 RESULTS = (
@@ -130,8 +132,7 @@ def retry(store: Store, sweep_ids: Sequence[int]) -> int:
         connection.execute(
             update(Sweep).where(Sweep.id.in_(sweep_ids)).values(state=SweepState.QUEUED)
         )
-        affected = select(SweepRun.sweep_id).where(SweepRun.run_id.in_(members)).distinct()
-        update_states(connection, connection.scalars(affected))
+        update_states(connection, sweeps_of(connection, members))
     return again
 
 
@@ -197,12 +198,6 @@ def _set_state(store: Store, sweep_ids: Sequence[int], state: SweepState) -> Non
 
 
 def _sweep_id(connection: Connection, spec: SweepSpec, token: str) -> int:
-    fields = {
-        "description": spec.description,
-        "spec": spec.submitted,
-        "launch_token": token,
-        "state": SweepState.QUEUED,
-    }
     rows = connection.execute(select(Sweep.id, Sweep.spec).where(Sweep.name == spec.name))
     known = rows.one_or_none()
     if known is not None:
@@ -211,10 +206,11 @@ def _sweep_id(connection: Connection, spec: SweepSpec, token: str) -> int:
                 f"sweep {spec.name!r} holds imported results; give the sweep to be trained "
                 f"another name"
             )
-        connection.execute(update(Sweep).where(Sweep.id == known.id).values(**fields))
+        fields = {"description": spec.description, "spec": spec.submitted, "launch_token": token}
+        this = update(Sweep).where(Sweep.id == known.id)
+        connection.execute(this.values(**fields, state=SweepState.QUEUED))
         return int(known.id)
-    row = insert(Sweep).values(name=spec.name, created_at=now(), **fields)
-    return inserted_id(connection, row)
+    return insert_sweep(connection, spec.name, spec.description, spec.submitted, launch_token=token)
 
 
 def config_ids_of(connection: Connection, configs: Sequence[RunConfig]) -> list[int]:
@@ -245,14 +241,8 @@ def insert_runs(
     connection: Connection, config_ids: Sequence[int], model_seeds: Sequence[int]
 ) -> None:
     """Queues every one of these configurations with every seed, where that is no run yet."""
-    new = {"state": RunState.QUEUED, "attempt": 0, "failures": 0}
     for seeds in chunks(model_seeds):
-        rows = [
-            {"config_id": config_id, "model_seed": seed, **new}
-            for config_id in config_ids
-            for seed in seeds
-        ]
-        insert_new(connection, Run, rows)
+        queue_runs(connection, product(config_ids, seeds))
 
 
 def add_members(

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from sqlalchemy import ForeignKey, Index, UniqueConstraint
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.orm import DeclarativeBase, Mapped, MappedColumn, mapped_column
 
 from sweeps.results.digest import OUTPUT_COUNTS
 from sweeps.store.schema import values
@@ -66,6 +66,18 @@ _STRICT = {"sqlite_strict": True}
 _NUMBERED = {**_STRICT, "sqlite_autoincrement": True}
 """An id is never given twice: whoever remembers one cannot mistake another row for it."""
 _BY_KEY = {**_STRICT, "sqlite_with_rowid": False}
+
+
+def _key_part(table: str) -> MappedColumn[int]:
+    """The id of a row of another table, in the key of this one's rows."""
+    return mapped_column(whole(values.ID), ForeignKey(f"{table}.id"), primary_key=True)
+
+
+def _only_key(table: str) -> MappedColumn[int]:
+    """The id of a row of another table, of which this one has one row at most."""
+    whose = ForeignKey(f"{table}.id")
+    return mapped_column(whole(values.ID), whose, primary_key=True, autoincrement=False)
+
 
 _OUTPUTS = values.text(
     "a JSON array of arrays: output, first wrong place, kind of error", unpacked_outputs
@@ -136,9 +148,7 @@ class TestString(Base):
     __test__ = False
     __tablename__ = "test_string"
     __table_args__ = (_BY_KEY,)
-    test_set_id: Mapped[int] = mapped_column(
-        whole(values.ID), ForeignKey("test_set.id"), primary_key=True
-    )
+    test_set_id: Mapped[int] = _key_part("test_set")
     number: Mapped[int] = mapped_column(whole(values.whole(0, 2**24 - 1)), primary_key=True)
     string: Mapped[str] = mapped_column(text())
     length: Mapped[int] = mapped_column(whole(values.LENGTH))
@@ -205,10 +215,8 @@ class SweepRun(Base):
 
     __tablename__ = "sweep_run"
     __table_args__ = (Index("sweep_run_run_id", "run_id"), _BY_KEY)
-    sweep_id: Mapped[int] = mapped_column(
-        whole(values.ID), ForeignKey("sweep.id"), primary_key=True
-    )
-    run_id: Mapped[int] = mapped_column(whole(values.ID), ForeignKey("run.id"), primary_key=True)
+    sweep_id: Mapped[int] = _key_part("sweep")
+    run_id: Mapped[int] = _key_part("run")
 
 
 class SweepNote(Base):
@@ -216,9 +224,7 @@ class SweepNote(Base):
 
     __tablename__ = "sweep_note"
     __table_args__ = (_STRICT,)
-    sweep_id: Mapped[int] = mapped_column(
-        whole(values.ID), ForeignKey("sweep.id"), primary_key=True, autoincrement=False
-    )
+    sweep_id: Mapped[int] = _only_key("sweep")
     title: Mapped[str] = mapped_column(text())
     note: Mapped[str] = mapped_column(text())
     archived_at: Mapped[str | None] = mapped_column(text(values.TIME))
@@ -230,9 +236,7 @@ class SweepTag(Base):
 
     __tablename__ = "sweep_tag"
     __table_args__ = (_BY_KEY,)
-    sweep_id: Mapped[int] = mapped_column(
-        whole(values.ID), ForeignKey("sweep.id"), primary_key=True
-    )
+    sweep_id: Mapped[int] = _key_part("sweep")
     tag: Mapped[str] = mapped_column(text(values.WORD), primary_key=True)
 
 
@@ -257,7 +261,7 @@ class Epoch(Base):
 
     __tablename__ = "epoch"
     __table_args__ = (_BY_KEY,)
-    run_id: Mapped[int] = mapped_column(whole(values.ID), ForeignKey("run.id"), primary_key=True)
+    run_id: Mapped[int] = _key_part("run")
     epoch: Mapped[int] = mapped_column(whole(values.EPOCH), primary_key=True)
     train_loss: Mapped[float] = mapped_column(real())
     validation_loss: Mapped[float] = mapped_column(real())
@@ -272,7 +276,7 @@ class LengthScore(Base):
 
     __tablename__ = "length_score"
     __table_args__ = (_BY_KEY,)
-    run_id: Mapped[int] = mapped_column(whole(values.ID), ForeignKey("run.id"), primary_key=True)
+    run_id: Mapped[int] = _key_part("run")
     length: Mapped[int] = mapped_column(whole(values.LENGTH), primary_key=True)
     tn: Mapped[int | None] = mapped_column(whole())
     fp: Mapped[int | None] = mapped_column(whole())
@@ -322,9 +326,7 @@ class ErrorPack(Base):
 
     __tablename__ = "error_pack"
     __table_args__ = (_STRICT,)
-    run_id: Mapped[int] = mapped_column(
-        whole(values.ID), ForeignKey("run.id"), primary_key=True, autoincrement=False
-    )
+    run_id: Mapped[int] = _only_key("run")
     numbers: Mapped[bytes] = mapped_column(packed_bytes(values.NUMBERS))
     """Of the test set's strings, ascending, three bytes each, the highest first."""
     logits: Mapped[bytes] = mapped_column(packed_bytes())
@@ -339,9 +341,7 @@ class OutputPack(Base):
 
     __tablename__ = "output_pack"
     __table_args__ = (_STRICT,)
-    run_id: Mapped[int] = mapped_column(
-        whole(values.ID), ForeignKey("run.id"), primary_key=True, autoincrement=False
-    )
+    run_id: Mapped[int] = _only_key("run")
     outputs: Mapped[str] = mapped_column(text(_OUTPUTS))
     """A JSON array, in the order of the pack of errors: of each the output, the first wrong place
     and the kind of error."""
@@ -352,7 +352,7 @@ class Checkpoint(Base):
 
     __tablename__ = "checkpoint"
     __table_args__ = (_STRICT,)
-    run_id: Mapped[int] = mapped_column(whole(values.ID), ForeignKey("run.id"), primary_key=True)
+    run_id: Mapped[int] = _key_part("run")
     epoch: Mapped[int] = mapped_column(whole(values.EPOCH), primary_key=True)
     weights: Mapped[bytes] = mapped_column(packed_bytes())
 
@@ -362,9 +362,7 @@ class Verdict(Base):
 
     __tablename__ = "verdict"
     __table_args__ = (_STRICT,)
-    run_id: Mapped[int] = mapped_column(
-        whole(values.ID), ForeignKey("run.id"), primary_key=True, autoincrement=False
-    )
+    run_id: Mapped[int] = _only_key("run")
     max_length: Mapped[int] = mapped_column(whole(values.LENGTH))
     unit: Mapped[str] = mapped_column(text(values.one_word_of(Unit)))
     inputs: Mapped[int] = mapped_column(big())
@@ -379,7 +377,7 @@ class Cause(Base):
 
     __tablename__ = "cause"
     __table_args__ = (_STRICT,)
-    run_id: Mapped[int] = mapped_column(whole(values.ID), ForeignKey("run.id"), primary_key=True)
+    run_id: Mapped[int] = _key_part("run")
     number: Mapped[int] = mapped_column(whole(), primary_key=True)
     """0 is the cause of most errors."""
     mechanism: Mapped[str] = mapped_column(text())
@@ -399,7 +397,7 @@ class Perturbation(Base):
 
     __tablename__ = "perturbation"
     __table_args__ = (_STRICT,)
-    run_id: Mapped[int] = mapped_column(whole(values.ID), ForeignKey("run.id"), primary_key=True)
+    run_id: Mapped[int] = _key_part("run")
     number: Mapped[int] = mapped_column(whole(), primary_key=True)
     tn: Mapped[int] = mapped_column(whole())
     fp: Mapped[int] = mapped_column(whole())
@@ -412,7 +410,7 @@ class Failure(Base):
 
     __tablename__ = "failure"
     __table_args__ = (_STRICT,)
-    run_id: Mapped[int] = mapped_column(whole(values.ID), ForeignKey("run.id"), primary_key=True)
+    run_id: Mapped[int] = _key_part("run")
     attempt: Mapped[int] = mapped_column(whole(), primary_key=True)
     at: Mapped[str] = mapped_column(text(values.TIME))
     reason: Mapped[str] = mapped_column(text())

@@ -15,6 +15,7 @@ from sweeps.store.databases.bulk import fetched, plain_rows
 from sweeps.store.schema.tables import LengthScore, TestString
 from sweeps.store.strings.errors import (
     OUTPUT_COLUMNS,
+    STRING_COLUMNS,
     errors_in,
     one_each,
     outputs_of,
@@ -23,15 +24,6 @@ from sweeps.store.strings.errors import (
 
 # Named types, since a part without rows says nothing of them.
 LENGTHS = pa.schema([(column.name, pa.int64()) for column in LengthScore.__table__.columns])
-_STRINGS = pa.schema(
-    [
-        ("string", pa.string()),
-        ("length", pa.int64()),
-        ("label", pa.int64()),
-        ("occurrences", pa.int64()),
-        ("target", pa.string()),
-    ]
-)
 ERRORS = pa.schema(
     [
         ("run_id", pa.int64()),
@@ -47,7 +39,9 @@ ERRORS = pa.schema(
         ("error_kind", pa.string()),
     ]
 )
-_OUTPUTS = pa.schema([ERRORS.field(name) for name in OUTPUT_COLUMNS])
+_STRINGS, _OUTPUTS = (
+    pa.schema([ERRORS.field(name) for name in names]) for names in (STRING_COLUMNS, OUTPUT_COLUMNS)
+)
 
 
 def lengths_of(connection: Connection, run_ids: Sequence[int]) -> pa.Table:

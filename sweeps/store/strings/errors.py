@@ -102,14 +102,10 @@ def one_each(run_id: int, outputs: list[Output], errors: int) -> list[Output]:
     return outputs
 
 
-def strings_of(
-    connection: Connection, test_set_id: int, numbers: Sequence[int] | None = None
-) -> "pd.DataFrame":
-    """A test set's strings, or those of these numbers: `STRING_COLUMNS`, indexed by number."""
+def strings_of(connection: Connection, test_set_id: int) -> "pd.DataFrame":
+    """A test set's strings: `STRING_COLUMNS`, indexed by number."""
     query = select(TestString.number, *(getattr(TestString, name) for name in STRING_COLUMNS))
     query = query.where(TestString.test_set_id == test_set_id)
-    if numbers is not None:
-        query = query.where(one_of(TestString.number, numbers))
     return read(connection, query.order_by(TestString.number)).set_index("number")
 
 

@@ -41,7 +41,7 @@ EVERY_ERROR = ErrorSearch()
 
 def count_string_errors(store: Store, run_id: int, search: ErrorSearch) -> int:
     """How many different strings of a search a run misclassified."""
-    return len(_found(store, run_id, search))
+    return len(_matching(store, run_id, search))
 
 
 def string_errors(
@@ -57,14 +57,14 @@ def string_errors(
         string, kind, length (letters), label (1: in the language), logit, occurrences (in the
         test set); of other tasks target, and of transductions `OUTPUT_COLUMNS`.
     """
-    found = _found(store, run_id, search)
+    errors = _matching(store, run_id, search)
     # Numbers sort strings as text, in every database alike.
-    found = found.sort_values(["length", "number"], ignore_index=True)
-    found["kind"] = found["error_kind"] if "error_kind" in found else _kinds(found["label"])
+    errors = errors.sort_values(["length", "number"], ignore_index=True)
+    errors["kind"] = errors["error_kind"] if "error_kind" in errors else _kinds(errors["label"])
     columns = ["string", "kind", "length", "label", "logit", "occurrences"]
-    columns += [name for name in ("target", *OUTPUT_COLUMNS) if name in found]
+    columns += [name for name in ("target", *OUTPUT_COLUMNS) if name in errors]
     end = None if limit is None else offset + limit
-    return found.iloc[offset:end][columns].reset_index(drop=True)
+    return errors.iloc[offset:end][columns].reset_index(drop=True)
 
 
 @dataclass(frozen=True)
@@ -82,24 +82,23 @@ class BreakingStrings:
     """1 where that is all of them, 2 where it is every second, and so on."""
 
 
-def breaking_strings(
-    store: Store, view: View, limit: int, most_errors: int = MOST_ERRORS
-) -> BreakingStrings:
+def breaking_strings(store: Store, view: View, limit: int) -> BreakingStrings:
     """The strings that most runs of a view misclassified.
+
+    Where the runs made more than `MOST_ERRORS`, only every second, third, … of them is read, so
+    that a page need not read gigabytes.
 
     Args:
         store: where to read.
         view: which runs.
         limit: how many strings of each language.
-        most_errors: where the runs made more errors than this, only every second, third, … of
-            them is read, so that a page need not read gigabytes.
     """
     failing: tuple[ColumnElement[bool], ...]
     failing = (in_scope(view), picked(view), Run.state == RunState.DONE, Run.wrong > 0)
     with store.begin() as connection:
         totals = select(func.count(), func.sum(Run.wrong)).where(*failing)
         models, errors = connection.execute(totals).one()
-        every = max(1, -(-int(errors or 0) // most_errors))
+        every = max(1, -(-int(errors or 0) // MOST_ERRORS))
         if every > 1:
             run_ids = connection.scalars(select(Run.id).where(*failing).order_by(Run.id)).all()
             failing, models = (one_of(Run.id, run_ids[::every]),), len(run_ids[::every])
@@ -107,9 +106,10 @@ def breaking_strings(
     return BreakingStrings(strings, models, languages, every)
 
 
-def _most_broken(
-    connection: Connection, counted: Sequence[ColumnElement[bool]], view: View, limit: int
-) -> tuple[pd.DataFrame, dict[str, int]]:
+def _wrong_by_set(
+    connection: Connection, counted: Sequence[ColumnElement[bool]]
+) -> tuple[dict[Any, Int64[np.ndarray, " string"]], Counter[Any]]:
+    """By test set: how many of these runs got each string wrong, and how many runs got any."""
     packs = (
         select(Config.test_set_id, ErrorPack.numbers)
         .join(Run, Run.id == ErrorPack.run_id)
@@ -125,8 +125,15 @@ def _most_broken(
             by_set.setdefault(test_set_id, []).append(bytes(numbers))
         for test_set_id, packed in by_set.items():
             runs[test_set_id] += len(packed)
-            found = np.bincount(unpacked_numbers(b"".join(packed)))
-            models[test_set_id] = _added(models.get(test_set_id), found)
+            counts = np.bincount(unpacked_numbers(b"".join(packed)))
+            models[test_set_id] = _added(models.get(test_set_id), counts)
+    return models, runs
+
+
+def _most_broken(
+    connection: Connection, counted: Sequence[ColumnElement[bool]], view: View, limit: int
+) -> tuple[pd.DataFrame, dict[str, int]]:
+    models, runs = _wrong_by_set(connection, counted)
     languages = {set_id: _language(connection, set_id) for set_id in models}
     of = Counter[str]()
     for test_set_id, number in runs.items():
@@ -179,12 +186,12 @@ def _language(connection: Connection, test_set_id: int) -> str:
 
 
 def _added(
-    one: Int64[np.ndarray, " string"] | None, two: Int64[np.ndarray, " strings"]
+    first: Int64[np.ndarray, " string"] | None, second: Int64[np.ndarray, " strings"]
 ) -> Int64[np.ndarray, " string"]:
     """The sum of counts, of which either may know more strings."""
-    if one is None:
-        return two
-    longer, shorter = (one, two) if len(one) >= len(two) else (two, one)
+    if first is None:
+        return second
+    shorter, longer = sorted((second, first), key=len)
     longer[: len(shorter)] += shorter
     return longer
 
@@ -207,16 +214,16 @@ def _kinds(labels: "pd.Series[int]") -> list[str]:
     return [words.get(label, "wrong") for label in labels.tolist()]
 
 
-def _found(store: Store, run_id: int, search: ErrorSearch) -> pd.DataFrame:
+def _matching(store: Store, run_id: int, search: ErrorSearch) -> pd.DataFrame:
     with store.begin() as connection:
-        found = errors_of_runs(connection, [run_id])
-    texts = [name for name in ("string", "target", "output") if name in found]
-    found[texts] = found[texts].map(raw, na_action="ignore")
+        errors = errors_of_runs(connection, [run_id])
+    texts = [name for name in ("string", "target", "output") if name in errors]
+    errors[texts] = errors[texts].map(raw, na_action="ignore")
     if search.text:
-        found = found[found["string"].str.contains(raw(search.text), regex=False)]
+        errors = errors[errors["string"].str.contains(raw(search.text), regex=False)]
     if search.kind is not None:
-        found = found[found["label"] == KINDS.index(search.kind)]
-    return found
+        errors = errors[errors["label"] == KINDS.index(search.kind)]
+    return errors
 
 
 def errors_of(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:

@@ -15,40 +15,40 @@ from seqcls.results import EpochLosses
 QUIET_SECONDS = 2.0
 """How long a group trains before losses are reported: most groups are done sooner."""
 
-TELL_SECONDS = 1.0
+LOSSES_SECONDS = 1.0
 """Between two reports of losses; an epoch may take a thousandth of it."""
 
-_TOLD = struct.Struct("=dqqdd")
+_RECORD = struct.Struct("=dqqdd")
 """How many members' worth is done; a member, its epoch, its losses. All records have one size, so
 a piece never ends inside one."""
 
 _NOBODY = -1
 """The member of a record that reports only the share."""
 
-_AT_ONCE = select.PIPE_BUF // _TOLD.size
+_AT_ONCE = select.PIPE_BUF // _RECORD.size
 
 
-class Told:
+class ProgressReporter:
     """Reports the progress of one group; the engine calls it after every epoch."""
 
     def __init__(self, pipe: int) -> None:
         self._pipe = pipe
         self._due = time.monotonic() + QUIET_SECONDS
-        self._untold: list[EpochLosses] = []
+        self._unreported: list[EpochLosses] = []
 
     def __call__(self, done: float, epochs: Sequence[EpochLosses]) -> None:
-        self._untold += epochs
-        self._write(_TOLD.pack(done, _NOBODY, 0, 0.0, 0.0))
+        self._unreported += epochs
+        self._write(_RECORD.pack(done, _NOBODY, 0, 0.0, 0.0))
         if time.monotonic() >= self._due:
-            self._tell(done)
-            self._due = time.monotonic() + TELL_SECONDS
+            self._report_losses(done)
+            self._due = time.monotonic() + LOSSES_SECONDS
 
-    def _tell(self, done: float) -> None:
-        while self._untold:
-            some = self._untold[:_AT_ONCE]
-            if not self._write(b"".join(_TOLD.pack(done, *fields) for fields in some)):
+    def _report_losses(self, done: float) -> None:
+        while self._unreported:
+            some = self._unreported[:_AT_ONCE]
+            if not self._write(b"".join(_RECORD.pack(done, *fields) for fields in some)):
                 return
-            del self._untold[:_AT_ONCE]
+            del self._unreported[:_AT_ONCE]
 
     def _write(self, piece: bytes) -> bool:
         try:
@@ -59,7 +59,7 @@ class Told:
         return True
 
 
-def heard(piece: bytes) -> tuple[float, list[EpochLosses]]:
+def reported(piece: bytes) -> tuple[float, list[EpochLosses]]:
     """What a piece that came through the pipe says: the share at its end, and its losses."""
-    records = list(_TOLD.iter_unpack(piece))
+    records = list(_RECORD.iter_unpack(piece))
     return records[-1][0], [EpochLosses(*fields) for _, *fields in records if fields[0] != _NOBODY]

@@ -18,12 +18,12 @@ from seqcls.errors import named
 from sweeps.processes.garbage import collect_seldom
 from sweeps.work.executors.interface import is_of_machine
 from sweeps.work.executors.messages import Inbox, packed
-from sweeps.work.executors.progress_pipe import Told
+from sweeps.work.executors.progress_pipe import ProgressReporter
 from sweeps.work.executors.training_process import CHUNK_BYTES, READY, Answer
 from sweeps.work.jobs import Job, run_job
 
 
-def main(channel: socket.socket, told: int) -> None:
+def main(channel: socket.socket, progress: int) -> None:
     """Trains until the other end is gone."""
     try:
         channel.sendall(packed(READY))
@@ -32,7 +32,7 @@ def main(channel: socket.socket, told: int) -> None:
     jobs: SimpleQueue[Job] = SimpleQueue()
     threading.Thread(target=_receive, args=(channel, jobs), daemon=True).start()
     while True:
-        answer = _packed_answer(jobs.get(), told)
+        answer = _packed_answer(jobs.get(), progress)
         try:
             channel.sendall(answer)
         except OSError:
@@ -51,9 +51,9 @@ def _receive(channel: socket.socket, jobs: "SimpleQueue[Job]") -> None:
         os._exit(1)
 
 
-def _packed_answer(job: Job, told: int) -> bytes:
+def _packed_answer(job: Job, progress: int) -> bytes:
     try:
-        answer: Answer = (run_job(job, Told(told)), None, False)
+        answer: Answer = (run_job(job, ProgressReporter(progress)), None, False)
     except Exception as error:
         answer = ([], named(error), is_of_machine(error))
     return packed(answer)

@@ -19,7 +19,7 @@ from sweeps.processes.interruption import SIGNALS
 from sweeps.processes.python import python
 from sweeps.results.run_result import RunResult
 from sweeps.work.executors.messages import Inbox, packed
-from sweeps.work.executors.progress_pipe import heard
+from sweeps.work.executors.progress_pipe import reported
 from sweeps.work.jobs import Job
 
 _TRAIN_HERE = "sweeps.work.executors.train_here"
@@ -53,18 +53,18 @@ class TrainingProcess:
 
     def __init__(self, engine: str) -> None:
         self._channel, theirs = socket.socketpair()
-        self._progress, told = os.pipe()
+        self._progress, progress = os.pipe()
         # Output before it is ready is a traceback, of which one line is shown.
         self._last_words = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the others)
         try:
-            self._process = _started(theirs.fileno(), told, self._last_words.fileno(), engine)
+            self._process = _started(theirs.fileno(), progress, self._last_words.fileno(), engine)
         except BaseException:
             self._close()
             raise
         finally:
             # Else neither this process nor the next that is started would ever see the end of it.
             theirs.close()
-            os.close(told)
+            os.close(progress)
         self._channel.setblocking(False)
         os.set_blocking(self._progress, False)
         self._outgoing = memoryview(b"")
@@ -146,7 +146,7 @@ class TrainingProcess:
         epochs: list[EpochLosses] = []
         with suppress(BlockingIOError):
             while piece := os.read(self._progress, CHUNK_BYTES):
-                self._done, losses = heard(piece)
+                self._done, losses = reported(piece)
                 epochs += losses
         return self._done, epochs
 
@@ -183,17 +183,19 @@ class TrainingProcess:
         raise ProcessDiedError
 
 
-def _started(channel: int, told: int, last_words: int, engine: str) -> "subprocess.Popen[bytes]":
+def _started(
+    channel: int, progress: int, last_words: int, engine: str
+) -> "subprocess.Popen[bytes]":
     # Signals reach every process of a terminal; the one that hands out groups decides. A process
     # inherits what is blocked while it is made, and never unblocks it.
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     errors = _standard_error()
     try:
         return subprocess.Popen(
-            python(_TRAIN_HERE, str(channel), str(told), str(errors), engine),
+            python(_TRAIN_HERE, str(channel), str(progress), str(errors), engine),
             stdin=subprocess.DEVNULL,
             stderr=last_words,
-            pass_fds=(channel, told, errors),
+            pass_fds=(channel, progress, errors),
         )
     finally:
         os.close(errors)

@@ -7,7 +7,7 @@ import pandas as pd
 import typer
 
 from seqcls.errors import ConfigError
-from sweeps.cli.commands.printing import count, print_table
+from sweeps.cli.commands.printing import count, print_record, print_table
 from sweeps.cli.exit_codes import BAD_INPUT
 from sweeps.datasets.summary import Summary, summary
 from sweeps.questions.importing import import_predictions
@@ -18,7 +18,7 @@ def show_data(path: str, as_json: bool) -> None:
     """Prints what is in a file; ends with status 2 where it is refused."""
     described = summary(path)
     if as_json:
-        typer.echo(json.dumps(described.record(), indent=1))
+        print_record(described.record())
     else:
         _print(described)
     if described.refused:

@@ -29,12 +29,12 @@ def _digest_verdicts() -> None:
             "JOIN config ON config.id = config_id"
         )
     )
-    for key, model_seed, run_id, *found in rows.fetchall():
+    for key, model_seed, run_id, *verdict in rows.fetchall():
         names = ("max_length", "multisets", "false_positives", "false_negatives", "shortest_error")
         content = {
             "config": key,
             "model_seed": model_seed,
-            "verdict": dict(zip(names, found, strict=True)),
+            "verdict": dict(zip(names, verdict, strict=True)),
         }
         text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
         op.get_bind().execute(

@@ -1,0 +1,1 @@
+"""What pages put on the screen: charts, pictures, chips."""

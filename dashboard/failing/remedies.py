@@ -1,0 +1,99 @@
+"""What would help a failing model: fields to change, and what came of it where that was trained."""
+
+import uuid
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import data
+from dashboard.failing.prefilled_launch import fill
+from dashboard.sweeps_page import sweep_actions
+from dashboard.text import verbatim
+from seqcls.config import RunConfig
+from sweeps.analysis import remedy_trials
+from sweeps.analysis.remedy_trials import Trial
+from sweeps.read_only import control
+from sweeps.store.opening import open_reader
+from sweeps.store.reading import queries
+
+
+def show(run_id: int) -> None:
+    """Draws the section of one model, where its causes are known.
+
+    Args:
+        run_id: a finished run, which the link names too.
+    """
+    mechanisms = remedy_trials.mechanisms_of(data.causes([run_id]))
+    if not mechanisms:
+        return
+    st.subheader(f"What would help model {run_id}?")
+    config = queries.run_config(open_reader(), run_id)
+    trials = data.trials(run_id, mechanisms)
+    if not trials:
+        st.info(
+            "No known remedy changes a field of this configuration. The page Compare shows which "
+            "other settings do better."
+        )
+        return
+    st.caption(
+        "Each suggestion changes one field, and with it those that must follow, to address what "
+        "some of the model's errors come from or have in common. Train the same seeds with it to "
+        "see whether it helps."
+    )
+    _train_all(run_id, config, trials)
+    for number, trial in enumerate(trials):
+        suggestion = trial.suggestion
+        left, right = st.columns([5, 2], vertical_alignment="center")
+        left.markdown(
+            f"**{verbatim(suggestion.text)}** (for: {verbatim(suggestion.mechanism)}). "
+            f"{verbatim(suggestion.reason)} *Source: {verbatim(suggestion.source)}.*"
+        )
+        said = [remedy_trials.record_sentence(trial), remedy_trials.trial_sentence(trial)]
+        left.caption(verbatim("; ".join(filter(None, said))))
+        right.button(
+            "Fill the launch panel",
+            key=f"fill {run_id} {number}",
+            on_click=fill,
+            args=(run_id, config, trial),
+            width="stretch",
+        )
+
+
+def _train_all(run_id: int, config: RunConfig, trials: Sequence[Trial]) -> None:
+    """Launches what is not trained yet of all suggestions, as one sweep."""
+    new = [trial for trial in trials if not trial.is_begun]
+    if len(new) < 2:
+        return
+    spec = remedy_trials.all_spec(config, new)
+    models = len(new) * len(spec.model_seeds)
+    st.button(
+        f"Train all {len(new)} ({models:,} models)",
+        key=f"train_all {run_id}",
+        icon=":material/rocket_launch:",
+        on_click=sweep_actions.launch,
+        args=([spec], uuid.uuid4().hex),
+        **control("Launches all of these suggestions as one sweep, with the same seeds."),
+    )
+
+
+def rounding(run_id: int) -> None:
+    """Says where a model's outcome hangs on rounding.
+
+    Args:
+        run_id: a finished run.
+    """
+    retrained: pd.DataFrame = data.sensitivity()
+    for outcome in retrained[retrained["run_id"] == run_id].to_dict("records"):
+        times = (
+            f"{outcome['times']} times with other rounding (initial values moved by one unit in "
+            "the last place, or double precision)"
+        )
+        if outcome["sensitive"]:
+            st.warning(
+                f"This model's outcome depends on rounding: retrained {times}, it misclassifies "
+                f"{outcome['least']:,} to {outcome['most']:,} test strings.",
+                icon=":material/casino:",
+            )
+        else:
+            st.caption(f"Retrained {times}, the model has the same confusion matrix each time.")

@@ -1,0 +1,209 @@
+"""What a sweep of one's own starts from, and what is changed against it."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import streamlit as st
+
+from dashboard import data
+from dashboard.launch.fields import default_value, writes
+from dashboard.launch.seeds import written_seeds
+from dashboard.words import names
+from seqcls.canonical import canonical_json
+from seqcls.config import ANY_SAMPLER, PARTS, RunConfig
+from sweeps.grid.spec import load_specs
+from sweeps.store.opening import open_reader, why_unreadable
+from sweeps.store.reading import queries, sweep_queries
+
+REPORT = "The report's model"
+DEFAULTS = "All defaults"
+REPORT_SPEC = "report/all_initializations"
+MOST_CONFIGURATIONS = 5
+
+KEY = "launch_start"
+FIRST_NAME = "my_sweep"
+GIVEN = "launch_given_name"
+"""The name that was given by choosing what to start from."""
+
+TO_WRITE: Mapping[str, Any] = {
+    "hidden_size": 32,
+    "attention_head_size": 16,
+    "num_blocks": 2,
+    "positions": "alibi",
+    "learning_rate": 0.002,
+    "validation_max_length": 10,
+    "test_max_length": 40,
+}
+"""What a model begins with that is to write outputs. Two dimensions without positions, as of the
+report's models, cannot; on inputs of 50 tokens, its validation, the first epoch would be the best;
+and outputs for inputs of 200 tokens take long to write."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """A specification to begin with; its name is not taken over."""
+
+    spec: Mapping[str, Any]
+
+    def values(self, field: str) -> list[Any]:
+        """The values that it gives a field; the field's own where it names none."""
+        axes, fixed = self.spec.get("axes", {}), self.spec.get("fixed", {})
+        if field in axes:
+            return list(axes[field])
+        if field in fixed:
+            return [fixed[field]]
+        of_each = [x[field] for x in self.spec.get("configurations", []) if field in x]
+        if of_each:
+            return list({canonical_json(value): value for value in of_each}.values())
+        return [default_value(field, None if field == "task" else self.values("task")[0])]
+
+    def names_field(self, field: str) -> bool:
+        """Whether it says anything of a field."""
+        tables = (self.spec.get("fixed", {}), self.spec.get("axes", {}))
+        return any(field in x for x in (*tables, *self.spec.get("configurations", [])))
+
+    def recommended(self, read: set[str], task: str) -> dict[str, list[Any]]:
+        """Values other than the defaults, for what is new to a sweep that starts here.
+
+        What starts from strings of `balanced_strings` keeps drawing them as they were drawn. A
+        transduction that starts from a language begins with `TO_WRITE`.
+
+        Args:
+            read: the fields that mean anything now.
+            task: that is chosen.
+        """
+        if writes(task) and not writes(self.values("task")[0]):
+            return {name: [value] for name, value in TO_WRITE.items() if name in read}
+        samplers = [x for part in PARTS for x in self.values(f"{part}_sampler")]
+        is_new = "negative_lengths" in read and ANY_SAMPLER not in samplers
+        return {"negative_lengths": ["uniform"]} if is_new else {}
+
+    def with_changes(
+        self, chosen: Mapping[str, Sequence[Any]], read: set[str], **keys: Any
+    ) -> dict[str, Any]:
+        """The specification with other values of these fields.
+
+        Args:
+            chosen: values by field; several make an axis.
+            read: the fields that mean anything now; what it says of others is left out.
+            **keys: of the specification, such as its name.
+        """
+        fixed, axes = dict(self.spec.get("fixed", {})), dict(self.spec.get("axes", {}))
+        configurations = [dict(x) for x in self.spec.get("configurations", [])]
+        for table in (fixed, axes, *configurations):
+            for field in [x for x in table if x in chosen or x not in read]:
+                del table[field]
+        for field, values in chosen.items():
+            if len(values) == 1:
+                fixed[field] = values[0]
+            else:
+                axes[field] = list(values)
+        kept = {key: keys[key] for key in keys if keys[key] is not None}
+        distinct = {canonical_json(x): x for x in configurations}
+        several = {"configurations": list(distinct.values())} if configurations else {}
+        return {**kept, "fixed": fixed, "axes": axes, **several}
+
+    def changes(self, chosen: Mapping[str, Sequence[Any]], read: set[str]) -> list[str]:
+        """What is changed, such as `hidden_size 2 → 4, 8`."""
+        told = [
+            f"{field} {shown(self.values(field))} → {shown(values)}"
+            for field, values in chosen.items()
+            if list(values) != self.values(field)
+        ]
+        dropped = [x for x in RunConfig.model_fields if self.names_field(x) and x not in read]
+        return [*told, *(f"without {field}" for field in dropped)]
+
+
+def shown(values: Sequence[Any]) -> str:
+    """Values as they are written in TOML, separated by commas."""
+    return ", ".join(json.dumps(x) if isinstance(x, bool) else str(x) for x in values)
+
+
+def choose(taken: Callable[[Start], None]) -> Start:
+    """A box with all that can be started from.
+
+    Args:
+        taken: called with another start once it is chosen.
+    """
+    offered = _offered()
+    if st.session_state.get(KEY) not in offered:
+        st.session_state[KEY] = REPORT
+    label = st.selectbox(
+        "Start from",
+        list(offered),
+        key=KEY,
+        on_change=take_over,
+        args=(taken,),
+        help="Settings that you don't change keep these values, so you can compare results.",
+    )
+    return Start(offered[label])
+
+
+def take_over(taken: Callable[[Start], None]) -> None:
+    """The seeds of what is started from, and a name that no sweep has.
+
+    Args:
+        taken: takes the rest over.
+    """
+    label = st.session_state[KEY]
+    spec = _offered().get(label, {})
+    taken(Start(spec))
+    if "model_seeds" in spec:
+        st.session_state["launch_seeds"] = written_seeds(spec["model_seeds"])
+    if st.session_state.get("launch_name", FIRST_NAME) == st.session_state.get(GIVEN, FIRST_NAME):
+        # Nobody typed it.
+        name = free_name(spec.get("name", FIRST_NAME))
+        st.session_state["launch_name"] = st.session_state[GIVEN] = name
+
+
+def free_name(name: str) -> str:
+    """A name that no sweep has: with the next number, where it is taken."""
+    # What is wrong with the database is said elsewhere.
+    stored = [] if why_unreadable() is not None else sweep_queries.specifications(open_reader())
+    if name not in stored:
+        return name
+    stem, _, number = name.rpartition("_")
+    stem = stem if stem and number.isdecimal() else name
+    return next(free for n in count(2) if (free := f"{stem}_{n}") not in stored)
+
+
+def of_sweep(name: str) -> str:
+    """What a sweep is called among what can be started from."""
+    return f"Sweep {name}"
+
+
+def _offered() -> dict[str, Mapping[str, Any]]:
+    (report,) = load_specs(REPORT_SPEC)
+    offered: dict[str, Mapping[str, Any]] = {
+        REPORT: {"fixed": dict(report.fixed or {})},
+        DEFAULTS: {},
+    }
+    # The page itself says what is wrong with the database.
+    if why_unreadable() is not None:
+        return offered
+    stored = sweep_queries.specifications(open_reader())
+    offered |= _linked()
+    return offered | {of_sweep(name): json.loads(text) for name, text in stored.items()}
+
+
+def _linked() -> dict[str, Mapping[str, Any]]:
+    """The model and the configurations that the page is about."""
+    offered: dict[str, Mapping[str, Any]] = {}
+    # A link may name a run that is not here, or several.
+    run_ids = queries.runs_named(open_reader(), st.query_params.get("run", ""))
+    for run_id in run_ids if len(run_ids) == 1 else ():
+        for config_id in data.model(run_id)["config_id"]:
+            offered[f"Model {run_id}"] = _fixed(int(config_id))
+    ids = [int(x) for x in st.query_params.get_all("config") if x.isdecimal() and len(x) < 19]
+    known = [x for x in ids if x in data.settings().index][:MOST_CONFIGURATIONS]
+    for config_id, name in names.configuration_names(known).items():
+        offered[f"Configuration {name}"] = _fixed(config_id)
+    return offered
+
+
+def _fixed(config_id: int) -> Mapping[str, Any]:
+    changed = data.some_configs((config_id,))[config_id].changed
+    return {"fixed": {name: value for name, value in changed.items() if name != "plugins"}}

@@ -1,0 +1,1 @@
+"""The sections of the page Model that rest on letter counts."""

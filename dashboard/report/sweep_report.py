@@ -1,0 +1,239 @@
+"""The report of sweeps as HTML."""
+
+import html
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from dashboard import data
+from dashboard.compare import configurations
+from dashboard.compare.drawn_models import MAX_ROWS
+from dashboard.report import charts, failing_models
+from dashboard.report.causes_and_remedies import causes_of_models, remedies
+from dashboard.report.document import document, kept, quiet, section
+from dashboard.text import models_fail
+from dashboard.words import kind_words, measures, names
+from seqcls import __version__
+from seqcls.theory.table import NOT_KNOWN
+from sweeps.grid.written_spec import toml_of
+from sweeps.results.summaries import setting_names
+from sweeps.store.databases.engine import Store
+from sweeps.store.reading import sweep_queries
+from sweeps.store.reading.selection import View
+from sweeps.store.reading.sweep_queries import SweepRecord
+from sweeps.store.runs.notes import Note
+
+MOST_SWEEPS = 100
+"""That are named on a page, the latest."""
+
+MOST_LISTED = 200
+"""Configurations in the table."""
+
+FEW_SETTINGS = 3
+"""So many name the rows of the table."""
+
+MOST_FAILURES = 20
+
+LONGEST_TITLE = 120
+"""Letters; more sweeps are counted."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Sweep:
+    """A sweep that has models on the page."""
+
+    record: SweepRecord
+    note: Note
+    models: pd.DataFrame
+    """As `sweeps.store.reading.overview.models`."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Page:
+    """What a page is made of; as the arguments of `report`."""
+
+    store: Store
+    view: View
+    models: pd.DataFrame
+    sweeps: Sequence[_Sweep]
+    title: str
+    only: str
+    pages: Mapping[str, str] | None
+
+
+def report(
+    store: Store,
+    view: View,
+    *,
+    title: str = "",
+    only: str = "",
+    pages: Mapping[str, str] | None = None,
+    beside: bool = False,
+) -> str | None:
+    """One page on the models of a view; None where none is finished.
+
+    Args:
+        store: the database.
+        view: which models.
+        title: the page's; the names of the sweeps where none is given.
+        only: a line on which models are shown, where these are not all of their sweeps.
+        pages: the file that has the strings of each sweep's models, by the sweep's name; where
+            none are given, they stand in this page.
+        beside: whether what draws the charts is a file beside the page.
+    """
+    with data.reading_from(store), data.at_one_revision():
+        models = data.models(view)
+        models = models[models["picked"] > 0]
+        if models.empty:
+            return None
+        sweeps = _sweeps(view)
+        named = ", ".join(sweep.record.name for sweep in sweeps)
+        title = title or (named if len(named) <= LONGEST_TITLE else f"{len(sweeps):,} sweeps")
+        page = _Page(store, view, models, sweeps, title, only, pages)
+        return document(title, "\n".join(_parts(page)), beside=beside)
+
+
+def _sweeps(view: View) -> list[_Sweep]:
+    """The sweeps of the models, the latest first where there are too many."""
+    notes, sweeps = data.sweep_notes(), []
+    known = {name: key for key, name in data.sweep_names().items()}
+    wanted = [name for name in known if not view.sweeps or name in view.sweeps]
+    for name in wanted[-MOST_SWEEPS:]:
+        models = data.models(replace(view, sweeps=(name,)))
+        if (models["picked"] > 0).any():
+            key = known[name]
+            sweeps.append(_Sweep(data.sweep_record(key), notes.get(key, Note()), models))
+    return sweeps
+
+
+def _parts(page: _Page) -> Iterator[str]:
+    view, models, pages = page.view, page.models, page.pages
+    yield _head(page)
+    table = configurations.table(view)
+    tested = table[table["seeds"] > 0]
+    yield section("Configurations", _table(table), _worst_first(table))
+    yield section("Accuracy by string length", *charts.by_length(view, tested))
+    yield section("Seed by seed", *charts.by_seed(view, tested))
+    named = names.configuration_names(tested["config_id"].head(MAX_ROWS).tolist())
+    wrong = models[models["failing"] > 0].sort_values("errors", ascending=False)
+    wrong = wrong[wrong["config_id"].isin(named)]
+    causes = causes_of_models(page.store, wrong)
+    if wrong.empty:
+        yield section("Failing seeds", "<p>No model fails.</p>")
+    else:
+        listed = failing_models.models(wrong, causes, named) if pages is None else ()
+        yield section("Failing seeds", *charts.mechanisms(wrong, causes), *listed)
+        yield section("What may help", *remedies(wrong, causes, named, pages is not None))
+    yield section("What failed in training", _failures(page.store, page.sweeps))
+    yield section("Specifications", *map(_specification, page.sweeps[:MAX_ROWS]))
+    if pages is not None:
+        runs = {
+            run: pages[x.record.name]
+            for x in page.sweeps
+            if x.record.name in pages
+            for run in x.models["run_id"].tolist()
+        }
+        yield kept("pages", runs)
+
+
+def _head(page: _Page) -> str:
+    models, sweeps = page.models, page.sweeps
+    fail = models_fail(int(models["failing"].sum()), len(models))
+    means = measures.failing(page.view.below, kind_words.of(models["config_id"]).words)
+    said = "" if len(sweeps) != 1 else "".join(_written(sweeps[0]))
+    return (
+        f"<h1>{html.escape(page.title)}</h1>\n{said}{quiet(page.only) if page.only else ''}\n"
+        f"<p><strong>{fail[0].upper()}{fail[1:]}</strong>. Failing: {html.escape(means)} Median "
+        f"accuracy {models['accuracy'].median():.2%}.</p>\n"
+        f"{'' if len(sweeps) == 1 and page.pages is None else _listed(sweeps, page.pages or {})}\n"
+        f"{quiet(f'Written by seqcls {__version__}.')}"
+    )
+
+
+def _written(sweep: _Sweep) -> Iterator[str]:
+    """What people wrote about a sweep, as it is."""
+    for text in (sweep.note.title, sweep.record.description, sweep.note.note):
+        if text:
+            yield f'<p class="note">{html.escape(text)}</p>\n'
+    yield quiet(f"Submitted {sweep.record.created_at[:10]}.")
+
+
+def _listed(sweeps: Sequence[_Sweep], pages: Mapping[str, str]) -> str:
+    """A row a sweep."""
+    rows = []
+    for sweep in sweeps:
+        name, models = html.escape(sweep.record.name), sweep.models
+        if sweep.record.name in pages:
+            name = f'<a href="{pages[sweep.record.name]}">{name}</a>'
+        about = sweep.note.title or sweep.record.description
+        cells = [
+            f"{int(models['failing'].sum()):,} of {len(models):,}",
+            f"{models['accuracy'].median():.2%}",
+            sweep.record.created_at[:10],
+        ]
+        said = f"<br><small>{html.escape(about)}</small>" if about else ""
+        rows.append(f"<tr><td>{name}{said}</td>{''.join(f'<td>{x}</td>' for x in cells)}</tr>")
+    heads = ("Sweep", "Failing", "Median accuracy", "Submitted")
+    head = "".join(f"<th>{x}</th>" for x in heads)
+    return f'<div class="wide"><table><tr>{head}</tr>{"".join(rows)}</table></div>'
+
+
+def _worst_first(table: pd.DataFrame) -> str:
+    words = kind_words.of(table["config_id"]).words
+    waiting = int(table["unfinished"].sum() + table["failed"].sum())
+    unfinished = f" {waiting:,} runs are not trained and count in no number." if waiting else ""
+    more = len(table) - MOST_LISTED
+    cut = f" The table has the first {MOST_LISTED} of {len(table):,}." if more > 0 else ""
+    return quiet(
+        "Worst first. Accuracy and solved length are medians over seeds; intervals are 95%. "
+        f"Solved length: {measures.solved_length(words)}{unfinished}{cut}"
+    )
+
+
+def _table(table: pd.DataFrame) -> str:
+    table = table.head(MOST_LISTED)
+    settings = setting_names(table)
+    # What tells the rows apart stands first, as on Compare: a few settings, else names.
+    naming = settings if 0 < len(settings) <= FEW_SETTINGS else ["sweeps"]
+    if table["sweeps"].nunique() > 1:
+        naming = ["sweeps", *(name for name in naming if name != "sweeps")]
+    tested = table["seeds"] > 0
+    results = {
+        "failing": (table["failing"].astype(str) + " of " + table["seeds"].astype(str)),
+        "95% (Wilson)": table["failing_interval"].fillna(""),
+        "failing seeds": table["failing_seeds"],
+        "median accuracy": table["median_accuracy"].map("{:.2%}".format),
+        "95% interval": table["interval"].fillna(""),
+        "solved length": table["median_solved_length"].map("{:.0f}".format),
+    }
+    shown = table[naming].assign(**{name: x.where(tested, "") for name, x in results.items()})
+    if (table["predicted"] != NOT_KNOWN).any():
+        shown["predicted"] = table["predicted"]
+    shown = shown.join(table[[name for name in settings if name not in naming]])
+    shown = shown.rename(columns={"sweeps": "sweep"})
+    return f'<div class="wide">{shown.to_html(index=False, border=0, na_rep="")}</div>'
+
+
+def _failures(store: Store, sweeps: Sequence[_Sweep]) -> str:
+    """The latest attempts that failed, with their reasons."""
+    rows = []
+    for sweep in sweeps:
+        failures = sweep_queries.failures(store, sweep.record.id, MOST_FAILURES)
+        rows += [
+            f"<tr><td>{html.escape(sweep.record.name)}</td><td>{row['run_id']}</td>"
+            f"<td>{html.escape(row['reason'])}</td></tr>"
+            for row in failures.to_dict("records")
+        ]
+    if not rows:
+        return ""
+    head = "<tr><th>Sweep</th><th>Run</th><th>Reason</th></tr>"
+    shown = "".join(rows[:MOST_FAILURES])
+    return f'<div class="wide words"><table>{head}{shown}</table></div>'
+
+
+def _specification(sweep: _Sweep) -> str:
+    return (
+        f"<details><summary>{html.escape(sweep.record.name)}</summary>"
+        f"<pre>{html.escape(toml_of(sweep.record.spec))}</pre></details>"
+    )

@@ -1,0 +1,1 @@
+"""What pages call things: models, settings, errors, measures, and languages."""

@@ -1,0 +1,151 @@
+"""A task as pages show it: its sentence, and a few strings of either label, or a few inputs."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from dashboard.text import verbatim
+from dashboard.words import kind_words
+from seqcls.errors import InvalidStringError
+from seqcls.tasks import InputTask, LanguageTask, Task
+from seqcls.tokens.strings import TokenStrings
+from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer
+
+MOST_LOOKED_AT = 4_000
+"""Strings that are tried, from the shortest, to find some of either label."""
+
+LONGEST_LOOKED_AT = 200
+"""Tokens of the longest of them, where one letter makes only one string of each length."""
+
+LONGEST_DRAWN = 60
+"""Where none so short is found, one up to this length is drawn."""
+
+OF_EITHER = 6
+"""The shortest strings of either label."""
+
+EMPTY = "ε"
+
+
+def first_strings(task: Task, wanted: int) -> list[str]:
+    """Short strings to ask a model about, none of them empty; of a language some of either label.
+
+    Args:
+        task: any task.
+        wanted: how many at most of either label, or in all where there are no labels.
+    """
+    if isinstance(task, LanguageTask):
+        positive, negative = shortest_strings(task)
+        return [*filter(None, (*positive[:wanted], *negative[:wanted]))]
+    assert isinstance(task, InputTask)
+    rng, tokenizer = np.random.default_rng(0), Tokenizer(task.alphabet)
+    there = (length for length in range(1, LONGEST_DRAWN + 1) if task.has_input(length))
+    rows = [task.draw_input(rng, length).tolist() for length in itertools.islice(there, wanted)]
+    return [tokenizer.spelled(row) for row in rows]
+
+
+@lru_cache(maxsize=256)
+def shortest_strings(task: LanguageTask) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The shortest strings of a language, and the shortest of its alphabet that are not in it.
+
+    Returns:
+        A few positive and a few negative strings, spelled out; the empty one is "".
+    """
+    tokenizer = Tokenizer(task.alphabet)
+    by_label: dict[bool, list[str]] = {True: [], False: []}
+    for letters in _by_length(len(task.alphabet)):
+        strings = TokenStrings.of_letters(len(task.alphabet), letters)
+        for row, label in zip(letters.tolist(), task.labels(strings).tolist(), strict=True):
+            by_label[label].append(tokenizer.spelled(row))
+        if all(len(strings) >= OF_EITHER for strings in by_label.values()):
+            break
+    for positive, strings_found in by_label.items():
+        if not strings_found:
+            strings_found.extend(_drawn(task, positive))
+    return tuple(by_label[True][:OF_EITHER]), tuple(by_label[False][:OF_EITHER])
+
+
+def _by_length(num_letters: int) -> Iterator[np.ndarray]:
+    """All strings of length 0, of length 1, and so on, an array of letter numbers each."""
+    looked_at = 0
+    for length in range(LONGEST_LOOKED_AT + 1):
+        looked_at += num_letters**length
+        if looked_at > MOST_LOOKED_AT:
+            return
+        rows = list(itertools.product(range(num_letters), repeat=length))
+        yield np.array(rows, dtype=np.uint8).reshape(len(rows), length)
+
+
+def _drawn(task: LanguageTask, positive: bool) -> list[str]:
+    rng = np.random.default_rng(0)
+    for length in range(LONGEST_DRAWN + 1):
+        if task.has(length, positive):
+            row = task.draw(rng, length, positive)
+            return [Tokenizer(task.alphabet).spelled(row.tolist())]
+    return []
+
+
+def choose(models: "pd.Series[int]", more: Sequence[str] = ()) -> str:
+    """The language that a part of a page is about; a box where there are several.
+
+    Args:
+        models: how many each language has; that of most comes first.
+        more: what else may be chosen.
+    """
+    known = [str(name) for name in models.sort_values(ascending=False, kind="stable").index]
+    if len(known) == 1:
+        return known[0]
+    words = kind_words.of_languages(known).words
+    return st.selectbox(
+        words.task.capitalize(),
+        [*known, *more],
+        key="language",
+        bind="query-params",
+        help=f"{words.task.capitalize()}s are never pooled by themselves: {words.one} has a "
+        f"{words.right} in one, and an accuracy means something else in the next. That of most "
+        "models comes first.",
+    )
+
+
+def family_example(task: Task) -> str:
+    """A family of which several strings are inputs, such as `a{n}`, or `1{n}+1=`; else `a{n}`."""
+    assert isinstance(task, InputTask)
+    tokenizer = Tokenizer(task.alphabet)
+    tokens = list(task.alphabet)
+    rng = np.random.default_rng(0)
+    drawn = (task.draw_input(rng, length) for length in range(1, 9) if task.has_input(length))
+    families = [[f"{token}{{n}}"] for token in tokens]
+    for row in drawn:
+        names = [tokens[letter] for letter in row.tolist()]
+        families += [
+            [*names[:place], f"{name}{{n}}", *names[place + 1 :]]
+            for place, name in enumerate(names)
+        ]
+    for family in families:
+        text = tokenizer.separator.join(family)
+        strings = [text.replace("{n}", f"{{{n}}}") for n in (2, 3, 4)]
+        if all(_is_input(task, tokenizer, string) for string in strings):
+            return text
+    return families[0][0]
+
+
+def _is_input(task: InputTask, tokenizer: Tokenizer, text: str) -> bool:
+    letters = [token - FIRST_LETTER for token in tokenizer.encode(text)[1:]]
+    try:
+        task.targets(TokenStrings.of_lists(len(task.alphabet), [letters]))
+    except InvalidStringError:
+        return False
+    return True
+
+
+def show(task: LanguageTask) -> None:
+    """Draws the sentence and the strings."""
+    st.markdown(verbatim(task.describe()))
+    # On a page two spaces look like one.
+    between = " · " if Tokenizer(task.alphabet).separator else "  "
+    for name, strings in zip(("Positive", "Negative"), shortest_strings(task), strict=True):
+        listed = between.join(verbatim(text or EMPTY) for text in strings)
+        st.caption(f"{name}: {listed or 'none found'}")

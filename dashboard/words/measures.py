@@ -1,0 +1,170 @@
+"""What each number means, in a sentence, wherever it is shown."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+from streamlit.column_config import ListColumn, NumberColumn, TextColumn
+
+from dashboard.words.kind_words import KindWords
+from seqcls import kinds
+from seqcls.kinds import MISCLASSIFIED, Words
+
+TESTED = "Models that are trained and tested, of all configurations that match the filters."
+SEEDS = "Trained and tested models with the same settings but different initial values."
+INTERVAL = (
+    "For the median accuracy: bootstrap over seeds, 2,000 resamples. None for fewer than six "
+    "seeds, which are too few for 95%."
+)
+FALSE_POSITIVES = "Negative test strings that are predicted positive"
+FALSE_NEGATIVES = "Positive test strings that are predicted negative"
+PREDICTED = (
+    "Whether theory says that some weights of this network recognize the language at every length, "
+    "under conditions that `seqcls theory` names; it does not say what training finds."
+)
+OCCURRENCES = "How often the string is in the test set."
+
+
+def solved_length(words: Words = MISCLASSIFIED) -> str:
+    """What the solved length is."""
+    strings = words.plural("")
+    return (
+        f"The greatest length up to which a model {words.misses.format(f'no test {words.string}')}."
+        f" {strings.capitalize()} that are not in the test set may be {words.missed} at a shorter "
+        "length; -1: not even the empty string."
+    )
+
+
+def failing(below: float, words: Words = MISCLASSIFIED) -> str:
+    """What a failing model is, at this threshold in [0, 1]."""
+    if below >= 1:
+        missed = words.miss.format(f"at least one of their {words.plural('test')}")
+        return f"Models that {missed}."
+    return f"Models with an accuracy below {below:.1%}, as set in the sidebar."
+
+
+def configuration_columns(below: float, spoken: KindWords) -> dict[str, Any]:
+    """How the columns of a table of configurations are shown."""
+    fail = failing(below, spoken.words)
+    median = f"{spoken.accuracy} The median over seeds: half of the models are better."
+    solved = f"{solved_length(spoken.words)} The median over seeds."
+    return {
+        "seeds": NumberColumn("Seeds", help=SEEDS, width=55),
+        "unfinished": NumberColumn("Unfinished", help="Queued or in training."),
+        "failed": NumberColumn("Untrained", help="Training failed; excluded from averages."),
+        "failing": NumberColumn("Failing", help=fail, width=62),
+        "failing_share": NumberColumn(
+            "Share", format="percent", help=f"Share of seeds that fail. {fail}", width=62
+        ),
+        "failing_interval": TextColumn(
+            "95% (Wilson)", help="95% interval of the share of failing seeds, by Wilson.", width=98
+        ),
+        "predicted": TextColumn("Predicted", help=PREDICTED, width=80),
+        "failing_seeds": TextColumn("Failing seeds", help="Which seeds those are.", width=110),
+        "median_accuracy": NumberColumn(
+            "Accuracy", help=f"Median accuracy. {median}", format="percent", width=78
+        ),
+        "interval": TextColumn("95%", help=INTERVAL, width=120),
+        "median_solved_length": NumberColumn(
+            "Solved", help=f"Median solved length. {solved}", format="%.0f", width=64
+        ),
+        "false_positives": NumberColumn("False positives", help=f"{FALSE_POSITIVES}; all seeds."),
+        "false_negatives": NumberColumn("False negatives", help=f"{FALSE_NEGATIVES}; all seeds."),
+    }
+
+
+PINNED = 250
+"""Pixels of the column that names the rows, which stays in sight where the names fit."""
+
+LETTER = 7.5
+"""Pixels of a letter in a table, about."""
+
+
+def setting_columns(names: Iterable[str], longest: int = 26) -> dict[str, Any]:
+    """How columns of settings are shown: narrow, so that results have room.
+
+    Args:
+        names: the columns.
+        longest: letters of the longest name of a row.
+    """
+    shown: dict[str, Any] = {name: st.column_config.Column(width=95, help=name) for name in names}
+    wanted = LETTER * longest + 24
+    width = round(min(max(wanted, 120), PINNED))
+    if "chips" in shown:
+        told = "What tells the configurations apart."
+        shown["chips"] = ListColumn("Configuration", help=told, width=285)
+    for name in ("sweeps", "configuration"):
+        if name in shown:
+            shown[name] = TextColumn(name.capitalize(), width=width, pinned=wanted <= PINNED)
+    return shown
+
+
+def naming_columns(names: Iterable[str]) -> dict[str, Any]:
+    """How the columns are shown that tell the rows apart: whole, and always in sight."""
+    return {
+        name: st.column_config.Column(pinned=True)
+        for name in names
+        if name not in ("sweeps", "configuration")
+    }
+
+
+def model_columns(spoken: KindWords) -> dict[str, Any]:
+    """How the columns of a table of models are shown."""
+    words = spoken.words
+    errors = f"{words.plural('test').capitalize()} that it {words.misses.format('')}"
+    return {
+        "run_id": NumberColumn("Run", help="The model's number in the database.", width=60),
+        "model_seed": NumberColumn("Seed", help="The seed of its initial values.", width=60),
+        "errors": NumberColumn("Errors", help=f"{' '.join(errors.split())}.", width=70),
+        "false_positives": NumberColumn("False pos.", help=f"{FALSE_POSITIVES}.", width=80),
+        "false_negatives": NumberColumn("False neg.", help=f"{FALSE_NEGATIVES}.", width=80),
+        "accuracy": NumberColumn("Accuracy", help=spoken.accuracy, format="percent", width=80),
+        "solved_length": NumberColumn("Solved", help=solved_length(words), width=65),
+    }
+
+
+def string_columns(kind: kinds.Kind | None = None) -> dict[str, Any]:
+    """How the columns of a table of misclassified strings are shown.
+
+    Args:
+        kind: of their task's answers; of languages if none is given.
+    """
+    kind = kind or kinds.KINDS["membership"]()
+    columns, words = kind.error_columns(), kind.words
+    names = {column.name for column in columns}
+    return {
+        "string": TextColumn(
+            words.string.capitalize(), help="a{100} is the letter a, a hundred times.", width=220
+        ),
+        "kind": TextColumn("Kind", help=f"False positive: {FALSE_POSITIVES}, and so on."),
+        "length": NumberColumn("Length", help="Letters"),
+        "occurrences": NumberColumn("Occurrences", help=OCCURRENCES),
+        "models": NumberColumn("Models", help=f"Models that {words.miss.format('it')}."),
+        "of": NumberColumn("Tested on it", help="Of the models with errors that are counted."),
+        "share": NumberColumn(
+            "Share", help="Of the models with errors that are tested on it.", format="percent"
+        ),
+        **{column.name: _of_errors(column) for column in columns},
+        # Of a task that is no language there is no label, nor what follows from it.
+        **({} if "label" in names else dict.fromkeys(("label", "kind"))),
+    }
+
+
+def ordered(errors: pd.DataFrame, kind: kinds.Kind | None) -> pd.DataFrame:
+    """A table of wrong outputs with what the kind says of each first; any other as it is."""
+    if kind is None or "output" not in errors:
+        return errors
+    named = [column.name for column in kind.error_columns()]
+    return errors[["string", *named, "length", "occurrences"]]
+
+
+def answer_columns(kind: kinds.Kind) -> dict[str, Any]:
+    """How the columns of a model's answers, where these are not yes or no, are shown."""
+    return {column.name: _of_errors(column) for column in kind.answer_columns}
+
+
+def _of_errors(column: kinds.ErrorColumn) -> Any:
+    if column.name in ("logit", "margin", "log_probability"):
+        return NumberColumn(column.title, help=column.meaning, format="%.4f")
+    return st.column_config.Column(column.title, help=column.meaning)

@@ -1,0 +1,100 @@
+"""What configurations and models are called on a page."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import data
+from dashboard.charts.style.colors import OKABE_ITO
+from sweeps.store.reading import sweep_queries
+
+CHIPS = "chips"
+"""The column of what tells the configurations of a table apart, a chip each."""
+
+COLORS = "colors of configurations"
+"""Those that the session has seen."""
+
+
+@partial(data.shared, of=sweep_queries.members_revision)
+def configuration_names(config_ids: Sequence[int]) -> dict[int, str]:
+    """What each configuration is called, beside these others."""
+    return told_apart(config_ids, data.memberships(), data.settings())
+
+
+def told_apart(
+    config_ids: Sequence[int], memberships: pd.DataFrame, settings: pd.DataFrame
+) -> dict[int, str]:
+    """Each configuration's sweeps, with the settings that tell it from others of the same sweeps.
+
+    Where all are of the same sweeps, their settings alone are named.
+
+    Args:
+        config_ids: which configurations.
+        memberships: config_id, sweep.
+        settings: the fields that differ, indexed by config_id.
+    """
+    sweeps = sweep_names(config_ids, memberships)
+    names: dict[int, str] = {}
+    alike = sweeps.groupby(sweeps, sort=False)
+    for label, group in alike:
+        varied = settings.loc[group.index]
+        varied = varied.loc[:, [name for name in varied if varied[name].nunique() > 1]]
+        for row in varied.itertuples():
+            known = zip(varied.columns, row[1:], strict=True)
+            settled = [f"{name}={value}" for name, value in known if not pd.isna(value)]
+            parts = settled if settled and len(alike) == 1 else [str(label), *settled]
+            names[int(str(row.Index))] = ", ".join(parts)
+    return {config_id: names[config_id] for config_id in config_ids}
+
+
+def sweep_names(config_ids: Sequence[int], memberships: pd.DataFrame) -> "pd.Series[str]":
+    """The sweeps that each configuration belongs to, joined; indexed by config_id."""
+    chosen = memberships[memberships["config_id"].isin(config_ids)]
+    joined = chosen.groupby("config_id")["sweep"].agg(", ".join)
+    return joined.reindex(list(config_ids), fill_value="no sweep")
+
+
+def settings_that_differ(config_ids: Sequence[int]) -> pd.DataFrame:
+    """The settings in which these configurations differ, indexed by config_id."""
+    settings = data.settings().loc[list(dict.fromkeys(config_ids))]
+    return settings.loc[:, [name for name in settings if settings[name].nunique() > 1]]
+
+
+def chips_of(config_ids: Sequence[int]) -> list[list[str]]:
+    """The names of configurations, row by row, in the parts that are shown as chips."""
+    named = configuration_names(list(dict.fromkeys(config_ids)))
+    return [named[config_id].split(", ") for config_id in config_ids]
+
+
+def colors(config_ids: Sequence[int]) -> dict[int, str]:
+    """A color for each of a few configurations, which it keeps when others come or go.
+
+    Args:
+        config_ids: at most as many as the palette has colors.
+    """
+    kept: dict[int, str] = st.session_state.setdefault(COLORS, {})
+    kept |= colored(sorted(config_ids), sorted(data.settings().index), kept)
+    return {config_id: kept[config_id] for config_id in sorted(config_ids)}
+
+
+def colored(
+    config_ids: Sequence[int], known: Sequence[int], kept: Mapping[int, str]
+) -> dict[int, str]:
+    """Colors that no two of these configurations share.
+
+    Args:
+        config_ids: the configurations, in order.
+        known: all that there are, in the order in which they came: a new one begins with the
+            color of its place.
+        kept: the colors that configurations were shown in. Where two have the same, the later
+            one gets another.
+    """
+    chosen: dict[int, str] = {}
+    for config_id in sorted(config_ids, key=lambda config_id: config_id not in kept):
+        place = known.index(config_id)
+        turned = [OKABE_ITO[(place + step) % len(OKABE_ITO)] for step in range(len(OKABE_ITO))]
+        first = [kept[config_id]] if config_id in kept else []
+        chosen[config_id] = next(x for x in [*first, *turned] if x not in chosen.values())
+    return chosen

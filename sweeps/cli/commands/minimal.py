@@ -1,0 +1,49 @@
+"""What `seqcls minimal` does, and how it shows it."""
+
+from dataclasses import asdict
+from typing import Any
+
+from seqcls.interpretability.minimal.nearest import Nearest
+from sweeps.analysis.answer_sentences import (
+    label_and_answer,
+    named,
+    nearest_sentence,
+    said_of,
+    shortest_sentences,
+)
+from sweeps.cli.commands.opening import opened
+from sweeps.cli.commands.printing import answer_record, show
+from sweeps.questions.inside import minimal, shortest
+
+
+def show_minimal(
+    db: str | None, reference: str, string: str | None, epoch: int | None, as_json: bool
+) -> None:
+    """Prints the minimal failing string and the nearest right one, or the shortest of all."""
+    store, run_id = opened(db, reference)
+    if string is None:
+        failing = shortest(store, run_id, epoch)
+        record = {"run": run_id, **asdict(failing)}
+        record["answers"] = list(map(answer_record, failing.answers))
+        show(as_json, shortest_sentences(failing), record)
+        return
+    reduced, nearest = minimal(store, run_id, string, epoch)
+    said = [
+        said_of(reduced.given),
+        f"minimal failing string: {named(reduced.found)}: {label_and_answer(reduced.found)} "
+        f"(no single deletion fails; {reduced.tried:,} strings tried)",
+        nearest_sentence(nearest, reduced.given),
+    ]
+    record = {
+        "run": run_id,
+        "given": answer_record(reduced.given),
+        "minimal": {**answer_record(reduced.found), "tried": reduced.tried},
+        "nearest_right": nearest_record(nearest),
+    }
+    show(as_json, said, record)
+
+
+def nearest_record(nearest: Nearest) -> dict[str, Any] | None:
+    if nearest.answer is None:
+        return None
+    return {**answer_record(nearest.answer), "edits": nearest.edits, "tried": nearest.tried}
