@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from streamlit.components.v2 import manifest_scanner
-from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1 import AppTest, local_script_runner
 
 from tests.conftest import ROOT
 
@@ -14,6 +14,10 @@ from tests.conftest import ROOT
 # for every page, which takes half of the time of most tests; no test installs anything.
 pytest.MonkeyPatch().setattr(
     manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests)
+)
+# Likewise a server compiles each page once, the test runner whenever it is drawn.
+pytest.MonkeyPatch().setattr(
+    local_script_runner, "ScriptCache", cache(local_script_runner.ScriptCache)
 )
 
 PAGES = ("compare", "map", "failing", "sweeps")

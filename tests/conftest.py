@@ -35,7 +35,13 @@ torch.set_num_threads(1)
 keep_in_memory()
 collect_seldom()
 
-pytest_plugins = ["tests.built_commands", "tests.databases", "tests.plugins", "tests.scheduling"]
+pytest_plugins = [
+    "tests.timed_once",
+    "tests.built_commands",
+    "tests.databases",
+    "tests.plugins",
+    "tests.scheduling",
+]
 
 
 def pytest_collection_finish() -> None:
@@ -73,6 +79,12 @@ def _databases_are_forgotten() -> Iterator[None]:
 
 LONG = os.environ.get("SEQCLS_CHAOS") == "long"
 """Whether tests that go through all there is do so, as in `make chaos`, or through a part of it."""
+
+
+def examples(number: int) -> int:
+    """So many examples of a property in `make chaos`, a third of them where all tests run."""
+    return number if LONG else number // 3
+
 
 ROOT = Path(__file__).parent.parent
 ASSETS = Path(__file__).parent / "assets"

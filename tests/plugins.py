@@ -59,4 +59,4 @@ def trained_by_processes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database with the sweep of the package's parts, as processes of this machine train it."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("PYTHONPATH", PYTHONPATH)
-        return swept(tmp_path_factory.mktemp("plugins"), "processes", "--workers", "2")
+        return swept(tmp_path_factory.mktemp("plugins"), "processes", "--workers", "1")

@@ -18,7 +18,12 @@ from typer.testing import CliRunner
 import sweeps.work.executors.dask_cluster
 from seqcls.errors import ClusterError, ConfigError
 from sweeps.cli.app import app
-from sweeps.store.opening import open_reader
+from sweeps.grid.spec import read_spec
+from sweeps.store import writer
+from sweeps.store.databases.engine import Store
+from sweeps.store.opening import open_reader, open_writer
+from sweeps.work.options import WorkOptions
+from sweeps.work.worker import work
 from tests import plugins
 from tests.chaos.contents import contents
 from tests.commands import SEQCLS
@@ -88,9 +93,14 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[st
     folder = tmp_path_factory.mktemp("clustered")
     spec = folder / "clustered.toml"
     spec.write_text(SPEC)
-    db = folder / "undisturbed.db"
-    subprocess.run([*SEQCLS, "sweep", str(spec), "--db", str(db)], check=True, capture_output=True)
-    return spec, contents(open_reader(str(db)))
+    return spec, contents(swept_here(spec, folder / "undisturbed.db"))
+
+
+def swept_here(spec: Path, db: Path) -> Store:
+    """The sweep to its end, or what is left of it, in this process."""
+    store = open_writer(str(db))
+    work(store, [writer.submit(store, read_spec(spec))], WorkOptions(0))
+    return store
 
 
 def wait_for_results(db: Path) -> None:
@@ -139,18 +149,15 @@ def test_a_killed_scheduler_is_said_and_the_sweep_goes_on_without_it(
 ) -> None:
     spec, wanted = undisturbed
     db = tmp_path / "x.db"
-    command = [*SEQCLS, "sweep", str(spec), "--db", str(db)]
-    with subprocess.Popen(
-        [*command, "--dask", cluster.address], stderr=subprocess.PIPE, text=True, cwd=ROOT
-    ) as process:
+    command = [*SEQCLS, "sweep", str(spec), "--db", str(db), "--dask", cluster.address]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
         wait_for_results(db)
         cluster.scheduler.send_signal(signal.SIGKILL)
         _, said = process.communicate(timeout=240)
     assert process.returncode == 3, said
     assert f"the Dask scheduler at {cluster.address} is gone" in said
     assert "Traceback" not in said
-    subprocess.run(command, check=True, capture_output=True)
-    assert contents(open_reader(str(db))) == wanted
+    assert contents(swept_here(spec, db)) == wanted
 
 
 def test_an_address_where_no_scheduler_is_gets_one_line(

@@ -11,8 +11,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sweeps.store.opening import open_reader
+from sweeps.grid.spec import read_spec
+from sweeps.store import writer
+from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.verification import verify
+from sweeps.work.options import WorkOptions
+from sweeps.work.worker import work
 from tests.chaos.contents import contents
 from tests.chaos.kills import POINTS
 from tests.chaos.sending import training_processes
@@ -117,7 +121,8 @@ def test_a_killed_command_takes_its_processes_along_and_is_resumed(
         kills += process.poll() is None
         process.kill()
         process.wait()
-    subprocess.run([*SWEEP, str(spec), "--db", str(killed)], check=True, capture_output=True)
     assert kills > 0
+    store = open_writer(str(killed))
+    work(store, [writer.submit(store, read_spec(spec))], WorkOptions(0))
     assert contents(open_reader(str(killed))) == contents(open_reader(str(undisturbed)))
     assert verify(open_reader(str(killed))).damages == []

@@ -1,7 +1,9 @@
 """What the tests in a browser share."""
 
 import os
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
@@ -31,4 +33,16 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 def shipped() -> Iterator[str]:
     """The address of a dashboard on the shipped database."""
     with serve(ROOT / "runs.db") as server:
+        yield server.url
+
+
+BASE = "/lab/models"
+"""Below this path is what `read_only` serves."""
+
+
+@pytest.fixture(scope="session")
+def read_only(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a read-only dashboard on a copy of the shipped database, below a path."""
+    db = Path(shutil.copy(ROOT / "runs.db", tmp_path_factory.mktemp("public") / "runs.db"))
+    with serve(db, "--read-only", base_path=BASE) as server:
         yield server.url

@@ -286,8 +286,10 @@ def test_an_entry_of_the_legend_marks_its_lines(browser: Browser, shipped: str) 
 CONTROLS = "button, input, [role=combobox], [role=tab]"
 
 
-def test_a_toolbar_never_covers_a_control(browser: Browser, shipped: str) -> None:
-    for path in ("", "failing"):
+def test_no_toolbar_covers_a_control_and_no_table_needs_scrolling_sideways(
+    browser: Browser, shipped: str
+) -> None:
+    for path in ("", "failing", "sweeps", "compare_two"):
         page = open_page(browser, f"{shipped}/{path}", 1440)
         page.wait_for_function(AT_REST)
         main = page.get_by_test_id("stMain")
@@ -307,13 +309,6 @@ def test_a_toolbar_never_covers_a_control(browser: Browser, shipped: str) -> Non
                     CONTROLS,
                 )
                 assert covered == [], path
-        page.close()
-
-
-def test_tables_need_no_scrolling_sideways(browser: Browser, shipped: str) -> None:
-    for path in ("", "failing", "sweeps", "compare_two"):
-        page = open_page(browser, f"{shipped}/{path}", 1440)
-        page.wait_for_function(AT_REST)
         scroller = page.locator(".stDataFrame .dvn-scroller").first
         wide, own = scroller.evaluate("table => [table.scrollWidth, table.clientWidth]")
         assert wide <= own, f"the table of /{path} is {wide} pixels wide in {own}"

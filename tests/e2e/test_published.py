@@ -1,23 +1,19 @@
 """A read-only dashboard below a path, behind a reverse proxy, in a browser."""
 
 import re
-import shutil
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Dialog, expect
 
-from benchmarks.served import serve
 from sweeps.read_only import REASON
-from tests.conftest import ROOT
+from tests.e2e.conftest import BASE
 from tests.e2e.server import AT_REST, PATIENCE_MS, new_page, no_traceback, open_page
 
-BASE = "/lab/models"
 HOSTILE = '"><img src=x onerror=alert(1)><script>alert(1)</script>'
 
 
@@ -71,14 +67,12 @@ def copy(one: socket.socket, other: socket.socket) -> None:
 
 
 @pytest.fixture(scope="module")
-def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, list[str]]]:
+def public(read_only: str) -> Iterator[tuple[str, list[str]]]:
     """The address of the proxy, and what it was asked for beside the path."""
-    db = Path(shutil.copy(ROOT / "runs.db", tmp_path_factory.mktemp("public") / "runs.db"))
-    with serve(db, "--read-only", base_path=BASE) as server:
-        port = urlsplit(server.url).port
-        assert port is not None
-        with proxy(port, BASE) as behind:
-            yield behind
+    port = urlsplit(read_only).port
+    assert port is not None
+    with proxy(port, BASE) as behind:
+        yield behind
 
 
 def test_pages_links_and_what_they_load_stay_below_the_path(

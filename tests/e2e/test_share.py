@@ -2,14 +2,12 @@
 
 import io
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from benchmarks.served import serve
 from sweeps.store.opening import open_reader
 from sweeps.store.strings.string_queries import string_errors
 from tests.conftest import ROOT
@@ -22,13 +20,10 @@ PATIENCE_MS = 200_000
 """For a first report, which loads all that draws and explains."""
 
 
-@pytest.fixture(scope="module")
-def public() -> Iterator[str]:
+@pytest.fixture
+def public(read_only: str) -> str:
     """The address of a read-only dashboard on the shipped database."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SEQCLS_READ_ONLY", "1")
-        with serve(SHIPPED) as server:
-            yield server.url
+    return read_only
 
 
 def downloaded(page: Page, *clicked: str) -> tuple[str, bytes]:

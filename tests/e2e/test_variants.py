@@ -5,10 +5,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from benchmarks.served import serve
-from sweeps.store.opening import open_reader
+from benchmarks.served import serve, wait_for
+from sweeps.processes import background_worker
+from sweeps.store import writer
+from sweeps.store.opening import open_writer
 from tests.databases import rows
 from tests.e2e.server import AT_REST, no_traceback, open_page
+from tests.e2e.test_sweeps import TRAINING_SECONDS
 
 pytestmark = pytest.mark.browser
 
@@ -47,4 +50,8 @@ def test_rotary_against_none_against_lstm_is_launched_in_eight_actions(
         no_traceback(page)
         assert page.evaluate("clicks") <= MOST_ACTIONS
         page.close()
-    assert rows(open_reader(str(db)), "SELECT count(*) FROM run") == [(15,)]
+    store = open_writer(str(db))
+    assert rows(store, "SELECT count(*) FROM run") == [(15,)]
+    # Its worker would train beside all tests that follow.
+    writer.stop(store, [1])
+    wait_for(lambda: not background_worker.has_worker(store, 1), TRAINING_SECONDS)

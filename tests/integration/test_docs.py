@@ -28,6 +28,9 @@ ALL = [README, *PAGES]
 CLUSTERS = DOCS / "sweeps.md"
 HERE = [page for page in ALL if page != CLUSTERS]
 
+ONE_SWEEP = {"seqcls site public": "seqcls site public --sweep walkthrough"}
+"""The site of all sweeps, a quarter of a minute, is made in `test_site`."""
+
 
 @pytest.fixture
 def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
@@ -36,7 +39,7 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
         shutil.copy(ROOT / "runs.db", tmp_path / name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SEQCLS_DB", raising=False)
-    reader = Reader(tmp_path)
+    reader = Reader(tmp_path, ONE_SWEEP)
     with reader.processes:
         yield reader
 
@@ -45,6 +48,7 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
 def test_what_the_page_on_clusters_shows_works(reader: Reader, postgres_url: str) -> None:
     port = free_port()
     reader.instead = {
+        **ONE_SWEEP,
         "dask scheduler": f"dask scheduler --host 127.0.0.1 --port {port}",
         "tcp://head-node:8786": f"tcp://127.0.0.1:{port}",
         "--nworkers 4": "--nworkers 1 --no-nanny",

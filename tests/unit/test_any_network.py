@@ -20,6 +20,7 @@ from seqcls.models.reading import Readout
 from seqcls.models.transformer import Transformer
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import CLS, PAD
+from tests.conftest import examples
 from tests.unit.networks import Case, ordered_cases, plain_model
 
 HERE = torch.device("cpu")
@@ -73,7 +74,7 @@ def _row(gradient: Tensor | None, row: int) -> Tensor | None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [OneByOne, Stacked])
 @given(case=ordered_cases())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_the_shortest_way_gives_the_plain_models_logits_and_gradients(
     kind: type[OneByOne] | type[Stacked], case: Case
 ) -> None:

@@ -33,6 +33,7 @@ from seqcls.problem import configuration, resolve
 from seqcls.results import Weights
 from seqcls.tokens.strings import TokenStrings
 from seqcls.training import train_group
+from tests.conftest import examples
 from tests.unit.networks import Case, ordered_cases, plain_model
 
 SHARE = 1 - BETA_1
@@ -48,7 +49,7 @@ def single(config: NetworkConfig) -> NetworkConfig:
 
 @pytest.mark.slow
 @given(case=ordered_cases(compiled=True))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_logits_are_those_of_the_plain_model(case: Case) -> None:
     model = plain_model(case.config, case.members[0])
     weights = {name: value.numpy() for name, value in case.members[0].items()}
@@ -84,7 +85,7 @@ def gradients(
 
 @pytest.mark.slow
 @given(case=ordered_cases(compiled=True))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_gradients_are_those_of_autograd_in_double_precision(case: Case) -> None:
     config = single(case.config)
     scaled = len(case.strings) % 2 == 0

@@ -7,12 +7,13 @@ from hypothesis import given, settings
 from seqcls.config import NetworkConfig
 from seqcls.counts.forward import group_logits, log_counts
 from seqcls.models.initialization import initial_parameters
+from tests.conftest import examples
 from tests.unit.networks import Case, cases, plain_model
 
 
 @pytest.mark.slow
 @given(cases(any_depth=True))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_logits_and_gradients_are_those_of_the_plain_model(case: Case) -> None:
     parameters = case.stacked()
     logits = group_logits(case.config, parameters, log_counts(case.config, case.counts))
