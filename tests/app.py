@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from streamlit.components.v2 import manifest_scanner
-from streamlit.testing.v1 import AppTest, local_script_runner
+from streamlit.runtime.scriptrunner.script_cache import ScriptCache
+from streamlit.testing.v1 import AppTest
 
 from tests.conftest import ROOT
 
@@ -17,7 +18,7 @@ pytest.MonkeyPatch().setattr(
 )
 # Likewise a server compiles each page once, the test runner whenever it is drawn.
 pytest.MonkeyPatch().setattr(
-    local_script_runner, "ScriptCache", cache(local_script_runner.ScriptCache)
+    "streamlit.testing.v1.local_script_runner.ScriptCache", cache(ScriptCache)
 )
 
 PAGES = ("compare", "map", "failing", "sweeps")
