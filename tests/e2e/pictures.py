@@ -19,6 +19,8 @@ FOLDER = ROOT / "docs" / "pictures"
 TALLEST = 2000
 MARGIN = 16
 
+BELOW = "xpath=following::*[@data-testid='stVegaLiteChart'][1]"
+
 SETTLING_MS = 1_000
 """Charts find their width after the page is at rest."""
 
@@ -44,7 +46,9 @@ def take(browser: Browser, url: str, folder: Path) -> None:
     for name, (path, last, width) in PICTURES.items():
         page = new_page(browser, width, TALLEST)
         page.goto(f"{url}/{path}")
-        end = page.locator("[data-testid=stVegaLiteChart], li").filter(has_text=last)
+        figures = page.locator("[data-testid=stVegaLiteChart], li").filter(has_text=last)
+        # Above some charts stands their title.
+        end = figures.or_(page.locator(".title").filter(has_text=last).locator(BELOW)).first
         end.wait_for()
         page.wait_for_function(AT_REST)
         page.wait_for_timeout(SETTLING_MS)
