@@ -147,6 +147,15 @@ def test_fire_knows_nothing_of_strings_beside_one(mask: Any) -> None:
         torch.testing.assert_close(together[row : row + 1], alone, rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.parametrize("positions", ["alibi", "fire", "none", "relative", "sinusoidal"])
+@torch.no_grad()
+def test_the_mean_of_an_empty_string_has_a_logit(positions: Any) -> None:
+    config = NetworkConfig(positions=positions, readout="mean", hidden_size=4)
+    model = plain_model(config, initial_parameters(config, 1))
+    empty, beside = torch.zeros((1, 0), dtype=torch.int), torch.tensor([[PAD, PAD], [2, 3]]).int()
+    torch.testing.assert_close(model(empty), model(beside)[:1])
+
+
 def test_fire_trains_by_strings_and_reads_one_stream() -> None:
     fields = {"task": "parity", "positions": "fire", **SHORT}
     problem = resolve(configuration(fields))

@@ -37,7 +37,8 @@ class Fire(Positions):
         """The function of each pair's distance."""
         distances = (queries.unsqueeze(2) - keys.unsqueeze(1)).abs()
         causal = self.config.attention_mask == "causal"
-        read = queries if causal else keys.amax(dim=1, keepdim=True)
+        # Of strings without a token there is no longest place.
+        read = queries if causal or not keys.numel() else keys.amax(dim=1, keepdim=True)
         threshold = self.log_threshold.exp()
         longest = torch.maximum((read + 1).to(threshold.dtype), threshold).unsqueeze(2)
         shares = self._psi(distances.to(threshold.dtype)) / self._psi(longest)
