@@ -8,4 +8,4 @@ from functools import cache
 from sweeps.work.timing import process
 
 timed = cache(process.time_groups)
-process.time_groups = lambda asked: timed(tuple(asked))
+process.time_groups = lambda groups: timed(tuple(groups))

@@ -12,7 +12,7 @@ from sweeps.read_only import is_read_only
 from sweeps.store.opening import existing
 from sweeps.work.estimate import Estimate
 from sweeps.work.timing.process import Stopwatch
-from sweeps.work.timing.times import Asked, GroupTime, Times
+from sweeps.work.timing.times import GroupTime, GroupToTime, Times
 
 SECONDS = 1.0
 """After so long without a change it is timed, and so often is looked whether that is done."""
@@ -27,14 +27,14 @@ class Timings:
     def __init__(self) -> None:
         # Its process is kept: what else is offered is timed without starting one.
         self._watch = Stopwatch()
-        self._groups: dict[Asked, GroupTime | None] = {}
+        self._groups: dict[GroupToTime, GroupTime | None] = {}
         self._start = 0.0
         self._begun: dict[Key, Future[Estimate]] = {}
         self._lock = Lock()
         # One at a time: two would slow each other down, and be timed as slower than they are.
         self._thread = ThreadPoolExecutor(1, "timing")
 
-    def known(self, groups: Sequence[Asked]) -> Times:
+    def known(self, groups: Sequence[GroupToTime]) -> Times:
         """What is known of these groups, without timing any."""
         with self._lock:
             times_of = {each: self._groups.get(each) for each in groups}
@@ -58,7 +58,7 @@ class Timings:
                     estimate, existing(), list(specs), workers, self._measured
                 )
 
-    def _measured(self, groups: Sequence[Asked]) -> Times:
+    def _measured(self, groups: Sequence[GroupToTime]) -> Times:
         new = [each for each in groups if each not in self._groups]
         times = self._watch(new)
         with self._lock:

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,6 +54,19 @@ def clear() -> int:
     for folder in before:
         shutil.rmtree(cache_folder() / folder.name, ignore_errors=True)
     return sum(entry.size for entry in before) - sum(entry.size for entry in kept())
+
+
+def keep(path: Path, content: bytes) -> None:
+    """Writes a file of the cache, all of it or nothing: without a cache all works, only slower."""
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, unfinished = tempfile.mkstemp(dir=path.parent)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+            os.replace(unfinished, path)
+        except OSError:
+            os.unlink(unfinished)
 
 
 def use(path: Path) -> None:

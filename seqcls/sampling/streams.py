@@ -6,11 +6,8 @@ there, so no process sees half of one; where it is missing, damaged or cannot be
 strings are drawn.
 """
 
-import contextlib
 import hashlib
 import io
-import os
-import tempfile
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -18,7 +15,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from seqcls.caching.cache import STRINGS, cache_folder, make_room, use
+from seqcls.caching.cache import STRINGS, cache_folder, keep, make_room, use
 from seqcls.caching.remembered import MEMORY
 from seqcls.kinds.base import Examples
 from seqcls.sampling.base import Sampler
@@ -110,16 +107,7 @@ def _write(path: Path, drawn: Examples) -> None:
     else:
         np.savez(file, lengths=strings.lengths, labels=labels, letters=strings.letters)
     content = file.getvalue()
-    # Without a cache everything works, only slower.
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, unfinished = tempfile.mkstemp(dir=path.parent)
-        try:
-            with os.fdopen(descriptor, "wb") as handle:
-                handle.write(hashlib.sha256(content).digest() + content)
-            os.replace(unfinished, path)
-        except OSError:
-            os.unlink(unfinished)
+    keep(path, hashlib.sha256(content).digest() + content)
     make_room(len(content))
 
 

@@ -15,7 +15,7 @@ from sweeps.grid.grouping import PlannedRun, RunGroup, make_groups
 from sweeps.grid.spec import SweepSpec
 from sweeps.store.databases.engine import Store
 from sweeps.store.reading.timings import Timing, finished, timings
-from sweeps.work.timing.times import Asked, GroupTime, Times
+from sweeps.work.timing.times import GroupTime, GroupToTime, Times
 
 MOST_TIMED = 8
 """Groups that are timed; others are judged by them."""
@@ -23,7 +23,7 @@ MOST_TIMED = 8
 COMPILE_SECONDS = {"fused": 60, "lanes": 20}
 """About how long compiling takes, by the engine; it is done once on a machine."""
 
-Timer = Callable[[Sequence[Asked]], Times]
+Timer = Callable[[Sequence[GroupToTime]], Times]
 """What times groups: `sweeps.work.timing.process.time_groups`."""
 
 
@@ -150,10 +150,10 @@ class _Judge:
             measured and measured.here and all(x.config.key in measured.by_key for x in group)
         )
 
-    def _to_time(self) -> list[Asked]:
+    def _to_time(self) -> list[GroupToTime]:
         """Groups not trained here: of each engine and architecture the costliest first."""
         groups = {
-            group[0].config.group_key: Asked(group[0].config, len(group), group[0].verdict)
+            group[0].config.group_key: GroupToTime(group[0].config, len(group), group[0].verdict)
             for group in reversed(self._groups)
             if not self._is_measured_here(group)
         }

@@ -11,7 +11,7 @@ from sweeps.grid.spec import SweepSpec, parse_spec
 from sweeps.work.estimate import estimate, fewest_epochs
 from sweeps.work.timing.process import Stopwatch, time_groups
 from sweeps.work.timing.remembered import Remembered
-from sweeps.work.timing.times import Asked, GroupTime, Times
+from sweeps.work.timing.times import GroupTime, GroupToTime, Times
 
 SMALL = {
     "task": "parity",
@@ -30,7 +30,7 @@ TIME = GroupTime(
 )
 
 
-def always(asked: Sequence[Asked]) -> Times:
+def always(asked: Sequence[GroupToTime]) -> Times:
     """As if every group took this long."""
     return Times(4.0, {each.config.group_key: TIME for each in asked})
 
@@ -44,7 +44,7 @@ def test_a_groups_time_counts_what_is_done_once_and_what_each_member_does() -> N
 
 
 def test_what_was_never_trained_here_is_timed_in_a_moment() -> None:
-    times = time_groups([Asked(configuration(SMALL), 3)])
+    times = time_groups([GroupToTime(configuration(SMALL), 3)])
     (time,) = times.groups.values()
     assert times.start > 0
     assert time.epoch > 0
@@ -83,7 +83,7 @@ def test_two_processes_share_what_is_more_than_a_group() -> None:
 
 
 def test_a_group_that_was_not_timed_is_judged_by_one_like_it() -> None:
-    def first_only(asked: Sequence[Asked]) -> Times:
+    def first_only(asked: Sequence[GroupToTime]) -> Times:
         return always(asked[:1])
 
     both = [
@@ -124,7 +124,7 @@ def test_it_says_how_many_epochs_are_assumed() -> None:
 
 def test_what_was_timed_once_is_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEQCLS_CACHE", str(tmp_path))
-    asked, other = (Asked(configuration({**SMALL, "hidden_size": x}), 2) for x in (4, 8))
+    asked, other = (GroupToTime(configuration({**SMALL, "hidden_size": x}), 2) for x in (4, 8))
     known = Remembered()
     known.add([asked], Times(1.5, {asked.config.group_key: TIME}))
     assert Remembered().times([asked, other]) == Times(1.5, {asked.config.group_key: TIME})
@@ -145,7 +145,7 @@ def test_one_process_answers_several_questions_and_ends(
         process = watch.start()
         assert process is not None
         for fields in (SMALL, {**compiled, "hidden_size": 6}):
-            asked = Asked(configuration(fields), 2)
+            asked = GroupToTime(configuration(fields), 2)
             times = watch([asked])
             assert times.start > 0
             assert times.groups[asked.config.group_key].epoch > 0

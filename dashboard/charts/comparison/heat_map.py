@@ -77,7 +77,7 @@ def heat_map(
                 values=[spread[0], sum(spread) / 2, spread[1]],
             ),
         ),
-        tooltip=_tooltips([x, y, *([facet] if facet else []), *others], value, measure),
+        tooltip=_tooltips([x, y, *([facet] if facet else []), *others], measure),
     )
     rectangles = rectangles.add_params(clicked)
     ink = readable_on(value)
@@ -130,16 +130,16 @@ def _ordered(values: "pd.Series[str]") -> list[str]:
     return list(dict.fromkeys(values))
 
 
-def _tooltips(settings: Sequence[str], value: str, measure: Measure) -> list[alt.Tooltip]:
+def _tooltips(settings: Sequence[str], measure: Measure) -> list[alt.Tooltip]:
     """A line for each setting that differs, and for what the cells show."""
     shares = {**titles(measure), "failing_share": "Failing share"}
-    spans = {"median": "95% interval of the median", "failing_share": "95% interval of the share"}
-    intervals = {"median": "median_interval", "failing_share": "failing_interval"}
     return [
         *(alt.Tooltip(field=_escaped(field), type="nominal", title=field) for field in settings),
         *(alt.Tooltip(f"{name}:Q", title=label, format=".2%") for name, label in shares.items()),
-        *([alt.Tooltip(f"{intervals[value]}:N", title=spans[value])] if value in spans else []),
+        alt.Tooltip("median_interval:N", title="95% interval of the median"),
+        alt.Tooltip("failing_interval:N", title="95% interval of the share"),
         alt.Tooltip("seeds:Q", title="Models"),
         alt.Tooltip("failing:Q", title="Failing models"),
+        alt.Tooltip("configurations:Q", title="Configurations"),
         alt.Tooltip("predicted:N", title="Predicted"),
     ]

@@ -21,7 +21,7 @@ from seqcls.errors import SeqclsError
 from seqcls.problem import resolve
 from sweeps.work.executors.messages import Inbox, packed
 from sweeps.work.timing.group import Trial, time_group
-from sweeps.work.timing.times import Asked
+from sweeps.work.timing.times import GroupToTime
 
 IDLE_SECONDS = 300.0
 """After so long without a question it ends: it holds some hundred megabytes."""
@@ -42,9 +42,9 @@ class _Starting:
         self._seconds = time.process_time()
         self._ready: set[str] = set()
 
-    def load(self, asked: Asked) -> None:
+    def load(self, group: GroupToTime) -> None:
         """Loads what training and testing such a group takes, unless a group before needed it."""
-        problem = resolve(asked.config)
+        problem = resolve(group.config)
         engine = engine_named(choose_engine(problem).name)
         if engine.name in self._ready:
             return
@@ -54,7 +54,7 @@ class _Starting:
 
             torch.set_num_threads(1)
         engine.load()
-        Trial(asked).load()
+        Trial(group).load()
         self._ready.add(engine.name)
         self._seconds += time.process_time() - began
 
@@ -69,14 +69,14 @@ class _Starting:
 def main() -> None:
     """Answers until there is nothing more to answer."""
     starting = _Starting()
-    for asked, datasets in _questions():
+    for groups, datasets in _questions():
         spent = int(time.process_time())
         hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
         resource.setrlimit(resource.RLIMIT_CPU, (spent + PATIENCE_SECONDS, hard))
         for content in datasets:
             remember(Dataset.from_bytes(content))
         timed = 0.0
-        for each in asked:
+        for each in groups:
             # One that cannot be trained is said to be so where it is launched.
             with suppress(SeqclsError, MemoryError, RuntimeError):
                 starting.load(each)
@@ -88,7 +88,7 @@ def main() -> None:
         _say(starting.seconds)
 
 
-def _questions() -> Iterator[tuple[list[Asked], list[bytes]]]:
+def _questions() -> Iterator[tuple[list[GroupToTime], list[bytes]]]:
     inbox, given = Inbox(), sys.stdin.fileno()
     while select.select([given], [], [], IDLE_SECONDS)[0] and (
         piece := os.read(given, CHUNK_BYTES)

@@ -23,7 +23,7 @@ from seqcls.results import EpochLosses, Weights
 from seqcls.sampling.streams import stream
 from seqcls.training import train_group
 from sweeps.work.timing.shortened import shortened
-from sweeps.work.timing.times import Asked, GroupTime
+from sweeps.work.timing.times import GroupTime, GroupToTime
 
 ENOUGH_SECONDS = 0.01
 """What took so long is extrapolated from; what took less is tried with more strings."""
@@ -60,19 +60,19 @@ Spend = Callable[[int, int], Spent]
 """Tries so many strings, in so many rounds."""
 
 
-def time_group(asked: Asked) -> GroupTime | None:
+def time_group(group: GroupToTime) -> GroupTime | None:
     """Times a group on one thread; None where training it diverges at once.
 
     Raises:
         SeqclsError, MemoryError, RuntimeError: it cannot be trained here.
     """
-    whole = resolve(asked.config)
-    trial = Trial(asked)
+    whole = resolve(group.config)
+    trial = Trial(group)
     epoch, epoch_once = _extrapolated(whole, "train", trial.train)
     if not trial.weights:
         return None
     tested, _ = _extrapolated(whole, "test", trial.test)
-    check = _check_seconds(whole, trial.weights[0], trial.engine.name) if asked.verdict else 0.0
+    check = _check_seconds(whole, trial.weights[0], trial.engine.name) if group.verdict else 0.0
     draw = {part: _part_seconds(whole, part, partial(_draw, part)) for part in PARTS}
     faster = _times_as_fast(choose_engine(whole).name, trial.engine, whole.network.hidden_size)
     return GroupTime(
@@ -89,11 +89,11 @@ def time_group(asked: Asked) -> GroupTime | None:
 class Trial:
     """A group's training and testing with some of its strings, by an engine that is compiled."""
 
-    def __init__(self, asked: Asked) -> None:
-        whole = resolve(asked.config)
+    def __init__(self, group: GroupToTime) -> None:
+        whole = resolve(group.config)
         self.engine = engine_named(choose_engine(whole, ready=True).name)
         side_by_side = self.engine.by_counts and not self.engine.one_thread
-        self.members = asked.members if side_by_side else 1
+        self.members = group.members if side_by_side else 1
         """Of those that a step moves together, which costs less than a step of each."""
         self.weights: list[Weights] = []
         """Of those that were trained last."""

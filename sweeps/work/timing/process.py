@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Self
 
 from sweeps.processes.python import python
-from sweeps.work.timing.times import Asked, GroupTime, Times
+from sweeps.work.timing.times import GroupTime, GroupToTime, Times
 
 CHUNK_BYTES = 1 << 16
 
@@ -32,15 +32,15 @@ class Stopwatch:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __call__(self, asked: Sequence[Asked]) -> Times:
+    def __call__(self, groups: Sequence[GroupToTime]) -> Times:
         """Times groups, one after another while there is time; those named first come first."""
         from sweeps.work.timing.remembered import Remembered
 
         known = Remembered()
-        new = [each for each in asked if known.of(each) is None]
+        new = [each for each in groups if known.of(each) is None]
         if new:
             known.add(new, self._answered(new))
-        return known.times(asked)
+        return known.times(groups)
 
     def close(self) -> None:
         """Ends the process."""
@@ -64,7 +64,7 @@ class Stopwatch:
                 )
         return self._process
 
-    def _answered(self, asked: Sequence[Asked]) -> Times:
+    def _answered(self, groups: Sequence[GroupToTime]) -> Times:
         from seqcls.datasets.known import dataset_of
         from sweeps.work.executors.messages import Inbox, packed
 
@@ -72,28 +72,28 @@ class Stopwatch:
             return Times()
         assert process.stdin is not None
         assert process.stdout is not None
-        digests = sorted({each.config.dataset for each in asked} - {""})
+        digests = sorted({each.config.dataset for each in groups} - {""})
         contents = [dataset_of(digest).to_bytes() for digest in digests]
         with suppress(OSError):
-            process.stdin.write(packed((list(asked), contents)))
+            process.stdin.write(packed((list(groups), contents)))
             process.stdin.flush()
         inbox = Inbox()
-        found: dict[str, GroupTime] = {}
+        times: dict[str, GroupTime] = {}
         while piece := os.read(process.stdout.fileno(), CHUNK_BYTES):
             inbox.add(piece)
             while (said := inbox.next()) is not None:
                 if isinstance(said, float):
-                    return Times(said, found)
-                found |= {key: time for key, time in said.items() if time is not None}
+                    return Times(said, times)
+                times |= {key: time for key, time in said.items() if time is not None}
         # It died of the last group.
         self.close()
-        return Times(0.0, found)
+        return Times(0.0, times)
 
 
-def time_groups(asked: Sequence[Asked]) -> Times:
+def time_groups(groups: Sequence[GroupToTime]) -> Times:
     """Times groups, in a process for this question alone."""
     watch = Stopwatch()
     try:
-        return watch(asked)
+        return watch(groups)
     finally:
         watch.close()

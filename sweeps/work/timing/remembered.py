@@ -2,9 +2,7 @@
 
 import hashlib
 import json
-import os
 import socket
-import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -12,10 +10,10 @@ from importlib.metadata import version
 from typing import Any
 
 from seqcls import __version__
-from seqcls.caching.cache import cache_folder
+from seqcls.caching.cache import cache_folder, keep
 from seqcls.engines.choice import choose_engine
 from seqcls.problem import resolve
-from sweeps.work.timing.times import Asked, GroupTime, Times
+from sweeps.work.timing.times import GroupTime, GroupToTime, Times
 
 MOST = 1_000
 """So many are kept; those timed longest ago go first."""
@@ -30,39 +28,33 @@ class Remembered:
         with suppress(OSError, ValueError):
             self._kept = dict(json.loads(self._file.read_text()))
 
-    def of(self, asked: Asked) -> GroupTime | None:
+    def of(self, group: GroupToTime) -> GroupTime | None:
         """What a group takes; None where that is not known."""
         with suppress(KeyError, TypeError):
-            return GroupTime(**self._kept[_key(asked)]["time"])
+            return GroupTime(**self._kept[_key(group)]["time"])
         return None
 
-    def times(self, asked: Sequence[Asked]) -> Times:
+    def times(self, groups: Sequence[GroupToTime]) -> Times:
         """What is known of these groups."""
-        known = {each: time for each in asked if (time := self.of(each)) is not None}
+        known = {each: time for each in groups if (time := self.of(each)) is not None}
         start = max((self._kept[_key(each)]["start"] for each in known), default=0.0)
         return Times(start, {each.config.group_key: time for each, time in known.items()})
 
-    def add(self, asked: Sequence[Asked], times: Times) -> None:
+    def add(self, groups: Sequence[GroupToTime], times: Times) -> None:
         """Remembers what was timed."""
         if not times.groups:
             return
-        for each in asked:
+        for each in groups:
             if (time := times.groups.get(each.config.group_key)) is not None:
                 self._kept[_key(each)] = {"start": times.start, "time": asdict(time)}
         content = json.dumps(dict(list(self._kept.items())[-MOST:]))
-        # Where nothing can be kept, it is known for now.
-        with suppress(OSError):
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            descriptor, unfinished = tempfile.mkstemp(dir=self._file.parent)
-            with os.fdopen(descriptor, "w") as file:
-                file.write(content)
-            os.replace(unfinished, self._file)
+        keep(self._file, content.encode())
 
 
-def _key(asked: Asked) -> str:
+def _key(group: GroupToTime) -> str:
     """What a group's time depends on: the machine, what trains it here, and the group."""
-    problem = resolve(asked.config)
+    problem = resolve(group.config)
     engines = [choose_engine(problem, ready=ready).name for ready in (False, True)]
     versions = [__version__, version("torch"), version("numba")]
-    told = [socket.gethostname(), *versions, *engines, asked.config.group_key]
-    return hashlib.sha256(repr([*told, asked.members, asked.verdict]).encode()).hexdigest()[:32]
+    told = [socket.gethostname(), *versions, *engines, group.config.group_key]
+    return hashlib.sha256(repr([*told, group.members, group.verdict]).encode()).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""What is asked of a group, and what it was found to take."""
+"""Groups to time, and what they take."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Asked:
+class GroupToTime:
     """A group to time."""
 
     config: "RunConfig"
