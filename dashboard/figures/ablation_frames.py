@@ -25,13 +25,15 @@ def lengths_frame(models: Mapping[str, Ablated]) -> pd.DataFrame:
 
 def _by_length(ablated: Ablated) -> pd.DataFrame:
     counts = {"strings": ablated.strings, "wrong": ablated.strings - ablated.right}
-    sums = pd.DataFrame(counts).groupby((ablated.lengths - 1) // WIDTH).sum()
+    # The empty string is in the first point, as on the page Compare.
+    sums = pd.DataFrame(counts).groupby((ablated.lengths - 1).clip(min=0) // WIDTH).sum()
     first = sums.index * WIDTH + 1
+    shortest = min(1, int(ablated.lengths.min()))
     strings, wrong = sums["strings"], sums["wrong"]
     return pd.DataFrame(
         {
             "length": first + (WIDTH - 1) / 2,
-            "lengths": [f"{low} to {low + WIDTH - 1}" for low in first],
+            "lengths": [f"{low if low > 1 else shortest} to {low + WIDTH - 1}" for low in first],
             "strings": strings,
             "wrong": wrong,
             "accuracy": 1 - wrong / strings,

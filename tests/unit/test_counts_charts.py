@@ -10,6 +10,7 @@ from dashboard.figures import ablation_frames, family_frames, misclassified_fram
 from dashboard.model.ablation import NAME
 from seqcls.interpretability.ablation.ablation import prune, rank
 from seqcls.interpretability.ablation.by_counts import CountedJudge, dimensions_of, heads_of
+from seqcls.interpretability.ablation.judge import Ablated
 from seqcls.interpretability.families.by_counts import area, curve
 from seqcls.interpretability.families.notation import parse_family
 from seqcls.interpretability.model.network import Network
@@ -81,6 +82,14 @@ def test_ablation_is_drawn_before_and_after(network: Network) -> None:
     assert wrong["ablated"] == after.fp + after.fn > 697
     assert frame.groupby("model")["strings"].sum().tolist() == [9984, 9984]
     assert accuracy_by_length(frame).to_dict()["mark"]
+
+
+def test_the_empty_string_is_in_the_first_point_of_lengths() -> None:
+    numbers = (np.array(x) for x in ([0, 1, 11], [1, 2, 4], [0, 2, 4]))
+    frame = ablation_frames.lengths_frame({"m": Ablated((), 1, 0.5, None, 0.0, 0.0, *numbers)})
+    assert frame["lengths"].tolist() == ["0 to 10", "11 to 20"]
+    assert frame["length"].tolist() == [5.5, 15.5]
+    assert frame["wrong"].tolist() == [1, 0]
 
 
 def test_heads_are_ranked_and_pruning_ends_with_nothing_left(network: Network) -> None:
