@@ -124,7 +124,7 @@ def _outcome(model: OpenedModel, ablation: Ablation, chosen: Chosen) -> None:
         column.metric(
             name, f"{now:,}", f"{now - then:+,}" if now != then else None, delta_color="inverse"
         )
-    columns[3].metric("Mean change of a logit", f"{after.logit_change:.3g}")
+    columns[3].metric("Mean logit change", f"{after.logit_change:.3g}")
     named = {"as trained": before} | ({"ablated": after} if ablation else {})
     stretch(accuracy_by_length(lengths_frame(named), "letters"), "ablation_accuracy")
     if ablation:
