@@ -83,8 +83,9 @@ _OF_STRINGS = (
     "a model's errors have in common, checked against all short strings."
 )
 _OF_OUTPUTS = (
-    "For wrong outputs, the cause is how they differ from their targets, and whether they first go "
-    "wrong within the target lengths of training."
+    "For wrong outputs, the cause is what most of a model's have in common (how many tokens are "
+    "right, where they first go wrong, repeats in the input), else how they differ from their "
+    "targets, and whether they first go wrong within the target lengths of training."
 )
 
 

@@ -11,6 +11,7 @@ import streamlit as st
 from dashboard.text import verbatim
 from dashboard.words import kind_words
 from seqcls.errors import InvalidStringError
+from seqcls.interpretability.wording import EMPTY
 from seqcls.tasks import InputTask, LanguageTask, Task
 from seqcls.tokens.strings import TokenStrings
 from seqcls.tokens.tokenizer import FIRST_LETTER, Tokenizer
@@ -26,8 +27,6 @@ LONGEST_DRAWN = 60
 
 OF_EITHER = 6
 """The shortest strings of either label."""
-
-EMPTY = "ε"
 
 
 def first_strings(task: Task, wanted: int) -> list[str]:

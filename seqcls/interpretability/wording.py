@@ -1,5 +1,8 @@
 """How numbers and labels are written in sentences."""
 
+EMPTY = "ε"
+"""The empty string, where one is shown."""
+
 
 def number(x: float) -> str:
     """Three digits, or whole where they are more."""

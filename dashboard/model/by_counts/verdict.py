@@ -10,13 +10,13 @@ from dashboard.figures.misclassified_frames import cells_frame, lengths_frame, l
 from dashboard.model.choosing.strings import Chosen
 from dashboard.model.opened import OpenedModel, remembered
 from dashboard.text import verbatim
-from dashboard.words.languages import EMPTY
 from seqcls.interpretability.model.obstacle import obstacle
 from seqcls.interpretability.rounded import percent
 from seqcls.interpretability.verdicts.by_counts import unaffordable
 from seqcls.interpretability.verdicts.certification import Certification, SupportProof, certify
 from seqcls.interpretability.verdicts.misclassified import Errors, errors_up_to
 from seqcls.interpretability.verdicts.text import certification_text
+from seqcls.interpretability.wording import EMPTY
 
 SHORTEST = 20
 

@@ -2,7 +2,8 @@
 
 Where letter counts give an exact account of a model, every error's mechanism is shown by a
 counterfactual (`by_counts`). The errors of other models are attributed by what they have in common
-(`behaviours`), wrong outputs by how they differ from their targets (`outputs`).
+(`behaviours`), as wrong outputs are, and by how they differ from their targets
+(`output_behaviours`).
 """
 
 from collections.abc import Sequence
@@ -29,7 +30,7 @@ def attributions(
     """
     picked = [wrong[place] for place in spread_evenly(len(wrong), sample)]
     if model.problem.writes:
-        return output_behaviours(model, picked)
+        return output_behaviours(model, wrong, picked)
     network = as_network(model)
     if network is not None:
         return tuple(_exact(network, string) for string in picked)

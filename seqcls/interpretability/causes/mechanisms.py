@@ -53,6 +53,14 @@ AS_SHORT = "not only longer than in training"
 
 BEHAVIOURS = (ORDER, CONSTANT, RULE, FEATURE, BEYOND, ANOTHER, ONE_EDIT, LONGER, AS_SHORT)
 
+REPEATED = "repeated input tokens"
+FIRST_RIGHT = "first tokens right"
+ONE_PLACE = "first wrong at one place"
+LATER = "first wrong later in longer inputs"
+
+OUTPUT_BEHAVIOURS = (REPEATED, FIRST_RIGHT, ONE_PLACE, LATER)
+"""Of wrong outputs, beside how each differs from its target."""
+
 ALL_HEADS = "all heads"
 """Where the attention of a model without an exact account is diluted, if in no one head."""
 
