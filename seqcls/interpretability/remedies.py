@@ -4,9 +4,9 @@ Nothing here is certain. A suggestion is made only where the configuration can h
 field; whether it helps, training it with the same seeds shows.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
 from seqcls.config import ANY_SAMPLER, PARTS, RunConfig, default_fields
 from seqcls.fields.fields_read import fields_unread
@@ -18,24 +18,9 @@ from seqcls.interpretability.causes.mechanisms import (
     FEATURE,
     LONGER,
 )
+from seqcls.interpretability.output_remedies import OUTPUT_REMEDIES
+from seqcls.interpretability.remedy import Remedy, Value, always, in_a_transformer, one_more
 from seqcls.problem import Problem, configuration, obstacle_of
-from seqcls.results import ErrorKind
-
-Value = Callable[[Problem], Any]
-"""The value of the changed field for a problem; None where there is nothing to change."""
-
-
-@dataclass(frozen=True)
-class Remedy:
-    """One field whose change may help against some mechanisms."""
-
-    mechanisms: frozenset[str]
-    field: str
-    value: Value
-    reason: str
-    source: str
-    others: Callable[[Problem], Mapping[str, Any]] = lambda _: {}
-    """Other fields that have to change with it, since they mean nothing beside the new value."""
 
 
 @dataclass(frozen=True)
@@ -108,20 +93,8 @@ def _applied(problem: Problem, mechanism: str, remedy: Remedy) -> Iterator[Sugge
     yield Suggestion(mechanism, remedy.field, before, value, remedy.reason, remedy.source, others)
 
 
-def _always(value: Any) -> Value:
-    return lambda _: value
-
-
 def _doubled(field: str) -> Value:
     return lambda problem: 2 * getattr(problem.config, field) or 2
-
-
-def _one_more(field: str) -> Value:
-    return lambda problem: getattr(problem.config, field) + 1
-
-
-def _in_a_transformer(value: Value) -> Value:
-    return lambda problem: value(problem) if problem.config.architecture == "transformer" else None
 
 
 def _with_places(value: Value) -> Value:
@@ -141,7 +114,7 @@ def _where_order_decides(value: Value) -> Value:
         has_places = problem.config.positions != "none"
         return None if has_places or not _hides_order(problem) else value(problem)
 
-    return _in_a_transformer(where_blind)
+    return in_a_transformer(where_blind)
 
 
 def _hides_order(problem: Problem) -> bool:
@@ -178,11 +151,6 @@ def _without_bound(problem: Problem) -> str | None:
 _LENGTH = frozenset({LONGER, BEYOND})
 _BLIND = frozenset(BEHAVIOURS) - _LENGTH
 
-_OF_OUTPUTS = frozenset(get_args(ErrorKind))
-"""How outputs of transductions differ from their targets."""
-
-_HUANG = "Huang et al. 2025, A Formal Framework for Understanding Length Generalization"
-
 _WIDTH = (
     "Values of more letters than a head has dimensions lie close together; with more of them they "
     "can be told apart."
@@ -195,21 +163,21 @@ REMEDIES = (
     Remedy(
         frozenset({"dilution"}),
         "attention_scale",
-        _in_a_transformer(_always("log_length")),
+        in_a_transformer(always("log_length")),
         "Scores that grow with the logarithm of the length keep a token's weight as strings grow.",
         "Chiang & Cholak 2022, Overcoming a Theoretical Limitation of Self-Attention",
     ),
     Remedy(
         frozenset({"dilution"}),
         "attention_head_size",
-        _in_a_transformer(_doubled("attention_head_size")),
+        in_a_transformer(_doubled("attention_head_size")),
         "Larger heads can score tokens further apart, so that more of another outweigh one.",
         _REPORT,
     ),
     Remedy(
         frozenset({"value interference"}),
         "attention_head_size",
-        _in_a_transformer(_doubled("attention_head_size")),
+        in_a_transformer(_doubled("attention_head_size")),
         _WIDTH,
         _SUPERPOSITION,
     ),
@@ -225,7 +193,7 @@ REMEDIES = (
             {"two heads on one letter", "value interference", "dilution", "no single mechanism"}
         ),
         "num_attention_heads",
-        _in_a_transformer(_doubled("num_attention_heads")),
+        in_a_transformer(_doubled("num_attention_heads")),
         "With more heads than tokens to look for, some head is likelier to look for each.",
         _REPORT,
     ),
@@ -239,42 +207,42 @@ REMEDIES = (
     Remedy(
         _LENGTH,
         "positions",
-        _in_a_transformer(_with_places(_always("alibi"))),
+        in_a_transformer(_with_places(always("alibi"))),
         "A bias by distance has a meaning at places that training never reached.",
         "Press, Smith & Lewis 2022, Train Short, Test Long",
     ),
     Remedy(
         _LENGTH,
         "position_range",
-        _in_a_transformer(_with_places(_longest_tested)),
+        in_a_transformer(_with_places(_longest_tested)),
         "Places drawn at random from a longer range are all trained before the test.",
         "Ruoss et al. 2023, Randomized Positional Encodings Boost Length Generalization",
     ),
     Remedy(
         _LENGTH,
         "positions",
-        _in_a_transformer(_without_bound),
+        in_a_transformer(_without_bound),
         "Without positions there are no places beyond training.",
         "Kazemnejad et al. 2023, The Impact of Positional Encoding on Length Generalization",
     ),
     Remedy(
         _LENGTH,
         "attention_scale",
-        _in_a_transformer(_always("log_length")),
+        in_a_transformer(always("log_length")),
         "Attention spreads over more tokens as strings grow; scores that grow too sharpen it.",
         "Chiang & Cholak 2022, Overcoming a Theoretical Limitation of Self-Attention",
     ),
     Remedy(
         _BLIND,
         "positions",
-        _where_order_decides(_always("alibi")),
+        _where_order_decides(always("alibi")),
         "This model sees how often tokens occur, not where; the language asks where.",
         "the invariance of attention without positions under permutation",
     ),
     Remedy(
         _BLIND,
         "architecture",
-        _in_a_transformer(_always("lstm")),
+        in_a_transformer(always("lstm")),
         "Recurrent networks often learn regular languages such as parity.",
         _CHOMSKY,
         _of_an_lstm,
@@ -282,7 +250,7 @@ REMEDIES = (
     Remedy(
         _LENGTH,
         "architecture",
-        _in_a_transformer(_always("lstm")),
+        in_a_transformer(always("lstm")),
         "Recurrent networks often go on beyond the trained lengths.",
         _CHOMSKY,
         _of_an_lstm,
@@ -290,7 +258,7 @@ REMEDIES = (
     Remedy(
         frozenset(BEHAVIOURS),
         "eigenvalue_range",
-        _always("signed"),
+        always("signed"),
         "A memory whose factors may be below 0 can turn with each token, as counting modulo 2 "
         "asks; one with factors from 0 to 1 can only fade.",
         "Grazzi et al. 2024, Unlocking State-Tracking in Linear RNNs Through Negative Eigenvalues",
@@ -312,25 +280,11 @@ REMEDIES = (
     Remedy(
         _BLIND,
         "num_blocks",
-        _one_more("num_blocks"),
+        one_more("num_blocks"),
         "Deeper Transformers can follow an automaton in fewer steps than the string has tokens.",
         "Liu et al. 2023, Transformers Learn Shortcuts to Automata",
     ),
-    Remedy(
-        _OF_OUTPUTS,
-        "num_blocks",
-        _in_a_transformer(lambda problem: 2 if problem.config.num_blocks == 1 else None),
-        "Two blocks can look up what followed a token in the input; one that copies distinct "
-        "tokens was not found.",
-        f"Olsson et al. 2022, In-context Learning and Induction Heads; {_HUANG}",
-    ),
-    Remedy(
-        _OF_OUTPUTS,
-        "position_draw",
-        lambda problem: "shifted" if problem.config.positions == "learned" else None,
-        "Places beyond those of training are trained too where training shifts strings.",
-        _HUANG,
-    ),
+    *OUTPUT_REMEDIES,
     Remedy(
         frozenset({"constant answer"}),
         "learning_rate",
@@ -341,7 +295,7 @@ REMEDIES = (
     Remedy(
         frozenset({"rounding"}),
         "precision",
-        _always("float64"),
+        always("float64"),
         "These errors are right answers in double precision.",
         "the mechanism itself",
     ),

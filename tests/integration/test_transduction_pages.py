@@ -96,7 +96,7 @@ def test_failing_models_get_inputs_wrong(monkeypatch: pytest.MonkeyPatch, db: Pa
     ((wrong,),) = stored(db, "SELECT wrong FROM run WHERE id = ?", RUN)
     assert metrics(app)["Wrongly answered"] == f"{wrong:,}"
     assert "Where letter counts explain" not in text
-    assert "For wrong outputs, the cause is how they differ from their targets" in text
+    assert "For wrong outputs, the cause is what most of a model's have in common" in text
     helps = [str(x.proto) for x in app.dataframe]
     assert not any("misclassif" in text for text in helps)
     assert "false_positives" not in app.dataframe[0].value

@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 
 from seqcls.config import RunConfig
-from seqcls.interpretability.causes.mechanisms import BEHAVIOURS
+from seqcls.interpretability.causes.mechanisms import BEHAVIOURS, OUTPUT_BEHAVIOURS
 from seqcls.interpretability.remedies import REMEDIES, changed, suggestions
 from seqcls.problem import configuration, resolve
 from seqcls.results import ErrorKind
@@ -13,7 +13,8 @@ from seqcls.results import ErrorKind
 BEYOND = "errors beyond a bound"
 MECHANISMS = [
     *("dilution", "value interference", "two heads on one letter", "feed-forward saturation"),
-    *("no single mechanism", "rounding", *BEHAVIOURS, *get_args(ErrorKind)),
+    *("no single mechanism", "rounding", *BEHAVIOURS),
+    *(*get_args(ErrorKind), *OUTPUT_BEHAVIOURS),
 ]
 ROTARY = {"task": "parity", "positions": "rotary", "attention_head_size": 2, "num_blocks": 2}
 CONFIGS = [
@@ -22,6 +23,9 @@ CONFIGS = [
     configuration(ROTARY),
     configuration({"task": "parity", "architecture": "lstm", "readout": "last"}),
     configuration({"task": "copy", "positions": "learned", "validation_max_length": 10}),
+    configuration({"task": "copy", "positions": "learned", "position_draw": "shifted"}),
+    configuration({"task": "sort", "num_blocks": 2}),
+    configuration({"task": "copy", "architecture": "gru"}),
 ]
 
 
@@ -48,8 +52,7 @@ def test_what_is_suggested_fits_the_model() -> None:
     already = RunConfig(attention_scale="log_length")
     assert "attention_scale=log_length" not in fields(already, "dilution")
     assert "num_attention_heads=4" in fields(RunConfig(), "value interference")
-    rotary, lstm, copying = CONFIGS[2:]
-    assert fields(copying, "wrong token") == ["num_blocks=2", "position_draw=shifted"]
+    rotary, lstm = CONFIGS[2:4]
     assert fields(rotary, "longer than in training")[0] == "positions=alibi"
     assert not {"positions=alibi", "architecture=lstm"} & {*fields(lstm, "longer than in training")}
     assert "positions=alibi" not in fields(configuration({"task": "parity"}), "simple rule")
@@ -95,3 +98,54 @@ def test_no_positions_are_suggested_only_where_the_order_stays_in_sight() -> Non
         found = suggestions(resolve(config), ["longer than in training"])
         assert (("positions", "none") in [(own.field, own.value) for own in found]) == there
         assert "train_max_length" in [own.field for own in found]
+
+
+def of_outputs(mechanism: str = "wrong token", **named: object) -> dict[str, str]:
+    """What is suggested for a transduction, with the reason."""
+    found = suggestions(resolve(configuration(named)), [mechanism])
+    return {own.text: own.reason for own in found}
+
+
+def test_places_are_shared_where_the_task_says_which_tokens_belong_together() -> None:
+    coupled = "positions=coupled (now rotary)"
+    rotary = {"positions": "rotary", "attention_head_size": 2}
+    least_first = {"task": "addition", "digit_order": "least_first"}
+    for named, there in (
+        ({"task": "copy", **rotary}, True),
+        ({**least_first, **rotary}, True),
+        ({"task": "addition", **rotary}, False),
+        ({"task": "sort", **rotary}, False),
+        ({"task": "copy", **rotary, "architecture": "encoder_decoder"}, False),
+    ):
+        assert (coupled in of_outputs(**named)) == there, named
+    assert not any("positions" in x for x in of_outputs(task="copy", positions="coupled"))
+    assert not any("positions" in x for x in of_outputs(task="copy", architecture="lstm"))
+
+
+def test_shared_places_are_drawn_in_one_way() -> None:
+    (own, *_) = of_outputs(task="copy", positions="learned", position_draw="shifted")
+    assert own == "positions=coupled (now learned), and with it position_draw=sorted"
+
+
+def test_places_are_learned_beyond_training_where_the_test_goes_there() -> None:
+    learned = {"task": "sort", "positions": "learned", "validation_max_length": 10}
+    shifted = "positions=learned (now none), and with it position_draw=shifted"
+    assert shifted in of_outputs("first tokens right", task="sort")
+    assert "position_draw=shifted (now sorted)" in of_outputs(**learned)
+    as_long = {"train_max_length": 10, "validation_max_length": 10, "test_max_length": 10}
+    assert not any("shifted" in x for x in of_outputs(task="sort", **as_long))
+    assert not any("shifted" in x for x in of_outputs(**learned | as_long))
+
+
+def test_depth_is_suggested_for_a_reason_that_holds_of_the_task() -> None:
+    two, three = "num_blocks=2 (now 1)", "num_blocks=3 (now 2)"
+    assert "copies distinct tokens" in of_outputs(task="copy")[two]
+    for named in (
+        *({"task": "sort"}, {"task": "copy", "architecture": "lstm"}),
+        {"task": "copy", "architecture": "recurrent_attention"},
+    ):
+        reason = of_outputs(**named)[two]
+        assert "not proven" in reason
+        assert "copies" not in reason
+    assert three not in of_outputs(task="copy", num_blocks=2)
+    assert three in of_outputs(task="copy", architecture="encoder_decoder", num_blocks=2)
