@@ -7,13 +7,11 @@ from functools import partial
 from dashboard import data
 from seqcls.kinds import ACCURACY, KINDS, MISCLASSIFIED, Kind, Measure, Words
 from seqcls.problem import obstacle_of, resolve
+from sweeps.analysis.answer_sentences import ANY_WORDS
 from sweeps.store.reading import overview
 
 ANY_ACCURACY = Measure(
     "accuracy", "Accuracy", "Share of a model's test strings that it answers correctly."
-)
-ANY_WORDS = Words(
-    "string", "get {} wrong", "gets {} wrong", "wrongly answered", "task", "label or target"
 )
 
 

@@ -85,6 +85,8 @@ class Words:
     """What its strings belong to."""
     right: str
     """What is right of a string."""
+    hit: str = "correctly classified"
+    """Of a string that is not missed."""
 
     @property
     def one(self) -> str:

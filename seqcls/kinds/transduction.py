@@ -45,7 +45,13 @@ class Transduction:
     sampler: ClassVar[str] = "uniform_inputs"
     defaults: ClassVar[Mapping[str, Any]] = {"attention_mask": "causal"}
     words: ClassVar[Words] = Words(
-        "input", "get {} wrong", "gets {} wrong", "wrongly answered", "task", "target"
+        "input",
+        "get {} wrong",
+        "gets {} wrong",
+        "wrongly answered",
+        "task",
+        "target",
+        "rightly answered",
     )
     answer_columns: ClassVar[tuple[ErrorColumn, ErrorColumn]] = (
         ErrorColumn("output", "Output", "The string that the model writes."),

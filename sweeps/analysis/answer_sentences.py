@@ -1,8 +1,23 @@
 """A model's answers in sentences, and what was found by asking for many."""
 
+from seqcls.config import RunConfig
 from seqcls.interpretability.minimal.minimal import Shortest
 from seqcls.interpretability.minimal.nearest import Nearest
 from seqcls.interpretability.model.trained_model import Answer
+from seqcls.interpretability.wording import EMPTY
+from seqcls.kinds import MISCLASSIFIED, Words
+from seqcls.problem import obstacle_of, resolve
+
+ANY_WORDS = Words(
+    *("string", "get {} wrong", "gets {} wrong", "wrongly answered", "task", "label or target"),
+    "rightly answered",
+)
+
+
+def words_of(*configs: RunConfig) -> Words:
+    """What errors are called; as those of languages where no task's kind is known here."""
+    known = {resolve(config).kind.words for config in configs if obstacle_of(config) is None}
+    return ANY_WORDS if len(known) > 1 else next(iter(known), MISCLASSIFIED)
 
 
 def said_of(answer: Answer) -> str:
@@ -19,35 +34,37 @@ def label_and_answer(answer: Answer) -> str:
     """What is right of a string, and what the model says."""
     if isinstance(answer.label, str):
         return (
-            f"is {answer.label}, predicted {answer.predicted} ({answer.number} {answer.logit:.4f})"
+            f"is {answer.label or EMPTY}, predicted {answer.predicted or EMPTY} "
+            f"({answer.number} {answer.logit:.4f})"
         )
     label, predicted = (("negative", "positive")[int(x)] for x in (answer.label, answer.predicted))
     return f"is {label}, predicted {predicted} (logit {answer.logit:.4f})"
 
 
-def shortest_sentences(shortest: Shortest) -> list[str]:
+def shortest_sentences(shortest: Shortest, words: Words) -> list[str]:
     """What trying all strings has found."""
     if shortest.length is None:
         return [
-            f"all {shortest.tried:,} strings of up to {shortest.max_length} tokens are classified "
-            "correctly"
+            f"all {shortest.tried:,} {words.plural('')} of up to {shortest.max_length} tokens are "
+            f"{words.hit}"
         ]
     said = [
-        f"the shortest failing strings have {shortest.length} tokens: {shortest.count:,} of them "
-        f"({shortest.tried:,} strings tried, all up to that length)"
+        f"the shortest failing {words.plural('')} have {shortest.length} tokens: "
+        f"{shortest.count:,} of them ({shortest.tried:,} {words.plural('')} tried, all up to that "
+        "length)"
     ]
     said += [f"  {named(answer)}: {label_and_answer(answer)}" for answer in shortest.answers]
     left = shortest.count - len(shortest.answers)
     return [*said, f"  and {left:,} more"] if left else said
 
 
-def nearest_sentence(nearest: Nearest, given: Answer) -> str:
+def nearest_sentence(nearest: Nearest, given: Answer, words: Words) -> str:
     """What the search for the nearest right string has found."""
-    tried = f"{nearest.tried:,} strings tried"
+    tried = f"{nearest.tried:,} {words.plural('')} tried"
     if nearest.answer is None:
         all_of_them = "" if nearest.complete else ", not all of them"
         return (
-            f"no string within {nearest.edits} edits is classified correctly ({tried}{all_of_them})"
+            f"no {words.string} within {nearest.edits} edits is {words.hit} ({tried}{all_of_them})"
         )
     edits = "1 edit" if nearest.edits == 1 else f"{nearest.edits} edits"
     same = ""
@@ -56,6 +73,6 @@ def nearest_sentence(nearest: Nearest, given: Answer) -> str:
     elif nearest.answer.label == given.label:
         same = "; same label, different prediction"
     return (
-        f"nearest correctly classified string: {named(nearest.answer)}, {edits} away: "
+        f"nearest {words.hit} {words.string}: {named(nearest.answer)}, {edits} away: "
         f"{label_and_answer(nearest.answer)}{same}"
     )

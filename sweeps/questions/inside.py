@@ -72,7 +72,7 @@ def minimal(store: Store, run: int | str, string: str, epoch: int | None = None)
 
     Raises:
         UnknownRunError: there is no such run, or it has no such weights.
-        InvalidStringError: the string is not of this alphabet, or is classified correctly.
+        InvalidStringError: the string is not of this alphabet, or is answered rightly.
     """
     opened = model(store, run, epoch)
     letters = opened.letters(string)
@@ -209,8 +209,9 @@ def ablate(
 def _nearest(opened: TrainedModel, letters: Letters) -> Letters:
     nearest_one = nearest_right(opened, letters, other_answer=True, same_length=True)
     if nearest_one.answer is None:
+        words = opened.problem.kind.words
         raise InvalidStringError(
-            "no string of the same length within two substitutions is classified correctly with "
+            f"no {words.string} of the same length within two substitutions is {words.hit} with "
             "the other prediction; name one with --source"
         )
     return nearest_one.letters

@@ -180,7 +180,7 @@ def test_the_other_sections_hold(monkeypatch: pytest.MonkeyPatch, db: str, run: 
     beside = model(monkeypatch, db, run, "States", beside=other)
     assert len(beside.get("vega_lite_chart")) == 4
     app = model(monkeypatch, db, run, "Minimal and nearest")
-    assert "Nearest correctly classified string" in headers(app)
+    assert "Nearest rightly answered input" in headers(app)
     app = model(monkeypatch, db, run, "Patching")
     app.text_input[0].set_value("abda")
     app.run()

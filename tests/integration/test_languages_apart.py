@@ -9,6 +9,7 @@ import pytest
 from dashboard.charts.comparison.importance_chart import written
 from dashboard.compare.cells import cells_of
 from dashboard.failing import causes, error_places
+from seqcls.kinds import MISCLASSIFIED
 from sweeps.analysis.compared_configurations import compare
 from sweeps.cli.commands.comparison import comparison_sentences
 from sweeps.grid.spec import parse_spec
@@ -128,7 +129,7 @@ def test_the_page_and_the_command_give_one_interval_for_one_difference(db: Path)
     pair = [i for i, own in configs.items() if own.task == "first" and own.test_size == 200]
     compared = compare(store, "first:positions=none", "first:positions=rotary")
     command = compared.comparison
-    told = "\n".join(comparison_sentences(compared))
+    told = "\n".join(comparison_sentences(compared, MISCLASSIFIED))
     for method in ("(95%, Wilson: ", "(95%, Newcombe: ", "(95%, bootstrap over seeds: "):
         assert method in told
     models = overview.models(store, View(config_ids=tuple(pair)))

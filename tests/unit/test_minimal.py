@@ -57,7 +57,7 @@ def test_a_minimal_failing_string_fails_and_no_single_deletion_does(fields: dict
 def test_a_string_that_is_answered_rightly_has_no_minimal_one() -> None:
     model = untrained(**LSTM)
     right = next(own for own, wrong in every(model, 3).items() if not wrong)
-    with pytest.raises(InvalidStringError, match="classified correctly"):
+    with pytest.raises(InvalidStringError, match="is correctly classified"):
         minimal_failing(model, right)
 
 

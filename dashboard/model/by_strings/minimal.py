@@ -30,10 +30,11 @@ def show(opened: AnyModel, letters: Letters) -> None:
                 f"({minimal.tried:,} strings tried, each labeled by the task)."
             )
         nearest = nearest_of(opened, letters, prefer_other_answer=True)
-        st.subheader("Nearest correctly classified string")
+        words = opened.model.problem.kind.words
+        st.subheader(f"Nearest {words.hit} {words.string}")
         if nearest.answer is not None:
             _string(nearest.answer, "nearest")
-        st.caption(verbatim(nearest_sentence(nearest, given)))
+        st.caption(verbatim(nearest_sentence(nearest, given, words)))
         _shortest(opened)
     except SeqclsError as error:
         say(error)
@@ -44,7 +45,7 @@ def _shortest(opened: AnyModel) -> None:
     if not st.toggle("Try all strings, the shortest first", key="shortest", bind="query-params"):
         st.caption("Up to 200,000 strings; it may take a minute.")
         return
-    for said in shortest_sentences(shortest_of(opened)):
+    for said in shortest_sentences(shortest_of(opened), opened.model.problem.kind.words):
         st.markdown(verbatim(said))
 
 

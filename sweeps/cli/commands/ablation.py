@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import typer
 
-from seqcls.problem import resolve
+from seqcls.problem import Problem, resolve
 from sweeps.cli.commands.printing import print_record, print_table
 from sweeps.questions.inside import ablate
 from sweeps.store.opening import open_reader
@@ -36,17 +36,17 @@ def show_ablation(
         return
     typer.echo(f"run {run_id}, by {how} ablation, on {judged.strings:,} distinct test strings")
     title = "the cheapest part removed first" if pruning else "without each part alone"
-    of_outputs = resolve(run_config(store, run_id)).writes
-    print_table(_table(judged.outcomes, pruning, of_outputs), title)
+    problem = resolve(run_config(store, run_id))
+    print_table(_table(judged.outcomes, pruning, problem), title)
 
 
-def _table(outcomes: "Sequence[Ablated]", pruning: bool, of_outputs: bool) -> pd.DataFrame:
-    changed = "log-probability" if of_outputs else "logit"
+def _table(outcomes: "Sequence[Ablated]", pruning: bool, problem: Problem) -> pd.DataFrame:
+    changed = "log-probability" if problem.writes else "logit"
     return pd.DataFrame(
         [
             {
                 "without": _name(each, pruning),
-                "misclassified": each.errors,
+                problem.kind.words.missed: each.errors,
                 "accuracy": f"{each.accuracy:.2%}",
                 "loss": f"{each.loss:.4g}",
                 f"change of the {changed}": f"{each.logit_change:.4g}",

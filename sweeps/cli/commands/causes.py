@@ -6,12 +6,14 @@ import pandas as pd
 import typer
 
 from seqcls.interpretability.rounded import percent
+from sweeps.analysis.answer_sentences import words_of
 from sweeps.analysis.causes import table as by_configuration
 from sweeps.cli.commands.printing import count, print_json, print_record, print_table, rows_of
 from sweeps.questions.runs import causes, in_both_precisions, sensitive, stored_runs
 from sweeps.results.summaries import differing_fields
 from sweeps.store.databases.engine import Store
 from sweeps.store.opening import open_reader
+from sweeps.store.reading import queries
 
 
 def show_causes(db: str | None, sweep: str, sample: int, as_json: bool) -> None:
@@ -25,7 +27,10 @@ def show_causes(db: str | None, sweep: str, sample: int, as_json: bool) -> None:
         print_record({**record, "by_configuration": rows_of(table)})
         return
     if runs.empty:
-        typer.echo(f"no finished run of sweep {sweep!r} misclassifies a test string")
+        ids = stored_runs(store, (sweep,))["config_id"].unique().tolist()
+        words = words_of(*queries.configs(store, ids).values())
+        said = words.misses.format(f"a test {words.string}")
+        typer.echo(f"no finished run of sweep {sweep!r} {said}")
         return
     print_table(_shown_table(runs, table), f"{count(len(runs), 'failing run')} of {sweep}")
     print_table(_shown_causes(runs, stored), "by run, of the errors that were looked at")

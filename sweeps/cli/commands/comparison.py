@@ -5,6 +5,8 @@ from typing import Any
 
 from seqcls.interpretability.rounded import percent
 from seqcls.interpretability.rules import Rules
+from seqcls.kinds import Words
+from sweeps.analysis.answer_sentences import words_of
 from sweeps.analysis.compared_configurations import Compared
 from sweeps.cli.commands.opening import opened
 from sweeps.cli.commands.printing import rows_of, show
@@ -13,6 +15,7 @@ from sweeps.questions.runs import compare
 from sweeps.statistics.intervals import Interval
 from sweeps.statistics.median_intervals import FEWEST
 from sweeps.store.opening import open_reader
+from sweeps.store.reading import queries
 
 SHOWN = 10
 """Rules, and strings, that are printed; `--json` has them all."""
@@ -20,8 +23,10 @@ SHOWN = 10
 
 def show_comparison(db: str | None, a: str, b: str, as_json: bool) -> None:
     """Prints how two configurations differ."""
-    compared = compare(open_reader(db), a, b)
-    show(as_json, comparison_sentences(compared), _record(compared))
+    store = open_reader(db)
+    compared = compare(store, a, b)
+    words = words_of(*queries.configs(store, compared.config_ids).values())
+    show(as_json, comparison_sentences(compared, words), _record(compared))
 
 
 def show_rules(db: str | None, reference: str, epoch: int | None, as_json: bool) -> None:
@@ -32,7 +37,7 @@ def show_rules(db: str | None, reference: str, epoch: int | None, as_json: bool)
     show(as_json, rules_sentences(fitting), record)
 
 
-def comparison_sentences(compared: Compared) -> list[str]:
+def comparison_sentences(compared: Compared, words: Words) -> list[str]:
     """The difference of two configurations in a few lines; a difference is a less b."""
     comparison = compared.comparison
     said = [f"a: {compared.names[0]}", f"b: {compared.names[1]}"]
@@ -57,7 +62,10 @@ def comparison_sentences(compared: Compared) -> list[str]:
     if compared.strings is None:
         return [*said, "tested on different strings, so no string is compared"]
     count = len(compared.strings)
-    said.append(f"{count:,} test strings are misclassified by more runs of the one than the other")
+    said.append(
+        f"{count:,} {words.plural('test')} are {words.missed} by more runs of the one than the "
+        "other"
+    )
     said += [
         f"  {row['string'] or 'the empty string'}: by {row['wrong_a']} of a, {row['wrong_b']} of b"
         for row in compared.strings.head(SHOWN).to_dict("records")

@@ -6,12 +6,15 @@ from typing import Any
 
 import typer
 
+from seqcls.kinds import Words
 from sweeps.analysis import remedy_trials
+from sweeps.analysis.answer_sentences import words_of
 from sweeps.cli.commands.opening import opened
 from sweeps.cli.commands.printing import count, show
 from sweeps.files import whole_files
 from sweeps.grid.written_spec import toml_of
 from sweeps.questions.runs import helps
+from sweeps.store.reading.queries import run_config
 
 
 def show_helps(
@@ -27,14 +30,15 @@ def show_helps(
     }
     if save is not None:
         _save(save, trials, force)
-    show(as_json, _sentences(run_id, mechanisms, trials), record)
+    words = words_of(run_config(store, run_id))
+    show(as_json, _sentences(run_id, words, mechanisms, trials), record)
 
 
 def _sentences(
-    run_id: int, mechanisms: list[str], trials: tuple[remedy_trials.Trial, ...]
+    run_id: int, words: Words, mechanisms: list[str], trials: tuple[remedy_trials.Trial, ...]
 ) -> list[str]:
     if not mechanisms:
-        return [f"run {run_id} misclassifies no test string"]
+        return [f"run {run_id} {words.misses.format(f'no test {words.string}')}"]
     said = [f"run {run_id} fails by {', '.join(mechanisms)}"]
     if not trials:
         return [*said, "nothing on the list of remedies applies to its configuration"]

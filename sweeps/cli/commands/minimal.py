@@ -5,15 +5,15 @@ from typing import Any
 
 from seqcls.interpretability.minimal.nearest import Nearest
 from sweeps.analysis.answer_sentences import (
-    label_and_answer,
-    named,
     nearest_sentence,
     said_of,
     shortest_sentences,
+    words_of,
 )
 from sweeps.cli.commands.opening import opened
 from sweeps.cli.commands.printing import answer_record, show
 from sweeps.questions.inside import minimal, shortest
+from sweeps.store.reading.queries import run_config
 
 
 def show_minimal(
@@ -21,18 +21,19 @@ def show_minimal(
 ) -> None:
     """Prints the minimal failing string and the nearest right one, or the shortest of all."""
     store, run_id = opened(db, reference)
+    words = words_of(run_config(store, run_id))
     if string is None:
         failing = shortest(store, run_id, epoch)
         record = {"run": run_id, **asdict(failing)}
         record["answers"] = list(map(answer_record, failing.answers))
-        show(as_json, shortest_sentences(failing), record)
+        show(as_json, shortest_sentences(failing, words), record)
         return
     reduced, nearest = minimal(store, run_id, string, epoch)
     said = [
         said_of(reduced.given),
-        f"minimal failing string: {named(reduced.found)}: {label_and_answer(reduced.found)} "
-        f"(no single deletion fails; {reduced.tried:,} strings tried)",
-        nearest_sentence(nearest, reduced.given),
+        f"minimal failing {words.string}: {said_of(reduced.found)} (no single deletion fails; "
+        f"{reduced.tried:,} {words.plural('')} tried)",
+        nearest_sentence(nearest, reduced.given, words),
     ]
     record = {
         "run": run_id,

@@ -9,9 +9,9 @@ import pandas as pd
 import typer
 
 from seqcls.interpretability.verdicts.output_verdict import OutputVerdict, output_verdict_text
-from seqcls.kinds import MISCLASSIFIED
-from seqcls.problem import obstacle_of, resolve
+from seqcls.problem import resolve
 from seqcls.theory.table import NOT_KNOWN
+from sweeps.analysis.answer_sentences import words_of
 from sweeps.analysis.configuration_lookup import condition
 from sweeps.cli.commands.opening import opened
 from sweeps.cli.commands.printing import (
@@ -81,9 +81,7 @@ def list_errors(
     frame = _readable(frame)
     part = f"; the first {limit:,} by {sort}" if limit else ""
     run_id = find_run(store, reference)
-    run_config = config(store, run_id)
-    known = obstacle_of(run_config) is None
-    words = resolve(run_config).kind.words if known else MISCLASSIFIED
+    words = words_of(config(store, run_id))
     strings = f"{number:,} {words.plural('distinct')}, {tested:,} in the test set"
     title = f"{words.missed} by run {run_id}: {strings}{part}"
     columns = ["string", "kind", "length", "logit", "occurrences"]
