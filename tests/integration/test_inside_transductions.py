@@ -2,15 +2,18 @@
 
 import json
 import math
+import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner, Result
 
+from seqcls.interpretability.causes.mechanisms import OUTPUT_BEHAVIOURS
 from seqcls.interpretability.states.output_tokens import likeliest_outputs
 from seqcls.interpretability.states.output_tree import output_tree
+from seqcls.results import ErrorKind
 from seqcls.tokens.tokenizer import FIRST_LETTER
 from sweeps import api
 from sweeps.cli.app import app as seqcls
@@ -319,3 +322,33 @@ def test_what_sensitive_cannot_keep_of_outputs_is_said_with_what_can_be_done(db:
     refused = invoke(db, "sensitive", BLOCKS)
     assert "the confusion matrix is kept" in str(refused.exception)
     assert "--precision float64" in str(refused.exception)
+
+
+def test_causes_helps_and_compare_speak_of_outputs(db: str, tmp_path: Path) -> None:
+    copied = shutil.copy(db, tmp_path / "causes.db")
+    told = {
+        name: invoke(str(copied), *arguments)
+        for name, arguments in {
+            "causes": ("causes", "copying"),
+            "helps": ("helps", BLOCKS),
+            "lstm": ("helps", LSTM),
+            "compare": ("compare", BLOCKS, LSTM),
+            "ablate": ("ablate", BLOCKS),
+        }.items()
+    }
+    for name, result in told.items():
+        assert result.exit_code == 0, (name, result.output)
+        assert "classif" not in result.output, name
+    causes = data(str(copied), "causes", "copying")["causes"]
+    for run in (int(BLOCKS), int(LSTM)):
+        of_run = [cause for cause in causes if cause["run_id"] == run]
+        assert {x["mechanism"] for x in of_run} <= {*get_args(ErrorKind), *OUTPUT_BEHAVIOURS}
+        assert math.isclose(sum(cause["share"] for cause in of_run), 1)
+        assert all(cause["mechanism"] in told["causes"].output for cause in of_run)
+    first = next(cause["mechanism"] for cause in causes if cause["run_id"] == int(BLOCKS))
+    assert f"run 1 fails by {first}" in told["helps"].output
+    assert f"try positions=coupled (now alibi), against {first}" in told["helps"].output
+    assert "Source: Cho et al. 2024, Position Coupling." in told["helps"].output
+    assert "try num_blocks=2 (now 1)" in told["lstm"].output
+    assert "copies distinct tokens" not in told["lstm"].output
+    assert "test inputs are wrongly answered by more runs of the one" in told["compare"].output

@@ -112,7 +112,7 @@ def said(
     is_wrong: Callable[[list[int]], bool], place: Callable[[list[int]], int]
 ) -> dict[str, str]:
     found = statements(wrong_outputs(is_wrong, place))
-    assert all(x.holds.mean() >= 0.9 for x in found)
+    assert all(x.holds.mean() >= (0.5 if x.mechanism == ONE_PLACE else 0.9) for x in found)
     return {x.mechanism: x.text for x in found}
 
 
@@ -127,9 +127,9 @@ def has_repeats(tokens: list[int]) -> bool:
 
 def test_the_first_tokens_are_right_where_every_longer_target_is_wrong() -> None:
     right_for = "the first 6 tokens are right, and every output with a longer target is wrong"
-    assert said(lambda x: len(x) > 6, lambda x: 6 + scattered(x) % 2) == {FIRST_RIGHT: right_for}
+    assert said(lambda x: len(x) > 6, lambda x: 6 + sum(x) % 4) == {FIRST_RIGHT: right_for}
     # 6 of them are right in all, but some longer outputs are right, too.
-    longer = said(lambda x: len(x) > 6 and sum(x) % 7 > 0, lambda x: 6 + scattered(x) % 2)
+    longer = said(lambda x: len(x) > 6 and sum(x) % 7 > 0, lambda x: 6 + sum(x) % 4)
     assert not longer
     # All outputs go wrong at once.
     assert FIRST_RIGHT not in said(lambda x: len(x) > 6, lambda _: 0)
@@ -147,6 +147,8 @@ def test_a_few_outputs_that_are_wrong_before_are_not_covered() -> None:
 def test_one_place_is_said_where_it_is_that_of_most_lengths() -> None:
     at_two = said(lambda x: len(x) > 2 and sum(x) % 2 > 0, lambda _: 2)
     assert at_two == {ONE_PLACE: "first wrong at token 3, whatever the length"}
+    assert said(lambda x: len(x) > 5, lambda x: 2 if sum(x) % 3 else sum(x) % 5) == at_two
+    assert not said(lambda x: len(x) > 5, lambda x: sum(x) % 3)
     # One length has one place anyway.
     assert not said(lambda x: len(x) == 9 and sum(x) % 2 > 0, lambda _: 2)
     assert not said(lambda x: sum(x) % 2 > 0, scattered)

@@ -1,6 +1,6 @@
 """What may help: only changes that a configuration can have, with their reason and source."""
 
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -100,7 +100,7 @@ def test_no_positions_are_suggested_only_where_the_order_stays_in_sight() -> Non
         assert "train_max_length" in [own.field for own in found]
 
 
-def of_outputs(mechanism: str = "wrong token", **named: object) -> dict[str, str]:
+def of_outputs(mechanism: str = "wrong token", /, **named: Any) -> dict[str, str]:
     """What is suggested for a transduction, with the reason."""
     found = suggestions(resolve(configuration(named)), [mechanism])
     return {own.text: own.reason for own in found}

@@ -1,7 +1,8 @@
 """What holds of a model's own wrong outputs, whatever it was trained on.
 
 Each statement is of the wrong outputs that were looked at, and holds of at least `EXPLAINS` of
-them; a first wrong place counts the tokens that output and target share before they part.
+them; that of one place of more than `MOST`. A first wrong place counts the tokens that output and
+target share before they part.
 
 - **repeated input tokens**: a token occurs more than once in the input. Only where the test has
   inputs of one length with and without, and a repeat makes errors likelier by `LIKELIER` at least:
@@ -26,7 +27,7 @@ from seqcls.tokens.strings import TokenStrings
 FEW = 5
 """Of fewer outputs, or lengths, nothing is said: it would hold of too many models."""
 
-LIKELIER, GROWS = 0.5, 0.9
+LIKELIER, GROWS, MOST = 0.5, 0.9, 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +59,7 @@ def statements(wrong: WrongOutputs) -> list[Statement]:
     if len(wrong.inputs) < FEW:
         return []
     found = (say(wrong) for say in _TRIED)
-    return [x for x in found if x is not None and x.holds.mean() >= EXPLAINS]
+    return [x for x in found if x is not None]
 
 
 def _repeats(wrong: WrongOutputs) -> Statement | None:
@@ -72,13 +73,14 @@ def _repeats(wrong: WrongOutputs) -> Statement | None:
     if sum(weights) < FEW:
         return None
     with_repeats, without = np.average(rates, axis=0, weights=weights).tolist()
-    if with_repeats - without < LIKELIER:
+    holds = _have_repeats(wrong.inputs)
+    if with_repeats - without < LIKELIER or holds.mean() < EXPLAINS:
         return None
     text = (
         f"a token occurs more than once; of such inputs {with_repeats:.0%} are wrong, of as long "
         f"ones without {without:.0%}"
     )
-    return Statement(REPEATED, text, _have_repeats(wrong.inputs))
+    return Statement(REPEATED, text, holds)
 
 
 def _first_right(wrong: WrongOutputs) -> Statement | None:
@@ -97,7 +99,7 @@ def _one_place(wrong: WrongOutputs) -> Statement | None:
     places, times = np.unique(wrong.first_wrong, return_counts=True)
     place = int(places[times.argmax()])
     there = wrong.first_wrong == place
-    if len(np.unique(wrong.inputs.lengths[there])) < FEW:
+    if there.mean() <= MOST or len(np.unique(wrong.inputs.lengths[there])) < FEW:
         return None
     return Statement(ONE_PLACE, f"first wrong at token {place + 1}, whatever the length", there)
 
