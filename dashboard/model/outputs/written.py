@@ -1,5 +1,6 @@
 """What a model writes for an input, token by token, what it attends to, and other outputs."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -66,7 +67,10 @@ def show(first: Named, letters: Letters, second: Named | None) -> None:
                 st.subheader(title)
             for column, each in zip(st.columns(len(shown)), shown, strict=True):
                 with column:
-                    draw(each)
+                    if title == "Attention while it writes":
+                        _or_why_not(draw, each)
+                    else:
+                        draw(each)
         if first.model.problem.network.picture:
             own_picture.show([(each.named, each.look) for each in shown])
     except SeqclsError as error:
@@ -88,6 +92,14 @@ class _Shown:
     @cached_property
     def tokens(self) -> tuple[OutputToken, ...]:
         return tokens_of(self.named.opened, self.letters)
+
+
+def _or_why_not(draw: Callable[[_Shown], None], shown: _Shown) -> None:
+    """Draws; what cannot be drawn is said here, and hides nothing that follows."""
+    try:
+        draw(shown)
+    except SeqclsError as error:
+        say(error)
 
 
 def _answer(shown: _Shown) -> None:
