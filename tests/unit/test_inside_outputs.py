@@ -58,11 +58,13 @@ def decoder_weights(
     stored = {name: value.astype(np.float64) for name, value in model.weights.items()}
 
     def linear(name: str, x: np.ndarray) -> np.ndarray:
-        return x @ stored[f"{name}.weight"].T + stored.get(f"{name}.bias", 0)
+        found: np.ndarray = x @ stored[f"{name}.weight"].T + stored[f"{name}.bias"]
+        return found
 
     def norm(name: str, x: np.ndarray) -> np.ndarray:
         mean_square = (x**2).mean(1, keepdims=True) + model.config.layer_norm_eps
-        return x / np.sqrt(mean_square) * stored[f"{name}.weight"]
+        found: np.ndarray = x / np.sqrt(mean_square) * stored[f"{name}.weight"]
+        return found
 
     def attended(
         name: str, x: np.ndarray, others: np.ndarray, *, causal: bool = False
@@ -82,11 +84,13 @@ def decoder_weights(
             linear(f"{name}.feed_forward.input", norm(f"{name}.feed_forward_norm", x))
         )
         active = torch.nn.functional.gelu(inner).numpy()
-        return x + linear(f"{name}.feed_forward.output", active)
+        found: np.ndarray = x + linear(f"{name}.feed_forward.output", active)
+        return found
 
     def embedded(side: str, ids: list[int]) -> np.ndarray:
-        table = stored[f"{side}.positions.table.weight"]
-        return stored["embedding.weight"][ids] + table[: len(ids)]
+        places = stored[f"{side}.positions.table.weight"][: len(ids)]
+        found: np.ndarray = stored["embedding.weight"][ids] + places
+        return found
 
     memory, states = embedded("encoder", read), embedded("decoder", written)
     found: dict[Kind, list[np.ndarray]] = {"cross-attention": [], SELF: []}

@@ -147,7 +147,7 @@ def _attention(shown: _Shown) -> None:
     kinds = attention_kinds(model)
     kind = kinds[0] if kinds else None
     if len(kinds) > 1:
-        kind = next(x for x in kinds if x == one_of("Attention", kinds, kinds[0], "attends", look))
+        kind = kinds[kinds.index(one_of("Attention", kinds, kinds[0], "attends", look))]
     patterns = patterns_of(shown.named.opened, shown.letters, kind=kind or "cross-attention")
     if why_not := _undrawn(patterns, bool(kinds)):
         st.caption(why_not)
@@ -177,15 +177,16 @@ def _heat_map(shown: _Shown, patterns: Patterns, kind: Kind | None) -> None:
     """The weights of one head that is chosen, while tokens are written."""
     look, (blocks, heads) = shown.look, patterns.weights.shape[:2]
     options = [f"block {block}, head {head}" for block in range(blocks) for head in range(heads)]
-    chosen, title = options[0], kind
-    if kind is None or len(options) > 1:
+    if kind is not None and len(options) == 1:
+        chosen, title = options[0], str(kind)
+    else:
         chosen = one_of("Head", options, options[0], "head", look)
         title = chosen if kind is None else f"{kind}, {chosen}"
     place = divmod(options.index(chosen), heads)
     start = len(shown.letters) + 1 if kind is None else 0
     frame = state_frames.output_attention_frame(patterns, start, *place)
     written = [token.token for token in shown.tokens]
-    part = output_attention(frame, patterns.tokens, written, title or chosen, look.width)
+    part = output_attention(frame, patterns.tokens, written, title, look.width)
     place_together([part], f"output attention {look.name}")
 
 
