@@ -121,10 +121,11 @@ def _attention(model: TrainedModel, letters: Letters) -> Iterator[Map]:
     from seqcls.interpretability.states.by_strings import attention_patterns
 
     patterns = attention_patterns(model, letters)
+    start = "Block" if patterns.apart is None else "Cross-attention, block"
     for block, heads in enumerate(patterns.weights):
         for head, weights in enumerate(heads):
             yield Map(
-                name=f"Block {block}, head {head}",
+                name=f"{start} {block}, head {head}",
                 rows=list(patterns.rows),
                 columns=list(patterns.tokens),
                 cells=_parts(weights, 1.0),

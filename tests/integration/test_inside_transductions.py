@@ -11,6 +11,7 @@ from streamlit.dataframe_util import convert_arrow_bytes_to_pandas_df
 from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner, Result
 
+from dashboard.live.answering import look
 from dashboard.model.outputs import written
 from seqcls.engines.initial import draw_initial
 from seqcls.errors import ConfigError
@@ -226,6 +227,17 @@ def test_a_recurrent_decoder_shows_its_only_attention(
     app = model(monkeypatch, db, NO_ATTENTION, "Writing")
     assert "this recurrent_attention has none" in said(app).replace("\\", "")
     assert headers(app) == ["Token by token", "Likeliest outputs"]
+
+
+@pytest.mark.parametrize(("run", "maps"), [(ENCODER_DECODER, 4), (ADDITIVE, 1)])
+def test_what_a_decoder_attends_to_follows_what_is_typed(db: str, run: str, maps: int) -> None:
+    found = look(api.model(open_reader(db), run), STRING)
+    assert [each["name"] for each in found["maps"]][0] == "Cross-attention, block 0, head 0"
+    assert len(found["maps"]) == maps
+    for each in found["maps"]:
+        assert each["columns"] == ["CLS", *STRING]
+        assert each["rows"][0] == "SEP"
+        assert len(each["cells"]) == len(each["rows"]) * len(each["columns"])
 
 
 def test_what_hides_attention_hides_no_outputs(monkeypatch: pytest.MonkeyPatch, db: str) -> None:
