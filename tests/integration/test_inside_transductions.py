@@ -232,7 +232,7 @@ def test_a_recurrent_decoder_shows_its_only_attention(
 @pytest.mark.parametrize(("run", "maps"), [(ENCODER_DECODER, 4), (ADDITIVE, 1)])
 def test_what_a_decoder_attends_to_follows_what_is_typed(db: str, run: str, maps: int) -> None:
     found = look(api.model(open_reader(db), run), STRING)
-    assert [each["name"] for each in found["maps"]][0] == "Cross-attention, block 0, head 0"
+    assert found["maps"][0]["name"] == "Cross-attention, block 0, head 0"
     assert len(found["maps"]) == maps
     for each in found["maps"]:
         assert each["columns"] == ["CLS", *STRING]
