@@ -184,6 +184,7 @@ def install(folder: Path, project: Mapping[str, Any]) -> None:
     for group, points in project["project"]["entry-points"].items():
         lines += [f"[{group}]", *(f"{name} = {value}" for name, value in points.items())]
     (info / "entry_points.txt").write_text("\n".join(lines))
+    _look_again()
 
 
 def _plain(text: str) -> str:
@@ -193,12 +194,17 @@ def _plain(text: str) -> str:
 @contextlib.contextmanager
 def found_in(folder: Path) -> Iterator[None]:
     """Modules and packages of a folder can be imported, and their entry points are seen."""
-    from seqcls.tasks import TASKS
-
     sys.path.insert(0, str(folder))
-    vars(TASKS).pop("_plugins", None)
+    _look_again()
     try:
         yield
     finally:
         sys.path.remove(str(folder))
-        vars(TASKS).pop("_plugins", None)
+        _look_again()
+
+
+def _look_again() -> None:
+    """Forgets which packages bring tasks: each process looks once."""
+    from seqcls.tasks import TASKS
+
+    vars(TASKS).pop("_plugins", None)

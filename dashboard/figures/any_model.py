@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import product
 
 import pandas as pd
 
 from dashboard.charts.model import token_states
+from dashboard.charts.model.output_attention import output_attention
 from dashboard.charts.model.readout import waterfall
 from dashboard.figures.figure import Figure
 from dashboard.figures.string_axes import DRAWN, steps_frame, token_names, with_letters, with_margin
@@ -13,13 +15,17 @@ from seqcls.errors import InvalidStringError
 from seqcls.interpretability.attribution.by_strings import has_residual_stream, logit_steps
 from seqcls.interpretability.model.trained_model import Letters, TrainedModel
 from seqcls.interpretability.states.by_strings import (
+    Kind,
+    attention_kinds,
     attention_patterns,
     has_attention,
+    has_decoder,
     has_units,
     prefix_logits,
     principal_path,
     recurrent_units,
 )
+from seqcls.interpretability.states.output_tokens import output_tokens
 from sweeps.analysis import state_frames
 
 LONGEST_READ = 2 * DRAWN + 2
@@ -66,10 +72,16 @@ def _of_string(model: TrainedModel, letters: Letters) -> Iterator[Figure]:
         )
     if not model.writes:
         yield _prefixes(model, letters, names)
-    if has_attention(model):
+    if kinds := attention_kinds(model):
+        for kind in kinds:
+            yield from _decoder_attention(model, letters, kind)
+    elif has_attention(model) and not has_decoder(model):
         yield from _attention(model, letters, names)
     if has_units(model):
-        yield from _units(model, letters, names)
+        # A decoder's states are along what it reads, from SEP on.
+        yield from _units(
+            model, letters, names[len(letters) + 1 :] if has_decoder(model) else names
+        )
 
 
 def _prefixes(model: TrainedModel, letters: Letters, names: Sequence[str]) -> Figure:
@@ -106,6 +118,25 @@ def _attention(model: TrainedModel, letters: Letters, names: Sequence[str]) -> I
             "What each token attends to: each row sums to 1.",
             of_head,
             token_states.attention_matrix(of_head, names, title).chart,
+        )
+
+
+def _decoder_attention(model: TrainedModel, letters: Letters, kind: Kind) -> Iterator[Figure]:
+    """What a decoder attends to, a row for each token that it writes."""
+    text = model.text(letters) or "empty"
+    patterns = attention_patterns(model, letters, kind=kind)
+    written = [token.token for token in output_tokens(model, letters)]
+    blocks, heads = patterns.weights.shape[:2]
+    for block, head in product(range(blocks), range(heads)):
+        title = kind if blocks * heads == 1 else f"{kind}, block {block}, head {head}"
+        of_head = state_frames.output_attention_frame(patterns, 0, block, head)
+        yield Figure(
+            None,
+            "Attention weights",
+            f"{title}, {text}",
+            "What each token that is written attends to: each row sums to 1.",
+            of_head,
+            output_attention(of_head, patterns.tokens, written, title).chart,
         )
 
 

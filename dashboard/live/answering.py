@@ -121,13 +121,13 @@ def _attention(model: TrainedModel, letters: Letters) -> Iterator[Map]:
     from seqcls.interpretability.states.by_strings import attention_patterns
 
     patterns = attention_patterns(model, letters)
-    tokens = list(patterns.tokens)
+    start = "Block" if patterns.apart is None else "Cross-attention, block"
     for block, heads in enumerate(patterns.weights):
         for head, weights in enumerate(heads):
             yield Map(
-                name=f"Block {block}, head {head}",
-                rows=tokens,
-                columns=tokens,
+                name=f"{start} {block}, head {head}",
+                rows=list(patterns.rows),
+                columns=list(patterns.tokens),
                 cells=_parts(weights, 1.0),
                 reach=1.0,
                 signed=False,

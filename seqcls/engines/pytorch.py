@@ -128,7 +128,7 @@ class PyTorchCounts(_PyTorch):
 
 
 class PyTorchStrings(_PyTorch):
-    """All members in one step on a GPU; elsewhere, and with dropout, one at a time."""
+    """All members in one step on a GPU; elsewhere, with dropout and of pictures, one at a time."""
 
     name = "strings"
     by_counts = False
@@ -149,8 +149,8 @@ class PyTorchStrings(_PyTorch):
 
         config = problem.config
         settings = (problem.network, config.train_batch_size, device, config.train_seed)
-        is_answered_once = not problem.writes
-        if device.type == "cuda" and problem.network.dropout_rate == 0 and is_answered_once:
+        network = problem.network
+        if device.type == "cuda" and network.dropout_rate == 0 and not network.picture:
             stacked = StackedGroup(weights, device, **optimized(problem))
             return stacked, Stacked(stacked, *settings)
         flat = FlatGroup(weights, device, **optimized(problem))

@@ -38,7 +38,7 @@ def output_attention_frame(patterns: Patterns, start: int, block: int, head: int
 
     Args:
         patterns: of an input with its output.
-        start: the place of `SEP`, from which on tokens are written.
+        start: the row of `SEP`, from which on tokens are written; 0 where the output is apart.
         block: the head's block.
         head: its number.
     """

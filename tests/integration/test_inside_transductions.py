@@ -6,11 +6,19 @@ import shutil
 from pathlib import Path
 from typing import Any, get_args
 
+import pandas as pd
 import pytest
+from streamlit.dataframe_util import convert_arrow_bytes_to_pandas_df
 from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner, Result
 
+from dashboard.live.answering import look
+from dashboard.model.outputs import written
+from seqcls.engines.initial import draw_initial
+from seqcls.errors import ConfigError
 from seqcls.interpretability.causes.mechanisms import OUTPUT_BEHAVIOURS
+from seqcls.interpretability.model.trained_model import TrainedModel
+from seqcls.interpretability.states.by_strings import attention_kinds, attention_patterns
 from seqcls.interpretability.states.output_tokens import likeliest_outputs
 from seqcls.interpretability.states.output_tree import output_tree
 from seqcls.results import ErrorKind
@@ -46,8 +54,22 @@ positions = "alibi"
 
 [[configurations]]
 architecture = "lstm"
+
+[[configurations]]
+architecture = "encoder_decoder"
+num_blocks = 2
+num_attention_heads = 2
+attention_head_size = 4
+positions = "learned"
+
+[[configurations]]
+architecture = "recurrent_attention"
+
+[[configurations]]
+architecture = "recurrent_attention"
+attention = "none"
 """
-BLOCKS, LSTM = "1", "2"
+BLOCKS, LSTM, ENCODER_DECODER, ADDITIVE, NO_ATTENTION = "12345"
 STRING = "abca"
 TABS = ["Answers", "Writing", "States", "Minimal and nearest", "Patching"]
 TABS += ["Breaking point", "All inputs", "Ablation", "Live"]
@@ -168,6 +190,70 @@ def test_a_recurrent_model_writes_without_attention(
     assert "lstm names no attention" in said(app)
 
 
+def weights_shown(app: AppTest) -> pd.DataFrame:
+    """The cells of the heat map, the first of two drawings."""
+    attention, tree = app.get("vega_lite_chart")
+    assert "Token that is written" in attention.proto.spec
+    assert "Each row is an output" in tree.proto.spec
+    (cells,) = (x for x in attention.proto.datasets if x.name == "output_attention")
+    return convert_arrow_bytes_to_pandas_df(cells.data.data)
+
+
+@pytest.mark.parametrize("epoch", [{}, {"epoch": "0"}])
+def test_an_encoder_decoder_shows_what_it_attends_to_and_its_outputs(
+    monkeypatch: pytest.MonkeyPatch, db: str, epoch: dict[str, str]
+) -> None:
+    app = model(monkeypatch, db, ENCODER_DECODER, "Writing", head="block 1, head 1", **epoch)
+    assert headers(app) == ["Token by token", "Attention while it writes", "Likeliest outputs"]
+    assert not app.info or "one stream" not in said(app)
+    opened = api.model(open_reader(db), ENCODER_DECODER)
+    if epoch:
+        opened = TrainedModel(opened.problem, draw_initial([(opened.problem, 0)])[0])
+    letters = opened.letters(STRING)
+    for kind in attention_kinds(opened):
+        app.segmented_control(key="attends").set_value(kind).run()
+        assert not app.exception
+        found = attention_patterns(opened, letters, kind=kind)
+        assert found.tokens[0] == ("CLS" if kind == "cross-attention" else "SEP")
+        cells = weights_shown(app)
+        assert set(cells["to"]) <= set(found.tokens)
+        for row, letter, weight in cells[["row", "letter", "weight"]].itertuples(index=False):
+            assert weight == pytest.approx(found.weights[1, 1, row, letter], abs=1e-3)
+
+
+def test_a_recurrent_decoder_shows_its_only_attention(
+    monkeypatch: pytest.MonkeyPatch, db: str
+) -> None:
+    app = model(monkeypatch, db, ADDITIVE, "Writing")
+    assert set(weights_shown(app)["to"]) <= {"CLS", *STRING}
+    assert "the state before that token" in said(app)
+    app = model(monkeypatch, db, NO_ATTENTION, "Writing")
+    assert "this recurrent_attention has none" in said(app).replace("\\", "")
+    assert headers(app) == ["Token by token", "Likeliest outputs"]
+
+
+@pytest.mark.parametrize(("run", "maps"), [(ENCODER_DECODER, 4), (ADDITIVE, 1)])
+def test_what_a_decoder_attends_to_follows_what_is_typed(db: str, run: str, maps: int) -> None:
+    found = look(api.model(open_reader(db), run), STRING)
+    assert found["maps"][0]["name"] == "Cross-attention, block 0, head 0"
+    assert len(found["maps"]) == maps
+    for each in found["maps"]:
+        assert each["columns"] == ["CLS", *STRING]
+        assert each["rows"][0] == "SEP"
+        assert len(each["cells"]) == len(each["rows"]) * len(each["columns"])
+
+
+def test_what_hides_attention_hides_no_outputs(monkeypatch: pytest.MonkeyPatch, db: str) -> None:
+    def refused(*_: Any, **__: Any) -> None:
+        raise ConfigError("no weights of this kind")
+
+    monkeypatch.setattr(written, "patterns_of", refused)
+    app = model(monkeypatch, db, ENCODER_DECODER, "Writing")
+    assert "no weights of this kind" in said(app)
+    (tree,) = app.get("vega_lite_chart")
+    assert "Each row is an output" in tree.proto.spec
+
+
 def test_an_input_that_is_none_is_said(monkeypatch: pytest.MonkeyPatch, db: str) -> None:
     app = open_app(monkeypatch, Path(db), "model", run=BLOCKS, view="Writing", string="xyz")
     assert "unknown letter" in said(app)
@@ -197,6 +283,18 @@ def test_the_other_sections_hold(monkeypatch: pytest.MonkeyPatch, db: str, run: 
     spec = app.get("vega_lite_chart")[0].proto.spec
     assert "Mean change of the log-probability of the target" in spec
     assert "Test inputs wrongly answered without it" in spec
+
+
+@pytest.mark.parametrize(("run", "kinds"), [(ENCODER_DECODER, 2), (ADDITIVE, 1), (NO_ATTENTION, 0)])
+def test_figures_show_what_a_decoder_attends_to_and_keeps(
+    db: str, run: str, kinds: int, tmp_path: Path
+) -> None:
+    result = invoke(db, "figures", run, STRING, "--out", str(tmp_path))
+    assert result.exit_code == 0, result.output
+    names = [path.name for path in tmp_path.glob("*.svg")]
+    attention = [name for name in names if name.startswith("attention_weights")]
+    assert len(attention) == (8 if run == ENCODER_DECODER else kinds)
+    assert any(name.startswith("units") for name in names)
 
 
 @pytest.mark.parametrize("run", [BLOCKS, LSTM])

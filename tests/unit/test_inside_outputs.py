@@ -20,6 +20,8 @@ from seqcls.interpretability.model.trained_model import TrainedModel
 from seqcls.interpretability.model.written_output import Output, target, token_ids, written
 from seqcls.interpretability.patching import patch
 from seqcls.interpretability.states.by_strings import (
+    Kind,
+    attention_kinds,
     attention_patterns,
     has_attention,
     prefix_logits,
@@ -44,6 +46,69 @@ def model_of(seed: int = 0, **fields: Any) -> TrainedModel:
 
 
 TWO_STREAMS = ("encoder_decoder", "recurrent_attention")
+
+
+SELF: Kind = "self-attention"
+
+
+def decoder_weights(
+    model: TrainedModel, read: list[int], written: list[int]
+) -> dict[Kind, np.ndarray]:
+    """Both attention weights of a decoder, block by block, of nothing but the stored arrays."""
+    stored = {name: value.astype(np.float64) for name, value in model.weights.items()}
+
+    def linear(name: str, x: np.ndarray) -> np.ndarray:
+        found: np.ndarray = x @ stored[f"{name}.weight"].T + stored[f"{name}.bias"]
+        return found
+
+    def norm(name: str, x: np.ndarray) -> np.ndarray:
+        mean_square = (x**2).mean(1, keepdims=True) + model.config.layer_norm_eps
+        found: np.ndarray = x / np.sqrt(mean_square) * stored[f"{name}.weight"]
+        return found
+
+    def attended(
+        name: str, x: np.ndarray, others: np.ndarray, *, causal: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
+        query, key, value = (
+            linear(f"{name}.{part}", y).reshape(len(y), 2, 4).transpose(1, 0, 2)
+            for part, y in (("query", x), ("key", others), ("value", others))
+        )
+        scores = np.exp(query @ key.transpose(0, 2, 1) / 2)
+        weights = np.tril(scores) if causal else scores
+        weights = weights / weights.sum(2, keepdims=True)
+        mixed = (weights @ value).transpose(1, 0, 2).reshape(len(x), 8)
+        return linear(f"{name}.output", mixed), weights
+
+    def fed(name: str, x: np.ndarray) -> np.ndarray:
+        inner = torch.from_numpy(
+            linear(f"{name}.feed_forward.input", norm(f"{name}.feed_forward_norm", x))
+        )
+        active = torch.nn.functional.gelu(inner).numpy()
+        found: np.ndarray = x + linear(f"{name}.feed_forward.output", active)
+        return found
+
+    def embedded(side: str, ids: list[int]) -> np.ndarray:
+        places = stored[f"{side}.positions.table.weight"][: len(ids)]
+        found: np.ndarray = stored["embedding.weight"][ids] + places
+        return found
+
+    memory, states = embedded("encoder", read), embedded("decoder", written)
+    found: dict[Kind, list[np.ndarray]] = {"cross-attention": [], SELF: []}
+    for block in ("blocks.0", "blocks.1"):
+        name = f"encoder.{block}"
+        normed = norm(f"{name}.attention_norm", memory)
+        memory = fed(name, memory + attended(f"{name}.attention", normed, normed)[0])
+    for block in ("blocks.0", "blocks.1"):
+        name = f"decoder.{block}"
+        normed = norm(f"{name}.attention_norm", states)
+        added, weights = attended(f"{name}.attention", normed, normed, causal=True)
+        found[SELF].append(weights)
+        states = states + added
+        normed = norm(f"{name}.cross_attention_norm", states)
+        added, weights = attended(f"{name}.cross_attention", normed, memory)
+        found["cross-attention"].append(weights)
+        states = fed(name, states + added)
+    return {kind: np.stack(weights) for kind, weights in found.items()}
 
 
 @pytest.fixture(params=sorted({*NETWORKS} - {*TWO_STREAMS}), name="model")
@@ -129,9 +194,44 @@ def test_of_two_streams_it_is_said_what_does_not_hold(network: str) -> None:
     model = model_of(**NETWORKS[network])
     with pytest.raises(ConfigError, match="names no states that could be carried over"):
         patch(model, INPUT, SOURCE)
-    with pytest.raises(ConfigError, match="attention is shown of one stream"):
-        attention_patterns(model, INPUT)
     assert output_tokens(model, INPUT)[-1].probability > 0
+
+
+@pytest.mark.parametrize("network", TWO_STREAMS)
+def test_what_is_written_attends_to_the_inputs_tokens(network: str) -> None:
+    model = model_of(**NETWORKS[network])
+    found = attention_patterns(model, INPUT, Output((1, 0)))
+    assert found.rows == ("SEP", "b", "a")
+    assert found.tokens == ("CLS", "a", "c", "b")
+    blocks, heads = (2, 2) if network == "encoder_decoder" else (1, 1)
+    assert found.weights.shape == (blocks, heads, 3, 4)
+    np.testing.assert_allclose(found.weights.sum(axis=3), 1)
+    # The state before a token decides what a recurrent decoder reads with it; a block, the token.
+    other = attention_patterns(model, INPUT, Output((2, 0)))
+    before = 2 if network == "recurrent_attention" else 1
+    np.testing.assert_allclose(other.weights[:, :, :before], found.weights[:, :, :before])
+    assert not np.allclose(other.weights[:, :, before], found.weights[:, :, before])
+
+
+def test_weights_of_an_encoder_decoder_are_those_of_a_forward_pass_of_its_own() -> None:
+    model = model_of(**NETWORKS["encoder_decoder"])
+    expected = decoder_weights(model, [0, *(x + 2 for x in INPUT)], [5, 3, 2])
+    for kind in attention_kinds(model):
+        found = attention_patterns(model, INPUT, Output((1, 0)), kind)
+        np.testing.assert_allclose(found.weights, expected[kind], atol=1e-6)
+        np.testing.assert_allclose(found.weights.sum(axis=3), 1)
+    assert found.tokens == found.rows == ("SEP", "b", "a")
+    assert not np.triu(found.weights, 1).any()
+
+
+def test_a_decoder_without_attention_says_so() -> None:
+    fields = {**NETWORKS["recurrent_attention"], "attention": "none"}
+    model = model_of(**fields)
+    assert not has_attention(model)
+    with pytest.raises(ConfigError, match=r"attention='none'.* has no cross-attention"):
+        attention_patterns(model, INPUT)
+    with pytest.raises(ConfigError, match="has no self-attention"):
+        attention_patterns(model_of(**NETWORKS["recurrent_attention"]), INPUT, kind=SELF)
 
 
 def test_what_is_moved_is_a_difference_of_log_probabilities(model: TrainedModel) -> None:

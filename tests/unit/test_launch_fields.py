@@ -62,6 +62,22 @@ def test_what_only_transductions_read_is_not_offered_for_languages() -> None:
             assert not of_transductions & chosen(task=task)
 
 
+def test_what_a_transduction_reads_is_offered() -> None:
+    copying = chosen(task="copy")
+    assert {
+        "num_tokens",
+        "distinct",
+        "loss_on",
+        "decoding",
+        "beam_width",
+        "stop_when_right",
+    } <= copying
+    assert not {"digit_order", "pattern", "negatives", "required_letters"} & copying
+    assert {"base", "digit_order"} <= chosen(task="addition")
+    assert {"pattern", "replacement", "alphabet"} <= chosen(task="rewrite")
+    assert "attention" in chosen(task="copy", architecture="recurrent_attention")
+
+
 @pytest.mark.parametrize("task", sorted(set(LANGUAGES) - {"regular", "counting"}))
 def test_what_is_offered_is_never_refused_as_unread(task: str) -> None:
     other = {"bracket_types": 2, "max_depth": 3, "negatives": "edits", "train_set": "fixed"}

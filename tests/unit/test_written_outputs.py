@@ -19,9 +19,15 @@ from seqcls.decoding.judging import (
 from seqcls.decoding.measures import edits, error_kind, first_wrong
 from seqcls.decoding.searching import beam, greedy
 from seqcls.decoding.stepping import Again
+from seqcls.engines.base import Member
 from seqcls.engines.choice import choose_engine
+from seqcls.engines.initial import draw_initial
+from seqcls.engines.stacked import GroupTraining, optimized
+from seqcls.engines.stacked_group import StackedGroup
 from seqcls.engines.strings.batches import Batch, trimmed_ids
-from seqcls.engines.strings.one_by_one import plain_logits
+from seqcls.engines.strings.flat_group import FlatGroup
+from seqcls.engines.strings.one_by_one import OneByOne, plain_logits
+from seqcls.engines.strings.stacked import Stacked
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import evaluate
 from seqcls.kinds import Examples
@@ -218,6 +224,30 @@ def test_losses_are_cross_entropies_of_target_and_end(problem: Problem) -> None:
         assert targets[row].tolist()[: len(target) + 1][-1:] in ([NO_TARGET], [end])
         tokens += len(target)
     assert kind.units(targets) == tokens
+
+
+def test_a_group_that_writes_trains_stacked_as_one_by_one(problem: Problem) -> None:
+    members: list[Member] = [(problem, seed) for seed in range(3)]
+    device, weights = torch.device("cpu"), draw_initial(members)
+    settings = (problem.network, problem.config.train_batch_size, device)
+    stacked, flat = (
+        kind(weights, device, **optimized(problem)) for kind in (StackedGroup, FlatGroup)
+    )
+    assert isinstance(flat, FlatGroup)
+    assert isinstance(stacked, StackedGroup)
+    together, alone = (
+        GroupTraining(members, group, computation, device, every_epoch=True).run(lambda *_: None)
+        for group, computation in (
+            (stacked, Stacked(stacked, *settings)),
+            (flat, OneByOne(flat, *settings)),
+        )
+    )
+    for one, other in zip(together, alone, strict=True):
+        assert one.epochs == other.epochs == problem.config.max_num_epochs
+        for losses in ("train_losses", "validation_losses"):
+            np.testing.assert_allclose(getattr(one, losses), getattr(other, losses), rtol=1e-9)
+        for name, value in other.kept_weights.items():
+            np.testing.assert_allclose(one.kept_weights[name], value, rtol=1e-6, atol=1e-9)
 
 
 def test_training_stops_when_all_is_right() -> None:

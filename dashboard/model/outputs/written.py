@@ -1,7 +1,8 @@
 """What a model writes for an input, token by token, what it attends to, and other outputs."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,14 @@ from dashboard.model.outputs import own_picture, seen
 from dashboard.text import verbatim
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.model.trained_model import Letters, TrainedModel
-from seqcls.interpretability.states.by_strings import has_attention, picture_attention
+from seqcls.interpretability.states.by_strings import (
+    Kind,
+    Patterns,
+    attention_kinds,
+    has_attention,
+    has_decoder,
+    picture_attention,
+)
 from seqcls.interpretability.states.output_tokens import (
     OutputToken,
     output_tokens,
@@ -54,13 +62,13 @@ def show(first: Named, letters: Letters, second: Named | None) -> None:
         for title, draw in (
             ("", _answer),
             ("Token by token", _tokens),
-            ("Attention while it writes", _attention),
+            ("Attention while it writes", partial(_or_why_not, _attention)),
             ("Likeliest outputs", _others),
         ):
             if title == "Attention while it writes" and not any(
                 has_attention(each.model) for each in shown
             ):
-                st.caption(f"{verbatim(shown[0].model.config.architecture)} names no attention.")
+                st.caption(_absent(shown[0].model))
                 continue
             if title:
                 st.subheader(title)
@@ -88,6 +96,14 @@ class _Shown:
     @cached_property
     def tokens(self) -> tuple[OutputToken, ...]:
         return tokens_of(self.named.opened, self.letters)
+
+
+def _or_why_not(draw: Callable[[_Shown], None], shown: _Shown) -> None:
+    """Draws; what cannot be drawn is said here, and hides nothing that follows."""
+    try:
+        draw(shown)
+    except SeqclsError as error:
+        say(error)
 
 
 def _answer(shown: _Shown) -> None:
@@ -121,34 +137,65 @@ def _tokens(shown: _Shown) -> None:
 
 
 def _attention(shown: _Shown) -> None:
-    model, letters, look = shown.model, shown.letters, shown.look
+    model, look = shown.model, shown.look
     if not has_attention(model):
-        st.caption(f"{verbatim(model.config.architecture)} names no attention.")
+        st.caption(_absent(model))
         return
     if model.problem.network.picture:
         _seen(shown)
         return
-    patterns = patterns_of(shown.named.opened, letters)
-    blocks, heads = patterns.weights.shape[:2]
-    if len(patterns.tokens) > DRAWN:
-        st.caption(
-            f"Attention is drawn up to {DRAWN} tokens; input and output have "
-            f"{len(patterns.tokens)}."
-        )
+    kinds = attention_kinds(model)
+    kind = kinds[0] if kinds else None
+    if len(kinds) > 1:
+        kind = kinds[kinds.index(one_of("Attention", kinds, kinds[0], "attends", look))]
+    patterns = patterns_of(shown.named.opened, shown.letters, kind=kind or "cross-attention")
+    if why_not := _undrawn(patterns, bool(kinds)):
+        st.caption(why_not)
         return
-    options = [f"block {block}, head {head}" for block in range(blocks) for head in range(heads)]
-    if not options:
-        return
-    chosen = one_of("Head", options, options[0], "head", look)
-    place = divmod(options.index(chosen), heads)
-    frame = state_frames.output_attention_frame(patterns, len(letters) + 1, *place)
-    written = [token.token for token in shown.tokens]
-    part = output_attention(frame, patterns.tokens, written, chosen, look.width)
-    place_together([part], f"output attention {look.name}")
+    _heat_map(shown, patterns, kind)
+    more = "" if kind == "self-attention" else " Copying from left to right shows a diagonal."
+    if kinds == ("cross-attention",):
+        more = f" They follow from the state before that token is read.{more}"
     st.caption(
         "Each row is a token as it is written: the weights are those of the token read last before "
-        "it, SEP for the first. A head that copies from left to right shows a diagonal."
+        f"it, SEP for the first.{more}"
     )
+
+
+def _undrawn(patterns: Patterns, apart: bool) -> str:
+    """Why weights are not drawn; empty where they are."""
+    if not patterns.weights.shape[1]:
+        return "It has no attention heads."
+    tokens = max(len(patterns.tokens), len(patterns.rows))
+    if tokens <= DRAWN:
+        return ""
+    what = "the longer of input and output has" if apart else "input and output have"
+    return f"Attention is drawn up to {DRAWN} tokens; {what} {tokens}."
+
+
+def _heat_map(shown: _Shown, patterns: Patterns, kind: Kind | None) -> None:
+    """The weights of one head that is chosen, while tokens are written."""
+    look, (blocks, heads) = shown.look, patterns.weights.shape[:2]
+    options = [f"block {block}, head {head}" for block in range(blocks) for head in range(heads)]
+    if kind is not None and len(options) == 1:
+        chosen, title = options[0], str(kind)
+    else:
+        chosen = one_of("Head", options, options[0], "head", look)
+        title = chosen if kind is None else f"{kind}, {chosen}"
+    place = divmod(options.index(chosen), heads)
+    start = len(shown.letters) + 1 if kind is None else 0
+    frame = state_frames.output_attention_frame(patterns, start, *place)
+    written = [token.token for token in shown.tokens]
+    part = output_attention(frame, patterns.tokens, written, title, look.width)
+    place_together([part], f"output attention {look.name}")
+
+
+def _absent(model: TrainedModel) -> str:
+    """Why there are no weights to show."""
+    config = model.config
+    if has_decoder(model):
+        return verbatim(f"attention={config.attention!r}: this {config.architecture} has none.")
+    return f"{verbatim(config.architecture)} names no attention."
 
 
 def _seen(shown: _Shown) -> None:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from seqcls.config import NetworkConfig
 from seqcls.kinds.transduction import separator_id
-from seqcls.models.base import Ids, Places, read_ids
+from seqcls.models.base import Ids, Outputs, Places, read_ids
 from seqcls.models.positions.places import TrainingPlaces, places_of
 from seqcls.models.reading import special_tokens
 from seqcls.models.transformer import attendable_tokens, length_scale
@@ -73,6 +73,10 @@ class Batch:
     def asked_tokens(self) -> Int64[Tensor, " token"]:
         """Likewise, their places among the tokens."""
         return self.is_asked[self.ids != PAD].nonzero()[:, 0]
+
+    def asked(self, outputs: Outputs) -> Outputs:
+        """Of a model's outputs those that are asked for, where its head answers token by token."""
+        return outputs if self.config.head == "string" else outputs[self.is_asked]
 
     @cached_property
     def attendable(self) -> Bool[Tensor, "string #position position"]:

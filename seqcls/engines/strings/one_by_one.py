@@ -38,12 +38,7 @@ def plain_logits(model: Classifier, batch: Batch) -> Outputs:
         return recurrent_attention_logits(model, batch)
     if type(model) in (RNN, GRU, LSTM) and isinstance(model, Recurrent):
         return recurrent_logits(model, batch)
-    return _asked(model(batch.ids, batch.places), batch)
-
-
-def _asked(outputs: Outputs, batch: Batch) -> Outputs:
-    """Outputs of the tokens that are asked for, where a head answers token by token."""
-    return outputs if batch.config.head == "string" else outputs[batch.is_asked]
+    return batch.asked(model(batch.ids, batch.places))
 
 
 class OneByOne:
@@ -89,7 +84,7 @@ class OneByOne:
         self._flat.forget_gradients()
         for model in self.models:
             if self._config.dropout_rate > 0:
-                logits = _asked(model.train()(batch.ids, batch.places), batch)
+                logits = batch.asked(model.train()(batch.ids, batch.places))
             else:
                 logits = plain_logits(model, batch)
             mean = losses(logits).sum() / losses.units

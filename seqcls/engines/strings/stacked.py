@@ -12,11 +12,13 @@ from seqcls.config import NetworkConfig
 from seqcls.engines.computation import Losses
 from seqcls.engines.stacked_group import StackedGroup
 from seqcls.engines.strings.batches import Batch, testing_pieces, training_batches
+from seqcls.engines.strings.encoder_decoder import encoder_decoder_logits
 from seqcls.engines.strings.transformer import transformer_logits
 from seqcls.models.base import Outputs
 from seqcls.models.initialization import make_model
 from seqcls.models.positions.places import TrainingPlaces
 from seqcls.models.transformer import Transformer
+from seqcls.models.two_streams.encoder_decoder import EncoderDecoder
 from seqcls.tokens.strings import TokenStrings
 
 
@@ -30,8 +32,9 @@ class _Shortest(nn.Module):
     def forward(self, batch: Batch) -> Outputs:
         if type(self.model) is Transformer:
             return transformer_logits(self.model, batch)
-        logits: Tensor = self.model(batch.ids, batch.places)
-        return logits
+        if type(self.model) is EncoderDecoder:
+            return encoder_decoder_logits(self.model, batch)
+        return batch.asked(self.model(batch.ids, batch.places))
 
 
 class Stacked:

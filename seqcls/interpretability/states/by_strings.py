@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
@@ -19,16 +20,26 @@ from seqcls.models.two_streams.pictures import memory_shape
 MAX_TOKENS = 512
 """Tokens of a string whose every state, or every prefix, is looked at."""
 
+Kind = Literal["cross-attention", "self-attention"]
+"""Of a decoder that reads outputs apart from inputs: over the input, or over the output so far."""
+
 
 @dataclass(frozen=True, eq=False)
 class Patterns:
     """What every token attends to, in every head."""
 
     tokens: tuple[str, ...]
-    """As the model reads them, its own token included."""
-    weights: Float[np.ndarray, "block head position position"]
+    """Those attended to, as the model reads them, its own token included."""
+    weights: Float[np.ndarray, "block head attending position"]
     """Row: the token that attends; column: what it attends to. Rows sum to 1, or to 0 where there
     is nothing to attend to."""
+    apart: tuple[str, ...] | None = None
+    """The tokens that attend, where they are read apart from those attended to."""
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The tokens that attend."""
+        return self.tokens if self.apart is None else self.apart
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +87,22 @@ def has_decoder(model: TrainedModel) -> bool:
     return bool(plain_model(model).decoder_states())
 
 
+def attention_kinds(model: TrainedModel) -> tuple[Kind, ...]:
+    """What a decoder attends to of tokens; none of a model that reads all in one stream."""
+    if not has_decoder(model):
+        return ()
+    plain = plain_model(model)
+    kinds: tuple[Kind, ...] = ("cross-attention", "self-attention")
+    return tuple(
+        x for x in kinds if _of_decoder(plain, x) and not (x == kinds[0] and plain.config.picture)
+    )
+
+
 def attention_patterns(
-    model: TrainedModel, letters: Sequence[int], output: Output | None = None
+    model: TrainedModel,
+    letters: Sequence[int],
+    output: Output | None = None,
+    kind: Kind = "cross-attention",
 ) -> Patterns:
     """The attention weights of every block and head for one string.
 
@@ -86,26 +111,33 @@ def attention_patterns(
         letters: the string.
         output: of a model that writes, what it reads after the string; what it writes if none is
             given.
+        kind: where a decoder reads the output apart from the input, which of its two.
 
     Raises:
-        ConfigError: the model is no Transformer, or does not read all in one stream.
+        ConfigError: the model has no such attention, or attends to a picture.
         InvalidStringError: the string is longer than `MAX_TOKENS`.
     """
-    blocks = plain_model(model).attention()
+    plain, config, in_two = plain_model(model), model.config, has_decoder(model)
+    blocks = _of_decoder(plain, kind) if in_two else plain.attention()
     if not blocks:
+        given = f"attention={config.attention!r} with " if in_two else ""
         raise ConfigError(
-            f"architecture={model.config.architecture!r} has no attention; look at its units "
-            "along the string instead"
+            f"{given}architecture={config.architecture!r} has no "
+            f"{kind if in_two else 'attention'}; look at its units along the string instead"
+        )
+    if in_two and kind not in attention_kinds(model):
+        raise ConfigError(
+            f"architecture={config.architecture!r} attends to a picture, not to the input's "
+            "tokens; look at the section Writing of the page Model instead"
         )
     kept = _activations(model, letters, output)
-    weights = [kept[block][0] for block in blocks]
+    weights = torch.stack([kept[block][0] for block in blocks]).numpy()
     tokens = tuple(token_names(model, letters, output))
-    if any(each.shape[-2:] != (len(tokens), len(tokens)) for each in weights):
-        raise ConfigError(
-            f"architecture={model.config.architecture!r} reads an input apart from its output, and "
-            "attention is shown of one stream"
-        )
-    return Patterns(tokens, torch.stack(weights).numpy())
+    if not in_two:
+        return Patterns(tokens, weights)
+    start = len(letters) + 1
+    read = tokens[:start] if kind == "cross-attention" else tokens[start:]
+    return Patterns(read, weights, tokens[start:])
 
 
 def picture_attention(
@@ -125,20 +157,23 @@ def picture_attention(
 
 def attends_to_pictures(plain: Classifier) -> bool:
     """Whether a model that writes attends to what it sees."""
-    return bool(plain.config.picture) and bool(_over_pictures(plain))
+    return bool(plain.config.picture) and bool(_of_decoder(plain, "cross-attention"))
 
 
 def over_picture(
     plain: Classifier, kept: Mapping[str, Tensor]
 ) -> Float[np.ndarray, "block head token row column"]:
     """As `picture_attention`, of what a model of pictures has recorded of its first string."""
-    weights = torch.stack([kept[name][0] for name in _over_pictures(plain)])
+    weights = torch.stack([kept[name][0] for name in _of_decoder(plain, "cross-attention")])
     by_place: np.ndarray = weights.unflatten(-1, memory_shape(plain.config)).numpy()
     return by_place
 
 
-def _over_pictures(plain: Classifier) -> list[str]:
-    return [x for x in plain.attention() if ".attention." not in x]
+def _of_decoder(plain: Classifier, kind: Kind) -> list[str]:
+    """The names of a decoder's weights of a kind, a block each."""
+    of_itself = kind == "self-attention"
+    names = [x for x in plain.attention() if x.startswith("decoder.")]
+    return [x for x in names if (".attention." in x) == of_itself]
 
 
 def prefix_logits(model: TrainedModel, letters: Sequence[int]) -> Prefixes:
