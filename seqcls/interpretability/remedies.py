@@ -280,7 +280,7 @@ REMEDIES = (
     Remedy(
         _BLIND,
         "num_blocks",
-        one_more("num_blocks"),
+        in_a_transformer(one_more("num_blocks")),
         "Deeper Transformers can follow an automaton in fewer steps than the string has tokens.",
         "Liu et al. 2023, Transformers Learn Shortcuts to Automata",
     ),
