@@ -158,7 +158,7 @@ def _attention(shown: _Shown) -> None:
         more = f" They follow from the state before that token is read.{more}"
     st.caption(
         "Each row is a token as it is written: the weights are those of the token read last before "
-        f"it, SEP for the first.{more}"
+        f"it, SEP for the first.{more} Cells are white where the weight rounds to 0.0000."
     )
 
 
