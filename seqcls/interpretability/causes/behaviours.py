@@ -45,6 +45,7 @@ from seqcls.interpretability.causes.mechanisms import (
     BEYOND,
     CONSTANT,
     DILUTION,
+    EXPLAINS,
     FEATURE,
     LONGER,
     ONE_EDIT,
@@ -67,7 +68,7 @@ from seqcls.interpretability.minimal.nearest import nearest_right
 from seqcls.interpretability.model.trained_model import MAX_LENGTH, Letters, TrainedModel
 from seqcls.interpretability.rules import agreement, rules
 
-AGREES, EXPLAINS = 0.99, 0.9
+AGREES = 0.99
 EDITED = 16
 
 CONTROLS = 20

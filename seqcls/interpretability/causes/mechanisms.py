@@ -61,6 +61,9 @@ LATER = "first wrong later in longer inputs"
 OUTPUT_BEHAVIOURS = (REPEATED, FIRST_RIGHT, ONE_PLACE, LATER)
 """Of wrong outputs, beside how each differs from its target."""
 
+EXPLAINS = 0.9
+"""What is said of errors together holds of such a share of them at least."""
+
 ALL_HEADS = "all heads"
 """Where the attention of a model without an exact account is diluted, if in no one head."""
 

@@ -20,8 +20,13 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Int64
 
-from seqcls.interpretability.causes.behaviours import EXPLAINS
-from seqcls.interpretability.causes.mechanisms import FIRST_RIGHT, LATER, ONE_PLACE, REPEATED
+from seqcls.interpretability.causes.mechanisms import (
+    EXPLAINS,
+    FIRST_RIGHT,
+    LATER,
+    ONE_PLACE,
+    REPEATED,
+)
 from seqcls.tokens.strings import TokenStrings
 
 FEW = 5
