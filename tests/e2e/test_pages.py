@@ -320,7 +320,11 @@ def test_on_a_phone_the_sidebar_closes_after_a_choice(browser: Browser, shipped:
     opens = page.get_by_test_id("stExpandSidebarButton")
     opens.click()
     expect(opens).to_have_count(0)
-    page.get_by_role("combobox", name="Model seeds").click()
+    seeds = page.get_by_role("combobox", name="Model seeds")
+    # A list that has opened closes when what is around it scrolls, as it does to show the field.
+    seeds.scroll_into_view_if_needed()
+    page.wait_for_function(AT_REST)
+    seeds.click()
     page.get_by_role("option", name="2", exact=True).click()
     expect(opens).to_be_visible()
     models_tested(page, 5)
